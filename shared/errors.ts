@@ -68,14 +68,20 @@ export function notFound(what: string, detail = `There is no such ${what}.`): Ap
 
 /** 422 that tells every fault at once. */
 export function invalid(errors: Fault[], detail?: string): AppError {
-  const text = detail ?? (errors.length === 1 ? "One value is not valid." : `${errors.length} values are not valid.`);
+  const text =
+    detail ?? (errors.length === 1 ? "One value is not valid." : `${errors.length} values are not valid.`);
   return new AppError("invalid", "validation_failed", text, { errors });
 }
 
 /** 503: the broker does not answer. Clients may try again after a second. */
 export function unavailable(cause?: unknown): AppError {
-  return new AppError("unavailable", "broker_unavailable", "The platform's storage cannot be reached at the moment.", {
-    retryAfter: 1,
-    cause,
-  });
+  return new AppError(
+    "unavailable",
+    "broker_unavailable",
+    "The platform's storage cannot be reached at the moment.",
+    {
+      retryAfter: 1,
+      cause,
+    },
+  );
 }

@@ -1,0 +1,40 @@
+/** Randomness of the platform: ids and tokens. */
+
+const ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz";
+const BASE64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/**
+ * An entry id: 9 characters of time (base 36, milliseconds, always beginning with a digit until the year 5188)
+ * and 11 random ones (56 bits), so that ids sort by creation and never collide.
+ */
+export function newId(now: number): string {
+  const time = now.toString(36).padStart(9, "0");
+  let out = time;
+  for (const byte of crypto.getRandomValues(new Uint8Array(11))) out += ALPHABET[byte % 36] ?? "0";
+  return out;
+}
+
+/** Unguessable URL-safe text (base64url) of `bytes` random bytes. */
+export function randomToken(bytes: number): string {
+  return base64url(crypto.getRandomValues(new Uint8Array(bytes)));
+}
+
+/** Base64url without padding (RFC 4648 section 5). */
+export function base64url(bytes: Uint8Array): string {
+  let out = "";
+  for (let i = 0; i < bytes.length; i += 3) {
+    const a = bytes[i] ?? 0;
+    const b = bytes[i + 1];
+    const c = bytes[i + 2];
+    out += BASE64URL[a >> 2] ?? "";
+    out += BASE64URL[((a & 3) << 4) | ((b ?? 0) >> 4)] ?? "";
+    if (b !== undefined) out += BASE64URL[((b & 15) << 2) | ((c ?? 0) >> 6)] ?? "";
+    if (c !== undefined) out += BASE64URL[c & 63] ?? "";
+  }
+  return out;
+}
+
+/** SHA-256 of a text as base64url: what secrets are keyed by. */
+export async function sha256(text: string): Promise<string> {
+  return base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
+}

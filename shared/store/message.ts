@@ -1,0 +1,84 @@
+import type { Msg } from "nats.ws";
+import type { StoredMessage } from "./types.ts";
+
+const decoder = new TextDecoder();
+
+/** A stored message as a direct get answers it: its place is told by headers. */
+export class DirectMessage implements StoredMessage {
+  readonly #message: Msg;
+  readonly seq: number;
+
+  constructor(message: Msg) {
+    this.#message = message;
+    this.seq = Number(message.headers?.get("Nats-Sequence"));
+  }
+
+  get subject(): string {
+    return this.#message.headers?.get("Nats-Subject") ?? "";
+  }
+  get time(): number {
+    return Date.parse(this.#message.headers?.get("Nats-Time-Stamp") ?? "");
+  }
+  get data(): Uint8Array {
+    return this.#message.data;
+  }
+  header(name: string): string | undefined {
+    const value = this.#message.headers?.get(name);
+    return value === undefined || value === "" ? undefined : value;
+  }
+  text(): string {
+    return decoder.decode(this.#message.data);
+  }
+  json<T>(): T {
+    return JSON.parse(this.text()) as T;
+  }
+}
+
+/** The shape in which the stream's leader answers `STREAM.MSG.GET`. */
+export interface LeaderAnswer {
+  message?: { subject: string; seq: number; time: string; data?: string; hdrs?: string };
+  error?: { code: number; err_code: number; description: string };
+}
+
+function fromBase64(text: string): Uint8Array {
+  const binary = atob(text);
+  const out = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) out[i] = binary.charCodeAt(i);
+  return out;
+}
+
+/** A stored message as the leader answers it: JSON with the parts in base64. */
+export class LeaderMessage implements StoredMessage {
+  readonly subject: string;
+  readonly seq: number;
+  readonly time: number;
+  readonly data: Uint8Array;
+  readonly #raw: string;
+  #headers: Map<string, string> | undefined;
+
+  constructor(message: NonNullable<LeaderAnswer["message"]>) {
+    this.subject = message.subject;
+    this.seq = message.seq;
+    this.time = Date.parse(message.time);
+    this.data = message.data === undefined ? new Uint8Array(0) : fromBase64(message.data);
+    this.#raw = message.hdrs ?? "";
+  }
+
+  header(name: string): string | undefined {
+    if (this.#headers === undefined) {
+      this.#headers = new Map();
+      const text = this.#raw === "" ? "" : decoder.decode(fromBase64(this.#raw));
+      for (const line of text.split("\r\n").slice(1)) {
+        const colon = line.indexOf(":");
+        if (colon > 0) this.#headers.set(line.slice(0, colon), line.slice(colon + 1).trim());
+      }
+    }
+    return this.#headers.get(name);
+  }
+  text(): string {
+    return decoder.decode(this.data);
+  }
+  json<T>(): T {
+    return JSON.parse(this.text()) as T;
+  }
+}

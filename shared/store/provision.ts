@@ -1,0 +1,109 @@
+/** The platform's streams and buckets. Creating them again changes nothing. */
+import { baseConfig } from "./store.ts";
+import { buckets, kvSubject, streams, subjects } from "./subjects.ts";
+import type { Store, StreamConfig } from "./types.ts";
+
+const NANOS_PER_SECOND = 1_000_000_000;
+
+/** Rate-limit rules: how many acts one client may do in the window. The broker counts and forgets by itself. */
+export const LIMIT_WINDOW_SECONDS = 60;
+export const LIMIT_PER_WINDOW = 60;
+
+/** Seconds between two heartbeats. */
+export const HEARTBEAT_SECONDS = 5;
+
+/** The stream that holds an orb's entries. `republish` tells live listeners also what the scheduler appended. */
+export function orbStreamConfig(orb: string, replicas: number): StreamConfig {
+  return {
+    ...baseConfig(streams.orb(orb), [subjects.orbAll(orb)], replicas),
+    allow_atomic: true,
+    allow_msg_ttl: true,
+    allow_msg_schedules: true,
+    allow_rollup_hdrs: true,
+    republish: { src: subjects.orbAll(orb), dest: feedSubject(subjects.orbAll(orb)) },
+  };
+}
+
+/** Where a stream with `republish` tells what it stored on a subject. */
+export function feedSubject(subject: string): string {
+  return `_feed.${subject}`;
+}
+
+function bucketConfig(bucket: string, replicas: number, more: Partial<StreamConfig> = {}): StreamConfig {
+  return {
+    ...baseConfig(streams.kv(bucket), [kvSubject(bucket, ">")], replicas),
+    max_msgs_per_subject: 1,
+    discard: "new",
+    deny_delete: true,
+    allow_rollup_hdrs: true,
+    allow_msg_ttl: true,
+    ...more,
+  };
+}
+
+function platformStreams(replicas: number): StreamConfig[] {
+  return [
+    {
+      ...baseConfig(streams.platform, ["platform.>"], replicas),
+      allow_atomic: true,
+      allow_msg_ttl: true,
+      allow_rollup_hdrs: true,
+    },
+    {
+      ...baseConfig(streams.limits, ["_limit.>"], replicas),
+      storage: "memory",
+      max_msgs_per_subject: LIMIT_PER_WINDOW,
+      discard: "new",
+      discard_new_per_subject: true,
+      max_age: LIMIT_WINDOW_SECONDS * NANOS_PER_SECOND,
+    },
+    {
+      ...baseConfig(streams.heartbeat, ["heartbeat.>"], replicas),
+      allow_msg_schedules: true,
+      allow_msg_ttl: true,
+      allow_rollup_hdrs: true,
+      max_age: 3600 * NANOS_PER_SECOND,
+      republish: { src: "heartbeat.>", dest: feedSubject("heartbeat.>") },
+    },
+    {
+      ...baseConfig(streams.wallet, ["wallet.>"], replicas),
+      republish: { src: "wallet.>", dest: feedSubject("wallet.>") },
+    },
+    bucketConfig(buckets.orbs, replicas),
+    bucketConfig(buckets.platformAdmins, replicas),
+    bucketConfig(buckets.platformInvitations, replicas),
+    bucketConfig(buckets.platformCredentials, replicas),
+    bucketConfig(buckets.orbUsers, replicas),
+    bucketConfig(buckets.orbCredentials, replicas),
+    bucketConfig(buckets.orbInvitations, replicas),
+    bucketConfig(buckets.sessions, replicas),
+    bucketConfig(buckets.challenges, replicas),
+    // Services may write their own key here: a rollup of everything must not be theirs to send.
+    bucketConfig(buckets.handlers, replicas, { allow_rollup_hdrs: false }),
+    bucketConfig(buckets.streamMappings, replicas),
+  ];
+}
+
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+
+/**
+ * Creates what is missing. Right after a start, a broker that reports itself healthy may still refuse to create a
+ * stream: it is asked again for up to `patienceMs`.
+ */
+export async function provision(
+  store: Store,
+  options: { replicas: number; patienceMs?: number },
+): Promise<void> {
+  const deadline = Date.now() + (options.patienceMs ?? 5000);
+  for (const config of platformStreams(options.replicas)) {
+    for (;;) {
+      try {
+        await store.createStream(config);
+        break;
+      } catch (error) {
+        if (Date.now() > deadline) throw error;
+        await pause(200);
+      }
+    }
+  }
+}

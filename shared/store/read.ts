@@ -1,0 +1,133 @@
+import { AppError, unavailable } from "../errors.ts";
+import { DirectMessage, type LeaderAnswer, LeaderMessage } from "./message.ts";
+import { type Page, type StoredMessage, StreamMissing } from "./types.ts";
+import type { Wire } from "./wire.ts";
+
+const NOT_FOUND = 404;
+const NO_RESPONDERS = 503;
+const END_OF_BATCH = 204;
+const TOO_MANY_SUBJECTS = 413;
+/** Most subjects that one `multi_last` takes. */
+export const MULTI_LAST_LIMIT = 1024;
+const NO_MESSAGE = 10037;
+const NO_STREAM = 10059;
+
+const decoder = new TextDecoder();
+
+/** A direct get answered with a status and no message. 503: no stream with direct gets listens, or none is left. */
+function refused(stream: string, status: number): Error {
+  if (status === NO_RESPONDERS) return new StreamMissing(stream);
+  if (status === TOO_MANY_SUBJECTS) return new AppError("invalid", "too_broad", "Too many messages match.");
+  return unavailable(`direct get answered ${status}`);
+}
+
+/** The last message of a literal subject, by any replica. */
+export function directLast(wire: Wire, stream: string, subject: string): Promise<StoredMessage | null> {
+  const wild = subject.includes("*") || subject.endsWith(">");
+  return direct(
+    wire,
+    stream,
+    wild ? `$JS.API.DIRECT.GET.${stream}` : `$JS.API.DIRECT.GET.${stream}.${subject}`,
+    wild ? JSON.stringify({ last_by_subj: subject }) : "",
+  );
+}
+
+/** The message at a sequence, by any replica. */
+export function directSeq(wire: Wire, stream: string, seq: number): Promise<StoredMessage | null> {
+  return direct(wire, stream, `$JS.API.DIRECT.GET.${stream}`, JSON.stringify({ seq }));
+}
+
+function direct(wire: Wire, stream: string, api: string, body: string): Promise<StoredMessage | null> {
+  return wire.ask<StoredMessage | null>(api, body, (message, resolve, reject) => {
+    const status = message.headers?.code ?? 0;
+    if (status === 0) resolve(new DirectMessage(message));
+    else if (status === NOT_FOUND) resolve(null);
+    else reject(refused(stream, status));
+    return true;
+  });
+}
+
+/** One message as the stream's leader has it: sees every acknowledged write. */
+export async function leaderGet(
+  wire: Wire,
+  stream: string,
+  which: { last_by_subj: string } | { seq: number },
+): Promise<StoredMessage | null> {
+  const reply = await wire.request(`$JS.API.STREAM.MSG.GET.${stream}`, JSON.stringify(which));
+  if (reply.status === NO_RESPONDERS) throw unavailable("JetStream does not answer");
+  const answer = JSON.parse(decoder.decode(reply.data)) as LeaderAnswer;
+  if (answer.message !== undefined) return new LeaderMessage(answer.message);
+  if (answer.error?.err_code === NO_MESSAGE || answer.error?.code === NOT_FOUND) {
+    if (answer.error.err_code === NO_STREAM) throw new StreamMissing(stream);
+    return null;
+  }
+  throw unavailable(answer.error?.description);
+}
+
+/** A batch of direct-get answers: messages, then one end-of-batch status. */
+function collect(wire: Wire, stream: string, body: string): Promise<Page> {
+  const messages: StoredMessage[] = [];
+  return wire.ask<Page>(`$JS.API.DIRECT.GET.${stream}`, body, (message, resolve, reject) => {
+    const status = message.headers?.code ?? 0;
+    if (status === 0) {
+      messages.push(new DirectMessage(message));
+      return false;
+    }
+    if (status === END_OF_BATCH) {
+      const pending = Number(message.headers?.get("Nats-Num-Pending") ?? 0);
+      const last = Number(
+        message.headers?.get("Nats-UpTo-Sequence") || message.headers?.get("Nats-Last-Sequence") || 0,
+      );
+      resolve({ messages, pending, lastSeq: last });
+    } else if (status === NOT_FOUND) resolve({ messages, pending: 0, lastSeq: 0 });
+    else reject(refused(stream, status));
+    return true;
+  });
+}
+
+/** The last message of each subject, in one request. */
+export async function directMany(
+  wire: Wire,
+  stream: string,
+  subjects: readonly string[],
+  upToTime?: number,
+): Promise<Map<string, StoredMessage>> {
+  const found = new Map<string, StoredMessage>();
+  const parts: string[][] = [];
+  for (let i = 0; i < subjects.length; i += MULTI_LAST_LIMIT)
+    parts.push(subjects.slice(i, i + MULTI_LAST_LIMIT));
+  const pages = await Promise.all(
+    parts.map((part) =>
+      collect(
+        wire,
+        stream,
+        JSON.stringify({
+          multi_last: part,
+          batch: MULTI_LAST_LIMIT,
+          ...(upToTime === undefined ? {} : { up_to_time: new Date(upToTime).toISOString() }),
+        }),
+      ),
+    ),
+  );
+  for (const page of pages) for (const message of page.messages) found.set(message.subject, message);
+  return found;
+}
+
+/** A page of a filter in stream order, in one request. */
+export function directScan(
+  wire: Wire,
+  stream: string,
+  filter: string,
+  options: { fromSeq: number; limit: number; maxBytes?: number },
+): Promise<Page> {
+  return collect(
+    wire,
+    stream,
+    JSON.stringify({
+      next_by_subj: filter,
+      seq: Math.max(1, options.fromSeq),
+      batch: options.limit,
+      ...(options.maxBytes === undefined ? {} : { max_bytes: options.maxBytes }),
+    }),
+  );
+}

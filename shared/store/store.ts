@@ -1,0 +1,212 @@
+import { AppError, unavailable } from "../errors.ts";
+import { directLast, directMany, directScan, directSeq, leaderGet } from "./read.ts";
+import { kvSubject, streams } from "./subjects.ts";
+import {
+  type Append,
+  Conflict,
+  type KvEntry,
+  type KvWrite,
+  type Page,
+  type ReadOptions,
+  type Reply,
+  type Store,
+  type StoredMessage,
+  type StreamConfig,
+  type StreamInfo,
+  StreamMissing,
+  SubjectsTaken,
+} from "./types.ts";
+import { type ConnectOptions, Wire } from "./wire.ts";
+import { ApiCode, append, batch, failure, pipeline } from "./write.ts";
+
+const decoder = new TextDecoder();
+const MARKER = "KV-Operation";
+const PAGE = 256;
+
+interface ApiAnswer {
+  error?: { code: number; err_code: number; description: string };
+  [member: string]: unknown;
+}
+
+/** A deleted, purged or expired key. */
+function isMarker(message: StoredMessage): boolean {
+  return message.header(MARKER) !== undefined || message.header("Nats-Marker-Reason") !== undefined;
+}
+
+function kvEntry(bucket: string, message: StoredMessage): KvEntry {
+  return {
+    key: message.subject.slice(kvSubject(bucket, "").length),
+    revision: message.seq,
+    time: message.time,
+    text: () => message.text(),
+    json: <T>() => message.json<T>(),
+  };
+}
+
+/**
+ * Opens the door to the broker. The connection is made with the first request.
+ * @param options.replicas how many replicas streams have; with one, every replica is the leader
+ */
+export function openStore(options: ConnectOptions & { replicas?: number }): Store & { open(): void } {
+  const wire = new Wire(options);
+  const replicated = (options.replicas ?? 1) > 1;
+  const askLeader = (read?: ReadOptions) => replicated && read?.consistency !== "any";
+
+  async function api(subject: string, body: unknown): Promise<ApiAnswer> {
+    const reply = await wire.request(`$JS.API.${subject}`, body === undefined ? "" : JSON.stringify(body));
+    if (reply.status !== 0) throw unavailable(`JetStream answered ${reply.status}`);
+    return JSON.parse(decoder.decode(reply.data)) as ApiAnswer;
+  }
+
+  const get = (stream: string, subject: string, read?: ReadOptions) =>
+    askLeader(read) ? leaderGet(wire, stream, { last_by_subj: subject }) : directLast(wire, stream, subject);
+
+  async function getMany(
+    stream: string,
+    subjects: readonly string[],
+    read?: ReadOptions & { upToTime?: number },
+  ): Promise<Map<string, StoredMessage>> {
+    if (subjects.length === 0) return new Map();
+    const literal = subjects.every((subject) => !subject.includes("*") && !subject.endsWith(">"));
+    if (askLeader(read) && read?.upToTime === undefined && literal) {
+      const messages = await Promise.all(
+        subjects.map((subject) => leaderGet(wire, stream, { last_by_subj: subject })),
+      );
+      const found = new Map<string, StoredMessage>();
+      for (const message of messages) if (message !== null) found.set(message.subject, message);
+      return found;
+    }
+    return directMany(wire, stream, subjects, read?.upToTime);
+  }
+
+  const scan = (
+    stream: string,
+    filter: string,
+    page: { fromSeq: number; limit: number; maxBytes?: number },
+  ): Promise<Page> => directScan(wire, stream, filter, page);
+
+  async function kvPut(bucket: string, key: string, value: string, write: KvWrite = {}): Promise<number> {
+    const stream = streams.kv(bucket);
+    const subject = kvSubject(bucket, key);
+    const message = (seq: number | undefined): Append => ({
+      subject,
+      data: value,
+      ...(seq === undefined ? {} : { expect: { seq } }),
+      ...(write.expectBucket === undefined ? {} : { expectStreamSeq: write.expectBucket }),
+      ...(write.ttl === undefined ? {} : { ttl: write.ttl }),
+    });
+    try {
+      return await append(wire, stream, message(write.expect));
+    } catch (error) {
+      // A key that was deleted leaves a marker, which counts as absent.
+      if (!(error instanceof Conflict) || write.expect !== 0) throw error;
+      const last = await get(stream, subject);
+      if (last === null || !isMarker(last)) throw error;
+      return append(wire, stream, message(last.seq));
+    }
+  }
+
+  return {
+    open: () => wire.open(),
+    get,
+    getSeq: (stream, seq, read) =>
+      askLeader(read) ? leaderGet(wire, stream, { seq }) : directSeq(wire, stream, seq),
+    getMany,
+    scan,
+    append: (stream, message) => append(wire, stream, message),
+    batch: (stream, messages) => batch(wire, stream, messages),
+    pipeline: (stream, messages) => pipeline(wire, stream, messages),
+
+    async kvGet(bucket, key, read) {
+      const message = await get(streams.kv(bucket), kvSubject(bucket, key), read);
+      return message === null || isMarker(message) ? null : kvEntry(bucket, message);
+    },
+    async kvList(bucket, filter) {
+      const out: KvEntry[] = [];
+      for (let fromSeq = 1; ; ) {
+        const page = await scan(streams.kv(bucket), kvSubject(bucket, filter), { fromSeq, limit: PAGE });
+        for (const message of page.messages) if (!isMarker(message)) out.push(kvEntry(bucket, message));
+        const last = page.messages.at(-1);
+        if (page.pending === 0 || last === undefined) return out;
+        fromSeq = last.seq + 1;
+      }
+    },
+    async kvLast(bucket) {
+      const answer = await api(`STREAM.INFO.${streams.kv(bucket)}`, undefined);
+      if (answer.error !== undefined) throw failure(streams.kv(bucket), answer.error);
+      return (answer as unknown as StreamInfo).state.last_seq;
+    },
+    kvPut,
+    async kvDelete(bucket, key, write = {}) {
+      await append(wire, streams.kv(bucket), {
+        subject: kvSubject(bucket, key),
+        data: "",
+        headers: { [MARKER]: "DEL" },
+        ...(write.expect === undefined ? {} : { expect: { seq: write.expect } }),
+        ...(write.expectBucket === undefined ? {} : { expectStreamSeq: write.expectBucket }),
+        ...(write.ttl === undefined ? {} : { ttl: write.ttl }),
+      });
+    },
+
+    async createStream(config) {
+      const answer = await api(`STREAM.CREATE.${config.name}`, config);
+      if (answer.error === undefined) return;
+      if (answer.error.err_code === ApiCode.subjectOverlap) throw new SubjectsTaken();
+      // Created by somebody else in the meantime, with other settings: it exists, which is what was wanted.
+      if (answer.error.err_code === ApiCode.nameInUse) return;
+      throw unavailable(`${answer.error.err_code} ${answer.error.description}`);
+    },
+    async updateStream(config) {
+      const answer = await api(`STREAM.UPDATE.${config.name}`, config);
+      if (answer.error !== undefined) throw failure(config.name, answer.error);
+    },
+    async deleteStream(stream) {
+      const answer = await api(`STREAM.DELETE.${stream}`, undefined);
+      if (answer.error === undefined) return true;
+      if (answer.error.err_code === ApiCode.streamNotFound) return false;
+      throw failure(stream, answer.error);
+    },
+    async streamInfo(stream) {
+      const answer = await api(`STREAM.INFO.${stream}`, undefined);
+      if (answer.error === undefined) return answer as unknown as StreamInfo;
+      if (answer.error.err_code === ApiCode.streamNotFound) return null;
+      throw failure(stream, answer.error);
+    },
+    async streamNames(filter) {
+      const answer = await api("STREAM.NAMES", { subject: filter });
+      if (answer.error !== undefined) throw failure(filter, answer.error);
+      return (answer.streams as string[] | null | undefined) ?? [];
+    },
+    async purge(stream, filter, purge = {}) {
+      const answer = await api(`STREAM.PURGE.${stream}`, {
+        filter,
+        ...(purge.keep === undefined ? {} : { keep: purge.keep }),
+        ...(purge.upToSeq === undefined ? {} : { seq: purge.upToSeq }),
+      });
+      if (answer.error !== undefined) throw failure(stream, answer.error);
+      return Number(answer.purged ?? 0);
+    },
+
+    async request(subject, data, asked): Promise<Reply> {
+      const reply = await wire.request(subject, data, { timeoutMs: asked.timeoutMs, headers: asked.headers });
+      if (reply.status === 503 && reply.data.length === 0) {
+        throw new AppError("unavailable", "no_responders", "Nobody answers at the moment.", {
+          retryAfter: 1,
+        });
+      }
+      return reply;
+    },
+    subscribe: (subject, deliver) => wire.subscribe(subject, deliver),
+    publish: (subject, data, headers, reply) => wire.send(subject, data, headers, reply),
+    ping: () => wire.ping(),
+    server: () => wire.server(),
+    close: () => wire.close(),
+  };
+}
+
+/** Stream settings shared by every stream and bucket of the platform. */
+export function baseConfig(name: string, subjects: string[], replicas: number): StreamConfig {
+  return { name, subjects, storage: "file", num_replicas: replicas, allow_direct: true };
+}
+
+export { StreamMissing };

@@ -1,0 +1,133 @@
+/**
+ * Every stream, subject, bucket and key name of the platform. Nothing else builds one.
+ *
+ * Whatever a caller supplied (ids, codes, stream names, `sub`) passes {@link token} first: a direct get of
+ * `$KV.bucket.*` would otherwise answer with whatever is there.
+ */
+import { notFound } from "../errors.ts";
+
+const TOKEN = /^[A-Za-z0-9_-]{1,128}$/;
+
+/** Whether a value can be one token of a subject or key. */
+export function isToken(value: string): boolean {
+  return TOKEN.test(value);
+}
+
+/**
+ * Lets a caller's value become one token of a subject or key.
+ * @param what what the value names, for the error ("orb", "entry")
+ * @throws AppError not_found when it could not be the name of anything
+ */
+export function token(value: string, what: string): string {
+  if (!TOKEN.test(value)) throw notFound(what);
+  return value;
+}
+
+/** Lower-case module types as they stand in subjects. */
+export type ModuleToken = "content" | "config" | "rules" | "transactions" | "settings";
+/** Audiences of live copies. `owner` is the entry's own log and no audience. */
+export type LiveRole = "public" | "user" | "admin";
+
+/** Where an entry lives inside its orb's stream. */
+export interface EntryAddress {
+  orb: string;
+  type: ModuleToken;
+  schema: string;
+  id: string;
+}
+
+export const streams = {
+  platform: "platform",
+  /** One message per rate-limited act; refuses by itself when a subject is full. */
+  limits: "limits",
+  heartbeat: "heartbeat",
+  wallet: "wallet",
+  /** The stream that holds an orb's entries. */
+  orb: (orb: string) => `ø${token(orb, "orb")}`,
+  kv: (bucket: string) => `KV_${bucket}`,
+} as const;
+
+export const buckets = {
+  orbs: "orbs",
+  platformAdmins: "platform_admins",
+  platformInvitations: "platform_invitations",
+  platformCredentials: "platform_credentials",
+  orbUsers: "orb_users",
+  orbCredentials: "orb_credentials",
+  orbInvitations: "orb_invitations",
+  sessions: "sessions",
+  challenges: "challenges",
+  handlers: "handlers",
+  streamMappings: "stream_mappings",
+} as const;
+
+/** The subject of a key in a bucket. Keys are tokens joined by dots. */
+export function kvSubject(bucket: string, key: string): string {
+  return `$KV.${bucket}.${key}`;
+}
+
+const entry = (a: EntryAddress, role: string) =>
+  `${token(a.orb, "orb")}.${a.type}.${role}.${token(a.schema, "schema")}.${token(a.id, "entry")}`;
+
+export const subjects = {
+  /** History of one orb: a message per revision. */
+  orbHistory: (orb: string) => `platform.orbs.${token(orb, "orb")}`,
+  allOrbHistories: "platform.orbs.*",
+  definition: (kind: "messages" | "modules", id: string) =>
+    `platform.definitions.${kind}.${token(id, "definition")}`,
+  definitions: (kind: "messages" | "modules") => `platform.definitions.${kind}.*`,
+  /** Audit records of one realm and action, e.g. `platform.audit.shop.signin`. */
+  audit: (realm: string, action: string) =>
+    `platform.audit.${token(realm, "realm")}.${token(action, "action")}`,
+  allAudit: "platform.audit.>",
+  /** Idempotency claims of operations on orbs. */
+  platformIdempotency: (hash: string) => `platform.idempotency.${token(hash, "key")}`,
+  /** Counter subject of one limited act by one client. */
+  limit: (rule: string, client: string) => `_limit.${token(rule, "rule")}.${token(client, "client")}`,
+
+  /** Everything of one orb's stream. */
+  orbAll: (orb: string) => `${token(orb, "orb")}.>`,
+  /** An entry's event log; its last message is the head, which is the truth. */
+  entryLog: (a: EntryAddress) => entry(a, "owner"),
+  /** What is live of an entry, for one audience. */
+  entryLive: (a: EntryAddress, role: LiveRole) => entry(a, role),
+  /** All live copies of one schema for one audience. */
+  schemaLive: (a: Omit<EntryAddress, "id">, role: LiveRole) =>
+    `${token(a.orb, "orb")}.${a.type}.${role}.${token(a.schema, "schema")}.*`,
+  /** All logs of one schema. */
+  schemaLogs: (a: Omit<EntryAddress, "id">) =>
+    `${token(a.orb, "orb")}.${a.type}.owner.${token(a.schema, "schema")}.*`,
+  /** The head of an entry of which only the id is known. */
+  anyEntryLog: (orb: string, id: string) => `${token(orb, "orb")}.*.owner.*.${token(id, "entry")}`,
+  /** Written once when an entry is created: the order of lists. A tombstone follows when it is deleted. */
+  entryIndex: (a: EntryAddress) =>
+    `${token(a.orb, "orb")}._ix.${a.type}.${token(a.schema, "schema")}.${token(a.id, "entry")}`,
+  schemaIndex: (a: Omit<EntryAddress, "id">) =>
+    `${token(a.orb, "orb")}._ix.${a.type}.${token(a.schema, "schema")}.*`,
+  /** Every entry of an orb in order of creation. */
+  orbIndex: (orb: string) => `${token(orb, "orb")}._ix.>`,
+  /** Equality index: this entry has (or had) this value in its newest revision or live. A hint: verify on read. */
+  equality: (a: EntryAddress, field: string, value: string) =>
+    `${token(a.orb, "orb")}._eq.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}.${token(a.id, "entry")}`,
+  equalityOf: (a: Omit<EntryAddress, "id">, field: string, value: string) =>
+    `${token(a.orb, "orb")}._eq.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}.*`,
+  /** Claim of a unique value; the message names the entry that holds it. */
+  unique: (a: Omit<EntryAddress, "id">, field: string, value: string) =>
+    `${token(a.orb, "orb")}._uq.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}`,
+  uniqueOf: (a: Omit<EntryAddress, "id">, field: string) =>
+    `${token(a.orb, "orb")}._uq.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.*`,
+  /** `source` refers to `target` by a field. */
+  reference: (target: string, source: EntryAddress, field: string) =>
+    `${token(source.orb, "orb")}._ref.${token(target, "entry")}.${source.type}.${token(source.schema, "schema")}.${token(field, "field")}.${token(source.id, "entry")}`,
+  referencesBy: (target: string, source: Omit<EntryAddress, "id">, field: string) =>
+    `${token(source.orb, "orb")}._ref.${token(target, "entry")}.${source.type}.${token(source.schema, "schema")}.${token(field, "field")}.*`,
+  referrers: (orb: string, target: string) => `${token(orb, "orb")}._ref.${token(target, "entry")}.>`,
+  /** Touched by every write that adds a reference to `target`, so that deleting it can expect that none was added. */
+  referenceGuard: (orb: string, target: string) => `${token(orb, "orb")}._rc.${token(target, "entry")}`,
+  /** Idempotency claim in the same atomic act as the write. */
+  idempotency: (orb: string, hash: string) => `${token(orb, "orb")}._idem.${token(hash, "key")}`,
+  /** The broker's schedule that opens or closes one published revision's window. */
+  schedule: (orb: string, id: string, revision: number, edge: "open" | "close") =>
+    `${token(orb, "orb")}._at.${token(id, "entry")}.${revision}.${edge}`,
+  schedulesOf: (orb: string, id: string) => `${token(orb, "orb")}._at.${token(id, "entry")}.>`,
+} as const;

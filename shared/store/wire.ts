@@ -1,0 +1,342 @@
+/**
+ * One connection to the broker, reduced to what the store needs: publish, subscribe, and requests with one or many
+ * answers over a single inbox subscription. Everything is pipelined: no call waits for another one's answer.
+ */
+import {
+  type ConnectionOptions,
+  connect,
+  credsAuthenticator,
+  Events,
+  type Msg,
+  type MsgHdrs,
+  type NatsConnection,
+  headers as natsHeaders,
+} from "nats.ws";
+import { AppError, unavailable } from "../errors.ts";
+import type { Delivery, Reply } from "./types.ts";
+
+/** How to reach the broker. */
+export interface ConnectOptions {
+  /** `ws://` or `wss://`, several separated by commas. */
+  url: string;
+  user?: string;
+  pass?: string;
+  token?: string;
+  /** Contents of a credentials file. Signing costs processor time: see README. */
+  creds?: string;
+  /** Shown by the broker's monitoring. */
+  name?: string;
+  /** Stay connected through failures (long-lived processes); without it, a lost connection is final. */
+  reconnect?: boolean;
+  /** Milliseconds until an attempt to connect is given up. Default 1,500. */
+  connectTimeoutMs?: number;
+  /** Milliseconds until a request is given up. Default 4,000. */
+  requestTimeoutMs?: number;
+  /** Told of reconnections and of what the connection reports, for logs and metrics. */
+  onStatus?: (status: "connected" | "disconnected" | "reconnected" | "closed") => void;
+}
+
+/** A running subscription. */
+export interface Subscription {
+  unsubscribe(): void;
+}
+
+interface Pending {
+  /** Called for every answer; returns true when the last one has come. */
+  receive: (message: Msg) => boolean;
+  fail: (error: unknown) => void;
+  timer: ReturnType<typeof setTimeout>;
+}
+
+const EMPTY = new Uint8Array(0);
+const encoder = new TextEncoder();
+
+/** Text to bytes; bytes pass. */
+export function bytes(data: string | Uint8Array): Uint8Array {
+  if (typeof data !== "string") return data;
+  return data === "" ? EMPTY : encoder.encode(data);
+}
+
+function random(): string {
+  const raw = crypto.getRandomValues(new Uint8Array(12));
+  let out = "";
+  for (const byte of raw) out += (byte & 63).toString(36).padStart(2, "0");
+  return out;
+}
+
+function toHeaders(values: Record<string, string> | undefined): MsgHdrs | undefined {
+  if (values === undefined) return undefined;
+  const headers = natsHeaders();
+  for (const name in values) {
+    const value = values[name];
+    if (value !== undefined) headers.set(name, value);
+  }
+  return headers;
+}
+
+const header = (message: Msg) => (name: string) => {
+  const value = message.headers?.get(name);
+  return value === undefined || value === "" ? undefined : value;
+};
+
+/** A connection that opens on first use. */
+export class Wire {
+  readonly requestTimeoutMs: number;
+  readonly #options: ConnectOptions;
+  readonly #pending = new Map<string, Pending>();
+  #connecting: Promise<NatsConnection> | undefined;
+  #connection: NatsConnection | undefined;
+  #closed = false;
+  #inbox = "";
+  #next = 0;
+
+  constructor(options: ConnectOptions) {
+    this.#options = options;
+    this.requestTimeoutMs = options.requestTimeoutMs ?? 4000;
+  }
+
+  /** Begins to connect, without waiting: the caller has something else to do meanwhile. */
+  open(): void {
+    this.#connected().catch(() => undefined);
+  }
+
+  /** Resolves once connected. */
+  async ready(): Promise<void> {
+    if (this.#connection === undefined) await this.#connected();
+  }
+
+  #connected(): Promise<NatsConnection> {
+    if (this.#closed) return Promise.reject(unavailable("closed"));
+    // A failed first attempt is forgotten, so that a long-lived process tries again with its next request.
+    this.#connecting ??= this.#connect().catch((error: unknown) => {
+      this.#connecting = undefined;
+      throw unavailable(error);
+    });
+    return this.#connecting;
+  }
+
+  async #connect(): Promise<NatsConnection> {
+    const o = this.#options;
+    const inboxPrefix = `_INBOX.${o.user ?? "client"}`;
+    const settings: ConnectionOptions = {
+      servers: o.url.split(",").map((url) => url.trim()),
+      inboxPrefix,
+      noAsyncTraces: true,
+      timeout: o.connectTimeoutMs ?? 1500,
+      name: o.name ?? "platform",
+      ...(o.user === undefined ? {} : { user: o.user }),
+      ...(o.pass === undefined ? {} : { pass: o.pass }),
+      ...(o.token === undefined ? {} : { token: o.token }),
+      ...(o.creds === undefined ? {} : { authenticator: credsAuthenticator(encoder.encode(o.creds)) }),
+      ...(o.reconnect
+        ? {
+            reconnect: true,
+            maxReconnectAttempts: -1,
+            reconnectTimeWait: 250,
+            reconnectJitter: 100,
+            pingInterval: 5000,
+            maxPingOut: 2,
+          }
+        : { reconnect: false, ignoreClusterUpdates: true, maxReconnectAttempts: 0, pingInterval: 3_600_000 }),
+    };
+    // The library's own limit does not cover a socket that opens and then says nothing.
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const attempt = connect(settings);
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(
+        () => reject(new Error("connecting took too long")),
+        (o.connectTimeoutMs ?? 1500) + 100,
+      );
+    });
+    const connection = await Promise.race([attempt, late])
+      .catch((error: unknown) => {
+        attempt.then((c) => c.close()).catch(() => undefined);
+        throw error;
+      })
+      .finally(() => clearTimeout(timer));
+    if (this.#closed) {
+      await connection.close();
+      throw new Error("closed while connecting");
+    }
+    this.#connection = connection;
+    this.#inbox = `${inboxPrefix}.${random()}`;
+    connection.subscribe(`${this.#inbox}.*`, { callback: (error, message) => this.#answer(error, message) });
+    void connection.closed().then((error) => {
+      this.#failAll(error ?? new Error("connection closed"));
+      this.#connection = undefined;
+      this.#connecting = undefined;
+      o.onStatus?.("closed");
+    });
+    if (o.reconnect) void this.#watch(connection);
+    o.onStatus?.("connected");
+    return connection;
+  }
+
+  async #watch(connection: NatsConnection): Promise<void> {
+    for await (const status of connection.status()) {
+      if (status.type === Events.Disconnect) {
+        // What was asked before the break will never be answered: its outcome is unknown.
+        this.#failAll(new Error("connection lost"));
+        this.#options.onStatus?.("disconnected");
+      } else if (status.type === Events.Reconnect) this.#options.onStatus?.("reconnected");
+    }
+  }
+
+  #failAll(error: unknown): void {
+    const pending = [...this.#pending.values()];
+    this.#pending.clear();
+    for (const p of pending) {
+      clearTimeout(p.timer);
+      p.fail(unavailable(error));
+    }
+  }
+
+  #answer(error: Error | null, message: Msg): void {
+    if (error !== null) return;
+    const id = message.subject.slice(message.subject.lastIndexOf(".") + 1);
+    const pending = this.#pending.get(id);
+    if (pending === undefined) return;
+    let done = true;
+    try {
+      done = pending.receive(message);
+    } catch (failure) {
+      pending.fail(failure);
+    }
+    if (done) {
+      this.#pending.delete(id);
+      clearTimeout(pending.timer);
+    }
+  }
+
+  /**
+   * Publishes and collects answers until `receive` says that the last has come.
+   * @throws AppError unavailable when the broker is away, timeout when nobody answers in time
+   */
+  async ask<T>(
+    subject: string,
+    data: string | Uint8Array,
+    receive: (message: Msg, resolve: (value: T) => void, reject: (error: unknown) => void) => boolean,
+    options: { timeoutMs?: number; headers?: Record<string, string> | undefined } = {},
+  ): Promise<T> {
+    const connection = this.#connection ?? (await this.#connected());
+    return new Promise<T>((resolve, reject) => {
+      const id = (this.#next++).toString(36);
+      const timer = setTimeout(() => {
+        this.#pending.delete(id);
+        reject(
+          new AppError("timeout", "broker_timeout", "The platform's storage did not answer in time.", {
+            retryAfter: 1,
+          }),
+        );
+      }, options.timeoutMs ?? this.requestTimeoutMs);
+      this.#pending.set(id, { receive: (message) => receive(message, resolve, reject), fail: reject, timer });
+      try {
+        this.#publish(connection, subject, data, `${this.#inbox}.${id}`, options.headers);
+      } catch (error) {
+        this.#pending.delete(id);
+        clearTimeout(timer);
+        reject(error instanceof AppError ? error : unavailable(error));
+      }
+    });
+  }
+
+  #publish(
+    connection: NatsConnection,
+    subject: string,
+    data: string | Uint8Array,
+    reply: string | undefined,
+    values: Record<string, string> | undefined,
+  ): void {
+    const body = bytes(data);
+    const limit = connection.info?.max_payload;
+    if (limit !== undefined && body.length + 1024 > limit) {
+      throw new AppError(
+        "too_large",
+        "payload_too_large",
+        `The data is larger than the broker takes (${limit} bytes).`,
+      );
+    }
+    const headers = toHeaders(values);
+    connection.publish(subject, body, {
+      ...(reply === undefined ? {} : { reply }),
+      ...(headers === undefined ? {} : { headers }),
+    });
+  }
+
+  /** Publishes without waiting for anything. Needs an open connection. */
+  send(subject: string, data: string | Uint8Array, headers?: Record<string, string>, reply?: string): void {
+    if (this.#connection === undefined) throw unavailable("not connected");
+    this.#publish(this.#connection, subject, data, reply, headers);
+  }
+
+  /** One answer. A service that nobody runs is `no_responders`, told by the broker at once. */
+  request(
+    subject: string,
+    data: string | Uint8Array,
+    options: { timeoutMs?: number; headers?: Record<string, string> | undefined } = {},
+  ): Promise<Reply & { status: number }> {
+    return this.ask(
+      subject,
+      data,
+      (message, resolve) => {
+        resolve({ data: message.data, header: header(message), status: message.headers?.code ?? 0 });
+        return true;
+      },
+      options,
+    );
+  }
+
+  /** Delivers what is published on a subject from now on; survives reconnections. */
+  subscribe(subject: string, deliver: (message: Delivery) => void): Subscription {
+    let stopped = false;
+    let inner: { unsubscribe(): void } | undefined;
+    void this.#connected().then(
+      (connection) => {
+        if (stopped) return;
+        inner = connection.subscribe(subject, {
+          callback: (error, message) => {
+            if (error !== null || stopped) return;
+            deliver({
+              subject: message.subject,
+              data: message.data,
+              reply: message.reply,
+              header: header(message),
+            });
+          },
+        });
+      },
+      () => undefined,
+    );
+    return {
+      unsubscribe() {
+        stopped = true;
+        inner?.unsubscribe();
+      },
+    };
+  }
+
+  /** Milliseconds of one round trip to the broker, after everything sent before. */
+  async ping(): Promise<number> {
+    const connection = await this.#connected();
+    return connection.rtt().catch((error: unknown) => {
+      throw unavailable(error);
+    });
+  }
+
+  async server(): Promise<{ version: string; name: string; maxPayload: number }> {
+    const info = (await this.#connected()).info;
+    return {
+      version: info?.version ?? "",
+      name: info?.server_name ?? "",
+      maxPayload: info?.max_payload ?? 0,
+    };
+  }
+
+  /** Gives the connection back. What was not acknowledged by then may be lost. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const connection = this.#connection ?? (await this.#connecting?.catch(() => undefined));
+    this.#failAll(new Error("closed"));
+    await connection?.close();
+  }
+}

@@ -1,0 +1,139 @@
+import { AppError, unavailable } from "../errors.ts";
+import { type Append, Conflict, StreamMissing, SubjectFull } from "./types.ts";
+import type { Wire } from "./wire.ts";
+
+/** The broker's error codes that mean something to us (JetStream API, `err_code`). */
+export const ApiCode = {
+  wrongLastSequence: 10071,
+  /** Another batch with the same subject is being applied: on replicas the usual form of a conflict. */
+  batchInProcess: 10164,
+  batchIncomplete: 10176,
+  batchTooMany: 10210,
+  streamNotFound: 10059,
+  maxPerSubject: 10077,
+  subjectOverlap: 10065,
+  nameInUse: 10058,
+  noMessage: 10037,
+  storageFull: 10047,
+  expectedStreamMismatch: 10060,
+} as const;
+
+/** Most messages of one atomic batch. */
+export const BATCH_LIMIT = 1000;
+const NO_RESPONDERS = 503;
+const decoder = new TextDecoder();
+
+interface Ack {
+  seq?: number;
+  error?: { code: number; err_code: number; description: string };
+}
+
+/** What the broker's refusal means to a caller. */
+export function failure(stream: string, error: NonNullable<Ack["error"]>): Error {
+  switch (error.err_code) {
+    case ApiCode.wrongLastSequence:
+    case ApiCode.batchInProcess:
+      return new Conflict();
+    case ApiCode.streamNotFound:
+    case ApiCode.expectedStreamMismatch:
+      return new StreamMissing(stream);
+    case ApiCode.maxPerSubject:
+      return new SubjectFull();
+    default:
+      return unavailable(`${error.err_code} ${error.description}`);
+  }
+}
+
+function headersOf(stream: string, message: Append): Record<string, string> {
+  const headers: Record<string, string> = { "Nats-Expected-Stream": stream, ...message.headers };
+  if (message.expect !== undefined) {
+    headers["Nats-Expected-Last-Subject-Sequence"] = String(message.expect.seq);
+    if (message.expect.subject !== undefined && message.expect.subject !== message.subject) {
+      headers["Nats-Expected-Last-Subject-Sequence-Subject"] = message.expect.subject;
+    }
+  }
+  if (message.expectStreamSeq !== undefined)
+    headers["Nats-Expected-Last-Sequence"] = String(message.expectStreamSeq);
+  if (message.rollup === true) headers["Nats-Rollup"] = "sub";
+  if (message.ttl !== undefined) headers["Nats-TTL"] = `${Math.max(1, Math.ceil(message.ttl))}s`;
+  return headers;
+}
+
+async function acknowledged(
+  wire: Wire,
+  stream: string,
+  message: Append,
+  headers: Record<string, string>,
+): Promise<number> {
+  const reply = await wire.request(message.subject, message.data, { headers });
+  if (reply.status === NO_RESPONDERS) throw new StreamMissing(stream);
+  const ack = JSON.parse(decoder.decode(reply.data)) as Ack;
+  if (ack.error !== undefined) throw failure(stream, ack.error);
+  return ack.seq ?? 0;
+}
+
+/** One message, one acknowledgement. */
+export function append(wire: Wire, stream: string, message: Append): Promise<number> {
+  return acknowledged(wire, stream, message, headersOf(stream, message));
+}
+
+/** Several single messages in order, all sent before the first is acknowledged. */
+export async function pipeline(wire: Wire, stream: string, messages: readonly Append[]): Promise<number[]> {
+  const results = await Promise.allSettled(messages.map((message) => append(wire, stream, message)));
+  const failed = results.find((result) => result.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+  return results.map((result) => (result.status === "fulfilled" ? result.value : 0));
+}
+
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+
+/**
+ * Several messages as one atomic act. When the broker has no room for another batch, nothing was written: it is sent
+ * again under a new id after 10 ms, doubling to 500 ms, with jitter, for as long as a request may take.
+ */
+export async function batch(wire: Wire, stream: string, messages: readonly Append[]): Promise<number> {
+  if (messages.length > BATCH_LIMIT) {
+    throw new AppError(
+      "too_large",
+      "batch_too_large",
+      `One atomic write holds at most ${BATCH_LIMIT} messages.`,
+    );
+  }
+  const only = messages[0];
+  if (only !== undefined && messages.length === 1) return append(wire, stream, only);
+  let waited = 0;
+  for (let delay = 10; ; delay = Math.min(500, delay * 2)) {
+    const ack = await sendBatch(wire, stream, messages);
+    if (ack.error === undefined) return ack.seq ?? 0;
+    const code = ack.error.err_code;
+    if (code !== ApiCode.batchIncomplete && code !== ApiCode.batchTooMany) throw failure(stream, ack.error);
+    if (waited > wire.requestTimeoutMs) throw unavailable(`${code} ${ack.error.description}`);
+    const wait = delay * (0.5 + Math.random());
+    waited += wait;
+    await pause(wait);
+  }
+}
+
+async function sendBatch(wire: Wire, stream: string, messages: readonly Append[]): Promise<Ack> {
+  const id = crypto.randomUUID();
+  // The first message opens the connection when there is none; the rest follow without waiting for any answer.
+  await wire.ready();
+  const last = messages.length - 1;
+  for (let i = 0; i < last; i++) {
+    const message = messages[i];
+    if (message === undefined) continue;
+    const headers = headersOf(stream, message);
+    headers["Nats-Batch-Id"] = id;
+    headers["Nats-Batch-Sequence"] = String(i + 1);
+    wire.send(message.subject, message.data, headers);
+  }
+  const final = messages[last];
+  if (final === undefined) return { seq: 0 };
+  const headers = headersOf(stream, final);
+  headers["Nats-Batch-Id"] = id;
+  headers["Nats-Batch-Sequence"] = String(last + 1);
+  headers["Nats-Batch-Commit"] = "1";
+  const reply = await wire.request(final.subject, final.data, { headers });
+  if (reply.status === NO_RESPONDERS) throw new StreamMissing(stream);
+  return JSON.parse(decoder.decode(reply.data)) as Ack;
+}
