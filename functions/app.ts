@@ -1,0 +1,82 @@
+/** The application: the families of routes, and how every request is treated before and after them. */
+import type { OpenAPIHono } from "@hono/zod-openapi";
+import type { Context } from "hono";
+import { type AppEnv, context, type Host } from "./context.ts";
+import { healthRoutes } from "./discovery/health.ts";
+import { cors } from "./middleware/cors.ts";
+import { securityHeaders } from "./middleware/headers.ts";
+import { onError, problem } from "./problem.ts";
+import { newRouter } from "./router.ts";
+
+/** First path segments under /api that are the platform's own; everything else names an orb. */
+const OWN = new Set(["admin", "openapi", "discovery", "health", "metrics", "auth", "streams", "platform"]);
+
+function isOwnPath(path: string): boolean {
+  const [, api, family = "", rest] = path.split("/", 4);
+  if (api !== "api" || family === "" || family.startsWith("_")) return true;
+  return OWN.has(family) || (family === "docs" && rest === undefined);
+}
+
+/** Whether a route's pattern matches a path, for `405` and its `Allow`. */
+function matches(pattern: string, path: string): boolean {
+  const want = pattern.split("/");
+  const have = path.split("/");
+  return want.length === have.length && want.every((part, i) => part.startsWith(":") || part === have[i]);
+}
+
+function notFoundOrWrongMethod(app: OpenAPIHono<AppEnv>) {
+  return (c: Context<AppEnv>) => {
+    const allowed = new Set<string>();
+    for (const route of app.routes) {
+      if (route.method !== "ALL" && matches(route.path, c.req.path)) allowed.add(route.method);
+    }
+    if (allowed.has("GET")) allowed.add("HEAD");
+    if (allowed.size === 0 || allowed.has(c.req.method)) {
+      return problem(c, 404, "route_not_found", "There is nothing at this address.");
+    }
+    const allow = [...allowed].sort().join(", ");
+    return problem(c, 405, "method_not_allowed", `This address takes ${allow}.`, { headers: { allow } });
+  };
+}
+
+/** Both halves of the API as routers, for hosts and for the OpenAPI description. */
+export interface App {
+  /** The platform's own families. */
+  own: OpenAPIHono<AppEnv>;
+  /** Routes of published orbs. */
+  runtime: OpenAPIHono<AppEnv>;
+  fetch: (
+    request: Request,
+    env: Record<string, unknown>,
+    executionCtx?: ExecutionContextLike,
+  ) => Response | Promise<Response>;
+}
+
+/** The part of a Workers execution context that is used. */
+export interface ExecutionContextLike {
+  waitUntil(promise: Promise<unknown>): void;
+  passThroughOnException(): void;
+  props: unknown;
+}
+
+/** Builds the application for a host; cheap, and without any I/O. */
+export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
+  const own = newRouter();
+  const runtime = newRouter();
+  for (const app of [own, runtime]) {
+    app.use("*", context(hostOf), securityHeaders, cors);
+    app.onError(onError);
+    app.notFound(notFoundOrWrongMethod(app));
+  }
+
+  own.route("/", healthRoutes());
+
+  return {
+    own,
+    runtime,
+    fetch(request, env, executionCtx) {
+      const path = new URL(request.url).pathname;
+      return (isOwnPath(path) ? own : runtime).fetch(request, env, executionCtx);
+    },
+  };
+}

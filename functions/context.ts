@@ -1,0 +1,119 @@
+/** What each request carries, and the connection that it opens and gives back. */
+import type { Context, MiddlewareHandler } from "hono";
+import type { Actor } from "../shared/access/actor.ts";
+import type { Config, Deps, Log } from "../shared/deps.ts";
+import { newId, randomToken } from "../shared/ids.ts";
+import type { Store } from "../shared/store/types.ts";
+
+export interface AppEnv {
+  Bindings: Record<string, unknown>;
+  Variables: {
+    deps: Deps;
+    /** Set by the authentication middleware of a route. */
+    actor: Actor;
+    /** The matched route's pattern, for logs and metrics. */
+    route: string;
+    /** An answer that streams gives the connection back itself: {@link keepStore}. */
+    releaseStore: (() => void) | undefined;
+  };
+}
+
+/** What differs between the hosts of the app: the edge, and long-lived processes. */
+export interface Host {
+  config: Config;
+  log: (base: Record<string, unknown>) => Log;
+  /** A store for one request, and how to give it back. */
+  lend: () => { store: Store; release: () => Promise<void> };
+  /** The client's address, as far as the host vouches for it. */
+  client: (c: Context<AppEnv>) => string;
+  /** Told of each finished request, for metrics. */
+  observe?: (request: { method: string; route: string; status: number; durationMs: number }) => void;
+}
+
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
+const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
+
+function hex(bytes: number): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(bytes)), (b) =>
+    b.toString(16).padStart(2, "0"),
+  ).join("");
+}
+
+/** Goes on the caller's trace with a span of our own, or begins one (W3C Trace Context). */
+function trace(incoming: string | undefined): string {
+  const match = incoming === undefined ? null : TRACEPARENT.exec(incoming);
+  const traceId = match?.[1] !== undefined && !/^0+$/.test(match[1]) ? match[1] : hex(16);
+  return `00-${traceId}-${hex(8)}-${match?.[3] ?? "01"}`;
+}
+
+/** Keeps the request's connection open after the answer was begun. Call the result when the stream has ended. */
+export function keepStore(c: Context<AppEnv>): () => void {
+  let release: () => void = () => undefined;
+  const ended = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  c.set("releaseStore", release);
+  c.var.deps.afterwards(ended);
+  return release;
+}
+
+/** Outermost middleware: ids, dependencies, one log line, and the connection given back afterwards. */
+export function context(hostOf: (env: Record<string, unknown>) => Host): MiddlewareHandler<AppEnv> {
+  return async (c, next) => {
+    const started = Date.now();
+    const host = hostOf(c.env);
+    const given = c.req.header("x-request-id");
+    const requestId = given !== undefined && REQUEST_ID.test(given) ? given : randomToken(12);
+    const traceparent = trace(c.req.header("traceparent"));
+    const { store, release } = host.lend();
+    const pending: Promise<unknown>[] = [];
+    const log = host.log({ requestId, trace: traceparent.slice(3, 35) });
+    c.set("deps", {
+      store,
+      clock: { now: Date.now },
+      log,
+      config: host.config,
+      request: { requestId, traceparent, client: host.client(c) },
+      newId: () => newId(Date.now()),
+      randomToken,
+      afterwards: (work) => {
+        pending.push(
+          work.catch((error: unknown) => log.error("work after the answer failed", { error: String(error) })),
+        );
+      },
+    });
+    c.header("x-request-id", requestId);
+    c.header("traceparent", traceparent);
+    try {
+      await next();
+    } finally {
+      // Closing must not delay the answer; what was promised for afterwards still has the connection.
+      const finish = (async () => {
+        for (let work = pending.shift(); work !== undefined; work = pending.shift()) await work;
+        await release();
+      })();
+      waitUntil(c, finish);
+    }
+    const route = c.var.route ?? "";
+    const durationMs = Date.now() - started;
+    host.observe?.({ method: c.req.method, route, status: c.res.status, durationMs });
+    const actor = c.var.actor;
+    log.info("request", {
+      method: c.req.method,
+      route,
+      status: c.res.status,
+      durationMs,
+      ...(c.req.param("orbId") === undefined ? {} : { orb: c.req.param("orbId") }),
+      ...(actor === undefined || actor.kind === "anonymous" ? {} : { caller: actor.sub }),
+    });
+  };
+}
+
+function waitUntil(c: Context<AppEnv>, work: Promise<unknown>): void {
+  try {
+    c.executionCtx.waitUntil(work);
+  } catch {
+    // A host without an execution context (Node) just lets it run.
+    work.catch(() => undefined);
+  }
+}

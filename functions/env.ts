@@ -1,0 +1,82 @@
+/** Bindings → settings. Nothing else reads the environment. */
+import { z } from "zod";
+import type { Config } from "../shared/deps.ts";
+import type { ConnectOptions } from "../shared/store/wire.ts";
+
+const optional = z
+  .string()
+  .optional()
+  .transform((value) => (value === undefined || value === "" ? undefined : value));
+const count = (fallback: number, min: number, max: number) =>
+  optional
+    .transform((value) => (value === undefined ? fallback : Number(value)))
+    .pipe(z.number().int().min(min).max(max));
+
+const Environment = z.object({
+  NATS_URL: z.string().regex(/^wss?:\/\//, "must be a ws:// or wss:// address"),
+  NATS_USER: optional,
+  NATS_PASS: optional,
+  NATS_TOKEN: optional,
+  NATS_CREDS: optional,
+  NATS_REPLICAS: count(1, 1, 5),
+  PUBLIC_URL: z.url().transform((url) => new URL(url).origin),
+  ALLOWED_ORIGINS: optional,
+  JWT_SIGNING_KEYS: z.string().min(1),
+  ENCRYPTION_KEYS: z.string().min(1),
+  CLAIM_KEY: z.string().min(1),
+  STREAMS_URL: optional,
+  STREAMS_LONG_POLL_MS: count(25_000, 10, 60_000),
+  METRICS_TOKEN: optional,
+  LOG_LEVEL: optional
+    .transform((value) => value ?? "info")
+    .pipe(z.enum(["debug", "info", "warn", "error", "silent"])),
+  CLIENT_ADDRESS: optional,
+});
+
+export type LogLevel = z.infer<typeof Environment>["LOG_LEVEL"];
+
+/** Everything a host needs to know, from its environment. */
+export interface Settings {
+  config: Config;
+  broker: ConnectOptions & { replicas: number };
+  logLevel: LogLevel;
+}
+
+/**
+ * Reads the settings once per environment.
+ * @throws Error that names every wrong variable, and no value
+ */
+export function readSettings(env: Record<string, unknown>): Settings {
+  const parsed = Environment.safeParse(env);
+  if (!parsed.success) {
+    const faults = parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`);
+    throw new Error(`The environment is not complete. ${faults.join("; ")}`);
+  }
+  const e = parsed.data;
+  return {
+    config: {
+      publicUrl: e.PUBLIC_URL,
+      allowedOrigins: (e.ALLOWED_ORIGINS ?? "")
+        .split(",")
+        .map((origin) => origin.trim())
+        .filter((origin) => origin !== ""),
+      replicas: e.NATS_REPLICAS,
+      jwtSigningKeys: e.JWT_SIGNING_KEYS,
+      encryptionKeys: e.ENCRYPTION_KEYS,
+      claimKey: e.CLAIM_KEY,
+      streamsUrl: e.STREAMS_URL,
+      longPollMs: e.STREAMS_LONG_POLL_MS,
+      metricsToken: e.METRICS_TOKEN,
+      clientAddress: e.CLIENT_ADDRESS,
+    },
+    broker: {
+      url: e.NATS_URL,
+      replicas: e.NATS_REPLICAS,
+      ...(e.NATS_USER === undefined ? {} : { user: e.NATS_USER }),
+      ...(e.NATS_PASS === undefined ? {} : { pass: e.NATS_PASS }),
+      ...(e.NATS_TOKEN === undefined ? {} : { token: e.NATS_TOKEN }),
+      ...(e.NATS_CREDS === undefined ? {} : { creds: e.NATS_CREDS }),
+    },
+    logLevel: e.LOG_LEVEL,
+  };
+}

@@ -1,0 +1,98 @@
+import type { MiddlewareHandler } from "hono";
+import { AppError } from "../../shared/errors.ts";
+import type { AppEnv } from "../context.ts";
+
+/** A JSON body must be smaller than this many bytes. */
+export const BODY_LIMIT = 512 * 1024;
+/** Deepest nesting of a JSON body. */
+export const DEPTH_LIMIT = 64;
+
+function tooLarge(limit: number): AppError {
+  return new AppError("too_large", "body_too_large", `The body must be smaller than ${limit / 1024} KiB.`);
+}
+
+/** Reads a body of at most `limit` - 1 bytes; a larger one is refused as soon as that is known. */
+export async function readLimited(request: Request, limit: number): Promise<Uint8Array> {
+  if (Number(request.headers.get("content-length") ?? 0) >= limit) throw tooLarge(limit);
+  if (request.body === null) return new Uint8Array(0);
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  const reader = request.body.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    size += value.byteLength;
+    if (size >= limit) {
+      await reader.cancel();
+      throw tooLarge(limit);
+    }
+    parts.push(value);
+  }
+  const only = parts[0];
+  if (parts.length === 1 && only !== undefined) return only;
+  const out = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    out.set(part, at);
+    at += part.byteLength;
+  }
+  return out;
+}
+
+function tooDeep(text: string): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (inString) {
+      if (code === 92) i++;
+      else if (code === 34) inString = false;
+    } else if (code === 34) inString = true;
+    else if (code === 123 || code === 91) {
+      if (++depth > DEPTH_LIMIT) return true;
+    } else if (code === 125 || code === 93) depth--;
+  }
+  return false;
+}
+
+const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
+
+/**
+ * Parses text that came from outside as JSON.
+ * @throws AppError malformed when it is no JSON, no UTF-8 or nested deeper than {@link DEPTH_LIMIT}
+ */
+export function parseJson(body: Uint8Array | string): unknown {
+  try {
+    const text = typeof body === "string" ? body : strictUtf8.decode(body);
+    if (tooDeep(text)) {
+      throw new AppError(
+        "malformed",
+        "json_too_deep",
+        `The body is nested deeper than ${DEPTH_LIMIT} levels.`,
+      );
+    }
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    if (error instanceof AppError) throw error;
+    throw new AppError("malformed", "malformed_json", "The body is not well-formed JSON in UTF-8.");
+  }
+}
+
+/**
+ * Reads the JSON body of a route that declares one, after authentication and before validation.
+ * 415 when it is not JSON, 413 when it is too large, 400 when it does not parse. No body is left to the validation.
+ */
+export const jsonBody: MiddlewareHandler<AppEnv> = async (c, next) => {
+  const type = c.req.header("content-type");
+  const bytes = await readLimited(c.req.raw, BODY_LIMIT);
+  if (bytes.length > 0) {
+    if (type === undefined || !/^application\/([a-z0-9.+-]+\+)?json\s*(;|$)/i.test(type)) {
+      throw new AppError("unsupported_media", "not_json", "The body must be application/json.");
+    }
+    const value = parseJson(bytes);
+    c.req.bodyCache.json = Promise.resolve(value);
+  } else {
+    c.req.bodyCache.json = Promise.resolve({});
+  }
+  await next();
+};

@@ -1,0 +1,53 @@
+import type { MiddlewareHandler } from "hono";
+import type { Config } from "../../shared/deps.ts";
+import type { AppEnv } from "../context.ts";
+
+const EXPOSED = [
+  "ETag",
+  "Location",
+  "Retry-After",
+  "Content-Language",
+  "X-Request-Id",
+  "traceparent",
+  "Stream-Next-Offset",
+  "Stream-Cursor",
+  "Stream-Up-To-Date",
+  "Stream-SSE-Data-Encoding",
+].join(", ");
+const METHODS = "GET, HEAD, POST, PUT, DELETE, OPTIONS";
+const REQUEST_HEADERS =
+  "Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, Last-Event-ID, SessionID, X-Request-Id, traceparent, Accept-Language";
+
+/** Whether a browser page of this origin may act with the user's cookie. */
+export function isTrustedOrigin(config: Config, origin: string): boolean {
+  return origin === config.publicUrl || config.allowedOrigins.includes(origin);
+}
+
+/** Answers to browsers of other origins: only to those in `ALLOWED_ORIGINS`; `*` lets everybody in without cookies. */
+export const cors: MiddlewareHandler<AppEnv> = async (c, next) => {
+  const origin = c.req.header("origin");
+  const { config } = c.var.deps;
+  const trusted = origin !== undefined && isTrustedOrigin(config, origin);
+  const open = config.allowedOrigins.includes("*");
+  const allow = trusted ? origin : open ? "*" : undefined;
+  if (
+    c.req.method === "OPTIONS" &&
+    (origin === undefined || c.req.header("access-control-request-method") !== undefined)
+  ) {
+    const headers = new Headers({ vary: "Origin" });
+    if (allow !== undefined) {
+      headers.set("access-control-allow-origin", allow);
+      headers.set("access-control-allow-methods", METHODS);
+      headers.set("access-control-allow-headers", REQUEST_HEADERS);
+      headers.set("access-control-max-age", "600");
+      if (trusted) headers.set("access-control-allow-credentials", "true");
+    }
+    return new Response(null, { status: 204, headers });
+  }
+  await next();
+  if (origin !== undefined) c.res.headers.append("vary", "Origin");
+  if (allow === undefined) return;
+  c.res.headers.set("access-control-allow-origin", allow);
+  c.res.headers.set("access-control-expose-headers", EXPOSED);
+  if (trusted) c.res.headers.set("access-control-allow-credentials", "true");
+};

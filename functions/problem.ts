@@ -1,0 +1,135 @@
+/** Errors as `application/problem+json` (RFC 9457). The one place that knows which status a kind of error has. */
+import type { Context } from "hono";
+import { HTTPException } from "hono/http-exception";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+import type { ZodError } from "zod";
+import { AppError, type ErrorKind, type Fault } from "../shared/errors.ts";
+import { Conflict, StreamMissing } from "../shared/store/types.ts";
+import type { AppEnv } from "./context.ts";
+
+export const STATUS: Record<ErrorKind, ContentfulStatusCode> = {
+  malformed: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  not_found: 404,
+  conflict: 409,
+  gone: 410,
+  precondition: 412,
+  too_large: 413,
+  unsupported_media: 415,
+  invalid: 422,
+  too_many: 429,
+  internal: 500,
+  bad_gateway: 502,
+  unavailable: 503,
+  timeout: 504,
+};
+
+export const TITLES: Record<number, string> = {
+  400: "Bad request",
+  401: "Authentication required",
+  403: "Not allowed",
+  404: "Not found",
+  405: "Method not allowed",
+  409: "Conflict",
+  410: "Gone",
+  412: "Precondition failed",
+  413: "Too large",
+  415: "Unsupported media type",
+  422: "Not valid",
+  429: "Too many requests",
+  500: "Internal error",
+  502: "Bad gateway",
+  503: "Unavailable",
+  504: "Timed out",
+};
+
+/** A problem document as an answer. */
+export function problem(
+  c: Context<AppEnv>,
+  status: ContentfulStatusCode,
+  code: string,
+  detail: string,
+  more: {
+    errors?: Fault[] | undefined;
+    data?: Record<string, unknown> | undefined;
+    headers?: Record<string, string>;
+  } = {},
+): Response {
+  const body = {
+    type: `urn:problem:${code}`,
+    title: TITLES[status] ?? "Error",
+    status,
+    detail,
+    code,
+    ...more.data,
+    ...(more.errors === undefined ? {} : { errors: more.errors }),
+  };
+  return c.body(JSON.stringify(body), status, {
+    "content-type": "application/problem+json",
+    "cache-control": "no-store",
+    ...more.headers,
+  });
+}
+
+/** What a zod error says, each fault with a JSON Pointer. */
+export function faultsOf(error: ZodError): Fault[] {
+  return error.issues.flatMap((issue) => {
+    const path = issue.path
+      .map((part) => `/${String(part).replaceAll("~", "~0").replaceAll("/", "~1")}`)
+      .join("");
+    if (issue.code === "unrecognized_keys") {
+      return issue.keys.map((key) => ({
+        path: `${path}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`,
+        code: "unknown_property",
+        message: "This property is not known.",
+      }));
+    }
+    return [{ path, code: issue.code, message: issue.message }];
+  });
+}
+
+/** Maps whatever was thrown. What nobody expected is logged and answered without a word of its own. */
+export function onError(error: Error, c: Context<AppEnv>): Response {
+  let known: AppError;
+  if (error instanceof AppError) known = error;
+  else if (error instanceof Conflict) {
+    known = new AppError(
+      "conflict",
+      "write_conflict",
+      "Somebody else wrote at the same moment. Read again and retry.",
+    );
+  } else if (error instanceof HTTPException) {
+    return problem(
+      c,
+      error.status as ContentfulStatusCode,
+      `http_${error.status}`,
+      TITLES[error.status] ?? "Error",
+    );
+  } else if (error instanceof StreamMissing) {
+    known = new AppError("unavailable", "storage_not_ready", "The platform's storage is not ready yet.", {
+      retryAfter: 1,
+    });
+    c.var.deps?.log.error("stream missing", { stream: error.stream });
+  } else {
+    known = new AppError("internal", "internal_error", "Something went wrong on our side.");
+    c.var.deps?.log.error("unexpected error", { error: error.message, stack: error.stack });
+  }
+  if (known.kind === "unavailable" || known.kind === "timeout" || known.kind === "bad_gateway") {
+    c.var.deps?.log.warn("upstream failed", { code: known.code, cause: String(known.cause ?? "") });
+  }
+  const headers: Record<string, string> = {};
+  if (known.retryAfter !== undefined)
+    headers["retry-after"] = String(Math.max(1, Math.ceil(known.retryAfter)));
+  if (known.kind === "unauthenticated") {
+    headers["www-authenticate"] =
+      known.code === "invalid_token"
+        ? 'Bearer realm="platform", error="invalid_token"'
+        : 'Bearer realm="platform"';
+  }
+  return problem(c, STATUS[known.kind], known.code, known.detail, {
+    errors: known.errors,
+    data: known.data,
+    headers,
+  });
+}

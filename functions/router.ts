@@ -1,0 +1,55 @@
+/** How route families are made: one definition drives path, validation, types and the OpenAPI description. */
+import { createRoute, OpenAPIHono, type RouteConfig } from "@hono/zod-openapi";
+import type { MiddlewareHandler } from "hono";
+import { AppError, invalid } from "../shared/errors.ts";
+import type { AppEnv } from "./context.ts";
+import { jsonBody } from "./middleware/body.ts";
+import { faultsOf, TITLES } from "./problem.ts";
+import { ProblemSchema } from "./schemas.ts";
+
+/** A router whose faults become problem documents: 422 for a body, 400 for parameters. */
+export function newRouter(): OpenAPIHono<AppEnv> {
+  return new OpenAPIHono<AppEnv>({
+    defaultHook: (result) => {
+      if (result.success) return;
+      const faults = faultsOf(result.error);
+      if (result.target === "json") throw invalid(faults);
+      throw new AppError("malformed", "invalid_parameter", "A parameter of the request is not valid.", {
+        errors: faults,
+      });
+    },
+  });
+}
+
+export type ProblemStatus = 400 | 401 | 403 | 404 | 409 | 410 | 412 | 413 | 415 | 422 | 429 | 502 | 503 | 504;
+
+const problemResponse = (status: ProblemStatus) => ({
+  description: TITLES[status] ?? "Error",
+  content: { "application/problem+json": { schema: ProblemSchema } },
+});
+
+function asList(middleware: RouteConfig["middleware"]): MiddlewareHandler[] {
+  if (middleware === undefined) return [];
+  return (Array.isArray(middleware) ? middleware : [middleware]) as MiddlewareHandler[];
+}
+
+/**
+ * Defines a route. Beyond `createRoute` it declares the problems that may be answered (503 always) and reads a JSON
+ * body, where one is declared, after the route's own middleware.
+ */
+export function defineRoute<P extends string, R extends Omit<RouteConfig, "path"> & { path: P }>(
+  config: R & { problems?: readonly ProblemStatus[] },
+) {
+  const { problems = [], ...route } = config;
+  const responses: RouteConfig["responses"] = { ...route.responses };
+  const json = route.request?.body?.content?.["application/json"] !== undefined;
+  const implied: ProblemStatus[] = json ? [400, 413, 415, 422] : [];
+  for (const status of new Set<ProblemStatus>([...problems, ...implied, 503, 504]))
+    responses[status] ??= problemResponse(status);
+  const label: MiddlewareHandler<AppEnv> = async (c, next) => {
+    c.set("route", route.path);
+    await next();
+  };
+  const middleware = [label, ...asList(route.middleware), ...(json ? [jsonBody] : [])];
+  return createRoute({ ...route, responses, middleware } as unknown as R);
+}

@@ -1,0 +1,58 @@
+/** Shapes that many routes share. */
+import { z } from "@hono/zod-openapi";
+
+export const FaultSchema = z
+  .object({
+    path: z.string().openapi({ description: "JSON Pointer to the value", example: "/modules/0/id" }),
+    code: z.string(),
+    message: z.string(),
+  })
+  .openapi("Fault");
+
+export const ProblemSchema = z
+  .looseObject({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    code: z.string().openapi({ description: "Stable: branch on this" }),
+    errors: z.array(FaultSchema).optional(),
+  })
+  .openapi("Problem", { description: "RFC 9457" });
+
+/** A list's envelope. */
+export function listOf<T extends z.ZodType>(item: T) {
+  return z.object({
+    items: z.array(item),
+    nextCursor: z
+      .string()
+      .nullable()
+      .openapi({ description: "Pass it as `cursor` for the next page; null at the end" }),
+    total: z.int().optional().openapi({ description: "With `count=true`" }),
+  });
+}
+
+export const IfMatch = z.object({
+  "if-match": z
+    .string()
+    .optional()
+    .openapi({ description: 'ETag of the newest revision, e.g. `"7"`; 412 when it is not' }),
+});
+export const IfNoneMatch = z.object({
+  "if-none-match": z
+    .string()
+    .optional()
+    .openapi({ description: "ETag that is already known; 304 when it is current" }),
+});
+export const IdempotencyKey = z.object({
+  "idempotency-key": z
+    .string()
+    .min(1)
+    .max(255)
+    .optional()
+    .openapi({ description: "The same key and body give the same answer for 24 hours" }),
+});
+
+export const OrbIdParam = z.object({
+  orbId: z.string().openapi({ param: { name: "orbId", in: "path" }, example: "shop" }),
+});

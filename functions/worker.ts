@@ -1,0 +1,38 @@
+/** Entry of the functions: stateless, a connection to the broker per request. */
+import { openStore } from "../shared/store/store.ts";
+import { type App, createApp, type ExecutionContextLike } from "./app.ts";
+import type { Host } from "./context.ts";
+import { readSettings, type Settings } from "./env.ts";
+import { consoleLog } from "./log.ts";
+
+const hosts = new WeakMap<object, Host>();
+let app: App | undefined;
+
+function hostOf(env: Record<string, unknown>): Host {
+  let host = hosts.get(env);
+  if (host === undefined) {
+    const settings: Settings = readSettings(env);
+    host = {
+      config: settings.config,
+      log: (base) => consoleLog(settings.logLevel, base),
+      lend: () => {
+        const store = openStore({ ...settings.broker, name: "functions" });
+        return { store, release: () => store.close() };
+      },
+      client: (c) => settings.config.clientAddress ?? c.req.header("cf-connecting-ip") ?? "unknown",
+    };
+    hosts.set(env, host);
+  }
+  return host;
+}
+
+export default {
+  fetch(
+    request: Request,
+    env: Record<string, unknown>,
+    executionCtx: ExecutionContextLike,
+  ): Response | Promise<Response> {
+    app ??= createApp(hostOf);
+    return app.fetch(request, env, executionCtx);
+  },
+};
