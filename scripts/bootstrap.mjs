@@ -1,0 +1,162 @@
+/**
+ * First stage of every npm script, for whatever Node (20 or newer) the machine has and without any dependency:
+ * installs the locked dependencies when they are missing or differ from the lock file, then runs
+ * `scripts/<name>.ts` on the pinned Node from node_modules and stays as its guardian.
+ *
+ * The second stage gets a process group of its own, so that nothing it started can outlive it, however it ends.
+ */
+import { spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const windows = process.platform === "win32";
+const pinnedNode = join(root, "node_modules", "node", "bin", windows ? "node.exe" : "node");
+
+function fail(message) {
+  console.error(message);
+  process.exit(1);
+}
+
+function readJson(path) {
+  try {
+    return JSON.parse(readFileSync(path, "utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+/** True when node_modules holds what package-lock.json says: npm's own record of the tree is compared with it. */
+function isInstalled() {
+  const wanted = readJson(join(root, "package-lock.json"))?.packages;
+  const present = readJson(join(root, "node_modules", ".package-lock.json"))?.packages;
+  if (wanted === undefined) fail("package-lock.json is missing or damaged: restore it with git.");
+  if (present === undefined || !existsSync(pinnedNode)) return false;
+  return Object.entries(wanted).every(([path, entry]) => {
+    if (path === "") return true;
+    const found = present[path];
+    if (found === undefined)
+      return entry.optional === true || entry.devOptional === true || entry.peer === true;
+    return found.version === entry.version && found.integrity === entry.integrity;
+  });
+}
+
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code === "EPERM";
+  }
+}
+
+const sleep = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+
+/** Runs `act` while holding a lock of this checkout, so that several starts at once install once. */
+function withInstallLock(act) {
+  const name = createHash("sha256").update(root).digest("hex").slice(0, 16);
+  const lock = join(tmpdir(), `composable-platform-install-${name}`);
+  const owner = join(lock, "pid");
+  for (;;) {
+    try {
+      mkdirSync(lock);
+      break;
+    } catch (error) {
+      if (error.code !== "EEXIST") fail(`Cannot write to ${tmpdir()}: ${error.message}`);
+    }
+    const pid = Number(existsSync(owner) ? readFileSync(owner, "utf8") : 0);
+    const age = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
+    // A holder that died leaves its lock behind; one that has not yet written its id gets ten seconds.
+    if (pid > 0 ? !isAlive(pid) : age > 10_000) rmSync(lock, { recursive: true, force: true });
+    else sleep(200);
+  }
+  writeFileSync(owner, String(process.pid));
+  try {
+    act();
+  } finally {
+    rmSync(lock, { recursive: true, force: true });
+  }
+}
+
+function install() {
+  if (isInstalled()) return;
+  console.error("Installing the locked dependencies …");
+  const args = ["ci", "--no-audit", "--no-fund", "--loglevel=error"];
+  const cli = process.env.npm_execpath;
+  const useCli = cli?.endsWith(".js") === true;
+  const result = useCli
+    ? spawnSync(process.execPath, [cli, ...args], { cwd: root, encoding: "utf8" })
+    : spawnSync("npm", args, { cwd: root, encoding: "utf8", shell: windows });
+  if (result.status !== 0) {
+    const words = `${result.stdout ?? ""}${result.stderr ?? ""}${result.error?.message ?? ""}`.trim();
+    fail(`${words}\n\nThe dependencies could not be installed: "npm ci" failed (its words are above).`);
+  }
+  if (!existsSync(pinnedNode)) {
+    fail(
+      'The pinned Node is missing after "npm ci": allow the install script of the package "node", then run "npm ci".',
+    );
+  }
+}
+
+const [name, ...args] = process.argv.slice(2);
+if (name === undefined) fail("usage: node scripts/bootstrap.mjs <script> [arguments]");
+if (!isInstalled()) withInstallLock(install);
+
+const bin = join(root, "node_modules", ".bin");
+const child = spawn(pinnedNode, [join(root, "scripts", `${name}.ts`), ...args], {
+  cwd: root,
+  stdio: "inherit",
+  detached: !windows,
+  env: {
+    ...process.env,
+    PATH: `${bin}${windows ? ";" : ":"}${process.env.PATH ?? ""}`,
+    NODE_NO_WARNINGS: "1",
+  },
+});
+
+/** Whatever the second stage left behind ends with it. */
+function endGroup(signal) {
+  if (windows || child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, signal);
+  } catch {
+    // The group is empty: nothing was left behind.
+  }
+}
+
+const parent = process.ppid;
+let stopping = false;
+function stop(signal) {
+  child.kill(signal);
+  stopping = true;
+}
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => stop(signal));
+// npm passes signals on, but dies without a word when it is killed: being adopted by another process tells it.
+setInterval(() => {
+  if (!stopping && process.ppid !== parent) stop("SIGTERM");
+}, 500).unref();
+
+child.on("error", (error) => fail(`The pinned Node does not run: ${error.message}`));
+child.on("exit", (code, signal) => {
+  endGroup("SIGTERM");
+  setTimeout(
+    () => {
+      endGroup("SIGKILL");
+      process.exit(code ?? (signal === "SIGINT" ? 130 : signal === "SIGTERM" ? 143 : 1));
+    },
+    groupIsEmpty() ? 0 : 500,
+  );
+});
+
+function groupIsEmpty() {
+  if (windows || child.pid === undefined) return true;
+  try {
+    process.kill(-child.pid, 0);
+    return false;
+  } catch {
+    return true;
+  }
+}

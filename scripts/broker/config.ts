@@ -1,0 +1,69 @@
+import type { BrokerUser } from "./permissions.ts";
+import { PERMISSIONS } from "./permissions.ts";
+
+/** What the broker's configuration file is made from. */
+export interface BrokerConfig {
+  /** Port for clients and for WebSocket clients; -1 lets the broker take a free one. */
+  port: number;
+  wsPort: number;
+  /** Folder of JetStream's files. */
+  storeDir: string;
+  /** Folder where the broker writes the ports that it took. */
+  portsDir: string;
+  /** "always", or a duration: how much a power cut may lose. A killed process loses nothing. */
+  syncInterval: string;
+  /** Users with their passwords. Without any, the broker asks for no credentials: never outside a test. */
+  passwords: Partial<Record<BrokerUser, string>>;
+  /** False starts a plain broker, for tests of how that is refused. */
+  jetstream?: boolean;
+}
+
+const text = (value: string | string[]) => JSON.stringify(value);
+
+function user(name: BrokerUser, password: string): string {
+  const { publish, subscribe, connections } = PERMISSIONS[name];
+  const deny = publish.deny === undefined ? "" : `, deny: ${text(publish.deny)}`;
+  const types = connections === undefined ? "" : `\n      allowed_connection_types: ${text(connections)}`;
+  return `    {
+      user: ${text(name)}, password: ${text(password)}
+      permissions: {
+        publish: { allow: ${text(publish.allow)}${deny} }
+        subscribe: { allow: ${text(subscribe.allow)} }
+        allow_responses: { max: 1, expires: "30s" }
+      }${types}
+    }`;
+}
+
+/**
+ * The broker's configuration file. It listens on loopback only. Passwords are plain, as a hashed one would cost
+ * each connection tens of milliseconds; the file is readable by its owner alone.
+ */
+export function renderConfig(config: BrokerConfig): string {
+  const users = Object.entries(config.passwords).map(([name, password]) =>
+    user(name as BrokerUser, password),
+  );
+  const authorization =
+    users.length === 0 ? "" : `authorization {\n  users: [\n${users.join("\n")}\n  ]\n}\n`;
+  const jetstream =
+    config.jetstream === false
+      ? ""
+      : `jetstream {
+  store_dir: ${text(config.storeDir)}
+  sync_interval: ${text(config.syncInterval)}
+  # Atomic batches in flight: beyond these the broker refuses, and the platform tries again.
+  limits { batch { max_inflight_per_stream: 1000, max_inflight_total: 5000, timeout: "2s" } }
+}
+`;
+  return `# Made by the platform's launcher at each start; changes here are lost.
+server_name: "platform"
+listen: "127.0.0.1:${config.port}"
+ports_file_dir: ${text(config.portsDir)}
+max_payload: 4MB
+ping_interval: "20s"
+write_deadline: "5s"
+${jetstream}websocket {
+  listen: "127.0.0.1:${config.wsPort}"
+  no_tls: true
+}
+${authorization}`;
+}

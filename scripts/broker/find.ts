@@ -1,0 +1,62 @@
+import { existsSync, mkdirSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { Failure } from "../failure.ts";
+import * as debian from "./debian.ts";
+import { isRecentEnough, MINIMUM, versionOf } from "./version.ts";
+
+const EXECUTABLE = process.platform === "win32" ? "nats-server.exe" : "nats-server";
+
+/** Where to look. */
+export interface Places {
+  /** NATS_SERVER_BIN: when set, nothing else is looked at. */
+  explicit?: string | undefined;
+  path?: string | undefined;
+  /** Folders that may hold an obtained copy; a new one goes into the first. */
+  caches: string[];
+  /** Told once before something is downloaded, which takes seconds. */
+  say?: (line: string) => void;
+}
+
+/** One line: what is missing, and the one command that installs it on this system. */
+export function advice(platform: NodeJS.Platform = process.platform): string {
+  const need = `nats-server ${MINIMUM} or newer is needed and was not found. Install it with:`;
+  if (platform === "darwin") return `${need} brew install nats-server`;
+  if (platform === "win32") return `${need} winget install NATSAuthors.NATSServer`;
+  return `${need} docker run -d -p 127.0.0.1:9222:9222 nats:2.14 (with JetStream and a WebSocket listener configured, then NATS_URL=ws://127.0.0.1:9222), or unpack a release of github.com/nats-io/nats-server and set NATS_SERVER_BIN to its binary.`;
+}
+
+/**
+ * Path of a nats-server that is recent enough: NATS_SERVER_BIN, the PATH, a cached copy, or (on Debian and
+ * Ubuntu) the distribution's newer package, which is downloaded into the first cache folder.
+ * @throws Failure in one line when there is none
+ */
+export function findBroker({ explicit, path, caches, say }: Places): string {
+  if (explicit !== undefined && explicit !== "") {
+    const version = versionOf(explicit);
+    if (version === undefined)
+      throw new Failure(`NATS_SERVER_BIN=${explicit} is no nats-server that runs on this system.`);
+    if (!isRecentEnough(version)) {
+      throw new Failure(
+        `NATS_SERVER_BIN=${explicit} is nats-server ${version}: ${MINIMUM} or newer is needed.`,
+      );
+    }
+    return explicit;
+  }
+  const folders = [...(path ?? "").split(delimiter).filter((folder) => folder !== ""), ...caches];
+  for (const folder of folders) {
+    const candidate = join(folder, EXECUTABLE);
+    if (!existsSync(candidate)) continue;
+    const version = versionOf(candidate);
+    if (version !== undefined && isRecentEnough(version)) return candidate;
+  }
+  const cache = caches[0];
+  if (cache === undefined || !debian.isSupported()) throw new Failure(advice());
+  say?.("Downloading nats-server from the distribution's archive …");
+  mkdirSync(cache, { recursive: true });
+  const target = join(cache, EXECUTABLE);
+  const problems = debian.obtain(target);
+  if (problems.length > 0) {
+    throw new Failure(`nats-server could not be obtained with apt (${problems.join("; ")}). ${advice()}`);
+  }
+  return target;
+}

@@ -1,0 +1,28 @@
+import { spawnSync } from "node:child_process";
+
+/** The oldest broker that the platform works with: it needs message schedules and atomic batches. */
+export const MINIMUM = "2.14.0";
+
+/** Finds the version in what `nats-server -v` prints ("nats-server: v2.15.1"); undefined when there is none. */
+export function parseVersion(output: string): string | undefined {
+  return /\bv?(\d+\.\d+\.\d+(?:-[0-9A-Za-z.]+)?)\b/.exec(output)?.[1];
+}
+
+/** True when a version such as "2.15.1" or "2.14.0-RC.1" is at least the minimum; a pre-release comes before its release. */
+export function isRecentEnough(version: string, minimum = MINIMUM): boolean {
+  const [numbers = "", preRelease] = version.split("-", 2);
+  const have = numbers.split(".").map(Number);
+  const need = minimum.split(".").map(Number);
+  for (let index = 0; index < 3; index++) {
+    const difference = (have[index] ?? 0) - (need[index] ?? 0);
+    if (difference !== 0) return difference > 0;
+  }
+  return preRelease === undefined;
+}
+
+/** Version of the binary at a path, or undefined when it does not run or is no nats-server. */
+export function versionOf(binary: string): string | undefined {
+  const result = spawnSync(binary, ["-v"], { encoding: "utf8", timeout: 10_000 });
+  if (result.status !== 0) return undefined;
+  return parseVersion(`${result.stdout}${result.stderr}`);
+}

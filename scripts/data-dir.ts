@@ -1,0 +1,109 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Failure, systemCode } from "./failure.ts";
+
+/**
+ * Creates the data folder, for its owner only, and makes sure that files can be written there.
+ * @throws Failure in one line when they cannot
+ */
+export function prepareDataDir(dataDir: string): void {
+  const probe = join(dataDir, `.probe-${process.pid}`);
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    writeFileSync(probe, "");
+    rmSync(probe);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Failure(
+      `The data folder ${dataDir} cannot be written (${why}): choose another with DATA_DIR=….`,
+    );
+  }
+}
+
+/** Writes a file that only its owner may read, whole or not at all. */
+export function writePrivate(path: string, text: string): void {
+  const draft = `${path}.${process.pid}.tmp`;
+  writeFileSync(draft, text, { mode: 0o600 });
+  renameSync(draft, path);
+}
+
+/** What a running instance tells others about itself, in `<data folder>/running.json` (mode 0600). */
+export interface Running {
+  pid: number;
+  /** Tells this process from a later one with the same id. */
+  mark: string;
+  /** The started broker for other clients, with the operator's credentials. */
+  natsUrl?: string;
+  url?: string;
+}
+
+/** What is true of this run of a process and of no other with its id: undefined when it is not running. */
+function processMark(pid: number): string | undefined {
+  if (process.platform === "linux") {
+    try {
+      const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+      // The command in brackets may hold spaces; the start time is the 20th field after it.
+      const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
+      return fields[0] === "Z" ? undefined : `${boot}/${fields[19]}`;
+    } catch {
+      return undefined;
+    }
+  }
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    if (systemCode(error) !== "EPERM") return undefined;
+  }
+  const started = spawnSync("ps", ["-o", "lstart=", "-p", String(pid)], { encoding: "utf8" });
+  return started.status === 0 ? started.stdout.trim() : "running";
+}
+
+/** The instance that uses this data folder now, if any. */
+export function readRunning(dataDir: string): Running | undefined {
+  try {
+    const found = JSON.parse(readFileSync(join(dataDir, "running.json"), "utf8")) as Partial<Running> | null;
+    if (typeof found?.pid !== "number" || typeof found.mark !== "string") return undefined;
+    return processMark(found.pid) === found.mark ? (found as Running) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The hold of this process on a data folder. */
+export interface Claim {
+  /** Adds to what others can read about this instance. */
+  tell(more: Omit<Running, "pid" | "mark">): void;
+  release(): void;
+}
+
+/**
+ * Takes the data folder for this process: two brokers on the same files would destroy them.
+ * @throws Failure when another live instance has it
+ */
+export function claimDataDir(dataDir: string): Claim {
+  const path = join(dataDir, "running.json");
+  let record: Running = { pid: process.pid, mark: processMark(process.pid) ?? "" };
+  for (let attempt = 0; ; attempt++) {
+    try {
+      writeFileSync(path, JSON.stringify(record), { mode: 0o600, flag: "wx" });
+      break;
+    } catch (error) {
+      const other = readRunning(dataDir);
+      if (other !== undefined) {
+        throw new Failure(
+          `Another instance (process ${other.pid}) uses the data folder ${dataDir}: stop it, or choose another with DATA_DIR=….`,
+        );
+      }
+      if (attempt > 3) throw error;
+      rmSync(path, { force: true });
+    }
+  }
+  return {
+    tell(more) {
+      record = { ...record, ...more };
+      writePrivate(path, JSON.stringify(record));
+    },
+    release: () => rmSync(path, { force: true }),
+  };
+}

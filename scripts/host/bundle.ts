@@ -1,0 +1,56 @@
+import { readFileSync } from "node:fs";
+import { isBuiltin } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build, type Plugin } from "esbuild";
+
+const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+
+/** Modules that the runtime itself provides stay imports. */
+const runtimeModules: Plugin = {
+  name: "runtime-modules",
+  setup(builder) {
+    builder.onResolve({ filter: /^(node|cloudflare|workerd):/ }, ({ path }) => ({ path, external: true }));
+    builder.onResolve({ filter: /^[a-z_]+(\/[a-z_]+)*$/ }, ({ path }) =>
+      isBuiltin(path) ? { path: `node:${path}`, external: true } : undefined,
+    );
+  },
+};
+
+/**
+ * Bundles the functions into one ES module, as wrangler does for a deployment: same conditions, and text modules
+ * for the kinds of file that wrangler.toml names.
+ * @param entry path of the worker's entry; the project's own by default
+ */
+export async function bundleFunctions(entry = join(root, "functions/worker.ts")): Promise<string> {
+  const result = await build({
+    entryPoints: [entry],
+    absWorkingDir: root,
+    bundle: true,
+    write: false,
+    format: "esm",
+    target: "es2024",
+    platform: "neutral",
+    conditions: ["workerd", "worker", "browser"],
+    mainFields: ["browser", "module", "main"],
+    loader: { ".txt": "text", ".html": "text", ".css": "text", ".svg": "text" },
+    plugins: [runtimeModules],
+    keepNames: true,
+    sourcemap: "inline",
+    sourcesContent: false,
+    logLevel: "silent",
+  });
+  const output = result.outputFiles[0];
+  if (output === undefined) throw new Error("esbuild gave no output");
+  return output.text;
+}
+
+/** The runtime's compatibility settings, read from wrangler.toml so that they are stated once. */
+export function compatibility(): { compatibilityDate: string; compatibilityFlags: string[] } {
+  const text = readFileSync(join(root, "wrangler.toml"), "utf8");
+  const date = /^compatibility_date\s*=\s*"([^"]+)"/m.exec(text)?.[1];
+  const flags = /^compatibility_flags\s*=\s*(\[[^\]]*\])/m.exec(text)?.[1];
+  if (date === undefined || flags === undefined)
+    throw new Error("wrangler.toml states no compatibility date and flags");
+  return { compatibilityDate: date, compatibilityFlags: JSON.parse(flags) as string[] };
+}

@@ -1,0 +1,54 @@
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { Log, LogLevel, Miniflare } from "miniflare";
+import { Failure } from "../failure.ts";
+import { bundleFunctions, compatibility } from "./bundle.ts";
+
+/** What to serve. */
+export interface FunctionsOptions {
+  host: string;
+  port: number;
+  /** Variables of the functions, by name. */
+  bindings: Record<string, string>;
+  /** Where the functions' log lines go; they are JSON, one a line. */
+  log: (line: string) => void;
+  /** A bundle made before; it is made now when missing. */
+  bundle?: string | undefined;
+}
+
+/** The functions, being served by the Workers runtime on this machine. */
+export interface Functions extends AsyncDisposable {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/** Serves the functions in workerd through miniflare. */
+export async function serveFunctions(options: FunctionsOptions): Promise<Functions> {
+  const { host, port, bindings, log } = options;
+  const bundle = options.bundle ?? (await bundleFunctions());
+  const miniflare = new Miniflare({
+    host,
+    port,
+    ...compatibility(),
+    modules: [{ type: "ESModule", path: "worker.js", contents: bundle }],
+    bindings,
+    // Neither the request's supposed place nor anything else is asked of another host.
+    cf: false,
+    log: new Log(LogLevel.ERROR),
+    logRequests: false,
+    handleRuntimeStdio(stdout: Readable, stderr: Readable) {
+      createInterface({ input: stdout }).on("line", log);
+      createInterface({ input: stderr }).on("line", log);
+    },
+  });
+  try {
+    await miniflare.ready;
+  } catch (error) {
+    await miniflare.dispose().catch(() => undefined);
+    throw new Failure(
+      `The functions did not start: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+  const stop = () => miniflare.dispose();
+  return { url: `http://localhost:${port}`, stop, [Symbol.asyncDispose]: stop };
+}

@@ -1,0 +1,93 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { Failure } from "../failure.ts";
+
+const SCRIPT = join(fileURLToPath(new URL("..", import.meta.url)), "streams.ts");
+const READY_LIMIT_MS = 15_000;
+
+/** What to run. */
+export interface StreamsOptions {
+  host: string;
+  port: number;
+  /** The process's variables beside PATH; it sees nothing else of ours. */
+  env: Record<string, string>;
+  log: (line: string) => void;
+}
+
+/** The streams process, watched: when it dies it is started again. */
+export interface Streams extends AsyncDisposable {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/** True once anything answers HTTP there. */
+async function answers(url: string): Promise<boolean> {
+  try {
+    await fetch(`${url}/api/health`, { signal: AbortSignal.timeout(1_000) });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Starts the long-lived process that serves streams, and waits until it answers. */
+export async function serveStreams(options: StreamsOptions): Promise<Streams> {
+  const { host, port, env, log } = options;
+  let child: ChildProcess | undefined;
+  let wanted = true;
+
+  function start(): void {
+    const born = spawn(process.execPath, [SCRIPT], {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { PATH: process.env.PATH, ...env, HOST: host, STREAMS_PORT: String(port) },
+    });
+    child = born;
+    for (const output of [born.stdout, born.stderr]) createInterface({ input: output }).on("line", log);
+    born.once("exit", (code, signal) => {
+      if (!wanted) return;
+      log(
+        JSON.stringify({
+          level: "warn",
+          msg: "the streams process stopped; starting it again",
+          code,
+          signal,
+        }),
+      );
+      setTimeout(() => wanted && start(), 500);
+    });
+  }
+
+  async function stop(): Promise<void> {
+    wanted = false;
+    const dying = child;
+    if (dying === undefined || dying.exitCode !== null || dying.signalCode !== null) return;
+    const gone = new Promise((resolve) => dying.once("exit", resolve));
+    dying.kill("SIGTERM");
+    const timer = setTimeout(() => dying.kill("SIGKILL"), 3_000);
+    await gone;
+    clearTimeout(timer);
+  }
+
+  start();
+  const url = `http://${host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host}:${port}`;
+  const deadline = Date.now() + READY_LIMIT_MS;
+  while (!(await answers(url))) {
+    if (Date.now() > deadline) {
+      await stop();
+      throw new Failure(
+        `The streams process did not answer on port ${port} within ${READY_LIMIT_MS / 1000} s.`,
+      );
+    }
+    await delay(50);
+  }
+  return { url, stop, [Symbol.asyncDispose]: stop };
+}
+
+/** True when the project has a streams process to run. */
+export function hasStreams(): boolean {
+  return existsSync(SCRIPT);
+}

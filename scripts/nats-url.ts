@@ -1,0 +1,16 @@
+/** `npm run nats:url`: address and credentials of the started broker, for other clients and services. */
+import { readRunning } from "./data-dir.ts";
+import { exitWith, Failure } from "./failure.ts";
+import { readSettings } from "./settings.ts";
+
+try {
+  const { dataDir, external } = readSettings(process.env);
+  if (external !== undefined)
+    throw new Failure("NATS_URL is set: the broker is not one that npm start started.");
+  const url = readRunning(dataDir)?.natsUrl;
+  if (url === undefined)
+    throw new Failure(`No platform with the data folder ${dataDir} is running: npm start first.`);
+  console.log(url);
+} catch (error) {
+  exitWith(error);
+}

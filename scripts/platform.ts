@@ -1,0 +1,228 @@
+import { mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { provision } from "../shared/store/provision.ts";
+import { openStore } from "../shared/store/store.ts";
+import type { Store } from "../shared/store/types.ts";
+import type { ConnectOptions } from "../shared/store/wire.ts";
+import { checkBroker } from "./broker/check.ts";
+import { findBroker } from "./broker/find.ts";
+import { type Broker, launchBroker } from "./broker/launch.ts";
+import { claimDataDir, prepareDataDir } from "./data-dir.ts";
+import { Failure } from "./failure.ts";
+import { type Functions, serveFunctions } from "./host/functions.ts";
+import { hasStreams, type Streams, serveStreams } from "./host/streams.ts";
+import { isNotable, logFile } from "./logs.ts";
+import { requirePort } from "./ports.ts";
+import { loadSecrets, type Secrets } from "./secrets.ts";
+import type { Settings } from "./settings.ts";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const READY_LIMIT_MS = 20_000;
+
+/** How a platform is started, beside its settings. */
+export interface StartOptions {
+  /** NATS_SERVER_BIN, when set. */
+  natsServer?: string | undefined;
+  /** False leaves the streams process out; the functions serve streams then. */
+  streams?: boolean;
+  /** A bundle of the functions made before. */
+  bundle?: string;
+  /** What a person at the terminal should know while it starts and runs. */
+  say: (line: string) => void;
+  /** Every line of the functions' log and of the streams process. */
+  log?: (line: string) => void;
+}
+
+/** A running platform. */
+export interface Platform extends AsyncDisposable {
+  readonly settings: Settings;
+  /** Where the functions listen; `settings.publicUrl` is what people see. */
+  readonly url: string;
+  readonly streamsUrl: string | undefined;
+  /** The started broker; undefined with an external one. */
+  readonly broker: Broker | undefined;
+  /** How the provisioning user reaches the broker. */
+  readonly brokerAccess: ConnectOptions;
+  /** How somebody who may do everything reaches the broker; with an external one the same as the above. */
+  readonly operatorAccess: ConnectOptions;
+  /** Variables that the functions got. */
+  readonly bindings: Record<string, string>;
+  stop(): Promise<void>;
+}
+
+/** `nats://` address of a started broker with the operator's credentials. */
+export function operatorUrl(broker: Broker, secrets: Secrets): string {
+  return `nats://operator:${secrets.broker.operator}@127.0.0.1:${broker.port}`;
+}
+
+/** Folders that may hold an obtained broker: the data folder's, and the checkout's, which all runs share. */
+export function brokerCaches(dataDir: string): string[] {
+  return [join(dataDir, "bin"), join(root, ".data", "bin")];
+}
+
+async function checkPorts(settings: Settings, withStreams: boolean): Promise<void> {
+  await requirePort(settings.port, "PORT", settings.host);
+  if (withStreams) await requirePort(settings.streamsPort, "STREAMS_PORT", settings.host);
+  if (settings.external !== undefined) return;
+  if (settings.natsPort !== undefined) await requirePort(settings.natsPort, "NATS_PORT");
+  if (settings.natsWsPort !== undefined) await requirePort(settings.natsWsPort, "NATS_WS_PORT");
+}
+
+/** What the functions and the streams process both need to know. */
+function commonBindings(settings: Settings, secrets: Secrets): Record<string, string> {
+  return {
+    NATS_REPLICAS: String(settings.replicas),
+    PUBLIC_URL: settings.publicUrl,
+    JWT_SIGNING_KEYS: secrets.JWT_SIGNING_KEYS,
+    ENCRYPTION_KEYS: secrets.ENCRYPTION_KEYS,
+    CLAIM_KEY: secrets.CLAIM_KEY,
+    ...settings.passedOn,
+  };
+}
+
+/** The broker's address and credentials as variables. */
+function brokerVariables(access: ConnectOptions): Record<string, string> {
+  const { url, user, pass, token, creds } = access;
+  const all = { NATS_URL: url, NATS_USER: user, NATS_PASS: pass, NATS_TOKEN: token, NATS_CREDS: creds };
+  return Object.fromEntries(
+    Object.entries(all).filter((pair): pair is [string, string] => pair[1] !== undefined),
+  );
+}
+
+/** Runs `act` with a store that is closed afterwards. */
+export async function withStore<T>(
+  access: ConnectOptions,
+  replicas: number,
+  act: (store: Store) => Promise<T>,
+): Promise<T> {
+  const store = openStore({ ...access, replicas, connectTimeoutMs: 5_000 });
+  try {
+    return await act(store);
+  } finally {
+    await store.close().catch(() => undefined);
+  }
+}
+
+/** Waits until the functions say that all is well. */
+async function healthy(url: string): Promise<void> {
+  const deadline = Date.now() + READY_LIMIT_MS;
+  let last = "no answer";
+  while (Date.now() < deadline) {
+    try {
+      const answer = await fetch(`${url}/api/health`, { signal: AbortSignal.timeout(3_000) });
+      await answer.body?.cancel();
+      if (answer.ok) return;
+      last = `status ${answer.status}`;
+    } catch (error) {
+      last = error instanceof Error ? error.message : String(error);
+    }
+    await delay(50);
+  }
+  throw new Failure(`The functions did not become healthy within ${READY_LIMIT_MS / 1000} s (${last}).`);
+}
+
+/**
+ * Starts everything in order, and stops what runs already when a later part fails.
+ * @throws Failure in one line for what the person at the terminal can mend
+ */
+export async function startPlatform(settings: Settings, options: StartOptions): Promise<Platform> {
+  const { dataDir, host, port } = settings;
+  const withStreams = options.streams !== false && hasStreams();
+  prepareDataDir(dataDir);
+  const claim = claimDataDir(dataDir);
+  const started: { stop(): Promise<void> }[] = [];
+  const stop = async (): Promise<void> => {
+    for (const part of started.splice(0).reverse()) await part.stop();
+    claim.release();
+  };
+  try {
+    await checkPorts(settings, withStreams);
+    const secrets = await loadSecrets(dataDir);
+    let broker: Broker | undefined;
+    if (settings.external === undefined) {
+      const binary = findBroker({
+        explicit: options.natsServer,
+        path: process.env.PATH,
+        caches: brokerCaches(dataDir),
+        say: options.say,
+      });
+      const dir = join(dataDir, "broker");
+      mkdirSync(dir, { recursive: true, mode: 0o700 });
+      broker = await launchBroker({
+        binary,
+        dir,
+        port: settings.natsPort,
+        wsPort: settings.natsWsPort,
+        syncInterval: settings.syncInterval,
+        passwords: secrets.broker,
+        say: options.say,
+      });
+      started.push(broker);
+    }
+    const as = (user: keyof Secrets["broker"]): ConnectOptions =>
+      settings.external ?? { url: broker?.wsUrl ?? "", user, pass: secrets.broker[user] };
+
+    const brokerAccess = as("deploy");
+    await withStore(brokerAccess, settings.replicas, async (store) => {
+      await checkBroker(store, new URL(brokerAccess.url).host);
+      await provision(store, { replicas: settings.replicas });
+    });
+
+    const functionsLog =
+      options.log ?? terminalAndFile(join(dataDir, "logs", "functions.log"), settings, options.say);
+    const common = commonBindings(settings, secrets);
+    const bindings = { ...common, ...brokerVariables(as("fn")), CLIENT_ADDRESS: "127.0.0.1" };
+    const functions: Functions = await serveFunctions({
+      host,
+      port,
+      bindings,
+      log: functionsLog,
+      bundle: options.bundle,
+    });
+    started.push(functions);
+
+    let streams: Streams | undefined;
+    if (withStreams) {
+      const log = options.log ?? terminalAndFile(join(dataDir, "logs", "streams.log"), settings, options.say);
+      const env = { ...common, ...brokerVariables(as("streams")) };
+      streams = await serveStreams({ host, port: settings.streamsPort, env, log });
+      started.push(streams);
+    }
+    const url = `http://${host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host}:${port}`;
+    await healthy(url);
+    claim.tell({
+      url: settings.publicUrl,
+      ...(broker === undefined ? {} : { natsUrl: operatorUrl(broker, secrets) }),
+    });
+    return {
+      settings,
+      url,
+      streamsUrl: streams?.url,
+      broker,
+      brokerAccess,
+      operatorAccess: as("operator"),
+      bindings,
+      stop,
+      [Symbol.asyncDispose]: stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Everything goes to a file; the terminal gets what is notable, or all of it when LOG_LEVEL was asked for. */
+function terminalAndFile(
+  path: string,
+  settings: Settings,
+  say: (line: string) => void,
+): (line: string) => void {
+  const write = logFile(path);
+  const all = settings.passedOn.LOG_LEVEL !== undefined;
+  return (line) => {
+    write(line);
+    if (all || isNotable(line)) say(line);
+  };
+}

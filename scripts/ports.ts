@@ -1,0 +1,53 @@
+import { createServer } from "node:net";
+import { Failure, systemCode } from "./failure.ts";
+
+/** Listens for a moment; resolves to the port (the given one, or a free one for 0), rejects when it is taken. */
+function probe(port: number, host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen({ port, host, exclusive: true }, () => {
+      const address = server.address();
+      const bound = typeof address === "object" && address !== null ? address.port : port;
+      server.close(() => resolve(bound));
+    });
+  });
+}
+
+/** A port that is free now on the host. */
+export function freePort(host = "127.0.0.1"): Promise<number> {
+  return probe(0, host);
+}
+
+/** True when the port can be listened on now. */
+export async function isFree(port: number, host = "127.0.0.1"): Promise<boolean> {
+  try {
+    await probe(port, host);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Makes sure that a port can be used.
+ * @param variable name of the setting which chose it, for the message
+ * @throws Failure in one line when it is taken or not allowed
+ */
+export async function requirePort(port: number, variable: string, host = "127.0.0.1"): Promise<void> {
+  try {
+    await probe(port, host);
+  } catch (error) {
+    const code = systemCode(error);
+    if (code === "EADDRINUSE") {
+      throw new Failure(
+        `Port ${port} is taken: stop what listens there, or choose another with ${variable}=….`,
+      );
+    }
+    if (code === "EACCES")
+      throw new Failure(`Port ${port} is not allowed to this user: choose another with ${variable}=….`);
+    if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND")
+      throw new Failure(`This machine has no address "${host}": check HOST.`);
+    throw error;
+  }
+}

@@ -1,0 +1,125 @@
+import { resolve } from "node:path";
+import { Failure } from "./failure.ts";
+
+/** Environment variables by name; a missing one and an empty one mean the same. */
+export type Environment = Record<string, string | undefined>;
+
+/** How to reach a broker that somebody else runs. */
+export interface ExternalBroker {
+  url: string;
+  user?: string;
+  pass?: string;
+  token?: string;
+  /** Text of a .creds file. */
+  creds?: string;
+}
+
+/** What `npm start` goes by; the README's table of settings is about these. */
+export interface Settings {
+  /** Address to listen on: 127.0.0.1 unless HOST says otherwise. */
+  host: string;
+  port: number;
+  streamsPort: number;
+  /** Absolute path. */
+  dataDir: string;
+  /** Origin of the platform, without a trailing slash. */
+  publicUrl: string;
+  natsPort: number | undefined;
+  natsWsPort: number | undefined;
+  external: ExternalBroker | undefined;
+  replicas: number;
+  /** Broker's `sync_interval`: "always", or a duration such as "10s". */
+  syncInterval: string;
+  /** Variables that go to the functions unchanged. */
+  passedOn: Record<string, string>;
+}
+
+/** Settings of the functions which are handed through as they are. */
+const PASSED_ON = [
+  "ALLOWED_ORIGINS",
+  "JWT_SIGNING_KEYS",
+  "ENCRYPTION_KEYS",
+  "CLAIM_KEY",
+  "STREAMS_URL",
+  "STREAMS_LONG_POLL_MS",
+  "METRICS_TOKEN",
+  "LOG_LEVEL",
+] as const;
+
+function get(env: Environment, name: string): string | undefined {
+  const value = env[name]?.trim();
+  return value === undefined || value === "" ? undefined : value;
+}
+
+function port(env: Environment, name: string): number | undefined {
+  const text = get(env, name);
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1 || value > 65_535) {
+    throw new Failure(`${name}=${text} is no port: give a number from 1 to 65535.`);
+  }
+  return value;
+}
+
+function origin(env: Environment, fallback: string): string {
+  const text = get(env, "PUBLIC_URL") ?? fallback;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.pathname !== "/" || url.search !== "") {
+    throw new Failure(`PUBLIC_URL=${text} is no origin: give one such as https://platform.example.`);
+  }
+  return url.origin;
+}
+
+function externalBroker(env: Environment): ExternalBroker | undefined {
+  const url = get(env, "NATS_URL");
+  if (url === undefined) return undefined;
+  if (!URL.canParse(url) || !/^wss?:$/.test(new URL(url).protocol)) {
+    throw new Failure(`NATS_URL must be the address of the broker's WebSocket listener, ws://… or wss://….`);
+  }
+  const user = get(env, "NATS_USER");
+  const pass = get(env, "NATS_PASS");
+  const token = get(env, "NATS_TOKEN");
+  const creds = get(env, "NATS_CREDS");
+  if ((user === undefined) !== (pass === undefined))
+    throw new Failure("NATS_USER and NATS_PASS belong together: set both.");
+  return {
+    url,
+    ...(user === undefined ? {} : { user }),
+    ...(pass === undefined ? {} : { pass }),
+    ...(token === undefined ? {} : { token }),
+    ...(creds === undefined ? {} : { creds }),
+  };
+}
+
+/**
+ * Reads the settings from environment variables.
+ * @throws Failure that names the variable which cannot be used
+ */
+export function readSettings(env: Environment): Settings {
+  const functionsPort = port(env, "PORT") ?? 8787;
+  const replicas = get(env, "NATS_REPLICAS") ?? "1";
+  if (!/^[1-5]$/.test(replicas))
+    throw new Failure(`NATS_REPLICAS=${replicas} is no number of replicas: 1 to 5.`);
+  const syncInterval = get(env, "NATS_SYNC_INTERVAL") ?? "10s";
+  if (!/^(always|\d+(ms|s|m))$/.test(syncInterval)) {
+    throw new Failure(`NATS_SYNC_INTERVAL=${syncInterval} is neither "always" nor a duration such as 1s.`);
+  }
+  const passedOn: Record<string, string> = {};
+  for (const name of PASSED_ON) {
+    const value = get(env, name);
+    if (value !== undefined) passedOn[name] = value;
+  }
+  return {
+    host: get(env, "HOST") ?? "127.0.0.1",
+    port: functionsPort,
+    streamsPort: port(env, "STREAMS_PORT") ?? 52_012,
+    dataDir: resolve(get(env, "DATA_DIR") ?? ".data"),
+    publicUrl: origin(env, `http://localhost:${functionsPort}`),
+    natsPort: port(env, "NATS_PORT"),
+    natsWsPort: port(env, "NATS_WS_PORT"),
+    external: externalBroker(env),
+    replicas: Number(replicas),
+    syncInterval,
+    passedOn,
+  };
+}

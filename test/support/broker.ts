@@ -1,0 +1,82 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { inject } from "vitest";
+import { findBroker } from "../../scripts/broker/find.ts";
+import { type Broker, launchBroker } from "../../scripts/broker/launch.ts";
+import { brokerCaches } from "../../scripts/platform.ts";
+import { provision } from "../../shared/store/provision.ts";
+import { openStore } from "../../shared/store/store.ts";
+import type { Store } from "../../shared/store/types.ts";
+import type { ConnectOptions } from "../../shared/store/wire.ts";
+
+/** A folder of this test run, removed with it. */
+export function tempDir(name = "dir"): string {
+  return mkdtempSync(join(inject("runDir"), "data", `${name}-`));
+}
+
+/** Path of the nats-server that the run uses. */
+export function brokerBinary(): string {
+  return findBroker({
+    explicit: process.env.NATS_SERVER_BIN,
+    path: process.env.PATH,
+    caches: brokerCaches(join(inject("runDir"), "cache")).reverse(),
+  });
+}
+
+/** Users of a test's broker; their password is their name. */
+export type TestUser = "fn" | "streams" | "deploy" | "operator";
+
+/** A real broker with the platform's own configuration, alone in its folder. */
+export interface TestBroker extends Broker {
+  readonly dir: string;
+  /** How a user reaches it. */
+  access(user?: TestUser): ConnectOptions;
+  /** `nats://` address with credentials, for clients that speak TCP. */
+  tcpUrl(user?: TestUser): string;
+  /** A store of a user's; it is closed with the broker. */
+  store(user?: TestUser, more?: Partial<ConnectOptions>): Store;
+}
+
+/**
+ * Starts a real nats-server on free ports in tens of milliseconds. Use it with `await using`.
+ * @param options.provisioned creates the platform's streams and buckets too (default true)
+ */
+export async function startBroker(
+  options: { provisioned?: boolean; dir?: string; jetstream?: boolean; syncInterval?: string } = {},
+): Promise<TestBroker> {
+  const dir = options.dir ?? tempDir("broker");
+  const jetstream = options.jetstream ?? true;
+  const broker = await launchBroker({
+    binary: brokerBinary(),
+    dir,
+    syncInterval: options.syncInterval ?? "10s",
+    passwords: { fn: "fn", streams: "streams", deploy: "deploy", operator: "operator" },
+    jetstream,
+  });
+  const stores: Store[] = [];
+  const access = (user: TestUser = "fn"): ConnectOptions => ({ url: broker.wsUrl, user, pass: user });
+  const stop = async () => {
+    for (const store of stores.splice(0)) await store.close().catch(() => undefined);
+    await broker.stop();
+    if (options.dir === undefined) rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+  };
+  const started: TestBroker = Object.create(broker, {
+    dir: { value: dir },
+    access: { value: access },
+    tcpUrl: { value: (user: TestUser = "operator") => `nats://${user}:${user}@127.0.0.1:${broker.port}` },
+    store: {
+      value: (user: TestUser = "fn", more: Partial<ConnectOptions> = {}) => {
+        const store = openStore({ ...access(user), ...more });
+        stores.push(store);
+        return store;
+      },
+    },
+    stop: { value: stop },
+    [Symbol.asyncDispose]: { value: stop },
+  });
+  if (jetstream && options.provisioned !== false) {
+    const store = openStore(access("deploy"));
+    await provision(store, { replicas: 1 }).finally(() => store.close());
+  }
+  return started;
+}

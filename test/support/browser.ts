@@ -1,0 +1,88 @@
+import {
+  type Browser,
+  type BrowserContextOptions,
+  type CDPSession,
+  chromium,
+  type Page,
+} from "playwright-core";
+import { findChromium } from "../../scripts/chromium.ts";
+
+/** A browser for a test; pages with an authenticator are made by {@link TestBrowser.page}. */
+export interface TestBrowser extends AsyncDisposable {
+  readonly browser: Browser;
+  /** A page in a context of its own: no cookies, no passkeys but those of its own authenticator. */
+  page(options?: BrowserContextOptions & { authenticator?: boolean }): Promise<TestPage>;
+}
+
+/** A page and its virtual authenticator. */
+export interface TestPage {
+  readonly page: Page;
+  readonly cdp: CDPSession;
+  /** Id of the virtual authenticator; undefined when the page has none. */
+  readonly authenticatorId: string | undefined;
+  /** Passkeys that the authenticator holds. */
+  credentials(): Promise<{ credentialId: string; isResidentCredential: boolean; signCount: number }[]>;
+  /** Whether the person confirms at all (default true): false plays one who does not react. */
+  setPresence(present: boolean): Promise<void>;
+  /** Whether the authenticator verifies the person (default true). */
+  setVerified(verified: boolean): Promise<void>;
+}
+
+const FLAGS = [
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--no-first-run",
+  "--disable-dev-shm-usage",
+];
+
+/** Starts a real Chromium, headless. Use it with `await using`. */
+export async function launchChromium(): Promise<TestBrowser> {
+  const executablePath = findChromium();
+  if (executablePath === undefined)
+    throw new Error("There is no Chromium: run the tests with npm test, which installs one.");
+  // Chromium's sandbox refuses to run as root, which containers and build machines often are.
+  const args = process.getuid?.() === 0 ? ["--no-sandbox", ...FLAGS] : FLAGS;
+  const browser = await chromium.launch({ executablePath, headless: true, args });
+  return {
+    browser,
+    async page({ authenticator = true, ...options } = {}) {
+      const context = await browser.newContext(options);
+      const page = await context.newPage();
+      const cdp = await context.newCDPSession(page);
+      let authenticatorId: string | undefined;
+      if (authenticator) {
+        await cdp.send("WebAuthn.enable");
+        ({ authenticatorId } = await cdp.send("WebAuthn.addVirtualAuthenticator", {
+          options: {
+            protocol: "ctap2",
+            transport: "internal",
+            hasResidentKey: true,
+            hasUserVerification: true,
+            isUserVerified: true,
+            automaticPresenceSimulation: true,
+          },
+        }));
+      }
+      const id = () => {
+        if (authenticatorId === undefined) throw new Error("this page has no authenticator");
+        return authenticatorId;
+      };
+      return {
+        page,
+        cdp,
+        authenticatorId,
+        async credentials() {
+          return (await cdp.send("WebAuthn.getCredentials", { authenticatorId: id() })).credentials;
+        },
+        async setPresence(enabled) {
+          await cdp.send("WebAuthn.setAutomaticPresenceSimulation", { authenticatorId: id(), enabled });
+        },
+        async setVerified(isUserVerified) {
+          await cdp.send("WebAuthn.setUserVerified", { authenticatorId: id(), isUserVerified });
+        },
+      };
+    },
+    [Symbol.asyncDispose]: () => browser.close(),
+  };
+}

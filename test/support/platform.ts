@@ -1,0 +1,90 @@
+import { readFileSync } from "node:fs";
+import { inject } from "vitest";
+import { type Platform, startPlatform as start } from "../../scripts/platform.ts";
+import { freePort } from "../../scripts/ports.ts";
+import { type Environment, readSettings } from "../../scripts/settings.ts";
+import { openStore } from "../../shared/store/store.ts";
+import type { Store } from "../../shared/store/types.ts";
+import type { ConnectOptions } from "../../shared/store/wire.ts";
+import { brokerBinary, tempDir } from "./broker.ts";
+
+/** A whole platform for a test: real broker, real functions in workerd, on free ports and in a folder of its own. */
+export interface TestPlatform extends Platform {
+  /** Every log line of the functions and of the streams process so far. */
+  readonly logs: readonly string[];
+  /** Origin for requests and for the browser: `http://localhost:<port>`. */
+  readonly origin: string;
+  /** A store with the provisioning user's rights; it is closed with the platform. */
+  store(): Store;
+  /** A store that may do everything; it is closed with the platform. */
+  operatorStore(): Store;
+}
+
+/** What a test may choose. */
+export interface TestPlatformOptions {
+  /** Settings as environment variables; ports, DATA_DIR and PUBLIC_URL have fitting defaults. */
+  env?: Environment;
+  /** Starts the streams process too (default false). */
+  streams?: boolean;
+}
+
+function bundle(): string {
+  const made = inject("bundle");
+  if ("error" in made) throw new Error(`The functions cannot be bundled: ${made.error}`);
+  return readFileSync(made.path, "utf8");
+}
+
+/** Starts a platform of the test's own. Use it with `await using`. */
+export async function startPlatform(options: TestPlatformOptions = {}): Promise<TestPlatform> {
+  const env: Environment = {
+    PORT: String(await freePort()),
+    STREAMS_PORT: String(await freePort()),
+    DATA_DIR: options.env?.DATA_DIR ?? tempDir("platform"),
+    ...options.env,
+  };
+  const logs: string[] = [];
+  const platform = await start(readSettings(env), {
+    natsServer: brokerBinary(),
+    streams: options.streams ?? false,
+    bundle: bundle(),
+    say: (line) => logs.push(line),
+    log: (line) => logs.push(line),
+  });
+  const stores: Store[] = [];
+  const stop = async () => {
+    for (const store of stores.splice(0)) await store.close().catch(() => undefined);
+    await platform.stop();
+  };
+  const open = (access: ConnectOptions): Store => {
+    const store = openStore(access);
+    stores.push(store);
+    return store;
+  };
+  return {
+    ...platform,
+    logs,
+    origin: platform.settings.publicUrl,
+    store: () => open(platform.brokerAccess),
+    operatorStore: () => open(platform.operatorAccess),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+let shared: Promise<TestPlatform> | undefined;
+
+/**
+ * One platform for all tests of a file that do not mind each other: orbs of different names, say. It is stopped
+ * when the file ends.
+ */
+export function sharedPlatform(): Promise<TestPlatform> {
+  shared ??= startPlatform();
+  return shared;
+}
+
+/** Stops the shared platform, if one was started. */
+export async function stopSharedPlatform(): Promise<void> {
+  const running = shared;
+  shared = undefined;
+  if (running !== undefined) await (await running).stop();
+}

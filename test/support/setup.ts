@@ -1,0 +1,4 @@
+import { afterAll } from "vitest";
+import { stopSharedPlatform } from "./platform.ts";
+
+afterAll(stopSharedPlatform);
