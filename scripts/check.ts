@@ -1,6 +1,7 @@
-/** `npm run check`: format, lint (with the direction of imports) and types. */
+/** `npm run check`: format, lint (with the direction of imports), types, and whether the lock file is whole. */
 import { runTool } from "./tool.ts";
 
+const lock = runTool("../scripts/complete-lock.mjs", ["--check"]);
 const lint = runTool("@biomejs/biome/bin/biome", ["check", ...process.argv.slice(2)]);
 const types = runTool("typescript/bin/tsc", ["--noEmit", "-p", "."]);
-process.exit(lint === 0 ? types : lint);
+process.exit(Math.max(lock, lint, types));

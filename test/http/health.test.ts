@@ -1,0 +1,21 @@
+import { expect, test } from "vitest";
+import { sharedPlatform, startPlatform } from "../support/platform.ts";
+
+test("health answers 200 on a running platform", async () => {
+  const { url } = await sharedPlatform();
+  const answer = await fetch(`${url}/api/health`);
+  expect(answer.status).toBe(200);
+  await answer.body?.cancel();
+});
+
+test("health answers 503 quickly while the broker is away, and 200 once it is back", async () => {
+  await using platform = await startPlatform();
+  await platform.broker?.pause();
+  const before = performance.now();
+  const away = await fetch(`${platform.url}/api/health`);
+  expect(away.status).toBe(503);
+  expect(performance.now() - before).toBeLessThan(10_000);
+  await platform.broker?.resume();
+  const back = await fetch(`${platform.url}/api/health`);
+  expect(back.status).toBe(200);
+});
