@@ -1,0 +1,52 @@
+/** Whether a document is sound: the shape and every cross-check, told together. */
+import { AppError, invalid } from "../errors.ts";
+import { checkFields } from "./check-fields.ts";
+import { checkNames } from "./check-names.ts";
+import { type OrbDocument, orbDocumentSchema } from "./document.ts";
+import { addZodIssues, Faults } from "./faults.ts";
+import { readLoosely } from "./loose.ts";
+
+/** Deepest nesting that is looked at; a sound document nests far less, but for the default of a json field. */
+const MAX_DEPTH = 64;
+
+/**
+ * Checks a document that came from outside.
+ *
+ * @returns the document with its defaults filled in
+ * @throws AppError `malformed` when it is not even an object or nests too deeply; `invalid` with every fault: JSON
+ *   Pointer path, stable code (see `faults.ts`) and words
+ */
+export function checkDocument(input: unknown): { document: OrbDocument } {
+  if (typeof input !== "object" || input === null || Array.isArray(input)) {
+    throw invalid([{ path: "", code: "type", message: "An orb document is a JSON object." }]);
+  }
+  if (nestsDeeperThan(input, MAX_DEPTH)) {
+    throw new AppError("invalid", "validation_failed", "The document nests too deeply.", {
+      errors: [{ path: "", code: "too_deep", message: `A document nests at most ${MAX_DEPTH} deep.` }],
+    });
+  }
+  const faults = new Faults();
+  const parsed = orbDocumentSchema.safeParse(input);
+  if (!parsed.success) addZodIssues(faults, parsed.error.issues, input);
+  const loose = readLoosely(input);
+  checkNames(loose, faults);
+  checkFields(loose, faults);
+  if (!parsed.success || faults.any) throw invalid(faults.list());
+  return { document: parsed.data };
+}
+
+/** Without recursion, as what is measured here may be deep enough to exhaust the stack. */
+function nestsDeeperThan(input: object, limit: number): boolean {
+  let level: object[] = [input];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > limit) return true;
+    const below: object[] = [];
+    for (const node of level) {
+      for (const value of Object.values(node)) {
+        if (typeof value === "object" && value !== null) below.push(value);
+      }
+    }
+    level = below;
+  }
+  return false;
+}

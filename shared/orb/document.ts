@@ -1,0 +1,274 @@
+/**
+ * The orb document: its one definition, from which the types, the checks, the error paths and the OpenAPI schemas come.
+ * What one place of a document can be is said here; what two places may not be together is said in `check-*.ts`.
+ */
+import { z } from "zod";
+import {
+  canonicalLanguage,
+  FIELD_NAME,
+  HANDLER_PART,
+  isReservedFieldName,
+  isReservedKey,
+  isReservedModuleId,
+  isReservedOrbId,
+  MARKET,
+  MODULE_ID,
+  ORB_ID,
+  REF,
+  SCHEMA_ID,
+} from "./ids.ts";
+
+/** How large a document may be. Beyond these a document is refused with `too_many`. */
+export const LIMITS = {
+  uses: 100,
+  handlers: 100,
+  modules: 100,
+  schemas: 100,
+  fields: 500,
+  /** Fields in all schemas of a document together. */
+  totalFields: 2_000,
+  languages: 100,
+  markets: 200,
+  enum: 500,
+} as const;
+
+/** Session lifetime in seconds: a minute to a year, and what holds when a document says nothing (24 hours). */
+export const SESSION_TTL = { min: 60, max: 31_536_000, default: 86_400 } as const;
+
+/** The language of an orb that names none. */
+export const DEFAULT_LANGUAGE = "en";
+
+export const MODULE_TYPES = ["CONTENT", "CONFIG", "RULES", "TRANSACTIONS", "SETTINGS"] as const;
+export const FIELD_TYPE_NAMES = [
+  "string",
+  "text",
+  "number",
+  "integer",
+  "boolean",
+  "date",
+  "datetime",
+  "json",
+  "reference",
+] as const;
+
+const reserved = (message: string) => ({ error: message, params: { code: "reserved" } });
+
+const label = z.string().min(1).max(200).meta({ description: "Name for people." });
+const description = z.string().max(5_000).meta({ description: "Description for people." });
+
+const orbId = z
+  .string()
+  .regex(ORB_ID, "An orb id is 2 to 63 lower-case letters, digits and hyphens and begins with a letter.")
+  .refine((id) => !isReservedOrbId(id), reserved("This orb id is reserved."))
+  .meta({ description: "Orb id. Cannot be changed later.", example: "shop" });
+
+const moduleId = z
+  .string()
+  .regex(MODULE_ID, "A module id is 1 to 63 lower-case letters, digits and hyphens and begins with a letter.")
+  .refine(
+    (id) => !isReservedModuleId(id),
+    reserved("This module id is reserved: it is a route of every orb."),
+  )
+  .meta({ description: "Module id, unique in the orb.", example: "catalog" });
+
+const schemaId = z
+  .string()
+  .regex(SCHEMA_ID, "A schema id is 1 to 63 lower-case letters, digits and hyphens and begins with a letter.")
+  .meta({ description: "Schema id, unique among the orb's modules of one type.", example: "product" });
+
+const fieldName = z
+  .string()
+  .regex(FIELD_NAME, "A field name is 1 to 63 letters, digits and underscores and begins with a letter.")
+  .refine((name) => !isReservedFieldName(name), reserved("This field name is reserved."))
+  .meta({ description: "Field name, unique in the schema.", example: "title" });
+
+const handlerPart = z
+  .string()
+  .regex(HANDLER_PART, "This is 1 to 63 letters, digits, hyphens and underscores and begins with a letter.");
+
+const language = z
+  .string()
+  .refine((tag) => canonicalLanguage(tag) === tag, {
+    error: "This must be a BCP 47 language tag in its canonical form, such as en, de-CH or zh-Hant.",
+    params: { code: "format" },
+  })
+  .meta({ description: "BCP 47 language tag.", example: "en" });
+
+const market = z
+  .string()
+  .regex(MARKET, "A market is 1 to 32 letters, digits, hyphens and underscores and begins with a letter.")
+  .refine((key) => !isReservedKey(key), reserved("This market name is reserved."))
+  .meta({ description: "Market.", example: "US" });
+
+const scalar = z.union(
+  [z.string(), z.number(), z.boolean()],
+  "This must be a string, a number or a boolean.",
+);
+const bound = z.union([z.number(), z.string()], "This must be a number, or a date for date fields.");
+const flag = (text: string) => z.boolean().optional().meta({ description: text });
+
+/** A field of a schema with its attributes. */
+export const fieldSchema = z
+  .strictObject({
+    name: fieldName,
+    type: z.enum(FIELD_TYPE_NAMES).meta({ description: "What its values are.", example: "string" }),
+    label: label.optional(),
+    description: description.optional(),
+    required: flag("Entries must have a value: not null, no empty text and no empty list."),
+    list: flag("The value is a list; every rule then speaks of its items."),
+    translatable: flag("The value is kept per language."),
+    marketSpecific: flag("The value is kept per market."),
+    sensitive: flag("Encrypted at rest and masked in answers."),
+    unique: flag("No two entries have the same value (per language and market, where it is kept so)."),
+    ref: z
+      .string()
+      .regex(REF, "A reference has the form orbId/moduleId/schemaId.")
+      .optional()
+      .meta({
+        description: "What a field of type reference points to: orbId/moduleId/schemaId.",
+        example: "shop/catalog/category",
+      }),
+    enum: z.array(scalar).min(1).max(LIMITS.enum).optional().meta({ description: "The allowed values." }),
+    default: z.unknown().optional().meta({ description: "Value of entries that are written without one." }),
+    min: bound
+      .optional()
+      .meta({ description: "Least value; least length in characters for string and text." }),
+    max: bound
+      .optional()
+      .meta({ description: "Greatest value; greatest length in characters for string and text." }),
+    pattern: z
+      .string()
+      .optional()
+      .meta({
+        description: "RE2 pattern that must match somewhere in the value (anchor it with ^ and $).",
+        example: "^[A-Z]{2}-\\d{4}$",
+      }),
+  })
+  .meta({ id: "OrbField", description: "A field of a schema." });
+
+/** Who may read and write the entries of a schema. */
+export const accessSchema = z
+  .strictObject({
+    read: z
+      .enum(["public", "user", "own", "admin"])
+      .optional()
+      .meta({
+        description:
+          "public: anybody; user: who is signed in; own: its creator; admin: admins. Default: public for CONTENT and CONFIG, else admin.",
+      }),
+    write: z
+      .enum(["user", "admin", "owner"])
+      .optional()
+      .meta({
+        description: "user: users create, and change what they created; admin; owner. Default: admin.",
+      }),
+  })
+  .meta({ id: "OrbAccess", description: "Who may read and write the entries of a schema." });
+
+/** A data structure inside a module. */
+export const schemaSchema = z
+  .strictObject({
+    id: schemaId,
+    name: label.optional(),
+    description: description.optional(),
+    access: accessSchema.optional(),
+    fields: z.array(fieldSchema).max(LIMITS.fields),
+  })
+  .meta({ id: "OrbSchema", description: "A data structure inside a module." });
+
+/** A feature module inside an orb. */
+export const moduleSchema = z
+  .strictObject({
+    id: moduleId,
+    type: z.enum(MODULE_TYPES).meta({ description: "What the module is for.", example: "CONTENT" }),
+    name: label.optional(),
+    description: description.optional(),
+    schemas: z.array(schemaSchema).max(LIMITS.schemas),
+  })
+  .meta({ id: "OrbModule", description: "A feature module." });
+
+/** Handlers of one service that the orb uses. */
+export const useSchema = z
+  .strictObject({
+    service: handlerPart.meta({ description: "Service.", example: "access" }),
+    handlers: z
+      .array(handlerPart)
+      .min(1)
+      .max(LIMITS.handlers)
+      .meta({ description: "Names of its handlers.", example: ["passkey"] }),
+  })
+  .meta({ id: "OrbUse", description: "Handlers of one service that the orb uses." });
+
+/** The whole document. */
+export const orbDocumentSchema = z
+  .strictObject({
+    id: orbId,
+    name: label.optional(),
+    description: description.optional(),
+    languages: z
+      .array(language)
+      .min(1)
+      .max(LIMITS.languages)
+      .default([DEFAULT_LANGUAGE])
+      .meta({
+        description: "Languages of translatable values; the first is the default.",
+        example: ["en", "de"],
+      }),
+    markets: z
+      .array(market)
+      .max(LIMITS.markets)
+      .default([])
+      .meta({
+        description: "Markets of market-specific values; the first is the default.",
+        example: ["US", "EU"],
+      }),
+    session: z
+      .strictObject({
+        ttl: z
+          .int()
+          .min(SESSION_TTL.min)
+          .max(SESSION_TTL.max)
+          .meta({
+            description: "Lifetime of the sessions of the orb's users, in seconds. Default: 86400.",
+            example: 86_400,
+          }),
+      })
+      .optional()
+      .meta({ description: "Sessions of the orb's users." }),
+    uses: z
+      .array(useSchema)
+      .max(LIMITS.uses)
+      .default([])
+      .meta({ description: "Service handlers that the orb uses." }),
+    modules: z
+      .array(moduleSchema)
+      .max(LIMITS.modules)
+      .default([])
+      .meta({ description: "Modules with their schemas." }),
+  })
+  .meta({
+    id: "OrbDocument",
+    description: "A declarative application: its handlers, modules, schemas and fields.",
+  });
+
+/** A sound document, with its defaults filled in. */
+export type OrbDocument = z.output<typeof orbDocumentSchema>;
+/** A document as callers write it. */
+export type OrbDocumentInput = z.input<typeof orbDocumentSchema>;
+export type ModuleDefinition = z.output<typeof moduleSchema>;
+export type SchemaDefinition = z.output<typeof schemaSchema>;
+export type FieldDefinition = z.output<typeof fieldSchema>;
+export type AccessDefinition = z.output<typeof accessSchema>;
+export type ModuleType = (typeof MODULE_TYPES)[number];
+
+/** Access with the defaults filled in. */
+export interface Access {
+  read: "public" | "user" | "own" | "admin";
+  write: "user" | "admin" | "owner";
+}
+
+/** Who may read and write a schema's entries, where the document says nothing too. */
+export function accessOf(type: ModuleType, schema: Pick<SchemaDefinition, "access">): Access {
+  const open = type === "CONTENT" || type === "CONFIG";
+  return { read: schema.access?.read ?? (open ? "public" : "admin"), write: schema.access?.write ?? "admin" };
+}

@@ -1,0 +1,138 @@
+/**
+ * Collects every fault of an input, so that a caller learns all of them from one answer.
+ *
+ * Codes (stable): `required`, `type`, `unknown_property`, `format`, `reserved`, `duplicate`, `too_short`, `too_long`,
+ * `too_small`, `too_big`, `too_few`, `too_many`, `enum`, `pattern`, `not_applicable`, `unknown_reference`,
+ * `unknown_language`, `unknown_market`, `mask`, `text`, `range`, `bounds`, `unsafe_pattern`, `too_deep`, `too_many_faults`.
+ */
+import type { core } from "zod";
+import type { Fault } from "../errors.ts";
+
+/** How many faults one answer carries at most; what comes after is counted, not listed. */
+export const MAX_FAULTS = 1_000;
+
+/** Reports a fault at the place that the reporter stands for. `sub` is a JSON Pointer below it. */
+export type Report = (code: string, message: string, sub?: string) => void;
+
+/** A list of faults that stays bounded and holds each path and code once. */
+export class Faults {
+  readonly #list: Fault[] = [];
+  readonly #seen = new Set<string>();
+  #more = 0;
+
+  /** Adds a fault, unless the same code was told of the same path. */
+  add(path: string, code: string, message: string): void {
+    const key = `${code} ${path}`;
+    if (this.#seen.has(key)) return;
+    if (this.#list.length >= MAX_FAULTS) {
+      this.#more++;
+      return;
+    }
+    this.#seen.add(key);
+    this.#list.push({ path, code, message });
+  }
+
+  /** A reporter for one place. */
+  at(path: string): Report {
+    return (code, message, sub = "") => this.add(path + sub, code, message);
+  }
+
+  /** Whether any fault was told. */
+  get any(): boolean {
+    return this.#list.length > 0;
+  }
+
+  /** All faults in the order in which they were found. */
+  list(): Fault[] {
+    if (this.#more === 0) return [...this.#list];
+    return [
+      ...this.#list,
+      { path: "", code: "too_many_faults", message: `${this.#more} more faults are not listed.` },
+    ];
+  }
+}
+
+/** The JSON Pointer (RFC 6901) of a path. */
+export function pointer(segments: readonly PropertyKey[]): string {
+  return segments.map((segment) => `/${escapeSegment(String(segment))}`).join("");
+}
+
+/** One escaped segment of a JSON Pointer. */
+export function escapeSegment(segment: string): string {
+  return segment.replaceAll("~", "~0").replaceAll("/", "~1");
+}
+
+/** Turns what zod found into faults with stable codes. `input` is what was checked: it tells missing from mistyped. */
+export function addZodIssues(faults: Faults, issues: readonly core.$ZodIssue[], input: unknown): void {
+  for (const issue of issues) {
+    if (issue.code === "unrecognized_keys") {
+      for (const key of issue.keys) {
+        faults.add(
+          pointer([...issue.path, key]),
+          "unknown_property",
+          `There is no property "${clip(key)}" here.`,
+        );
+      }
+      continue;
+    }
+    const path = pointer(issue.path);
+    const missing = isMissing(input, issue.path);
+    faults.add(
+      path,
+      missing ? "required" : codeOf(issue),
+      missing ? "This property is required." : messageOf(issue),
+    );
+  }
+}
+
+function codeOf(issue: core.$ZodIssue): string {
+  switch (issue.code) {
+    case "invalid_format":
+      return "format";
+    case "invalid_value":
+      return "enum";
+    case "too_big":
+      return issue.origin === "string" ? "too_long" : issue.origin === "array" ? "too_many" : "too_big";
+    case "too_small":
+      return issue.origin === "string" ? "too_short" : issue.origin === "array" ? "too_few" : "too_small";
+    case "custom":
+      return typeof issue.params?.code === "string" ? issue.params.code : "format";
+    default:
+      return "type";
+  }
+}
+
+function messageOf(issue: core.$ZodIssue): string {
+  if (issue.code === "invalid_type") return `This must be ${article(issue.expected)}.`;
+  if (issue.code === "invalid_value") return `This must be one of: ${issue.values.map(String).join(", ")}.`;
+  if (issue.code === "too_big" && issue.origin === "array")
+    return `This holds at most ${issue.maximum} items.`;
+  if (issue.code === "too_small" && issue.origin === "array")
+    return `This holds at least ${issue.minimum} items.`;
+  if (issue.code === "too_big")
+    return `This is at most ${issue.maximum}${issue.origin === "string" ? " characters" : ""}.`;
+  if (issue.code === "too_small")
+    return `This is at least ${issue.minimum}${issue.origin === "string" ? " characters" : ""}.`;
+  return issue.message;
+}
+
+/** `a string`, `an array`: how messages name a JSON type. */
+export function article(type: string): string {
+  const word = type === "int" ? "integer" : type === "record" ? "object" : type;
+  return `${/^[aeiou]/.test(word) ? "an" : "a"} ${word}`;
+}
+
+/** Text from a caller, short enough for a message. */
+export function clip(text: string): string {
+  return text.length <= 64 ? text : `${text.slice(0, 61)}...`;
+}
+
+function isMissing(input: unknown, path: readonly PropertyKey[]): boolean {
+  let value = input;
+  for (const segment of path) {
+    if (typeof value !== "object" || value === null) return false;
+    if (!Object.hasOwn(value, segment)) return true;
+    value = Reflect.get(value, segment);
+  }
+  return value === undefined;
+}

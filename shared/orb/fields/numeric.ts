@@ -1,0 +1,47 @@
+/** Rules that numbers and integers share. */
+import type { FieldDefinition } from "../document.ts";
+import type { Report } from "../faults.ts";
+import type { Json, JsonSchema, Rule } from "./type.ts";
+
+/** Reads a number that double precision holds exactly as written: finite, and whole numbers within ±(2^53 - 1). */
+export function parseNumber(value: unknown, report: Report): number | undefined {
+  if (typeof value !== "number") {
+    report("type", "This must be a number.");
+    return undefined;
+  }
+  if (!Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value))) {
+    report("range", "This number is beyond double precision: whole numbers lie within ±9007199254740991.");
+    return undefined;
+  }
+  return value === 0 ? 0 : value; // no negative zero: it equals zero, yet JSON and comparisons would tell them apart
+}
+
+/** Reads a decimal number from a query parameter. */
+export function numberFromText(text: string): number | undefined {
+  if (!/^-?\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?$/.test(text)) return undefined;
+  return parseNumber(Number(text), () => {});
+}
+
+/** `min` and `max` as values. */
+export function numericRules(field: FieldDefinition): Rule {
+  const { min, max } = field;
+  return (value, report) => {
+    if (typeof value !== "number") return;
+    if (typeof min === "number" && value < min) report("too_small", `This is at least ${min}.`);
+    if (typeof max === "number" && value > max) report("too_big", `This is at most ${max}.`);
+  };
+}
+
+/** Equal numbers, equal tokens. */
+export function numericToken(value: Json): string | null {
+  return typeof value === "number" ? `n:${value}` : null;
+}
+
+/** The same rules as JSON Schema. */
+export function numericSchema(type: "number" | "integer", field: FieldDefinition): JsonSchema {
+  return {
+    type,
+    ...(typeof field.min === "number" ? { minimum: field.min } : {}),
+    ...(typeof field.max === "number" ? { maximum: field.max } : {}),
+  };
+}

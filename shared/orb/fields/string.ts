@@ -1,0 +1,24 @@
+import { characterRules, characterSchema, parseCharacters } from "./characters.ts";
+import { compareScalars, type FieldType } from "./type.ts";
+
+/** Longest string, in characters. Longer values are what `text` is for. */
+export const MAX_STRING = 10_000;
+
+/** One line or short text: searchable, sortable, can be unique. */
+export const stringType: FieldType = {
+  name: "string",
+  bounds: "length",
+  pattern: true,
+  enumerable: true,
+  unique: true,
+  default: true,
+  sensitive: true,
+  sortable: true,
+  operators: ["eq", "ne", "in", "gt", "gte", "lt", "lte", "contains", "startsWith", "null"],
+  parse: (value, report) => parseCharacters(value, MAX_STRING, report),
+  fromText: (text) => text,
+  rules: characterRules,
+  compare: compareScalars,
+  token: (value) => (typeof value === "string" ? `s:${value}` : null),
+  jsonSchema: (field) => characterSchema(field, MAX_STRING),
+};

@@ -1,0 +1,24 @@
+import { characterRules, characterSchema, parseCharacters } from "./characters.ts";
+import { compareScalars, type FieldType } from "./type.ts";
+
+/** Longest text, in characters. The whole entry is held to its own limit besides. */
+export const MAX_TEXT = 500_000;
+
+/** Long text, such as an article's body: searchable, but neither sortable nor unique. */
+export const textType: FieldType = {
+  name: "text",
+  bounds: "length",
+  pattern: true,
+  enumerable: true,
+  unique: false,
+  default: true,
+  sensitive: true,
+  sortable: false,
+  operators: ["eq", "ne", "in", "contains", "startsWith", "null"],
+  parse: (value, report) => parseCharacters(value, MAX_TEXT, report),
+  fromText: (text) => text,
+  rules: characterRules,
+  compare: compareScalars,
+  token: (value) => (typeof value === "string" ? `s:${value}` : null),
+  jsonSchema: (field) => characterSchema(field, MAX_TEXT),
+};

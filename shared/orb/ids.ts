@@ -1,0 +1,112 @@
+/** Which names orbs, modules, schemas, fields and entries may have. Sources: specification "Reserved orb ids"; decisions, section 2. */
+
+/** Orb id: 2 to 63 characters. */
+export const ORB_ID = /^[a-z][a-z0-9-]{1,62}$/;
+/** Module id: 1 to 63 characters, unique in its orb. */
+export const MODULE_ID = /^[a-z][a-z0-9-]{0,62}$/;
+/** Schema id: like a module id; unique in its module, and among the modules of one type in the orb. */
+export const SCHEMA_ID = MODULE_ID;
+/** Field name: 1 to 63 characters. */
+export const FIELD_NAME = /^[a-zA-Z][a-zA-Z0-9_]{0,62}$/;
+/** Entry id: begins with a digit, so that it is never taken for a schema id in a path. */
+export const ENTRY_ID = /^[0-9][0-9a-z]{7,31}$/;
+/** One part of a handler's name `<service>.<handler>`. */
+export const HANDLER_PART = /^[a-zA-Z][a-zA-Z0-9_-]{0,62}$/;
+/** Market key, such as `US` or `emea-north`: 1 to 32 characters. */
+export const MARKET = /^[a-zA-Z][a-zA-Z0-9_-]{0,31}$/;
+/** What a `ref` looks like: `orbId/moduleId/schemaId`. */
+export const REF = /^[a-z][a-z0-9-]{1,62}\/[a-z][a-z0-9-]{0,62}\/[a-z][a-z0-9-]{0,62}$/;
+
+/** Names that the specification reserves, and those that would shadow a route or a subject space. */
+const RESERVED_ORB_IDS: ReadonlySet<string> = new Set([
+  "admin",
+  "openapi",
+  "discovery",
+  "health",
+  "metrics",
+  "auth",
+  "streams",
+  "platform",
+]);
+
+/** Path segments of every orb that a module would hide. The names of the orb's own handlers are refused too. */
+const RESERVED_MODULE_IDS: ReadonlySet<string> = new Set(["call", "signin"]);
+
+/** Sort and filter use these names for the entry's own properties. */
+const ENTRY_PROPERTIES = [
+  "id",
+  "revision",
+  "createdAt",
+  "createdBy",
+  "updatedAt",
+  "updatedBy",
+  "validFrom",
+  "validTo",
+] as const;
+
+/** Names that every JavaScript object answers to: refused everywhere a name becomes a key. */
+const OBJECT_NAMES = [...Object.getOwnPropertyNames(Object.prototype), "prototype"];
+
+const RESERVED_FIELD_NAMES: ReadonlySet<string> = new Set([...ENTRY_PROPERTIES, ...OBJECT_NAMES]);
+const RESERVED_KEYS: ReadonlySet<string> = new Set(OBJECT_NAMES);
+
+/** Whether the name can never be an orb's: reserved, or beginning with `_`. */
+export function isReservedOrbId(id: string): boolean {
+  return id.startsWith("_") || RESERVED_ORB_IDS.has(id);
+}
+
+/** Whether the name can never be a module's, whatever handlers the orb uses. */
+export function isReservedModuleId(id: string): boolean {
+  return RESERVED_MODULE_IDS.has(id);
+}
+
+/** Whether the name can never be a field's. */
+export function isReservedFieldName(name: string): boolean {
+  return RESERVED_FIELD_NAMES.has(name);
+}
+
+/** Whether the text is unfit to be a key of any map that callers name (languages, markets). */
+export function isReservedKey(key: string): boolean {
+  return RESERVED_KEYS.has(key);
+}
+
+/** Whether the text has the form of an orb id and is not reserved. */
+export function isOrbId(id: string): boolean {
+  return ORB_ID.test(id) && !isReservedOrbId(id);
+}
+
+/** Whether the text has the form of an entry id. */
+export function isEntryId(id: string): boolean {
+  return ENTRY_ID.test(id);
+}
+
+const CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz";
+
+/**
+ * A new entry id: 20 characters, the first 10 of which are the time, so that ids sort by creation.
+ *
+ * @param now milliseconds since the epoch (before the year 10889, so that the first character is a digit)
+ * @param random at least 10 random bytes; 50 bits of them are used
+ */
+export function makeEntryId(now: number, random: Uint8Array): string {
+  if (random.length < 10) throw new RangeError("An entry id takes 10 random bytes.");
+  let rest = Math.max(0, Math.floor(now));
+  let time = "";
+  for (let digit = 0; digit < 10; digit++) {
+    time = CROCKFORD.charAt(rest % 32) + time;
+    rest = Math.floor(rest / 32);
+  }
+  let tail = "";
+  for (let digit = 0; digit < 10; digit++) tail += CROCKFORD.charAt((random[digit] ?? 0) & 31);
+  return time + tail;
+}
+
+/** The language in its canonical BCP 47 form (`en-US`), or undefined when it is no language tag. */
+export function canonicalLanguage(tag: string): string | undefined {
+  if (tag.length > 35) return undefined;
+  try {
+    return Intl.getCanonicalLocales(tag)[0];
+  } catch {
+    return undefined;
+  }
+}
