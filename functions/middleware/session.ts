@@ -1,0 +1,56 @@
+/** Who asks: from the bearer token, else from the realm's cookie. */
+import type { Context, MiddlewareHandler } from "hono";
+import { getCookie } from "hono/cookie";
+import type { Actor } from "../../shared/access/actor.ts";
+import { authenticate, type Credentials, type Wanted } from "../../shared/access/authenticate.ts";
+import { realmOf, refusal } from "../../shared/access/authorize.ts";
+import { AppError } from "../../shared/errors.ts";
+import type { AppEnv } from "../context.ts";
+import { requireTrustedOrigin } from "./origin.ts";
+
+const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
+
+/** What the request presents. @throws AppError unauthenticated when its Authorization header is no bearer token */
+export function credentialsOf(c: Context<AppEnv>): Credentials {
+  const header = c.req.header("authorization");
+  if (header !== undefined) {
+    const bearer = BEARER.exec(header)?.[1];
+    if (bearer === undefined) {
+      throw new AppError(
+        "unauthenticated",
+        "invalid_token",
+        "The Authorization header must be a bearer token.",
+      );
+    }
+    return { bearer };
+  }
+  return { cookies: (name) => getCookie(c, name) };
+}
+
+/**
+ * Authenticates the request once and keeps the result in `c.var.actor`.
+ *
+ * When a cookie speaks for the caller, an unsafe request must come from one of our own origins (403).
+ * @throws AppError unauthenticated for a token that does not hold
+ */
+export async function identify(c: Context<AppEnv>, want: Wanted): Promise<Actor> {
+  const known = c.var.actor;
+  if (known !== undefined) return known;
+  const credentials = credentialsOf(c);
+  const actor = await authenticate(c.var.deps, credentials, want);
+  if (credentials.bearer === undefined && actor.kind !== "anonymous") requireTrustedOrigin(c);
+  c.set("actor", actor);
+  return actor;
+}
+
+/** The caller of a runtime route of an orb: a user of the realm that the orb knows, or a platform admin. */
+export function actorFor(c: Context<AppEnv>, orb: string, usesAccess: boolean): Promise<Actor> {
+  return identify(c, { platform: true, realms: [realmOf(orb, usesAccess)] });
+}
+
+/** Lets only platform admins in: 401 or 403 before anything of the request is looked at. */
+export const platformAdmin: MiddlewareHandler<AppEnv> = async (c, next) => {
+  const actor = await identify(c, { platform: true });
+  if (actor.kind !== "platform") throw refusal(actor);
+  await next();
+};

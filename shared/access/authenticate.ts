@@ -1,0 +1,61 @@
+import type { Deps } from "../deps.ts";
+import { type Actor, anonymous } from "./actor.ts";
+import { PLATFORM_REALM } from "./authorize.ts";
+import { readSession } from "./sessions.ts";
+import { badToken, claimedRealm, verifyToken } from "./tokens.ts";
+
+/** What a caller presents. */
+export interface Credentials {
+  /** The bearer token, when there is one. It alone counts then. */
+  bearer?: string | undefined;
+  /** A cookie's value by its name. */
+  cookies?: ((name: string) => string | undefined) | undefined;
+}
+
+/** Whose tokens count: platform admins', and those of users of these realms. */
+export interface Wanted {
+  platform?: boolean;
+  realms?: readonly string[];
+}
+
+/** Name of the cookie that carries a realm's token. */
+export function cookieName(realm: string): string {
+  return `session_${realm}`;
+}
+
+/**
+ * Finds out who asks: verifies the token and reads its session's record (one request, to the leader).
+ *
+ * A bearer token that does not hold is an error; a cookie that does not hold is as good as none, so that a stale one
+ * does not lock anybody out of what is public.
+ * @throws AppError unauthenticated `invalid_token`
+ */
+export async function authenticate(deps: Deps, credentials: Credentials, want: Wanted): Promise<Actor> {
+  const realms = [...(want.realms ?? []), ...(want.platform === true ? [PLATFORM_REALM] : [])];
+  if (credentials.bearer !== undefined) return actorOf(deps, credentials.bearer, realms);
+  for (const realm of realms) {
+    const cookie = credentials.cookies?.(cookieName(realm));
+    if (cookie === undefined || claimedRealm(cookie) !== realm) continue;
+    const actor = await actorOf(deps, cookie, [realm]).catch((error: unknown) => {
+      if (isBadToken(error)) return anonymous;
+      throw error;
+    });
+    if (actor.kind !== "anonymous") return actor;
+  }
+  return anonymous;
+}
+
+function isBadToken(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "invalid_token";
+}
+
+async function actorOf(deps: Deps, jwt: string, realms: readonly string[]): Promise<Actor> {
+  const claims = await verifyToken(deps.config, jwt, realms, deps.clock.now());
+  const { realm, sub, sid, exp } = claims;
+  const session = await readSession(deps, realm, sub, sid);
+  if (session === null) throw badToken();
+  const { name, email, role } = session;
+  return realm === PLATFORM_REALM
+    ? { kind: "platform", sub, sid, exp, name, email }
+    : { kind: "orb", realm, sub, sid, exp, name, role };
+}

@@ -1,0 +1,196 @@
+/**
+ * The one place where roles are judged. Every verb asks here; what no line allows is forbidden.
+ */
+import { AppError } from "../errors.ts";
+import type { Actor, Role } from "./actor.ts";
+
+/** Realm of users that all orbs without a realm of their own share. */
+export const SHARED_REALM = "auth";
+/** Realm of the people who operate the platform. */
+export const PLATFORM_REALM = "platform";
+
+const RANK: Record<Role, number> = { public: 0, user: 1, admin: 2, owner: 3 };
+
+/** Whether `role` can do at least what `least` can. */
+export function atLeast(role: Role, least: Role): boolean {
+  return RANK[role] >= RANK[least];
+}
+
+/** Who may see and change the entries of a schema, as its definition says. */
+export interface SchemaAccess {
+  read: "public" | "user" | "own" | "admin";
+  write: "user" | "admin" | "owner";
+}
+
+/** What can be done with entries of an orb. */
+export const ENTRY_OPERATIONS = [
+  "read",
+  "readDraft",
+  "readRevisions",
+  "create",
+  "update",
+  "publish",
+  "unpublish",
+  "archive",
+  "restore",
+  "delete",
+] as const;
+export type EntryOperation = (typeof ENTRY_OPERATIONS)[number];
+
+/** What only those who operate the platform can do, whatever the orb. */
+export const PLATFORM_OPERATIONS = [
+  "orbs.read",
+  "orbs.write",
+  "entries.manage",
+  "entries.reveal",
+  "entries.purge",
+  "registry.read",
+  "registry.write",
+  "routes.read",
+  "streams.write",
+  "audit.read",
+  "admins.read",
+  "admins.write",
+  "realm.bootstrap",
+] as const;
+export type PlatformOperation = (typeof PLATFORM_OPERATIONS)[number];
+
+/** What can be done with the accounts of a realm. `target` is the role that the account has, gets, or is invited to. */
+export const REALM_OPERATIONS = [
+  "users.read",
+  "users.write",
+  "invitations.read",
+  "invitations.write",
+] as const;
+export type RealmOperation = (typeof REALM_OPERATIONS)[number];
+
+/** The realm whose users an orb knows: its own when it uses the service `access`, else the shared one. */
+export function realmOf(orb: string, orbUsesAccess: boolean): string {
+  return orbUsesAccess ? orb : SHARED_REALM;
+}
+
+/** The role that an actor has in an orb. A platform admin is owner of every orb; a user of another realm is nobody. */
+export function roleIn(actor: Actor, orb: string, { usesAccess }: { usesAccess: boolean }): Role {
+  return roleInRealm(actor, realmOf(orb, usesAccess));
+}
+
+/** The role that an actor has among the accounts of a realm. */
+export function roleInRealm(actor: Actor, realm: string): Role {
+  switch (actor.kind) {
+    case "platform":
+    case "system":
+      return "owner";
+    case "orb":
+      return actor.realm === realm && realm !== PLATFORM_REALM ? actor.role : "public";
+    default:
+      return "public";
+  }
+}
+
+/**
+ * Whether a role may do something with an entry.
+ * @param on.access the schema's rules
+ * @param on.own whether the actor created the entry; for `create`, and for a list as a whole, false
+ */
+export function may(
+  role: Role,
+  operation: EntryOperation,
+  on: { access: SchemaAccess; own: boolean },
+): boolean {
+  switch (operation) {
+    case "read":
+      return mayRead(role, on);
+    case "create":
+      return on.access.write === "user" ? atLeast(role, "user") : mayWrite(role, on);
+    case "readDraft":
+    case "readRevisions":
+    case "update":
+    case "publish":
+    case "unpublish":
+    case "archive":
+    case "restore":
+    case "delete":
+      return mayWrite(role, on);
+    default:
+      return false;
+  }
+}
+
+function mayRead(role: Role, { access, own }: { access: SchemaAccess; own: boolean }): boolean {
+  switch (access.read) {
+    case "public":
+      return true;
+    case "user":
+      return atLeast(role, "user");
+    case "own":
+      return atLeast(role, "admin") || (own && atLeast(role, "user"));
+    case "admin":
+      return atLeast(role, "admin");
+    default:
+      return false;
+  }
+}
+
+function mayWrite(role: Role, { access, own }: { access: SchemaAccess; own: boolean }): boolean {
+  switch (access.write) {
+    case "user":
+      return atLeast(role, "admin") || (own && atLeast(role, "user"));
+    case "admin":
+      return atLeast(role, "admin");
+    case "owner":
+      return role === "owner";
+    default:
+      return false;
+  }
+}
+
+/** Whether an actor may do what is reserved to platform admins (and to the platform itself). */
+export function mayOperate(actor: Actor, operation: PlatformOperation): boolean {
+  return PLATFORM_OPERATIONS.includes(operation) && (actor.kind === "platform" || actor.kind === "system");
+}
+
+/** Whether a role may manage accounts of its realm: admins manage users; only an owner manages owners and admins. */
+export function mayInRealm(role: Role, operation: RealmOperation, target: Role = "user"): boolean {
+  switch (operation) {
+    case "users.read":
+    case "invitations.read":
+      return atLeast(role, "admin");
+    case "users.write":
+    case "invitations.write":
+      return role === "owner" || (role === "admin" && target === "user");
+    default:
+      return false;
+  }
+}
+
+/** The refusal that fits: 401 for nobody in particular, 403 for somebody who may not. */
+export function refusal(actor: Actor): AppError {
+  return actor.kind === "anonymous"
+    ? new AppError("unauthenticated", "authentication_required", "This needs you to be signed in.")
+    : new AppError("forbidden", "forbidden", "You may not do this.");
+}
+
+/** @throws AppError unauthenticated, forbidden */
+export function requireMay(
+  actor: Actor,
+  role: Role,
+  operation: EntryOperation,
+  on: { access: SchemaAccess; own: boolean },
+): void {
+  if (!may(role, operation, on)) throw refusal(actor);
+}
+
+/** @throws AppError unauthenticated, forbidden */
+export function requireOperator(actor: Actor, operation: PlatformOperation): void {
+  if (!mayOperate(actor, operation)) throw refusal(actor);
+}
+
+/** @throws AppError unauthenticated, forbidden */
+export function requireInRealm(
+  actor: Actor,
+  realm: string,
+  operation: RealmOperation,
+  target: Role = "user",
+): void {
+  if (!mayInRealm(roleInRealm(actor, realm), operation, target)) throw refusal(actor);
+}

@@ -1,0 +1,83 @@
+/** Sessions: the record without which a token is worth nothing. Key `<realm>.<sub>.<sid>` in the bucket `sessions`. */
+import type { Deps } from "../deps.ts";
+import { buckets, kvSubject, streams, token } from "../store/subjects.ts";
+import type { Role } from "./actor.ts";
+import { issueToken } from "./tokens.ts";
+
+/** What the broker keeps of a session, until it expires by itself. */
+export interface SessionRecord {
+  v: 1;
+  role: Exclude<Role, "public">;
+  name: string;
+  email: string | null;
+  /** ISO 8601. */
+  createdAt: string;
+  expiresAt: string;
+}
+
+/** Whose session, and for how long. */
+export interface SessionStart {
+  realm: string;
+  sub: string;
+  role: Exclude<Role, "public">;
+  name: string;
+  email: string | null;
+  /** Seconds. */
+  ttl: number;
+}
+
+export interface StartedSession {
+  token: string;
+  sid: string;
+  /** Seconds until token and record expire. */
+  ttl: number;
+}
+
+const key = (realm: string, sub: string, sid: string) =>
+  `${token(realm, "session")}.${token(sub, "session")}.${token(sid, "session")}`;
+
+/** Begins a session under a new id. One request. */
+export async function startSession(deps: Deps, start: SessionStart): Promise<StartedSession> {
+  const { realm, sub, role, name, email, ttl } = start;
+  const sid = deps.randomToken(16);
+  const iat = Math.floor(deps.clock.now() / 1000);
+  const exp = iat + ttl;
+  const record: SessionRecord = {
+    v: 1,
+    role,
+    name,
+    email,
+    createdAt: new Date(iat * 1000).toISOString(),
+    expiresAt: new Date(exp * 1000).toISOString(),
+  };
+  const [signed] = await Promise.all([
+    issueToken(deps.config, { sub, sid, realm, name, email: email ?? "", role, iat, exp }),
+    deps.store.kvPut(buckets.sessions, key(realm, sub, sid), JSON.stringify(record), { ttl }),
+  ]);
+  return { token: signed, sid, ttl };
+}
+
+/** A session that has neither expired nor ended. One request. */
+export async function readSession(
+  deps: Deps,
+  realm: string,
+  sub: string,
+  sid: string,
+): Promise<SessionRecord | null> {
+  const entry = await deps.store.kvGet(buckets.sessions, key(realm, sub, sid));
+  if (entry === null) return null;
+  const record = entry.json<SessionRecord>();
+  return Date.parse(record.expiresAt) > deps.clock.now() ? record : null;
+}
+
+/** Ends one session. Its marker vanishes by itself. */
+export async function endSession(deps: Deps, realm: string, sub: string, sid: string): Promise<void> {
+  await deps.store.kvDelete(buckets.sessions, key(realm, sub, sid), { ttl: 60 });
+}
+
+/** Ends all sessions of an account, or of a whole realm, at once. */
+export async function endSessions(deps: Deps, realm: string, sub?: string): Promise<void> {
+  const filter =
+    sub === undefined ? `${token(realm, "realm")}.>` : `${token(realm, "realm")}.${token(sub, "user")}.>`;
+  await deps.store.purge(streams.kv(buckets.sessions), kvSubject(buckets.sessions, filter));
+}

@@ -1,0 +1,150 @@
+/** Tokens: JWT, EdDSA. What a token says is only half of the truth: its session's record is the other. */
+import { type CryptoKey, decodeJwt, importJWK, type JWK, type JWTPayload, jwtVerify, SignJWT } from "jose";
+import { AppError } from "../errors.ts";
+import { isToken } from "../store/subjects.ts";
+import type { Role } from "./actor.ts";
+import { PLATFORM_REALM } from "./authorize.ts";
+
+const ALGORITHM = "EdDSA";
+/** Seconds that clocks of hosts may differ. */
+const TOLERANCE = 5;
+
+/** What a verified token claims. `iat` and `exp` are seconds since the epoch. */
+export interface Claims {
+  sub: string;
+  sid: string;
+  realm: string;
+  name: string;
+  /** Platform tokens only; empty for accounts without an address. */
+  email: string;
+  /** Tokens of a realm of users only. */
+  role: Role;
+  iat: number;
+  exp: number;
+}
+
+interface KeySet {
+  kid: string;
+  signing: CryptoKey;
+  verifying: ReadonlyMap<string, CryptoKey>;
+  published: readonly JWK[];
+}
+
+/** Imported keys by their text: pure values. Promises of other requests must not be kept, so only results are. */
+const imported = new Map<string, KeySet>();
+
+async function keySet(text: string): Promise<KeySet> {
+  const known = imported.get(text);
+  if (known !== undefined) return known;
+  const jwks = JSON.parse(text) as JWK[];
+  const first = jwks[0];
+  if (first?.kid === undefined) throw new Error("JWT_SIGNING_KEYS must be a list of private JWKs with kid");
+  const verifying = new Map<string, CryptoKey>();
+  const published: JWK[] = [];
+  for (const { kty, crv, x, kid } of jwks) {
+    if (kty !== "OKP" || crv !== "Ed25519" || x === undefined || kid === undefined)
+      throw new Error("JWT_SIGNING_KEYS must hold Ed25519 keys with kid");
+    const open = { kty, crv, x, kid, alg: ALGORITHM, use: "sig" };
+    published.push(open);
+    verifying.set(kid, (await importJWK(open, ALGORITHM)) as CryptoKey);
+  }
+  const { kty, crv, x, d } = first;
+  const signing = (await importJWK({ kty, crv, x, d } as JWK, ALGORITHM)) as CryptoKey;
+  const set = { kid: first.kid, signing, verifying, published };
+  imported.set(text, set);
+  return set;
+}
+
+/** The public halves of the signing keys, for `GET /api/_auth/jwks`. */
+export async function publicKeys(config: { jwtSigningKeys: string }): Promise<{ keys: readonly JWK[] }> {
+  return { keys: (await keySet(config.jwtSigningKeys)).published };
+}
+
+interface TokenConfig {
+  jwtSigningKeys: string;
+  publicUrl: string;
+}
+
+/** Signs a token for a session. */
+export async function issueToken(config: TokenConfig, claims: Claims): Promise<string> {
+  const keys = await keySet(config.jwtSigningKeys);
+  const { sub, sid, realm, name, email, role, iat, exp } = claims;
+  const payload: JWTPayload =
+    realm === PLATFORM_REALM
+      ? { sub, email, name, type: "platform", sid, iat, exp, iss: config.publicUrl }
+      : { sub, orb: realm, role, name, type: "orb", sid, iat, exp, iss: config.publicUrl };
+  return new SignJWT(payload)
+    .setProtectedHeader({ alg: ALGORITHM, kid: keys.kid, typ: "JWT" })
+    .sign(keys.signing);
+}
+
+export function badToken(cause?: unknown): AppError {
+  return new AppError("unauthenticated", "invalid_token", "The token is not valid here, or not any more.", {
+    cause,
+  });
+}
+
+const ROLES: readonly string[] = ["owner", "admin", "user"];
+const text = (value: unknown): string => (typeof value === "string" ? value : "");
+
+/** The realm that a token says it is of, unverified: only to choose which cookie or check to apply. */
+export function claimedRealm(token: string): string | null {
+  try {
+    const { type, orb } = decodeJwt(token);
+    return type === "platform" ? PLATFORM_REALM : typeof orb === "string" ? orb : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Verifies signature, algorithm, issuer, lifetime and kind.
+ * @param realms where the token may be from; one of another realm is no token at all
+ * @throws AppError unauthenticated `invalid_token`, the same whatever is wrong
+ */
+export async function verifyToken(
+  config: TokenConfig,
+  token: string,
+  realms: readonly string[],
+  now: number,
+): Promise<Claims> {
+  const keys = await keySet(config.jwtSigningKeys);
+  let payload: JWTPayload;
+  try {
+    const verified = await jwtVerify(
+      token,
+      (header) => {
+        const key = header.kid === undefined ? undefined : keys.verifying.get(header.kid);
+        if (key === undefined) throw new Error("unknown key");
+        return key;
+      },
+      {
+        algorithms: [ALGORITHM],
+        issuer: config.publicUrl,
+        typ: "JWT",
+        requiredClaims: ["sub", "iat", "exp", "sid", "type"],
+        currentDate: new Date(now),
+        clockTolerance: TOLERANCE,
+      },
+    );
+    payload = verified.payload;
+  } catch (error) {
+    throw badToken(error);
+  }
+  const { sub = "", sid, type, orb, role, iat = 0, exp = 0 } = payload;
+  const realm = type === "platform" ? PLATFORM_REALM : type === "orb" ? text(orb) : "";
+  const platform = realm === PLATFORM_REALM;
+  if (platform !== (type === "platform") || !realms.includes(realm)) throw badToken();
+  if (!platform && !ROLES.includes(text(role))) throw badToken();
+  if (!isToken(sub) || !isToken(text(sid)) || !isToken(realm)) throw badToken();
+  return {
+    sub,
+    sid: text(sid),
+    realm,
+    name: text(payload.name),
+    email: text(payload.email),
+    role: platform ? "owner" : (text(role) as Role),
+    iat,
+    exp,
+  };
+}
