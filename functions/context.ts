@@ -33,17 +33,20 @@ export interface Host {
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
 
-function hex(bytes: number): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(bytes)), (b) =>
-    b.toString(16).padStart(2, "0"),
-  ).join("");
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+
+function hex(bytes: Uint8Array): string {
+  let out = "";
+  for (const byte of bytes) out += HEX[byte] ?? "";
+  return out;
 }
 
 /** Goes on the caller's trace with a span of our own, or begins one (W3C Trace Context). */
 function trace(incoming: string | undefined): string {
   const match = incoming === undefined ? null : TRACEPARENT.exec(incoming);
-  const traceId = match?.[1] !== undefined && !/^0+$/.test(match[1]) ? match[1] : hex(16);
-  return `00-${traceId}-${hex(8)}-${match?.[3] ?? "01"}`;
+  const random = crypto.getRandomValues(new Uint8Array(24));
+  const traceId = match?.[1] !== undefined && !/^0+$/.test(match[1]) ? match[1] : hex(random.subarray(0, 16));
+  return `00-${traceId}-${hex(random.subarray(16))}-${match?.[3] ?? "01"}`;
 }
 
 /** Keeps the request's connection open after the answer was begun. Call the result when the stream has ended. */

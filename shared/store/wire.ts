@@ -13,6 +13,7 @@ import {
   headers as natsHeaders,
 } from "nats.ws";
 import { AppError, unavailable } from "../errors.ts";
+import { ASSUMED_MAX_PAYLOAD, EagerSocket } from "./socket.ts";
 import type { Delivery, Reply } from "./types.ts";
 
 /** How to reach the broker. */
@@ -64,6 +65,13 @@ function random(): string {
   return out;
 }
 
+function shuffled(values: string[]): string[] {
+  return values
+    .map((value) => ({ value, at: Math.random() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ value }) => value);
+}
+
 function toHeaders(values: Record<string, string> | undefined): MsgHdrs | undefined {
   if (values === undefined) return undefined;
   const headers = natsHeaders();
@@ -86,6 +94,8 @@ export class Wire {
   readonly #pending = new Map<string, Pending>();
   #connecting: Promise<NatsConnection> | undefined;
   #connection: NatsConnection | undefined;
+  /** Resolves when the broker has told its limits itself. */
+  #informed: Promise<void> = Promise.resolve();
   #closed = false;
   #inbox = "";
   #next = 0;
@@ -100,9 +110,19 @@ export class Wire {
     this.#connected().catch(() => undefined);
   }
 
-  /** Resolves once connected. */
-  async ready(): Promise<void> {
+  /**
+   * Resolves once something can be sent.
+   * @param largest bytes of the largest message that will be: more than any broker takes must wait for its limits
+   */
+  async ready(largest = 0): Promise<void> {
     if (this.#connection === undefined) await this.#connected();
+    if (largest + 1024 > ASSUMED_MAX_PAYLOAD) await this.#introduced();
+  }
+
+  #introduced(): Promise<void> {
+    return this.#informed.catch((error: unknown) => {
+      throw unavailable(error);
+    });
   }
 
   #connected(): Promise<NatsConnection> {
@@ -118,8 +138,9 @@ export class Wire {
   async #connect(): Promise<NatsConnection> {
     const o = this.#options;
     const inboxPrefix = `_INBOX.${o.user ?? "client"}`;
-    const settings: ConnectionOptions = {
-      servers: o.url.split(",").map((url) => url.trim()),
+    const urls = o.url.split(",").map((url) => url.trim());
+    const settings: ConnectionOptions & { wsFactory?: () => Promise<unknown> } = {
+      servers: urls,
       inboxPrefix,
       noAsyncTraces: true,
       timeout: o.connectTimeoutMs ?? 1500,
@@ -139,6 +160,13 @@ export class Wire {
           }
         : { reconnect: false, ignoreClusterUpdates: true, maxReconnectAttempts: 0, pingInterval: 3_600_000 }),
     };
+    // Signing needs the broker's nonce, and a connection that lives long gains nothing.
+    if (!o.reconnect && o.creds === undefined) {
+      const socket = new EagerSocket(shuffled(urls), o.connectTimeoutMs ?? 1500);
+      this.#informed = socket.introduced;
+      settings.servers = urls.slice(0, 1);
+      settings.wsFactory = async () => ({ socket, encrypted: urls[0]?.startsWith("wss:") === true });
+    }
     // The library's own limit does not cover a socket that opens and then says nothing.
     let timer: ReturnType<typeof setTimeout> | undefined;
     const attempt = connect(settings);
@@ -218,7 +246,12 @@ export class Wire {
     receive: (message: Msg, resolve: (value: T) => void, reject: (error: unknown) => void) => boolean,
     options: { timeoutMs?: number; headers?: Record<string, string> | undefined } = {},
   ): Promise<T> {
-    const connection = this.#connection ?? (await this.#connected());
+    let connection = this.#connection;
+    if (connection === undefined || data.length + 1024 > ASSUMED_MAX_PAYLOAD) {
+      await this.ready(data.length);
+      connection = await this.#connected();
+    }
+    const open = connection;
     return new Promise<T>((resolve, reject) => {
       const id = (this.#next++).toString(36);
       const timer = setTimeout(() => {
@@ -231,7 +264,7 @@ export class Wire {
       }, options.timeoutMs ?? this.requestTimeoutMs);
       this.#pending.set(id, { receive: (message) => receive(message, resolve, reject), fail: reject, timer });
       try {
-        this.#publish(connection, subject, data, `${this.#inbox}.${id}`, options.headers);
+        this.#publish(open, subject, data, `${this.#inbox}.${id}`, options.headers);
       } catch (error) {
         this.#pending.delete(id);
         clearTimeout(timer);
@@ -324,7 +357,9 @@ export class Wire {
   }
 
   async server(): Promise<{ version: string; name: string; maxPayload: number }> {
-    const info = (await this.#connected()).info;
+    const connection = await this.#connected();
+    await this.#introduced();
+    const info = connection.info;
     return {
       version: info?.version ?? "",
       name: info?.server_name ?? "",

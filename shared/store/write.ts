@@ -117,7 +117,7 @@ export async function batch(wire: Wire, stream: string, messages: readonly Appen
 async function sendBatch(wire: Wire, stream: string, messages: readonly Append[]): Promise<Ack> {
   const id = crypto.randomUUID();
   // The first message opens the connection when there is none; the rest follow without waiting for any answer.
-  await wire.ready();
+  await wire.ready(Math.max(...messages.map((message) => message.data.length)));
   const last = messages.length - 1;
   for (let i = 0; i < last; i++) {
     const message = messages[i];

@@ -1,0 +1,155 @@
+/**
+ * Load from a process of its own, so that measuring does not slow down what is measured: keep-alive connections that
+ * each send the next request when the last is answered (as wrk does), or requests at a fixed rate (open loop).
+ * Speaks with its parent over IPC: one job in, one result out, any number of times.
+ */
+import { connect, type Socket } from "node:net";
+
+/** What is to be sent. `path` and `body` may hold `{n}`, a number that grows, and `{any}` one of `keys`. */
+export interface Job {
+  host: string;
+  port: number;
+  method: string;
+  path: string;
+  body?: string;
+  headers: Record<string, string>;
+  /** Values of `{any}`. */
+  keys: string[];
+  connections: number;
+  durationMs: number;
+  /** Requests a second over all connections; without it each connection sends as soon as it is answered. */
+  rate?: number;
+  /** First value of `{n}`. */
+  first: number;
+}
+
+/** Latencies in milliseconds; in an open loop from the moment at which the request should have been sent. */
+export interface Result {
+  requests: number;
+  /** Answers other than 2xx, and requests that were not answered. */
+  failures: number;
+  /** Status of one failure, for the report. */
+  failure: number;
+  perSecond: number;
+  p50: number;
+  p99: number;
+  bytes: number;
+}
+
+const HEADER_END = Buffer.from("\r\n\r\n");
+const CHUNK_END = Buffer.from("\r\n0\r\n\r\n");
+
+/** Length of the first whole answer in a buffer, or 0 while it is incomplete. */
+function answerLength(buffer: Buffer, method: string): number {
+  const end = buffer.indexOf(HEADER_END);
+  if (end < 0) return 0;
+  const head = buffer.toString("latin1", 0, end);
+  const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
+  if (length !== undefined && method !== "HEAD") {
+    const whole = end + 4 + Number(length);
+    return buffer.length >= whole ? whole : 0;
+  }
+  if (!/\r\ntransfer-encoding: *chunked/i.test(head)) return end + 4;
+  if (buffer.subarray(end + 4, end + 9).equals(CHUNK_END.subarray(2))) return end + 9;
+  const last = buffer.indexOf(CHUNK_END, end + 4);
+  return last < 0 ? 0 : last + CHUNK_END.length;
+}
+
+function run(job: Job): Promise<Result> {
+  const latencies: number[] = [];
+  let sent = 0;
+  let failures = 0;
+  let failure = 0;
+  let bytes = 0;
+  const begin = performance.now();
+  const until = begin + job.durationMs;
+  const fixed = Object.entries({ host: `${job.host}:${job.port}`, ...job.headers })
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join("");
+
+  function message(): string {
+    const n = job.first + sent;
+    const key = job.keys[(n * 7919) % Math.max(1, job.keys.length)] ?? "";
+    const fill = (text: string) => text.replaceAll("{n}", String(n)).replaceAll("{any}", key);
+    const body = job.body === undefined ? "" : fill(job.body);
+    const extra =
+      job.body === undefined
+        ? ""
+        : `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`;
+    return `${job.method} ${fill(job.path)} HTTP/1.1\r\n${fixed}${extra}\r\n${body}`;
+  }
+
+  return new Promise((resolve, reject) => {
+    let open = job.connections;
+    const done = (socket: Socket) => {
+      socket.destroy();
+      if (--open > 0) return;
+      latencies.sort((a, b) => a - b);
+      const at = (q: number) =>
+        latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * q))] ?? 0;
+      resolve({
+        requests: latencies.length,
+        failures,
+        failure,
+        perSecond: latencies.length / ((performance.now() - begin) / 1000),
+        p50: at(0.5),
+        p99: at(0.99),
+        bytes,
+      });
+    };
+    for (let i = 0; i < job.connections; i++) {
+      const socket = connect({ host: job.host, port: job.port, noDelay: true });
+      let buffer: Buffer = Buffer.alloc(0);
+      let due = begin;
+      let slot = i;
+      const next = () => {
+        const now = performance.now();
+        if (now >= until) {
+          done(socket);
+          return;
+        }
+        if (job.rate === undefined) due = now;
+        else {
+          due = begin + (slot * 1000) / job.rate;
+          slot += job.connections;
+          if (due > now + 1) {
+            setTimeout(send, due - now);
+            return;
+          }
+        }
+        send();
+      };
+      const send = () => {
+        socket.write(message());
+        sent++;
+      };
+      socket.on("connect", next);
+      socket.on("data", (chunk) => {
+        buffer = buffer.length === 0 ? chunk : Buffer.concat([buffer, chunk]);
+        const length = answerLength(buffer, job.method);
+        if (length === 0) return;
+        bytes += length;
+        const status = Number(buffer.toString("latin1", 9, 12));
+        if (status < 200 || status > 299) {
+          failures++;
+          failure = status;
+        }
+        buffer = Buffer.alloc(0);
+        latencies.push(performance.now() - due);
+        next();
+      });
+      socket.on("error", reject);
+      socket.on("close", () => {
+        if (performance.now() < until) reject(new Error("the server closed a connection"));
+      });
+    }
+  });
+}
+
+process.on("message", (job: Job) => {
+  run(job).then(
+    (result) => process.send?.({ result }),
+    (error: unknown) => process.send?.({ error: String(error) }),
+  );
+});
+process.on("disconnect", () => process.exit(0));

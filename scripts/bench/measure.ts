@@ -1,0 +1,164 @@
+/** Rounds of load, and what they cost in processor time: figures that can be compared only within one run. */
+import { type ChildProcess, fork } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import type { Job, Result } from "./client.ts";
+
+/** Kernel clock ticks a second in /proc (always 100 on Linux). */
+const TICKS = 100;
+
+/** Processor seconds that a process has used so far; 0 where /proc does not tell. */
+export function cpuSeconds(pid: number | undefined): number {
+  if (pid === undefined) return 0;
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
+    return (Number(fields[11]) + Number(fields[12])) / TICKS;
+  } catch {
+    return 0;
+  }
+}
+
+/** Resident memory of a process in MiB. */
+export function memoryMiB(pid: number | undefined): number {
+  if (pid === undefined) return 0;
+  try {
+    return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1024;
+  } catch {
+    return 0;
+  }
+}
+
+/** Child processes of a process whose command matches. */
+export function childrenOf(pid: number, command: RegExp): number[] {
+  const found: number[] = [];
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, "utf8");
+      if (Number(stat.split(") ").at(-1)?.split(" ")[1]) !== pid) continue;
+      if (command.test(readFileSync(`/proc/${name}/cmdline`, "utf8"))) found.push(Number(name));
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+  return found;
+}
+
+/** The load process. */
+export class Client implements Disposable {
+  readonly #child: ChildProcess = fork(new URL("./client.ts", import.meta.url), { stdio: "inherit" });
+
+  run(job: Job): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#child.once("message", (answer: { result?: Result; error?: string }) => {
+        if (answer.result !== undefined) resolve(answer.result);
+        else reject(new Error(answer.error));
+      });
+      this.#child.send(job);
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#child.disconnect();
+  }
+}
+
+/** Something that answers requests, and the processes whose time it takes. */
+export interface Target {
+  name: string;
+  url: string;
+  method?: string;
+  path: string;
+  body?: string;
+  headers?: Record<string, string>;
+  keys?: string[];
+  /** The process that is measured (workerd, or the host). */
+  pid: number | undefined;
+  /** The broker's process. */
+  brokerPid: number | undefined;
+}
+
+/** Medians over the rounds. Processor time is per request, in microseconds. */
+export interface Figures {
+  name: string;
+  requests: number;
+  failures: number;
+  failure: number;
+  perSecond: number;
+  p50: number;
+  p99: number;
+  cpuUs: number;
+  brokerUs: number;
+  /** Median latency with one request at a time. */
+  aloneP50: number;
+}
+
+const median = (values: number[]): number => {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1
+    ? (sorted[middle] ?? 0)
+    : ((sorted[middle - 1] ?? 0) + (sorted[middle] ?? 0)) / 2;
+};
+
+let counter = 0;
+
+async function round(client: Client, target: Target, connections: number, durationMs: number) {
+  const url = new URL(target.url);
+  const before = [cpuSeconds(target.pid), cpuSeconds(target.brokerPid)];
+  const result = await client.run({
+    host: url.hostname === "localhost" ? "127.0.0.1" : url.hostname,
+    port: Number(url.port),
+    method: target.method ?? "GET",
+    path: target.path,
+    ...(target.body === undefined ? {} : { body: target.body }),
+    headers: target.headers ?? {},
+    keys: target.keys ?? [],
+    connections,
+    durationMs,
+    first: counter,
+  });
+  counter += result.requests + connections;
+  const used = (i: number, pid: number | undefined) =>
+    ((cpuSeconds(pid) - (before[i] ?? 0)) * 1e6) / Math.max(1, result.requests);
+  return { ...result, cpuUs: used(0, target.pid), brokerUs: used(1, target.brokerPid) };
+}
+
+/**
+ * Measures targets in interleaved rounds, so that a slow moment of the machine meets all of them.
+ * @param options.roundMs length of one round under load; a fifth of it goes to latency with one request at a time
+ */
+export async function compare(
+  client: Client,
+  targets: readonly Target[],
+  options: { rounds: number; roundMs: number; connections: number },
+): Promise<Map<string, Figures>> {
+  const seen = new Map<string, { loaded: Awaited<ReturnType<typeof round>>[]; alone: number[] }>();
+  for (const target of targets) {
+    seen.set(target.name, { loaded: [], alone: [] });
+    await round(client, target, options.connections, Math.min(500, options.roundMs));
+  }
+  for (let i = 0; i < options.rounds; i++) {
+    for (const target of targets) {
+      const of = seen.get(target.name);
+      of?.alone.push((await round(client, target, 1, options.roundMs / 5)).p50);
+      of?.loaded.push(await round(client, target, options.connections, options.roundMs));
+    }
+  }
+  const out = new Map<string, Figures>();
+  for (const [name, { loaded, alone }] of seen) {
+    const of = (pick: (r: (typeof loaded)[number]) => number) => median(loaded.map(pick));
+    out.set(name, {
+      name,
+      requests: loaded.reduce((sum, r) => sum + r.requests, 0),
+      failures: loaded.reduce((sum, r) => sum + r.failures, 0),
+      failure: loaded.find((r) => r.failure !== 0)?.failure ?? 0,
+      perSecond: of((r) => r.perSecond),
+      p50: of((r) => r.p50),
+      p99: of((r) => r.p99),
+      cpuUs: of((r) => r.cpuUs),
+      brokerUs: of((r) => r.brokerUs),
+      aloneP50: median(alone),
+    });
+  }
+  return out;
+}
