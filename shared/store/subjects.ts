@@ -80,6 +80,9 @@ export const subjects = {
   audit: (realm: string, action: string) =>
     `platform.audit.${token(realm, "realm")}.${token(action, "action")}`,
   allAudit: "platform.audit.>",
+  /** Audit records of a realm, an action, both or all. */
+  auditOf: (realm?: string, action?: string) =>
+    `platform.audit.${realm === undefined ? "*" : token(realm, "realm")}.${action === undefined ? "*" : token(action, "action")}`,
   /** Idempotency claims of operations on orbs. */
   platformIdempotency: (hash: string) => `platform.idempotency.${token(hash, "key")}`,
   /** Counter subject of one limited act by one client. */

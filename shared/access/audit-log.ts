@@ -1,0 +1,109 @@
+/** Reading the audit log. */
+import type { Deps } from "../deps.ts";
+import { isToken, streams, subjects } from "../store/subjects.ts";
+import type { StoredMessage } from "../store/types.ts";
+import type { Actor } from "./actor.ts";
+import type { AuditRecord } from "./audit.ts";
+import { requireOperator } from "./authorize.ts";
+
+/** Most messages that one page looks at; a page may be short of `limit` and still have a next one. */
+const LOOK_LIMIT = 10_000;
+const FIRST_WINDOW = 256;
+const LARGEST_WINDOW = 1_024;
+
+export interface AuditQuery {
+  realm?: string | undefined;
+  action?: string | undefined;
+  actor?: string | undefined;
+  target?: string | undefined;
+  outcome?: "ok" | "refused" | undefined;
+  /** Milliseconds since the epoch, inclusive. */
+  since?: number | undefined;
+  until?: number | undefined;
+  newestFirst: boolean;
+  limit: number;
+  /** Sequence where the page begins; without it, at the end that the order begins with. */
+  from?: number | undefined;
+}
+
+/** A record with its place in the log. */
+export type AuditItem = AuditRecord & { id: string };
+
+export interface AuditPage {
+  items: AuditItem[];
+  /** Where the next page begins; null at the end. */
+  next: number | null;
+}
+
+/** A page of the audit log. Two requests, more when the filters leave little. @throws AppError forbidden */
+export async function listAudit(deps: Deps, actor: Actor, query: AuditQuery): Promise<AuditPage> {
+  requireOperator(actor, "audit.read");
+  const { realm, action } = query;
+  // What cannot be the name of a realm or an action has no records.
+  if ((realm !== undefined && !isToken(realm)) || (action !== undefined && !isToken(action))) {
+    return { items: [], next: null };
+  }
+  const subject = subjects.auditOf(realm, action);
+  const newest = await deps.store.get(streams.platform, subject);
+  if (newest === null) return { items: [], next: null };
+  return query.newestFirst
+    ? backwards(deps, subject, query, Math.min(query.from ?? newest.seq, newest.seq))
+    : forwards(deps, subject, query, query.from ?? 1);
+}
+
+function matching(message: StoredMessage, query: AuditQuery): AuditItem | null {
+  const record = message.json<AuditRecord>();
+  const at = Date.parse(record.at);
+  const fits =
+    (query.actor === undefined || record.actor === query.actor) &&
+    (query.target === undefined || record.target === query.target) &&
+    (query.outcome === undefined || record.outcome === query.outcome) &&
+    (query.since === undefined || at >= query.since) &&
+    (query.until === undefined || at <= query.until);
+  return fits ? { id: String(message.seq), ...record } : null;
+}
+
+async function forwards(deps: Deps, subject: string, query: AuditQuery, from: number): Promise<AuditPage> {
+  const items: AuditItem[] = [];
+  let looked = 0;
+  for (let fromSeq = from; ; ) {
+    const page = await deps.store.scan(streams.platform, subject, { fromSeq, limit: FIRST_WINDOW });
+    for (const message of page.messages) {
+      if (items.length === query.limit) return { items, next: message.seq };
+      const item = matching(message, query);
+      if (item !== null) items.push(item);
+    }
+    const last = page.messages.at(-1);
+    if (last === undefined || page.pending === 0) return { items, next: null };
+    looked += page.messages.length;
+    fromSeq = last.seq + 1;
+    if (looked >= LOOK_LIMIT) return { items, next: fromSeq };
+  }
+}
+
+/** Windows of sequences backwards from `from`, wider where few messages match. */
+async function backwards(deps: Deps, subject: string, query: AuditQuery, from: number): Promise<AuditPage> {
+  const items: AuditItem[] = [];
+  let high = from;
+  let looked = 0;
+  for (let width = FIRST_WINDOW; high >= 1; ) {
+    const low = Math.max(1, high - width + 1);
+    const messages = await within(deps, subject, low, high);
+    for (const message of messages.reverse()) {
+      if (items.length === query.limit) return { items, next: message.seq };
+      const item = matching(message, query);
+      if (item !== null) items.push(item);
+    }
+    looked += width;
+    high = low - 1;
+    if (looked >= LOOK_LIMIT && high >= 1) return { items, next: high };
+    if (messages.length < width / 4) width = Math.min(LARGEST_WINDOW, width * 2);
+  }
+  return { items, next: null };
+}
+
+/** The matching messages between two sequences. Their number is at most the window's width: one request. */
+async function within(deps: Deps, subject: string, low: number, high: number): Promise<StoredMessage[]> {
+  const page = await deps.store.scan(streams.platform, subject, { fromSeq: low, limit: high - low + 1 });
+  return page.messages.filter((message) => message.seq <= high);
+}

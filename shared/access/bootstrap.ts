@@ -1,0 +1,137 @@
+/**
+ * Bootstrap: while a realm has nobody who could invite, one invitation lets the first one in.
+ * It is kept under one key, so that there is one at a time however many requests race for it.
+ */
+import type { Deps } from "../deps.ts";
+import { AppError } from "../errors.ts";
+import { kvSubject, streams } from "../store/subjects.ts";
+import { Conflict } from "../store/types.ts";
+import { type AccountRecord, pageRecords, type RecordPage, readRecord, type Versioned } from "./accounts.ts";
+import { type Actor, anonymous, system } from "./actor.ts";
+import { audit } from "./audit.ts";
+import { requireOperator } from "./authorize.ts";
+import {
+  describeInvitation,
+  type Invitation,
+  type InvitationRecord,
+  newInvitation,
+  statusOf,
+} from "./invitations.ts";
+import { countAct } from "./limits.ts";
+import { keys, platformRealm, type Realm } from "./realms.ts";
+
+/** Whether an account counts: active, or made by an invitation that names it (a registration cut short). */
+export async function counts(deps: Deps, realm: Realm, account: AccountRecord): Promise<boolean> {
+  if (account.status !== "pending") return account.status === "active";
+  const invitation = await readRecord<InvitationRecord>(deps, realm.buckets.invitations, account.invitation);
+  return invitation?.value.account === account.id;
+}
+
+/** Whether the realm has an owner. Usually one request: the account that changed last is one. */
+export async function hasOwner(deps: Deps, realm: Realm): Promise<boolean> {
+  const { accounts } = realm.buckets;
+  const newest = await deps.store.get(streams.kv(accounts), kvSubject(accounts, keys.all(realm)));
+  if (newest === null) return false;
+  if (newest.header("KV-Operation") === undefined && newest.data.length > 0) {
+    const account = newest.json<AccountRecord>();
+    if (account.role === "owner" && account.status === "active") return true;
+  }
+  for (let from: number | null = 1; from !== null; ) {
+    const page: RecordPage<AccountRecord> = await pageRecords(deps, accounts, keys.all(realm), from);
+    for (const { value } of page.records) {
+      if (value.role === "owner" && (await counts(deps, realm, value))) return true;
+    }
+    from = page.next;
+  }
+  return false;
+}
+
+/**
+ * The bootstrap invitation: the one there is, or a new one in the place of none, or of one that cannot be used any more.
+ * The caller has made sure that the realm has no owner.
+ */
+async function currentOrNew(deps: Deps, realm: Realm, by: Actor): Promise<Versioned<InvitationRecord>> {
+  const { invitations } = realm.buckets;
+  const key = keys.bootstrap(realm);
+  for (let attempt = 0; ; attempt++) {
+    const known = await readRecord<InvitationRecord>(deps, invitations, key);
+    if (known !== null && statusOf(known.value, deps.clock.now()) === "active") return known;
+    const { token, record } = await newInvitation(deps, realm, by, "owner", true);
+    try {
+      const revision = await deps.store.kvPut(invitations, key, JSON.stringify(record), {
+        expect: known?.revision ?? 0,
+      });
+      if (realm === platformRealm) {
+        // The specification wants it in the log: whoever reads the log runs the platform.
+        deps.log.info("bootstrap invitation created", {
+          token,
+          url: `${deps.config.publicUrl}${realm.base}/signin?invite=${token}`,
+          expiresAt: record.expiresAt,
+        });
+      }
+      await audit(deps, {
+        realm: realm.name,
+        action: "bootstrap",
+        actor: by,
+        outcome: "ok",
+        detail: "created",
+      });
+      return { key, value: record, revision };
+    } catch (error) {
+      if (!(error instanceof Conflict) || attempt >= 8) throw error;
+    }
+  }
+}
+
+/**
+ * Makes sure that somebody can become the first platform admin.
+ * @returns the one bootstrap invitation; null when there is an admin
+ */
+export async function ensureBootstrap(
+  deps: Deps,
+): Promise<{ token: string; url: string; expiresAt: string } | null> {
+  if (await hasOwner(deps, platformRealm)) return null;
+  const { value } = await currentOrNew(deps, platformRealm, system);
+  const { token, url, expiresAt } = await describeInvitation(deps, platformRealm, value);
+  return { token, url, expiresAt };
+}
+
+/**
+ * The listing that needs no authentication: the bootstrap invitation, while there is no platform admin.
+ * @returns null when there is an admin: the listing then is an admin's
+ */
+export async function listInBootstrapMode(deps: Deps): Promise<Invitation[] | null> {
+  const [owned] = await Promise.all([hasOwner(deps, platformRealm), countAct(deps, "bootstrap")]);
+  if (owned) return null;
+  const { value } = await currentOrNew(deps, platformRealm, system);
+  await noteBootstrapAccess(deps, "listed");
+  return [await describeInvitation(deps, platformRealm, value)];
+}
+
+/** Every access to the platform while it has no admin is logged and audited. */
+export async function noteBootstrapAccess(
+  deps: Deps,
+  detail: "listed" | "begun" | "completed" | "page",
+): Promise<void> {
+  deps.log.warn("bootstrap access", { detail, client: deps.request.client });
+  await audit(deps, {
+    realm: platformRealm.name,
+    action: "bootstrap",
+    actor: anonymous,
+    outcome: "ok",
+    detail,
+  });
+}
+
+/**
+ * The invitation for an orb's first owner, for a platform admin to hand over.
+ * @throws AppError forbidden, conflict when the realm has an owner
+ */
+export async function bootstrapRealm(deps: Deps, actor: Actor, realm: Realm): Promise<Invitation> {
+  requireOperator(actor, "realm.bootstrap");
+  if (await hasOwner(deps, realm)) {
+    throw new AppError("conflict", "owner_exists", "This realm has an owner: owners invite owners.");
+  }
+  const { value } = await currentOrNew(deps, realm, actor);
+  return describeInvitation(deps, realm, value);
+}

@@ -1,0 +1,214 @@
+/** Invitations: 7 days, single use, keyed by the hash of their token. The token itself is kept sealed, for the listing. */
+import type { Deps } from "../deps.ts";
+import { AppError, notFound } from "../errors.ts";
+import { sha256 } from "../ids.ts";
+import { open, seal } from "../seal.ts";
+import { isToken } from "../store/subjects.ts";
+import { Conflict } from "../store/types.ts";
+import { type AccountRole, listRecords, readRecord, replaceRecord, type Versioned } from "./accounts.ts";
+import { type Actor, actorId } from "./actor.ts";
+import { audit } from "./audit.ts";
+import { mayInRealm, requireInRealm, roleInRealm } from "./authorize.ts";
+import { countAct } from "./limits.ts";
+import { keys, type Realm } from "./realms.ts";
+
+/** Seconds that an invitation lives. */
+export const INVITATION_SECONDS = 7 * 24 * 3600;
+
+/** What the broker keeps of an invitation. */
+export interface InvitationRecord {
+  v: 1;
+  /** SHA-256 of the token. */
+  hash: string;
+  sealed: string;
+  role: AccountRole;
+  status: "active" | "used" | "revoked";
+  bootstrap: boolean;
+  createdAt: string;
+  expiresAt: string;
+  createdBy: string;
+  /** The account that it made: written by the compare-and-set that uses it. */
+  account: string | null;
+}
+
+/** An invitation as its makers see it. */
+export interface Invitation {
+  token: string;
+  status: "active" | "used" | "revoked" | "expired";
+  createdAt: string;
+  expiresAt: string;
+  role: AccountRole;
+  /** Sign-in page with the invitation. */
+  url: string;
+  bootstrap: boolean;
+}
+
+const binding = (realm: Realm, hash: string) => `invitation/${realm.name}/${hash}`;
+
+/** Where a person uses an invitation. */
+export function invitationUrl(deps: Deps, realm: Realm, token: string): string {
+  return `${deps.config.publicUrl}${realm.base}/signin?invite=${token}`;
+}
+
+/** What an invitation is worth now. */
+export function statusOf(record: InvitationRecord, now: number): Invitation["status"] {
+  if (record.status === "active" && Date.parse(record.expiresAt) <= now) return "expired";
+  return record.status;
+}
+
+/** A new record and the token that it is for. No request. */
+export async function newInvitation(
+  deps: Deps,
+  realm: Realm,
+  by: Actor,
+  role: AccountRole,
+  bootstrap: boolean,
+): Promise<{ token: string; record: InvitationRecord }> {
+  const token = deps.randomToken(24);
+  const hash = await sha256(token);
+  const now = deps.clock.now();
+  const record: InvitationRecord = {
+    v: 1,
+    hash,
+    sealed: await seal(deps.config.encryptionKeys, token, binding(realm, hash)),
+    role,
+    status: "active",
+    bootstrap,
+    createdAt: new Date(now).toISOString(),
+    expiresAt: new Date(now + INVITATION_SECONDS * 1000).toISOString(),
+    createdBy: actorId(by),
+    account: null,
+  };
+  return { token, record };
+}
+
+/** The wire form; the token is opened for it. */
+export async function describeInvitation(
+  deps: Deps,
+  realm: Realm,
+  record: InvitationRecord,
+): Promise<Invitation> {
+  const token = (await open(deps.config.encryptionKeys, record.sealed, binding(realm, record.hash))) ?? "";
+  return {
+    token,
+    status: statusOf(record, deps.clock.now()),
+    createdAt: record.createdAt,
+    expiresAt: record.expiresAt,
+    role: record.role,
+    url: invitationUrl(deps, realm, token),
+    bootstrap: record.bootstrap,
+  };
+}
+
+/** Invites somebody. @throws AppError forbidden when the actor may not grant the role */
+export async function createInvitation(
+  deps: Deps,
+  actor: Actor,
+  input: { realm: Realm; role: AccountRole },
+): Promise<Invitation> {
+  const { realm, role } = input;
+  requireInRealm(actor, realm.name, "invitations.write", role);
+  const { record } = await newInvitation(deps, realm, actor, role, false);
+  await Promise.all([
+    deps.store.kvPut(realm.buckets.invitations, keys.invitation(realm, record.hash), JSON.stringify(record), {
+      expect: 0,
+    }),
+    audit(deps, {
+      realm: realm.name,
+      action: "invitation",
+      actor,
+      target: record.hash,
+      outcome: "ok",
+      detail: `created_${role}`,
+    }),
+  ]);
+  return describeInvitation(deps, realm, record);
+}
+
+/** The record of a token, whatever its state. Two requests in one round trip. */
+export async function findInvitation(
+  deps: Deps,
+  realm: Realm,
+  code: string,
+): Promise<Versioned<InvitationRecord> | null> {
+  if (!isToken(code)) return null;
+  const hash = await sha256(code);
+  const [own, bootstrap] = await Promise.all([
+    readRecord<InvitationRecord>(deps, realm.buckets.invitations, keys.invitation(realm, hash)),
+    readRecord<InvitationRecord>(deps, realm.buckets.invitations, keys.bootstrap(realm)),
+  ]);
+  if (own !== null) return own;
+  return bootstrap?.value.hash === hash ? bootstrap : null;
+}
+
+/** @throws AppError not_found, gone: the invitation cannot be used */
+export function requireUsable(
+  found: Versioned<InvitationRecord> | null,
+  now: number,
+): asserts found is Versioned<InvitationRecord> {
+  if (found === null) throw notFound("invitation", "This invitation is not known.");
+  const status = statusOf(found.value, now);
+  if (status === "active") return;
+  const words = {
+    used: "This invitation was used already.",
+    expired: "This invitation has expired.",
+    revoked: "This invitation was withdrawn.",
+  };
+  throw new AppError("gone", `invitation_${status}`, words[status]);
+}
+
+/** Whether a token can still be used. @throws AppError not_found, gone, too_many */
+export async function checkInvitation(
+  deps: Deps,
+  input: { realm: Realm; code: string },
+): Promise<{ status: "active"; expiresAt: string; role: AccountRole }> {
+  const [found] = await Promise.all([
+    findInvitation(deps, input.realm, input.code),
+    countAct(deps, "invitation"),
+  ]);
+  requireUsable(found, deps.clock.now());
+  return { status: "active", expiresAt: found.value.expiresAt, role: found.value.role };
+}
+
+/** Withdraws an invitation that nobody used yet. @throws AppError not_found, gone */
+export async function revokeInvitation(
+  deps: Deps,
+  actor: Actor,
+  input: { realm: Realm; code: string },
+): Promise<void> {
+  const { realm, code } = input;
+  requireInRealm(actor, realm.name, "invitations.write", "user");
+  const found = await findInvitation(deps, realm, code);
+  requireUsable(found, deps.clock.now());
+  requireInRealm(actor, realm.name, "invitations.write", found.value.role);
+  try {
+    await replaceRecord(deps, realm.buckets.invitations, found, { ...found.value, status: "revoked" });
+  } catch (error) {
+    if (!(error instanceof Conflict)) throw error;
+    // Used or withdrawn in this moment: say which.
+    requireUsable(await findInvitation(deps, realm, code), deps.clock.now());
+    throw error;
+  }
+  await audit(deps, {
+    realm: realm.name,
+    action: "invitation",
+    actor,
+    target: found.value.hash,
+    outcome: "ok",
+    detail: "revoked",
+  });
+}
+
+/**
+ * The invitations of a realm, newest first. Those that the actor could not have made are left out: a token is as good
+ * as the role that it grants.
+ * @throws AppError unauthenticated, forbidden
+ */
+export async function listInvitations(deps: Deps, actor: Actor, realm: Realm): Promise<Invitation[]> {
+  requireInRealm(actor, realm.name, "invitations.read");
+  const role = roleInRealm(actor, realm.name);
+  const records = await listRecords<InvitationRecord>(deps, realm.buckets.invitations, keys.all(realm));
+  const visible = records.filter(({ value }) => mayInRealm(role, "invitations.write", value.role));
+  const all = await Promise.all(visible.map(({ value }) => describeInvitation(deps, realm, value)));
+  return all.sort((a, b) => b.createdAt.localeCompare(a.createdAt));
+}

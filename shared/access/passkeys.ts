@@ -1,0 +1,86 @@
+/** The passkeys of the account that is signed in. */
+import type { Deps } from "../deps.ts";
+import { AppError, notFound } from "../errors.ts";
+import { changeAccount, readAccount, readCredential, replaceRecord } from "./accounts.ts";
+import type { Actor } from "./actor.ts";
+import { audit } from "./audit.ts";
+import { refusal } from "./authorize.ts";
+import { keys, type Realm } from "./realms.ts";
+
+/** A passkey as its owner sees it. */
+export interface Passkey {
+  id: string;
+  name: string;
+  createdAt: string;
+  lastUsedAt: string | null;
+  /** Whether it is kept in a synchronised keychain. */
+  backedUp: boolean;
+  transports: string[];
+}
+
+function own(actor: Actor): string {
+  if (actor.kind !== "platform" && actor.kind !== "orb") throw refusal(actor);
+  return actor.sub;
+}
+
+/** Oldest first. */
+export async function listPasskeys(deps: Deps, actor: Actor, realm: Realm): Promise<Passkey[]> {
+  const account = await readAccount(deps, realm, own(actor));
+  if (account === null) throw refusal(actor);
+  const all = await Promise.all(account.value.credentials.map((id) => readCredential(deps, realm, id)));
+  return all.flatMap((credential) => {
+    if (credential === null) return [];
+    const { id, name, createdAt, lastUsedAt, backedUp, transports } = credential.value;
+    return [{ id, name, createdAt, lastUsedAt, backedUp, transports }];
+  });
+}
+
+/** @throws AppError not_found when it is not the actor's */
+export async function renamePasskey(
+  deps: Deps,
+  actor: Actor,
+  input: { realm: Realm; id: string; name: string },
+): Promise<Passkey> {
+  const { realm, id, name } = input;
+  const sub = own(actor);
+  const credential = await readCredential(deps, realm, id);
+  if (credential?.value.account !== sub) throw notFound("passkey");
+  const { value } = await replaceRecord(deps, realm.buckets.credentials, credential, {
+    ...credential.value,
+    name,
+  });
+  const { createdAt, lastUsedAt, backedUp, transports } = value;
+  return { id, name, createdAt, lastUsedAt, backedUp, transports };
+}
+
+/**
+ * Removes a passkey; it stops counting when the account no longer lists it. Of several removals at once, one is always
+ * left: the list changes by compare-and-set.
+ * @throws AppError not_found, conflict `last_passkey`
+ */
+export async function removePasskey(
+  deps: Deps,
+  actor: Actor,
+  input: { realm: Realm; id: string },
+): Promise<void> {
+  const { realm, id } = input;
+  const sub = own(actor);
+  await changeAccount(deps, realm, sub, (account) => {
+    if (!account.credentials.includes(id)) throw notFound("passkey");
+    if (account.credentials.length === 1) {
+      throw new AppError("conflict", "last_passkey", "The last passkey of an account cannot be removed.");
+    }
+    return { ...account, credentials: account.credentials.filter((other) => other !== id) };
+  });
+  await Promise.all([
+    deps.store.kvDelete(realm.buckets.credentials, await keys.credential(realm, id), { ttl: 60 }),
+    audit(deps, {
+      realm: realm.name,
+      action: "passkey",
+      actor,
+      target: sub,
+      outcome: "ok",
+      detail: "removed",
+    }),
+  ]);
+}

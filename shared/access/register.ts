@@ -1,0 +1,171 @@
+import type { RegistrationResponseJSON } from "@simplewebauthn/server";
+import type { Deps } from "../deps.ts";
+import { AppError } from "../errors.ts";
+import { Conflict } from "../store/types.ts";
+import {
+  type AccountRecord,
+  type CredentialRecord,
+  readRecord,
+  replaceRecord,
+  type Versioned,
+} from "./accounts.ts";
+import { audit } from "./audit.ts";
+import { hasOwner, noteBootstrapAccess } from "./bootstrap.ts";
+import type { Challenge } from "./challenges.ts";
+import type { Completed } from "./complete.ts";
+import { type InvitationRecord, requireUsable } from "./invitations.ts";
+import { generatedName, keys, platformRealm, type Realm } from "./realms.ts";
+import { endSession, startSession } from "./sessions.ts";
+import { passkeyRefused, verifyNew } from "./verify.ts";
+
+/**
+ * Makes an account by invitation. Four round trips:
+ *
+ * 1. the challenge is consumed while the invitation is read;
+ * 2. passkey, account (`pending`) and session are written: nobody can use them yet;
+ * 3. the invitation names the account, by compare-and-set: **this is the commit point**, and one of many wins it;
+ * 4. the account becomes active, beside the audit.
+ *
+ * Cut short before 3, the invitation is still good and what was written counts for nothing. Cut short after 3, the
+ * account's first sign-in does the rest.
+ */
+export async function register(
+  deps: Deps,
+  realm: Realm,
+  challenge: Challenge,
+  response: RegistrationResponseJSON,
+  admitted: Promise<unknown>,
+): Promise<Completed> {
+  const { account: sub, invitation: invitationKey } = challenge;
+  if (sub === null || invitationKey === null) throw passkeyRefused();
+  const [, invitation] = await Promise.all([
+    admitted,
+    readRecord<InvitationRecord>(deps, realm.buckets.invitations, invitationKey),
+  ]);
+  const verified = await verifyNew(deps, challenge, response);
+  requireUsable(invitation, deps.clock.now());
+  if (invitation.value.bootstrap && (await hasOwner(deps, realm))) {
+    throw new AppError("gone", "invitation_revoked", "This invitation is void: there is an owner.");
+  }
+
+  const now = new Date(deps.clock.now()).toISOString();
+  const { role } = invitation.value;
+  const name = challenge.name ?? generatedName(sub);
+  const email = challenge.email;
+  const credential: CredentialRecord = { ...verified, account: sub, name: "Passkey 1" };
+  const account: AccountRecord = {
+    v: 1,
+    id: sub,
+    name,
+    email,
+    role,
+    status: "pending",
+    invitation: invitationKey,
+    credentials: [credential.id],
+    createdAt: now,
+    updatedAt: now,
+  };
+  const credentialKey = await keys.credential(realm, credential.id);
+  const accountKey = keys.account(realm, sub);
+  const written = await Promise.allSettled([
+    deps.store.kvPut(realm.buckets.accounts, accountKey, JSON.stringify(account), { expect: 0 }),
+    startSession(deps, { realm: realm.name, sub, role, name, email, ttl: realm.sessionSeconds }),
+    createCredential(deps, realm, credentialKey, credential),
+  ]);
+  const [first, second, third] = written;
+  if (third.status === "rejected" || second.status === "rejected" || first.status === "rejected") {
+    // What was written counts for nothing; it is only tidied up.
+    if (first.status === "fulfilled") {
+      await deps.store.kvDelete(realm.buckets.accounts, accountKey, { ttl: 60 });
+    }
+    if (second.status === "fulfilled") await endSession(deps, realm.name, sub, second.value.sid);
+    throw written.find((result) => result.status === "rejected")?.reason;
+  }
+  const revision = first.value;
+  const session = second.value;
+  const pending: Versioned<AccountRecord> = { key: accountKey, value: account, revision };
+
+  try {
+    await commit(deps, realm, invitation, sub);
+  } catch (error) {
+    if (error instanceof AppError && error.kind === "gone") {
+      // Somebody else used the invitation: nothing of this attempt may stay.
+      await Promise.all([
+        deps.store.kvDelete(realm.buckets.accounts, accountKey, { expect: revision, ttl: 60 }),
+        deps.store.kvDelete(realm.buckets.credentials, credentialKey, { ttl: 60 }),
+        endSession(deps, realm.name, sub, session.sid),
+      ]);
+    }
+    throw error;
+  }
+
+  const [active] = await Promise.all([
+    activate(deps, realm, pending),
+    audit(deps, {
+      realm: realm.name,
+      action: "register",
+      actor: { sub },
+      target: sub,
+      outcome: "ok",
+      detail: `role_${role}`,
+    }),
+    realm === platformRealm && invitation.value.bootstrap
+      ? noteBootstrapAccess(deps, "completed")
+      : undefined,
+  ]);
+  return { session, account: active };
+}
+
+/** A passkey belongs to one account of a realm for good. */
+export async function createCredential(
+  deps: Deps,
+  realm: Realm,
+  key: string,
+  credential: CredentialRecord,
+): Promise<void> {
+  try {
+    await deps.store.kvPut(realm.buckets.credentials, key, JSON.stringify(credential), { expect: 0 });
+  } catch (error) {
+    if (!(error instanceof Conflict)) throw error;
+    throw new AppError("conflict", "passkey_known", "This passkey is registered already.");
+  }
+}
+
+/** The compare-and-set of the invitation. @throws AppError gone when another registration was faster */
+async function commit(
+  deps: Deps,
+  realm: Realm,
+  invitation: Versioned<InvitationRecord>,
+  sub: string,
+): Promise<void> {
+  let known = invitation;
+  for (let attempt = 0; ; attempt++) {
+    try {
+      await replaceRecord(deps, realm.buckets.invitations, known, {
+        ...known.value,
+        status: "used",
+        account: sub,
+      });
+      return;
+    } catch (error) {
+      if (!(error instanceof Conflict) || attempt >= 8) throw error;
+    }
+    const fresh = await readRecord<InvitationRecord>(deps, realm.buckets.invitations, invitation.key);
+    // An answer that was lost on the way: it was us.
+    if (fresh?.value.account === sub) return;
+    if (fresh?.value.hash !== invitation.value.hash) requireUsable(null, deps.clock.now());
+    requireUsable(fresh, deps.clock.now());
+    known = fresh;
+  }
+}
+
+async function activate(deps: Deps, realm: Realm, pending: Versioned<AccountRecord>): Promise<AccountRecord> {
+  const active: AccountRecord = { ...pending.value, status: "active" };
+  try {
+    return (await replaceRecord(deps, realm.buckets.accounts, pending, active)).value;
+  } catch (error) {
+    if (!(error instanceof Conflict)) throw error;
+    // Somebody removed or disabled the account in this very moment.
+    throw passkeyRefused(error);
+  }
+}

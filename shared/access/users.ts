@@ -1,0 +1,181 @@
+/** Accounts as those who manage them see and change them: users of a realm, and platform admins. */
+import type { Deps } from "../deps.ts";
+import { AppError, notFound } from "../errors.ts";
+import { buckets, kvSubject, streams, token } from "../store/subjects.ts";
+import { Conflict } from "../store/types.ts";
+import {
+  type AccountRecord,
+  type AccountRole,
+  changeAccount,
+  listRecords,
+  pageRecords,
+  readAccount,
+  replaceRecord,
+} from "./accounts.ts";
+import type { Actor } from "./actor.ts";
+import { audit } from "./audit.ts";
+import { refusal, requireInRealm, requireOperator } from "./authorize.ts";
+import { counts } from "./bootstrap.ts";
+import { keys, platformRealm, type Realm } from "./realms.ts";
+import { endSessions } from "./sessions.ts";
+
+/** The account that is signed in. @throws AppError unauthenticated */
+export async function ownAccount(deps: Deps, actor: Actor, realm: Realm): Promise<AccountRecord> {
+  if (actor.kind !== "platform" && actor.kind !== "orb") throw refusal(actor);
+  const account = await readAccount(deps, realm, actor.sub);
+  if (account === null) throw refusal(actor);
+  return account.value;
+}
+
+/** Changes what the account that is signed in says of itself. Tokens and sessions keep the name they began with. */
+export async function changeOwnAccount(
+  deps: Deps,
+  actor: Actor,
+  input: { realm: Realm; name?: string | undefined; email?: string | null | undefined },
+): Promise<AccountRecord> {
+  const { id } = await ownAccount(deps, actor, input.realm);
+  return changeAccount(deps, input.realm, id, (account) => ({
+    ...account,
+    name: input.name ?? account.name,
+    email: input.email === undefined ? account.email : input.email,
+  }));
+}
+
+/** A page of a realm's accounts, those that changed longest ago first. */
+export async function listUsers(
+  deps: Deps,
+  actor: Actor,
+  input: {
+    realm: Realm;
+    from: number;
+    limit: number;
+    role?: AccountRole | undefined;
+    status?: AccountRecord["status"] | undefined;
+  },
+): Promise<{ users: AccountRecord[]; next: number | null }> {
+  const { realm, limit, role, status } = input;
+  requireInRealm(actor, realm.name, "users.read");
+  const users: AccountRecord[] = [];
+  for (let from = input.from; ; ) {
+    const page = await pageRecords<AccountRecord>(deps, realm.buckets.accounts, keys.all(realm), from);
+    for (const { value, revision } of page.records) {
+      if (value.status === "pending" && !(await counts(deps, realm, value))) continue;
+      if (role !== undefined && value.role !== role) continue;
+      if (status !== undefined && value.status !== status) continue;
+      if (users.length === limit) return { users, next: revision };
+      users.push(value);
+    }
+    if (page.next === null) return { users, next: null };
+    from = page.next;
+  }
+}
+
+/**
+ * Changes a user's role, or disables or enables the account. Its sessions end at once.
+ * @throws AppError not_found, forbidden
+ */
+export async function changeUser(
+  deps: Deps,
+  actor: Actor,
+  input: {
+    realm: Realm;
+    id: string;
+    role?: AccountRole | undefined;
+    status?: "active" | "disabled" | undefined;
+  },
+): Promise<AccountRecord> {
+  const { realm, id, role, status } = input;
+  requireInRealm(actor, realm.name, "users.write", role ?? "user");
+  const changed = await changeAccount(deps, realm, id, (account) => {
+    requireInRealm(actor, realm.name, "users.write", account.role);
+    return { ...account, role: role ?? account.role, status: status ?? account.status };
+  });
+  await endSessions(deps, realm.name, id);
+  await audit(deps, {
+    realm: realm.name,
+    action: role === undefined ? "user" : "role",
+    actor,
+    target: id,
+    outcome: "ok",
+    detail: role === undefined ? changed.status : `role_${role}`,
+  });
+  return changed;
+}
+
+/** Removes a user: disabled first, so that nobody signs in meanwhile, and gone last. Again, it resumes. */
+export async function removeUser(
+  deps: Deps,
+  actor: Actor,
+  input: { realm: Realm; id: string },
+): Promise<void> {
+  const { realm, id } = input;
+  requireInRealm(actor, realm.name, "users.write", "user");
+  const account = await changeAccount(deps, realm, id, (current) => {
+    requireInRealm(actor, realm.name, "users.write", current.role);
+    return { ...current, status: "disabled" };
+  });
+  await erase(deps, actor, realm, account);
+}
+
+async function erase(deps: Deps, actor: Actor, realm: Realm, account: AccountRecord): Promise<void> {
+  await endSessions(deps, realm.name, account.id);
+  await Promise.all(
+    account.credentials.map(async (credential) =>
+      deps.store.kvDelete(realm.buckets.credentials, await keys.credential(realm, credential), { ttl: 60 }),
+    ),
+  );
+  await deps.store.kvDelete(realm.buckets.accounts, keys.account(realm, account.id), { ttl: 60 });
+  await audit(deps, {
+    realm: realm.name,
+    action: "user",
+    actor,
+    target: account.id,
+    outcome: "ok",
+    detail: "removed",
+  });
+}
+
+/** Everybody who operates the platform. */
+export async function listAdmins(deps: Deps, actor: Actor): Promise<AccountRecord[]> {
+  requireOperator(actor, "admins.read");
+  const all = await listRecords<AccountRecord>(deps, platformRealm.buckets.accounts, keys.all(platformRealm));
+  const counted = await Promise.all(all.map(({ value }) => counts(deps, platformRealm, value)));
+  const admins = all.filter((_, i) => counted[i]).map(({ value }) => value);
+  return admins.sort((a, b) => a.createdAt.localeCompare(b.createdAt));
+}
+
+/**
+ * Removes a platform admin. The write that disables the account expects that nothing else in the bucket changed since
+ * the others were counted, so that two admins cannot remove each other.
+ * @throws AppError not_found, conflict `last_admin`
+ */
+export async function removeAdmin(deps: Deps, actor: Actor, id: string): Promise<void> {
+  requireOperator(actor, "admins.write");
+  const { accounts } = platformRealm.buckets;
+  for (let attempt = 0; ; attempt++) {
+    const revision = await deps.store.kvLast(accounts);
+    const found = await readAccount(deps, platformRealm, id);
+    if (found === null) throw notFound("admin");
+    const others = (await listRecords<AccountRecord>(deps, accounts, keys.all(platformRealm))).filter(
+      ({ value }) => value.id !== id,
+    );
+    const counted = await Promise.all(others.map(({ value }) => counts(deps, platformRealm, value)));
+    if (!counted.includes(true)) {
+      throw new AppError("conflict", "last_admin", "The last platform admin cannot be removed.");
+    }
+    const removed: AccountRecord = { ...found.value, status: "disabled" };
+    try {
+      await replaceRecord(deps, accounts, found, removed, { expectBucket: revision });
+      return await erase(deps, actor, platformRealm, removed);
+    } catch (error) {
+      if (!(error instanceof Conflict) || attempt >= 8) throw error;
+    }
+  }
+}
+
+/** Erases everything that an orb's realm keeps, when the orb is deleted. It can be repeated. */
+export async function eraseRealm(deps: Deps, orb: string): Promise<void> {
+  for (const bucket of [buckets.orbUsers, buckets.orbCredentials, buckets.orbInvitations, buckets.sessions]) {
+    await deps.store.purge(streams.kv(bucket), kvSubject(bucket, `${token(orb, "orb")}.>`));
+  }
+}

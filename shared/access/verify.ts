@@ -1,0 +1,103 @@
+/** Judging what an authenticator signed. Whatever is wrong with it, the answer is the same. */
+import {
+  type AuthenticationResponseJSON,
+  type RegistrationResponseJSON,
+  verifyAuthenticationResponse,
+  verifyRegistrationResponse,
+} from "@simplewebauthn/server";
+import { base64url } from "jose";
+import type { Deps } from "../deps.ts";
+import { AppError } from "../errors.ts";
+import type { CredentialRecord } from "./accounts.ts";
+import { ALGORITHMS } from "./begin.ts";
+import type { Challenge } from "./challenges.ts";
+import { relyingParty } from "./realms.ts";
+
+/** The one refusal: it tells neither whether an account exists nor which check failed. */
+export function passkeyRefused(cause?: unknown): AppError {
+  return new AppError("unauthenticated", "passkey_refused", "This passkey was not accepted.", { cause });
+}
+
+/** A page that embeds ours may not have it ask for passkeys. */
+function refuseEmbedded(clientDataJSON: string): void {
+  const data = JSON.parse(new TextDecoder().decode(base64url.decode(clientDataJSON))) as {
+    crossOrigin?: unknown;
+    topOrigin?: unknown;
+  };
+  if (data.crossOrigin === true || data.topOrigin !== undefined) throw passkeyRefused();
+}
+
+/** What a new passkey is, when its registration holds. @throws AppError unauthenticated `passkey_refused` */
+export async function verifyNew(
+  deps: Deps,
+  challenge: Challenge,
+  response: RegistrationResponseJSON,
+): Promise<Omit<CredentialRecord, "account" | "name">> {
+  const { id, origins } = relyingParty(deps.config);
+  try {
+    refuseEmbedded(response.response.clientDataJSON);
+    const { verified, registrationInfo } = await verifyRegistrationResponse({
+      response,
+      expectedChallenge: challenge.challenge,
+      expectedOrigin: origins,
+      expectedRPID: id,
+      requireUserVerification: true,
+      supportedAlgorithmIDs: ALGORITHMS,
+    });
+    if (!verified) throw passkeyRefused();
+    const { credential, credentialBackedUp, credentialDeviceType } = registrationInfo;
+    return {
+      v: 1,
+      id: credential.id,
+      publicKey: base64url.encode(credential.publicKey),
+      counter: credential.counter,
+      transports: (credential.transports ?? [])
+        .slice(0, 8)
+        .map((transport) => String(transport).slice(0, 32)),
+      deviceType: credentialDeviceType,
+      backedUp: credentialBackedUp,
+      createdAt: new Date(deps.clock.now()).toISOString(),
+      lastUsedAt: null,
+    };
+  } catch (error) {
+    throw error instanceof AppError ? error : passkeyRefused(error);
+  }
+}
+
+/** A well-formed key that nobody has: an unknown passkey costs as much to refuse as a wrong signature. */
+const DECOY: Pick<CredentialRecord, "publicKey" | "counter"> = {
+  publicKey:
+    "pQECAyYgASFYIGsX0fLhLEJH-Lzm5WOkQPJ3A32BLeszoPShOUXYmMKWIlggT-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU",
+  counter: 0,
+};
+
+/**
+ * Checks a sign-in against a stored passkey.
+ * @param credential null when there is none: it is refused after the same work
+ * @returns what the authenticator told of itself
+ * @throws AppError unauthenticated `passkey_refused`
+ */
+export async function verifyKnown(
+  deps: Deps,
+  challenge: Challenge,
+  response: AuthenticationResponseJSON,
+  credential: CredentialRecord | null,
+): Promise<{ counter: number; backedUp: boolean }> {
+  const { id, origins } = relyingParty(deps.config);
+  const { publicKey, counter } = credential ?? DECOY;
+  try {
+    refuseEmbedded(response.response.clientDataJSON);
+    const { verified, authenticationInfo } = await verifyAuthenticationResponse({
+      response,
+      expectedChallenge: challenge.challenge,
+      expectedOrigin: origins,
+      expectedRPID: id,
+      requireUserVerification: true,
+      credential: { id: response.id, publicKey: new Uint8Array(base64url.decode(publicKey)), counter },
+    });
+    if (!verified || credential === null) throw passkeyRefused();
+    return { counter: authenticationInfo.newCounter, backedUp: authenticationInfo.credentialBackedUp };
+  } catch (error) {
+    throw error instanceof AppError ? error : passkeyRefused(error);
+  }
+}
