@@ -127,28 +127,51 @@ function endGroup(signal) {
   }
 }
 
-const parent = process.ppid;
-let stopping = false;
+/** The process that started us, and npm above the shell that it puts between (where the system can tell). */
+function ancestors() {
+  const parent = process.ppid;
+  if (process.env.npm_lifecycle_event === undefined) return String(parent);
+  try {
+    const above = readFileSync(`/proc/${parent}/stat`, "utf8").split(") ").at(-1)?.split(" ")[1];
+    return `${parent} ${above}`;
+  } catch {
+    return String(parent);
+  }
+}
+
+const born = ancestors();
+let stoppingSince;
+/**
+ * Passes a signal on. npm and the terminal both deliver one Ctrl-C, so a second within a second is the same one;
+ * a later one is from somebody who does not want to wait.
+ */
 function stop(signal) {
+  if (stoppingSince !== undefined) {
+    if (Date.now() - stoppingSince >= 1000) endGroup("SIGKILL");
+    return;
+  }
+  stoppingSince = Date.now();
   child.kill(signal);
-  stopping = true;
 }
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => stop(signal));
-// npm passes signals on, but dies without a word when it is killed: being adopted by another process tells it.
+// npm passes signals on, but dies without a word when it is killed: an adoption by another process tells it.
 setInterval(() => {
-  if (!stopping && process.ppid !== parent) stop("SIGTERM");
+  if (stoppingSince === undefined && ancestors() !== born) stop("SIGTERM");
 }, 500).unref();
 
 child.on("error", (error) => fail(`The pinned Node does not run: ${error.message}`));
 child.on("exit", (code, signal) => {
   endGroup("SIGTERM");
-  setTimeout(
-    () => {
+  const status = code ?? (signal === "SIGINT" ? 130 : signal === "SIGTERM" ? 143 : 1);
+  const deadline = Date.now() + 1000;
+  (function wait() {
+    if (groupIsEmpty()) process.exit(status);
+    if (Date.now() > deadline) {
       endGroup("SIGKILL");
-      process.exit(code ?? (signal === "SIGINT" ? 130 : signal === "SIGTERM" ? 143 : 1));
-    },
-    groupIsEmpty() ? 0 : 500,
-  );
+      process.exit(status);
+    }
+    setTimeout(wait, 20);
+  })();
 });
 
 function groupIsEmpty() {

@@ -29,6 +29,8 @@ export interface StartOptions {
   streams?: boolean;
   /** A bundle of the functions made before. */
   bundle?: string;
+  /** Gives the start up, and stops what already runs. */
+  signal?: AbortSignal;
   /** What a person at the terminal should know while it starts and runs. */
   say: (line: string) => void;
   /** Every line of the functions' log and of the streams process. */
@@ -106,7 +108,7 @@ export async function withStore<T>(
 }
 
 /** Waits until the functions say that all is well. */
-async function healthy(url: string): Promise<void> {
+async function healthy(url: string, signal: AbortSignal | undefined): Promise<void> {
   const deadline = Date.now() + READY_LIMIT_MS;
   let last = "no answer";
   while (Date.now() < deadline) {
@@ -118,7 +120,7 @@ async function healthy(url: string): Promise<void> {
     } catch (error) {
       last = error instanceof Error ? error.message : String(error);
     }
-    await delay(50);
+    await delay(50, undefined, { signal });
   }
   throw new Failure(`The functions did not become healthy within ${READY_LIMIT_MS / 1000} s (${last}).`);
 }
@@ -160,6 +162,7 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
         say: options.say,
       });
       started.push(broker);
+      options.signal?.throwIfAborted();
     }
     const as = (user: keyof Secrets["broker"]): ConnectOptions =>
       settings.external ?? { url: broker?.wsUrl ?? "", user, pass: secrets.broker[user] };
@@ -170,6 +173,7 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
       await provision(store, { replicas: settings.replicas });
     });
 
+    options.signal?.throwIfAborted();
     const functionsLog =
       options.log ?? terminalAndFile(join(dataDir, "logs", "functions.log"), settings, options.say);
     const common = commonBindings(settings, secrets);
@@ -182,6 +186,7 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
       bundle: options.bundle,
     });
     started.push(functions);
+    options.signal?.throwIfAborted();
 
     let streams: Streams | undefined;
     if (withStreams) {
@@ -191,7 +196,7 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
       started.push(streams);
     }
     const url = `http://${host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host}:${port}`;
-    await healthy(url);
+    await healthy(url, options.signal);
     claim.tell({
       url: settings.publicUrl,
       ...(broker === undefined ? {} : { natsUrl: operatorUrl(broker, secrets) }),

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build, type Plugin } from "esbuild";
+import { build, type Plugin, stop } from "esbuild";
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
@@ -39,7 +39,7 @@ export async function bundleFunctions(entry = join(root, "functions/worker.ts"))
     sourcemap: "inline",
     sourcesContent: false,
     logLevel: "silent",
-  });
+  }).finally(stop);
   const output = result.outputFiles[0];
   if (output === undefined) throw new Error("esbuild gave no output");
   return output.text;

@@ -22,25 +22,44 @@ export interface Functions extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
+const SIGNALS = ["SIGINT", "SIGTERM"] as const;
+
+/**
+ * Creates a runtime without the signal handlers that come with it: they end the process on the spot, before the
+ * broker and the data folder are put in order. It is disposed of by {@link Functions.stop}.
+ */
+function withoutSignals<T>(create: () => T): T {
+  const before = SIGNALS.map((signal) => new Set(process.listeners(signal)));
+  const created = create();
+  for (const [index, signal] of SIGNALS.entries()) {
+    for (const listener of process.listeners(signal)) {
+      if (before[index]?.has(listener) === false) process.off(signal, listener);
+    }
+  }
+  return created;
+}
+
 /** Serves the functions in workerd through miniflare. */
 export async function serveFunctions(options: FunctionsOptions): Promise<Functions> {
   const { host, port, bindings, log } = options;
   const bundle = options.bundle ?? (await bundleFunctions());
-  const miniflare = new Miniflare({
-    host,
-    port,
-    ...compatibility(),
-    modules: [{ type: "ESModule", path: "worker.js", contents: bundle }],
-    bindings,
-    // Neither the request's supposed place nor anything else is asked of another host.
-    cf: false,
-    log: new Log(LogLevel.ERROR),
-    logRequests: false,
-    handleRuntimeStdio(stdout: Readable, stderr: Readable) {
-      createInterface({ input: stdout }).on("line", log);
-      createInterface({ input: stderr }).on("line", log);
-    },
-  });
+  const create = () =>
+    new Miniflare({
+      host,
+      port,
+      ...compatibility(),
+      modules: [{ type: "ESModule", path: "worker.js", contents: bundle }],
+      bindings,
+      // Neither the request's supposed place nor anything else is asked of another host.
+      cf: false,
+      log: new Log(LogLevel.ERROR),
+      logRequests: false,
+      handleRuntimeStdio(stdout: Readable, stderr: Readable) {
+        createInterface({ input: stdout }).on("line", log);
+        createInterface({ input: stderr }).on("line", log);
+      },
+    });
+  const miniflare = withoutSignals(create);
   try {
     await miniflare.ready;
   } catch (error) {
