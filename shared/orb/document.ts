@@ -120,14 +120,10 @@ export const fieldSchema = z
     marketSpecific: flag("The value is kept per market."),
     sensitive: flag("Encrypted at rest and masked in answers."),
     unique: flag("No two entries have the same value (per language and market, where it is kept so)."),
-    ref: z
-      .string()
-      .regex(REF, "A reference has the form orbId/moduleId/schemaId.")
-      .optional()
-      .meta({
-        description: "What a field of type reference points to: orbId/moduleId/schemaId.",
-        example: "shop/catalog/category",
-      }),
+    ref: z.string().regex(REF, "A reference has the form orbId/moduleId/schemaId.").optional().meta({
+      description: "What a field of type reference points to: orbId/moduleId/schemaId.",
+      example: "shop/catalog/category",
+    }),
     enum: z.array(scalar).min(1).max(LIMITS.enum).optional().meta({ description: "The allowed values." }),
     default: z.unknown().optional().meta({ description: "Value of entries that are written without one." }),
     min: bound
@@ -136,32 +132,23 @@ export const fieldSchema = z
     max: bound
       .optional()
       .meta({ description: "Greatest value; greatest length in characters for string and text." }),
-    pattern: z
-      .string()
-      .optional()
-      .meta({
-        description: "RE2 pattern that must match somewhere in the value (anchor it with ^ and $).",
-        example: "^[A-Z]{2}-\\d{4}$",
-      }),
+    pattern: z.string().optional().meta({
+      description: "RE2 pattern that must match somewhere in the value (anchor it with ^ and $).",
+      example: "^[A-Z]{2}-\\d{4}$",
+    }),
   })
   .meta({ id: "OrbField", description: "A field of a schema." });
 
 /** Who may read and write the entries of a schema. */
 export const accessSchema = z
   .strictObject({
-    read: z
-      .enum(["public", "user", "own", "admin"])
-      .optional()
-      .meta({
-        description:
-          "public: anybody; user: who is signed in; own: its creator; admin: admins. Default: public for CONTENT and CONFIG, else admin.",
-      }),
-    write: z
-      .enum(["user", "admin", "owner"])
-      .optional()
-      .meta({
-        description: "user: users create, and change what they created; admin; owner. Default: admin.",
-      }),
+    read: z.enum(["public", "user", "own", "admin"]).optional().meta({
+      description:
+        "public: anybody; user: who is signed in; own: its creator; admin: admins. Default: public for CONTENT and CONFIG, else admin.",
+    }),
+    write: z.enum(["user", "admin", "owner"]).optional().meta({
+      description: "user: users create, and change what they created; admin; owner. Default: admin.",
+    }),
   })
   .meta({ id: "OrbAccess", description: "Who may read and write the entries of a schema." });
 
@@ -224,14 +211,10 @@ export const orbDocumentSchema = z
       }),
     session: z
       .strictObject({
-        ttl: z
-          .int()
-          .min(SESSION_TTL.min)
-          .max(SESSION_TTL.max)
-          .meta({
-            description: "Lifetime of the sessions of the orb's users, in seconds. Default: 86400.",
-            example: 86_400,
-          }),
+        ttl: z.int().min(SESSION_TTL.min).max(SESSION_TTL.max).meta({
+          description: "Lifetime of the sessions of the orb's users, in seconds. Default: 86400.",
+          example: 86_400,
+        }),
       })
       .optional()
       .meta({ description: "Sessions of the orb's users." }),

@@ -8,7 +8,7 @@ export const MODULE_ID = /^[a-z][a-z0-9-]{0,62}$/;
 export const SCHEMA_ID = MODULE_ID;
 /** Field name: 1 to 63 characters. */
 export const FIELD_NAME = /^[a-zA-Z][a-zA-Z0-9_]{0,62}$/;
-/** Entry id: begins with a digit, so that it is never taken for a schema id in a path. */
+/** Entry id, as `newId` of `shared/ids.ts` makes them: begins with a digit, so that it is never taken for a schema id in a path. */
 export const ENTRY_ID = /^[0-9][0-9a-z]{7,31}$/;
 /** One part of a handler's name `<service>.<handler>`. */
 export const HANDLER_PART = /^[a-zA-Z][a-zA-Z0-9_-]{0,62}$/;
@@ -78,27 +78,6 @@ export function isOrbId(id: string): boolean {
 /** Whether the text has the form of an entry id. */
 export function isEntryId(id: string): boolean {
   return ENTRY_ID.test(id);
-}
-
-const CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz";
-
-/**
- * A new entry id: 20 characters, the first 10 of which are the time, so that ids sort by creation.
- *
- * @param now milliseconds since the epoch (before the year 10889, so that the first character is a digit)
- * @param random at least 10 random bytes; 50 bits of them are used
- */
-export function makeEntryId(now: number, random: Uint8Array): string {
-  if (random.length < 10) throw new RangeError("An entry id takes 10 random bytes.");
-  let rest = Math.max(0, Math.floor(now));
-  let time = "";
-  for (let digit = 0; digit < 10; digit++) {
-    time = CROCKFORD.charAt(rest % 32) + time;
-    rest = Math.floor(rest / 32);
-  }
-  let tail = "";
-  for (let digit = 0; digit < 10; digit++) tail += CROCKFORD.charAt((random[digit] ?? 0) & 31);
-  return time + tail;
 }
 
 /** The language in its canonical BCP 47 form (`en-US`), or undefined when it is no language tag. */

@@ -1,0 +1,101 @@
+/** The change log between two documents: a JSON Patch (RFC 6902) for machines and a summary for people. */
+import { createPatch, type Operation } from "rfc6902";
+import type { OrbDocument } from "./document.ts";
+import { summarise } from "./summary.ts";
+
+export type { Operation } from "rfc6902";
+
+/** What changed between two documents. */
+export interface ChangeLog {
+  /** JSON Patch that turns the old document into the new one. */
+  changes: Operation[];
+  /** One line per change, told by id and not by index. */
+  summary: string[];
+}
+
+/** What changed from one document to another; null stands for no document. */
+export function changeLog(from: OrbDocument | null, to: OrbDocument | null): ChangeLog {
+  return { changes: patch(from, to), summary: summarise(from, to) };
+}
+
+/**
+ * JSON Patch between two JSON values. Lists whose members have an `id`, a `name` or a `service` are aligned by it, so
+ * that a module put in front does not rewrite all that follow; this also keeps the cost linear.
+ */
+export function patch(from: unknown, to: unknown): Operation[] {
+  return createPatch(from, to, (input, output, at) => {
+    if (!Array.isArray(input) || !Array.isArray(output)) return undefined;
+    const before = keysOf(input);
+    const after = keysOf(output);
+    return before === undefined || after === undefined
+      ? plainList(input, output, at.toString())
+      : alignedList(input, before, output, after, at.toString());
+  });
+}
+
+/** The distinguishing member of each item, when all have one and no two the same. */
+function keysOf(items: readonly unknown[]): string[] | undefined {
+  const keys: string[] = [];
+  for (const item of items) {
+    if (typeof item !== "object" || item === null) return undefined;
+    const key = ["id", "name", "service"]
+      .map((name) => Reflect.get(item, name))
+      .find((value) => typeof value === "string");
+    if (typeof key !== "string") return undefined;
+    keys.push(key);
+  }
+  return new Set(keys).size === keys.length ? keys : undefined;
+}
+
+function alignedList(
+  input: readonly unknown[],
+  before: readonly string[],
+  output: readonly unknown[],
+  after: readonly string[],
+  path: string,
+): Operation[] {
+  const operations: Operation[] = [];
+  const wanted = new Set(after);
+  const items = new Map(before.map((key, index) => [key, input[index]]));
+  const current = [...before];
+  for (let index = current.length - 1; index >= 0; index--) {
+    if (wanted.has(current[index] ?? "")) continue;
+    operations.push({ op: "remove", path: `${path}/${index}` });
+    current.splice(index, 1);
+  }
+  for (const [index, key] of after.entries()) {
+    if (current[index] === key) continue;
+    const place = items.has(key) ? current.indexOf(key) : -1;
+    if (place < 0) operations.push({ op: "add", path: `${path}/${index}`, value: output[index] });
+    else {
+      operations.push({ op: "move", from: `${path}/${place}`, path: `${path}/${index}` });
+      current.splice(place, 1);
+    }
+    current.splice(index, 0, key);
+  }
+  for (const [index, key] of after.entries()) {
+    if (items.has(key)) operations.push(...under(`${path}/${index}`, patch(items.get(key), output[index])));
+  }
+  return operations;
+}
+
+/** Other lists (languages, allowed values) are short: they change item by item at their ends, or as a whole. */
+function plainList(input: readonly unknown[], output: readonly unknown[], path: string): Operation[] {
+  if (JSON.stringify(input) === JSON.stringify(output)) return [];
+  const common = Math.min(input.length, output.length);
+  const prefix = JSON.stringify(input.slice(0, common)) === JSON.stringify(output.slice(0, common));
+  if (!prefix) return [{ op: "replace", path, value: output }];
+  const removed = input
+    .slice(common)
+    .map((_, offset): Operation => ({ op: "remove", path: `${path}/${input.length - 1 - offset}` }));
+  const added = output.slice(common).map((value): Operation => ({ op: "add", path: `${path}/-`, value }));
+  return [...removed, ...added];
+}
+
+function under(path: string, operations: readonly Operation[]): Operation[] {
+  return operations.map((operation) =>
+    operation.op === "move" || operation.op === "copy"
+      ? { ...operation, from: path + operation.from, path: path + operation.path }
+      : { ...operation, path: path + operation.path },
+  );
+}

@@ -1,0 +1,208 @@
+/**
+ * Checks entry values against a compiled schema, and brings them into the form in which they are kept:
+ * a translatable field is a map `{ language: value }`, a market-specific one `{ market: value }`, one that is both
+ * `{ market: { language: value } }`; a list is an array wherever a value stands.
+ */
+import type { Fault } from "../errors.ts";
+import type { CompiledField, CompiledSchema } from "./compile.ts";
+import { clip, escapeSegment, Faults, type Report } from "./faults.ts";
+import type { Json } from "./fields/index.ts";
+import { MASK } from "./mask.ts";
+
+/** Most items of a list. */
+export const MAX_ITEMS = 1_000;
+
+/** Values of an entry by field name. */
+export type Values = { [field: string]: Json };
+
+/** Options of a check. */
+export interface ValidateOptions {
+  /** The stored values that a mask may stand for: those of the newest revision. Absent on create. */
+  existing?: Readonly<Values> | undefined;
+  /** Where the values stand in the caller's input; a JSON Pointer. Default `/values`. */
+  base?: string;
+}
+
+/** What a check answers. */
+export interface Validated {
+  /** Values in the form in which they are kept. Masks stand where a stored value stays as it is. */
+  values: Values;
+  /** Where masks stand: field, then market and language as the field has them. */
+  masked: string[][];
+  /** Every fault; the values may be stored only when there is none. */
+  faults: Fault[];
+}
+
+/** Checks values of an entry. Never throws for what callers send. */
+export function validateValues(
+  schema: CompiledSchema,
+  input: unknown,
+  options: ValidateOptions = {},
+): Validated {
+  const base = options.base ?? "/values";
+  const faults = new Faults();
+  const values: Values = {};
+  const masked: string[][] = [];
+  if (!isObject(input)) {
+    faults.add(base, "type", "The values are an object with a property for each field.");
+    return { values, masked, faults: faults.list() };
+  }
+  for (const name of Object.keys(input)) {
+    if (!schema.fields.has(name)) {
+      faults.add(
+        `${base}/${escapeSegment(name)}`,
+        "unknown_property",
+        `There is no field "${clip(name)}" in ${schema.module}/${schema.id}.`,
+      );
+    }
+  }
+  for (const field of schema.fields.values()) {
+    const at: Place = {
+      schema,
+      field,
+      report: faults.at(`${base}/${field.name}`),
+      masked,
+      existing: options.existing === undefined ? undefined : get(options.existing, field.name),
+      trail: [field.name],
+    };
+    const given = get(input, field.name);
+    const raw = given === undefined ? defaultOf(schema, field) : given;
+    const value = raw === null || raw === undefined ? undefined : marketsOf(at, raw);
+    if (value !== undefined) values[field.name] = value;
+    // Null says "no value" where leaving the field out would mean its default.
+    else if (given === null && field.definition.default !== undefined) values[field.name] = null;
+    if (field.required) checkRequired(at, value, raw);
+  }
+  return { values, masked, faults: faults.list() };
+}
+
+interface Place {
+  schema: CompiledSchema;
+  field: CompiledField;
+  report: Report;
+  masked: string[][];
+  existing: unknown;
+  trail: string[];
+}
+
+function below(at: Place, key: string): Place {
+  const segment = `/${escapeSegment(key)}`;
+  return {
+    ...at,
+    report: (code, message, sub = "") => at.report(code, message, segment + sub),
+    existing: isObject(at.existing) ? get(at.existing, key) : undefined,
+    trail: [...at.trail, key],
+  };
+}
+
+function marketsOf(at: Place, raw: unknown): Json | undefined {
+  if (!at.field.marketSpecific) return languagesOf(at, raw);
+  return mapOf(at, raw, at.schema.markets, "market", languagesOf);
+}
+
+function languagesOf(at: Place, raw: unknown): Json | undefined {
+  if (!at.field.translatable) return leaf(at, raw);
+  return mapOf(at, raw, at.schema.languages, "language", leaf);
+}
+
+/** A map by market or language. Keys without a value are dropped; a map that is left empty is no value. */
+function mapOf(
+  at: Place,
+  raw: unknown,
+  keys: readonly string[],
+  kind: "market" | "language",
+  inner: (at: Place, raw: unknown) => Json | undefined,
+): Json | undefined {
+  if (!isObject(raw)) {
+    at.report("type", `This is kept per ${kind}: an object with a property for each ${kind}.`);
+    return undefined;
+  }
+  const map: { [key: string]: Json } = {};
+  for (const [key, item] of Object.entries(raw)) {
+    const place = below(at, key);
+    if (!keys.includes(key)) {
+      place.report(`unknown_${kind}`, `The orb has no ${kind} "${clip(key)}".`);
+      continue;
+    }
+    if (item === null || item === undefined) continue;
+    const value = inner(place, item);
+    if (value !== undefined) map[key] = value;
+  }
+  return Object.keys(map).length === 0 ? undefined : map;
+}
+
+/** The value of one market and language: a single one or a list. */
+function leaf(at: Place, raw: unknown): Json | undefined {
+  const { field, report } = at;
+  if (field.sensitive && raw === MASK) {
+    if (at.existing === undefined || at.existing === null) {
+      report("mask", "The mask means that a stored value stays as it is; there is none.");
+      return undefined;
+    }
+    at.masked.push(at.trail);
+    return MASK;
+  }
+  if (!field.list) return single(field, raw, report);
+  if (!Array.isArray(raw)) {
+    report("type", "This is a list.");
+    return undefined;
+  }
+  if (raw.length > MAX_ITEMS) {
+    report("too_many", `A list holds at most ${MAX_ITEMS} items.`);
+    return undefined;
+  }
+  const list: Json[] = [];
+  for (const [index, item] of raw.entries()) {
+    const value = single(field, item, (code, message, sub = "") => report(code, message, `/${index}${sub}`));
+    if (value !== undefined) list.push(value);
+  }
+  return list;
+}
+
+function single(field: CompiledField, raw: unknown, report: Report): Json | undefined {
+  const value = field.type.parse(raw, report);
+  if (value === undefined) return undefined;
+  field.rules(value, report);
+  if (field.allowed !== undefined && !field.allowed.has(field.type.token(value) ?? "")) {
+    report("enum", `This must be one of: ${clip((field.definition.enum ?? []).map(String).join(", "))}.`);
+  }
+  return value;
+}
+
+/** A required field has a value where readers of every market and language end up: the default one. */
+function checkRequired(at: Place, value: Json | undefined, raw: unknown): void {
+  const { field, schema } = at;
+  const path = [
+    ...(field.marketSpecific && schema.markets[0] !== undefined ? [schema.markets[0]] : []),
+    ...(field.translatable && schema.languages[0] !== undefined ? [schema.languages[0]] : []),
+  ];
+  let place = at;
+  let current: unknown = value;
+  let given: unknown = raw;
+  for (const key of path) {
+    place = below(place, key);
+    current = isObject(current) ? get(current, key) : undefined;
+    given = isObject(given) ? get(given, key) : given === undefined || given === null ? undefined : given;
+  }
+  const empty = current === "" || (Array.isArray(current) && current.length === 0);
+  // A value that is there and was refused has its own fault already.
+  if (empty || (current === undefined && (given === undefined || given === null))) {
+    place.report("required", "This field is required.");
+  }
+}
+
+/** The default in the form that the field is kept in: of the default market and language. */
+function defaultOf(schema: CompiledSchema, field: CompiledField): unknown {
+  const value = field.definition.default;
+  if (value === undefined) return undefined;
+  const translated = field.translatable ? { [schema.languages[0] ?? ""]: value } : value;
+  return field.marketSpecific ? { [schema.markets[0] ?? ""]: translated } : translated;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function get(value: Readonly<Record<string, unknown>>, key: string): unknown {
+  return Object.hasOwn(value, key) ? value[key] : undefined;
+}
