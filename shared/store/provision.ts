@@ -1,7 +1,7 @@
 /** The platform's streams and buckets. Creating them again changes nothing. */
 import { baseConfig } from "./store.ts";
 import { buckets, kvSubject, streams, subjects } from "./subjects.ts";
-import type { Store, StreamConfig } from "./types.ts";
+import { Conflict, type Store, type StreamConfig } from "./types.ts";
 
 const NANOS_PER_SECOND = 1_000_000_000;
 
@@ -9,8 +9,9 @@ const NANOS_PER_SECOND = 1_000_000_000;
 export const LIMIT_WINDOW_SECONDS = 60;
 export const LIMIT_PER_WINDOW = 60;
 
-/** Seconds between two heartbeats. */
+/** Seconds between two heartbeats, and until one is forgotten. */
 export const HEARTBEAT_SECONDS = 5;
+export const HEARTBEAT_TTL_SECONDS = 3600;
 
 /** The stream that holds an orb's entries. `republish` tells live listeners also what the scheduler appended. */
 export function orbStreamConfig(orb: string, replicas: number): StreamConfig {
@@ -57,12 +58,12 @@ function platformStreams(replicas: number): StreamConfig[] {
       discard_new_per_subject: true,
       max_age: LIMIT_WINDOW_SECONDS * NANOS_PER_SECOND,
     },
+    // No max_age: it would remove the schedule. Each beat has a lifetime of its own.
     {
       ...baseConfig(streams.heartbeat, ["heartbeat.>"], replicas),
       allow_msg_schedules: true,
       allow_msg_ttl: true,
       allow_rollup_hdrs: true,
-      max_age: 3600 * NANOS_PER_SECOND,
       republish: { src: "heartbeat.>", dest: feedSubject("heartbeat.>") },
     },
     {
@@ -86,6 +87,53 @@ function platformStreams(replicas: number): StreamConfig[] {
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
+/** Lets the broker's scheduler publish heartbeats, unless it does already. */
+async function scheduleHeartbeat(store: Store): Promise<void> {
+  if ((await store.get(streams.heartbeat, subjects.heartbeatSchedule)) !== null) return;
+  await store.append(streams.heartbeat, {
+    subject: subjects.heartbeatSchedule,
+    data: "{}",
+    expect: { seq: 0 },
+    headers: {
+      "Nats-Schedule": `@every ${HEARTBEAT_SECONDS}s`,
+      "Nats-Schedule-Target": subjects.heartbeat,
+      "Nats-Schedule-TTL": `${HEARTBEAT_TTL_SECONDS}s`,
+    },
+  });
+}
+
+/** The mappings that the platform ships with; what an operator changed or removed stays so. */
+const DEFAULT_MAPPINGS = [
+  {
+    name: "heartbeat",
+    stream: streams.heartbeat,
+    subjectFilter: subjects.heartbeat,
+    description: "A message every few seconds, published by the broker's scheduler.",
+  },
+  {
+    name: "wallet",
+    stream: streams.wallet,
+    subjectFilter: "wallet.{userID}.>",
+    description: "What happens in the caller's own wallet.",
+  },
+] as const;
+
+async function mapStreams(store: Store): Promise<void> {
+  const bucket = buckets.streamMappings;
+  for (const { name, ...mapping } of DEFAULT_MAPPINGS) {
+    // A removed mapping has left a marker.
+    if ((await store.get(streams.kv(bucket), kvSubject(bucket, name))) !== null) continue;
+    await store.kvPut(bucket, name, JSON.stringify({ v: 1, ...mapping }), { expect: 0 });
+  }
+}
+
+/** Does a step that another may have done at the same moment. */
+async function once(step: Promise<void>): Promise<void> {
+  await step.catch((error: unknown) => {
+    if (!(error instanceof Conflict)) throw error;
+  });
+}
+
 /**
  * Creates what is missing. Right after a start, a broker that reports itself healthy may still refuse to create a
  * stream: it is asked again for up to `patienceMs`.
@@ -106,4 +154,6 @@ export async function provision(
       }
     }
   }
+  await once(scheduleHeartbeat(store));
+  await once(mapStreams(store));
 }

@@ -51,7 +51,7 @@ function direct(wire: Wire, stream: string, api: string, body: string): Promise<
 export async function leaderGet(
   wire: Wire,
   stream: string,
-  which: { last_by_subj: string } | { seq: number },
+  which: { last_by_subj: string } | { seq: number } | { next_by_subj: string; seq: number },
 ): Promise<StoredMessage | null> {
   const reply = await wire.request(`$JS.API.STREAM.MSG.GET.${stream}`, JSON.stringify(which));
   if (reply.status === NO_RESPONDERS) throw unavailable("JetStream does not answer");

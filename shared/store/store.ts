@@ -113,6 +113,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Stor
       askLeader(read) ? leaderGet(wire, stream, { seq }) : directSeq(wire, stream, seq),
     getMany,
     scan,
+    nextMessage: (stream, filter, fromSeq) => leaderGet(wire, stream, { next_by_subj: filter, seq: fromSeq }),
     append: (stream, message) => append(wire, stream, message),
     batch: (stream, messages) => batch(wire, stream, messages),
     pipeline: (stream, messages) => pipeline(wire, stream, messages),
@@ -196,7 +197,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Stor
       }
       return reply;
     },
-    subscribe: (subject, deliver) => wire.subscribe(subject, deliver),
+    subscribe: (subject, deliver, lost) => wire.subscribe(subject, deliver, lost),
     publish: (subject, data, headers, reply) => wire.send(subject, data, headers, reply),
     ping: () => wire.ping(),
     server: () => wire.server(),

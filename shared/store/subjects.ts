@@ -85,6 +85,9 @@ export const subjects = {
     `platform.audit.${realm === undefined ? "*" : token(realm, "realm")}.${action === undefined ? "*" : token(action, "action")}`,
   /** Idempotency claims of operations on orbs. */
   platformIdempotency: (hash: string) => `platform.idempotency.${token(hash, "key")}`,
+  /** What the scheduler publishes every few seconds, and the schedule that makes it. */
+  heartbeat: "heartbeat.tick",
+  heartbeatSchedule: "heartbeat.schedule",
   /** Counter subject of one limited act by one client. */
   limit: (rule: string, client: string) => `_limit.${token(rule, "rule")}.${token(client, "client")}`,
 

@@ -127,6 +127,8 @@ export interface Store {
     filter: string,
     options: { fromSeq: number; limit: number; maxBytes?: number },
   ): Promise<Page>;
+  /** The first message that matches a filter from a sequence on, as the leader has it; or null. One request. */
+  nextMessage(stream: string, filter: string, fromSeq: number): Promise<StoredMessage | null>;
   /** Appends one message. Returns its sequence. */
   append(stream: string, message: Append): Promise<number>;
   /** Appends several as one atomic act: all or nothing, every expectation judged at the commit. Returns the last sequence. */
@@ -163,8 +165,11 @@ export interface Store {
     data: string | Uint8Array,
     options: { timeoutMs: number; headers?: Record<string, string> },
   ): Promise<Reply>;
-  /** Delivers what is published from now on. For the streams service and caches of long-lived hosts. */
-  subscribe(subject: string, deliver: (message: Delivery) => void): Subscription;
+  /**
+   * Delivers what is published from now on. For the streams service and caches of long-lived hosts.
+   * @param lost called when nothing more will be delivered, as the connection is gone for good or was never made
+   */
+  subscribe(subject: string, deliver: (message: Delivery) => void, lost?: () => void): Subscription;
   /** Publishes without a stream or an acknowledgement. */
   publish(subject: string, data: string | Uint8Array, headers?: Record<string, string>, reply?: string): void;
   /** Resolves when everything sent before has been processed by the broker's connection. Milliseconds of the round trip. */

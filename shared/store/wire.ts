@@ -92,6 +92,8 @@ export class Wire {
   readonly requestTimeoutMs: number;
   readonly #options: ConnectOptions;
   readonly #pending = new Map<string, Pending>();
+  /** Whom to tell that the connection is gone for good. */
+  readonly #lost = new Set<() => void>();
   #connecting: Promise<NatsConnection> | undefined;
   #connection: NatsConnection | undefined;
   /** Resolves when the broker has told its limits itself. */
@@ -193,6 +195,7 @@ export class Wire {
       this.#failAll(error ?? new Error("connection closed"));
       this.#connection = undefined;
       this.#connecting = undefined;
+      for (const over of this.#lost) over();
       o.onStatus?.("closed");
     });
     if (o.reconnect) void this.#watch(connection);
@@ -319,30 +322,33 @@ export class Wire {
     );
   }
 
-  /** Delivers what is published on a subject from now on; survives reconnections. */
-  subscribe(subject: string, deliver: (message: Delivery) => void): Subscription {
+  /** Delivers what is published on a subject from now on; survives reconnections, and tells when it is over. */
+  subscribe(subject: string, deliver: (message: Delivery) => void, lost?: () => void): Subscription {
     let stopped = false;
     let inner: { unsubscribe(): void } | undefined;
-    void this.#connected().then(
-      (connection) => {
-        if (stopped) return;
-        inner = connection.subscribe(subject, {
-          callback: (error, message) => {
-            if (error !== null || stopped) return;
-            deliver({
-              subject: message.subject,
-              data: message.data,
-              reply: message.reply,
-              header: header(message),
-            });
-          },
-        });
-      },
-      () => undefined,
-    );
+    const over = () => {
+      this.#lost.delete(over);
+      if (!stopped) lost?.();
+    };
+    if (lost !== undefined) this.#lost.add(over);
+    void this.#connected().then((connection) => {
+      if (stopped) return;
+      inner = connection.subscribe(subject, {
+        callback: (error, message) => {
+          if (error !== null || stopped) return;
+          deliver({
+            subject: message.subject,
+            data: message.data,
+            reply: message.reply,
+            header: header(message),
+          });
+        },
+      });
+    }, over);
     return {
-      unsubscribe() {
+      unsubscribe: () => {
         stopped = true;
+        this.#lost.delete(over);
         inner?.unsubscribe();
       },
     };

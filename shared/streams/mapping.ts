@@ -1,0 +1,143 @@
+/** Which broker streams are served under which name: data, in the bucket `stream_mappings`. */
+import type { Deps } from "../deps.ts";
+import { type Fault, invalid, notFound } from "../errors.ts";
+import { buckets, isToken, streams, token } from "../store/subjects.ts";
+import type { Store } from "../store/types.ts";
+
+/** A mapping as platform admins write it. */
+export interface MappingInput {
+  /** Name of the broker's stream. */
+  stream: string;
+  /** Subjects to deliver; the token `{userID}` stands for the caller. */
+  subjectFilter: string;
+  description: string;
+}
+
+export interface Mapping extends MappingInput {
+  name: string;
+}
+
+/** What stands in a filter for the caller's id. */
+export const USER_ID = "{userID}";
+
+const MODULE_TOKENS = new Set(["content", "config", "rules", "transactions", "settings", "*"]);
+const STREAM_NAME = /^[^\s.*>/\\]{1,255}$/;
+const LITERAL = /^[^\s.*>{}]{1,255}$/;
+
+/** Streams of the platform's own that nobody may listen to: accounts, sessions, audit, rate limits, objects. */
+function isPrivate(stream: string): boolean {
+  return (
+    stream.startsWith(streams.kv("")) ||
+    stream.startsWith("OBJ_") ||
+    stream.startsWith("$") ||
+    stream === streams.platform ||
+    stream === streams.limits
+  );
+}
+
+const orbOf = (stream: string): string | undefined =>
+  stream.startsWith("ø") ? stream.slice("ø".length) : undefined;
+
+function filterFaults(stream: string, filter: string): Fault[] {
+  const fault = (code: string, message: string): Fault[] => [{ path: "/subjectFilter", code, message }];
+  const tokens = filter.split(".");
+  const last = tokens.length - 1;
+  const sound = tokens.every(
+    (part, i) => part === "*" || (part === ">" && i === last) || part === USER_ID || LITERAL.test(part),
+  );
+  if (!sound || filter.length > 1024)
+    return fault("invalid_filter", `This is no subject filter; ${USER_ID} must be a token of its own.`);
+  if (filter.startsWith("$") || filter.startsWith("_"))
+    return fault(
+      "private_subjects",
+      "Subjects that begin with $ or _ are the broker's and the platform's own.",
+    );
+  const orb = orbOf(stream);
+  if (orb === undefined) return [];
+  const [first = "", type = "", role = ""] = tokens;
+  if (first !== orb || !MODULE_TOKENS.has(type) || role !== "public" || tokens.length < 4) {
+    return fault(
+      "private_subjects",
+      `Of an orb's stream only what is public may be served: ${orb}.*.public.>`,
+    );
+  }
+  return [];
+}
+
+/** Everything that is wrong with a mapping. */
+export function mappingFaults(input: MappingInput): Fault[] {
+  const faults: Fault[] = [];
+  if (!STREAM_NAME.test(input.stream))
+    faults.push({ path: "/stream", code: "invalid_stream", message: "This is no name of a broker stream." });
+  else if (isPrivate(input.stream))
+    faults.push({ path: "/stream", code: "private_stream", message: "This stream is the platform's own." });
+  return [...faults, ...filterFaults(input.stream, input.subjectFilter)];
+}
+
+/**
+ * The filter for one caller. Only a plain token may take the caller's place: a wildcard would open what is others'.
+ * @throws AppError not_found when the caller's id is none
+ */
+export function filterFor(mapping: MappingInput, userId: string): string {
+  if (!mapping.subjectFilter.includes(USER_ID)) return mapping.subjectFilter;
+  if (!isToken(userId)) throw notFound("stream");
+  return mapping.subjectFilter
+    .split(".")
+    .map((part) => (part === USER_ID ? userId : part))
+    .join(".");
+}
+
+interface Stored extends MappingInput {
+  v: 1;
+}
+
+const read = (name: string, stored: Stored): Mapping => ({
+  name,
+  stream: stored.stream,
+  subjectFilter: stored.subjectFilter,
+  description: stored.description,
+});
+
+/**
+ * One mapping. One request.
+ * @throws AppError not_found
+ */
+export async function getMapping(store: Store, name: string): Promise<Mapping> {
+  const entry = await store.kvGet(buckets.streamMappings, token(name, "stream"));
+  if (entry === null) throw notFound("stream");
+  return read(name, entry.json<Stored>());
+}
+
+/** All mappings by name. */
+export async function listMappings(store: Store): Promise<Mapping[]> {
+  const entries = await store.kvList(buckets.streamMappings, ">");
+  return entries
+    .map((entry) => read(entry.key, entry.json<Stored>()))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/**
+ * Creates or replaces a mapping. Streams that are being read go on as they began, for a minute at most.
+ * @returns whether it is new
+ * @throws AppError invalid with every fault
+ */
+export async function putMapping(
+  deps: Deps,
+  name: string,
+  input: MappingInput,
+): Promise<{ mapping: Mapping; created: boolean }> {
+  const faults = mappingFaults(input);
+  if (faults.length > 0) throw invalid(faults);
+  const key = token(name, "stream");
+  const known = await deps.store.kvGet(buckets.streamMappings, key);
+  const { stream, subjectFilter, description } = input;
+  const stored: Stored = { v: 1, stream, subjectFilter, description };
+  await deps.store.kvPut(buckets.streamMappings, key, JSON.stringify(stored));
+  return { mapping: read(name, stored), created: known === null };
+}
+
+/** @throws AppError not_found */
+export async function deleteMapping(deps: Deps, name: string): Promise<void> {
+  await getMapping(deps.store, name);
+  await deps.store.kvDelete(buckets.streamMappings, name);
+}

@@ -1,0 +1,77 @@
+/** Answers as web-standard responses, for hosts that speak fetch. */
+import type { ReaderEnd, Sink } from "./reader.ts";
+import type { Answer } from "./serve.ts";
+
+/** Little enough for a reader that catches up to be sent more. */
+const LOW_WATER = 64 * 1024;
+
+/**
+ * @param signal aborted when the client goes away
+ * @param ended called once nothing of the answer is needed any more
+ */
+export function toResponse(
+  answer: Answer,
+  signal: AbortSignal | undefined,
+  ended: (reason: ReaderEnd | "whole") => void,
+): Response {
+  if (answer.kind === "whole") {
+    ended("whole");
+    // Whole bodies are made for one answer, never from shared memory.
+    const body = answer.body as Uint8Array<ArrayBuffer> | null;
+    return new Response(body, { status: answer.status, headers: answer.headers });
+  }
+  let pulled: (() => void) | undefined;
+  let stop: () => void = () => undefined;
+  const body = new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        let open = true;
+        const queued = () => (open ? LOW_WATER - (controller.desiredSize ?? LOW_WATER) : 0);
+        const sink: Sink = {
+          write(piece) {
+            if (open) controller.enqueue(piece);
+          },
+          queued,
+          drained: () =>
+            !open || queued() < LOW_WATER
+              ? Promise.resolve()
+              : new Promise((resolve) => {
+                  pulled = resolve;
+                }),
+          end() {
+            if (!open) return;
+            open = false;
+            controller.close();
+          },
+        };
+        const reader = answer.start(sink, (reason) => {
+          signal?.removeEventListener("abort", stop);
+          pulled?.();
+          ended(reason);
+        });
+        stop = () => {
+          reader.abandon();
+          pulled?.();
+          if (!open) return;
+          open = false;
+          try {
+            controller.close();
+          } catch {
+            // Cancelled by the client, which closed it.
+          }
+        };
+        if (signal?.aborted === true) stop();
+        else signal?.addEventListener("abort", stop, { once: true });
+      },
+      pull() {
+        pulled?.();
+        pulled = undefined;
+      },
+      cancel() {
+        stop();
+      },
+    },
+    { highWaterMark: LOW_WATER, size: (piece) => piece.byteLength },
+  );
+  return new Response(body, { status: 200, headers: answer.headers });
+}

@@ -1,0 +1,236 @@
+/**
+ * A request for a stream, whatever host it came to: checks, mode, and the answer. Hosts authenticate the caller
+ * first, and turn the answer into their own kind of response.
+ */
+import { type Actor, actorId } from "../access/actor.ts";
+import { AppError } from "../errors.ts";
+import { arrayOf } from "./events.ts";
+import type { Hub } from "./hub.ts";
+import { waitFor } from "./long-poll.ts";
+import { filterFor, getMapping, listMappings, type Mapping } from "./mapping.ts";
+import { answerCursor, formatOffset } from "./offset.ts";
+import { parseQuery, type Query } from "./query.ts";
+import { Reader, type ReaderEnd, type Sink } from "./reader.ts";
+import { checkRetained, type StreamPage } from "./source.ts";
+
+/** Who reads, and until when. */
+export interface Caller {
+  /** Takes the place of `{userID}`. */
+  userId: string;
+  /** Platform admins may hold more streams. */
+  admin: boolean;
+  /** When the token expires; milliseconds since the epoch. */
+  expiresAt: number;
+}
+
+/** A request without its transport. */
+export interface StreamRequest {
+  method: "GET" | "HEAD";
+  name: string;
+  params: URLSearchParams;
+  header: (name: string) => string | undefined;
+  /** Aborted when the client goes away. */
+  signal?: AbortSignal | undefined;
+}
+
+/** Headers in lower case. */
+export type Headers = Record<string, string>;
+
+export type Answer =
+  | { kind: "whole"; status: 200 | 204 | 304; headers: Headers; body: Uint8Array | null }
+  | { kind: "live"; headers: Headers; start: (sink: Sink, ended: (reason: ReaderEnd) => void) => Reader };
+
+/** Headers by which clients of other origins follow a stream. */
+export const STREAM_HEADERS = ["Stream-Next-Offset", "Stream-Cursor", "Stream-Up-To-Date"] as const;
+
+/** @throws AppError unauthenticated when nobody is signed in */
+export function callerOf(actor: Actor): Caller {
+  if (actor.kind !== "platform" && actor.kind !== "orb")
+    throw new AppError("unauthenticated", "authentication_required", "Streams need a token or a session.");
+  return { userId: actorId(actor), admin: actor.kind === "platform", expiresAt: actor.exp * 1000 };
+}
+
+const JSON_TYPE = "application/json";
+
+function headersFor(next: number, cursor: number | undefined, upToDate: boolean): Headers {
+  return {
+    "stream-next-offset": formatOffset(next),
+    ...(cursor === undefined ? {} : { "stream-cursor": String(cursor) }),
+    ...(upToDate ? { "stream-up-to-date": "true" } : {}),
+  };
+}
+
+/** Where a request starts reading, in terms of the stream. */
+async function startPosition(hub: Hub, mapping: Mapping, query: Query): Promise<number> {
+  if (query.start.at === "after") return query.start.position;
+  const state = await hub.source.state(mapping.stream);
+  // What precedes the oldest message is nothing that could be missed.
+  return query.start.at === "now" ? state.last : Math.max(0, state.first - 1);
+}
+
+/** Pages are the caller's own, may be kept by his browser, and are asked about before they are used again. */
+const PAGE_CACHING = "private, no-cache";
+
+function etagOf(position: number, page: StreamPage): string {
+  const { signature } = page.state;
+  let hash = 0;
+  for (let i = 0; i < signature.length; i++) hash = (Math.imul(hash, 31) + signature.charCodeAt(i)) | 0;
+  return `"${position}-${page.next}-${(hash >>> 0).toString(36)}${page.upToDate ? "" : "-more"}"`;
+}
+
+function matches(ifNoneMatch: string | undefined, etag: string): boolean {
+  return ifNoneMatch?.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag) ?? false;
+}
+
+async function head(hub: Hub, mapping: Mapping): Promise<Answer> {
+  const state = await hub.source.state(mapping.stream);
+  const headers = {
+    "content-type": JSON_TYPE,
+    "cache-control": "no-store",
+    ...headersFor(state.last, answerCursor(undefined, hub.now()), true),
+  };
+  return { kind: "whole", status: 200, headers, body: null };
+}
+
+async function catchUp(
+  hub: Hub,
+  request: StreamRequest,
+  mapping: Mapping,
+  filter: string,
+  query: Query,
+): Promise<Answer> {
+  const position = await startPosition(hub, mapping, query);
+  const type = { "content-type": JSON_TYPE };
+  const cursor = answerCursor(query.cursor, hub.now());
+  if (query.start.at === "now") {
+    const headers = { ...type, "cache-control": "no-store", ...headersFor(position, cursor, true) };
+    return { kind: "whole", status: 200, headers, body: new TextEncoder().encode("[]") };
+  }
+  const page = await hub.source.page(mapping.stream, filter, position, hub.limits.page);
+  const etag = etagOf(position, page);
+  const headers = {
+    ...type,
+    "cache-control": PAGE_CACHING,
+    etag,
+    ...headersFor(page.next, cursor, page.upToDate),
+  };
+  if (matches(request.header("if-none-match"), etag))
+    return { kind: "whole", status: 304, headers, body: null };
+  return { kind: "whole", status: 200, headers, body: arrayOf(page.messages) };
+}
+
+async function longPoll(
+  hub: Hub,
+  request: StreamRequest,
+  mapping: Mapping,
+  filter: string,
+  query: Query,
+  caller: Caller,
+): Promise<Answer> {
+  const leave = hub.admit(caller.userId, caller.admin);
+  try {
+    const { stream } = mapping;
+    const until = Math.min(hub.now() + hub.times.longPollMs, caller.expiresAt);
+    const position = await startPosition(hub, mapping, query);
+    const page = await hub.source.page(stream, filter, position, hub.limits.page);
+    const found =
+      page.messages.seqs.length > 0
+        ? page
+        : await waitFor(hub, stream, filter, page.next, until, request.signal);
+    const headers = {
+      "cache-control": "private, no-cache",
+      ...headersFor(found.next, answerCursor(query.cursor, hub.now()), found.upToDate),
+    };
+    if (found.messages.seqs.length === 0) return { kind: "whole", status: 204, headers, body: null };
+    return {
+      kind: "whole",
+      status: 200,
+      headers: { "content-type": JSON_TYPE, ...headers },
+      body: arrayOf(found.messages),
+    };
+  } finally {
+    leave();
+  }
+}
+
+async function live(
+  hub: Hub,
+  mapping: Mapping,
+  filter: string,
+  query: Query,
+  caller: Caller,
+): Promise<Answer> {
+  const { stream } = mapping;
+  const leave = hub.admit(caller.userId, caller.admin);
+  try {
+    const position = await startPosition(hub, mapping, query);
+    // What is wrong with the offset is told by a status, before events begin.
+    if (query.start.at === "after") checkRetained(await hub.source.state(stream), position);
+    const cursor = answerCursor(query.cursor, hub.now());
+    return {
+      kind: "live",
+      headers: {
+        "content-type": "text/event-stream",
+        "cache-control": "private, no-cache, no-transform",
+        "x-accel-buffering": "no",
+        "stream-next-offset": formatOffset(position),
+        "stream-cursor": String(cursor),
+      },
+      start(sink, ended) {
+        const reader = new Reader({
+          hub,
+          sink,
+          form: query.mode === "sse" ? "sse" : "events",
+          stream,
+          filter,
+          position,
+          cursor,
+          expiresAt: caller.expiresAt,
+          ended: (reason) => {
+            leave();
+            ended(reason);
+          },
+        });
+        void reader.run();
+        return reader;
+      },
+    };
+  } catch (error) {
+    leave();
+    throw error;
+  }
+}
+
+/**
+ * Answers a request for a stream.
+ * @throws AppError malformed, not_found, gone, too_many, unavailable
+ */
+export async function serveStream(hub: Hub, request: StreamRequest, caller: Caller): Promise<Answer> {
+  hub.requireConnection();
+  const query = parseQuery(request.params, request.header("last-event-id"));
+  const mapping = await getMapping(hub.source.store, request.name);
+  const filter = filterFor(mapping, caller.userId);
+  if (request.method === "HEAD") return head(hub, mapping);
+  switch (query.mode) {
+    case "catch-up":
+      return catchUp(hub, request, mapping, filter, query);
+    case "long-poll":
+      return longPoll(hub, request, mapping, filter, query, caller);
+    default:
+      return live(hub, mapping, filter, query, caller);
+  }
+}
+
+/** A stream in the list. */
+export interface StreamListing {
+  name: string;
+  description: string;
+  href: string;
+}
+
+/** The streams that there are. */
+export async function listStreams(hub: Hub): Promise<StreamListing[]> {
+  hub.requireConnection();
+  const mappings = await listMappings(hub.source.store);
+  return mappings.map(({ name, description }) => ({ name, description, href: `/api/streams/${name}` }));
+}
