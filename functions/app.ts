@@ -1,12 +1,17 @@
 /** The application: the families of routes, and how every request is treated before and after them. */
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
+import { auditRoutes } from "./admin/audit.ts";
+import { streamMappingRoutes } from "./admin/streams.ts";
 import { type AppEnv, context, type Host } from "./context.ts";
 import { healthRoutes } from "./discovery/health.ts";
 import { cors } from "./middleware/cors.ts";
 import { securityHeaders } from "./middleware/headers.ts";
+import { sharedAuthRoutes } from "./orb-auth/index.ts";
+import { platformAuthRoutes } from "./platform-auth/index.ts";
 import { onError, problem } from "./problem.ts";
 import { newRouter } from "./router.ts";
+import { streamsRoutes } from "./streams/routes.ts";
 
 /** First path segments under /api that are the platform's own; everything else names an orb. */
 const OWN = new Set(["admin", "openapi", "discovery", "health", "metrics", "auth", "streams", "platform"]);
@@ -70,6 +75,11 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   }
 
   own.route("/", healthRoutes());
+  own.route("/", platformAuthRoutes());
+  own.route("/", sharedAuthRoutes());
+  own.route("/", auditRoutes());
+  own.route("/", streamMappingRoutes());
+  own.route("/", streamsRoutes());
 
   return {
     own,

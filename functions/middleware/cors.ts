@@ -2,7 +2,7 @@ import type { MiddlewareHandler } from "hono";
 import type { Config } from "../../shared/deps.ts";
 import type { AppEnv } from "../context.ts";
 
-const EXPOSED = [
+export const EXPOSED_HEADERS = [
   "ETag",
   "Location",
   "Retry-After",
@@ -14,8 +14,8 @@ const EXPOSED = [
   "Stream-Up-To-Date",
   "Stream-SSE-Data-Encoding",
 ].join(", ");
-const METHODS = "GET, HEAD, POST, PUT, DELETE, OPTIONS";
-const REQUEST_HEADERS =
+export const ALLOWED_METHODS = "GET, HEAD, POST, PUT, DELETE, OPTIONS";
+export const REQUEST_HEADERS =
   "Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, Last-Event-ID, SessionID, X-Request-Id, traceparent, Accept-Language";
 
 /** Whether a browser page of this origin may act with the user's cookie. */
@@ -37,7 +37,7 @@ export const cors: MiddlewareHandler<AppEnv> = async (c, next) => {
     const headers = new Headers({ vary: "Origin" });
     if (allow !== undefined) {
       headers.set("access-control-allow-origin", allow);
-      headers.set("access-control-allow-methods", METHODS);
+      headers.set("access-control-allow-methods", ALLOWED_METHODS);
       headers.set("access-control-allow-headers", REQUEST_HEADERS);
       headers.set("access-control-max-age", "600");
       if (trusted) headers.set("access-control-allow-credentials", "true");
@@ -48,6 +48,6 @@ export const cors: MiddlewareHandler<AppEnv> = async (c, next) => {
   if (origin !== undefined) c.res.headers.append("vary", "Origin");
   if (allow === undefined) return;
   c.res.headers.set("access-control-allow-origin", allow);
-  c.res.headers.set("access-control-expose-headers", EXPOSED);
+  c.res.headers.set("access-control-expose-headers", EXPOSED_HEADERS);
   if (trusted) c.res.headers.set("access-control-allow-credentials", "true");
 };

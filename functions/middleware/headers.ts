@@ -2,7 +2,7 @@ import type { MiddlewareHandler } from "hono";
 import type { AppEnv } from "../context.ts";
 
 /** Headers that every answer carries unless its route set its own. Pages set their own Content-Security-Policy. */
-const DEFAULTS: Record<string, string> = {
+export const SECURITY_HEADERS: Record<string, string> = {
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
   "x-frame-options": "DENY",
@@ -15,7 +15,8 @@ const DEFAULTS: Record<string, string> = {
 export const securityHeaders: MiddlewareHandler<AppEnv> = async (c, next) => {
   await next();
   const headers = c.res.headers;
-  for (const name in DEFAULTS) if (!headers.has(name)) headers.set(name, DEFAULTS[name] ?? "");
+  for (const name in SECURITY_HEADERS)
+    if (!headers.has(name)) headers.set(name, SECURITY_HEADERS[name] ?? "");
   if (!headers.has("cache-control")) headers.set("cache-control", "no-store");
   if (c.var.deps.config.publicUrl.startsWith("https:")) {
     headers.set("strict-transport-security", "max-age=31536000; includeSubDomains");

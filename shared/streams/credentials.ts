@@ -1,4 +1,4 @@
-/** Who may read: the bearer token, else a cookie; or a ticket that the functions gave with a redirect. */
+/** Who may read: the bearer token, else a cookie. */
 import type { Actor } from "../access/actor.ts";
 import { authenticate } from "../access/authenticate.ts";
 import { claimedRealm } from "../access/tokens.ts";

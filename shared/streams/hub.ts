@@ -99,6 +99,7 @@ export class Hub {
   readonly #ticking = new Set<Ticking>();
   #total = 0;
   #connected = true;
+  #lost = false;
   #timer: ReturnType<typeof setInterval> | undefined;
 
   constructor(store: Store, options: HubOptions = {}) {
@@ -128,9 +129,11 @@ export class Hub {
 
   /** The host tells how its broker connection does. After a break every tail looks for what it missed. */
   connection(status: "up" | "down"): void {
-    const back = status === "up" && !this.#connected;
+    const back = status === "up" && this.#lost;
+    if (this.#connected && status === "down") this.#lost = true;
     this.#connected = status === "up";
     if (!back) return;
+    this.#lost = false;
     this.figures.reconnects++;
     for (const tail of this.#tails.values()) {
       tail.wake();

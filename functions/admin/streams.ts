@@ -1,0 +1,96 @@
+/** C: /api/admin/streams. Which broker streams are served under which name. */
+import { z } from "@hono/zod-openapi";
+import { deleteMapping, getMapping, listMappings, putMapping } from "../../shared/streams/mapping.ts";
+import { platformAdmin } from "../middleware/session.ts";
+import { defineRoute, newRouter } from "../router.ts";
+
+const MappingBody = z
+  .strictObject({
+    stream: z.string().openapi({ description: "Name of the broker's stream", example: "øshop" }),
+    subjectFilter: z.string().openapi({
+      description: "Subjects to deliver; the token `{userID}` stands for the caller's id",
+      example: "shop.*.public.>",
+    }),
+    description: z.string().max(1000).default(""),
+  })
+  .openapi("StreamMappingBody");
+
+const MappingSchema = z
+  .object({
+    name: z.string(),
+    stream: z.string(),
+    subjectFilter: z.string(),
+    description: z.string(),
+  })
+  .openapi("StreamMapping");
+
+const json = { "application/json": { schema: MappingSchema } };
+const common = {
+  path: "/api/admin/streams/{name}" as const,
+  tags: ["Streams"],
+  security: [{ bearer: [] }],
+  middleware: [platformAdmin],
+};
+const params = z.object({ name: z.string().openapi({ example: "shop-live" }) });
+
+const list = defineRoute({
+  ...common,
+  method: "get",
+  path: "/api/admin/streams",
+  operationId: "listStreamMappings",
+  summary: "Stream mappings",
+  responses: {
+    200: { description: "All", content: { "application/json": { schema: z.array(MappingSchema) } } },
+  },
+  problems: [401, 403],
+});
+
+const get = defineRoute({
+  ...common,
+  method: "get",
+  operationId: "getStreamMapping",
+  summary: "A stream mapping",
+  request: { params },
+  responses: { 200: { description: "The mapping", content: json } },
+  problems: [401, 403, 404],
+});
+
+const put = defineRoute({
+  ...common,
+  method: "put",
+  operationId: "putStreamMapping",
+  summary: "Create or replace a stream mapping",
+  description:
+    "Streams of the platform's own and buckets cannot be served, and of an orb's stream only what is public: `<orb>.*.public.>`.",
+  request: { params, body: { required: true, content: { "application/json": { schema: MappingBody } } } },
+  responses: {
+    200: { description: "Replaced", content: json },
+    201: { description: "Created", content: json },
+  },
+  problems: [401, 403, 404],
+});
+
+const remove = defineRoute({
+  ...common,
+  method: "delete",
+  operationId: "deleteStreamMapping",
+  summary: "Remove a stream mapping",
+  request: { params },
+  responses: { 204: { description: "Removed" } },
+  problems: [401, 403, 404],
+});
+
+export function streamMappingRoutes() {
+  return newRouter()
+    .openapi(list, async (c) => c.json(await listMappings(c.var.deps.store), 200))
+    .openapi(get, async (c) => c.json(await getMapping(c.var.deps.store, c.req.valid("param").name), 200))
+    .openapi(put, async (c) => {
+      const { name } = c.req.valid("param");
+      const { mapping, created } = await putMapping(c.var.deps, name, c.req.valid("json"));
+      return created ? c.json(mapping, 201) : c.json(mapping, 200);
+    })
+    .openapi(remove, async (c) => {
+      await deleteMapping(c.var.deps, c.req.valid("param").name);
+      return c.body(null, 204);
+    });
+}

@@ -1,0 +1,159 @@
+/** F: /api/streams. A connection to the broker per request; or, where a process serves streams, the way to it. */
+import { z } from "@hono/zod-openapi";
+import type { Context, MiddlewareHandler } from "hono";
+import { getCookie } from "hono/cookie";
+import { authenticateReader } from "../../shared/streams/credentials.ts";
+import { Hub } from "../../shared/streams/hub.ts";
+import { toResponse } from "../../shared/streams/response.ts";
+import { callerOf, listStreams, serveStream } from "../../shared/streams/serve.ts";
+import { issueTicket, TICKET } from "../../shared/streams/ticket.ts";
+import { type AppEnv, keepStore } from "../context.ts";
+import { credentialsOf } from "../middleware/session.ts";
+import { defineRoute, newRouter } from "../router.ts";
+
+/** Pages that a function reads at once: a request's processor time is counted there. */
+const PAGE = { messages: 2000, bytes: 1_000_000 };
+
+const offset = z.string().openapi({
+  description: "`-1`: from the oldest message; `now`: from the end; else one that was given out",
+  example: "00000000000000000042",
+});
+
+const StreamQuery = z.object({
+  offset: offset.optional(),
+  live: z.string().optional().openapi({ description: "`sse` or `long-poll`; needs an offset" }),
+  cursor: z.string().optional().openapi({ description: "The `Stream-Cursor` that was answered last" }),
+  realm: z
+    .string()
+    .optional()
+    .openapi({ description: "The realm whose cookie counts, without a bearer token (default `auth`)" }),
+});
+
+const ListingSchema = z
+  .object({ name: z.string(), description: z.string(), href: z.string() })
+  .openapi("StreamListing");
+
+const headers = z.object({
+  "Stream-Next-Offset": z.string().openapi({ description: "The offset to ask for next" }),
+  "Stream-Cursor": z.string().optional(),
+  "Stream-Up-To-Date": z.string().optional().openapi({ description: "`true` at the end of what there is" }),
+});
+
+const redirect = {
+  description: "The streams process serves it: follow `Location`, which is valid for a minute",
+};
+
+/** Signed-in users of any realm. */
+const reader: MiddlewareHandler<AppEnv> = async (c, next) => {
+  const { bearer } = credentialsOf(c);
+  const actor = await authenticateReader(c.var.deps, {
+    bearer,
+    cookies: (name) => getCookie(c, name),
+    realm: c.req.query("realm"),
+  });
+  callerOf(actor);
+  c.set("actor", actor);
+  await next();
+};
+
+const list = (path: "/api/streams" | "/api/streams/") =>
+  defineRoute({
+    method: "get",
+    path,
+    operationId: "listStreams",
+    summary: "Streams that can be read",
+    tags: ["Streams"],
+    security: [{ bearer: [] }],
+    middleware: [reader],
+    hide: path === "/api/streams",
+    responses: {
+      200: {
+        description: "All streams",
+        content: { "application/json": { schema: z.array(ListingSchema) } },
+      },
+      307: redirect,
+    },
+    problems: [401],
+  });
+
+const read = defineRoute({
+  method: "get",
+  path: "/api/streams/{name}",
+  operationId: "readStream",
+  summary: "Read a stream",
+  description:
+    "The read side of the Durable Streams protocol. Without parameters: server-sent events from the start (or after `Last-Event-ID`), one JSON object each. With `offset`: a page as a JSON array; with `live=long-poll` it waits for messages, with `live=sse` it goes on as events that carry arrays. `{userID}` in the stream's filter is the caller.",
+  tags: ["Streams"],
+  security: [{ bearer: [] }],
+  middleware: [reader],
+  request: { params: z.object({ name: z.string() }), query: StreamQuery },
+  responses: {
+    200: {
+      description: "Messages",
+      headers,
+      content: {
+        "application/json": { schema: z.array(z.unknown()) },
+        "text/event-stream": { schema: z.string() },
+      },
+    },
+    204: { description: "A long-poll that nothing came to", headers },
+    304: { description: "Not modified" },
+    307: redirect,
+  },
+  problems: [400, 401, 404, 410, 429],
+});
+
+/** Sends the client to the streams process, with a ticket that stands for who it is. */
+async function handOver(c: Context<AppEnv>, streamsUrl: string, name: string): Promise<Response> {
+  const { config, clock } = c.var.deps;
+  const ticket = await issueTicket(config, callerOf(c.var.actor), name, clock.now());
+  const target = new URL(c.req.url);
+  target.searchParams.delete("realm");
+  target.searchParams.set(TICKET, ticket);
+  const location = `${streamsUrl.replace(/\/+$/, "")}/api/streams/${name}${target.search}`;
+  return c.body(null, 307, { location, "cache-control": "no-store" });
+}
+
+export function streamsRoutes() {
+  const router = newRouter();
+  for (const path of ["/api/streams/", "/api/streams"] as const) {
+    router.openapi(list(path), async (c) => {
+      const { deps } = c.var;
+      if (deps.config.streamsUrl !== undefined)
+        return (await handOver(c, deps.config.streamsUrl, "")) as never;
+      return c.json(await listStreams(new Hub(deps.store)), 200);
+    });
+  }
+  router.openapi(read, async (c) => {
+    const { deps, actor } = c.var;
+    const { name } = c.req.valid("param");
+    if (deps.config.streamsUrl !== undefined)
+      return (await handOver(c, deps.config.streamsUrl, encodeURIComponent(name))) as never;
+    const { signal, method, url } = c.req.raw;
+    const hub = new Hub(deps.store, {
+      limits: { page: PAGE },
+      times: { longPollMs: deps.config.longPollMs },
+      now: deps.clock.now,
+    });
+    const release = keepStore(c);
+    const ended = (): void => {
+      hub.close();
+      release();
+    };
+    try {
+      const request = {
+        method: method === "HEAD" ? ("HEAD" as const) : ("GET" as const),
+        name,
+        params: new URL(url).searchParams,
+        header: (wanted: string) => c.req.header(wanted),
+        signal,
+      };
+      const answer = await serveStream(hub, request, callerOf(actor));
+      return toResponse(answer, signal, ended) as never;
+    } catch (error) {
+      ended();
+      throw error;
+    }
+  });
+  return router;
+}

@@ -1,0 +1,71 @@
+/** The streams process: reads its settings from the environment, serves until SIGTERM, then ends every answer. */
+import { z } from "zod";
+import { readSettings } from "../functions/env.ts";
+import { consoleLog } from "../functions/log.ts";
+import { openStore } from "../shared/store/store.ts";
+import { DEFAULT_LIMITS, DEFAULT_TIMES, Hub } from "../shared/streams/hub.ts";
+import { startStreamsServer } from "./streams/server.ts";
+
+const CACHE_BYTES = 64 * 1024 * 1024;
+const DRAIN_MS = 2_500;
+const RECONNECT_MS = 500;
+
+const count = (fallback: number) => z.coerce.number().int().min(1).max(1_000_000).default(fallback);
+/** Settings of this process alone, beside those of the functions. */
+const Environment = z.object({
+  HOST: z.string().min(1).default("127.0.0.1"),
+  STREAMS_PORT: z.coerce.number().int().min(0).max(65_535).default(52_012),
+  STREAMS_MAX: count(DEFAULT_LIMITS.total),
+  STREAMS_MAX_PER_USER: count(DEFAULT_LIMITS.perUser),
+  STREAMS_MAX_PER_ADMIN: count(DEFAULT_LIMITS.perAdmin),
+  STREAMS_ROTATE_MS: count(DEFAULT_TIMES.rotateMs),
+});
+
+const own = Environment.parse(process.env);
+const { config, broker, logLevel } = readSettings(process.env);
+const log = consoleLog(logLevel, { service: "streams" });
+
+const store = openStore({
+  ...broker,
+  name: "streams",
+  reconnect: true,
+  onStatus: (status) => {
+    hub.connection(status === "connected" || status === "reconnected" ? "up" : "down");
+    const level = status === "connected" || status === "closed" ? "info" : "warn";
+    log[level](`broker ${status}`);
+  },
+});
+const hub = new Hub(store, {
+  limits: {
+    total: own.STREAMS_MAX,
+    perUser: own.STREAMS_MAX_PER_USER,
+    perAdmin: own.STREAMS_MAX_PER_ADMIN,
+    cacheBytes: CACHE_BYTES,
+  },
+  times: { longPollMs: config.longPollMs, rotateMs: own.STREAMS_ROTATE_MS },
+  onFailure: (error) => log.warn("the broker did not answer", { error: String(error) }),
+});
+// The first connection may come late; from then on the client reconnects by itself. Should it ever give up, begin anew.
+let stopped = false;
+async function stayConnected(): Promise<void> {
+  while (!stopped) {
+    if (!hub.connected) await store.server().catch(() => undefined);
+    await new Promise((resolve) => setTimeout(resolve, RECONNECT_MS));
+  }
+}
+await store.server().catch(() => hub.connection("down"));
+void stayConnected();
+
+const server = await startStreamsServer({ host: own.HOST, port: own.STREAMS_PORT, config, log, store, hub });
+log.info("streams service listens", { port: server.port });
+
+async function stop(): Promise<void> {
+  if (stopped) return;
+  stopped = true;
+  await server.drain(DRAIN_MS);
+  hub.close();
+  await store.close();
+  log.info("streams service stopped");
+  process.exit(0);
+}
+for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => void stop());

@@ -1,0 +1,38 @@
+/** Headers of the streams process, from the same lists as those of the functions. */
+import type { IncomingHttpHeaders } from "node:http";
+import {
+  ALLOWED_METHODS,
+  EXPOSED_HEADERS,
+  isTrustedOrigin,
+  REQUEST_HEADERS,
+} from "../../functions/middleware/cors.ts";
+import { SECURITY_HEADERS } from "../../functions/middleware/headers.ts";
+import type { Config } from "../../shared/deps.ts";
+
+const one = (value: string | string[] | undefined) => (Array.isArray(value) ? value[0] : value);
+
+/** What every answer carries; browsers of other origins get what `ALLOWED_ORIGINS` grants. */
+export function commonHeaders(config: Config, request: IncomingHttpHeaders): Record<string, string> {
+  const headers: Record<string, string> = { ...SECURITY_HEADERS, "cache-control": "no-store" };
+  const origin = one(request.origin);
+  if (origin === undefined) return headers;
+  headers.vary = "Origin";
+  if (isTrustedOrigin(config, origin)) {
+    headers["access-control-allow-origin"] = origin;
+    headers["access-control-allow-credentials"] = "true";
+  } else if (config.allowedOrigins.includes("*")) headers["access-control-allow-origin"] = "*";
+  else return headers;
+  headers["access-control-expose-headers"] = EXPOSED_HEADERS;
+  return headers;
+}
+
+/** The answer to a browser that asks beforehand. */
+export function preflightHeaders(common: Record<string, string>): Record<string, string> {
+  if (common["access-control-allow-origin"] === undefined) return common;
+  return {
+    ...common,
+    "access-control-allow-methods": ALLOWED_METHODS,
+    "access-control-allow-headers": REQUEST_HEADERS,
+    "access-control-max-age": "600",
+  };
+}

@@ -1,0 +1,249 @@
+/** The long-lived host of the streams service: one broker connection and one tail per filter, for all readers. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { STATUS, TITLES } from "../../functions/problem.ts";
+import type { Config, Deps, Log } from "../../shared/deps.ts";
+import { AppError } from "../../shared/errors.ts";
+import { newId, randomToken } from "../../shared/ids.ts";
+import type { Store } from "../../shared/store/types.ts";
+import { authenticateReader } from "../../shared/streams/credentials.ts";
+import type { Hub } from "../../shared/streams/hub.ts";
+import type { Reader } from "../../shared/streams/reader.ts";
+import { type Caller, callerOf, listStreams, serveStream } from "../../shared/streams/serve.ts";
+import { redeemTicket, TICKET } from "../../shared/streams/ticket.ts";
+import { commonHeaders, preflightHeaders } from "./headers.ts";
+import { type HttpCounts, METRICS_TYPE, renderMetrics } from "./metrics.ts";
+import { beginStream, socketSink } from "./socket.ts";
+
+export interface StreamsServerOptions {
+  host: string;
+  port: number;
+  config: Config;
+  log: Log;
+  store: Store;
+  hub: Hub;
+}
+
+export interface StreamsServer {
+  readonly port: number;
+  /** Ends every answer cleanly, then the server; what does not end within the time is cut. */
+  drain(withinMs: number): Promise<void>;
+}
+
+type Headers = Record<string, string>;
+
+const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
+
+function cookieOf(header: string | undefined, name: string): string | undefined {
+  for (const pair of header?.split(";") ?? []) {
+    const equals = pair.indexOf("=");
+    if (equals > 0 && pair.slice(0, equals).trim() === name) return pair.slice(equals + 1).trim();
+  }
+  return undefined;
+}
+
+/** One value of a header that may come several times. */
+const headerOf = (request: IncomingMessage) => (name: string) => {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value.join(", ") : value;
+};
+
+/** A server that listens already. */
+export async function startStreamsServer(options: StreamsServerOptions): Promise<StreamsServer> {
+  const { config, hub, log, store } = options;
+  const readers = new Set<Reader>();
+  const counts: HttpCounts = { statuses: new Map(), ends: new Map() };
+  const stopping = new AbortController();
+  const count = <K>(map: Map<K, number>, key: K) => map.set(key, (map.get(key) ?? 0) + 1);
+
+  function reply(
+    response: ServerResponse,
+    status: number,
+    headers: Headers,
+    body: Uint8Array | string | null,
+  ): void {
+    count(counts.statuses, status);
+    const length = body === null ? {} : { "content-length": String(Buffer.byteLength(body)) };
+    const last = stopping.signal.aborted ? { connection: "close" } : {};
+    response.writeHead(status, { ...headers, ...length, ...last });
+    response.end(body ?? undefined);
+  }
+
+  function fail(request: IncomingMessage, response: ServerResponse, common: Headers, error: unknown): void {
+    const known =
+      error instanceof AppError
+        ? error
+        : new AppError("internal", "internal_error", "Something went wrong on our side.");
+    if (known !== error) log.error("unexpected error", { error: String(error) });
+    const status = STATUS[known.kind];
+    const headers: Headers = {
+      ...common,
+      "content-type": "application/problem+json",
+      "cache-control": "no-store",
+    };
+    if (known.retryAfter !== undefined)
+      headers["retry-after"] = String(Math.max(1, Math.ceil(known.retryAfter)));
+    if (known.kind === "unauthenticated") headers["www-authenticate"] = 'Bearer realm="platform"';
+    const { code, detail } = known;
+    const body = JSON.stringify({
+      type: `urn:problem:${code}`,
+      title: TITLES[status] ?? "Error",
+      status,
+      detail,
+      code,
+    });
+    reply(response, status, headers, request.method === "HEAD" ? null : body);
+  }
+
+  function depsOf(request: IncomingMessage): Deps {
+    return {
+      store,
+      clock: { now: Date.now },
+      log,
+      config,
+      request: {
+        requestId: headerOf(request)("x-request-id") ?? "",
+        traceparent: undefined,
+        client: request.socket.remoteAddress ?? "unknown",
+      },
+      newId: () => newId(Date.now()),
+      randomToken,
+      afterwards: () => undefined,
+    };
+  }
+
+  async function callerOfRequest(
+    request: IncomingMessage,
+    params: URLSearchParams,
+    name: string,
+  ): Promise<Caller> {
+    const ticket = params.get(TICKET);
+    if (ticket !== null) return redeemTicket(config, ticket, name, Date.now());
+    const { authorization, cookie } = request.headers;
+    const bearer = authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
+    if (authorization !== undefined && bearer === undefined) {
+      throw new AppError(
+        "unauthenticated",
+        "invalid_token",
+        "The Authorization header must be a bearer token.",
+      );
+    }
+    const actor = await authenticateReader(depsOf(request), {
+      bearer,
+      cookies: (wanted) => cookieOf(cookie, wanted),
+      realm: params.get("realm") ?? undefined,
+    });
+    return callerOf(actor);
+  }
+
+  async function health(response: ServerResponse, common: Headers): Promise<void> {
+    hub.requireConnection();
+    const { version } = await store.server();
+    const roundTripMs = await store.ping();
+    const body = { status: "ok", broker: { version, roundTripMs }, subscribers: hub.readers };
+    reply(response, 200, { ...common, "content-type": "application/json" }, JSON.stringify(body));
+  }
+
+  function metrics(request: IncomingMessage, response: ServerResponse, common: Headers): void {
+    const wanted = config.metricsToken;
+    if (wanted !== undefined && request.headers.authorization !== `Bearer ${wanted}`)
+      throw new AppError("unauthenticated", "authentication_required", "Metrics need their token.");
+    reply(response, 200, { ...common, "content-type": METRICS_TYPE }, renderMetrics(hub, counts));
+  }
+
+  async function stream(
+    request: IncomingMessage,
+    response: ServerResponse,
+    common: Headers,
+    params: URLSearchParams,
+    name: string,
+  ): Promise<void> {
+    const gone = new AbortController();
+    response.once("close", () => gone.abort());
+    const caller = await callerOfRequest(request, params, name);
+    const method = request.method === "HEAD" ? "HEAD" : "GET";
+    const signal = AbortSignal.any([gone.signal, stopping.signal]);
+    const answer = await serveStream(
+      hub,
+      { method, name, params, header: headerOf(request), signal },
+      caller,
+    );
+    const headers = { ...common, ...answer.headers };
+    if (answer.kind === "whole") return reply(response, answer.status, headers, answer.body);
+    count(counts.statuses, 200);
+    const socket = await beginStream(request, response, headers);
+    const started = Date.now();
+    const reader: Reader = answer.start(socketSink(socket), (reason) => {
+      readers.delete(reader);
+      count(counts.ends, reason);
+      log.debug("stream ended", { stream: name, reason, durationMs: Date.now() - started });
+    });
+    readers.add(reader);
+    socket.once("close", () => reader.abandon());
+    if (stopping.signal.aborted) reader.end("shutdown");
+    else if (gone.signal.aborted) reader.abandon();
+  }
+
+  async function handle(request: IncomingMessage, response: ServerResponse, common: Headers): Promise<void> {
+    if (stopping.signal.aborted)
+      throw new AppError("unavailable", "stopping", "The streams service stops.", { retryAfter: 1 });
+    const { pathname, searchParams } = new URL(request.url ?? "/", "http://streams");
+    const [, api, family, ...rest] = pathname.split("/");
+    const name = rest.join("/");
+    if (api !== "api" || (family !== "streams" && rest.length > 0))
+      throw new AppError("not_found", "route_not_found", "There is nothing at this address.");
+    if (request.method !== "GET" && request.method !== "HEAD") {
+      const body = {
+        type: "urn:problem:method_not_allowed",
+        title: TITLES[405] ?? "",
+        status: 405,
+        detail: "This address takes GET, HEAD.",
+        code: "method_not_allowed",
+      };
+      return reply(
+        response,
+        405,
+        { ...common, allow: "GET, HEAD, OPTIONS", "content-type": "application/problem+json" },
+        JSON.stringify(body),
+      );
+    }
+    if (family === "health") return health(response, common);
+    if (family === "metrics") return metrics(request, response, common);
+    if (family !== "streams")
+      throw new AppError("not_found", "route_not_found", "There is nothing at this address.");
+    if (name !== "") return stream(request, response, common, searchParams, name);
+    await callerOfRequest(request, searchParams, "");
+    const body = JSON.stringify(await listStreams(hub));
+    reply(response, 200, { ...common, "content-type": "application/json" }, body);
+  }
+
+  const server: Server = createServer(
+    { keepAliveTimeout: 10_000, headersTimeout: 10_000, requestTimeout: 15_000 },
+    (request, response) => {
+      const common = commonHeaders(config, request.headers);
+      if (request.method === "OPTIONS") return reply(response, 204, preflightHeaders(common), null);
+      handle(request, response, common).catch((error: unknown) => {
+        if (!response.headersSent) fail(request, response, common, error);
+        else response.destroy();
+      });
+    },
+  );
+  server.maxConnections = hub.limits.total * 2;
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ host: options.host, port: options.port, backlog: 4096 }, resolve);
+  });
+
+  return {
+    port: (server.address() as AddressInfo).port,
+    async drain(withinMs) {
+      stopping.abort();
+      const closed = new Promise((resolve) => server.close(resolve));
+      for (const reader of [...readers]) reader.end("shutdown");
+      server.closeIdleConnections();
+      const timer = setTimeout(() => server.closeAllConnections(), withinMs);
+      await closed;
+      clearTimeout(timer);
+    },
+  };
+}

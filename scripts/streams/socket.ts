@@ -1,0 +1,68 @@
+/** Server-sent events written straight to a socket: what goes to thousands of readers is framed once. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Sink } from "../../shared/streams/reader.ts";
+
+const LAST_CHUNK = "0\r\n\r\n";
+const LOW_WATER = 64 * 1024;
+/** How long a slow reader may take for what is left, milliseconds. */
+const FLUSH_MS = 10_000;
+
+/** Chunks by the piece that they carry; pieces are not changed, so a chunk is true for as long as its piece lives. */
+const chunks = new WeakMap<Uint8Array, Buffer>();
+
+function chunkOf(piece: Uint8Array): Buffer {
+  let chunk = chunks.get(piece);
+  if (chunk === undefined) {
+    const size = Buffer.from(`${piece.length.toString(16)}\r\n`, "latin1");
+    chunk = Buffer.concat([size, piece, Buffer.from("\r\n", "latin1")]);
+    chunks.set(piece, chunk);
+  }
+  return chunk;
+}
+
+/** A socket as a sink, behind headers that promise a chunked answer. */
+export function socketSink(socket: Socket): Sink {
+  let open = true;
+  return {
+    write(piece) {
+      if (open) socket.write(chunkOf(piece));
+    },
+    queued: () => (open ? socket.writableLength : 0),
+    drained: () =>
+      !open || socket.destroyed || socket.writableLength < LOW_WATER
+        ? Promise.resolve()
+        : new Promise((resolve) => {
+            const done = () => {
+              socket.off("drain", done);
+              socket.off("close", done);
+              resolve();
+            };
+            socket.on("drain", done);
+            socket.on("close", done);
+          }),
+    end() {
+      if (!open) return;
+      open = false;
+      if (socket.destroyed) return;
+      socket.end(LAST_CHUNK);
+      socket.destroySoon();
+      if (socket.writableLength > 0) setTimeout(() => socket.destroy(), FLUSH_MS).unref();
+    },
+  };
+}
+
+/** Sends the head of an answer that goes on for long, and gives the socket that the rest is written to. */
+export async function beginStream(
+  request: IncomingMessage,
+  response: ServerResponse,
+  headers: Record<string, string>,
+): Promise<Socket> {
+  const { socket } = request;
+  // A request that was sent before the answer to an earlier one had come waits for its turn.
+  if (response.socket === null) await new Promise((resolve) => response.once("socket", resolve));
+  response.writeHead(200, { ...headers, "transfer-encoding": "chunked", connection: "close" });
+  response.flushHeaders();
+  socket.setKeepAlive(true, 30_000);
+  return socket;
+}
