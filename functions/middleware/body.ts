@@ -93,6 +93,8 @@ export const jsonBody: MiddlewareHandler<AppEnv> = async (c, next) => {
     c.req.bodyCache.json = Promise.resolve(value);
   } else {
     c.req.bodyCache.json = Promise.resolve({});
+    // Whoever asks next whether there was a body must not be told of these braces.
+    c.req.bodyCache.arrayBuffer = Promise.resolve(new ArrayBuffer(0));
   }
   await next();
 };

@@ -9,7 +9,7 @@ import { requireOperator } from "./authorize.ts";
 /** Most messages that one page looks at; a page may be short of `limit` and still have a next one. */
 const LOOK_LIMIT = 10_000;
 const FIRST_WINDOW = 256;
-const LARGEST_WINDOW = 1_024;
+const LARGEST_PAGE = 512;
 
 export interface AuditQuery {
   realm?: string | undefined;
@@ -81,29 +81,40 @@ async function forwards(deps: Deps, subject: string, query: AuditQuery, from: nu
   }
 }
 
-/** Windows of sequences backwards from `from`, wider where few messages match. */
+/** Windows of sequences backwards from `from`: wider where few messages match, narrower where many do. */
 async function backwards(deps: Deps, subject: string, query: AuditQuery, from: number): Promise<AuditPage> {
   const items: AuditItem[] = [];
   let high = from;
   let looked = 0;
   for (let width = FIRST_WINDOW; high >= 1; ) {
     const low = Math.max(1, high - width + 1);
-    const messages = await within(deps, subject, low, high);
+    const messages = await between(deps, subject, low, high);
     for (const message of messages.reverse()) {
       if (items.length === query.limit) return { items, next: message.seq };
       const item = matching(message, query);
       if (item !== null) items.push(item);
     }
-    looked += width;
+    looked += messages.length;
     high = low - 1;
     if (looked >= LOOK_LIMIT && high >= 1) return { items, next: high };
-    if (messages.length < width / 4) width = Math.min(LARGEST_WINDOW, width * 2);
+    if (messages.length < FIRST_WINDOW / 4) width *= 2;
+    else if (messages.length > FIRST_WINDOW) width = Math.ceil(width / 2);
   }
   return { items, next: null };
 }
 
-/** The matching messages between two sequences. Their number is at most the window's width: one request. */
-async function within(deps: Deps, subject: string, low: number, high: number): Promise<StoredMessage[]> {
-  const page = await deps.store.scan(streams.platform, subject, { fromSeq: low, limit: high - low + 1 });
-  return page.messages.filter((message) => message.seq <= high);
+/** The matching messages between two sequences, oldest first. */
+async function between(deps: Deps, subject: string, low: number, high: number): Promise<StoredMessage[]> {
+  const found: StoredMessage[] = [];
+  for (let fromSeq = low; fromSeq <= high; ) {
+    const page = await deps.store.scan(streams.platform, subject, { fromSeq, limit: LARGEST_PAGE });
+    for (const message of page.messages) {
+      if (message.seq > high) return found;
+      found.push(message);
+    }
+    const last = page.messages.at(-1);
+    if (last === undefined || page.pending === 0) break;
+    fromSeq = last.seq + 1;
+  }
+  return found;
 }

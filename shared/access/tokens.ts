@@ -23,11 +23,21 @@ export interface Claims {
   exp: number;
 }
 
+/** The public half of a signing key, as a JWK. */
+export interface PublicKey {
+  kty: string;
+  crv: string;
+  x: string;
+  kid: string;
+  alg: string;
+  use: string;
+}
+
 interface KeySet {
   kid: string;
   signing: CryptoKey;
   verifying: ReadonlyMap<string, CryptoKey>;
-  published: readonly JWK[];
+  published: readonly PublicKey[];
 }
 
 /** Imported keys by their text: pure values. Promises of other requests must not be kept, so only results are. */
@@ -40,7 +50,7 @@ async function keySet(text: string): Promise<KeySet> {
   const first = jwks[0];
   if (first?.kid === undefined) throw new Error("JWT_SIGNING_KEYS must be a list of private JWKs with kid");
   const verifying = new Map<string, CryptoKey>();
-  const published: JWK[] = [];
+  const published: PublicKey[] = [];
   for (const { kty, crv, x, kid } of jwks) {
     if (kty !== "OKP" || crv !== "Ed25519" || x === undefined || kid === undefined)
       throw new Error("JWT_SIGNING_KEYS must hold Ed25519 keys with kid");
@@ -56,7 +66,9 @@ async function keySet(text: string): Promise<KeySet> {
 }
 
 /** The public halves of the signing keys, for `GET /api/_auth/jwks`. */
-export async function publicKeys(config: { jwtSigningKeys: string }): Promise<{ keys: readonly JWK[] }> {
+export async function publicKeys(config: {
+  jwtSigningKeys: string;
+}): Promise<{ keys: readonly PublicKey[] }> {
   return { keys: (await keySet(config.jwtSigningKeys)).published };
 }
 

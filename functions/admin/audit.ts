@@ -1,0 +1,83 @@
+import { z } from "@hono/zod-openapi";
+import { listAudit } from "../../shared/access/audit-log.ts";
+import { AppError } from "../../shared/errors.ts";
+import { platformAdmin } from "../middleware/session.ts";
+import { defineRoute, newRouter } from "../router.ts";
+import { listOf } from "../schemas.ts";
+
+const AuditSchema = z
+  .object({
+    id: z.string(),
+    at: z.iso.datetime(),
+    realm: z.string().openapi({ description: "`platform`, `auth` or an orb's id" }),
+    action: z.string().openapi({ example: "signin" }),
+    actor: z.string().openapi({ description: "Account id, `anonymous` or `system`" }),
+    target: z.string().nullable().openapi({ description: "What it was done to" }),
+    outcome: z.enum(["ok", "refused"]),
+    detail: z
+      .string()
+      .nullable()
+      .openapi({ description: "Stable code: what exactly, or why it was refused" }),
+    requestId: z.string(),
+    client: z.string().openapi({ description: "Address of the client" }),
+  })
+  .openapi("AuditRecord");
+
+const time = z.iso.datetime({ offset: true }).optional();
+
+const list = defineRoute({
+  method: "get",
+  path: "/api/admin/audit",
+  operationId: "listAudit",
+  summary: "The audit log",
+  description:
+    "Sign-ins and refused ones, invitations, roles, reveals, deletions. Newest first unless `sort=at`. A page may be shorter than `limit` and still have a next one.",
+  tags: ["Audit"],
+  security: [{ bearer: [] }],
+  middleware: [platformAdmin],
+  request: {
+    query: z.strictObject({
+      limit: z.coerce.number().int().min(1).max(200).default(50),
+      cursor: z.string().optional(),
+      sort: z.enum(["at", "-at"]).default("-at"),
+      "filter[realm]": z.string().optional(),
+      "filter[action]": z.string().optional(),
+      "filter[actor]": z.string().optional(),
+      "filter[target]": z.string().optional(),
+      "filter[outcome]": z.enum(["ok", "refused"]).optional(),
+      "filter[at][gte]": time,
+      "filter[at][lte]": time,
+    }),
+  },
+  responses: {
+    200: { description: "A page", content: { "application/json": { schema: listOf(AuditSchema) } } },
+  },
+  problems: [400, 401, 403],
+});
+
+const CURSOR = /^[1-9][0-9]{0,15}$/;
+
+/** GET /api/admin/audit. */
+export function auditRoutes() {
+  return newRouter().openapi(list, async (c) => {
+    const query = c.req.valid("query");
+    if (query.cursor !== undefined && !CURSOR.test(query.cursor)) {
+      throw new AppError("malformed", "invalid_cursor", "This cursor is not one that was given out.");
+    }
+    const instant = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text));
+    const page = await listAudit(c.var.deps, c.var.actor, {
+      realm: query["filter[realm]"],
+      action: query["filter[action]"],
+      actor: query["filter[actor]"],
+      target: query["filter[target]"],
+      outcome: query["filter[outcome]"],
+      since: instant(query["filter[at][gte]"]),
+      until: instant(query["filter[at][lte]"]),
+      newestFirst: query.sort === "-at",
+      limit: query.limit,
+      from: query.cursor === undefined ? undefined : Number(query.cursor),
+    });
+    const items = page.items.map(({ v: _, ...item }) => item);
+    return c.json({ items, nextCursor: page.next === null ? null : String(page.next) }, 200);
+  });
+}

@@ -1,0 +1,28 @@
+/** B: /api/auth, and the same routes for the realm of each orb that uses the service `access`. */
+import { sharedRealm } from "../../shared/access/realms.ts";
+import { accountRoutes } from "../realm/account.ts";
+import type { Scope } from "../realm/scope.ts";
+import { newRouter } from "../router.ts";
+import { invitationRoutes } from "./invitations.ts";
+import { passkeyRoutes } from "./passkey.ts";
+import { userRoutes } from "./users.ts";
+
+/** Every route of a realm of users but the page. */
+export function realmRoutes(scope: Scope) {
+  const router = newRouter();
+  router.route("/", passkeyRoutes(scope));
+  router.route("/", invitationRoutes(scope));
+  router.route("/", userRoutes(scope));
+  router.route("/", accountRoutes(scope));
+  return router;
+}
+
+/** The realm that all orbs without one of their own share. */
+export function sharedAuthRoutes() {
+  return realmRoutes({
+    prefix: "/api/auth",
+    name: "Shared",
+    tag: "Orb-level authentication",
+    realm: () => sharedRealm,
+  });
+}

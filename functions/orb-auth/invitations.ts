@@ -1,0 +1,183 @@
+import { z } from "@hono/zod-openapi";
+import { bootstrapRealm, hasOwner } from "../../shared/access/bootstrap.ts";
+import {
+  checkInvitation,
+  createInvitation,
+  listInvitations,
+  revokeInvitation,
+} from "../../shared/access/invitations.ts";
+import { InvitationSchema, InvitationStateSchema, wireInvitation } from "../realm/schemas.ts";
+import { managerOnly, type Scope } from "../realm/scope.ts";
+import { defineRoute, newRouter } from "../router.ts";
+import { pathParams, requireHandler } from "./scope.ts";
+
+const security = [{ bearer: [] }, { cookie: [] }];
+
+/** Invitations to a realm of users, and the one for its first owner. */
+export function invitationRoutes(scope: Scope) {
+  const { prefix, name, tag } = scope;
+  const params = z.object(pathParams(prefix));
+  const withCode = z.object({ ...pathParams(prefix), code: z.string() });
+  const invitation = { content: { "application/json": { schema: InvitationSchema } } };
+  const router = newRouter();
+
+  router.openapi(
+    defineRoute({
+      method: "post",
+      path: `${prefix}/invitations`,
+      operationId: `create${name}Invitation`,
+      summary: "Invite a user",
+      description: "Admins invite users; owners and platform admins invite anybody.",
+      tags: [tag],
+      security,
+      middleware: [managerOnly(scope)],
+      request: {
+        params,
+        body: {
+          required: false,
+          content: {
+            "application/json": {
+              schema: z.strictObject({
+                role: z
+                  .enum(["owner", "admin", "user"])
+                  .optional()
+                  .openapi({ description: "The role that it grants; user when missing" }),
+              }),
+            },
+          },
+        },
+      },
+      responses: { 201: { description: "The invitation", ...invitation } },
+      problems: [401, 403, 404],
+    }),
+    async (c) => {
+      const realm = requireHandler(await scope.realm(c), "invitations");
+      const { actor } = c.var;
+      const made = await createInvitation(c.var.deps, actor, {
+        realm,
+        role: c.req.valid("json").role ?? "user",
+      });
+      return c.json(wireInvitation(made), 201);
+    },
+  );
+
+  router.openapi(
+    defineRoute({
+      method: "get",
+      path: `${prefix}/invitations`,
+      operationId: `list${name}Invitations`,
+      summary: "Invitations of the realm",
+      tags: [tag],
+      security,
+      middleware: [managerOnly(scope)],
+      request: { params },
+      responses: {
+        200: {
+          description: "Those that the caller could have made, newest first",
+          content: { "application/json": { schema: z.array(InvitationSchema) } },
+        },
+      },
+      problems: [401, 403, 404],
+    }),
+    async (c) => {
+      const realm = requireHandler(await scope.realm(c), "invitations");
+      const { actor } = c.var;
+      return c.json((await listInvitations(c.var.deps, actor, realm)).map(wireInvitation), 200);
+    },
+  );
+
+  router.openapi(
+    defineRoute({
+      method: "get",
+      path: `${prefix}/invitations/{code}`,
+      operationId: `get${name}Invitation`,
+      summary: "Whether an invitation can be used",
+      description: "404 when it is unknown, 410 when it was used, has expired or was withdrawn.",
+      tags: [tag],
+      security: [],
+      request: { params: withCode },
+      responses: {
+        200: {
+          description: "It can be used",
+          content: { "application/json": { schema: InvitationStateSchema } },
+        },
+      },
+      problems: [404, 410, 429],
+    }),
+    async (c) => {
+      const realm = requireHandler(await scope.realm(c), "invitations");
+      return c.json(await checkInvitation(c.var.deps, { realm, code: c.req.valid("param").code }), 200);
+    },
+  );
+
+  router.openapi(
+    defineRoute({
+      method: "delete",
+      path: `${prefix}/invitations/{code}`,
+      operationId: `revoke${name}Invitation`,
+      summary: "Withdraw an invitation that nobody used yet",
+      tags: [tag],
+      security,
+      middleware: [managerOnly(scope)],
+      request: { params: withCode },
+      responses: { 204: { description: "Withdrawn" } },
+      problems: [401, 403, 404, 410],
+    }),
+    async (c) => {
+      const realm = requireHandler(await scope.realm(c), "invitations");
+      const { actor } = c.var;
+      await revokeInvitation(c.var.deps, actor, { realm, code: c.req.valid("param").code });
+      return c.body(null, 204);
+    },
+  );
+
+  router.openapi(
+    defineRoute({
+      method: "get",
+      path: `${prefix}/bootstrap`,
+      operationId: `get${name}Bootstrap`,
+      summary: "Whether the realm still waits for its first owner",
+      tags: [tag],
+      security,
+      middleware: [managerOnly(scope)],
+      request: { params },
+      responses: {
+        200: {
+          description: "Its state",
+          content: {
+            "application/json": { schema: z.object({ bootstrap: z.boolean() }).openapi("BootstrapState") },
+          },
+        },
+      },
+      problems: [401, 403, 404],
+    }),
+    async (c) => {
+      const realm = requireHandler(await scope.realm(c), "bootstrap");
+      return c.json({ bootstrap: !(await hasOwner(c.var.deps, realm)) }, 200);
+    },
+  );
+
+  router.openapi(
+    defineRoute({
+      method: "post",
+      path: `${prefix}/bootstrap`,
+      operationId: `create${name}Bootstrap`,
+      summary: "The invitation for the realm's first owner",
+      description:
+        "For platform admins. There is one at a time: asked again, it is the same. 409 once there is an owner.",
+      tags: [tag],
+      security,
+      middleware: [managerOnly(scope)],
+      request: { params },
+      responses: { 200: { description: "The invitation", ...invitation } },
+      problems: [401, 403, 404, 409],
+    }),
+    async (c) => {
+      const realm = requireHandler(await scope.realm(c), "bootstrap");
+      const { actor } = c.var;
+      return c.json(wireInvitation(await bootstrapRealm(c.var.deps, actor, realm)), 200);
+    },
+  );
+
+  return router;
+}

@@ -1,0 +1,116 @@
+import { z } from "@hono/zod-openapi";
+import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
+import { begin, beginAdding } from "../../shared/access/begin.ts";
+import { complete } from "../../shared/access/complete.ts";
+import { refuseForeignOrigin } from "../middleware/origin.ts";
+import { identify } from "../middleware/session.ts";
+import {
+  AssertionSchema,
+  AttestationSchema,
+  BeginSchema,
+  InviteQuery,
+  PublicKeySchema,
+  TokenSchema,
+  wireOptions,
+} from "../realm/schemas.ts";
+import { accountsOf, type Scope, setSessionCookie } from "../realm/scope.ts";
+import { defineRoute, newRouter } from "../router.ts";
+import { pathParams, requireHandler } from "./scope.ts";
+
+/** Passkey ceremonies in the form of section B: the session id in a header, the credential as the body. */
+export function passkeyRoutes(scope: Scope) {
+  const { prefix, name, tag } = scope;
+  const router = newRouter();
+
+  router.openapi(
+    defineRoute({
+      method: "post",
+      path: `${prefix}/passkey/begin`,
+      operationId: `begin${name}Passkey`,
+      summary: "Begin to register (with an invitation) or to sign in",
+      tags: [tag],
+      security: [],
+      request: {
+        params: z.object(pathParams(prefix)),
+        query: InviteQuery,
+        body: { required: false, content: { "application/json": { schema: BeginSchema } } },
+      },
+      responses: {
+        200: {
+          description: "What the browser needs",
+          content: {
+            "application/json": {
+              schema: z
+                .object({ publicKey: PublicKeySchema, sessionId: z.string(), isRegistration: z.boolean() })
+                .openapi("Ceremony"),
+            },
+          },
+        },
+      },
+      problems: [401, 403, 404, 409, 410, 429],
+    }),
+    async (c) => {
+      refuseForeignOrigin(c);
+      const realm = requireHandler(await scope.realm(c), "passkey");
+      const { deps } = c.var;
+      const body = c.req.valid("json");
+      const invite = c.req.valid("query").invite ?? body.invite;
+      const { publicKey, sessionId, isRegistration } =
+        body.add === true
+          ? await beginAdding(deps, await identify(c, accountsOf(realm)), realm)
+          : await begin(deps, { realm, invite, name: body.name, email: body.email });
+      return c.json({ publicKey: wireOptions(publicKey), sessionId, isRegistration }, 200);
+    },
+  );
+
+  router.openapi(
+    defineRoute({
+      method: "post",
+      path: `${prefix}/passkey/complete`,
+      operationId: `complete${name}Passkey`,
+      summary: "Complete what was begun",
+      description: "Sets the realm's session cookie too.",
+      tags: [tag],
+      security: [],
+      request: {
+        params: z.object(pathParams(prefix)),
+        headers: z.object({
+          sessionid: z
+            .string()
+            .min(1)
+            .max(4_096)
+            .openapi({
+              param: { name: "SessionID", in: "header" },
+              description: "The sessionId that begin gave",
+            }),
+        }),
+        body: {
+          required: true,
+          content: { "application/json": { schema: z.union([AttestationSchema, AssertionSchema]) } },
+        },
+      },
+      responses: {
+        200: {
+          description: "Signed in",
+          content: {
+            "application/json": { schema: z.object({ token: TokenSchema }).openapi("UserSession") },
+          },
+        },
+      },
+      problems: [401, 403, 404, 409, 410, 429],
+    }),
+    async (c) => {
+      refuseForeignOrigin(c);
+      const realm = requireHandler(await scope.realm(c), "passkey");
+      const { session } = await complete(c.var.deps, {
+        realm,
+        sessionId: c.req.valid("header").sessionid,
+        response: c.req.valid("json") as RegistrationResponseJSON | AuthenticationResponseJSON,
+      });
+      setSessionCookie(c, realm, session);
+      return c.json({ token: session.token }, 200);
+    },
+  );
+
+  return router;
+}

@@ -1,0 +1,126 @@
+import { z } from "@hono/zod-openapi";
+import { changeUser, listUsers, removeUser } from "../../shared/access/users.ts";
+import { AppError } from "../../shared/errors.ts";
+import { UserSchema, wireUser } from "../realm/schemas.ts";
+import { managerOnly, type Scope } from "../realm/scope.ts";
+import { defineRoute, newRouter } from "../router.ts";
+import { listOf } from "../schemas.ts";
+import { pathParams } from "./scope.ts";
+
+const security = [{ bearer: [] }, { cookie: [] }];
+const CURSOR = /^[1-9][0-9]{0,15}$/;
+
+/** The realm's users, for its admins. */
+export function userRoutes(scope: Scope) {
+  const { prefix, name, tag } = scope;
+  const withId = z.object({ ...pathParams(prefix), id: z.string() });
+  const user = { description: "The user", content: { "application/json": { schema: UserSchema } } };
+  const router = newRouter();
+
+  router.openapi(
+    defineRoute({
+      method: "get",
+      path: `${prefix}/users`,
+      operationId: `list${name}Users`,
+      summary: "Users of the realm",
+      description: "Those whose accounts changed longest ago first.",
+      tags: [tag],
+      security,
+      middleware: [managerOnly(scope)],
+      request: {
+        params: z.object(pathParams(prefix)),
+        query: z.strictObject({
+          limit: z.coerce.number().int().min(1).max(200).default(50),
+          cursor: z.string().optional(),
+          "filter[role]": z.enum(["owner", "admin", "user"]).optional(),
+          "filter[status]": z.enum(["active", "disabled"]).optional(),
+        }),
+      },
+      responses: {
+        200: { description: "A page", content: { "application/json": { schema: listOf(UserSchema) } } },
+      },
+      problems: [400, 401, 403, 404],
+    }),
+    async (c) => {
+      const realm = await scope.realm(c);
+      const { actor } = c.var;
+      const query = c.req.valid("query");
+      if (query.cursor !== undefined && !CURSOR.test(query.cursor)) {
+        throw new AppError("malformed", "invalid_cursor", "This cursor is not one that was given out.");
+      }
+      const { users, next } = await listUsers(c.var.deps, actor, {
+        realm,
+        from: Number(query.cursor ?? 1),
+        limit: query.limit,
+        role: query["filter[role]"],
+        status: query["filter[status]"],
+      });
+      return c.json({ items: users.map(wireUser), nextCursor: next === null ? null : String(next) }, 200);
+    },
+  );
+
+  router.openapi(
+    defineRoute({
+      method: "put",
+      path: `${prefix}/users/{id}`,
+      operationId: `change${name}User`,
+      summary: "Change a user's role, disable or enable the account",
+      description:
+        "The user's sessions end at once. Only owners and platform admins manage owners and admins.",
+      tags: [tag],
+      security,
+      middleware: [managerOnly(scope)],
+      request: {
+        params: withId,
+        body: {
+          required: true,
+          content: {
+            "application/json": {
+              schema: z
+                .strictObject({
+                  role: z.enum(["owner", "admin", "user"]).optional(),
+                  status: z.enum(["active", "disabled"]).optional(),
+                })
+                .refine((body) => body.role !== undefined || body.status !== undefined, {
+                  message: "Either role or status must be given.",
+                }),
+            },
+          },
+        },
+      },
+      responses: { 200: user },
+      problems: [401, 403, 404],
+    }),
+    async (c) => {
+      const realm = await scope.realm(c);
+      const { actor } = c.var;
+      const { role, status } = c.req.valid("json");
+      const { id } = c.req.valid("param");
+      return c.json(wireUser(await changeUser(c.var.deps, actor, { realm, id, role, status })), 200);
+    },
+  );
+
+  router.openapi(
+    defineRoute({
+      method: "delete",
+      path: `${prefix}/users/{id}`,
+      operationId: `remove${name}User`,
+      summary: "Remove a user",
+      description: "Account, passkeys and sessions; what the user created stays.",
+      tags: [tag],
+      security,
+      middleware: [managerOnly(scope)],
+      request: { params: withId },
+      responses: { 204: { description: "Removed" } },
+      problems: [401, 403, 404],
+    }),
+    async (c) => {
+      const realm = await scope.realm(c);
+      const { actor } = c.var;
+      await removeUser(c.var.deps, actor, { realm, id: c.req.valid("param").id });
+      return c.body(null, 204);
+    },
+  );
+
+  return router;
+}

@@ -1,0 +1,25 @@
+/** A: /api/_auth. */
+import { platformRealm } from "../../shared/access/realms.ts";
+import { accountRoutes } from "../realm/account.ts";
+import { newRouter } from "../router.ts";
+import { adminRoutes } from "./admins.ts";
+import { invitationRoutes } from "./invitations.ts";
+import { passkeyRoutes } from "./passkey.ts";
+
+/** Everything by which operators get in and manage themselves, but the page. */
+export function platformAuthRoutes() {
+  const router = newRouter();
+  router.route("/", passkeyRoutes());
+  router.route("/", invitationRoutes());
+  router.route("/", adminRoutes());
+  router.route(
+    "/",
+    accountRoutes({
+      prefix: "/api/_auth",
+      name: "Platform",
+      tag: "Platform authentication",
+      realm: () => platformRealm,
+    }),
+  );
+  return router;
+}

@@ -1,0 +1,112 @@
+import { z } from "@hono/zod-openapi";
+import { refusal } from "../../shared/access/authorize.ts";
+import { listInBootstrapMode } from "../../shared/access/bootstrap.ts";
+import {
+  checkInvitation,
+  createInvitation,
+  listInvitations,
+  revokeInvitation,
+} from "../../shared/access/invitations.ts";
+import { platformRealm } from "../../shared/access/realms.ts";
+import { identify, platformAdmin } from "../middleware/session.ts";
+import { InvitationSchema, InvitationStateSchema, wireInvitation } from "../realm/schemas.ts";
+import { defineRoute, newRouter } from "../router.ts";
+
+const tags = ["Platform authentication"];
+const security = [{ bearer: [] }, { cookie: [] }];
+const params = z.object({ token: z.string() });
+
+const list = defineRoute({
+  method: "get",
+  path: "/api/_auth/invitations",
+  operationId: "listPlatformInvitations",
+  summary: "Invitations of operators",
+  description:
+    "In bootstrap mode (there is no platform admin) it needs no authentication and tells the bootstrap invitation. Otherwise a platform admin's token: 401 without.",
+  tags,
+  security: [{}, ...security],
+  responses: {
+    200: {
+      description: "The invitations, newest first",
+      content: { "application/json": { schema: z.array(InvitationSchema) } },
+    },
+  },
+  problems: [401, 429],
+});
+
+const create = defineRoute({
+  method: "post",
+  path: "/api/_auth/invitations",
+  operationId: "createPlatformInvitation",
+  summary: "Invite a further operator",
+  tags,
+  security,
+  middleware: [platformAdmin],
+  responses: {
+    201: {
+      description: "The invitation",
+      content: { "application/json": { schema: InvitationSchema } },
+    },
+  },
+  problems: [401, 403],
+});
+
+const check = defineRoute({
+  method: "get",
+  path: "/api/_auth/invitations/{token}",
+  operationId: "getPlatformInvitation",
+  summary: "Whether an invitation can be used",
+  tags,
+  security: [],
+  request: { params },
+  responses: {
+    200: {
+      description: "It can be used",
+      content: { "application/json": { schema: InvitationStateSchema } },
+    },
+  },
+  problems: [404, 410, 429],
+});
+
+const revoke = defineRoute({
+  method: "delete",
+  path: "/api/_auth/invitations/{token}",
+  operationId: "revokePlatformInvitation",
+  summary: "Withdraw an invitation that nobody used yet",
+  tags,
+  security,
+  middleware: [platformAdmin],
+  request: { params },
+  responses: { 204: { description: "Withdrawn" } },
+  problems: [401, 403, 404, 410],
+});
+
+export function invitationRoutes() {
+  const router = newRouter();
+  router.openapi(list, async (c) => {
+    const { deps } = c.var;
+    const actor = await identify(c, { platform: true }).catch((error: unknown) => error as Error);
+    if (!(actor instanceof Error) && actor.kind === "platform") {
+      return c.json((await listInvitations(deps, actor, platformRealm)).map(wireInvitation), 200);
+    }
+    const open = await listInBootstrapMode(deps);
+    if (open !== null) return c.json(open.map(wireInvitation), 200);
+    throw actor instanceof Error ? actor : refusal(actor);
+  });
+  router.openapi(create, async (c) => {
+    const made = await createInvitation(c.var.deps, c.var.actor, { realm: platformRealm, role: "owner" });
+    return c.json(wireInvitation(made), 201);
+  });
+  router.openapi(check, async (c) =>
+    c.json(
+      await checkInvitation(c.var.deps, { realm: platformRealm, code: c.req.valid("param").token }),
+      200,
+    ),
+  );
+  router.openapi(revoke, async (c) => {
+    const { token } = c.req.valid("param");
+    await revokeInvitation(c.var.deps, c.var.actor, { realm: platformRealm, code: token });
+    return c.body(null, 204);
+  });
+  return router;
+}

@@ -1,0 +1,111 @@
+import { z } from "@hono/zod-openapi";
+import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
+import { begin, beginAdding } from "../../shared/access/begin.ts";
+import { complete } from "../../shared/access/complete.ts";
+import { platformRealm } from "../../shared/access/realms.ts";
+import { AppError } from "../../shared/errors.ts";
+import { refuseForeignOrigin } from "../middleware/origin.ts";
+import { identify } from "../middleware/session.ts";
+import {
+  AdminSchema,
+  AssertionSchema,
+  AttestationSchema,
+  BeginSchema,
+  InviteQuery,
+  PublicKeySchema,
+  TokenSchema,
+  wireAdmin,
+  wireOptions,
+} from "../realm/schemas.ts";
+import { setSessionCookie } from "../realm/scope.ts";
+import { defineRoute, newRouter } from "../router.ts";
+
+const tags = ["Platform authentication"];
+
+const beginRoute = defineRoute({
+  method: "post",
+  path: "/api/_auth/passkey/begin",
+  operationId: "beginPlatformPasskey",
+  summary: "Begin to register (with an invitation) or to sign in",
+  tags,
+  security: [],
+  request: {
+    query: InviteQuery,
+    body: { required: false, content: { "application/json": { schema: BeginSchema } } },
+  },
+  responses: {
+    200: {
+      description: "What the browser needs",
+      content: {
+        "application/json": {
+          schema: z
+            .object({ sessionId: z.string(), options: z.object({ publicKey: PublicKeySchema }) })
+            .openapi("PlatformCeremony"),
+        },
+      },
+    },
+  },
+  problems: [401, 403, 404, 409, 410, 429],
+});
+
+const CompleteSchema = z
+  .strictObject({
+    sessionId: z.string().min(1).max(4_096),
+    credential: AttestationSchema.optional().openapi({ description: "Registration" }),
+    assertion: AssertionSchema.optional().openapi({ description: "Sign-in" }),
+  })
+  .refine((body) => (body.credential === undefined) !== (body.assertion === undefined), {
+    message: "Either credential or assertion must be given.",
+  });
+
+const completeRoute = defineRoute({
+  method: "post",
+  path: "/api/_auth/passkey/complete",
+  operationId: "completePlatformPasskey",
+  summary: "Complete what was begun",
+  description: "Sets the cookie `session_platform` too.",
+  tags,
+  security: [],
+  request: { body: { required: true, content: { "application/json": { schema: CompleteSchema } } } },
+  responses: {
+    200: {
+      description: "Signed in",
+      content: {
+        "application/json": {
+          schema: z.object({ token: TokenSchema, admin: AdminSchema }).openapi("PlatformSession"),
+        },
+      },
+    },
+  },
+  problems: [401, 403, 404, 409, 410, 429],
+});
+
+export function passkeyRoutes() {
+  const router = newRouter();
+  router.openapi(beginRoute, async (c) => {
+    refuseForeignOrigin(c);
+    const { deps } = c.var;
+    const body = c.req.valid("json");
+    const invite = c.req.valid("query").invite ?? body.invite;
+    const begun =
+      body.add === true
+        ? await beginAdding(deps, await identify(c, { platform: true }), platformRealm)
+        : await begin(deps, { realm: platformRealm, invite, name: body.name, email: body.email });
+    return c.json({ sessionId: begun.sessionId, options: { publicKey: wireOptions(begun.publicKey) } }, 200);
+  });
+  router.openapi(completeRoute, async (c) => {
+    refuseForeignOrigin(c);
+    const { sessionId, credential, assertion } = c.req.valid("json");
+    const response = (credential ?? assertion) as
+      | RegistrationResponseJSON
+      | AuthenticationResponseJSON
+      | undefined;
+    if (response === undefined) {
+      throw new AppError("invalid", "validation_failed", "Either credential or assertion must be given.");
+    }
+    const { session, account } = await complete(c.var.deps, { realm: platformRealm, sessionId, response });
+    setSessionCookie(c, platformRealm, session);
+    return c.json({ token: session.token, admin: wireAdmin(account) }, 200);
+  });
+  return router;
+}

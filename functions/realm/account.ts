@@ -1,0 +1,167 @@
+/** Routes for the account that is signed in: me, sign-out, its passkeys. */
+import { z } from "@hono/zod-openapi";
+import { audit } from "../../shared/access/audit.ts";
+import { listPasskeys, removePasskey, renamePasskey } from "../../shared/access/passkeys.ts";
+import { endSession } from "../../shared/access/sessions.ts";
+import { changeOwnAccount, ownAccount } from "../../shared/access/users.ts";
+import { identify } from "../middleware/session.ts";
+import { defineRoute, newRouter } from "../router.ts";
+import { PasskeySchema, ProfileSchema, RenameSchema, UserSchema, wireUser } from "./schemas.ts";
+import { accountOnly, accountsOf, clearSessionCookie, type Scope } from "./scope.ts";
+
+const json = <T extends z.ZodType>(description: string, schema: T) => ({
+  description,
+  content: { "application/json": { schema } },
+});
+
+export function accountRoutes(scope: Scope) {
+  const { prefix, name, tag } = scope;
+  const orb = prefix.includes("{orbId}") ? { orbId: z.string() } : {};
+  const security = [{ bearer: [] }, { cookie: [] }];
+  const router = newRouter();
+
+  router.openapi(
+    defineRoute({
+      method: "get",
+      path: `${prefix}/me`,
+      operationId: `get${name}Me`,
+      summary: "The account that is signed in",
+      tags: [tag],
+      security,
+      middleware: [accountOnly(scope)],
+      request: { params: z.object(orb) },
+      responses: { 200: json("The account", UserSchema) },
+      problems: [401],
+    }),
+    async (c) => {
+      const realm = await scope.realm(c);
+      const { actor } = c.var;
+      return c.json(wireUser(await ownAccount(c.var.deps, actor, realm)), 200);
+    },
+  );
+
+  router.openapi(
+    defineRoute({
+      method: "put",
+      path: `${prefix}/me`,
+      operationId: `put${name}Me`,
+      summary: "Change name or address of the account that is signed in",
+      tags: [tag],
+      security,
+      middleware: [accountOnly(scope)],
+      request: {
+        params: z.object(orb),
+        body: { required: true, content: { "application/json": { schema: ProfileSchema } } },
+      },
+      responses: { 200: json("The account", UserSchema) },
+      problems: [401, 403],
+    }),
+    async (c) => {
+      const realm = await scope.realm(c);
+      const { actor } = c.var;
+      const { name: called, email } = c.req.valid("json");
+      return c.json(wireUser(await changeOwnAccount(c.var.deps, actor, { realm, name: called, email })), 200);
+    },
+  );
+
+  router.openapi(
+    defineRoute({
+      method: "post",
+      path: `${prefix}/signout`,
+      operationId: `signOut${name}`,
+      summary: "End the session",
+      description: "The token is worth nothing from now on, and the cookie is cleared.",
+      tags: [tag],
+      security,
+      request: { params: z.object(orb) },
+      responses: { 204: { description: "Signed out" } },
+      problems: [401, 403],
+    }),
+    async (c) => {
+      const realm = await scope.realm(c);
+      const actor = await identify(c, accountsOf(realm));
+      if (actor.kind === "platform" || actor.kind === "orb") {
+        const { deps } = c.var;
+        await endSession(deps, realm.name, actor.sub, actor.sid);
+        await audit(deps, {
+          realm: realm.name,
+          action: "signout",
+          actor,
+          target: actor.sub,
+          outcome: "ok",
+        });
+      }
+      clearSessionCookie(c, realm);
+      return c.body(null, 204);
+    },
+  );
+
+  router.openapi(
+    defineRoute({
+      method: "get",
+      path: `${prefix}/passkeys`,
+      operationId: `list${name}Passkeys`,
+      summary: "Passkeys of the account that is signed in",
+      tags: [tag],
+      security,
+      middleware: [accountOnly(scope)],
+      request: { params: z.object(orb) },
+      responses: { 200: json("The passkeys", z.array(PasskeySchema)) },
+      problems: [401],
+    }),
+    async (c) => {
+      const realm = await scope.realm(c);
+      const { actor } = c.var;
+      return c.json(await listPasskeys(c.var.deps, actor, realm), 200);
+    },
+  );
+
+  router.openapi(
+    defineRoute({
+      method: "put",
+      path: `${prefix}/passkeys/{id}`,
+      operationId: `rename${name}Passkey`,
+      summary: "Name a passkey",
+      tags: [tag],
+      security,
+      middleware: [accountOnly(scope)],
+      request: {
+        params: z.object({ ...orb, id: z.string() }),
+        body: { required: true, content: { "application/json": { schema: RenameSchema } } },
+      },
+      responses: { 200: json("The passkey", PasskeySchema) },
+      problems: [401, 403, 404],
+    }),
+    async (c) => {
+      const realm = await scope.realm(c);
+      const { actor } = c.var;
+      const { id } = c.req.valid("param");
+      const renamed = await renamePasskey(c.var.deps, actor, { realm, id, name: c.req.valid("json").name });
+      return c.json(renamed, 200);
+    },
+  );
+
+  router.openapi(
+    defineRoute({
+      method: "delete",
+      path: `${prefix}/passkeys/{id}`,
+      operationId: `remove${name}Passkey`,
+      summary: "Remove a passkey",
+      description: "The last one cannot be removed (409).",
+      tags: [tag],
+      security,
+      middleware: [accountOnly(scope)],
+      request: { params: z.object({ ...orb, id: z.string() }) },
+      responses: { 204: { description: "Removed" } },
+      problems: [401, 403, 404, 409],
+    }),
+    async (c) => {
+      const realm = await scope.realm(c);
+      const { actor } = c.var;
+      await removePasskey(c.var.deps, actor, { realm, id: c.req.valid("param").id });
+      return c.body(null, 204);
+    },
+  );
+
+  return router;
+}

@@ -1,0 +1,162 @@
+/** Shapes of accounts, invitations and passkeys on the wire, the same in every realm. */
+import { z } from "@hono/zod-openapi";
+import type { AccountRecord } from "../../shared/access/accounts.ts";
+import type { Begun } from "../../shared/access/begin.ts";
+import type { Invitation } from "../../shared/access/invitations.ts";
+
+export const TokenSchema = z
+  .string()
+  .openapi({ description: "JWT, EdDSA. Public keys: GET /api/_auth/jwks." });
+
+/** Printable text that a person is called by. */
+const displayName = z
+  .string()
+  .trim()
+  .min(1)
+  .max(64)
+  .regex(/^[^\p{Cc}\p{Cf}]*$/u, "This must not hold control characters.");
+
+export const InvitationSchema = z
+  .object({
+    token: z.string().openapi({ description: "The invitation code" }),
+    status: z.enum(["active", "used", "expired", "revoked"]),
+    createdAt: z.iso.datetime(),
+    expiresAt: z.iso.datetime().openapi({ description: "7 days after its creation" }),
+    role: z.enum(["owner", "admin", "user"]).openapi({ description: "The role that it grants" }),
+    url: z.string().openapi({ description: "Sign-in page with the invitation" }),
+  })
+  .openapi("Invitation");
+
+export function wireInvitation(invitation: Invitation): z.infer<typeof InvitationSchema> {
+  const { token, status, createdAt, expiresAt, role, url } = invitation;
+  return { token, status, createdAt, expiresAt, role, url };
+}
+
+export const InvitationStateSchema = z
+  .object({
+    status: z.literal("active"),
+    expiresAt: z.iso.datetime(),
+    role: z.enum(["owner", "admin", "user"]),
+  })
+  .openapi("InvitationState");
+
+export const AdminSchema = z
+  .object({
+    id: z.string(),
+    email: z.string().optional().openapi({ description: "Missing for passkey-only accounts" }),
+    name: z.string().openapi({ example: "user-3f1c9a70" }),
+    createdAt: z.iso.datetime(),
+    passkeys: z.int().openapi({ description: "How many passkeys the account has" }),
+  })
+  .openapi("PlatformAdmin");
+
+export function wireAdmin(account: AccountRecord): z.infer<typeof AdminSchema> {
+  return {
+    id: account.id,
+    ...(account.email === null ? {} : { email: account.email }),
+    name: account.name,
+    createdAt: account.createdAt,
+    passkeys: account.credentials.length,
+  };
+}
+
+export const UserSchema = z
+  .object({
+    id: z.string(),
+    email: z.string().optional(),
+    name: z.string(),
+    role: z.enum(["owner", "admin", "user"]),
+    status: z.enum(["active", "disabled"]),
+    createdAt: z.iso.datetime(),
+    updatedAt: z.iso.datetime(),
+    passkeys: z.int(),
+  })
+  .openapi("User");
+
+export function wireUser(account: AccountRecord): z.infer<typeof UserSchema> {
+  return {
+    ...wireAdmin(account),
+    role: account.role,
+    // A registration that was cut short after its commit point is as good as finished.
+    status: account.status === "disabled" ? "disabled" : "active",
+    updatedAt: account.updatedAt,
+  };
+}
+
+export const PasskeySchema = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    createdAt: z.iso.datetime(),
+    lastUsedAt: z.iso.datetime().nullable(),
+    backedUp: z.boolean().openapi({ description: "Kept in a synchronised keychain" }),
+    transports: z.array(z.string()),
+  })
+  .openapi("Passkey");
+
+export const RenameSchema = z.strictObject({ name: displayName });
+
+export const ProfileSchema = z.strictObject({
+  name: displayName.optional(),
+  email: z.email().max(254).nullable().optional().openapi({ description: "null removes it" }),
+});
+
+export const BeginSchema = z.strictObject({
+  invite: z.string().max(200).optional().openapi({ description: "Invitation code: registers" }),
+  email: z
+    .string()
+    .max(254)
+    .optional()
+    .openapi({ description: "Registration: address of the account. Sign-in needs none." }),
+  name: displayName.optional().openapi({ description: "Registration: name of the account" }),
+  add: z
+    .boolean()
+    .optional()
+    .openapi({ description: "true: another passkey for the account that is signed in" }),
+});
+
+export const InviteQuery = z.strictObject({
+  invite: z.string().max(200).optional().openapi({ description: "Invitation code: registers" }),
+});
+
+/** WebAuthn options as `PublicKeyCredential.parseCreationOptionsFromJSON` and its sibling take them. */
+export const PublicKeySchema = z
+  .looseObject({ challenge: z.string() })
+  .openapi("PublicKeyOptions", { description: "WebAuthn creation or request options in their JSON form" });
+
+/** The options as a plain JSON object. */
+export function wireOptions(options: Begun["publicKey"]): z.infer<typeof PublicKeySchema> {
+  return { ...options };
+}
+
+const encoded = z.string().max(100_000);
+const common = {
+  id: z.string().min(1).max(2_000),
+  rawId: z.string().min(1).max(2_000),
+  type: z.literal("public-key"),
+  authenticatorAttachment: z.string().max(64).nullish(),
+  clientExtensionResults: z.record(z.string(), z.unknown()).default({}),
+};
+
+export const AttestationSchema = z
+  .object({
+    ...common,
+    response: z.looseObject({
+      clientDataJSON: encoded,
+      attestationObject: encoded,
+      transports: z.array(z.string().max(64)).max(16).optional(),
+    }),
+  })
+  .openapi("NewCredential", { description: "RegistrationResponseJSON of WebAuthn" });
+
+export const AssertionSchema = z
+  .object({
+    ...common,
+    response: z.looseObject({
+      clientDataJSON: encoded,
+      authenticatorData: encoded,
+      signature: encoded,
+      userHandle: z.string().max(2_000).nullish(),
+    }),
+  })
+  .openapi("UsedCredential", { description: "AuthenticationResponseJSON of WebAuthn" });

@@ -1,0 +1,174 @@
+import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
+import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
+
+/** A passkey that an {@link Authenticator} holds. */
+export interface HeldPasskey {
+  id: Buffer;
+  rpId: string;
+  userHandle: Buffer;
+  userName: string;
+  key: KeyObject;
+  counter: number;
+}
+
+/** What an authenticator, or whoever sits before it, can do differently than it should. */
+export interface Deviations {
+  origin?: string;
+  rpId?: string;
+  challenge?: string;
+  type?: string;
+  crossOrigin?: boolean;
+  userVerified?: boolean;
+  userPresent?: boolean;
+  /** Told instead of the next value. */
+  counter?: number;
+  /** Spoils the signature. */
+  tamper?: boolean;
+  userHandle?: string | undefined;
+}
+
+interface CreationOptions {
+  challenge: string;
+  rp: { id?: string };
+  user: { id: string; name: string };
+}
+interface RequestOptions {
+  challenge: string;
+  rpId?: string;
+}
+
+const hash = (data: Buffer | string) => createHash("sha256").update(data).digest();
+
+/** As much CBOR as attestations need (RFC 8949): integers, bytes, texts and maps. */
+function cbor(value: number | string | Buffer | Map<number | string, unknown>): Buffer {
+  const head = (major: number, size: number): Buffer => {
+    if (size < 24) return Buffer.from([(major << 5) | size]);
+    if (size < 256) return Buffer.from([(major << 5) | 24, size]);
+    return Buffer.from([(major << 5) | 25, size >> 8, size & 255]);
+  };
+  if (typeof value === "number") return value >= 0 ? head(0, value) : head(1, -1 - value);
+  if (typeof value === "string")
+    return Buffer.concat([head(3, Buffer.byteLength(value)), Buffer.from(value)]);
+  if (Buffer.isBuffer(value)) return Buffer.concat([head(2, value.length), value]);
+  const parts = [head(5, value.size)];
+  for (const [key, item] of value) parts.push(cbor(key), cbor(item as number));
+  return Buffer.concat(parts);
+}
+
+/**
+ * A passkey authenticator and its browser in software: it makes real keys and signatures, which the real server
+ * judges. Tests that are not about browsers get their tokens with it within milliseconds.
+ */
+export class Authenticator {
+  readonly origin: string;
+  readonly passkeys: HeldPasskey[] = [];
+  /** Authenticators of synchronised keychains always tell 0. */
+  readonly counts: boolean;
+
+  constructor(origin: string, options: { counts?: boolean } = {}) {
+    this.origin = origin;
+    this.counts = options.counts ?? true;
+  }
+
+  /** `navigator.credentials.create`. */
+  create(options: unknown, deviate: Deviations = {}): RegistrationResponseJSON {
+    const { challenge, rp, user } = options as CreationOptions;
+    const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const passkey: HeldPasskey = {
+      id: randomBytes(32),
+      rpId: rp.id ?? new URL(this.origin).hostname,
+      userHandle: Buffer.from(user.id, "base64url"),
+      userName: user.name,
+      key: privateKey,
+      counter: deviate.counter ?? 0,
+    };
+    this.passkeys.push(passkey);
+    const { x = "", y = "" } = publicKey.export({ format: "jwk" });
+    const cose = cbor(
+      new Map<number, unknown>([
+        [1, 2],
+        [3, -7],
+        [-1, 1],
+        [-2, Buffer.from(x, "base64url")],
+        [-3, Buffer.from(y, "base64url")],
+      ]),
+    );
+    const idLength = Buffer.alloc(2);
+    idLength.writeUInt16BE(passkey.id.length);
+    const attested = Buffer.concat([Buffer.alloc(16), idLength, passkey.id, cose]);
+    const authData = this.#authData(passkey, deviate, attested);
+    const attestationObject = cbor(
+      new Map<string, unknown>([
+        ["fmt", "none"],
+        ["attStmt", new Map()],
+        ["authData", authData],
+      ]),
+    );
+    const id = passkey.id.toString("base64url");
+    return {
+      id,
+      rawId: id,
+      type: "public-key",
+      clientExtensionResults: {},
+      response: {
+        clientDataJSON: this.#clientData("webauthn.create", challenge, deviate).toString("base64url"),
+        attestationObject: attestationObject.toString("base64url"),
+        transports: ["internal"],
+      },
+    };
+  }
+
+  /** `navigator.credentials.get` with the passkey that was made last, or the given one. */
+  get(
+    options: unknown,
+    deviate: Deviations = {},
+    passkey = this.passkeys.at(-1),
+  ): AuthenticationResponseJSON {
+    if (passkey === undefined) throw new Error("this authenticator holds no passkey");
+    const { challenge } = options as RequestOptions;
+    if (this.counts) passkey.counter++;
+    const authData = this.#authData(passkey, deviate);
+    const clientData = this.#clientData("webauthn.get", challenge, deviate);
+    const signature = sign("sha256", Buffer.concat([authData, hash(clientData)]), passkey.key);
+    if (deviate.tamper === true) signature[signature.length - 1] = (signature.at(-1) ?? 0) ^ 1;
+    const id = passkey.id.toString("base64url");
+    return {
+      id,
+      rawId: id,
+      type: "public-key",
+      clientExtensionResults: {},
+      response: {
+        clientDataJSON: clientData.toString("base64url"),
+        authenticatorData: authData.toString("base64url"),
+        signature: signature.toString("base64url"),
+        userHandle: "userHandle" in deviate ? deviate.userHandle : passkey.userHandle.toString("base64url"),
+      } as AuthenticationResponseJSON["response"],
+    };
+  }
+
+  #authData(passkey: HeldPasskey, deviate: Deviations, attested?: Buffer): Buffer {
+    const flags =
+      (deviate.userPresent === false ? 0 : 0x01) |
+      (deviate.userVerified === false ? 0 : 0x04) |
+      (attested === undefined ? 0 : 0x40);
+    const counter = Buffer.alloc(4);
+    counter.writeUInt32BE(deviate.counter ?? passkey.counter);
+    return Buffer.concat([
+      hash(deviate.rpId ?? passkey.rpId),
+      Buffer.from([flags]),
+      counter,
+      attested ?? Buffer.alloc(0),
+    ]);
+  }
+
+  #clientData(type: string, challenge: string, deviate: Deviations): Buffer {
+    return Buffer.from(
+      JSON.stringify({
+        type: deviate.type ?? type,
+        challenge: deviate.challenge ?? challenge,
+        origin: deviate.origin ?? this.origin,
+        crossOrigin: deviate.crossOrigin ?? false,
+      }),
+    );
+  }
+}
