@@ -2,6 +2,7 @@ import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { ensureBootstrap } from "../shared/access/bootstrap.ts";
 import { provision } from "../shared/store/provision.ts";
 import { openStore } from "../shared/store/store.ts";
 import type { Store } from "../shared/store/types.ts";
@@ -10,9 +11,10 @@ import { checkBroker } from "./broker/check.ts";
 import { findBroker } from "./broker/find.ts";
 import { type Broker, launchBroker } from "./broker/launch.ts";
 import { claimDataDir, prepareDataDir } from "./data-dir.ts";
+import { scriptDeps } from "./deps.ts";
 import { Failure } from "./failure.ts";
 import { type Functions, serveFunctions } from "./host/functions.ts";
-import { hasStreams, type Streams, serveStreams } from "./host/streams.ts";
+import { type Streams, serveStreams } from "./host/streams.ts";
 import { isNotable, logFile } from "./logs.ts";
 import { requirePort } from "./ports.ts";
 import { loadSecrets, type Secrets } from "./secrets.ts";
@@ -49,6 +51,8 @@ export interface Platform extends AsyncDisposable {
   readonly brokerAccess: ConnectOptions;
   /** How somebody who may do everything reaches the broker; with an external one the same as the above. */
   readonly operatorAccess: ConnectOptions;
+  /** Where the first administrator signs in, with the bootstrap invitation; null when there is one already. */
+  readonly bootstrapUrl: string | null;
   /** Variables that the functions got. */
   readonly bindings: Record<string, string>;
   stop(): Promise<void>;
@@ -99,7 +103,8 @@ export async function withStore<T>(
   replicas: number,
   act: (store: Store) => Promise<T>,
 ): Promise<T> {
-  const store = openStore({ ...access, replicas, connectTimeoutMs: 5_000 });
+  // A lasting connection is one that tells why it was refused.
+  const store = openStore({ ...access, replicas, reconnect: true, connectTimeoutMs: 5_000 });
   try {
     return await act(store);
   } finally {
@@ -131,7 +136,7 @@ async function healthy(url: string, signal: AbortSignal | undefined): Promise<vo
  */
 export async function startPlatform(settings: Settings, options: StartOptions): Promise<Platform> {
   const { dataDir, host, port } = settings;
-  const withStreams = options.streams !== false && hasStreams();
+  const withStreams = options.streams !== false;
   prepareDataDir(dataDir);
   const claim = claimDataDir(dataDir);
   const started: { stop(): Promise<void> }[] = [];
@@ -167,17 +172,18 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
     const as = (user: keyof Secrets["broker"]): ConnectOptions =>
       settings.external ?? { url: broker?.wsUrl ?? "", user, pass: secrets.broker[user] };
 
+    const common = commonBindings(settings, secrets);
+    const bindings = { ...common, ...brokerVariables(as("fn")), CLIENT_ADDRESS: "127.0.0.1" };
     const brokerAccess = as("deploy");
-    await withStore(brokerAccess, settings.replicas, async (store) => {
+    const bootstrap = await withStore(brokerAccess, settings.replicas, async (store) => {
       await checkBroker(store, new URL(brokerAccess.url).host);
       await provision(store, { replicas: settings.replicas });
+      return ensureBootstrap(scriptDeps(store, bindings));
     });
 
     options.signal?.throwIfAborted();
     const functionsLog =
       options.log ?? terminalAndFile(join(dataDir, "logs", "functions.log"), settings, options.say);
-    const common = commonBindings(settings, secrets);
-    const bindings = { ...common, ...brokerVariables(as("fn")), CLIENT_ADDRESS: "127.0.0.1" };
     const functions: Functions = await serveFunctions({
       host,
       port,
@@ -208,6 +214,7 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
       broker,
       brokerAccess,
       operatorAccess: as("operator"),
+      bootstrapUrl: bootstrap?.url ?? null,
       bindings,
       stop,
       [Symbol.asyncDispose]: stop,

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { get } from "node:http";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
@@ -24,14 +24,16 @@ export interface Streams extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** True once anything answers HTTP there. */
-async function answers(url: string): Promise<boolean> {
-  try {
-    await fetch(`${url}/api/health`, { signal: AbortSignal.timeout(1_000) });
-    return true;
-  } catch {
-    return false;
-  }
+/** True once anything answers HTTP there; the connection is not kept, so that it delays no later stop. */
+function answers(url: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const request = get(`${url}/api/health`, { agent: false, timeout: 1_000 }, (answer) => {
+      answer.resume();
+      resolve(true);
+    });
+    request.on("timeout", () => request.destroy());
+    request.on("error", () => resolve(false));
+  });
 }
 
 /** Starts the long-lived process that serves streams, and waits until it answers. */
@@ -85,9 +87,4 @@ export async function serveStreams(options: StreamsOptions): Promise<Streams> {
     await delay(50);
   }
   return { url, stop, [Symbol.asyncDispose]: stop };
-}
-
-/** True when the project has a streams process to run. */
-export function hasStreams(): boolean {
-  return existsSync(SCRIPT);
 }

@@ -1,0 +1,24 @@
+import { readSettings } from "../functions/env.ts";
+import type { Deps } from "../shared/deps.ts";
+import { newId, randomToken } from "../shared/ids.ts";
+import type { Store } from "../shared/store/types.ts";
+
+/**
+ * What the platform's rules need when a script calls them.
+ * @param variables the variables that the functions have
+ */
+export function scriptDeps(store: Store, variables: Record<string, string>): Deps {
+  const requestId = newId(Date.now());
+  const silent = () => undefined;
+  return {
+    store,
+    clock: { now: () => Date.now() },
+    // What a script did is told by the script itself; the audit log has the record.
+    log: { debug: silent, info: silent, warn: silent, error: silent },
+    config: readSettings(variables).config,
+    request: { requestId, traceparent: undefined, client: "script" },
+    newId: () => newId(Date.now()),
+    randomToken,
+    afterwards: (work) => void work.catch(silent),
+  };
+}

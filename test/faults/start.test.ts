@@ -1,0 +1,145 @@
+import { chmodSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { freePort } from "../../scripts/ports.ts";
+import { startBroker, tempDir } from "../support/broker.ts";
+import { runStart } from "../support/start.ts";
+
+async function settings(more: Record<string, string> = {}): Promise<Record<string, string>> {
+  return {
+    PORT: String(await freePort()),
+    STREAMS_PORT: String(await freePort()),
+    DATA_DIR: tempDir("start"),
+    ...more,
+  };
+}
+
+/** Starts with these settings, which must fail, and gives what it printed. */
+async function failure(env: Record<string, string>): Promise<string> {
+  await using started = runStart(env);
+  const up = started.printed(/ready at/).then(
+    () => "it started" as const,
+    () => started.exited(),
+  );
+  const code = await Promise.race([started.exited(), up]);
+  expect(code, started.output()).toBe(1);
+  return started.output().trim();
+}
+
+/** A program that answers like a nats-server of some version. */
+function impostor(version: string): string {
+  const path = join(tempDir("impostor"), "nats-server");
+  writeFileSync(path, `#!/bin/sh\necho 'nats-server: v${version}'\n`);
+  chmodSync(path, 0o755);
+  return path;
+}
+
+const listens = (port: number) =>
+  new Promise<boolean>((resolve) => {
+    const socket = connect(port, "127.0.0.1");
+    socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
+    socket.once("connect", () => socket.destroy());
+  });
+
+test("starts, stops on SIGTERM with everything that it started, and starts again with the same data folder", async () => {
+  const env = await settings();
+  {
+    await using started = runStart(env);
+    await started.printed(/ready at (\S+)/);
+    const answer = await fetch(`http://localhost:${env.PORT}/api/health`);
+    expect(answer.status).toBe(200);
+    const before = performance.now();
+    started.child.kill("SIGTERM");
+    expect(await started.exited()).toBe(0);
+    expect(performance.now() - before).toBeLessThan(10_000);
+  }
+  expect(await listens(Number(env.PORT))).toBe(false);
+  await using again = runStart(env);
+  await again.printed(/ready at (\S+)/);
+});
+
+test("a broker that is killed is started again, and health goes from 200 to 200", async () => {
+  const env = await settings({ NATS_PORT: String(await freePort()), NATS_WS_PORT: String(await freePort()) });
+  await using started = runStart(env);
+  await started.printed(/ready at (\S+)/);
+  const health = async () => (await fetch(`http://localhost:${env.PORT}/api/health`)).status;
+  expect(await health()).toBe(200);
+  const { execFileSync } = await import("node:child_process");
+  const pids = execFileSync("pgrep", ["-f", join(String(env.DATA_DIR), "broker", "nats.conf")], {
+    encoding: "utf8",
+  });
+  process.kill(Number(pids.trim().split("\n")[0]), "SIGKILL");
+  await started.printed(/The broker is back/);
+  for (let attempt = 0; attempt < 50 && (await health()) !== 200; attempt++) await delay(50);
+  expect(await health()).toBe(200);
+});
+
+test.each(["PORT", "STREAMS_PORT", "NATS_PORT", "NATS_WS_PORT"])(
+  "says in one line that %s is taken",
+  async (name) => {
+    const server = createServer();
+    const port = await freePort();
+    await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+    try {
+      const said = await failure(await settings({ [name]: String(port) }));
+      expect(said).toBe(`Port ${port} is taken: stop what listens there, or choose another with ${name}=….`);
+    } finally {
+      server.close();
+    }
+  },
+);
+
+test("says in one line that the data folder cannot be written", async () => {
+  const file = join(tempDir("file"), "not-a-folder");
+  writeFileSync(file, "");
+  const said = await failure(await settings({ DATA_DIR: join(file, "data") }));
+  expect(said).toMatch(/^The data folder \S+ cannot be written \(.*\): choose another with DATA_DIR=….$/);
+});
+
+test("says in one line that another instance has the data folder", async () => {
+  const env = await settings();
+  await using first = runStart(env);
+  await first.printed(/ready at/);
+  const said = await failure(await settings({ DATA_DIR: String(env.DATA_DIR) }));
+  expect(said).toMatch(/^Another instance \(process \d+\) uses the data folder/);
+});
+
+test("says in one line that the broker's binary is too old, or none", async () => {
+  expect(await failure(await settings({ NATS_SERVER_BIN: impostor("2.9.25") }))).toMatch(
+    /is nats-server 2\.9\.25: 2\.14\.0 or newer is needed\.$/,
+  );
+  expect(await failure(await settings({ NATS_SERVER_BIN: "/nowhere/nats-server" }))).toBe(
+    "NATS_SERVER_BIN=/nowhere/nats-server is no nats-server that runs on this system.",
+  );
+});
+
+test("says in one line what is wrong with an external broker", async () => {
+  await using broker = await startBroker({ provisioned: false });
+  const good = { NATS_URL: broker.wsUrl, NATS_USER: "operator", NATS_PASS: "operator" };
+  expect(await failure(await settings({ ...good, NATS_PASS: "wrong" }))).toMatch(
+    /^The broker at 127\.0\.0\.1:\d+ refuses the credentials: check NATS_USER.*$/,
+  );
+  expect(await failure(await settings({ ...good, NATS_URL: `ws://127.0.0.1:${await freePort()}` }))).toMatch(
+    /^The broker at 127\.0\.0\.1:\d+ cannot be reached: .*$/,
+  );
+  expect(await failure(await settings({ ...good, NATS_URL: "nats://127.0.0.1:4222" }))).toMatch(
+    /^NATS_URL must be .*$/,
+  );
+  await using plain = await startBroker({ jetstream: false });
+  expect(await failure(await settings({ ...good, NATS_URL: plain.wsUrl }))).toMatch(
+    /^The broker at 127\.0\.0\.1:\d+ has no JetStream for this user: .*$/,
+  );
+});
+
+test("runs on an external broker", async () => {
+  await using broker = await startBroker({ provisioned: false });
+  const env = await settings({ NATS_URL: broker.wsUrl, NATS_USER: "operator", NATS_PASS: "operator" });
+  await using started = runStart(env);
+  await started.printed(/ready at/);
+  const answer = await fetch(`http://localhost:${env.PORT}/api/health`);
+  expect(answer.status).toBe(200);
+  expect(await broker.store("operator").streamInfo("platform")).not.toBeNull();
+});

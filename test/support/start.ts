@@ -1,0 +1,59 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { brokerBinary } from "./broker.ts";
+
+const SCRIPT = fileURLToPath(new URL("../../scripts/start.ts", import.meta.url));
+
+/** `npm start` as a process of its own, without npm. */
+export interface Started extends AsyncDisposable {
+  readonly child: ChildProcess;
+  /** Everything it printed so far. */
+  output(): string;
+  /** Resolves when a line of its output matches; rejects with the output when it ends before. */
+  printed(pattern: RegExp): Promise<RegExpExecArray>;
+  /** Resolves to its exit code. */
+  exited(): Promise<number | null>;
+}
+
+/** Runs the start script with these variables and nothing of this process's own beside PATH. */
+export function runStart(env: Record<string, string>): Started {
+  const child = spawn(process.execPath, [SCRIPT], {
+    env: { PATH: process.env.PATH, NATS_SERVER_BIN: brokerBinary(), ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let text = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (chunk: string) => {
+      text += chunk;
+      child.emit("printed");
+    });
+  }
+  const ended = () => child.exitCode !== null || child.signalCode !== null;
+  const exited = async (): Promise<number | null> => {
+    if (!ended()) await once(child, "close");
+    return child.exitCode;
+  };
+  return {
+    child,
+    output: () => text,
+    printed: (pattern) =>
+      new Promise((resolve, reject) => {
+        const look = () => {
+          const match = pattern.exec(text);
+          if (match !== null) resolve(match);
+        };
+        look();
+        child.on("printed", look);
+        child.once("close", () => {
+          look();
+          reject(new Error(`it ended without printing ${pattern}:\n${text}`));
+        });
+      }),
+    exited,
+    async [Symbol.asyncDispose]() {
+      if (!ended()) child.kill("SIGTERM");
+      await exited();
+    },
+  };
+}

@@ -1,0 +1,59 @@
+import { expect, test } from "vitest";
+import { isRecentEnough, parseVersion } from "../../scripts/broker/version.ts";
+import { readSettings } from "../../scripts/settings.ts";
+
+test.each([
+  ["nats-server: v2.15.1", "2.15.1"],
+  ["nats-server: v2.14.0-RC.2\n", "2.14.0-RC.2"],
+  ["nats-server version 2.9.25", "2.9.25"],
+  ["something else", undefined],
+])("finds the version in %j", (output, version) => {
+  expect(parseVersion(output)).toBe(version);
+});
+
+test.each([
+  ["2.14.0", true],
+  ["2.14.1", true],
+  ["2.15.1", true],
+  ["3.0.0", true],
+  ["2.13.9", false],
+  ["2.9.25", false],
+  ["1.99.99", false],
+  ["2.14.0-RC.1", false],
+  ["2.14.1-preview", true],
+])("judges whether %s is recent enough: %s", (version, expected) => {
+  expect(isRecentEnough(version)).toBe(expected);
+});
+
+test("has the documented defaults", () => {
+  const settings = readSettings({});
+  expect(settings).toMatchObject({
+    host: "127.0.0.1",
+    port: 8787,
+    streamsPort: 52012,
+    publicUrl: "http://localhost:8787",
+    external: undefined,
+    replicas: 1,
+  });
+  expect(settings.dataDir.endsWith(".data")).toBe(true);
+});
+
+test("an empty variable counts as missing, and PUBLIC_URL follows PORT", () => {
+  expect(readSettings({ PORT: "9000", NATS_URL: "" })).toMatchObject({
+    publicUrl: "http://localhost:9000",
+    external: undefined,
+  });
+});
+
+test.each([
+  [{ PORT: "eighty" }, /^PORT=eighty is no port/],
+  [{ PORT: "70000" }, /^PORT=70000 is no port/],
+  [{ PUBLIC_URL: "platform.example" }, /^PUBLIC_URL=platform\.example is no origin/],
+  [{ PUBLIC_URL: "https://platform.example/path" }, /is no origin/],
+  [{ NATS_URL: "nats://broker:4222" }, /^NATS_URL must be/],
+  [{ NATS_URL: "ws://broker:80", NATS_USER: "fn" }, /belong together/],
+  [{ NATS_REPLICAS: "0" }, /^NATS_REPLICAS=0/],
+  [{ NATS_SYNC_INTERVAL: "often" }, /^NATS_SYNC_INTERVAL=often/],
+])("refuses %j with a sentence", (env, message) => {
+  expect(() => readSettings(env)).toThrow(message);
+});
