@@ -1,0 +1,18 @@
+import { readFileSync } from "node:fs";
+import { defineConfig } from "vitest/config";
+
+const names = JSON.parse(
+  readFileSync(new URL("streams-read-side.json", import.meta.url), "utf8"),
+) as string[];
+const patterns = names.map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+
+export default defineConfig({
+  resolve: { dedupe: ["vitest"] },
+  test: {
+    include: ["test/contract/streams-suite.ts"],
+    testNamePattern: new RegExp(`^(?:${patterns.join("|")})$`),
+    testTimeout: 20_000,
+    // The suite brings a vitest of its own along: it must register its tests with the one that runs.
+    server: { deps: { inline: [/server-conformance-tests/] } },
+  },
+});

@@ -1,0 +1,99 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { tempDir } from "../support/broker.ts";
+import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { type Publisher, publisher, signIn } from "../support/streams.ts";
+import { startShim } from "./streams-shim.ts";
+
+const LONG_POLL_MS = 500;
+const names = JSON.parse(
+  readFileSync(new URL("streams-read-side.json", import.meta.url), "utf8"),
+) as string[];
+
+let platform: TestPlatform;
+let broker: Publisher;
+let token: string;
+
+beforeAll(async () => {
+  platform = await startPlatform({
+    streams: true,
+    env: { STREAMS_LONG_POLL_MS: String(LONG_POLL_MS), ALLOWED_ORIGINS: "*" },
+  });
+  token = await signIn(platform);
+  broker = await publisher(platform);
+  const manager = await broker.connection.jetstreamManager();
+  await manager.streams.add({ name: "CONFORMANCE", subjects: ["conformance.>"], allow_direct: true });
+});
+afterAll(async () => {
+  await broker?.[Symbol.asyncDispose]();
+  await platform?.stop();
+});
+
+const spaced = (name: string) => name.replaceAll(" > ", " ");
+
+interface Report {
+  testResults: { assertionResults: { fullName: string; status: string; failureMessages: string[] }[] }[];
+}
+
+/** Runs the listed tests of the suite against a host. Returns what each said: nothing when it passed. */
+async function runSuite(base: string): Promise<Map<string, string>> {
+  await using shim = await startShim({
+    base,
+    token,
+    async create(name) {
+      const response = await fetch(`${platform.origin}/api/admin/streams/${name}`, {
+        method: "PUT",
+        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+        body: JSON.stringify({ stream: "CONFORMANCE", subjectFilter: `conformance.${name}` }),
+      });
+      if (!response.ok) throw new Error(`the mapping was refused: ${response.status}`);
+    },
+    async publish(name, messages) {
+      for (const message of messages) await broker.js.publish(`conformance.${name}`, message);
+    },
+  });
+  const report = `${tempDir("conformance")}/report.json`;
+  const vitest = fileURLToPath(new URL("../../node_modules/vitest/vitest.mjs", import.meta.url));
+  const config = fileURLToPath(new URL("streams-suite.config.ts", import.meta.url));
+  const root = fileURLToPath(new URL("../..", import.meta.url));
+  const env = { ...process.env, CONFORMANCE_URL: shim.url, CONFORMANCE_LONG_POLL_MS: String(LONG_POLL_MS) };
+  const said = await new Promise<string>((resolve) => {
+    const args = [vitest, "run", "--config", config, "--reporter=json", `--outputFile=${report}`];
+    execFile(process.execPath, args, { cwd: root, env }, (_error, stdout, stderr) =>
+      resolve(stdout + stderr),
+    );
+  });
+  let parsed: Report;
+  try {
+    parsed = JSON.parse(readFileSync(report, "utf8")) as Report;
+  } catch {
+    throw new Error(`The suite did not run: ${said}`);
+  }
+  const results = parsed.testResults.flatMap((file) => file.assertionResults);
+  return new Map(
+    results
+      .filter(({ status }) => status === "passed" || status === "failed")
+      .map(({ fullName, status, failureMessages }) => [
+        spaced(fullName),
+        status === "passed" ? "" : failureMessages.join("\n"),
+      ]),
+  );
+}
+
+const hosts = ["the functions", "the streams process"];
+const results = new Map<string, Map<string, string>>();
+beforeAll(async () => {
+  const bases = [platform.origin, platform.streamsUrl ?? ""];
+  const runs = await Promise.all(bases.map(runSuite));
+  hosts.forEach((host, i) => {
+    results.set(host, runs[i] ?? new Map());
+  });
+}, 120_000);
+
+describe.each(hosts)("Durable Streams conformance of %s", (host) => {
+  test.each(names)("%s", (name) => {
+    expect(results.get(host)?.get(spaced(name))).toBe("");
+  });
+});

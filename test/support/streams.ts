@@ -1,0 +1,128 @@
+import { connect, type JetStreamClient, type NatsConnection } from "nats";
+import type { Platform } from "../../scripts/platform.ts";
+import { startSession } from "../../shared/access/sessions.ts";
+import type { Deps } from "../../shared/deps.ts";
+import { newId, randomToken } from "../../shared/ids.ts";
+import type { Store } from "../../shared/store/types.ts";
+
+/** What signing and storing a session needs of a platform. */
+export interface SessionHost {
+  bindings: Record<string, string>;
+  store(): Store;
+}
+
+const silent = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+};
+
+/** What verbs in shared/ get handed, in a test. */
+export function testDeps(store: Store, bindings: Record<string, string>): Deps {
+  return {
+    store,
+    clock: { now: Date.now },
+    log: silent,
+    config: {
+      publicUrl: bindings.PUBLIC_URL ?? "",
+      allowedOrigins: [],
+      replicas: 1,
+      jwtSigningKeys: bindings.JWT_SIGNING_KEYS ?? "",
+      encryptionKeys: bindings.ENCRYPTION_KEYS ?? "",
+      claimKey: bindings.CLAIM_KEY ?? "",
+      streamsUrl: undefined,
+      longPollMs: 1000,
+      metricsToken: undefined,
+      clientAddress: undefined,
+    },
+    request: { requestId: "test", traceparent: undefined, client: "test" },
+    newId: () => newId(Date.now()),
+    randomToken,
+    afterwards: () => undefined,
+  };
+}
+
+/** A session as a finished sign-in leaves it. */
+export async function signIn(
+  host: SessionHost,
+  who: { realm?: string; sub?: string; ttl?: number } = {},
+): Promise<string> {
+  const store = host.store();
+  const { realm = "platform", sub = "admin1", ttl = 3600 } = who;
+  const role = realm === "platform" ? ("owner" as const) : ("user" as const);
+  const session = { realm, sub, role, name: sub, email: null, ttl };
+  return (await startSession(testDeps(store, host.bindings), session)).token;
+}
+
+/** A client that publishes as other services would. */
+export interface Publisher extends AsyncDisposable {
+  readonly connection: NatsConnection;
+  readonly js: JetStreamClient;
+}
+
+/** Connects to a platform's broker with the operator's rights; goes on through restarts of the broker. */
+export async function publisher(platform: Platform): Promise<Publisher> {
+  const { user, pass } = platform.operatorAccess;
+  const connection = await connect({
+    servers: `127.0.0.1:${platform.broker?.port}`,
+    ...(user === undefined || pass === undefined ? {} : { user, pass }),
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: 100,
+  });
+  return { connection, js: connection.jetstream(), [Symbol.asyncDispose]: () => connection.close() };
+}
+
+/** One server-sent event; a comment is an event of the type `comment`. */
+export interface SentEvent {
+  type: string;
+  data: string;
+  id: string | undefined;
+}
+
+/** A control event's data. */
+export interface Control {
+  streamNextOffset: string;
+  streamCursor: string;
+  upToDate?: boolean;
+}
+
+/** Parses a response's events as they come. Ends with the response; throws when it is cut. */
+export async function* sentEvents(response: Response): AsyncGenerator<SentEvent> {
+  if (response.body === null) return;
+  const decoder = new TextDecoder();
+  let buffer = "";
+  for await (const piece of response.body) {
+    buffer += decoder.decode(piece, { stream: true });
+    for (let end = buffer.indexOf("\n\n"); end >= 0; end = buffer.indexOf("\n\n")) {
+      const event: SentEvent = { type: "message", data: "", id: undefined };
+      for (const line of buffer.slice(0, end).split("\n")) {
+        const colon = line.indexOf(":");
+        const field = line.slice(0, colon);
+        const value = line.slice(colon + 1).replace(/^ /, "");
+        if (colon === 0) Object.assign(event, { type: "comment", data: value });
+        else if (field === "event") event.type = value;
+        else if (field === "data") event.data += value;
+        else if (field === "id") event.id = value;
+      }
+      buffer = buffer.slice(end + 2);
+      yield event;
+    }
+  }
+  if (buffer !== "") throw new Error(`the response ended within an event: ${buffer.slice(0, 100)}`);
+}
+
+/** Reads events until one fulfils a condition, and hangs up. */
+export async function readUntil(
+  response: Response,
+  enough: (event: SentEvent, all: SentEvent[]) => boolean,
+): Promise<SentEvent[]> {
+  const all: SentEvent[] = [];
+  for await (const event of sentEvents(response)) {
+    all.push(event);
+    if (enough(event, all)) break;
+  }
+  return all;
+}
+
+export const controlOf = (event: SentEvent): Control => JSON.parse(event.data) as Control;
