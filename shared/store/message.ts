@@ -26,11 +26,69 @@ export class DirectMessage implements StoredMessage {
     const value = this.#message.headers?.get(name);
     return value === undefined || value === "" ? undefined : value;
   }
+  /** A copy that does not hold on to the frame in which the message came. */
+  kept(freeze: boolean): MemoryMessage {
+    const headers = this.#message.headers;
+    return new MemoryMessage(
+      this,
+      this.#message.data.slice(),
+      (name) => headers?.get(name) || undefined,
+      freeze,
+    );
+  }
   text(): string {
     return decoder.decode(this.#message.data);
   }
   json<T>(): T {
     return JSON.parse(this.text()) as T;
+  }
+}
+
+/** Everything in a value, frozen: what is remembered is shared by all who read it. */
+function freezeAll<T>(value: T): T {
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
+    for (const inner of Object.values(value)) freezeAll(inner);
+    Object.freeze(value);
+  }
+  return value;
+}
+
+/** A message that is kept in memory. Its JSON is parsed once and shared by all who read it: nobody may change it. */
+export class MemoryMessage implements StoredMessage {
+  readonly subject: string;
+  readonly seq: number;
+  readonly time: number;
+  readonly data: Uint8Array;
+  readonly #header: ((name: string) => string | undefined) | undefined;
+  readonly #freeze: boolean;
+  #json: unknown;
+
+  constructor(
+    place: { subject: string; seq: number; time: number },
+    data: Uint8Array,
+    header: ((name: string) => string | undefined) | undefined,
+    freeze = false,
+  ) {
+    this.subject = place.subject;
+    this.seq = place.seq;
+    this.time = place.time;
+    this.data = data;
+    this.#header = header;
+    this.#freeze = freeze;
+  }
+
+  header(name: string): string | undefined {
+    return this.#header?.(name);
+  }
+  text(): string {
+    return decoder.decode(this.data);
+  }
+  json<T>(): T {
+    if (this.#json === undefined) {
+      const value: unknown = JSON.parse(this.text());
+      this.#json = this.#freeze ? freezeAll(value) : value;
+    }
+    return this.#json as T;
   }
 }
 

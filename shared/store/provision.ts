@@ -70,7 +70,13 @@ function platformStreams(replicas: number): StreamConfig[] {
       ...baseConfig(streams.wallet, ["wallet.>"], replicas),
       republish: { src: "wallet.>", dest: feedSubject("wallet.>") },
     },
-    bucketConfig(buckets.orbs, replicas),
+    // Told to caches of long-lived hosts: every request of the runtime API reads a live definition first.
+    bucketConfig(buckets.orbs, replicas, {
+      republish: {
+        src: kvSubject(buckets.orbs, ">"),
+        dest: feedSubject(kvSubject(buckets.orbs, ">")),
+      },
+    }),
     bucketConfig(buckets.platformAdmins, replicas),
     bucketConfig(buckets.platformInvitations, replicas),
     bucketConfig(buckets.platformCredentials, replicas),

@@ -85,6 +85,11 @@ function collect(wire: Wire, stream: string, body: string): Promise<Page> {
   });
 }
 
+/** The last message of each of at most {@link MULTI_LAST_LIMIT} subjects, and how far the answering replica was. */
+export function directLatest(wire: Wire, stream: string, subjects: readonly string[]): Promise<Page> {
+  return collect(wire, stream, JSON.stringify({ multi_last: subjects, batch: MULTI_LAST_LIMIT }));
+}
+
 /** The last message of each subject, in one request. */
 export async function directMany(
   wire: Wire,

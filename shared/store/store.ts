@@ -1,5 +1,5 @@
 import { AppError, unavailable } from "../errors.ts";
-import { directLast, directMany, directScan, directSeq, leaderGet } from "./read.ts";
+import { directLast, directLatest, directMany, directScan, directSeq, leaderGet } from "./read.ts";
 import { kvSubject, streams } from "./subjects.ts";
 import {
   type Append,
@@ -29,11 +29,12 @@ interface ApiAnswer {
 }
 
 /** A deleted, purged or expired key. */
-function isMarker(message: StoredMessage): boolean {
+export function isMarker(message: StoredMessage): boolean {
   return message.header(MARKER) !== undefined || message.header("Nats-Marker-Reason") !== undefined;
 }
 
-function kvEntry(bucket: string, message: StoredMessage): KvEntry {
+/** A bucket's message as its key's value. */
+export function kvEntry(bucket: string, message: StoredMessage): KvEntry {
   return {
     key: message.subject.slice(kvSubject(bucket, "").length),
     revision: message.seq,
@@ -43,11 +44,19 @@ function kvEntry(bucket: string, message: StoredMessage): KvEntry {
   };
 }
 
+/** A store with what only its host and a cache in front of it use. */
+export interface OpenStore extends Store {
+  /** Begins to connect without waiting. */
+  open(): void;
+  /** The last message of each of at most 1,024 subjects, and how far the replica that answered was. */
+  latest(stream: string, subjects: readonly string[]): Promise<Page>;
+}
+
 /**
  * Opens the door to the broker. The connection is made with the first request.
  * @param options.replicas how many replicas streams have; with one, every replica is the leader
  */
-export function openStore(options: ConnectOptions & { replicas?: number }): Store & { open(): void } {
+export function openStore(options: ConnectOptions & { replicas?: number }): OpenStore {
   const wire = new Wire(options);
   const replicated = (options.replicas ?? 1) > 1;
   const askLeader = (read?: ReadOptions) => replicated && read?.consistency !== "any";
@@ -108,6 +117,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Stor
 
   return {
     open: () => wire.open(),
+    latest: (stream, subjects) => directLatest(wire, stream, subjects),
     get,
     getSeq: (stream, seq, read) =>
       askLeader(read) ? leaderGet(wire, stream, { seq }) : directSeq(wire, stream, seq),

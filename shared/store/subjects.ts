@@ -130,6 +130,9 @@ export const subjects = {
   referrers: (orb: string, target: string) => `${token(orb, "orb")}._ref.${token(target, "entry")}.>`,
   /** Touched by every write that adds a reference to `target`, so that deleting it can expect that none was added. */
   referenceGuard: (orb: string, target: string) => `${token(orb, "orb")}._rc.${token(target, "entry")}`,
+  /** Carries an expectation about another subject where no other message of a batch can; gone after a second. */
+  guard: (orb: string, id: string, number: number) =>
+    `${token(orb, "orb")}._guard.${token(id, "entry")}.${number}`,
   /** Idempotency claim in the same atomic act as the write. */
   idempotency: (orb: string, hash: string) => `${token(orb, "orb")}._idem.${token(hash, "key")}`,
   /** The broker's schedule that opens or closes one published revision's window. */
@@ -137,3 +140,21 @@ export const subjects = {
     `${token(orb, "orb")}._at.${token(id, "entry")}.${revision}.${edge}`,
   schedulesOf: (orb: string, id: string) => `${token(orb, "orb")}._at.${token(id, "entry")}.>`,
 } as const;
+
+/** What all subjects of a stream are, for the streams whose live state may be followed; undefined for others. */
+export function followedFilter(stream: string): string | undefined {
+  if (stream === streams.kv(buckets.orbs)) return kvSubject(buckets.orbs, ">");
+  return stream.startsWith("ø") ? subjects.orbAll(stream.slice(1)) : undefined;
+}
+
+const STATE = /^(\$KV\.[^.*>]+\.[^.*>]+|[^._*>$][^.*>]*\.[^._*>][^.*>]*\.[^.*>]+\.[^.*>]+\.[^.*>]+)$/;
+
+/** Whether a literal subject holds state whose last message counts: an entry's log or live copy, a key. */
+export function isStateSubject(subject: string): boolean {
+  return STATE.test(subject);
+}
+
+/** Whether a filter asks for entries in the order of their creation. */
+export function isIndexFilter(filter: string): boolean {
+  return filter.includes("._ix.") && (filter.endsWith(".*") || filter.endsWith(".>"));
+}

@@ -82,9 +82,13 @@ function toHeaders(values: Record<string, string> | undefined): MsgHdrs | undefi
   return headers;
 }
 
-const header = (message: Msg) => (name: string) => {
-  const value = message.headers?.get(name);
-  return value === undefined || value === "" ? undefined : value;
+/** Reads headers without holding on to the frame in which the message came. */
+const header = (message: Msg) => {
+  const headers = message.headers;
+  return (name: string) => {
+    const value = headers?.get(name);
+    return value === undefined || value === "" ? undefined : value;
+  };
 };
 
 /** A connection that opens on first use. */
@@ -99,6 +103,8 @@ export class Wire {
   /** Resolves when the broker has told its limits itself. */
   #informed: Promise<void> = Promise.resolve();
   #closed = false;
+  /** A connection that will come back is away: nothing is asked of it meanwhile. */
+  #away = false;
   #inbox = "";
   #next = 0;
 
@@ -207,9 +213,13 @@ export class Wire {
     for await (const status of connection.status()) {
       if (status.type === Events.Disconnect) {
         // What was asked before the break will never be answered: its outcome is unknown.
+        this.#away = true;
         this.#failAll(new Error("connection lost"));
         this.#options.onStatus?.("disconnected");
-      } else if (status.type === Events.Reconnect) this.#options.onStatus?.("reconnected");
+      } else if (status.type === Events.Reconnect) {
+        this.#away = false;
+        this.#options.onStatus?.("reconnected");
+      }
     }
   }
 
@@ -254,6 +264,7 @@ export class Wire {
       await this.ready(data.length);
       connection = await this.#connected();
     }
+    if (this.#away) throw unavailable("the connection is away");
     const open = connection;
     return new Promise<T>((resolve, reject) => {
       const id = (this.#next++).toString(36);
@@ -335,6 +346,8 @@ export class Wire {
       if (stopped) return;
       inner = connection.subscribe(subject, {
         callback: (error, message) => {
+          // The broker does not let us listen to this.
+          if (error !== null) over();
           if (error !== null || stopped) return;
           deliver({
             subject: message.subject,
@@ -357,6 +370,7 @@ export class Wire {
   /** Milliseconds of one round trip to the broker, after everything sent before. */
   async ping(): Promise<number> {
     const connection = await this.#connected();
+    if (this.#away) throw unavailable("the connection is away");
     return connection.rtt().catch((error: unknown) => {
       throw unavailable(error);
     });

@@ -1,0 +1,442 @@
+/**
+ * A store for long-lived processes that answers reads of live state from memory: `get`, `getMany` and `kvGet` with
+ * `consistency: "any"` of entries' heads, live copies and live definitions, and pages of the order of creation.
+ *
+ * What keeps it true: each stream that is read from is followed through its `republish` ({@link Feed}). A reading that
+ * is remembered began while the stream was followed, and what was told meanwhile wins by its sequence. A write of this
+ * process resolves once its own echo has been told, so nobody is answered from before an acknowledged write. When
+ * anything may have been missed (a gap, a break, a purge) everything known of the stream is forgotten at once.
+ */
+import { Feed, type FeedOptions, type Listener } from "./cache/feed.ts";
+import { Memory } from "./cache/memory.ts";
+import { isPassing, Order, type Told, toldBy } from "./cache/order.ts";
+import { DirectMessage, MemoryMessage } from "./message.ts";
+import { MULTI_LAST_LIMIT } from "./read.ts";
+import { isMarker, kvEntry, type OpenStore, openStore } from "./store.ts";
+import { buckets, followedFilter, isIndexFilter, isStateSubject, kvSubject, streams } from "./subjects.ts";
+import type { Delivery, Page, ReadOptions, Store, StoredMessage } from "./types.ts";
+import type { ConnectOptions } from "./wire.ts";
+
+export interface CacheOptions {
+  /** Replicas of the streams; with more than one, a reading counts only if its replica was far enough. */
+  replicas: number;
+  /** Bytes of heap that remembered messages may take, roughly. Default 32 MiB. */
+  maxBytes?: number;
+  /** Messages of orders of creation that are kept, over all lists. Default 200,000 (about 100 bytes each). */
+  maxOrdered?: number;
+  /** Milliseconds between two checks that the broker is there and nothing was missed at the end. Default 1,000. */
+  checkMs?: number;
+  /** Milliseconds that an acknowledged write waits for its echo. Default 250. */
+  patienceMs?: number;
+  /** Freeze the JSON that is shared: tests find whoever changes it. */
+  freeze?: boolean;
+}
+
+/** What the cache does at the moment, for metrics and tests. */
+export interface CacheStats {
+  hits: number;
+  misses: number;
+  subjects: number;
+  bytes: number;
+  ordered: number;
+  feeds: number;
+  /** How often everything of a stream was forgotten. */
+  resets: number;
+}
+
+export interface CachedStore extends Store {
+  stats(): CacheStats;
+}
+
+/** How many checks pass between two audits of each stream in use. */
+const AUDIT_EVERY = 5;
+const IDLE_MS = 600_000;
+const RETRY_MS = 500;
+const LOAD_PAGE = 1000;
+
+/** The order of one list while it is read, and once it is known. */
+interface Ordered {
+  prefix: string;
+  order: Order;
+  state: "loading" | "known" | "too_large";
+  told: Told[];
+}
+
+/** A read that is under way: what is told of its subject meanwhile. */
+interface Expected {
+  readers: number;
+  told: MemoryMessage | undefined;
+}
+
+class Cache implements Listener {
+  readonly #store: OpenStore;
+  readonly #options: Required<Omit<CacheOptions, "freeze">> & FeedOptions;
+  readonly #memory: Memory;
+  readonly #feeds = new Map<string, Feed>();
+  readonly #orders = new Map<Feed, Map<string, Ordered>>();
+  readonly #expected = new Map<string, Expected>();
+  /** Streams that cannot be followed for now, and until when. */
+  readonly #refused = new Map<string, number>();
+  readonly #timer: ReturnType<typeof setInterval>;
+  #checks = 0;
+  #checking = false;
+  #hits = 0;
+  #misses = 0;
+  #resets = 0;
+
+  constructor(store: OpenStore, options: CacheOptions) {
+    this.#store = store;
+    this.#options = {
+      replicas: options.replicas,
+      maxBytes: options.maxBytes ?? 32 * 1024 * 1024,
+      maxOrdered: options.maxOrdered ?? 200_000,
+      checkMs: options.checkMs ?? 1000,
+      patienceMs: options.patienceMs ?? 250,
+      freeze: options.freeze ?? false,
+    };
+    this.#memory = new Memory(this.#options.maxBytes);
+    this.#timer = setInterval(() => void this.#check(), this.#options.checkMs);
+  }
+
+  stats(): CacheStats {
+    return {
+      hits: this.#hits,
+      misses: this.#misses,
+      subjects: this.#memory.size,
+      bytes: this.#memory.bytes,
+      ordered: this.#orderedSize(),
+      feeds: this.#feeds.size,
+      resets: this.#resets,
+    };
+  }
+
+  /** The connection broke: nothing that is remembered may be told any more. */
+  broken(): void {
+    for (const feed of [...this.#feeds.values()]) this.drop(feed.stream);
+    this.#memory.clear();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.broken();
+  }
+
+  /** Forgets a stream and follows it no longer. */
+  drop(stream: string): void {
+    const feed = this.#feeds.get(stream);
+    if (feed === undefined) return;
+    this.#feeds.delete(stream);
+    feed.stop();
+    this.#orders.delete(feed);
+  }
+
+  /** Forgets what is known of a stream's messages. */
+  forget(stream: string): void {
+    this.#feeds.get(stream)?.reset();
+  }
+
+  /** Resolves when an acknowledged write of ours is part of what is remembered. */
+  async seen(stream: string, seq: number): Promise<void> {
+    await this.#feeds.get(stream)?.seen(seq);
+  }
+
+  /** The feed of a stream that may be answered from memory now; otherwise following it begins. */
+  #live(stream: string): Feed | undefined {
+    const known = this.#feeds.get(stream);
+    if (known !== undefined) {
+      if (!known.live) return undefined;
+      known.lastUse = Date.now();
+      return known;
+    }
+    const filter = followedFilter(stream);
+    if (filter === undefined) return undefined;
+    const until = this.#refused.get(stream);
+    if (until !== undefined && until > Date.now()) return undefined;
+    this.#refused.delete(stream);
+    const feed = new Feed(this.#store, stream, filter, this, this.#options);
+    this.#feeds.set(stream, feed);
+    const refuse = () => {
+      if (this.#feeds.get(stream) === feed) this.drop(stream);
+      if (this.#refused.size > 10_000) this.#refused.clear();
+      this.#refused.set(stream, Date.now() + RETRY_MS);
+    };
+    feed.start().then((follows) => (follows ? undefined : refuse()), refuse);
+    return undefined;
+  }
+
+  stored(feed: Feed, message: MemoryMessage, delivery: Delivery): void {
+    const { subject } = message;
+    const expected = this.#expected.get(subject);
+    const seq = this.#memory.seqOf(subject, feed.era);
+    // What was read may be ahead of what is told.
+    if (expected !== undefined || (seq !== undefined && seq < message.seq)) {
+      const kept = new MemoryMessage(message, message.data.slice(), delivery.header, this.#options.freeze);
+      if (expected !== undefined) expected.told = kept;
+      if ((seq ?? 0) < message.seq) this.#remember(subject, kept, feed);
+    }
+    const orders = this.#orders.get(feed);
+    if (orders === undefined) return;
+    for (const known of orders.values()) {
+      if (!subject.startsWith(known.prefix)) continue;
+      if (known.state === "loading") known.told.push(toldBy(delivery, message));
+      else if (known.state === "known") known.order.tell(toldBy(delivery, message));
+    }
+  }
+
+  reset(feed: Feed): void {
+    this.#resets++;
+    this.#orders.delete(feed);
+  }
+
+  /** What the broker will remove by itself is never answered from memory, as nobody tells of its end. */
+  #remember(subject: string, message: MemoryMessage | null, feed: Feed): void {
+    if (message !== null && isPassing(message)) this.#memory.delete(subject);
+    else this.#memory.set(subject, message, feed.era);
+  }
+
+  /** Last messages of subjects, from memory as far as they are known; undefined when this stream is not followed. */
+  read(stream: string, subjects: readonly string[]): Promise<Map<string, StoredMessage>> | undefined {
+    const feed = this.#live(stream);
+    if (feed === undefined) return undefined;
+    const found = new Map<string, StoredMessage>();
+    const missing: string[] = [];
+    for (const subject of subjects) {
+      const known = this.#memory.get(subject, feed.era);
+      if (known === undefined) missing.push(subject);
+      else if (known !== null) found.set(subject, known);
+    }
+    this.#hits += subjects.length - missing.length;
+    if (missing.length === 0) return Promise.resolve(found);
+    this.#misses += missing.length;
+    return this.#fill(feed, missing, found);
+  }
+
+  async #fill(
+    feed: Feed,
+    subjects: readonly string[],
+    found: Map<string, StoredMessage>,
+  ): Promise<Map<string, StoredMessage>> {
+    const { era } = feed;
+    const least = Math.max(feed.position, feed.acknowledged);
+    const expectations = subjects.map((subject) => this.#expect(subject));
+    try {
+      const page = await this.#store.latest(feed.stream, subjects);
+      // A replica that lags behind what was told already: nothing of it is remembered, nor is it an answer.
+      if (this.#options.replicas > 1 && page.lastSeq < least) {
+        const sure = await this.#store.getMany(feed.stream, subjects, { consistency: "leader" });
+        for (const [subject, message] of sure) found.set(subject, message);
+        return found;
+      }
+      const read = new Map(page.messages.map((message) => [message.subject, message]));
+      for (const [i, subject] of subjects.entries()) {
+        const message = read.get(subject);
+        const told = expectations[i]?.told;
+        if (told !== undefined && told.seq >= (message?.seq ?? 0)) {
+          found.set(subject, told);
+          continue;
+        }
+        const kept = message instanceof DirectMessage ? message.kept(this.#options.freeze) : undefined;
+        // Another read may have been quicker and later.
+        if (feed.era === era && (this.#memory.seqOf(subject, era) ?? -1) < (kept?.seq ?? 0))
+          this.#remember(subject, kept ?? null, feed);
+        if (kept !== undefined) found.set(subject, kept);
+      }
+      return found;
+    } finally {
+      for (const subject of subjects) this.#unexpect(subject);
+    }
+  }
+
+  #expect(subject: string): Expected {
+    const expected = this.#expected.get(subject) ?? { readers: 0, told: undefined };
+    expected.readers++;
+    this.#expected.set(subject, expected);
+    return expected;
+  }
+
+  #unexpect(subject: string): void {
+    const expected = this.#expected.get(subject);
+    if (expected !== undefined && --expected.readers === 0) this.#expected.delete(subject);
+  }
+
+  /** A page of an order of creation, or undefined when it is not (yet) in memory. */
+  page(stream: string, filter: string, fromSeq: number, limit: number): Page | undefined {
+    // Pages of a lagging replica carry no sign of it, so they are no ground to stand on.
+    if (this.#options.replicas > 1) return undefined;
+    const feed = this.#live(stream);
+    if (feed === undefined) return undefined;
+    const known = this.#orders.get(feed)?.get(filter);
+    if (known?.state === "known") {
+      this.#hits++;
+      return known.order.page(fromSeq, limit, feed.position);
+    }
+    this.#misses++;
+    if (known === undefined) this.#load(feed, filter).catch(() => this.#orders.get(feed)?.delete(filter));
+    return undefined;
+  }
+
+  #orderedSize(): number {
+    let size = 0;
+    for (const orders of this.#orders.values()) for (const { order } of orders.values()) size += order.size;
+    return size;
+  }
+
+  async #load(feed: Feed, filter: string): Promise<void> {
+    const prefix = filter.slice(0, -1);
+    const known: Ordered = { prefix, order: new Order(prefix), state: "loading", told: [] };
+    const orders = this.#orders.get(feed) ?? new Map<string, Ordered>();
+    this.#orders.set(feed, orders.set(filter, known));
+    const end = Math.max(feed.position, feed.acknowledged);
+    for (let fromSeq = 1; fromSeq <= end; ) {
+      const page = await this.#store.scan(feed.stream, filter, { fromSeq, limit: LOAD_PAGE });
+      if (orders.get(filter) !== known || this.#orders.get(feed) !== orders) return;
+      for (const message of page.messages) {
+        if (message.seq <= end && !isPassing(message)) known.order.add(message);
+      }
+      if (this.#orderedSize() > this.#options.maxOrdered) {
+        known.order = new Order(prefix);
+        known.told = [];
+        known.state = "too_large";
+        return;
+      }
+      const last = page.messages.at(-1);
+      if (last === undefined || page.pending === 0) break;
+      fromSeq = last.seq + 1;
+    }
+    for (const told of known.told) known.order.tell(told);
+    known.told = [];
+    known.state = "known";
+  }
+
+  /** A silent broker is a broken connection, and nothing tells of a last message that was lost: so ask. */
+  async #check(): Promise<void> {
+    if (this.#checking || this.#feeds.size === 0) return;
+    this.#checking = true;
+    const late = setTimeout(() => this.broken(), this.#options.checkMs * 2);
+    try {
+      await this.#store.ping();
+      clearTimeout(late);
+      if (++this.#checks % AUDIT_EVERY === 0) await this.#audit();
+    } catch {
+      this.broken();
+    } finally {
+      clearTimeout(late);
+      this.#checking = false;
+    }
+  }
+
+  async #audit(): Promise<void> {
+    const now = Date.now();
+    for (const feed of [...this.#feeds.values()]) {
+      const idle = now - feed.lastUse;
+      if (idle > IDLE_MS) this.drop(feed.stream);
+      else if (idle < this.#options.checkMs * AUDIT_EVERY) {
+        await feed.audit();
+        if (!feed.live) this.drop(feed.stream);
+      }
+    }
+  }
+}
+
+/**
+ * Puts memory in front of a store whose connection stays.
+ * @returns the store, and what must be told of its connection
+ */
+export function cachedStore(
+  store: OpenStore,
+  options: CacheOptions,
+): { store: CachedStore; broken: () => void } {
+  const cache = new Cache(store, options);
+  const any = (read?: ReadOptions) => read?.consistency === "any";
+
+  const get: Store["get"] = async (stream, subject, read) => {
+    const known = any(read) && isStateSubject(subject) ? cache.read(stream, [subject]) : undefined;
+    return known === undefined ? store.get(stream, subject, read) : ((await known).get(subject) ?? null);
+  };
+
+  const cached: CachedStore = {
+    ...store,
+    stats: () => cache.stats(),
+    get,
+    getMany(stream, subjects, read) {
+      const may =
+        any(read) &&
+        read?.upToTime === undefined &&
+        subjects.length <= MULTI_LAST_LIMIT &&
+        subjects.every(isStateSubject);
+      return (may ? cache.read(stream, subjects) : undefined) ?? store.getMany(stream, subjects, read);
+    },
+    scan(stream, filter, page) {
+      const known =
+        page.maxBytes === undefined && isIndexFilter(filter)
+          ? cache.page(stream, filter, page.fromSeq, page.limit)
+          : undefined;
+      return known === undefined ? store.scan(stream, filter, page) : Promise.resolve(known);
+    },
+    async append(stream, message) {
+      const seq = await store.append(stream, message);
+      await cache.seen(stream, seq);
+      return seq;
+    },
+    async batch(stream, messages) {
+      const seq = await store.batch(stream, messages);
+      await cache.seen(stream, seq);
+      return seq;
+    },
+    async pipeline(stream, messages) {
+      const seqs = await store.pipeline(stream, messages);
+      await cache.seen(stream, Math.max(0, ...seqs));
+      return seqs;
+    },
+    async kvGet(bucket, key, read) {
+      if (bucket !== buckets.orbs || !any(read)) return store.kvGet(bucket, key, read);
+      const message = await get(streams.kv(bucket), kvSubject(bucket, key), read);
+      return message === null || isMarker(message) ? null : kvEntry(bucket, message);
+    },
+    async kvPut(bucket, key, value, write) {
+      const seq = await store.kvPut(bucket, key, value, write);
+      await cache.seen(streams.kv(bucket), seq);
+      return seq;
+    },
+    async kvDelete(bucket, key, write) {
+      await store.kvDelete(bucket, key, write);
+      cache.forget(streams.kv(bucket));
+    },
+    async deleteStream(stream) {
+      try {
+        return await store.deleteStream(stream);
+      } finally {
+        cache.drop(stream);
+      }
+    },
+    async purge(stream, filter, purge) {
+      try {
+        return await store.purge(stream, filter, purge);
+      } finally {
+        cache.forget(stream);
+      }
+    },
+    async close() {
+      cache.close();
+      await store.close();
+    },
+  };
+  return { store: cached, broken: () => cache.broken() };
+}
+
+/** Opens a store for a long-lived process: one connection that comes back by itself, with memory in front of it. */
+export function openCachedStore(
+  connect: ConnectOptions & { replicas: number },
+  options: Omit<CacheOptions, "replicas"> = {},
+): CachedStore {
+  const inner = openStore({
+    ...connect,
+    reconnect: true,
+    onStatus(status) {
+      if (status === "disconnected" || status === "closed") broken();
+      connect.onStatus?.(status);
+    },
+  });
+  const { store, broken } = cachedStore(inner, { ...options, replicas: connect.replicas });
+  return store;
+}

@@ -1,0 +1,101 @@
+import type { MemoryMessage } from "../message.ts";
+
+/** What holds while a feed is followed without a break. Another one begins when anything may have been missed. */
+export type Era = object;
+
+/** What is known of a subject: its last message, or (null) that there is none. */
+interface Slot {
+  message: MemoryMessage | null;
+  era: Era;
+  /** Asked for since the hand last passed. */
+  used: boolean;
+  bytes: number;
+}
+
+/** Bytes that one remembered subject costs beside its text and body. */
+const OVERHEAD = 400;
+/** Parsed JSON takes about three times its text, which is kept beside it. */
+const JSON_FACTOR = 4;
+
+function cost(subject: string, message: MemoryMessage | null): number {
+  return OVERHEAD + subject.length + (message === null ? 0 : message.data.length * JSON_FACTOR);
+}
+
+/**
+ * Last messages of subjects, bounded in bytes. Who was not asked for since the hand's last turn goes first
+ * (second chance): nearly as good as least recently used, and a hit costs one look-up.
+ */
+export class Memory {
+  readonly #slots = new Map<string, Slot>();
+  readonly #maxBytes: number;
+  #bytes = 0;
+
+  /** @param maxBytes estimated bytes of heap that are never exceeded */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get size(): number {
+    return this.#slots.size;
+  }
+
+  /** The last message, null when it is known that there is none, undefined when nothing is known in this era. */
+  get(subject: string, era: Era): MemoryMessage | null | undefined {
+    const slot = this.#slots.get(subject);
+    if (slot === undefined) return undefined;
+    if (slot.era !== era) {
+      this.#remove(subject, slot);
+      return undefined;
+    }
+    slot.used = true;
+    return slot.message;
+  }
+
+  /** Sequence of what is known, 0 when it is that there is nothing; undefined when nothing is known. */
+  seqOf(subject: string, era: Era): number | undefined {
+    const slot = this.#slots.get(subject);
+    return slot?.era === era ? (slot.message?.seq ?? 0) : undefined;
+  }
+
+  set(subject: string, message: MemoryMessage | null, era: Era): void {
+    const before = this.#slots.get(subject);
+    if (before !== undefined) this.#remove(subject, before);
+    const bytes = cost(subject, message);
+    // One message must not push out all others.
+    if (bytes > this.#maxBytes / 8) return;
+    this.#slots.set(subject, { message, era, used: before?.used ?? false, bytes });
+    this.#bytes += bytes;
+    if (this.#bytes > this.#maxBytes) this.#evict();
+  }
+
+  delete(subject: string): void {
+    const slot = this.#slots.get(subject);
+    if (slot !== undefined) this.#remove(subject, slot);
+  }
+
+  clear(): void {
+    this.#slots.clear();
+    this.#bytes = 0;
+  }
+
+  #remove(subject: string, slot: Slot): void {
+    this.#slots.delete(subject);
+    this.#bytes -= slot.bytes;
+  }
+
+  /** Goes round from the oldest: who was used gets another turn. Each is met at most twice. */
+  #evict(): void {
+    for (const [subject, slot] of this.#slots) {
+      if (this.#bytes <= this.#maxBytes) return;
+      this.#remove(subject, slot);
+      if (!slot.used) continue;
+      slot.used = false;
+      this.#slots.set(subject, slot);
+      this.#bytes += slot.bytes;
+    }
+  }
+}

@@ -1,0 +1,271 @@
+import { describe, expect, test } from "vitest";
+import { openCachedStore } from "../../shared/store/cache.ts";
+import { orbStreamConfig } from "../../shared/store/provision.ts";
+import { buckets, type EntryAddress, streams, subjects } from "../../shared/store/subjects.ts";
+import type { Store } from "../../shared/store/types.ts";
+import { startBroker, type TestBroker } from "../support/broker.ts";
+
+const ANY = { consistency: "any" } as const;
+const STREAM = streams.orb("shop");
+const at = (id: string): EntryAddress => ({ orb: "shop", type: "content", schema: "product", id });
+const log = (id: string) => subjects.entryLog(at(id));
+const live = (id: string) => subjects.entryLive(at(id), "public");
+
+/** A broker with an orb's stream, the cached store under test, and a store of another process. */
+async function setUp(options: Parameters<typeof openCachedStore>[1] = {}) {
+  const broker = await startBroker();
+  const other = broker.store();
+  await other.createStream(orbStreamConfig("shop", 1));
+  const cached = openCachedStore({ ...broker.access(), replicas: 1 }, { freeze: true, ...options });
+  return {
+    broker,
+    other,
+    cached,
+    async [Symbol.asyncDispose]() {
+      await cached.close();
+      await broker.stop();
+    },
+  };
+}
+
+/** Waits until reads of the orb's stream (or bucket) are answered from memory. */
+async function warm(cached: ReturnType<typeof openCachedStore>, act: () => Promise<unknown>): Promise<void> {
+  for (const deadline = Date.now() + 5000; ; ) {
+    const { hits } = cached.stats();
+    await act().catch(() => undefined);
+    if (cached.stats().hits > hits) return;
+    if (Date.now() > deadline) throw new Error("it never became warm");
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function until(what: () => Promise<boolean> | boolean): Promise<void> {
+  for (const deadline = Date.now() + 5000; Date.now() < deadline; await pause(5)) if (await what()) return;
+  throw new Error("it never came true");
+}
+
+const textOf = async (store: Store, subject: string) => (await store.get(STREAM, subject, ANY))?.text();
+
+describe("reads from memory", () => {
+  test("are the same messages as the broker's, and ask it nothing", async () => {
+    await using s = await setUp();
+    await s.other.append(STREAM, { subject: log("1"), data: '{"a":{"b":1}}', headers: { "X-Own": "yes" } });
+    await warm(s.cached, () => s.cached.get(STREAM, log("1"), ANY));
+    const { misses } = s.cached.stats();
+    const [mine, theirs] = await Promise.all([
+      s.cached.get(STREAM, log("1"), ANY),
+      s.other.get(STREAM, log("1")),
+    ]);
+    expect(mine).toMatchObject({ subject: log("1"), seq: theirs?.seq, time: theirs?.time });
+    expect([mine?.text(), mine?.json(), mine?.header("X-Own"), mine?.header("X-None")]).toEqual([
+      '{"a":{"b":1}}',
+      { a: { b: 1 } },
+      "yes",
+      undefined,
+    ]);
+    expect(mine?.json()).toBe((await s.cached.get(STREAM, log("1"), ANY))?.json());
+    expect(() => {
+      (mine?.json<{ a: { b: number } }>() ?? { a: { b: 0 } }).a.b = 2;
+    }).toThrow();
+    expect(s.cached.stats().misses).toBe(misses);
+  });
+
+  test("what another process writes arrives, also by a batch and by the scheduler", async () => {
+    await using s = await setUp();
+    await warm(s.cached, () => s.cached.getMany(STREAM, [log("1"), live("1")], ANY));
+    expect(await textOf(s.cached, log("1"))).toBeUndefined();
+    await s.other.batch(STREAM, [
+      { subject: log("1"), data: "head" },
+      { subject: live("1"), data: "live", rollup: true },
+    ]);
+    await until(async () => (await textOf(s.cached, log("1"))) === "head");
+    await until(async () => (await textOf(s.cached, live("1"))) === "live");
+    await s.other.append(STREAM, {
+      subject: subjects.schedule("shop", "1", 1, "open"),
+      data: "scheduled",
+      headers: {
+        "Nats-Schedule": `@at ${new Date(Date.now() + 300).toISOString()}`,
+        "Nats-Schedule-Target": live("1"),
+        "Nats-Schedule-Rollup": "sub",
+      },
+    });
+    await until(async () => (await textOf(s.cached, live("1"))) === "scheduled");
+    expect(s.cached.stats()).toMatchObject({ resets: 0 });
+  });
+
+  test("what expires by itself is never answered from memory", async () => {
+    await using s = await setUp();
+    await s.other.append(STREAM, { subject: live("1"), data: "shown" });
+    await warm(s.cached, () => s.cached.get(STREAM, live("1"), ANY));
+    await s.other.append(STREAM, { subject: live("1"), data: "tombstone", rollup: true, ttl: 1 });
+    await until(async () => (await textOf(s.cached, live("1"))) === "tombstone");
+    await until(async () => (await textOf(s.cached, live("1"))) === undefined);
+  });
+
+  test("live definitions come from memory, put or deleted by whomever", async () => {
+    await using s = await setUp();
+    await s.other.kvPut(buckets.orbs, "shop", '{"revision":1}');
+    const read = () => s.cached.kvGet(buckets.orbs, "shop", ANY);
+    await warm(s.cached, read);
+    expect((await read())?.json()).toEqual({ revision: 1 });
+    await s.other.kvPut(buckets.orbs, "shop", '{"revision":2}');
+    await until(async () => (await read())?.text() === '{"revision":2}');
+    const revision = await s.cached.kvPut(buckets.orbs, "shop", '{"revision":3}');
+    expect(await read()).toMatchObject({ key: "shop", revision });
+    await s.cached.kvDelete(buckets.orbs, "shop");
+    expect(await read()).toBeNull();
+    await s.other.kvPut(buckets.orbs, "shop", '{"revision":4}');
+    await until(async () => (await read())?.text() === '{"revision":4}');
+  });
+
+  test("reads that want the leader, and wildcards, go to the broker", async () => {
+    await using s = await setUp();
+    await s.other.append(STREAM, { subject: log("1"), data: "1" });
+    await warm(s.cached, () => s.cached.get(STREAM, log("1"), ANY));
+    const { hits } = s.cached.stats();
+    expect((await s.cached.get(STREAM, log("1")))?.text()).toBe("1");
+    expect((await s.cached.get(STREAM, subjects.anyEntryLog("shop", "1"), ANY))?.text()).toBe("1");
+    expect(s.cached.stats().hits).toBe(hits);
+  });
+});
+
+describe("forgetting", () => {
+  test("a broken connection empties the memory at once; afterwards it is filled again", async () => {
+    await using s = await setUp();
+    await s.other.append(STREAM, { subject: log("1"), data: "1" });
+    await warm(s.cached, () => s.cached.get(STREAM, log("1"), ANY));
+    await s.broker.pause();
+    await until(() => s.cached.stats().subjects === 0);
+    await expect(s.cached.get(STREAM, log("1"), ANY)).rejects.toMatchObject({ kind: "unavailable" });
+    await s.broker.resume();
+    const later = s.broker.store();
+    await later.append(STREAM, { subject: log("1"), data: "2" });
+    await warm(s.cached, () => s.cached.get(STREAM, log("1"), ANY));
+    expect(await textOf(s.cached, log("1"))).toBe("2");
+  });
+
+  test("a broker that hangs is as good as gone", async () => {
+    await using s = await setUp({ checkMs: 50 });
+    await s.other.append(STREAM, { subject: log("1"), data: "1" });
+    await warm(s.cached, () => s.cached.get(STREAM, log("1"), ANY));
+    const { pid } = s.broker;
+    if (pid === undefined) throw new Error("no broker");
+    process.kill(pid, "SIGSTOP");
+    try {
+      await until(() => s.cached.stats().feeds === 0);
+    } finally {
+      process.kill(pid, "SIGCONT");
+    }
+    await warm(s.cached, () => s.cached.get(STREAM, log("1"), ANY));
+  });
+
+  test("an orb that was deleted and made anew does not show its former entries", async () => {
+    await using s = await setUp();
+    for (let i = 0; i < 5; i++) await s.other.append(STREAM, { subject: log("1"), data: `old ${i}` });
+    await warm(s.cached, () => s.cached.get(STREAM, log("1"), ANY));
+    await s.other.deleteStream(STREAM);
+    await s.other.createStream(orbStreamConfig("shop", 1));
+    await s.other.append(STREAM, { subject: log("2"), data: "new" });
+    await until(async () => (await textOf(s.cached, log("1"))) === undefined);
+    expect(await textOf(s.cached, log("2"))).toBe("new");
+    await s.cached.deleteStream(STREAM);
+    await s.other.createStream(orbStreamConfig("shop", 1));
+    expect(await textOf(s.cached, log("2"))).toBeUndefined();
+  });
+
+  test("what this process erases is gone at once", async () => {
+    await using s = await setUp();
+    await s.other.append(STREAM, { subject: log("1"), data: "1" });
+    await warm(s.cached, () => s.cached.get(STREAM, log("1"), ANY));
+    await s.cached.purge(STREAM, log("1"));
+    expect(await textOf(s.cached, log("1"))).toBeUndefined();
+  });
+
+  test("a stream that tells nobody is not remembered", async () => {
+    await using s = await setUp();
+    const { republish: _, ...silent } = orbStreamConfig("quiet", 1);
+    await s.other.createStream(silent);
+    const subject = subjects.entryLog({ ...at("1"), orb: "quiet" });
+    for (const text of ["1", "2", "3"]) {
+      await s.other.append(streams.orb("quiet"), { subject, data: text });
+      expect((await s.cached.get(streams.orb("quiet"), subject, ANY))?.text()).toBe(text);
+      await pause(20);
+    }
+  });
+
+  test("memory is bounded, and what is used stays", async () => {
+    await using s = await setUp({ maxBytes: 64 * 1024 });
+    const ids = Array.from({ length: 200 }, (_, i) => String(i));
+    await s.other.pipeline(
+      STREAM,
+      ids.map((id) => ({ subject: log(id), data: "x".repeat(200) })),
+    );
+    await warm(s.cached, () => s.cached.get(STREAM, log("0"), ANY));
+    for (const id of ids) {
+      await s.cached.get(STREAM, log(id), ANY);
+      await s.cached.get(STREAM, log("0"), ANY);
+      expect(s.cached.stats().bytes).toBeLessThanOrEqual(64 * 1024);
+    }
+    const { misses } = s.cached.stats();
+    await s.cached.get(STREAM, log("0"), ANY);
+    expect(s.cached.stats().misses).toBe(misses);
+  });
+});
+
+describe("the order of creation", () => {
+  const filter = subjects.schemaIndex(at("x"));
+  const pages = async (broker: TestBroker, cached: Store, fromSeq: number, limit: number) => {
+    const theirs = broker.store();
+    const [a, b] = await Promise.all([
+      cached.scan(STREAM, filter, { fromSeq, limit }),
+      theirs.scan(STREAM, filter, { fromSeq, limit }),
+    ]);
+    const shape = (page: typeof a) => ({
+      pending: page.pending,
+      messages: page.messages.map((m) => [m.subject, m.seq, m.time, m.text()]),
+    });
+    await theirs.close();
+    return { mine: shape(a), theirs: shape(b) };
+  };
+
+  test("pages are cut from memory as the broker would cut them, and follow what is created and deleted", async () => {
+    await using s = await setUp();
+    const create = (id: string) =>
+      s.other.append(STREAM, { subject: subjects.entryIndex(at(id)), data: `{"n":${id}}` });
+    for (let i = 10; i < 40; i++) await create(String(i));
+    await warm(s.cached, () => s.cached.scan(STREAM, filter, { fromSeq: 1, limit: 1 }));
+    await until(() => s.cached.stats().ordered === 30);
+    for (const [from, limit] of [
+      [1, 50],
+      [1, 10],
+      [7, 10],
+      [25, 50],
+      [31, 5],
+      [500, 5],
+    ] as const) {
+      const { mine, theirs } = await pages(s.broker, s.cached, from, limit);
+      expect(mine).toEqual(theirs);
+    }
+    await create("40");
+    await s.other.append(STREAM, { subject: subjects.entryIndex(at("15")), data: "", rollup: true, ttl: 60 });
+    await until(() => s.cached.stats().ordered === 30);
+    const page = await s.cached.scan(STREAM, filter, { fromSeq: 1, limit: 100 });
+    const ids = page.messages.map((message) => message.subject.split(".").at(-1));
+    expect(ids).toEqual(Array.from({ length: 31 }, (_, i) => String(i + 10)).filter((id) => id !== "15"));
+    expect(page.lastSeq).toBe(32);
+    expect(s.cached.stats().resets).toBe(0);
+  });
+
+  test("an order that is too long stays with the broker", async () => {
+    await using s = await setUp({ maxOrdered: 10 });
+    for (let i = 0; i < 20; i++)
+      await s.other.append(STREAM, { subject: subjects.entryIndex(at(String(i))), data: "{}" });
+    for (let i = 0; i < 10; i++) {
+      expect((await s.cached.scan(STREAM, filter, { fromSeq: 1, limit: 100 })).messages.length).toBe(20);
+      await pause(5);
+    }
+    expect(s.cached.stats().ordered).toBe(0);
+  });
+});
