@@ -8,6 +8,8 @@ import { healthRoutes } from "./discovery/health.ts";
 import { cors } from "./middleware/cors.ts";
 import { securityHeaders } from "./middleware/headers.ts";
 import { sharedAuthRoutes } from "./orb-auth/index.ts";
+import { orbAuth } from "./orb-auth/orbs.ts";
+import { pageRoutes } from "./pages/index.ts";
 import { platformAuthRoutes } from "./platform-auth/index.ts";
 import { onError, problem } from "./problem.ts";
 import { newRouter } from "./router.ts";
@@ -77,9 +79,16 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   own.route("/", healthRoutes());
   own.route("/", platformAuthRoutes());
   own.route("/", sharedAuthRoutes());
+  own.route("/", pageRoutes());
   own.route("/", auditRoutes());
   own.route("/", streamMappingRoutes());
   own.route("/", streamsRoutes());
+
+  const access = orbAuth(notFoundOrWrongMethod);
+  runtime.use("/api/:orbId/*", access.middleware);
+  for (const definition of access.router.openAPIRegistry.definitions) {
+    if (definition.type === "route") runtime.openAPIRegistry.registerPath(definition.route);
+  }
 
   return {
     own,

@@ -94,7 +94,7 @@ export const jsonBody: MiddlewareHandler<AppEnv> = async (c, next) => {
   } else {
     c.req.bodyCache.json = Promise.resolve({});
     // Whoever asks next whether there was a body must not be told of these braces.
-    c.req.bodyCache.arrayBuffer = Promise.resolve(new ArrayBuffer(0));
+    c.req.bodyCache.arrayBuffer = new ArrayBuffer(0);
   }
   await next();
 };

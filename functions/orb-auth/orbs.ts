@@ -1,0 +1,114 @@
+/**
+ * The realm routes of orbs. They are generic paths, and a module may have the same name as one of them: whether a
+ * path is a realm's is known only when the orb's definition was read. So they are a router of their own, which a
+ * middleware asks first.
+ */
+
+import { z } from "@hono/zod-openapi";
+import type { Context, MiddlewareHandler } from "hono";
+import { orbRealm, type Realm } from "../../shared/access/realms.ts";
+import { notFound } from "../../shared/errors.ts";
+import { liveOrb } from "../../shared/orb/live.ts";
+import { token } from "../../shared/store/subjects.ts";
+import type { AppEnv } from "../context.ts";
+import { PageQuery, pageResponses } from "../pages/index.ts";
+import { showSignin } from "../pages/signin.ts";
+import { onError } from "../problem.ts";
+import { defineRoute, newRouter } from "../router.ts";
+import { realmRoutes } from "./index.ts";
+import { pathParams } from "./scope.ts";
+
+const PREFIX = "/api/{orbId}";
+const SEGMENTS: ReadonlySet<string> = new Set([
+  "passkey",
+  "passkeys",
+  "invitations",
+  "bootstrap",
+  "users",
+  "me",
+  "signout",
+  "signin",
+]);
+
+interface Handed {
+  outer: Context<AppEnv>;
+  realm: Realm;
+}
+/** What the outer middleware found out, for the request that it hands over. */
+const handed = new WeakMap<Request, Handed>();
+
+function handedTo(c: Context<AppEnv>): Handed {
+  const found = handed.get(c.req.raw);
+  if (found === undefined) throw notFound("orb");
+  return found;
+}
+
+/** @param wrongAddress answers what no route of a realm matches */
+export function orbAuth(
+  wrongAddress: (app: ReturnType<typeof newRouter>) => (c: Context<AppEnv>) => Response,
+) {
+  const inner = newRouter();
+  inner.use("*", async (c, next) => {
+    const { outer } = handedTo(c);
+    c.set("deps", outer.var.deps);
+    c.header("x-request-id", outer.var.deps.request.requestId);
+    if (outer.var.deps.request.traceparent !== undefined) {
+      c.header("traceparent", outer.var.deps.request.traceparent);
+    }
+    await next();
+    outer.set("route", c.var.route);
+    outer.set("actor", c.var.actor);
+  });
+  inner.onError(onError);
+  inner.notFound(wrongAddress(inner));
+  inner.route(
+    "/",
+    realmRoutes({
+      prefix: PREFIX,
+      name: "Orb",
+      tag: "Orb-level authentication",
+      realm: (c) => handedTo(c).realm,
+    }),
+  );
+  inner.openapi(
+    defineRoute({
+      method: "get",
+      path: `${PREFIX}/signin`,
+      operationId: "orbSigninPage",
+      summary: "Sign-in page of the orb",
+      description: "An orb that does not use the service `access` redirects to /api/auth/signin.",
+      tags: ["Orb-level authentication"],
+      security: [],
+      request: { params: z.object(pathParams(PREFIX)), query: PageQuery },
+      responses: pageResponses,
+      problems: [404],
+    }),
+    (c) => showSignin(c, handedTo(c).realm),
+  );
+
+  /** Answers realm routes of orbs that use the service `access`, and every orb's sign-in page; the rest goes on. */
+  const middleware: MiddlewareHandler<AppEnv> = async (c, next) => {
+    const [, , orbId = "", segment = ""] = c.req.path.split("/", 4);
+    if (!SEGMENTS.has(segment)) return next();
+    const live = await liveOrb(c.var.deps, token(orbId, "orb"));
+    if (live === null) throw notFound("orb");
+    const realm = orbRealm(live.document);
+    if (segment === "signin" && realm === null) {
+      return c.redirect(`/api/auth/signin${new URL(c.req.url).search}`, 302);
+    }
+    // A module of this name has the path; `signin` and the orb's handlers can be no module's.
+    const isModule = live.document.modules.some(({ id }) => id === segment);
+    if (realm === null || isModule) return next();
+    handed.set(c.req.raw, { outer: c, realm });
+    return inner.fetch(c.req.raw, c.env, executionCtx(c));
+  };
+  return { router: inner, middleware };
+}
+
+function executionCtx(c: Context<AppEnv>) {
+  try {
+    return c.executionCtx;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,78 @@
+/** The page's side of the realm's routes. */
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+  RegistrationResponseJSON,
+} from "@simplewebauthn/browser";
+import { Refused } from "./words.ts";
+
+export interface Ceremony<T> {
+  sessionId: string;
+  publicKey: T;
+}
+
+export interface Session {
+  token: string;
+  name: string;
+}
+
+type Json = Record<string, unknown>;
+
+async function send(path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Json> {
+  let response: Response;
+  try {
+    response = await fetch(path, {
+      method: "POST",
+      credentials: "same-origin",
+      headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  } catch {
+    throw new Refused("network");
+  }
+  const answer = (await response.json().catch(() => ({}))) as Json;
+  if (!response.ok) throw new Refused(typeof answer.code === "string" ? answer.code : "unknown");
+  return answer;
+}
+
+/** Routes of the realm at `base`; platform routes have a form of their own. */
+export function realmApi(base: string) {
+  const platform = base === "/api/_auth";
+  async function begin<T>(body: Json): Promise<Ceremony<T>> {
+    const answer = await send(`${base}/passkey/begin`, body);
+    const options = (platform ? (answer.options as Json).publicKey : answer.publicKey) as T;
+    return { sessionId: String(answer.sessionId), publicKey: options };
+  }
+  async function complete(
+    sessionId: string,
+    response: RegistrationResponseJSON | AuthenticationResponseJSON,
+  ): Promise<Session> {
+    const part = "attestationObject" in response.response ? "credential" : "assertion";
+    const answer = platform
+      ? await send(`${base}/passkey/complete`, { sessionId, [part]: response })
+      : await send(`${base}/passkey/complete`, response, { SessionID: sessionId });
+    const token = String(answer.token);
+    return { token, name: nameIn(token) };
+  }
+  return {
+    beginLogin: () => begin<PublicKeyCredentialRequestOptionsJSON>({}),
+    beginRegistration: (body: { invite: string; name?: string } | { add: true }) =>
+      begin<PublicKeyCredentialCreationOptionsJSON>(body),
+    complete,
+    signOut: async () => {
+      const response = await fetch(`${base}/signout`, { method: "POST", credentials: "same-origin" }).catch(
+        () => null,
+      );
+      if (response === null) throw new Refused("network");
+      if (!response.ok) throw new Refused("unknown");
+    },
+  };
+}
+
+/** The name in a token's claims; the server vouches for it, here it is only shown. */
+function nameIn(token: string): string {
+  const payload = (token.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/");
+  const bytes = Uint8Array.from(atob(payload), (char) => char.charCodeAt(0));
+  return String((JSON.parse(new TextDecoder().decode(bytes)) as { name?: unknown }).name ?? "");
+}

@@ -1,0 +1,74 @@
+/** What a browser gets: the sign-in pages and their files. */
+import { z } from "@hono/zod-openapi";
+import { platformRealm, sharedRealm } from "../../shared/access/realms.ts";
+import { notFound } from "../../shared/errors.ts";
+import { defineRoute, newRouter } from "../router.ts";
+import { assets } from "./assets.generated.ts";
+import { showSignin } from "./signin.ts";
+
+export const PageQuery = z.object({
+  invite: z.string().optional().openapi({ description: "Invitation code: the page registers" }),
+  return: z
+    .string()
+    .optional()
+    .openapi({ description: "Path of this origin to go on to; anything else is ignored" }),
+});
+
+export const pageResponses = {
+  200: { description: "The page", content: { "text/html": { schema: z.string() } } },
+  302: { description: "Where the page is by name: passkeys need one" },
+};
+
+const platformSignin = defineRoute({
+  method: "get",
+  path: "/api/_auth/signin",
+  operationId: "platformSigninPage",
+  summary: "Sign-in page for operators",
+  tags: ["Platform authentication"],
+  security: [],
+  request: { query: PageQuery },
+  responses: pageResponses,
+});
+
+const sharedSignin = defineRoute({
+  method: "get",
+  path: "/api/auth/signin",
+  operationId: "sharedSigninPage",
+  summary: "Sign-in page of the shared realm",
+  tags: ["Orb-level authentication"],
+  security: [],
+  request: { query: PageQuery },
+  responses: pageResponses,
+});
+
+const asset = {
+  ...defineRoute({
+    method: "get",
+    path: "/api/_auth/assets/{name}",
+    operationId: "getPageAsset",
+    summary: "A file of the pages",
+    tags: ["Platform authentication"],
+    security: [],
+    request: { params: z.object({ name: z.string() }) },
+    responses: { 200: { description: "The file" } },
+    problems: [404],
+  }),
+  hide: true,
+};
+
+export function pageRoutes() {
+  const router = newRouter();
+  router.openapi(platformSignin, (c) => showSignin(c, platformRealm));
+  router.openapi(sharedSignin, (c) => showSignin(c, sharedRealm));
+  router.openapi(asset, (c) => {
+    const { name } = c.req.valid("param");
+    const file = Object.hasOwn(assets, name) ? assets[name] : undefined;
+    if (file === undefined) throw notFound("file");
+    // The name changes with the content.
+    return c.body(file.content, 200, {
+      "content-type": file.type,
+      "cache-control": "public, max-age=31536000, immutable",
+    });
+  });
+  return router;
+}

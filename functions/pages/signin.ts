@@ -1,0 +1,101 @@
+import type { Context } from "hono";
+import { ensureBootstrap, hasOwner, noteBootstrapAccess } from "../../shared/access/bootstrap.ts";
+import { findInvitation, statusOf } from "../../shared/access/invitations.ts";
+import { countAct } from "../../shared/access/limits.ts";
+import { platformRealm, type Realm } from "../../shared/access/realms.ts";
+import { ownAccount } from "../../shared/access/users.ts";
+import { AppError } from "../../shared/errors.ts";
+import type { AppEnv } from "../context.ts";
+import { identify } from "../middleware/session.ts";
+import { STATUS } from "../problem.ts";
+import { accountsOf } from "../realm/scope.ts";
+import { type PageState, signinPage } from "./templates.ts";
+
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src data:",
+  "form-action 'none'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join("; ");
+
+const LOOPBACK = new Set(["127.0.0.1", "[::1]", "0.0.0.0"]);
+
+/**
+ * Passkeys need a name: a page that was asked for by a loopback address is answered with where it is by name.
+ * @returns null when the page may be shown here
+ */
+export function byName(c: Context<AppEnv>): Response | null {
+  const asked = new URL(c.req.url);
+  const known = new URL(c.var.deps.config.publicUrl);
+  if (!LOOPBACK.has(asked.hostname) || asked.hostname === known.hostname) return null;
+  return c.redirect(`${known.origin}${asked.pathname}${asked.search}`, 302);
+}
+
+const REFUSED = {
+  unknown: ["This invitation is not known", "Check that the whole address was copied, or ask for a new one."],
+  used: ["This invitation was used already", "Each invitation works once. Ask for a new one, or sign in."],
+  expired: ["This invitation has expired", "Invitations are good for 7 days. Ask for a new one."],
+  revoked: ["This invitation was withdrawn", "Ask whoever invited you for a new one."],
+} as const;
+
+async function invited(c: Context<AppEnv>, realm: Realm, invite: string): Promise<PageState> {
+  const { deps } = c.var;
+  const [found] = await Promise.all([findInvitation(deps, realm, invite), countAct(deps, "invitation")]);
+  let status = found === null ? ("unknown" as const) : statusOf(found.value, deps.clock.now());
+  if (found !== null && status === "active" && found.value.bootstrap) {
+    if (await hasOwner(deps, realm)) status = "revoked";
+    else if (realm === platformRealm) await noteBootstrapAccess(deps, "page");
+  }
+  if (found !== null && status === "active") return { kind: "register", role: found.value.role };
+  const [title, words] = REFUSED[status === "active" ? "unknown" : status];
+  return { kind: "refused", title, words, login: true };
+}
+
+async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState> {
+  const { deps } = c.var;
+  const invite = c.req.query("invite");
+  if (invite !== undefined) return invited(c, realm, invite);
+  const actor = await identify(c, accountsOf(realm));
+  if (actor.kind !== "anonymous") {
+    return { kind: "account", name: (await ownAccount(deps, actor, realm)).name };
+  }
+  if (realm === platformRealm && (await ensureBootstrap(deps)) !== null) return { kind: "bootstrap" };
+  return { kind: "login" };
+}
+
+/** Words for a page that cannot be shown as it should. */
+function troubled(error: AppError): PageState {
+  const words =
+    error.kind === "too_many"
+      ? "Too many attempts. Please wait a minute and load the page again."
+      : "The platform does not answer at the moment. Please load the page again.";
+  return { kind: "refused", title: "Please try again", words, login: false };
+}
+
+/** The sign-in page of a realm. Nothing of the query is written into it. */
+export async function showSignin(c: Context<AppEnv>, realm: Realm): Promise<Response> {
+  const elsewhere = byName(c);
+  if (elsewhere !== null) return elsewhere;
+  let state: PageState;
+  let status: (typeof STATUS)[keyof typeof STATUS] | 200 = 200;
+  try {
+    state = await stateOf(c, realm);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    state = troubled(error);
+    status = STATUS[error.kind];
+    if (error.retryAfter !== undefined) c.header("retry-after", String(error.retryAfter));
+  }
+  return c.body(signinPage(realm, state), status, {
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": POLICY,
+    "cache-control": "no-store",
+    "content-language": "en",
+  });
+}

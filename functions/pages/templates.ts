@@ -1,0 +1,137 @@
+/** What the sign-in page says in each of its states. The script only reveals and hides. */
+import type { Realm } from "../../shared/access/realms.ts";
+import { scriptName, styleName } from "./assets.generated.ts";
+import { type Html, html, nothing } from "./html.ts";
+
+/** What the page is for. */
+export type PageState =
+  | { kind: "login" }
+  | { kind: "register"; role: "owner" | "admin" | "user" }
+  | { kind: "account"; name: string }
+  /** There is nobody yet who could sign in, and no invitation was given. */
+  | { kind: "bootstrap" }
+  | { kind: "refused"; title: string; words: string; login: boolean };
+
+const MARK = html`<svg viewBox="0 0 24 24" width="28" height="28" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><circle cx="9" cy="8" r="4"/><path d="M2.5 20c.6-3.6 3.2-6 6.5-6 1.1 0 2.1.3 3 .7"/><circle cx="17.5" cy="13.5" r="3"/><path d="M17.5 16.5V22l1.7-1.4M17.5 19.2l-1.4.9"/></svg>`;
+
+const ICON =
+  "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E%3Crect width='24' height='24' rx='6' fill='%233446d3'/%3E%3Ccircle cx='12' cy='9' r='3.5' fill='%23fff'/%3E%3Cpath d='M5 19c1-4 4-5.500 7-5.500s6 1.500 7 5.500z' fill='%23fff'/%3E%3C/svg%3E";
+
+const ROLE_WORDS = { owner: "an owner", admin: "an admin", user: "a user" } as const;
+
+function title(state: PageState): string {
+  switch (state.kind) {
+    case "register":
+      return "Create your passkey";
+    case "account":
+      return "You are signed in";
+    case "bootstrap":
+      return "Nobody is here yet";
+    case "refused":
+      return state.title;
+    default:
+      return "Sign in";
+  }
+}
+
+function registerForm(realm: Realm, role: "owner" | "admin" | "user"): Html {
+  const as = realm.name === "platform" ? "an operator of the platform" : ROLE_WORDS[role];
+  return html`
+      <p>You are invited as ${as}. Your passkey is kept by this device and opens with your fingerprint, your face or your screen lock. There is no password.</p>
+      <form id="form" action="" novalidate>
+        <div class="row">
+          <label for="name">Your name <span class="hint">(optional)</span></label>
+          <input id="name" name="name" type="text" maxlength="64" autocomplete="nickname" spellcheck="false">
+        </div>
+        <button class="primary" type="submit" disabled>Create passkey</button>
+      </form>
+      <p class="foot">You have a passkey already? <a href="${realm.base}/signin">Sign in</a></p>`;
+}
+
+const loginForm = html`
+      <p>Use the passkey on this device, on your phone or on a security key. You need no name and no password.</p>
+      <form id="form" action="" novalidate>
+        <div class="row" id="account-row" hidden>
+          <label for="account-field">Account</label>
+          <input id="account-field" name="username" type="text" autocomplete="username webauthn" autocapitalize="none" spellcheck="false" aria-describedby="account-hint">
+          <p class="hint" id="account-hint">Choose a passkey here, or press the button.</p>
+        </div>
+        <button class="primary" type="submit" disabled>Sign in with a passkey</button>
+      </form>
+      <p class="foot">New here? Open the invitation that you were given.</p>`;
+
+function body(realm: Realm, state: PageState): Html {
+  switch (state.kind) {
+    case "register":
+      return registerForm(realm, state.role);
+    case "login":
+      return loginForm;
+    case "bootstrap":
+      return html`
+      <p>The first operator gets in by the address that the platform printed, and logged, when it started. Open that address here.</p>`;
+    case "refused":
+      return html`
+      <p>${state.words}</p>${
+        state.login
+          ? html`
+      <p class="foot"><a href="${realm.base}/signin">Sign in with a passkey</a></p>`
+          : nothing
+      }`;
+    default:
+      return nothing;
+  }
+}
+
+function account(realm: Realm, state: PageState): Html {
+  const name = state.kind === "account" ? state.name : "";
+  const shown = state.kind === "account" ? nothing : html` hidden`;
+  return html`
+    <section id="account"${shown} aria-labelledby="account-title">
+      <p class="realm">${realm.title}</p>
+      <h1 id="account-title" tabindex="-1">You are signed in</h1>
+      <p>as <strong id="who">${name}</strong></p>
+      <button class="primary" id="continue" type="button" hidden>Continue</button>
+      <button id="copy" type="button" hidden>Copy access token</button>
+      <button id="add" type="button">Add another passkey</button>
+      <button id="signout" type="button">Sign out</button>
+    </section>`;
+}
+
+/** The whole page. */
+export function signinPage(realm: Realm, state: PageState): string {
+  const heading = title(state);
+  const kind = realm.name === "platform" ? "platform" : "users";
+  const enter =
+    state.kind === "account"
+      ? nothing
+      : html`
+    <section id="enter" aria-labelledby="enter-title">
+      <p class="realm">${realm.title}</p>
+      <h1 id="enter-title">${heading}</h1>${body(realm, state)}
+    </section>`;
+  const script =
+    state.kind === "refused" || state.kind === "bootstrap"
+      ? nothing
+      : html`
+<script src="/api/_auth/assets/${scriptName}" defer></script>`;
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${heading} · ${realm.title}</title>
+<link rel="icon" href="${ICON}">
+<link rel="stylesheet" href="/api/_auth/assets/${styleName}">${script}
+</head>
+<body data-base="${realm.base}" data-kind="${kind}" data-state="${state.kind}" data-title="${realm.title}">
+  <main id="card">
+    <div class="mark">${MARK}</div>${enter}${script === nothing ? nothing : account(realm, state)}
+    <p id="status" role="status"></p>
+    <p id="error" role="alert"></p>
+    <noscript><p>Passkeys need JavaScript: please allow it for this page.</p></noscript>
+  </main>
+</body>
+</html>
+`.markup;
+}
