@@ -172,27 +172,16 @@ export function isSealed(value: unknown): value is Sealed {
   return isObject(value) && typeof value.$sealed === "string" && Object.keys(value).length === 1;
 }
 
-function masked(value: unknown): unknown {
+/** Sealed values stand at a field, or in its maps by market and language: two levels below, never deeper. */
+function masked(value: unknown, depth: number): unknown {
   if (isSealed(value)) return MASK;
-  if (Array.isArray(value)) return value.map(masked);
-  if (!isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, masked(item)]));
+  if (depth === 0 || !isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, masked(item, depth - 1)]));
 }
 
-/**
- * Values with the mask wherever a sealed one stands: what answers, live copies and comparisons may show.
- * @param sensitive the schema's sensitive fields, when they are known: their values are masked whatever form they have
- */
-export function maskValues(
-  values: Record<string, StoredValue>,
-  sensitive?: ReadonlySet<string>,
-): Record<string, StoredValue> {
-  return Object.fromEntries(
-    Object.entries(values).map(([name, value]) => [
-      name,
-      sensitive?.has(name) === true && value !== null && !isObject(value) ? MASK : masked(value),
-    ]),
-  );
+/** Values with the mask wherever a sealed one stands: what answers, live copies and comparisons may show. */
+export function maskValues(values: Record<string, StoredValue>): Record<string, StoredValue> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, masked(value, 2)]));
 }
 
 /** What goes onto the live subject for a published revision. `snapshot` is that very revision. */

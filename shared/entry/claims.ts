@@ -1,0 +1,163 @@
+/**
+ * What an entry holds beside its log: unique values, equality indexes, references. Each is a key in the snapshot and a
+ * message in the orb's stream; the sets before and after a write give the messages of its atomic act.
+ *
+ * Keys: `u.<field>.<token>` unique value, `e.<field>.<token>` equality index, `r.<field>.<target id>` reference.
+ */
+import type { Config } from "../deps.ts";
+import { base64url, sha256 } from "../ids.ts";
+import type { CompiledField, CompiledSchema } from "../orb/compile.ts";
+import type { Json } from "../orb/fields/index.ts";
+import type { Values } from "../orb/validate.ts";
+import { leavesOf, referenceTargets } from "../orb/values.ts";
+import { type EntryAddress, subjects } from "../store/subjects.ts";
+import type { Append } from "../store/types.ts";
+
+/** Seconds after which a freed claim or index message is gone. */
+const FREED_SECONDS = 1;
+/** Body of index messages: anything but empty, which means "freed". */
+const PRESENT = "1";
+
+const encoder = new TextEncoder();
+
+/** Which index answers equality on a field: its unique claims, its references, its own index, or none. */
+export function indexKind(field: CompiledField): "uq" | "ref" | "eq" | null {
+  if (!field.indexed) return null;
+  if (field.definition.type === "reference") return "ref";
+  return field.unique ? "uq" : "eq";
+}
+
+/** The token of a value in a field's equality index; null when the value has none. */
+export async function equalityToken(field: CompiledField, value: Json): Promise<string | null> {
+  const token = field.type.token(value);
+  return token === null ? null : `h${(await sha256(token)).slice(0, 22)}`;
+}
+
+/**
+ * The token under which a unique value is claimed; null when the value has none. Sensitive values are claimed by an
+ * HMAC with the claim key, bound to the field: whoever reads the broker's files can neither guess nor compare them.
+ * @param value plaintext in its normal form
+ */
+export async function uniqueToken(
+  config: Config,
+  schema: CompiledSchema,
+  field: CompiledField,
+  value: Json,
+  market?: string,
+  language?: string,
+): Promise<string | null> {
+  const token = field.type.token(value);
+  if (token === null) return null;
+  const text = `${market ?? ""}/${language ?? ""}/${token}`;
+  if (!field.sensitive) return sha256(text);
+  return hmac(config, `${schema.orb}/${schema.subjectType}/${schema.id}/${field.name}/${text}`);
+}
+
+/** HMAC-SHA-256 under the claim key, as base64url: for what must not be guessable from its hash. */
+export async function hmac(config: Config, text: string): Promise<string> {
+  const raw = base64urlBytes(config.claimKey);
+  const key = await crypto.subtle.importKey("raw", raw, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+  return base64url(new Uint8Array(await crypto.subtle.sign("HMAC", key, encoder.encode(text))));
+}
+
+function base64urlBytes(text: string): Uint8Array<ArrayBuffer> {
+  const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
+  return Uint8Array.from(binary, (character) => character.charCodeAt(0));
+}
+
+/** Everything that values hold, as keys, sorted. `plain` has its sensitive values in plaintext. */
+export async function claimsOf(
+  config: Config,
+  schema: CompiledSchema,
+  plain: Readonly<Values>,
+): Promise<string[]> {
+  const keys = new Set<string>();
+  for (const field of schema.unique) {
+    for (const leaf of leavesOf(field, plain)) {
+      const token = await uniqueToken(config, schema, field, leaf.value, leaf.market, leaf.language);
+      if (token !== null) keys.add(`u.${field.name}.${token}`);
+    }
+  }
+  for (const field of schema.indexed) {
+    if (indexKind(field) !== "eq") continue;
+    for (const leaf of leavesOf(field, plain)) {
+      const token = await equalityToken(field, leaf.value);
+      if (token !== null) keys.add(`e.${field.name}.${token}`);
+    }
+  }
+  for (const field of schema.references) {
+    for (const target of referenceTargets(field, plain)) keys.add(`r.${field.name}.${target}`);
+  }
+  return [...keys].sort();
+}
+
+/** A key taken apart. */
+export interface ClaimKey {
+  kind: "u" | "e" | "r";
+  field: string;
+  /** Token of the value, or the id of the entry referred to. */
+  token: string;
+}
+
+/** Takes a key apart. */
+export function parseKey(key: string): ClaimKey {
+  const [kind, field = "", token = ""] = key.split(".");
+  return { kind: kind === "u" || kind === "e" ? kind : "r", field, token };
+}
+
+/** The subject of a key's message. */
+export function keySubject(address: EntryAddress, key: string): string {
+  const { kind, field, token } = parseKey(key);
+  switch (kind) {
+    case "u":
+      return subjects.unique(address, field, token);
+    case "e":
+      return subjects.equality(address, field, token);
+    default:
+      return subjects.reference(token, address, field);
+  }
+}
+
+/** What a write adds and frees. */
+export interface ClaimChange {
+  adds: string[];
+  frees: string[];
+}
+
+/** The difference between what was held and what will be. */
+export function claimChange(before: ReadonlySet<string>, after: ReadonlySet<string>): ClaimChange {
+  return {
+    adds: [...after].filter((key) => !before.has(key)),
+    frees: [...before].filter((key) => !after.has(key)),
+  };
+}
+
+/**
+ * The messages of a change. Claims of unique values expect that nobody holds them.
+ * @param known sequence of the claim's last message where it was looked up; 0 is assumed otherwise
+ */
+export function claimMessages(
+  address: EntryAddress,
+  change: ClaimChange,
+  known: ReadonlyMap<string, number> = new Map(),
+): Append[] {
+  const messages: Append[] = [];
+  const touched = new Set<string>();
+  for (const key of change.adds) {
+    const subject = keySubject(address, key);
+    const { kind, token } = parseKey(key);
+    if (kind === "u") {
+      messages.push({ subject, data: address.id, expect: { seq: known.get(key) ?? 0 } });
+      continue;
+    }
+    messages.push({ subject, data: PRESENT, rollup: true });
+    if (kind === "r" && !touched.has(token)) {
+      touched.add(token);
+      messages.push({ subject: subjects.referenceGuard(address.orb, token), data: PRESENT, rollup: true });
+    }
+  }
+  for (const key of change.frees) {
+    messages.push({ subject: keySubject(address, key), data: "", rollup: true, ttl: FREED_SECONDS });
+  }
+  return messages;
+}

@@ -1,0 +1,149 @@
+/** Turns one write of an entry into messages, and sends them as one act. */
+import type { Deps } from "../deps.ts";
+import { AppError } from "../errors.ts";
+import { definitionFor } from "../orb/live.ts";
+import { orbStreamConfig } from "../store/provision.ts";
+import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
+import { type Append, Conflict, StreamMissing } from "../store/types.ts";
+import { type ClaimChange, claimMessages } from "./claims.ts";
+import { claimMessage, type IdempotencyClaim } from "./idempotency.ts";
+import type { EntrySnapshot } from "./snapshot.ts";
+
+/** Something else that must still be so at the commit: the last sequence of a subject. */
+export interface Guard {
+  subject: string;
+  seq: number;
+}
+
+/** One write of one entry. */
+export interface EntryWrite {
+  address: EntryAddress;
+  /** Sequence of the head that the write was decided on; 0 for a new entry. */
+  headSeq: number;
+  /** Revisions to append; the last is the result. */
+  snapshots: EntrySnapshot[];
+  claims: ClaimChange;
+  /** Sequences of claims that were looked up. */
+  known?: ReadonlyMap<string, number>;
+  guards?: readonly Guard[];
+  /** What happens to live copies and schedules. */
+  live?: readonly Append[];
+  /** What happens to the entry's place in lists. */
+  index?: "add" | "remove";
+  idempotency?: IdempotencyClaim | undefined;
+}
+
+const GONE_SECONDS = 1;
+
+/** The messages of a write, and where the resulting snapshot stands among them. */
+export function messagesOf(write: EntryWrite): { messages: Append[]; at: number } {
+  const { address, snapshots } = write;
+  const log = subjects.entryLog(address);
+  const place = subjects.entryIndex(address);
+  const hints: Append[] = claimMessages(address, write.claims, write.known);
+  if (write.index === "add") hints.unshift({ subject: place, data: "{}" });
+  if (write.index === "remove") hints.push({ subject: place, data: "", rollup: true, ttl: GONE_SECONDS });
+  const guarded = guard(address, hints, write.guards ?? []);
+  const messages = [...guarded, ...(write.live ?? [])];
+  if (write.idempotency !== undefined) {
+    messages.push(claimMessage(write.idempotency, snapshots.length));
+  }
+  snapshots.forEach((snapshot, index) => {
+    messages.push({
+      subject: log,
+      data: JSON.stringify(snapshot),
+      ...(index === 0 ? { expect: { seq: write.headSeq } } : {}),
+    });
+  });
+  return { messages, at: messages.length - 1 };
+}
+
+/** Lays each guard on a message that expects nothing yet, or on one of its own. */
+function guard(address: EntryAddress, hints: readonly Append[], guards: readonly Guard[]): Append[] {
+  const out = [...hints];
+  const open = new Map(guards.map(({ subject, seq }) => [subject, seq]));
+  for (const [index, message] of out.entries()) {
+    const next = open.entries().next();
+    if (next.done) break;
+    const [subject, seq] = next.value;
+    if (message.expect !== undefined || message.subject === subject) continue;
+    out[index] = { ...message, expect: { subject, seq } };
+    open.delete(subject);
+  }
+  let number = 0;
+  for (const [subject, seq] of open) {
+    out.unshift({
+      subject: subjects.guard(address.orb, address.id, number++),
+      data: "",
+      ttl: GONE_SECONDS,
+      expect: { subject, seq },
+    });
+  }
+  return out;
+}
+
+/** Whether earlier messages of a new entry are mere hints, which readers verify: then no atomic act is needed. */
+function onlyHints(write: EntryWrite): boolean {
+  return (
+    write.headSeq === 0 &&
+    write.snapshots.length === 1 &&
+    write.idempotency === undefined &&
+    (write.guards ?? []).length === 0 &&
+    (write.live ?? []).length === 0 &&
+    !write.claims.adds.some((key) => !key.startsWith("e."))
+  );
+}
+
+/**
+ * Commits a write. What changes only the head is one message; a new entry without claims is messages in a row, hints
+ * first and truth last; everything else is one atomic batch.
+ * @returns the sequence of the resulting snapshot
+ * @throws Conflict when the head, a claim or a guard moved: nothing was written
+ */
+export async function commit(deps: Deps, write: EntryWrite): Promise<number> {
+  const stream = streams.orb(write.address.orb);
+  const { messages, at } = messagesOf(write);
+  const only = messages[0];
+  if (messages.length === 1 && only !== undefined) return deps.store.append(stream, only);
+  if (onlyHints(write)) {
+    const sequences = await deps.store.pipeline(stream, messages);
+    return sequences[at] ?? 0;
+  }
+  return deps.store.batch(stream, messages);
+}
+
+/** How often a write that met another one is decided anew. */
+const ATTEMPTS = 24;
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+
+/**
+ * Runs a write until nobody came between. Each run reads anew, so a lost race ends in the answer that the winner's
+ * state calls for: 412, 409, or a write on top of it.
+ * @throws AppError conflict `write_conflict` when others kept coming between
+ */
+export async function attempts<T>(deps: Deps, orb: string, run: (attempt: number) => Promise<T>): Promise<T> {
+  let created = false;
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await run(attempt);
+    } catch (error) {
+      if (error instanceof StreamMissing && error.stream === streams.orb(orb) && !created) {
+        // The orb exists and its stream does not: its creation stopped halfway. The write completes it.
+        if ((await definitionFor(deps, orb)) === null) throw error;
+        created = true;
+        await deps.store.createStream(orbStreamConfig(orb, deps.config.replicas));
+        continue;
+      }
+      if (!(error instanceof Conflict)) throw error;
+      if (attempt >= ATTEMPTS) {
+        throw new AppError(
+          "conflict",
+          "write_conflict",
+          "Others kept writing at the same moment. Read again and retry.",
+        );
+      }
+      // The first retry at once: most conflicts are over by then. Later ones spread out.
+      if (attempt > 0) await pause(Math.random() * Math.min(80, 4 * 2 ** Math.min(attempt, 5)));
+    }
+  }
+}

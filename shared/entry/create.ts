@@ -1,0 +1,150 @@
+import { type Actor, actorId } from "../access/actor.ts";
+import { requireMay, roleIn } from "../access/authorize.ts";
+import type { Deps } from "../deps.ts";
+import { AppError, invalid, notFound } from "../errors.ts";
+import type { CompiledSchema } from "../orb/compile.ts";
+import type { Written } from "./change.ts";
+import { attempts, commit, type EntryWrite } from "./commit.ts";
+import { lookUpClaims } from "./held.ts";
+import { type Idempotency, idempotencyClaim, replay } from "./idempotency.ts";
+import { mergeValues, readWindow, windowFaults } from "./input.ts";
+import { prepare } from "./prepare.ts";
+import { addressOf, type OrbContext } from "./resolve.ts";
+import { publishMessages } from "./schedules.ts";
+import type { EntrySnapshot } from "./snapshot.ts";
+
+/** What a new entry is made from. */
+export interface NewEntry {
+  module: string;
+  /** May be left out where the module has exactly one schema. */
+  schema?: string | undefined;
+  /** Values by field, as the caller sent them. */
+  values: unknown;
+  /** ISO 8601 or null. */
+  validFrom?: unknown;
+  validTo?: unknown;
+  /** Makes it live in the same act. */
+  publish?: boolean | undefined;
+  /** Translatable values are of this language only. */
+  locale?: string | undefined;
+  /** Market-specific values are of this market only. */
+  market?: string | undefined;
+}
+
+export interface CreateInput extends NewEntry {
+  orbId: string;
+  orb: OrbContext | Promise<OrbContext>;
+  idempotency?: Idempotency | undefined;
+}
+
+/**
+ * The schema that a new entry names.
+ * @throws AppError invalid `unknown_module`, `unknown_schema`
+ */
+export function schemaFor(context: OrbContext, module: string, schema: string | undefined): CompiledSchema {
+  const found = context.compiled.schema(module, schema);
+  if (found !== undefined) return found;
+  const known = context.compiled.modules.has(module);
+  const path = known ? "/schema" : "/module";
+  throw invalid([
+    known
+      ? { path, code: "unknown_schema", message: "The module has no such schema; name one of its own." }
+      : { path, code: "unknown_module", message: "The orb has no such module." },
+  ]);
+}
+
+/** A new entry, ready to be committed. */
+export async function planNew(
+  deps: Deps,
+  actor: Actor,
+  context: OrbContext,
+  schema: CompiledSchema,
+  input: NewEntry,
+  id: string,
+): Promise<EntryWrite> {
+  const publish = input.publish === true;
+  const { window, faults } = readWindow(input, { validFrom: null, validTo: null });
+  const now = deps.clock.now();
+  if (publish) faults.push(...windowFaults(window, now));
+  const prepared = await prepare(deps, actor, context, schema, {
+    id,
+    given: mergeValues(schema, input.values, {}, input),
+    stored: {},
+    held: [],
+    publish,
+    faults,
+  });
+  const at = new Date(now).toISOString();
+  const snapshot: EntrySnapshot = {
+    v: 1,
+    id,
+    orb: context.orb,
+    module: schema.module,
+    schema: schema.id,
+    operation: "create",
+    status: publish ? "PUBLISHED" : "SAVED",
+    revision: 1,
+    publishedRevision: publish ? 1 : null,
+    publishedSeq: null,
+    ...window,
+    liveFrom: publish ? window.validFrom : null,
+    liveTo: publish ? window.validTo : null,
+    createdAt: at,
+    createdBy: actorId(actor),
+    updatedAt: at,
+    updatedBy: actorId(actor),
+    values: prepared.values,
+    claims: prepared.claims,
+    liveClaims: null,
+    defRevision: context.revision,
+  };
+  const address = addressOf(schema, id);
+  return {
+    address,
+    headSeq: 0,
+    snapshots: [snapshot],
+    claims: { adds: prepared.claims, frees: [] },
+    guards: prepared.guards,
+    live: publish ? publishMessages(address, schema.liveRole, snapshot, null, now) : [],
+    index: "add",
+  };
+}
+
+/**
+ * Creates an entry; with `publish` it is live in the same act.
+ * Two requests one after the other (definition and Idempotency-Key, write); three when it refers to entries.
+ * @throws AppError invalid; forbidden, unauthenticated; conflict `unique_conflict`, `reference_not_live`;
+ * too_large `entry_too_large`
+ */
+export async function createEntry(deps: Deps, actor: Actor, input: CreateInput): Promise<Written> {
+  const { orbId, orb, idempotency, module, schema: schemaId, ...request } = input;
+  const claim = await idempotencyClaim(deps, actor, orbId, idempotency, {
+    module,
+    schema: schemaId,
+    ...request,
+  });
+  return attempts(deps, orbId, async (attempt) => {
+    const [context, before] = await Promise.all([orb, replay(deps, orbId, claim)]);
+    const schema = schemaFor(context, module, schemaId);
+    const role = roleIn(actor, orbId, context.compiled);
+    requireMay(actor, role, "create", { access: schema.access, own: false });
+    if (input.publish === true) requireMay(actor, role, "publish", { access: schema.access, own: true });
+    if (before !== null) return { ...before, replayed: true };
+    const write = await planNew(deps, actor, context, schema, input, deps.newId());
+    if (attempt > 0) {
+      const state = await lookUpClaims(deps, context, schema, write.address, write.claims.adds);
+      write.known = state.known;
+      write.guards = [...(write.guards ?? []), ...state.guards];
+    }
+    const seq = await commit(deps, { ...write, idempotency: claim });
+    const [snapshot] = write.snapshots;
+    if (snapshot === undefined) throw new AppError("internal", "internal_error", "Nothing was written.");
+    return { snapshot, seq, replayed: false };
+  });
+}
+
+/** @throws AppError not_found when there is no such orb */
+export function requireOrb<T extends OrbContext>(orb: T | null): T {
+  if (orb === null) throw notFound("orb");
+  return orb;
+}

@@ -1,0 +1,133 @@
+/** Who holds a unique value: what is looked up when a claim met another one. */
+import type { Deps } from "../deps.ts";
+import { AppError, type Fault } from "../errors.ts";
+import type { CompiledSchema } from "../orb/compile.ts";
+import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
+import { claimsOf, keySubject, parseKey } from "./claims.ts";
+import type { Guard } from "./commit.ts";
+import { type LoadedEntry, loaded, type OrbContext } from "./resolve.ts";
+import { openValues } from "./sealing.ts";
+import { type EntrySnapshot, effective, snapshotOf } from "./snapshot.ts";
+
+/** What an entry holds by the definition at hand. */
+export interface Holdings {
+  /** Of the newest revision. */
+  claims: string[];
+  /** Of what is live, when that is another revision. */
+  liveClaims: string[] | null;
+  /** Whether they had to be worked out anew, as the definition has changed since the entry was written. */
+  stale: boolean;
+}
+
+/** Reads the revision that is live. */
+export async function publishedOf(deps: Deps, entry: LoadedEntry): Promise<EntrySnapshot | null> {
+  const { head, address } = entry;
+  if (head.publishedRevision === null) return null;
+  if (head.publishedSeq === null) return head;
+  return snapshotOf(await deps.store.getSeq(streams.orb(address.orb), head.publishedSeq));
+}
+
+async function holds(deps: Deps, schema: CompiledSchema, snapshot: EntrySnapshot): Promise<string[]> {
+  return claimsOf(deps.config, schema, await openValues(deps.config, schema, snapshot.id, snapshot.values));
+}
+
+/** What an entry holds. Reads nothing, unless the definition changed and a draft lies beside what is live. */
+export async function holdings(
+  deps: Deps,
+  context: OrbContext,
+  schema: CompiledSchema | undefined,
+  entry: LoadedEntry,
+): Promise<Holdings> {
+  const { head } = entry;
+  if (schema === undefined || head.defRevision === context.revision || head.status === "DELETED") {
+    return { claims: head.claims, liveClaims: head.liveClaims, stale: false };
+  }
+  const published = head.liveClaims === null ? null : await publishedOf(deps, entry);
+  return {
+    claims: await holds(deps, schema, head),
+    liveClaims: published === null ? null : await holds(deps, schema, published),
+    stale: true,
+  };
+}
+
+/** What looking up claims found. */
+export interface ClaimState {
+  /** Sequence of the last message of each claim that has one. */
+  known: Map<string, number>;
+  /** Heads of entries whose abandoned claims are taken over: they must not move meanwhile. */
+  guards: Guard[];
+  /** Claims that are this entry's own. */
+  own: Set<string>;
+}
+
+/**
+ * Looks up claims of unique values that an entry wants.
+ * @throws AppError conflict `unique_conflict` naming every field whose value another entry holds
+ */
+export async function lookUpClaims(
+  deps: Deps,
+  context: OrbContext,
+  schema: CompiledSchema,
+  address: EntryAddress,
+  keys: readonly string[],
+): Promise<ClaimState> {
+  const state: ClaimState = { known: new Map(), guards: [], own: new Set() };
+  const wanted = keys.filter((key) => parseKey(key).kind === "u");
+  if (wanted.length === 0) return state;
+  const stream = streams.orb(address.orb);
+  const messages = await deps.store.getMany(
+    stream,
+    wanted.map((key) => keySubject(address, key)),
+  );
+  const others = new Map<string, string>();
+  for (const key of wanted) {
+    const message = messages.get(keySubject(address, key));
+    if (message === undefined) continue;
+    state.known.set(key, message.seq);
+    const owner = message.text();
+    if (owner === address.id) state.own.add(key);
+    else if (owner !== "") others.set(key, owner);
+  }
+  if (others.size === 0) return state;
+  const logOf = (id: string) => subjects.entryLog({ ...address, id });
+  const heads = await deps.store.getMany(stream, [...new Set([...others.values()].map(logOf))]);
+  const faults: Fault[] = [];
+  for (const [key, owner] of others) {
+    const message = heads.get(logOf(owner));
+    const entry = loaded(message);
+    if (entry !== null && (await holdsNow(deps, context, schema, entry, key))) {
+      faults.push(taken(key));
+      continue;
+    }
+    // The claim was left behind (its window closed, say): it may be taken, while its owner does not move.
+    state.guards.push({ subject: logOf(owner), seq: message?.seq ?? 0 });
+  }
+  if (faults.length > 0) throw uniqueConflict(faults);
+  return state;
+}
+
+async function holdsNow(
+  deps: Deps,
+  context: OrbContext,
+  schema: CompiledSchema,
+  entry: LoadedEntry,
+  key: string,
+): Promise<boolean> {
+  const held = await holdings(deps, context, schema, entry);
+  if (held.claims.includes(key)) return true;
+  const isLive = effective(entry.head, deps.clock.now()).publishedRevision !== null;
+  return isLive && held.liveClaims?.includes(key) === true;
+}
+
+function taken(key: string): Fault {
+  const { field } = parseKey(key);
+  return { path: `/values/${field}`, code: "unique", message: "Another entry has this value." };
+}
+
+/** 409 with the fields whose values others hold. */
+export function uniqueConflict(errors: Fault[]): AppError {
+  const paths = [...new Map(errors.map((fault) => [fault.path, fault])).values()];
+  return new AppError("conflict", "unique_conflict", "A unique value is another entry's already.", {
+    errors: paths,
+  });
+}

@@ -1,0 +1,106 @@
+/**
+ * `Idempotency-Key`: a claim in the same atomic act as the write, so that of any number of equal requests one writes
+ * and all get its answer. The broker forgets it after 24 hours.
+ */
+import { type Actor, actorId } from "../access/actor.ts";
+import type { Deps } from "../deps.ts";
+import { AppError } from "../errors.ts";
+import { sha256 } from "../ids.ts";
+import { streams, subjects } from "../store/subjects.ts";
+import type { Append } from "../store/types.ts";
+import { hmac } from "./claims.ts";
+import { orNull } from "./resolve.ts";
+import { type EntrySnapshot, snapshotOf } from "./snapshot.ts";
+
+const LIFETIME_SECONDS = 86_400;
+
+/** What the caller sent: the key, and the route that it was sent to (method and path, ids included). */
+export interface Idempotency {
+  key: string;
+  route: string;
+}
+
+/** A claim as it is stored. */
+interface StoredClaim {
+  v: 1;
+  /** HMAC of the request: equal for the same request, and no help in guessing what it held. */
+  body: string;
+  /** How many messages after this one the answer's snapshot lies. */
+  offset: number;
+}
+
+/** A claim to be made with a write. */
+export interface IdempotencyClaim {
+  subject: string;
+  body: string;
+}
+
+/** An answer that was given before. */
+export interface Replay {
+  snapshot: EntrySnapshot;
+  seq: number;
+}
+
+/** JSON with sorted members: equal for equal values. */
+export function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
+  const members = Object.entries(value)
+    .filter(([, item]) => item !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, item]) => `${JSON.stringify(key)}:${canonical(item)}`);
+  return `{${members.join(",")}}`;
+}
+
+/** The claim of a request; undefined when its caller sent no key. */
+export async function idempotencyClaim(
+  deps: Deps,
+  actor: Actor,
+  orb: string,
+  sent: Idempotency | undefined,
+  request: unknown,
+): Promise<IdempotencyClaim | undefined> {
+  if (sent === undefined) return undefined;
+  if (sent.key.length === 0 || sent.key.length > 255) {
+    throw new AppError("malformed", "invalid_header", "An Idempotency-Key is 1 to 255 characters long.");
+  }
+  const caller = actor.kind === "orb" ? `${actor.realm}/${actor.sub}` : `${actor.kind}/${actorId(actor)}`;
+  return {
+    subject: subjects.idempotency(orb, await sha256(JSON.stringify([caller, sent.route, sent.key]))),
+    body: await hmac(deps.config, `idempotency/${canonical(request)}`),
+  };
+}
+
+/**
+ * The answer that was given to the same request before; null when this is the first.
+ * @throws AppError invalid `idempotency_mismatch` when the key was used for another request
+ */
+export async function replay(
+  deps: Deps,
+  orb: string,
+  claim: IdempotencyClaim | undefined,
+): Promise<Replay | null> {
+  if (claim === undefined) return null;
+  const message = await orNull(deps.store.get(streams.orb(orb), claim.subject));
+  if (message === null || message.data.length === 0) return null;
+  const stored = message.json<StoredClaim>();
+  if (stored.body !== claim.body) {
+    throw new AppError(
+      "invalid",
+      "idempotency_mismatch",
+      "This Idempotency-Key was used for another request.",
+    );
+  }
+  const seq = message.seq + stored.offset;
+  const snapshot = snapshotOf(await deps.store.getSeq(streams.orb(orb), seq));
+  if (snapshot === null) {
+    throw new AppError("gone", "answer_gone", "The answer to this Idempotency-Key was erased.");
+  }
+  return { snapshot, seq };
+}
+
+/** The claim's message. @param offset how many messages later in the batch the snapshot stands */
+export function claimMessage(claim: IdempotencyClaim, offset: number): Append {
+  const body: StoredClaim = { v: 1, body: claim.body, offset };
+  return { subject: claim.subject, data: JSON.stringify(body), expect: { seq: 0 }, ttl: LIFETIME_SECONDS };
+}

@@ -1,0 +1,19 @@
+/** The verbs of entries, for transports, scripts and other services. */
+export type { Target, Written } from "./change.ts";
+export { equalityToken, indexKind, uniqueToken } from "./claims.ts";
+export { type CreateInput, createEntry, type NewEntry, requireOrb, schemaFor } from "./create.ts";
+export { type DeleteInput, deleteEntry } from "./delete.ts";
+export type { Idempotency } from "./idempotency.ts";
+export { archiveEntry, publishEntry, restoreEntry, unpublishEntry } from "./lifecycle.ts";
+export { addressOf, type LoadedEntry, loadEntry, type OrbContext, schemaOf } from "./resolve.ts";
+export {
+  type EntrySnapshot,
+  type EntryView,
+  effective,
+  entryView,
+  type LiveCopy,
+  liveCopyOf,
+  snapshotOf,
+  visible,
+} from "./snapshot.ts";
+export { type UpdateInput, updateEntry } from "./update.ts";

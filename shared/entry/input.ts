@@ -1,0 +1,120 @@
+/** Reads what a caller sends for an entry: values for one language or market, and the validity window. */
+import { AppError, type Fault } from "../errors.ts";
+import type { CompiledField, CompiledSchema } from "../orb/compile.ts";
+import { normaliseInstant } from "../orb/fields/calendar.ts";
+import { canonicalLanguage } from "../orb/ids.ts";
+import { MASK } from "../orb/mask.ts";
+import { isSealed, maskValues, type StoredValue } from "./snapshot.ts";
+
+/** The one language or market that a write speaks of. */
+export interface Place {
+  locale?: string | undefined;
+  market?: string | undefined;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Language and market of a write, as the orb knows them. @throws AppError malformed when it does not */
+function resolvePlace(
+  schema: CompiledSchema,
+  place: Place,
+): { language: string; market: string | undefined } {
+  const tag = place.locale === undefined ? schema.languages[0] : canonicalLanguage(place.locale);
+  if (tag === undefined || !schema.languages.includes(tag)) {
+    throw new AppError("malformed", "invalid_parameter", "The orb has no such locale.");
+  }
+  const market = place.market ?? schema.markets[0];
+  if (place.market !== undefined && !schema.markets.includes(place.market)) {
+    throw new AppError("malformed", "invalid_parameter", "The orb has no such market.");
+  }
+  return { language: tag, market };
+}
+
+/** The keys under which a field keeps the value of one language and market. */
+function trailOf(field: CompiledField, language: string, market: string | undefined): string[] {
+  return [
+    ...(field.marketSpecific && market !== undefined ? [market] : []),
+    ...(field.translatable ? [language] : []),
+  ];
+}
+
+function put(map: unknown, trail: readonly string[], value: unknown): unknown {
+  const [key, ...rest] = trail;
+  if (key === undefined) return value;
+  const base = isObject(map) && !isSealed(map) ? map : {};
+  return { ...base, [key]: put(Object.hasOwn(base, key) ? base[key] : undefined, rest, value) };
+}
+
+/**
+ * Values as they are to be checked. Without a place they are the caller's own, whole. With one, each value goes to its
+ * language and market in what is stored, and what is not named stays as it is; null clears the one value.
+ * @param stored values of the newest revision; sealed ones are carried along as masks
+ */
+export function mergeValues(
+  schema: CompiledSchema,
+  given: unknown,
+  stored: Readonly<Record<string, StoredValue>>,
+  place: Place,
+): unknown {
+  if (place.locale === undefined && place.market === undefined) return given;
+  const { language, market } = resolvePlace(schema, place);
+  if (!isObject(given)) return given;
+  const merged: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(maskValues({ ...stored }))) {
+    if (schema.fields.has(name)) merged[name] = value;
+  }
+  for (const [name, value] of Object.entries(given)) {
+    if (name === "__proto__") continue;
+    const field = schema.fields.get(name);
+    merged[name] = field === undefined ? value : put(merged[name], trailOf(field, language, market), value);
+  }
+  if (!Object.hasOwn(given, "__proto__")) return merged;
+  // Kept, so that the check can refuse it by its name.
+  Object.defineProperty(merged, "__proto__", { value: MASK, enumerable: true });
+  return merged;
+}
+
+/** A window: ISO 8601 in UTC, or null. */
+export interface Window {
+  validFrom: string | null;
+  validTo: string | null;
+}
+
+/** Reads the window of a write; what is left out stays as it was. */
+export function readWindow(
+  given: { validFrom?: unknown; validTo?: unknown },
+  before: Window,
+): { window: Window; faults: Fault[] } {
+  const faults: Fault[] = [];
+  const read = (name: "validFrom" | "validTo"): string | null => {
+    const value = given[name];
+    if (value === undefined) return before[name];
+    if (value === null) return null;
+    const instant = typeof value === "string" ? normaliseInstant(value) : undefined;
+    if (instant !== undefined) return instant;
+    faults.push({
+      path: `/${name}`,
+      code: typeof value === "string" ? "format" : "type",
+      message: "This must be a date and time that exists, with an offset: 2026-03-01T10:00:00Z.",
+    });
+    return null;
+  };
+  const window = { validFrom: read("validFrom"), validTo: read("validTo") };
+  if (
+    faults.length === 0 &&
+    window.validFrom !== null &&
+    window.validTo !== null &&
+    window.validTo <= window.validFrom
+  ) {
+    faults.push({ path: "/validTo", code: "range", message: "validTo must be after validFrom." });
+  }
+  return { window, faults };
+}
+
+/** A window that has closed cannot be published. */
+export function windowFaults(window: Window, now: number): Fault[] {
+  if (window.validTo === null || Date.parse(window.validTo) > now) return [];
+  return [{ path: "/validTo", code: "window_closed", message: "The validity window has already closed." }];
+}

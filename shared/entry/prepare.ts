@@ -1,0 +1,123 @@
+/** From what a caller sent to what is stored: checked, sealed, with everything that it will hold. */
+import type { Actor } from "../access/actor.ts";
+import type { Deps } from "../deps.ts";
+import { AppError, type Fault, invalid } from "../errors.ts";
+import type { CompiledSchema } from "../orb/compile.ts";
+import { type Values, validateValues } from "../orb/validate.ts";
+import { claimsOf } from "./claims.ts";
+import type { Guard } from "./commit.ts";
+import { checkTargets } from "./references.ts";
+import type { OrbContext } from "./resolve.ts";
+import { sealValues } from "./sealing.ts";
+import { maskValues, type StoredValue } from "./snapshot.ts";
+
+/** An entry's values must be smaller than this many bytes as JSON. */
+export const ENTRY_LIMIT = 512 * 1024;
+
+const encoder = new TextEncoder();
+
+/** Values ready to be stored. */
+export interface Prepared {
+  values: Record<string, StoredValue>;
+  claims: string[];
+  guards: Guard[];
+}
+
+/** What is prepared, and how. */
+export interface Preparation {
+  id: string;
+  /** What the caller sent, or what is stored (masked) when nothing was sent. */
+  given: unknown;
+  /** Stored values of the newest revision; empty for a new entry. */
+  stored: Readonly<Record<string, StoredValue>>;
+  /** Keys that the entry holds already: their targets are not checked again. */
+  held: readonly string[];
+  /** Whether targets must be live, because this is published now. */
+  publish: boolean;
+  /** Faults that were found elsewhere in the input. */
+  faults: readonly Fault[];
+}
+
+function tooLarge(): AppError {
+  return new AppError(
+    "too_large",
+    "entry_too_large",
+    `An entry's values must be smaller than ${ENTRY_LIMIT / 1024} KiB.`,
+  );
+}
+
+/**
+ * Checks and seals values.
+ * @throws AppError invalid with every fault at once; too_large `entry_too_large`; conflict `reference_not_live`
+ */
+export async function prepare(
+  deps: Deps,
+  actor: Actor,
+  context: OrbContext,
+  schema: CompiledSchema,
+  input: Preparation,
+): Promise<Prepared> {
+  const isNew = Object.keys(input.stored).length === 0;
+  const checked = validateValues(schema, input.given, isNew ? {} : { existing: input.stored as Values });
+  const faults = [...checked.faults, ...input.faults];
+  const held = new Set(input.held);
+  const targets = await checkTargets(deps, actor, context, schema, input.id, checked.values, {
+    live: input.publish,
+    ...(input.publish ? {} : { only: added(schema, checked.values, held) }),
+  });
+  const notLive = targets.faults.filter((fault) => fault.code === "reference_not_live");
+  faults.push(...targets.faults.filter((fault) => fault.code !== "reference_not_live"));
+  if (faults.length > 0) throw invalid(faults);
+  if (notLive.length > 0) throw referencesNotLive(notLive);
+  const { stored, plain } = await sealValues(deps.config, schema, input.id, checked.values, input.stored);
+  if (encoder.encode(JSON.stringify(plain)).length >= ENTRY_LIMIT) throw tooLarge();
+  return {
+    values: stored,
+    claims: await claimsOf(deps.config, schema, plain),
+    guards: targets.guards,
+  };
+}
+
+/** Keys of references that the values have and the entry does not hold yet. */
+function added(schema: CompiledSchema, values: Readonly<Values>, held: ReadonlySet<string>): Set<string> {
+  const out = new Set<string>();
+  for (const field of schema.references) {
+    const collect = (value: unknown): void => {
+      if (typeof value === "string") {
+        const key = `r.${field.name}.${value}`;
+        if (!held.has(key)) out.add(key);
+      } else if (typeof value === "object" && value !== null) Object.values(value).forEach(collect);
+    };
+    collect(values[field.name]);
+  }
+  return out;
+}
+
+/** 409: what is to be published refers to what is not. */
+export function referencesNotLive(errors: Fault[]): AppError {
+  return new AppError("conflict", "reference_not_live", "An entry that this one refers to is not live.", {
+    errors,
+  });
+}
+
+/**
+ * Stored values as a publication takes them: those of fields that the definition dropped are left behind, and the
+ * rest is checked again where the definition has changed since.
+ */
+export function storedInput(
+  schema: CompiledSchema,
+  stored: Readonly<Record<string, StoredValue>>,
+): Record<string, StoredValue> {
+  const known = Object.entries(stored).filter(([name]) => schema.fields.has(name));
+  return maskValues(Object.fromEntries(known));
+}
+
+/** The values of reference fields, which are never sealed. */
+export function plainReferences(
+  schema: CompiledSchema,
+  stored: Readonly<Record<string, StoredValue>>,
+): Values {
+  const out: Record<string, unknown> = {};
+  for (const { name } of schema.references) if (stored[name] !== undefined) out[name] = stored[name];
+  return out as Values;
+}

@@ -1,0 +1,151 @@
+/** Sensitive values of entries: sealed before they are stored, opened only for claims, comparison and a reveal. */
+import type { Config } from "../deps.ts";
+import { AppError } from "../errors.ts";
+import type { CompiledField, CompiledSchema } from "../orb/compile.ts";
+import type { Json } from "../orb/fields/index.ts";
+import { MASK } from "../orb/mask.ts";
+import type { Values } from "../orb/validate.ts";
+import { isCurrent, open, seal } from "../seal.ts";
+import { isSealed, type StoredValue } from "./snapshot.ts";
+
+/** What a sealed value is bound to: it opens nowhere else. */
+export function sealBinding(orb: string, id: string, field: string): string {
+  return `${orb}/${id}/${field}`;
+}
+
+function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** How many levels of maps (market, language) lie above a field's values. */
+function depthOf(field: CompiledField): number {
+  return Number(field.marketSpecific) + Number(field.translatable);
+}
+
+/** Applies `change` to each value of a field, beside the value that stands at the same place in `other`. */
+async function mapLeaves(
+  value: unknown,
+  other: unknown,
+  depth: number,
+  change: (value: unknown, other: unknown) => Promise<unknown>,
+): Promise<unknown> {
+  if (value === null || value === undefined) return value;
+  if (depth === 0) return change(value, other);
+  if (!isMap(value)) return value;
+  const out: Record<string, unknown> = {};
+  for (const [key, item] of Object.entries(value)) {
+    out[key] = await mapLeaves(item, isMap(other) ? other[key] : undefined, depth - 1, change);
+  }
+  return out;
+}
+
+/** Stored values, and the same in plaintext for claims. The plaintext must not leave the verb. */
+export interface SealedValues {
+  stored: Record<string, StoredValue>;
+  plain: Values;
+}
+
+/**
+ * Seals checked values. A mask takes over what is stored; a value that is equal to what is stored keeps its seal.
+ * @param existing stored values of the newest revision
+ */
+export async function sealValues(
+  config: Config,
+  schema: CompiledSchema,
+  id: string,
+  values: Readonly<Values>,
+  existing: Readonly<Record<string, StoredValue>>,
+): Promise<SealedValues> {
+  const stored: Record<string, StoredValue> = { ...values };
+  const plain: Values = { ...values };
+  for (const field of schema.sensitive) {
+    const given = values[field.name];
+    if (given === undefined || given === null) continue;
+    const binding = sealBinding(schema.orb, id, field.name);
+    const before = existing[field.name];
+    stored[field.name] = await mapLeaves(given, before, depthOf(field), async (value, old) => {
+      if (value === MASK) return old;
+      const text = JSON.stringify(value);
+      if (isSealed(old) && (await open(config.encryptionKeys, old.$sealed, binding)) === text) return old;
+      return { $sealed: await seal(config.encryptionKeys, text, binding) };
+    });
+    plain[field.name] = (await mapLeaves(given, before, depthOf(field), async (value, old) =>
+      value === MASK ? opened(config, old, binding) : value,
+    )) as Json;
+  }
+  return { stored, plain };
+}
+
+async function opened(config: Config, value: unknown, binding: string): Promise<unknown> {
+  if (!isSealed(value)) return value;
+  const text = await open(config.encryptionKeys, value.$sealed, binding);
+  if (text === null) {
+    throw new AppError(
+      "internal",
+      "sealed_value_lost",
+      "A sensitive value cannot be opened with the keys that are configured.",
+    );
+  }
+  return JSON.parse(text) as unknown;
+}
+
+/**
+ * Stored values with the sensitive ones in plaintext.
+ * @throws AppError internal `sealed_value_lost` when a key is missing
+ */
+export async function openValues(
+  config: Config,
+  schema: CompiledSchema,
+  id: string,
+  stored: Readonly<Record<string, StoredValue>>,
+): Promise<Values> {
+  const plain: Record<string, unknown> = { ...stored };
+  for (const field of schema.sensitive) {
+    const binding = sealBinding(schema.orb, id, field.name);
+    plain[field.name] = await mapLeaves(stored[field.name], undefined, depthOf(field), (value) =>
+      opened(config, value, binding),
+    );
+    if (plain[field.name] === undefined) delete plain[field.name];
+  }
+  return plain as Values;
+}
+
+/** Sealed values anywhere in stored ones, whatever the definition says of the field by now. */
+function* sealedIn(value: unknown, depth: number): Generator<string> {
+  if (isSealed(value)) yield value.$sealed;
+  else if (depth > 0 && isMap(value))
+    for (const item of Object.values(value)) yield* sealedIn(item, depth - 1);
+}
+
+/** Whether any value is sealed under another key than the one that seals now. */
+export function needsReseal(config: Config, stored: Readonly<Record<string, StoredValue>>): boolean {
+  for (const value of Object.values(stored)) {
+    for (const sealed of sealedIn(value, 2)) if (!isCurrent(config.encryptionKeys, sealed)) return true;
+  }
+  return false;
+}
+
+/** The same values, sealed under the key that seals now. */
+export async function resealValues(
+  config: Config,
+  orb: string,
+  id: string,
+  stored: Readonly<Record<string, StoredValue>>,
+): Promise<Record<string, StoredValue>> {
+  const again = async (value: unknown, binding: string, depth: number): Promise<unknown> => {
+    if (isSealed(value)) {
+      if (isCurrent(config.encryptionKeys, value.$sealed)) return value;
+      const text = JSON.stringify(await opened(config, value, binding));
+      return { $sealed: await seal(config.encryptionKeys, text, binding) };
+    }
+    if (depth === 0 || !isMap(value)) return value;
+    const out: Record<string, unknown> = {};
+    for (const [key, item] of Object.entries(value)) out[key] = await again(item, binding, depth - 1);
+    return out;
+  };
+  const out: Record<string, StoredValue> = {};
+  for (const [name, value] of Object.entries(stored)) {
+    out[name] = await again(value, sealBinding(orb, id, name), 2);
+  }
+  return out;
+}

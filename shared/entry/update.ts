@@ -1,0 +1,83 @@
+import type { Actor } from "../access/actor.ts";
+import type { Deps } from "../deps.ts";
+import { AppError } from "../errors.ts";
+import type { CompiledSchema } from "../orb/compile.ts";
+import { next } from "../orb/lifecycle.ts";
+import { changeEntry, type State, type Target, type Written } from "./change.ts";
+import { mergeValues, readWindow, windowFaults } from "./input.ts";
+import { prepare, storedInput } from "./prepare.ts";
+import { publishMessages } from "./schedules.ts";
+import type { EntrySnapshot } from "./snapshot.ts";
+
+export interface UpdateInput extends Target {
+  /** All values; or, with `locale` or `market`, those to change. Left out: the values stay. */
+  values?: unknown;
+  /** ISO 8601 in any offset; null: no bound; left out: as before. */
+  validFrom?: unknown;
+  validTo?: unknown;
+  /** Makes the new revision live in the same act. */
+  publish?: boolean | undefined;
+  locale?: string | undefined;
+  market?: string | undefined;
+}
+
+/** The state of an entry that exists. @throws AppError conflict when the entry's schema is gone from the definition */
+export function requireSchema(state: State): CompiledSchema {
+  if (state.schema !== undefined) return state.schema;
+  throw new AppError(
+    "conflict",
+    "schema_gone",
+    "The orb's definition no longer has this entry's schema: it can only be archived or deleted.",
+  );
+}
+
+/** The lifecycle state of a revision that was not deleted. */
+export function statusOf(snapshot: EntrySnapshot): Exclude<EntrySnapshot["status"], "DELETED"> {
+  if (snapshot.status === "DELETED") throw new AppError("not_found", "entry_not_found", "It was deleted.");
+  return snapshot.status;
+}
+
+/**
+ * Writes a new revision. What is live stays as it is until it is published, by `publish` in the same act.
+ * Two requests one after the other (definition beside head, write); three when references are added.
+ * @throws AppError not_found; precondition `revision_mismatch`; invalid; conflict `wrong_state`, `unique_conflict`,
+ * `reference_not_live`; forbidden, unauthenticated
+ */
+export function updateEntry(deps: Deps, actor: Actor, input: UpdateInput): Promise<Written> {
+  const publish = input.publish === true;
+  const { values, validFrom, validTo, locale, market } = input;
+  return changeEntry(deps, actor, input, {
+    acts: publish ? ["update", "publish"] : ["update"],
+    request: { values, validFrom, validTo, locale, market, publish },
+    publishing: (state, made, role) =>
+      publishMessages(state.entry.address, role, made, state.entry.head, state.now),
+    async decide(state) {
+      const schema = requireSchema(state);
+      const status = next(statusOf(state.base), "update");
+      const { window, faults } = readWindow({ validFrom, validTo }, state.base);
+      if (publish) faults.push(...windowFaults(window, state.now));
+      const stored = state.base.values;
+      const prepared = await prepare(deps, actor, state.context, schema, {
+        id: state.base.id,
+        given:
+          values === undefined
+            ? storedInput(schema, stored)
+            : mergeValues(schema, values, stored, { locale, market }),
+        stored,
+        held: state.held.claims,
+        publish,
+        faults,
+      });
+      return {
+        operation: publish ? "publish" : "update",
+        status: publish ? "PUBLISHED" : status,
+        values: prepared.values,
+        claims: prepared.claims,
+        ...window,
+        checked: true,
+        guards: prepared.guards,
+        live: publish ? "publish" : "keep",
+      };
+    },
+  });
+}
