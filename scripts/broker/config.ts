@@ -20,16 +20,17 @@ export interface BrokerConfig {
 
 const text = (value: string | string[]) => JSON.stringify(value);
 
+const subjects = ({ allow, deny }: { allow: string[]; deny?: string[] }) =>
+  `{ allow: ${text(allow)}${deny === undefined ? "" : `, deny: ${text(deny)}`} }`;
+
 function user(name: BrokerUser, password: string): string {
   const { publish, subscribe, connections } = PERMISSIONS[name];
-  const deny = publish.deny === undefined ? "" : `, deny: ${text(publish.deny)}`;
   const types = connections === undefined ? "" : `\n      allowed_connection_types: ${text(connections)}`;
   return `    {
       user: ${text(name)}, password: ${text(password)}
       permissions: {
-        publish: { allow: ${text(publish.allow)}${deny} }
-        subscribe: { allow: ${text(subscribe.allow)} }
-        allow_responses: { max: 1, expires: "30s" }
+        publish: ${subjects(publish)}
+        subscribe: ${subjects(subscribe)}
       }${types}
     }`;
 }
