@@ -1,6 +1,7 @@
 /** The application: the families of routes, and how every request is treated before and after them. */
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
+import { getPath } from "hono/utils/url";
 import { auditRoutes } from "./admin/audit.ts";
 import { streamMappingRoutes } from "./admin/streams.ts";
 import { type AppEnv, context, type Host } from "./context.ts";
@@ -94,8 +95,7 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
     own,
     runtime,
     fetch(request, env, executionCtx) {
-      const path = new URL(request.url).pathname;
-      return (isOwnPath(path) ? own : runtime).fetch(request, env, executionCtx);
+      return (isOwnPath(getPath(request)) ? own : runtime).fetch(request, env, executionCtx);
     },
   };
 }

@@ -13,7 +13,7 @@ import { type Broker, launchBroker } from "./broker/launch.ts";
 import { claimDataDir, prepareDataDir } from "./data-dir.ts";
 import { scriptDeps } from "./deps.ts";
 import { Failure } from "./failure.ts";
-import { type Functions, serveFunctions } from "./host/functions.ts";
+import type { Functions, FunctionsOptions } from "./host/functions.ts";
 import { type Streams, serveStreams } from "./host/streams.ts";
 import { isNotable, logFile } from "./logs.ts";
 import { requirePort } from "./ports.ts";
@@ -31,6 +31,8 @@ export interface StartOptions {
   streams?: boolean;
   /** A bundle of the functions made before. */
   bundle?: string;
+  /** What serves the functions; workerd when missing. */
+  serve?: (options: FunctionsOptions) => Promise<Functions>;
   /** Gives the start up, and stops what already runs. */
   signal?: AbortSignal;
   /** What a person at the terminal should know while it starts and runs. */
@@ -77,7 +79,7 @@ async function checkPorts(settings: Settings, withStreams: boolean): Promise<voi
 }
 
 /** What the functions and the streams process both need to know. */
-function commonBindings(settings: Settings, secrets: Secrets): Record<string, string> {
+export function commonBindings(settings: Settings, secrets: Secrets): Record<string, string> {
   return {
     NATS_REPLICAS: String(settings.replicas),
     PUBLIC_URL: settings.publicUrl,
@@ -89,7 +91,7 @@ function commonBindings(settings: Settings, secrets: Secrets): Record<string, st
 }
 
 /** The broker's address and credentials as variables. */
-function brokerVariables(access: ConnectOptions): Record<string, string> {
+export function brokerVariables(access: ConnectOptions): Record<string, string> {
   const { url, user, pass, token, creds } = access;
   const all = { NATS_URL: url, NATS_USER: user, NATS_PASS: pass, NATS_TOKEN: token, NATS_CREDS: creds };
   return Object.fromEntries(
@@ -184,7 +186,9 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
     options.signal?.throwIfAborted();
     const functionsLog =
       options.log ?? terminalAndFile(join(dataDir, "logs", "functions.log"), settings, options.say);
-    const functions: Functions = await serveFunctions({
+    // Loaded only where it is used: the emulator takes more memory than all else together.
+    const serve = options.serve ?? (await import("./host/functions.ts")).serveFunctions;
+    const functions = await serve({
       host,
       port,
       bindings,
@@ -226,7 +230,7 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
 }
 
 /** Everything goes to a file; the terminal gets what is notable, or all of it when LOG_LEVEL was asked for. */
-function terminalAndFile(
+export function terminalAndFile(
   path: string,
   settings: Settings,
   say: (line: string) => void,

@@ -2,6 +2,7 @@
 import { exitWith } from "./failure.ts";
 import { type Platform, startPlatform } from "./platform.ts";
 import { readSettings } from "./settings.ts";
+import { stopRequest } from "./stop.ts";
 
 const say = (line: string) => console.error(line);
 
@@ -11,18 +12,6 @@ function announce({ settings, streamsUrl, bootstrapUrl }: Platform): void {
   if (streamsUrl !== undefined) console.log(`Streams are served at ${streamsUrl}/api/streams/`);
   if (bootstrapUrl !== null)
     console.log(`\nNo administrator yet. Become the first one here:\n${bootstrapUrl}`);
-}
-
-/** Fires on the first signal, or when the process that started us is gone. */
-function stopRequest(): AbortSignal {
-  const controller = new AbortController();
-  const stop = () => controller.abort();
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
-  const parent = process.ppid;
-  setInterval(() => {
-    if (process.ppid !== parent) stop();
-  }, 500).unref();
-  return controller.signal;
 }
 
 const stopped = stopRequest();

@@ -52,7 +52,7 @@ function platformStreams(replicas: number): StreamConfig[] {
     },
     {
       ...baseConfig(streams.limits, ["_limit.>"], replicas),
-      storage: "memory",
+      // Not in memory: a broker that is alone forgets a stream in memory altogether when it is started again.
       max_msgs_per_subject: LIMIT_PER_WINDOW,
       discard: "new",
       discard_new_per_subject: true,

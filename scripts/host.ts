@@ -1,0 +1,82 @@
+/**
+ * `npm run host`: the app in one long-lived Node process instead of a Workers-compatible runtime. With a platform
+ * that already runs on the same DATA_DIR it serves beside that one, on its broker; otherwise it starts everything that
+ * `npm start` starts.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { readRunning } from "./data-dir.ts";
+import { exitWith, Failure } from "./failure.ts";
+import { serveNode } from "./host/node.ts";
+import { brokerVariables, commonBindings, startPlatform, terminalAndFile } from "./platform.ts";
+import { requirePort } from "./ports.ts";
+import { loadSecrets } from "./secrets.ts";
+import { readSettings, type Settings } from "./settings.ts";
+import { stopRequest } from "./stop.ts";
+
+const say = (line: string) => console.error(line);
+
+/** The WebSocket address of the broker that a running platform started. */
+function brokerOf(dataDir: string): string {
+  try {
+    const { wsPort } = JSON.parse(readFileSync(join(dataDir, "broker", "ports.json"), "utf8")) as {
+      wsPort: number;
+    };
+    return `ws://127.0.0.1:${wsPort}`;
+  } catch {
+    throw new Failure(`The platform on ${dataDir} uses a broker of its own choice: give NATS_URL here too.`);
+  }
+}
+
+/** Serves beside a platform that runs already. */
+async function serveBeside(settings: Settings): Promise<{ stop(): Promise<void> }> {
+  const { dataDir, host, port } = settings;
+  await requirePort(port, "PORT", host);
+  const secrets = await loadSecrets(dataDir);
+  return serveNode({
+    host,
+    port,
+    bindings: {
+      ...commonBindings(settings, secrets),
+      ...brokerVariables(
+        settings.external ?? { url: brokerOf(dataDir), user: "fn", pass: secrets.broker.fn },
+      ),
+      ...(process.env.TRUST_PROXY === undefined ? {} : { TRUST_PROXY: process.env.TRUST_PROXY }),
+    },
+    log: terminalAndFile(join(dataDir, "logs", "host.log"), settings, say),
+  });
+}
+
+const stopped = stopRequest();
+try {
+  const settings = readSettings(process.env);
+  const beside = readRunning(settings.dataDir) !== undefined;
+  const platform = beside
+    ? await serveBeside(settings)
+    : await startPlatform(settings, {
+        natsServer: process.env.NATS_SERVER_BIN,
+        signal: stopped,
+        say,
+        serve: ({ bindings: { CLIENT_ADDRESS: _, ...bindings }, ...options }) =>
+          serveNode({
+            ...options,
+            bindings: {
+              ...bindings,
+              ...(process.env.TRUST_PROXY === undefined ? {} : { TRUST_PROXY: process.env.TRUST_PROXY }),
+            },
+          }),
+      });
+  if (!stopped.aborted) {
+    console.log(
+      `\nThe app is served by Node at ${settings.publicUrl}${beside ? " on the running platform's broker" : ""}`,
+    );
+    if ("bootstrapUrl" in platform && platform.bootstrapUrl !== null)
+      console.log(`\nNo administrator yet. Become the first one here:\n${platform.bootstrapUrl}`);
+    await new Promise((resolve) => stopped.addEventListener("abort", resolve));
+  }
+  await platform.stop();
+  process.exit(0);
+} catch (error) {
+  if (stopped.aborted) process.exit(0);
+  exitWith(error);
+}

@@ -1,0 +1,101 @@
+/**
+ * The same app in a long-lived Node process: one connection to the broker for all requests, and what is live kept in
+ * memory as long as the broker tells of every change.
+ */
+import { once } from "node:events";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
+import { createApp } from "../../functions/app.ts";
+import type { AppEnv, Host } from "../../functions/context.ts";
+import { readSettings } from "../../functions/env.ts";
+import { consoleLog } from "../../functions/log.ts";
+import { type CacheStats, openCachedStore } from "../../shared/store/cache.ts";
+import { Failure, systemCode } from "../failure.ts";
+import type { Functions, FunctionsOptions } from "./functions.ts";
+
+/** Milliseconds that requests under way have to end once the process is told to stop. */
+const GRACE_MS = 3_000;
+
+/** The functions in this process. */
+export interface NodeFunctions extends Functions {
+  /** What the memory does at the moment. */
+  stats(): CacheStats;
+}
+
+/** A client's address: that of its connection, or the one that a proxy in front of us vouches for. */
+function clientAddress(incoming: HttpBindings["incoming"], behindProxy: boolean): string {
+  const forwarded = behindProxy ? incoming.headers["x-forwarded-for"] : undefined;
+  const last = String(forwarded ?? "")
+    .split(",")
+    .at(-1)
+    ?.trim();
+  return last || incoming.socket.remoteAddress || "unknown";
+}
+
+async function listen(server: Server, port: number, host: string): Promise<void> {
+  server.listen(port, host);
+  try {
+    await once(server, "listening");
+  } catch (error) {
+    if (systemCode(error) === "EADDRINUSE")
+      throw new Failure(`Port ${port} is taken: choose another with PORT=….`);
+    throw error;
+  }
+}
+
+/**
+ * Serves the app from this process.
+ * @param options.bindings the functions' variables; `TRUST_PROXY=true` takes the client's address from the last
+ * entry of `X-Forwarded-For`, where a proxy of one's own is the only way in
+ */
+export async function serveNode(options: FunctionsOptions): Promise<NodeFunctions> {
+  const settings = readSettings(options.bindings);
+  const behindProxy = options.bindings.TRUST_PROXY === "true";
+  const log = consoleLog(settings.logLevel, {}, options.log);
+  const store = openCachedStore(
+    {
+      ...settings.broker,
+      name: "host",
+      onStatus: (status) => {
+        if (status !== "connected") log.warn("broker connection", { status });
+      },
+    },
+    {},
+  );
+  // A request gives back nothing: the connection is everybody's.
+  const lent = { store: { ...store, close: async () => undefined }, release: async () => undefined };
+  const host: Host = {
+    config: settings.config,
+    log: (base) => consoleLog(settings.logLevel, base, options.log),
+    lend: () => lent,
+    client: (c) => clientAddress((c.env as unknown as HttpBindings).incoming, behindProxy),
+  };
+  const app = createApp(() => host);
+  const context = {
+    waitUntil: (work: Promise<unknown>) => void work.catch(() => undefined),
+    passThroughOnException: () => undefined,
+    props: {},
+  };
+  const server = createAdaptorServer({
+    fetch: (request, env) => app.fetch(request, env as unknown as AppEnv["Bindings"], context),
+    // Slow headers and bodies must not hold connections for ever.
+    serverOptions: { requestTimeout: 60_000, headersTimeout: 20_000, keepAliveTimeout: 20_000 },
+  }) as Server;
+  await listen(server, options.port, options.host);
+  const { port } = server.address() as AddressInfo;
+
+  let stopping: Promise<void> | undefined;
+  const stop = (): Promise<void> => {
+    stopping ??= (async () => {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeIdleConnections();
+      const timer = setTimeout(() => server.closeAllConnections(), GRACE_MS);
+      await closed;
+      clearTimeout(timer);
+      await store.close();
+    })();
+    return stopping;
+  };
+  return { url: `http://localhost:${port}`, stats: () => store.stats(), stop, [Symbol.asyncDispose]: stop };
+}

@@ -1,0 +1,11 @@
+/** Fires on the first signal, or when the process that started us is gone. */
+export function stopRequest(): AbortSignal {
+  const controller = new AbortController();
+  const stop = () => controller.abort();
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
+  const parent = process.ppid;
+  setInterval(() => {
+    if (process.ppid !== parent) stop();
+  }, 500).unref();
+  return controller.signal;
+}

@@ -1,0 +1,76 @@
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import { expect, test } from "vitest";
+import { serveNode } from "../../scripts/host/node.ts";
+import { freePort } from "../../scripts/ports.ts";
+import { startPlatform } from "../support/platform.ts";
+
+test("the same app in Node: health, errors, headers; away and back with the broker; a stop that lets requests end", async () => {
+  await using platform = await startPlatform();
+  const log: string[] = [];
+  const port = await freePort();
+  const { CLIENT_ADDRESS: _, ...bindings } = platform.bindings;
+  const host = await serveNode({ host: "127.0.0.1", port, bindings, log: (line) => log.push(line) });
+  const both = async (path: string, init?: RequestInit) => {
+    const shape = async (origin: string) => {
+      const answer = await fetch(`${origin}${path}`, init);
+      const names = [...answer.headers.keys()].filter(
+        (name) =>
+          ![
+            "connection",
+            "keep-alive",
+            "date",
+            "transfer-encoding",
+            "content-length",
+            "content-encoding",
+          ].includes(name),
+      );
+      return { status: answer.status, type: answer.headers.get("content-type"), names: names.sort() };
+    };
+    const [mine, theirs] = await Promise.all([shape(host.url), shape(platform.url)]);
+    expect(mine).toEqual(theirs);
+    return mine.status;
+  };
+  expect(await both("/api/health")).toBe(200);
+  expect(await both("/api/nowhere/at/all")).toBe(404);
+  expect(await both("/api/health", { method: "DELETE" })).toBe(405);
+  expect(await both("/api/_auth/invitations")).toBe(200);
+  expect(
+    await both("/api/_auth/passkey/begin", {
+      method: "POST",
+      body: "{",
+      headers: { "content-type": "application/json" },
+    }),
+  ).toBe(400);
+
+  await platform.broker?.pause();
+  const began = Date.now();
+  const away = await fetch(`${host.url}/api/health`);
+  expect([away.status, away.headers.get("retry-after")]).toEqual([503, "1"]);
+  expect(Date.now() - began).toBeLessThan(3000);
+  await platform.broker?.resume();
+  for (const deadline = Date.now() + 8000; (await fetch(`${host.url}/api/health`)).status !== 200; ) {
+    expect(Date.now()).toBeLessThan(deadline);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+
+  // A request whose body is still under way when the stop begins is answered.
+  const late = request(`${host.url}/api/_auth/passkey/begin`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+  });
+  const answered = once(late, "response") as Promise<[IncomingMessage]>;
+  late.write("{");
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  const stopped = host.stop();
+  late.end("}");
+  const [answer] = await answered;
+  answer.resume();
+  expect(answer.statusCode).toBe(200);
+  await stopped;
+  await expect(fetch(`${host.url}/api/health`)).rejects.toThrow();
+  const requests = log
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+    .filter((line) => line.message === "request");
+  expect(requests[0]).toMatchObject({ level: "info", route: "/api/health", status: 200, method: "GET" });
+});
