@@ -89,10 +89,12 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
   const stop = (): Promise<void> => {
     stopping ??= (async () => {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeIdleConnections();
-      const timer = setTimeout(() => server.closeAllConnections(), GRACE_MS);
+      // A connection becomes idle once its request is answered, and would be kept.
+      const idle = setInterval(() => server.closeIdleConnections(), 20);
+      const late = setTimeout(() => server.closeAllConnections(), GRACE_MS);
       await closed;
-      clearTimeout(timer);
+      clearInterval(idle);
+      clearTimeout(late);
       await store.close();
     })();
     return stopping;
