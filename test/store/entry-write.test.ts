@@ -1,0 +1,410 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import {
+  archiveEntry,
+  createEntry,
+  deleteEntry,
+  effective,
+  loadEntry,
+  publishEntry,
+  restoreEntry,
+  unpublishEntry,
+  updateEntry,
+} from "../../shared/entry/index.ts";
+import type { LiveOrb } from "../../shared/orb/live.ts";
+import { MASK } from "../../shared/orb/mask.ts";
+import { streams, subjects } from "../../shared/store/subjects.ts";
+import type { Store } from "../../shared/store/types.ts";
+import { startBroker, type TestBroker } from "../support/broker.ts";
+import { type Counted, countingStore } from "../support/counting.ts";
+import { admin, failureOf, installOrb, SHOP, type TestDeps, testDeps, user } from "../support/entries.ts";
+
+let broker: TestBroker;
+let store: Store;
+let counted: Counted;
+let deps: TestDeps;
+let orb: LiveOrb;
+let serial = 0;
+
+beforeAll(async () => {
+  broker = await startBroker();
+  store = broker.store("fn");
+  orb = await installOrb(broker.store("operator"), SHOP);
+});
+afterAll(() => broker.stop());
+beforeEach(() => {
+  counted = countingStore(store);
+  deps = testDeps(counted.store);
+});
+
+const unique = () => `v${++serial}`;
+const at = (id: string, more: object = {}) => ({ orbId: "shop", orb, id, ...more });
+const create = (schema: string, values: unknown, more: object = {}) =>
+  createEntry(deps, admin, { orbId: "shop", orb, module: "catalog", schema, values, ...more });
+const product = (more: object = {}, options: object = {}) =>
+  create("product", { title: { en: "T" }, ...more }, options);
+const liveOf = (schema: string, id: string) =>
+  store.get(streams.orb("shop"), subjects.entryLive({ orb: "shop", type: "content", schema, id }, "public"));
+
+describe("create", () => {
+  it("writes a draft with hints first, in one trip", async () => {
+    const { snapshot } = await create("note", { text: "hello" });
+    expect(snapshot).toMatchObject({
+      status: "SAVED",
+      revision: 1,
+      publishedRevision: null,
+      operation: "create",
+    });
+    expect(counted.calls).toEqual(["pipeline"]);
+    expect(counted.trips).toBe(1);
+    expect(await liveOf("note", snapshot.id)).toBeNull();
+  });
+
+  it("claims unique values in one batch, and publishes in the same act", async () => {
+    const { snapshot, seq } = await product({ sku: unique() }, { publish: true });
+    expect(counted.calls).toEqual(["batch"]);
+    expect(snapshot).toMatchObject({ status: "PUBLISHED", publishedRevision: 1 });
+    expect((await liveOf("product", snapshot.id))?.json()).toMatchObject({
+      revision: 1,
+      status: "PUBLISHED",
+    });
+    expect((await loadEntry(deps, "shop", snapshot.id))?.seq).toBe(seq);
+  });
+
+  it("tells every fault at once", async () => {
+    const error = await failureOf(
+      product(
+        { title: {}, price: { US: -1, XX: 2 }, nope: 1, author: "0123456789", count: 1.5 },
+        { validFrom: "2026-02-30T00:00:00Z" },
+      ),
+    );
+    expect(error.kind).toBe("invalid");
+    expect(error.errors?.map(({ path, code }) => `${path} ${code}`).sort()).toEqual([
+      "/validFrom format",
+      "/values/author unknown_reference",
+      "/values/count type",
+      "/values/nope unknown_property",
+      "/values/price/US too_small",
+      "/values/price/XX unknown_market",
+      "/values/title/en required",
+    ]);
+    expect(counted.calls).toEqual(["getMany"]);
+  });
+
+  it("lets one of 60 racing writers have a unique value", async () => {
+    const sku = unique();
+    const results = await Promise.allSettled(Array.from({ length: 60 }, () => product({ sku })));
+    expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    for (const result of results) {
+      if (result.status === "rejected")
+        expect(result.reason).toMatchObject({ code: "unique_conflict", errors: [{ path: "/values/sku" }] });
+    }
+  });
+
+  it("frees a unique value at once, when it is changed or its entry deleted", async () => {
+    const sku = unique();
+    const first = await product({ sku });
+    await updateEntry(deps, admin, at(first.snapshot.id, { values: { title: { en: "T" }, sku: unique() } }));
+    const second = await product({ sku });
+    await deleteEntry(deps, admin, at(second.snapshot.id));
+    const third = await product({ sku });
+    expect(third.snapshot.revision).toBe(1);
+    expect((await failureOf(product({ sku }))).code).toBe("unique_conflict");
+  });
+
+  it("keeps the value of what is live while a draft has another", async () => {
+    const [live, draft] = [unique(), unique()];
+    const { snapshot } = await product({ sku: live }, { publish: true });
+    await updateEntry(deps, admin, at(snapshot.id, { values: { title: { en: "T" }, sku: draft } }));
+    expect((await failureOf(product({ sku: live }))).code).toBe("unique_conflict");
+    expect((await failureOf(product({ sku: draft }))).code).toBe("unique_conflict");
+    await publishEntry(deps, admin, at(snapshot.id));
+    await product({ sku: live });
+  });
+
+  it("has unique values per language", async () => {
+    const slug = unique();
+    await product({ slug: { en: slug } });
+    await product({ slug: { de: slug } });
+    expect((await failureOf(product({ slug: { en: slug } }))).code).toBe("unique_conflict");
+  });
+});
+
+describe("update", () => {
+  it("costs two trips: head, then one append", async () => {
+    const { snapshot } = await create("note", { text: "a" });
+    counted.reset();
+    const made = await updateEntry(deps, admin, at(snapshot.id, { values: { text: "b" } }));
+    expect(counted.calls).toEqual(["get", "append"]);
+    expect(counted.trips).toBe(2);
+    expect(made.snapshot).toMatchObject({ revision: 2, status: "SAVED", values: { text: "b" } });
+  });
+
+  it("leaves what is live as it is", async () => {
+    const { snapshot } = await create("note", { text: "a" }, { publish: true });
+    const draft = await updateEntry(deps, admin, at(snapshot.id, { values: { text: "b" } }));
+    expect(draft.snapshot).toMatchObject({ status: "PUBLISHED", revision: 2, publishedRevision: 1 });
+    expect((await liveOf("note", snapshot.id))?.json()).toMatchObject({ revision: 1, values: { text: "a" } });
+    const published = await publishEntry(deps, admin, at(snapshot.id));
+    expect(published.snapshot).toMatchObject({ revision: 3, publishedRevision: 3 });
+    expect((await liveOf("note", snapshot.id))?.json()).toMatchObject({ revision: 3, values: { text: "b" } });
+  });
+
+  it("lets one of 20 racers with the same If-Match win", async () => {
+    const { snapshot } = await create("note", { text: "a" });
+    const results = await Promise.allSettled(
+      Array.from({ length: 20 }, (_, i) =>
+        updateEntry(deps, admin, at(snapshot.id, { ifMatch: 1, values: { text: `${i}` } })),
+      ),
+    );
+    expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    for (const result of results)
+      if (result.status === "rejected") expect(result.reason).toMatchObject({ kind: "precondition" });
+  });
+
+  it("loses no revision of 20 racers without If-Match", async () => {
+    const { snapshot } = await create("note", { text: "a" });
+    const results = await Promise.all(
+      Array.from({ length: 20 }, (_, i) =>
+        updateEntry(deps, admin, at(snapshot.id, { values: { text: `${i}` } })),
+      ),
+    );
+    expect(results.map((made) => made.snapshot.revision).sort((a, b) => a - b)).toEqual(
+      Array.from({ length: 20 }, (_, i) => i + 2),
+    );
+  });
+
+  it("writes one language or market of a map", async () => {
+    const { snapshot } = await product({ price: { US: 5 }, slogan: { US: { en: "go" } } });
+    await updateEntry(deps, admin, at(snapshot.id, { locale: "de", values: { title: "Titel" } }));
+    await updateEntry(deps, admin, at(snapshot.id, { market: "EU", values: { price: 7 } }));
+    const { snapshot: last } = await updateEntry(
+      deps,
+      admin,
+      at(snapshot.id, { locale: "de", market: "EU", values: { slogan: "los", tags: ["x"] } }),
+    );
+    expect(last.values).toMatchObject({
+      title: { en: "T", de: "Titel" },
+      price: { US: 5, EU: 7 },
+      slogan: { US: { en: "go" }, EU: { de: "los" } },
+      tags: ["x"],
+    });
+    const cleared = await updateEntry(
+      deps,
+      admin,
+      at(snapshot.id, { locale: "de", values: { title: null } }),
+    );
+    expect(cleared.snapshot.values.title).toEqual({ en: "T" });
+    expect(
+      (await failureOf(updateEntry(deps, admin, at(snapshot.id, { locale: "fr", values: {} })))).kind,
+    ).toBe("malformed");
+  });
+});
+
+describe("lifecycle", () => {
+  it("moves through the states, one revision each, and refuses other moves", async () => {
+    const { snapshot } = await create("note", { text: "a" });
+    const { id } = snapshot;
+    expect((await failureOf(unpublishEntry(deps, admin, at(id)))).code).toBe("wrong_state");
+    expect((await publishEntry(deps, admin, at(id))).snapshot.status).toBe("PUBLISHED");
+    expect((await failureOf(publishEntry(deps, admin, at(id)))).code).toBe("wrong_state");
+    expect((await unpublishEntry(deps, admin, at(id))).snapshot.status).toBe("UNPUBLISHED");
+    expect((await liveOf("note", id))?.json()).toMatchObject({ tombstone: true, revision: 3 });
+    expect((await archiveEntry(deps, admin, at(id))).snapshot.status).toBe("ARCHIVED");
+    expect((await failureOf(updateEntry(deps, admin, at(id, { values: {} })))).code).toBe("wrong_state");
+    expect((await restoreEntry(deps, admin, at(id))).snapshot).toMatchObject({
+      status: "UNPUBLISHED",
+      revision: 5,
+    });
+    await deleteEntry(deps, admin, at(id));
+    expect((await failureOf(restoreEntry(deps, admin, at(id)))).code).toBe("entry_not_found");
+    expect((await loadEntry(deps, "shop", id))?.head.status).toBe("DELETED");
+    await deleteEntry(deps, admin, at(id, { purge: true }));
+    expect(await loadEntry(deps, "shop", id)).toBeNull();
+  });
+
+  it("publishes in two trips", async () => {
+    const { snapshot } = await create("note", { text: "a" });
+    counted.reset();
+    await publishEntry(deps, admin, at(snapshot.id));
+    expect(counted.calls).toEqual(["get", "batch"]);
+  });
+
+  it("judges ownership", async () => {
+    const [ann, bob] = [user("ann"), user("bob")];
+    const mine = await createEntry(deps, ann, {
+      orbId: "shop",
+      orb,
+      module: "wishes",
+      values: { text: "x" },
+    });
+    const { id } = mine.snapshot;
+    expect((await failureOf(updateEntry(deps, bob, at(id, { values: {} })))).kind).toBe("not_found");
+    expect((await failureOf(updateEntry(deps, { kind: "anonymous" }, at(id, { values: {} })))).kind).toBe(
+      "unauthenticated",
+    );
+    await updateEntry(deps, ann, at(id, { values: { text: "y" } }));
+    expect(
+      (
+        await failureOf(
+          createEntry(deps, ann, { orbId: "shop", orb, module: "catalog", schema: "note", values: {} }),
+        )
+      ).kind,
+    ).toBe("forbidden");
+  });
+});
+
+describe("references", () => {
+  it("must exist, and be live to be published", async () => {
+    const author = await create("author", { name: "A" });
+    counted.reset();
+    const book = await product({ author: author.snapshot.id });
+    expect(counted.calls).toEqual(["getMany", "batch"]);
+    expect((await failureOf(publishEntry(deps, admin, at(book.snapshot.id)))).code).toBe(
+      "reference_not_live",
+    );
+    await publishEntry(deps, admin, at(author.snapshot.id));
+    await publishEntry(deps, admin, at(book.snapshot.id));
+    const refused = await failureOf(deleteEntry(deps, admin, at(author.snapshot.id)));
+    expect(refused).toMatchObject({
+      code: "referenced",
+      data: { referrers: [{ id: book.snapshot.id, field: "author" }] },
+    });
+    expect((await failureOf(archiveEntry(deps, admin, at(author.snapshot.id)))).code).toBe("referenced");
+    await updateEntry(deps, admin, at(book.snapshot.id, { values: { title: { en: "T" } } }));
+    expect((await failureOf(deleteEntry(deps, admin, at(author.snapshot.id)))).code).toBe("referenced");
+    await publishEntry(deps, admin, at(book.snapshot.id));
+    await deleteEntry(deps, admin, at(author.snapshot.id));
+    expect((await failureOf(product({ author: author.snapshot.id }))).errors?.[0]?.code).toBe(
+      "unknown_reference",
+    );
+  });
+
+  it("hold when a target is deleted while it is referred to", async () => {
+    for (let round = 0; round < 10; round++) {
+      const author = await create("author", { name: "A" });
+      const results = await Promise.allSettled([
+        deleteEntry(deps, admin, at(author.snapshot.id)),
+        ...Array.from({ length: 4 }, () => product({ author: author.snapshot.id })),
+      ]);
+      const [gone, ...books] = results.map(({ status }) => status === "fulfilled");
+      expect(gone === true).toBe(!books.some(Boolean));
+    }
+  });
+
+  it("can be left dangling by force", async () => {
+    const author = await create("author", { name: "A" });
+    const book = await product({ author: author.snapshot.id });
+    await deleteEntry(deps, admin, at(author.snapshot.id, { force: true }));
+    await updateEntry(
+      deps,
+      admin,
+      at(book.snapshot.id, { values: { title: { en: "U" }, author: author.snapshot.id } }),
+    );
+  });
+});
+
+describe("idempotency", () => {
+  it("gives racing equal requests one entry and one answer", async () => {
+    const request = { idempotency: { key: "k1", route: "POST /x" } };
+    const made = await Promise.all(
+      Array.from({ length: 12 }, () => create("note", { text: "once" }, request)),
+    );
+    expect(new Set(made.map(({ snapshot }) => snapshot.id)).size).toBe(1);
+    expect(made.filter(({ replayed }) => !replayed)).toHaveLength(1);
+    expect((await failureOf(create("note", { text: "twice" }, request))).code).toBe("idempotency_mismatch");
+    const other = await create("note", { text: "once" }, { idempotency: { key: "k1", route: "POST /y" } });
+    expect(other.replayed).toBe(false);
+  });
+
+  it("repeats the answer of an operation whose state has moved on", async () => {
+    const { snapshot } = await create("note", { text: "a" });
+    const request = at(snapshot.id, { idempotency: { key: "p", route: "publish" } });
+    const first = await publishEntry(deps, admin, request);
+    await updateEntry(deps, admin, at(snapshot.id, { values: { text: "b" } }));
+    const again = await publishEntry(deps, admin, request);
+    expect(again).toMatchObject({ replayed: true, seq: first.seq, snapshot: { revision: 2 } });
+  });
+});
+
+describe("sensitive values", () => {
+  it("are sealed in the broker, masked in live copies, and unchanged by a mask", async () => {
+    const secret = "plain-text-secret-4711";
+    const { snapshot } = await product({ secret, serial: `serial-${secret}` }, { publish: true });
+    expect(JSON.stringify(snapshot)).not.toContain(secret);
+    expect((await liveOf("product", snapshot.id))?.json()).toMatchObject({
+      values: { secret: MASK, serial: MASK },
+    });
+    const kept = await updateEntry(
+      deps,
+      admin,
+      at(snapshot.id, { values: { title: { en: "T" }, secret: MASK, serial: MASK } }),
+    );
+    expect(kept.snapshot.values.secret).toEqual(snapshot.values.secret);
+    expect(kept.snapshot.claims).toEqual(snapshot.claims);
+    expect((await failureOf(product({ serial: `serial-${secret}` }))).code).toBe("unique_conflict");
+    expect((await failureOf(product({ secret: MASK }))).errors?.[0]).toMatchObject({
+      path: "/values/secret",
+      code: "mask",
+    });
+    for (let fromSeq = 1; ; ) {
+      const page = await store.scan(streams.orb("shop"), "shop.>", { fromSeq, limit: 500 });
+      for (const message of page.messages) expect(message.text()).not.toContain(secret);
+      if (page.pending === 0) break;
+      fromSeq = (page.messages.at(-1)?.seq ?? 0) + 1;
+    }
+  });
+});
+
+describe("hostile input", () => {
+  it("is refused with a path, never stored", async () => {
+    const hostile = JSON.parse(
+      '{"title":{"en":"T"},"__proto__":{"x":1},"data":{"__proto__":1},"sku":"a\\u0000b","slug":{"en":"\\ud800"},"count":1e400,"day":"2026-02-30"}',
+    ) as unknown;
+    const error = await failureOf(create("product", hostile));
+    expect(error.errors?.map(({ path, code }) => `${path} ${code}`).sort()).toEqual([
+      "/values/__proto__ unknown_property",
+      "/values/count range",
+      "/values/data/__proto__ text",
+      "/values/day format",
+      "/values/sku text",
+      "/values/slug/en text",
+    ]);
+    expect(
+      (
+        await failureOf(
+          create("product", { title: { en: "T" }, data: { a: Array(9).fill("x".repeat(60_000)) } }),
+        )
+      ).code,
+    ).toBe("entry_too_large");
+  });
+});
+
+describe("windows", () => {
+  const soon = (ms: number) => new Date(Date.now() + ms).toISOString();
+  const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+  it("open and close by the broker, told by the scheduler", async () => {
+    const validFrom = soon(400);
+    const validTo = soon(900);
+    const { snapshot } = await create("note", { text: "w" }, { publish: true, validFrom, validTo });
+    expect(await liveOf("note", snapshot.id)).toBeNull();
+    await wait(900 - 400 + 150);
+    expect((await liveOf("note", snapshot.id))?.json()).toMatchObject({ revision: 1, status: "PUBLISHED" });
+    await wait(800);
+    expect((await liveOf("note", snapshot.id))?.json()).toMatchObject({ tombstone: true, revision: 1 });
+    const entry = await loadEntry(deps, "shop", snapshot.id);
+    if (entry === null) throw new Error("gone");
+    expect(effective(entry.head, Date.now())).toMatchObject({
+      status: "UNPUBLISHED",
+      revision: 2,
+      updatedBy: "scheduler",
+      updatedAt: validTo,
+    });
+    const made = await updateEntry(deps, admin, at(snapshot.id, { ifMatch: 2, values: { text: "x" } }));
+    expect(made.snapshot).toMatchObject({ revision: 3, status: "UNPUBLISHED" });
+    expect((await failureOf(publishEntry(deps, admin, at(snapshot.id)))).errors?.[0]).toMatchObject({
+      path: "/validTo",
+      code: "window_closed",
+    });
+  });
+});
