@@ -3,7 +3,6 @@ import { ensureBootstrap, hasOwner, noteBootstrapAccess } from "../../shared/acc
 import { findInvitation, statusOf } from "../../shared/access/invitations.ts";
 import { countAct } from "../../shared/access/limits.ts";
 import { platformRealm, type Realm } from "../../shared/access/realms.ts";
-import { ownAccount } from "../../shared/access/users.ts";
 import { AppError } from "../../shared/errors.ts";
 import type { AppEnv } from "../context.ts";
 import { identify } from "../middleware/session.ts";
@@ -63,10 +62,10 @@ async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState> {
   if (invite !== undefined) return invited(c, realm, invite);
   const actor = await identify(c, accountsOf(realm));
   if (actor.kind !== "anonymous") {
-    return { kind: "account", name: (await ownAccount(deps, actor, realm)).name };
+    return { kind: "login", name: "name" in actor ? actor.name : null };
   }
   if (realm === platformRealm && (await ensureBootstrap(deps)) !== null) return { kind: "bootstrap" };
-  return { kind: "login" };
+  return { kind: "login", name: null };
 }
 
 /** Words for a page that cannot be shown as it should. */

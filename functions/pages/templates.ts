@@ -5,9 +5,9 @@ import { type Html, html, nothing } from "./html.ts";
 
 /** What the page is for. */
 export type PageState =
-  | { kind: "login" }
+  /** `name`: who is signed in by this browser already. */
+  | { kind: "login"; name: string | null }
   | { kind: "register"; role: "owner" | "admin" | "user" }
-  | { kind: "account"; name: string }
   /** There is nobody yet who could sign in, and no invitation was given. */
   | { kind: "bootstrap" }
   | { kind: "refused"; title: string; words: string; login: boolean };
@@ -23,8 +23,6 @@ function title(state: PageState): string {
   switch (state.kind) {
     case "register":
       return "Create your passkey";
-    case "account":
-      return "You are signed in";
     case "bootstrap":
       return "Nobody is here yet";
     case "refused":
@@ -48,7 +46,16 @@ function registerForm(realm: Realm, role: "owner" | "admin" | "user"): Html {
       <p class="foot">You have a passkey already? <a href="${realm.base}/signin">Sign in</a></p>`;
 }
 
-const loginForm = html`
+function loginForm(name: string | null): Html {
+  const known =
+    name === null
+      ? html`
+      <p class="foot">New here? Open the invitation that you were given.</p>`
+      : html`
+      <p class="foot">This browser is signed in as <strong>${name}</strong>.</p>
+      <button id="continue" type="button" hidden>Continue</button>
+      <button class="signout" type="button">Sign out</button>`;
+  return html`
       <p>Use the passkey on this device, on your phone or on a security key. You need no name and no password.</p>
       <form id="form" action="" novalidate>
         <div class="row" id="account-row" hidden>
@@ -57,15 +64,15 @@ const loginForm = html`
           <p class="hint" id="account-hint">Choose a passkey here, or press the button.</p>
         </div>
         <button class="primary" type="submit" disabled>Sign in with a passkey</button>
-      </form>
-      <p class="foot">New here? Open the invitation that you were given.</p>`;
+      </form>${known}`;
+}
 
 function body(realm: Realm, state: PageState): Html {
   switch (state.kind) {
     case "register":
       return registerForm(realm, state.role);
     case "login":
-      return loginForm;
+      return loginForm(state.name);
     case "bootstrap":
       return html`
       <p>The first operator gets in by the address that the platform printed, and logged, when it started. Open that address here.</p>`;
@@ -82,18 +89,15 @@ function body(realm: Realm, state: PageState): Html {
   }
 }
 
-function account(realm: Realm, state: PageState): Html {
-  const name = state.kind === "account" ? state.name : "";
-  const shown = state.kind === "account" ? nothing : html` hidden`;
+function account(realm: Realm): Html {
   return html`
-    <section id="account"${shown} aria-labelledby="account-title">
+    <section id="account" hidden aria-labelledby="account-title">
       <p class="realm">${realm.title}</p>
       <h1 id="account-title" tabindex="-1">You are signed in</h1>
-      <p>as <strong id="who">${name}</strong></p>
-      <button class="primary" id="continue" type="button" hidden>Continue</button>
+      <p>as <strong id="who"></strong></p>
       <button id="copy" type="button" hidden>Copy access token</button>
       <button id="add" type="button">Add another passkey</button>
-      <button id="signout" type="button">Sign out</button>
+      <button class="signout" type="button">Sign out</button>
     </section>`;
 }
 
@@ -101,10 +105,7 @@ function account(realm: Realm, state: PageState): Html {
 export function signinPage(realm: Realm, state: PageState): string {
   const heading = title(state);
   const kind = realm.name === "platform" ? "platform" : "users";
-  const enter =
-    state.kind === "account"
-      ? nothing
-      : html`
+  const enter = html`
     <section id="enter" aria-labelledby="enter-title">
       <p class="realm">${realm.title}</p>
       <h1 id="enter-title">${heading}</h1>${body(realm, state)}
@@ -126,7 +127,7 @@ export function signinPage(realm: Realm, state: PageState): string {
 </head>
 <body data-base="${realm.base}" data-kind="${kind}" data-state="${state.kind}" data-title="${realm.title}">
   <main id="card">
-    <div class="mark">${MARK}</div>${enter}${script === nothing ? nothing : account(realm, state)}
+    <div class="mark">${MARK}</div>${enter}${script === nothing ? nothing : account(realm)}
     <p id="status" role="status"></p>
     <p id="error" role="alert"></p>
     <noscript><p>Passkeys need JavaScript: please allow it for this page.</p></noscript>

@@ -141,6 +141,12 @@ export function admin(platform: TestPlatform): Promise<SignedIn> {
   return known;
 }
 
+/** For tests that registered the first admin otherwise: {@link admin} is whoever registers with this invitation. */
+export async function forgetAdmin(platform: TestPlatform, invite: string): Promise<void> {
+  admins.set(platform, register(platform, "/api/_auth", invite));
+  await admins.get(platform);
+}
+
 /** A platform admin's token: `await adminToken(platform)`. */
 export async function adminToken(platform: TestPlatform): Promise<string> {
   return (await admin(platform)).token;

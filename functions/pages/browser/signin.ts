@@ -9,8 +9,8 @@ import {
 import { realmApi, type Session } from "./api.ts";
 import { isSuperseded, wordsFor } from "./words.ts";
 
-/** A challenge lives 5 minutes: the one that waits behind the field is renewed before. */
-const RENEW_MS = 4 * 60_000;
+/** A challenge lives 5 minutes: what waits behind the field is given up before. */
+const STALE_MS = 4 * 60_000;
 
 const byId = (id: string) => document.getElementById(id);
 const page = document.body.dataset;
@@ -27,7 +27,13 @@ function say(id: "status" | "error", text: string): void {
   if (element !== null) element.textContent = text;
 }
 
+/** A ceremony of a button is going on. */
+let working = false;
+/** A ceremony waits behind the field. */
+let waiting = false;
+
 function busy(on: boolean): void {
+  working = on;
   for (const button of document.querySelectorAll("button")) button.disabled = on;
   byId("card")?.setAttribute("aria-busy", String(on));
 }
@@ -61,7 +67,7 @@ function signedIn(session: Session): void {
   history.replaceState(null, "", location.pathname);
   document.title = `Signed in · ${page.title ?? ""}`;
   byId("account-title")?.focus();
-  say("status", `Signed in as ${session.name}.`);
+  say("status", page.state === "register" ? "Your passkey was created." : "Welcome back.");
 }
 
 async function copy(token: string): Promise<void> {
@@ -76,10 +82,10 @@ async function copy(token: string): Promise<void> {
 async function attempt(
   doing: "register" | "login",
   act: () => Promise<void>,
-  waiting: string,
+  meanwhile: string,
 ): Promise<void> {
   say("error", "");
-  say("status", waiting);
+  say("status", meanwhile);
   busy(true);
   try {
     await act();
@@ -120,27 +126,52 @@ async function addPasskey(): Promise<void> {
 
 async function signOut(): Promise<void> {
   await api.signOut();
-  location.reload();
+  location.assign(location.pathname);
 }
 
-let renewal: ReturnType<typeof setTimeout> | undefined;
+/** What was begun for the field, and when. */
+let offered: { begun: Awaited<ReturnType<typeof api.beginLogin>>; at: number } | undefined;
 
-/** Passkeys in the field's autofill, where the browser has that; the button works everywhere. */
+/**
+ * Passkeys in the field's autofill, where the browser has that; the button works everywhere. The ceremony is begun
+ * ahead, so that it waits already when the browser opens its list; it starts with the field's first touch, so that
+ * nobody is signed in by merely looking at the page.
+ */
 async function offerAutofill(): Promise<void> {
-  clearTimeout(renewal);
   if (byId("account-field") === null || !(await browserSupportsWebAuthnAutofill())) return;
   show("account-row", true);
   try {
-    const { sessionId, publicKey } = await api.beginLogin();
-    renewal = setTimeout(() => {
-      WebAuthnAbortService.cancelCeremony();
-      void offerAutofill();
-    }, RENEW_MS);
-    const response = await startAuthentication({ optionsJSON: publicKey, useBrowserAutofill: true });
-    clearTimeout(renewal);
-    await attempt("login", async () => signedIn(await api.complete(sessionId, response)), "Signing in …");
+    offered = { begun: await api.beginLogin(), at: Date.now() };
   } catch {
     // It was only an offer: the button tells what is wrong, if anything is.
+    offered = undefined;
+  }
+}
+
+async function autofill(): Promise<void> {
+  if (waiting) return;
+  waiting = true;
+  try {
+    if (offered === undefined || Date.now() - offered.at > STALE_MS) await offerAutofill();
+    const begun = offered?.begun;
+    offered = undefined;
+    if (begun === undefined) return;
+    const renewal = setTimeout(() => WebAuthnAbortService.cancelCeremony(), STALE_MS);
+    const response = await startAuthentication({
+      optionsJSON: begun.publicKey,
+      useBrowserAutofill: true,
+    }).finally(() => clearTimeout(renewal));
+    if (!working) {
+      await attempt(
+        "login",
+        async () => signedIn(await api.complete(begun.sessionId, response)),
+        "Signing in …",
+      );
+    }
+  } catch {
+    // Ended by the button's ceremony, by its age or by the person: the next touch begins anew.
+  } finally {
+    waiting = false;
   }
 }
 
@@ -159,9 +190,14 @@ function start(): void {
     else void attempt("login", login, WAITING);
   });
   byId("add")?.addEventListener("click", () => void attempt("register", addPasskey, WAITING));
-  byId("signout")?.addEventListener("click", () => void attempt("register", signOut, "Signing out …"));
+  for (const button of document.querySelectorAll(".signout")) {
+    button.addEventListener("click", () => void attempt("register", signOut, "Signing out …"));
+  }
   byId("continue")?.addEventListener("click", () => location.assign(returnPath() ?? location.pathname));
-  show("continue", page.state === "account" && returnPath() !== null);
+  show("continue", returnPath() !== null);
+  for (const touch of ["pointerdown", "focus"]) {
+    byId("account-field")?.addEventListener(touch, () => void autofill());
+  }
   busy(false);
   if (page.state === "login") void offerAutofill();
 }

@@ -1,0 +1,367 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { buckets } from "../../shared/store/subjects.ts";
+import { adminToken, call, forgetAdmin } from "../support/auth.ts";
+import { launchChromium, type TestBrowser, type TestPage } from "../support/browser.ts";
+import { startPlatform, type TestPlatform } from "../support/platform.ts";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+/** Folder for screenshots, for whoever wants to look at the pages. */
+const screenshots = process.env.SCREENSHOTS;
+
+let platform: TestPlatform;
+let chromium: TestBrowser;
+
+beforeAll(async () => {
+  [platform, chromium] = await Promise.all([startPlatform(), launchChromium()]);
+});
+afterAll(async () => {
+  await chromium?.[Symbol.asyncDispose]();
+  await platform?.stop();
+});
+
+interface Watched extends TestPage, AsyncDisposable {
+  /** What the console complained of. */
+  errors: string[];
+  /** Hosts that were asked for anything. */
+  hosts: Set<string>;
+}
+
+async function open(options: Parameters<TestBrowser["page"]>[0] = {}): Promise<Watched> {
+  const opened = await chromium.page(options);
+  const errors: string[] = [];
+  const hosts = new Set<string>();
+  opened.page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") errors.push(message.text());
+  });
+  opened.page.on("pageerror", (error) => errors.push(String(error)));
+  opened.page.on("request", (request) => {
+    if (request.url().startsWith("http")) hosts.add(new URL(request.url()).host);
+  });
+  return { ...opened, errors, hosts, [Symbol.asyncDispose]: () => opened.page.context().close() };
+}
+
+async function look(page: Page, name: string): Promise<void> {
+  if (screenshots !== undefined)
+    await page.screenshot({ path: `${screenshots}/${name}.png`, fullPage: true });
+}
+
+/** What axe finds wrong, by rule. */
+async function faults(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  return page.evaluate(async () => {
+    const tool = (globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string }[] }> } }).axe;
+    return (await tool.run()).violations.map(({ id }) => id);
+  });
+}
+
+async function invite(realm = "auth", role = "user"): Promise<{ url: string; token: string }> {
+  const { body } = await call(platform, "POST", `/api/${realm}/invitations`, {
+    token: await adminToken(platform),
+    body: { role },
+  });
+  return body;
+}
+
+const signedIn = (page: Page) => page.getByRole("heading", { name: "You are signed in" }).waitFor();
+const error = (page: Page) => page.getByRole("alert");
+const createButton = (page: Page) => page.getByRole("button", { name: "Create passkey" });
+const signInButton = (page: Page) => page.getByRole("button", { name: "Sign in with a passkey" });
+const signinUrl = () => `${platform.origin}/api/auth/signin`;
+
+/** A page whose device has a passkey of a new user of the shared realm. */
+async function withPasskey(options: Parameters<TestBrowser["page"]>[0] = {}): Promise<Watched> {
+  const opened = await open(options);
+  await opened.page.goto((await invite()).url);
+  await createButton(opened.page).click();
+  await signedIn(opened.page);
+  await opened.page.context().clearCookies();
+  return opened;
+}
+
+describe("the first operator", () => {
+  test("registers with the printed address, signs in without a username, and signs out", async () => {
+    const { body } = await call(platform, "GET", "/api/_auth/invitations");
+    await using opened = await open();
+    const { page, errors, hosts } = opened;
+    await page.goto(body[0].url);
+    await look(page, "platform-register");
+    expect(await faults(page)).toEqual([]);
+    await createButton(page).click();
+    await signedIn(page);
+    expect(page.url()).toBe(`${platform.origin}/api/_auth/signin`);
+    expect(await page.locator("#who").textContent()).toMatch(/^user-[0-9a-f]{8}$/);
+    expect(await faults(page)).toEqual([]);
+    await look(page, "platform-registered");
+
+    await page.goto(`${platform.origin}/api/_auth/signin`);
+    await page.getByText("This browser is signed in as").waitFor();
+    await look(page, "platform-known");
+    await signInButton(page).click();
+    await signedIn(page);
+    expect(await page.getByRole("status").textContent()).toBe("Welcome back.");
+    const me = await page.evaluate(async () => (await fetch("/api/_auth/me")).status);
+    expect(me).toBe(200);
+
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    await page.getByText("New here?").waitFor();
+    await look(page, "platform-login");
+    expect(await page.context().cookies()).toEqual([]);
+    expect(errors).toEqual([]);
+    expect([...hosts]).toEqual([new URL(platform.origin).host]);
+
+    // The tests below get their own admin by an invitation of this one, who signs in once more.
+    await signInButton(page).click();
+    await signedIn(page);
+    const made = await page.evaluate(async () =>
+      (await fetch("/api/_auth/invitations", { method: "POST" })).json(),
+    );
+    await forgetAdmin(platform, made.token);
+  });
+});
+
+describe("users", () => {
+  test("keyboard only, 320 px wide, dark", async () => {
+    await using opened = await open({ viewport: { width: 320, height: 640 }, colorScheme: "dark" });
+    const { page, errors } = opened;
+    await page.goto((await invite("auth", "admin")).url);
+    await look(page, "users-register-dark-320");
+    expect(await faults(page)).toEqual([]);
+    await page.keyboard.press("Tab");
+    await page.keyboard.type("Ada Lovelace");
+    await page.keyboard.press("Enter");
+    await signedIn(page);
+    expect(await page.locator("#who").textContent()).toBe("Ada Lovelace");
+    // The heading has the focus, so that a screen reader says it.
+    expect(await page.evaluate("document.activeElement.id")).toBe("account-title");
+    await look(page, "users-registered-dark-320");
+    expect(await faults(page)).toEqual([]);
+    for (let i = 0; i < 2; i++) await page.keyboard.press("Tab");
+    expect(await page.evaluate("document.activeElement.textContent")).toBe("Sign out");
+    await page.keyboard.press("Enter");
+    await page.getByText("New here?").waitFor();
+    await page.getByLabel("Account").waitFor();
+    await look(page, "users-login-dark-320");
+    expect(await faults(page)).toEqual([]);
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(320);
+    for (let i = 0; i < 2; i++) await page.keyboard.press("Shift+Tab");
+    await signInButton(page).focus();
+    await page.keyboard.press("Space");
+    await signedIn(page);
+    expect(errors).toEqual([]);
+  });
+
+  test("the browser's list of passkeys in the field signs in, and only when it is touched", async () => {
+    await using opened = await withPasskey();
+    const { page, errors } = opened;
+    await page.goto(signinUrl());
+    const field = page.getByLabel("Account");
+    await field.waitFor();
+    await page.waitForLoadState("networkidle");
+    expect(await signInButton(page).isVisible()).toBe(true);
+    await field.click();
+    await signedIn(page);
+    expect(errors).toEqual([]);
+  });
+
+  test("there is no passkey on this device", async () => {
+    await using opened = await open();
+    const { page, errors } = opened;
+    await page.goto(signinUrl());
+    await signInButton(page).click();
+    await error(page).filter({ hasText: "there is none for this place on this device" }).waitFor();
+    await look(page, "users-no-passkey");
+    expect(await faults(page)).toEqual([]);
+    expect(await signInButton(page).isEnabled()).toBe(true);
+    expect(errors).toEqual([]);
+  });
+
+  test("the person cancels, and can try again", async () => {
+    await using opened = await open();
+    const { page, errors } = opened;
+    await page.goto((await invite()).url);
+    await opened.setPresence(false);
+    // Nobody can press a button of the browser here: the ceremony ends by itself, which pages cannot tell apart.
+    await page.route("**/passkey/begin", async (route) => {
+      const answer = await route.fetch();
+      const body = await answer.json();
+      body.publicKey.timeout = 200;
+      await route.fulfill({ response: answer, json: body });
+    });
+    await createButton(page).click();
+    await page.getByText("Follow your browser or device").waitFor();
+    await error(page).filter({ hasText: "No passkey was created: it was cancelled" }).waitFor();
+    await look(page, "users-cancelled");
+    expect(errors).toEqual([]);
+    await opened.setPresence(true);
+    await createButton(page).click();
+    await signedIn(page);
+  });
+
+  test("the device cannot tell that it is the person", async () => {
+    await using opened = await withPasskey();
+    const { page } = opened;
+    await opened.setVerified(false);
+    await page.goto(signinUrl());
+    await signInButton(page).click();
+    await error(page).filter({ hasText: "No passkey was used" }).waitFor();
+  });
+
+  test("two accounts on one device keep a passkey each", async () => {
+    await using opened = await withPasskey();
+    const { page } = opened;
+    await page.goto((await invite()).url);
+    await createButton(page).click();
+    await signedIn(page);
+    const second = await page.locator("#who").textContent();
+    expect(await opened.credentials()).toHaveLength(2);
+    await page.goto(signinUrl());
+    await signInButton(page).click();
+    await signedIn(page);
+    expect(await page.locator("#who").textContent()).toMatch(/^user-/);
+    expect(second).toMatch(/^user-/);
+  });
+
+  test("a further passkey goes on another device, not on the same again", async () => {
+    await using opened = await open();
+    const { page, cdp } = opened;
+    await page.goto((await invite()).url);
+    await createButton(page).click();
+    await signedIn(page);
+    const add = page.getByRole("button", { name: "Add another passkey" });
+    await add.click();
+    await error(page).filter({ hasText: "This device has a passkey for this account already." }).waitFor();
+    await cdp.send("WebAuthn.addVirtualAuthenticator", {
+      options: {
+        protocol: "ctap2",
+        transport: "usb",
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
+        automaticPresenceSimulation: true,
+      },
+    });
+    await add.click();
+    await page.getByText("Another passkey was added").waitFor();
+    const passkeys = await page.evaluate(async () => (await fetch("/api/auth/passkeys")).json());
+    expect(passkeys).toHaveLength(2);
+  });
+
+  test("a browser without passkeys is told so", async () => {
+    await using opened = await open({ authenticator: false });
+    const { page } = opened;
+    await page.addInitScript("delete globalThis.PublicKeyCredential");
+    await page.goto(signinUrl());
+    await error(page).filter({ hasText: "This browser has no passkeys" }).waitFor();
+    expect(await signInButton(page).isDisabled()).toBe(true);
+  });
+});
+
+describe("invitations that cannot be used", () => {
+  const state = async (url: string, heading: string, name: string) => {
+    await using opened = await open({ authenticator: false });
+    const { page, errors } = opened;
+    await page.goto(url);
+    await page.getByRole("heading", { name: heading }).waitFor();
+    await look(page, name);
+    expect(await faults(page)).toEqual([]);
+    expect(await page.getByRole("link", { name: "Sign in with a passkey" }).isVisible()).toBe(true);
+    expect(errors).toEqual([]);
+  };
+
+  test("used, withdrawn, expired, unknown: each in its own words, without an error in the console", async () => {
+    await using opened = await open();
+    const used = await invite();
+    await opened.page.goto(used.url);
+    await createButton(opened.page).click();
+    await signedIn(opened.page);
+    await state(used.url, "This invitation was used already", "invitation-used");
+
+    const token = await adminToken(platform);
+    const revoked = await invite();
+    await call(platform, "DELETE", `/api/auth/invitations/${revoked.token}`, { token });
+    await state(revoked.url, "This invitation was withdrawn", "invitation-revoked");
+
+    const expired = await invite();
+    const store = platform.operatorStore();
+    for (const entry of await store.kvList(buckets.orbInvitations, "auth.*")) {
+      const record = entry.json<{ status: string; expiresAt: string }>();
+      if (record.status !== "active") continue;
+      record.expiresAt = new Date(Date.now() - 1000).toISOString();
+      await store.kvPut(buckets.orbInvitations, entry.key, JSON.stringify(record));
+    }
+    await state(expired.url, "This invitation has expired", "invitation-expired");
+    await state(`${signinUrl()}?invite=nobody`, "This invitation is not known", "invitation-unknown");
+  });
+
+  test("one that is used while the page is open", async () => {
+    await using opened = await open();
+    const made = await invite();
+    await opened.page.goto(made.url);
+    await call(platform, "DELETE", `/api/auth/invitations/${made.token}`, {
+      token: await adminToken(platform),
+    });
+    await createButton(opened.page).click();
+    await error(opened.page).filter({ hasText: "This invitation was withdrawn." }).waitFor();
+  });
+});
+
+describe("where the page sends people", () => {
+  test("on to a path of this origin", async () => {
+    await using opened = await withPasskey();
+    await opened.page.goto(`${signinUrl()}?return=${encodeURIComponent("/api/health?from=signin")}`);
+    await signInButton(opened.page).click();
+    await opened.page.waitForURL(`${platform.origin}/api/health?from=signin`);
+  });
+
+  test.each([
+    "https://evil.example/",
+    "//evil.example/",
+    "/\\evil.example/",
+    "/\t/evil.example/",
+    "javascript:alert(1)",
+    "data:text/html,x",
+    "\\\\evil.example",
+  ])("never to %s", async (target) => {
+    await using opened = await withPasskey();
+    await opened.page.goto(`${signinUrl()}?return=${encodeURIComponent(target)}`);
+    await signInButton(opened.page).click();
+    await Promise.race([signedIn(opened.page), opened.page.waitForURL(/evil/)]);
+    expect(new URL(opened.page.url()).origin).toBe(platform.origin);
+    expect([...opened.hosts]).toEqual([new URL(platform.origin).host]);
+  });
+
+  test("from 127.0.0.1 to the name that passkeys need", async () => {
+    const port = new URL(platform.origin).port;
+    const response = await fetch(`http://127.0.0.1:${port}/api/auth/signin?invite=x`, { redirect: "manual" });
+    expect(response.status).toBe(302);
+    expect(response.headers.get("location")).toBe(`${signinUrl()}?invite=x`);
+  });
+});
+
+describe("script in the query", () => {
+  const SCRIPT = `"'></script><script>document.title='owned'</script><img src=x onerror=document.title='owned'>`;
+
+  test.each(["invite", "return", "name", "orb"])("of %s is never run nor repeated", async (parameter) => {
+    await using opened = await open();
+    for (const path of ["/api/_auth/signin", "/api/auth/signin"]) {
+      const url = `${platform.origin}${path}?${parameter}=${encodeURIComponent(SCRIPT)}`;
+      await opened.page.goto(url);
+      await opened.page.waitForLoadState("networkidle");
+      expect(await opened.page.title()).not.toBe("owned");
+      expect(await opened.page.content()).not.toContain("onerror");
+    }
+  });
+
+  test("would be stopped by the policy", async () => {
+    const { headers } = await call(platform, "GET", "/api/auth/signin");
+    const policy = headers.get("content-security-policy") ?? "";
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("script-src 'self'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toContain("unsafe");
+  });
+});
