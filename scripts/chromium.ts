@@ -50,7 +50,7 @@ export function ensureChromium(say: (line: string) => void): string {
       env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
     });
   };
-  const install = () => apt("install", "-y", "--no-install-recommends", "chromium");
+  const install = () => apt("install", "-y", "--no-install-recommends", "chromium", "fonts-liberation");
   let result = install();
   if (result.status !== 0) {
     // The package lists may be missing (a container) or old.

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { writePrivate } from "../data-dir.ts";
 import { Failure } from "../failure.ts";
@@ -127,13 +128,12 @@ export async function launchBroker(options: LaunchOptions): Promise<Broker> {
         clearTimeout(timer);
         refuse(reason(lines));
       });
-      born.stderr?.setEncoding("utf8").on("data", (chunk: string) => {
-        lines.push(...chunk.split("\n").filter((line) => line !== ""));
-        if (lines.some((line) => line.includes(READY))) {
+      createInterface({ input: born.stderr }).on("line", (line) => {
+        lines = [...lines, line].slice(-50);
+        if (line.includes(READY)) {
           clearTimeout(timer);
           resolve();
         }
-        lines = lines.slice(-50);
       });
     });
     if (port < 0 || wsPort < 0) ({ port, wsPort } = await takenPorts(portsDir));

@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { freePort } from "../../scripts/ports.ts";
 import { startBroker, tempDir } from "../support/broker.ts";
-import { runStart } from "../support/start.ts";
+import { runScript, runStart } from "../support/start.ts";
 
 async function settings(more: Record<string, string> = {}): Promise<Record<string, string>> {
   return {
@@ -97,6 +97,25 @@ test("says in one line that the data folder cannot be written", async () => {
   writeFileSync(file, "");
   const said = await failure(await settings({ DATA_DIR: join(file, "data") }));
   expect(said).toMatch(/^The data folder \S+ cannot be written \(.*\): choose another with DATA_DIR=….$/);
+});
+
+test("tells the broker's address for other clients while it runs, and says so when it does not", async () => {
+  const env = await settings();
+  {
+    await using nobody = runScript("nats-url", env);
+    expect(await nobody.exited()).toBe(1);
+    expect(nobody.output()).toMatch(/^No platform with the data folder \S+ is running: npm start first\.\n$/);
+  }
+  await using started = runStart(env);
+  await started.printed(/ready at/);
+  await using told = runScript("nats-url", env);
+  expect(await told.exited()).toBe(0);
+  const url = new URL(told.output().trim());
+  expect(url.protocol).toBe("nats:");
+  const { connect: connectClient } = await import("nats");
+  const client = await connectClient({ servers: url.host, user: url.username, pass: url.password });
+  expect(client.info?.jetstream).toBe(true);
+  await client.close();
 });
 
 test("says in one line that another instance has the data folder", async () => {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { brokerBinary } from "./broker.ts";
 
-const SCRIPT = fileURLToPath(new URL("../../scripts/start.ts", import.meta.url));
+const script = (name: string) => fileURLToPath(new URL(`../../scripts/${name}.ts`, import.meta.url));
 
 /** `npm start` as a process of its own, without npm. */
 export interface Started extends AsyncDisposable {
@@ -18,7 +18,12 @@ export interface Started extends AsyncDisposable {
 
 /** Runs the start script with these variables and nothing of this process's own beside PATH. */
 export function runStart(env: Record<string, string>): Started {
-  const child = spawn(process.execPath, [SCRIPT], {
+  return runScript("start", env);
+}
+
+/** Runs one of the project's scripts the same way. */
+export function runScript(name: string, env: Record<string, string>): Started {
+  const child = spawn(process.execPath, [script(name)], {
     env: { PATH: process.env.PATH, NATS_SERVER_BIN: brokerBinary(), ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
