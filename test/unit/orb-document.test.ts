@@ -1,0 +1,455 @@
+import { readFileSync } from "node:fs";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { AppError, type Fault } from "../../shared/errors.ts";
+import { checkDocument } from "../../shared/orb/check.ts";
+
+type Bag = Record<string, unknown>;
+
+/** The faults of a document, as `path code`. */
+function faults(document: unknown): string[] {
+  return told(document).map((fault) => `${fault.path} ${fault.code}`);
+}
+
+function told(document: unknown): Fault[] {
+  try {
+    checkDocument(document);
+    return [];
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    expect(error.kind).toBe("invalid");
+    for (const fault of error.errors ?? []) expect(fault.message).not.toBe("");
+    return error.errors ?? [];
+  }
+}
+
+/** A document with one schema of these fields. */
+function withFields(fields: unknown[], more: Bag = {}, module: Bag = {}): Bag {
+  return {
+    id: "shop",
+    modules: [{ id: "catalog", type: "CONTENT", schemas: [{ id: "product", fields }], ...module }],
+    ...more,
+  };
+}
+
+const at = "/modules/0/schemas/0/fields/0";
+/** The faults of one field, relative to it. */
+const field = (definition: Bag, more: Bag = {}, module: Bag = {}): string[] =>
+  faults(withFields([{ name: "x", ...definition }], more, module)).map((line) => line.replace(at, ""));
+
+test("the example shop is sound and comes back as it was written", () => {
+  const shop: unknown = JSON.parse(
+    readFileSync(new URL("../../scripts/examples/shop.json", import.meta.url), "utf8"),
+  );
+  expect(checkDocument(shop).document).toEqual(shop);
+});
+
+test("the smallest document gets its defaults", () => {
+  expect(checkDocument({ id: "ab" }).document).toEqual({
+    id: "ab",
+    languages: ["en"],
+    markets: [],
+    uses: [],
+    modules: [],
+  });
+});
+
+test.each([
+  ["shop", ""],
+  ["a1", ""],
+  ["a-", ""],
+  [`a${"b".repeat(62)}`, ""],
+  ["a", "format"],
+  [`a${"b".repeat(63)}`, "format"],
+  ["Shop", "format"],
+  ["1shop", "format"],
+  ["sh.op", "format"],
+  ["shop>", "format"],
+  ["*", "format"],
+  ["", "format"],
+  ["søp", "format"],
+  ["shop\n", "format"],
+  ["admin", "reserved"],
+  ["openapi", "reserved"],
+  ["discovery", "reserved"],
+  ["health", "reserved"],
+  ["metrics", "reserved"],
+  ["auth", "reserved"],
+  ["streams", "reserved"],
+  ["platform", "reserved"],
+])("orb id %j: %s", (id, code) => {
+  expect(faults({ id })).toEqual(code === "" ? [] : [`/id ${code}`]);
+});
+
+test("an orb id that begins with an underscore is reserved, besides its form", () => {
+  expect(faults({ id: "_auth" })).toEqual(["/id format", "/id reserved"]);
+});
+
+test.each([[null], [[]], ["x"], [1], [undefined]])("%j is no document", (input) => {
+  expect(faults(input)).toEqual([" type"]);
+});
+
+test("unknown properties are faults wherever they stand", () => {
+  const document = {
+    id: "shop",
+    version: 1,
+    session: { ttl: 60, x: 1 },
+    uses: [{ service: "access", handlers: ["passkey"], a: 1 }],
+    modules: [
+      {
+        id: "m",
+        type: "CONTENT",
+        y: 1,
+        schemas: [
+          { id: "s", z: 1, access: { list: "x" }, fields: [{ name: "f", type: "string", "a/b": 1 }] },
+        ],
+      },
+    ],
+  };
+  expect(faults(document).sort()).toEqual(
+    [
+      "/version unknown_property",
+      "/session/x unknown_property",
+      "/uses/0/a unknown_property",
+      "/modules/0/y unknown_property",
+      "/modules/0/schemas/0/z unknown_property",
+      "/modules/0/schemas/0/access/list unknown_property",
+      "/modules/0/schemas/0/fields/0/a~1b unknown_property",
+    ].sort(),
+  );
+});
+
+test("keys that reach for the prototype are unknown properties and pollute nothing", () => {
+  const text = `{"id":"shop","__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},
+    "modules":[{"id":"m","type":"CONTENT","schemas":[],"__proto__":{"id":"other"}}]}`;
+  expect(faults(JSON.parse(text)).sort()).toEqual(
+    [
+      "/__proto__ unknown_property",
+      "/constructor unknown_property",
+      "/modules/0/__proto__ unknown_property",
+    ].sort(),
+  );
+  expect(Reflect.get({}, "polluted")).toBeUndefined();
+});
+
+test("shape faults and cross-checks are told together", () => {
+  const document = {
+    id: "Shop",
+    languages: ["en", "en", "english language"],
+    modules: [
+      { id: "call", type: "CONTENT", schemas: [] },
+      {
+        id: "a",
+        type: "NOPE",
+        schemas: [{ id: "s", fields: [{ name: "x", type: "number", min: 2, max: 1 }, { name: "x" }] }],
+      },
+      { id: "a", type: "CONFIG" },
+    ],
+  };
+  expect(faults(document).sort()).toEqual(
+    [
+      "/id format",
+      "/languages/1 duplicate",
+      "/languages/2 format",
+      "/modules/0/id reserved",
+      "/modules/1/type enum",
+      "/modules/1/schemas/0/fields/0/min bounds",
+      "/modules/1/schemas/0/fields/1/type required",
+      "/modules/1/schemas/0/fields/1/name duplicate",
+      "/modules/2/schemas required",
+      "/modules/2/id duplicate",
+    ].sort(),
+  );
+});
+
+describe("names", () => {
+  const modules = (...list: Bag[]) => ({ id: "shop", modules: list });
+  const module = (id: string, schemas: string[] = [], type = "CONTENT") => ({
+    id,
+    type,
+    schemas: schemas.map((schema) => ({ id: schema, fields: [] })),
+  });
+
+  test("module ids are unique, and schema ids among the modules of one type", () => {
+    expect(faults(modules(module("a", ["s"]), module("b", ["s"])))).toEqual([
+      "/modules/1/schemas/0/id duplicate",
+    ]);
+    expect(faults(modules(module("a", ["s", "s"])))).toEqual(["/modules/0/schemas/1/id duplicate"]);
+    expect(faults(modules(module("a", ["s"]), module("b", ["s"], "CONFIG")))).toEqual([]);
+    expect(faults(modules(module("a"), module("a")))).toEqual(["/modules/1/id duplicate"]);
+  });
+
+  test.each(["call", "signin"])("a module cannot be named %s", (id) => {
+    expect(faults(modules(module(id)))).toEqual(["/modules/0/id reserved"]);
+  });
+
+  test("a module cannot have the name of one of the orb's handlers", () => {
+    const document = {
+      ...modules(module("record")),
+      uses: [{ service: "transactions", handlers: ["record"] }],
+    };
+    expect(faults(document)).toEqual(["/modules/0/id reserved"]);
+  });
+
+  test("handlers of two services cannot share a name, nor can anything be used twice", () => {
+    const uses = [
+      { service: "a", handlers: ["x", "y", "x"] },
+      { service: "b", handlers: ["y"] },
+      { service: "a", handlers: ["z"] },
+    ];
+    expect(faults({ id: "shop", uses }).sort()).toEqual(
+      ["/uses/0/handlers/2 duplicate", "/uses/1/handlers/0 duplicate", "/uses/2/service duplicate"].sort(),
+    );
+  });
+
+  test.each([
+    ["id", "reserved"],
+    ["revision", "reserved"],
+    ["createdAt", "reserved"],
+    ["createdBy", "reserved"],
+    ["updatedAt", "reserved"],
+    ["updatedBy", "reserved"],
+    ["validFrom", "reserved"],
+    ["validTo", "reserved"],
+    ["constructor", "reserved"],
+    ["prototype", "reserved"],
+    ["toString", "reserved"],
+    ["hasOwnProperty", "reserved"],
+    ["status", ""],
+    ["a_1", ""],
+    ["1a", "format"],
+    ["a-b", "format"],
+    ["a.b", "format"],
+    ["", "format"],
+    ["a".repeat(64), "format"],
+  ])("field name %j: %s", (name, code) => {
+    expect(faults(withFields([{ name, type: "string" }]))).toEqual(code === "" ? [] : [`${at}/name ${code}`]);
+  });
+
+  test("__proto__ is no field name", () => {
+    expect(faults(withFields([{ name: "__proto__", type: "string" }]))).toEqual([
+      `${at}/name format`,
+      `${at}/name reserved`,
+    ]);
+  });
+});
+
+describe("languages, markets, session", () => {
+  test.each([
+    [["en", "de-CH", "zh-Hant"], []],
+    [["en-us"], ["/languages/0 format"]],
+    [["iw"], ["/languages/0 format"]],
+    [["e"], ["/languages/0 format"]],
+    [["valueOf"], ["/languages/0 format"]],
+    [[], ["/languages too_few"]],
+    [[1], ["/languages/0 type"]],
+    ["en", ["/languages type"]],
+  ])("languages %j", (languages, expected) => {
+    expect(faults({ id: "shop", languages })).toEqual(expected);
+  });
+
+  test.each([
+    [["US", "emea-north"], []],
+    [["US", "US"], ["/markets/1 duplicate"]],
+    [["U S"], ["/markets/0 format"]],
+    [["constructor"], ["/markets/0 reserved"]],
+  ])("markets %j", (markets, expected) => {
+    expect(faults({ id: "shop", markets })).toEqual(expected);
+  });
+
+  test.each([
+    [60, []],
+    [31_536_000, []],
+    [59, ["/session/ttl too_small"]],
+    [31_536_001, ["/session/ttl too_big"]],
+    [60.5, ["/session/ttl type"]],
+    ["24h", ["/session/ttl type"]],
+  ])("session.ttl %j seconds", (ttl, expected) => {
+    expect(faults({ id: "shop", session: { ttl } })).toEqual(expected);
+  });
+});
+
+describe("attributes", () => {
+  const sound: Bag[] = [
+    { type: "string", min: 1, max: 5, pattern: "^[a-z]+$", default: "abc", unique: true, required: true },
+    { type: "string", enum: ["a", "b"], default: "b" },
+    { type: "text", translatable: true, sensitive: true },
+    { type: "number", min: -1.5, max: 1.5, default: 0, enum: [0, 1] },
+    { type: "integer", list: true, default: [1, 2], min: 1 },
+    { type: "boolean", default: false },
+    { type: "date", min: "2026-01-01", max: "2026-12-31", default: "2026-02-28" },
+    { type: "datetime", min: "2026-01-01T00:00:00+02:00", default: "2026-01-01T00:00:00Z" },
+    { type: "json", default: { a: [1, null] } },
+    { type: "reference", ref: "other/module/schema", list: true },
+    { type: "reference", ref: "shop/catalog/product", unique: true },
+  ];
+  test.each(sound.map((definition) => [definition]))("%j is sound", (definition) => {
+    expect(field(definition)).toEqual([]);
+  });
+
+  const faulty: [Bag, string[]][] = [
+    [{ type: "varchar" }, ["/type enum"]],
+    [{ type: "string", min: 3, max: 2 }, ["/min bounds"]],
+    [{ type: "string", min: -1 }, ["/min bounds"]],
+    [{ type: "string", max: 1.5 }, ["/max bounds"]],
+    [{ type: "string", max: "5" }, ["/max bounds"]],
+    [{ type: "number", min: "1" }, ["/min bounds"]],
+    [{ type: "integer", min: 1.5 }, ["/min bounds"]],
+    [{ type: "number", max: true }, ["/max type"]],
+    [{ type: "date", min: "2026-02-30" }, ["/min bounds"]],
+    [{ type: "date", min: 20260101 }, ["/min bounds"]],
+    [{ type: "datetime", min: "2026-01-01T00:00:00+02:00", max: "2025-12-31T21:00:00Z" }, ["/min bounds"]],
+    [{ type: "boolean", min: 1 }, ["/min not_applicable"]],
+    [
+      { type: "json", max: 1, pattern: "a", unique: true, enum: ["a"] },
+      ["/max", "/pattern", "/enum", "/unique"].map((p) => `${p} not_applicable`),
+    ],
+    [{ type: "number", pattern: "a" }, ["/pattern not_applicable"]],
+    [{ type: "string", pattern: "(" }, ["/pattern unsafe_pattern"]],
+    [{ type: "string", pattern: "(?=a)" }, ["/pattern unsafe_pattern"]],
+    [{ type: "string", pattern: "(a)\\1" }, ["/pattern unsafe_pattern"]],
+    [{ type: "string", pattern: "a".repeat(501) }, ["/pattern unsafe_pattern"]],
+    [{ type: "string", pattern: ".{1000}.{1000}.{1000}" }, ["/pattern unsafe_pattern"]],
+    [{ type: "string", enum: [] }, ["/enum too_few"]],
+    [{ type: "string", enum: ["a", "a"] }, ["/enum/1 duplicate"]],
+    [{ type: "string", enum: ["a", 1] }, ["/enum/1 type"]],
+    [{ type: "string", enum: [{}] }, ["/enum/0 type"]],
+    [{ type: "integer", enum: [1, 1.5] }, ["/enum/1 type"]],
+    [{ type: "string", enum: ["abc"], max: 2 }, ["/enum/0 too_long"]],
+    [{ type: "string", enum: ["a"], default: "b" }, ["/default enum"]],
+    [{ type: "string", default: 1 }, ["/default type"]],
+    [{ type: "string", default: null }, ["/default type"]],
+    [{ type: "string", default: "abc", max: 2 }, ["/default too_long"]],
+    [{ type: "string", default: "abc", pattern: "^x" }, ["/default pattern"]],
+    [{ type: "string", default: "a\u0000" }, ["/default text"]],
+    [{ type: "number", default: 5, max: 4 }, ["/default too_big"]],
+    [{ type: "date", default: "2026-02-30" }, ["/default format"]],
+    [{ type: "integer", list: true, default: 1 }, ["/default type"]],
+    [{ type: "integer", list: true, default: [1, "2"] }, ["/default/1 type"]],
+    [{ type: "string", list: true, unique: true }, ["/unique not_applicable"]],
+    [{ type: "text", unique: true }, ["/unique not_applicable"]],
+    [
+      { type: "string", sensitive: true, default: "a", enum: ["a"] },
+      ["/default not_applicable", "/enum not_applicable"],
+    ],
+    [{ type: "reference" }, ["/ref required"]],
+    [{ type: "reference", ref: "shop/catalog" }, ["/ref format"]],
+    [{ type: "reference", ref: "shop/catalog/nothing" }, ["/ref unknown_reference"]],
+    [{ type: "reference", ref: "shop/nothing/product" }, ["/ref unknown_reference"]],
+    [
+      { type: "reference", ref: "other/m/s", default: "0abcdefg", sensitive: true },
+      ["/default not_applicable", "/sensitive not_applicable"],
+    ],
+    [{ type: "string", ref: "other/m/s" }, ["/ref not_applicable"]],
+    [{ type: "string", marketSpecific: true }, ["/marketSpecific not_applicable"]],
+    [{ type: "string", required: "yes", unique: 1 }, ["/required type", "/unique type"]],
+  ];
+  test.each(faulty)("%j", (definition, expected) => {
+    expect(field(definition).sort()).toEqual([...expected].sort());
+  });
+
+  test("a CONFIG module has market-specific fields but no translatable ones", () => {
+    const more = { markets: ["US"] };
+    expect(field({ type: "string", translatable: true }, more, { type: "CONFIG" })).toEqual([
+      "/translatable not_applicable",
+    ]);
+    expect(field({ type: "string", translatable: false }, more, { type: "CONFIG" })).toEqual([]);
+    expect(field({ type: "string", marketSpecific: true }, more, { type: "CONFIG" })).toEqual([]);
+  });
+});
+
+describe("limits", () => {
+  const many = (count: number, prefix = "f", more: Bag = {}) =>
+    Array.from({ length: count }, (_, index) => ({ name: `${prefix}${index}`, type: "string", ...more }));
+
+  test("2,000 fields in all are allowed, one more is not", () => {
+    const schemas = (extra: number) =>
+      [0, 1, 2, 3]
+        .map((index) => ({ id: `s${index}`, fields: many(500) }))
+        .concat([{ id: "s4", fields: many(extra) }]);
+    expect(faults({ id: "shop", modules: [{ id: "m", type: "CONTENT", schemas: schemas(0) }] })).toEqual([]);
+    expect(faults({ id: "shop", modules: [{ id: "m", type: "CONTENT", schemas: schemas(1) }] })).toEqual([
+      "/modules too_many",
+    ]);
+  });
+
+  test("10,000 fields in one schema are refused with the limits alone", () => {
+    expect(faults(withFields(many(10_000, "f", { pattern: "(", bogus: 1 })))).toEqual([
+      "/modules/0/schemas/0/fields too_many",
+      "/modules too_many",
+    ]);
+  });
+
+  test("modules, schemas, uses, languages and markets are limited", () => {
+    const list = <T>(count: number, make: (index: number) => T) =>
+      Array.from({ length: count }, (_, index) => make(index));
+    expect(
+      faults({
+        id: "shop",
+        modules: list(101, (index) => ({ id: `m${index}`, type: "CONTENT", schemas: [] })),
+        uses: list(101, (index) => ({ service: `s${index}`, handlers: [`h${index}`] })),
+        markets: list(201, (index) => `M${index}`),
+      }).sort(),
+    ).toEqual(["/markets too_many", "/modules too_many", "/uses too_many"]);
+  });
+
+  test("what nests too deeply is refused without walking into it", () => {
+    let deep: unknown = 1;
+    for (let depth = 0; depth < 100_000; depth++) deep = [deep];
+    expect(faults({ id: "shop", modules: deep })).toEqual([" too_deep"]);
+  });
+
+  test("an answer lists at most 1,000 faults and counts the rest", () => {
+    const list = told(withFields(many(400).flatMap((one) => [{ ...one, a: 1, b: 2, c: 3 }])));
+    expect(list).toHaveLength(1_001);
+    expect(list.at(-1)).toEqual({
+      path: "",
+      code: "too_many_faults",
+      message: "200 more faults are not listed.",
+    });
+  });
+});
+
+test("any JSON at all is either sound or refused with faults, and never anything else", () => {
+  const jsonish = fc.jsonValue();
+  fc.assert(
+    fc.property(
+      fc.record({
+        id: fc.oneof(fc.constant("shop"), jsonish),
+        languages: jsonish,
+        uses: fc.array(
+          fc.oneof(jsonish, fc.record({ service: fc.string(), handlers: fc.array(fc.string()) })),
+        ),
+        modules: fc.array(
+          fc.oneof(
+            jsonish,
+            fc.record({
+              id: fc.string(),
+              type: fc.constantFrom("CONTENT", "CONFIG", "x"),
+              schemas: fc.array(
+                fc.record({
+                  id: fc.string(),
+                  fields: fc.array(
+                    fc.record({
+                      name: fc.string(),
+                      type: fc.constantFrom("string", "json", "date", "y"),
+                      default: jsonish,
+                      enum: jsonish,
+                      min: jsonish,
+                      pattern: jsonish,
+                    }),
+                  ),
+                }),
+              ),
+            }),
+          ),
+        ),
+      }),
+      (document) => {
+        const list = faults(document);
+        if (list.length === 0) checkDocument(document);
+      },
+    ),
+    { numRuns: 100, seed: 7 },
+  );
+});
