@@ -5,7 +5,33 @@ export { type CreateInput, createEntry, type NewEntry, requireOrb, schemaFor } f
 export { type DeleteInput, deleteEntry } from "./delete.ts";
 export type { Idempotency } from "./idempotency.ts";
 export { archiveEntry, publishEntry, restoreEntry, unpublishEntry } from "./lifecycle.ts";
-export { addressOf, type LoadedEntry, loadEntry, type OrbContext, schemaOf } from "./resolve.ts";
+export {
+  type Claimed,
+  claimExisting,
+  type Duplicate,
+  entryCounts,
+  type InvalidEntries,
+  invalidEntries,
+  moveLive,
+} from "./publishing.ts";
+export {
+  addressOf,
+  type LoadedEntry,
+  loadEntry,
+  type OrbContext,
+  schemaOf,
+} from "./resolve.ts";
+export { revealValues } from "./reveal.ts";
+export { revertEntry } from "./revert.ts";
+export {
+  type Comparison,
+  compareRevisions,
+  getRevision,
+  listRevisions,
+  type Revision,
+  type RevisionItem,
+  revisionNumber,
+} from "./revisions.ts";
 export {
   type EntrySnapshot,
   type EntryView,

@@ -1,0 +1,238 @@
+/** What publishing an orb asks of its entries: how many there are, what a new definition makes of them, and who reads them. */
+import type { Deps } from "../deps.ts";
+import type { Fault } from "../errors.ts";
+import type { CompiledSchema } from "../orb/compile.ts";
+import { type Values, validateValues } from "../orb/validate.ts";
+import { type EntryAddress, type LiveRole, streams, subjects } from "../store/subjects.ts";
+import { type Append, Conflict } from "../store/types.ts";
+import { claimMessages, keySubject, parseKey } from "./claims.ts";
+import { holdings, publishedOf } from "./held.ts";
+import { storedInput } from "./prepare.ts";
+import { type LoadedEntry, loaded, type OrbContext, orNull } from "./resolve.ts";
+import { leave, publishMessages } from "./schedules.ts";
+import { visible } from "./snapshot.ts";
+import { type Home, walkEntries } from "./walk.ts";
+
+/** Entries up to this many are counted one by one; more are told by the index alone. */
+const EXACT = 500;
+/** Messages of one batch. */
+const GROUP = 400;
+
+/** How many entries are stored in each place, in the same order. */
+export function entryCounts(deps: Deps, orb: string, homes: readonly Home[]): Promise<number[]> {
+  return Promise.all(homes.map((home) => entryCount(deps, orb, home)));
+}
+
+async function entryCount(deps: Deps, orb: string, home: Home): Promise<number> {
+  const filter = subjects.schemaIndex({ orb, ...home });
+  const page = await orNull(deps.store.scan(streams.orb(orb), filter, { fromSeq: 1, limit: 1 }));
+  const total = page === null ? 0 : page.messages.length + page.pending;
+  if (total === 0 || total > EXACT) return total;
+  let count = 0;
+  for await (const entries of walkEntries(deps, orb, home)) count += entries.length;
+  return count;
+}
+
+/** Two or more entries with one value of a field that becomes unique. */
+export interface Duplicate {
+  field: string;
+  ids: string[];
+}
+
+/** What claiming found. */
+export interface Claimed {
+  entries: number;
+  /** Messages that were written. */
+  written: number;
+  /** When there are any, nothing was written. */
+  duplicates: Duplicate[];
+}
+
+/** How many duplicates are named. */
+const NAMED = 50;
+
+/**
+ * Makes stored entries hold what a new definition says that they hold: claims of fields that become unique, and index
+ * messages. Call it before the definition goes live and, for what was written meanwhile, once more after it.
+ * @param context the new definition, with the revision that it will be live as
+ */
+export async function claimExisting(
+  deps: Deps,
+  context: OrbContext,
+  schema: CompiledSchema,
+): Promise<Claimed> {
+  const home: Home = { type: schema.subjectType, schema: schema.id };
+  const holders = new Map<string, string[]>();
+  const wanted: { address: EntryAddress; key: string }[] = [];
+  let entries = 0;
+  for await (const page of walkEntries(deps, context.orb, home)) {
+    entries += page.length;
+    for (const entry of page) {
+      const held = await holdings(deps, context, schema, entry);
+      const stored = new Set([...entry.head.claims, ...(entry.head.liveClaims ?? [])]);
+      for (const key of new Set([...held.claims, ...(held.liveClaims ?? [])])) {
+        if (key.startsWith("u.")) {
+          const ids = holders.get(key);
+          if (ids === undefined) holders.set(key, [entry.head.id]);
+          else ids.push(entry.head.id);
+        }
+        if (!stored.has(key)) wanted.push({ address: entry.address, key });
+      }
+    }
+  }
+  const duplicates = [...holders]
+    .filter(([, ids]) => ids.length > 1)
+    .slice(0, NAMED)
+    .map(([key, ids]) => ({ field: parseKey(key).field, ids: ids.slice(0, NAMED) }));
+  if (duplicates.length > 0) return { entries, written: 0, duplicates };
+  let written = 0;
+  for (let i = 0; i < wanted.length; i += GROUP) {
+    written += await claimGroup(deps, context.orb, wanted.slice(i, i + GROUP));
+  }
+  return { entries, written, duplicates: [] };
+}
+
+/** Writes claims and index messages that are not there yet. A claim that stands already is its entry's own, as no two want it. */
+async function claimGroup(
+  deps: Deps,
+  orb: string,
+  wanted: readonly { address: EntryAddress; key: string }[],
+): Promise<number> {
+  const stream = streams.orb(orb);
+  for (let attempt = 0; ; attempt++) {
+    const claims = wanted.filter(({ key }) => key.startsWith("u."));
+    const found = await deps.store.getMany(
+      stream,
+      claims.map(({ address, key }) => keySubject(address, key)),
+    );
+    const messages = wanted.flatMap(({ address, key }) => {
+      const before = key.startsWith("u.") ? found.get(keySubject(address, key)) : undefined;
+      if (before?.text() === address.id) return [];
+      return claimMessages(address, { adds: [key], frees: [] }, new Map([[key, before?.seq ?? 0]]));
+    });
+    // A reference guard may be touched once in a batch only.
+    const bySubject = new Map(messages.map((message) => [message.subject, message]));
+    if (bySubject.size === 0) return 0;
+    try {
+      await deps.store.batch(stream, [...bySubject.values()]);
+      return bySubject.size;
+    } catch (error) {
+      if (!(error instanceof Conflict) || attempt >= 5) throw error;
+    }
+  }
+}
+
+/**
+ * Moves what is live of a schema to another audience's subjects, with what is scheduled.
+ * Call it right after the new definition went live: its readers are judged by the definition from then on, and a
+ * missing copy is read from the log.
+ * @returns how many entries were moved
+ */
+export async function moveLive(
+  deps: Deps,
+  orb: string,
+  home: Home,
+  from: LiveRole,
+  to: LiveRole,
+): Promise<number> {
+  if (from === to) return 0;
+  let moved = 0;
+  for await (const page of walkEntries(deps, orb, home)) {
+    const live = page.filter((entry) => entry.head.publishedRevision !== null);
+    for (let i = 0; i < live.length; i += GROUP / 4) {
+      moved += await moveGroup(deps, live.slice(i, i + GROUP / 4), from, to);
+    }
+  }
+  return moved;
+}
+
+async function moveGroup(
+  deps: Deps,
+  entries: readonly LoadedEntry[],
+  from: LiveRole,
+  to: LiveRole,
+): Promise<number> {
+  const orb = entries[0]?.address.orb;
+  if (orb === undefined) return 0;
+  const messages = (await Promise.all(entries.map((entry) => moveMessages(deps, entry, from, to)))).flat();
+  if (messages.length === 0) return 0;
+  try {
+    await deps.store.batch(streams.orb(orb), messages);
+    return entries.length;
+  } catch (error) {
+    if (!(error instanceof Conflict)) throw error;
+  }
+  // Somebody wrote one of them: each by itself, as it is now.
+  let moved = 0;
+  for (const entry of entries) {
+    for (let attempt = 0; attempt < 8; attempt++) {
+      const log = subjects.entryLog(entry.address);
+      const now = loaded(await deps.store.get(streams.orb(orb), log));
+      if (now === null) break;
+      const some = now.head.publishedRevision === null ? [] : await moveMessages(deps, now, from, to);
+      if (some.length === 0) break;
+      try {
+        await deps.store.batch(streams.orb(orb), some);
+        moved++;
+        break;
+      } catch (error) {
+        if (!(error instanceof Conflict) || attempt === 7) throw error;
+      }
+    }
+  }
+  return moved;
+}
+
+/** The messages that move one entry; the head must not move meanwhile. */
+async function moveMessages(deps: Deps, entry: LoadedEntry, from: LiveRole, to: LiveRole): Promise<Append[]> {
+  const published = await publishedOf(deps, entry);
+  if (published === null) return [];
+  const now = deps.clock.now();
+  const at = new Date(now).toISOString();
+  const guard = { subject: subjects.entryLog(entry.address), seq: entry.seq };
+  const out = leave(entry.address, from, published, at);
+  const closed = published.liveTo !== null && Date.parse(published.liveTo) <= now;
+  const shown = visible(entry.head, now) || !closed;
+  const messages = shown
+    ? publishMessages(entry.address, to, published, null, now).map((message) => ({
+        ...message,
+        rollup: true,
+      }))
+    : [];
+  return [{ ...out, expect: guard }, ...messages];
+}
+
+/** What a new definition makes of stored values. */
+export interface InvalidEntries {
+  /** How many entries were checked: at most 10,000. */
+  checked: number;
+  invalid: number;
+  /** Some of them, with their faults. */
+  examples: { id: string; errors: Fault[] }[];
+}
+
+const CHECKED = 10_000;
+const EXAMPLES = 10;
+
+/** How many stored entries of a schema a new definition would refuse on their next write. */
+export async function invalidEntries(
+  deps: Deps,
+  orb: string,
+  schema: CompiledSchema,
+): Promise<InvalidEntries> {
+  const result: InvalidEntries = { checked: 0, invalid: 0, examples: [] };
+  for await (const page of walkEntries(deps, orb, { type: schema.subjectType, schema: schema.id })) {
+    for (const { head } of page) {
+      if (result.checked >= CHECKED) return result;
+      result.checked++;
+      const { faults } = validateValues(schema, storedInput(schema, head.values), {
+        existing: head.values as Values,
+      });
+      if (faults.length === 0) continue;
+      result.invalid++;
+      if (result.examples.length < EXAMPLES)
+        result.examples.push({ id: head.id, errors: faults.slice(0, 10) });
+    }
+  }
+  return result;
+}

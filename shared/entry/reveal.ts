@@ -1,0 +1,34 @@
+import type { Actor } from "../access/actor.ts";
+import { audit } from "../access/audit.ts";
+import { requireOperator } from "../access/authorize.ts";
+import type { Deps } from "../deps.ts";
+import type { EntryAddress } from "../store/subjects.ts";
+import type { OrbContext } from "./resolve.ts";
+import { schemaOf } from "./resolve.ts";
+import { openValues } from "./sealing.ts";
+import { type EntrySnapshot, maskValues, type StoredValue } from "./snapshot.ts";
+
+/**
+ * The values of a revision with the sensitive ones in plaintext, for platform admins. The audit record is acknowledged
+ * before anything is opened. Such an answer must not be stored by anybody (`no-store`).
+ * @throws AppError forbidden, unauthenticated; internal `sealed_value_lost`
+ */
+export async function revealValues(
+  deps: Deps,
+  actor: Actor,
+  input: { orb: OrbContext; address: EntryAddress; snapshot: EntrySnapshot },
+): Promise<Record<string, StoredValue>> {
+  const { orb, address, snapshot } = input;
+  requireOperator(actor, "entries.reveal");
+  await audit(deps, {
+    realm: orb.orb,
+    action: "reveal",
+    actor,
+    target: `${snapshot.id}/${snapshot.revision}`,
+    outcome: "ok",
+  });
+  const schema = schemaOf(orb.compiled, address);
+  return schema === undefined
+    ? maskValues(snapshot.values)
+    : openValues(deps.config, schema, snapshot.id, snapshot.values);
+}

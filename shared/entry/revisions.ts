@@ -1,0 +1,231 @@
+/** An entry's history: listed, read, compared. It is the entry's log itself, read by sequence. */
+import { createPatch } from "rfc6902";
+import type { Actor } from "../access/actor.ts";
+import { may, mayOperate, refusal, roleIn } from "../access/authorize.ts";
+import type { Deps } from "../deps.ts";
+import { AppError, notFound } from "../errors.ts";
+import { MASK } from "../orb/mask.ts";
+import { streams, subjects } from "../store/subjects.ts";
+import { isOwn } from "./references.ts";
+import { type LoadedEntry, loadEntry, type OrbContext, schemaOf } from "./resolve.ts";
+import {
+  type EntrySnapshot,
+  effective,
+  maskValues,
+  SCHEDULER,
+  type StoredValue,
+  snapshotOf,
+} from "./snapshot.ts";
+
+/** A revision as lists tell it. */
+export interface RevisionItem {
+  revision: number;
+  operation: EntrySnapshot["operation"];
+  status: EntrySnapshot["status"];
+  publishedRevision: number | null;
+  validFrom: string | null;
+  validTo: string | null;
+  /** When and by whom it was made; `scheduler` closes windows. */
+  at: string;
+  by: string;
+  /** When the scheduler opened this revision's window; left out when it was live from the start, or is not yet. */
+  opened?: { at: string; by: string };
+}
+
+/** A revision with its values, masked. */
+export interface Revision extends RevisionItem {
+  id: string;
+  orb: string;
+  module: string;
+  schema: string;
+  values: Record<string, StoredValue>;
+}
+
+interface Which {
+  orbId: string;
+  orb: OrbContext | Promise<OrbContext>;
+  id: string;
+}
+
+/** The entry, if the actor may see its history. Those of deleted entries are for platform admins. */
+async function readable(deps: Deps, actor: Actor, which: Which): Promise<LoadedEntry> {
+  const [context, entry] = await Promise.all([which.orb, loadEntry(deps, which.orbId, which.id)]);
+  if (entry === null) throw notFound("entry");
+  if (mayOperate(actor, "entries.manage")) return entry;
+  const access = schemaOf(context.compiled, entry.address)?.access ?? { read: "admin", write: "admin" };
+  const on = { access, own: isOwn(actor, entry.head.createdBy) };
+  if (entry.head.status === "DELETED") throw notFound("entry");
+  if (!may(roleIn(actor, context.orb, context.compiled), "readRevisions", on)) throw refusal(actor);
+  return entry;
+}
+
+function item(snapshot: EntrySnapshot, now: number): RevisionItem {
+  const { liveFrom, revision } = snapshot;
+  const opened =
+    snapshot.publishedRevision === revision &&
+    liveFrom !== null &&
+    Date.parse(liveFrom) > Date.parse(snapshot.updatedAt) &&
+    Date.parse(liveFrom) <= now;
+  return {
+    revision,
+    operation: snapshot.operation,
+    status: snapshot.status,
+    publishedRevision: snapshot.publishedRevision,
+    validFrom: snapshot.validFrom,
+    validTo: snapshot.validTo,
+    at: snapshot.updatedAt,
+    by: snapshot.updatedBy,
+    ...(opened && liveFrom !== null ? { opened: { at: liveFrom, by: SCHEDULER } } : {}),
+  };
+}
+
+function whole(snapshot: EntrySnapshot, now: number): Revision {
+  return {
+    ...item(snapshot, now),
+    id: snapshot.id,
+    orb: snapshot.orb,
+    module: snapshot.module,
+    schema: snapshot.schema,
+    values: maskValues(snapshot.values),
+  };
+}
+
+const PAGE = 250;
+
+/** The log's snapshots from a sequence on, oldest first, and at their end the closing that nobody had to write yet. */
+async function* snapshots(deps: Deps, entry: LoadedEntry): AsyncGenerator<EntrySnapshot> {
+  const log = subjects.entryLog(entry.address);
+  let newest = entry.head;
+  for (let fromSeq = 1; ; ) {
+    const page = await deps.store.scan(streams.orb(entry.address.orb), log, { fromSeq, limit: PAGE });
+    for (const message of page.messages) {
+      const snapshot = snapshotOf(message);
+      if (snapshot === null) continue;
+      newest = snapshot;
+      yield snapshot;
+    }
+    const last = page.messages.at(-1);
+    if (page.pending === 0 || last === undefined) break;
+    fromSeq = last.seq + 1;
+  }
+  const now = effective(newest, deps.clock.now());
+  if (now !== newest) yield now;
+}
+
+/** A page of an entry's revisions. */
+export interface RevisionPage {
+  items: RevisionItem[];
+  /** The revision number after which the next page begins; null at the end. */
+  nextAfter: number | null;
+  /** The newest revision's number, for ETags. */
+  newest: number;
+}
+
+/**
+ * Lists revisions. The log of one entry is read whole, a request for every 250 revisions.
+ * @param input.after the revision number after which the page begins, in the direction of the list
+ * @throws AppError not_found; forbidden, unauthenticated
+ */
+export async function listRevisions(
+  deps: Deps,
+  actor: Actor,
+  input: Which & { order: "asc" | "desc"; limit: number; after?: number | undefined },
+): Promise<RevisionPage> {
+  const entry = await readable(deps, actor, input);
+  const now = deps.clock.now();
+  const all: RevisionItem[] = [];
+  for await (const snapshot of snapshots(deps, entry)) all.push(item(snapshot, now));
+  const newest = all.at(-1)?.revision ?? 0;
+  if (input.order === "desc") all.reverse();
+  const { after } = input;
+  const rest =
+    after === undefined
+      ? all
+      : all.filter(({ revision }) => (input.order === "asc" ? revision > after : revision < after));
+  const items = rest.slice(0, input.limit);
+  return { items, nextAfter: rest.length > input.limit ? (items.at(-1)?.revision ?? null) : null, newest };
+}
+
+/** One stored revision. @throws AppError not_found `revision_not_found` */
+export async function revisionSnapshot(
+  deps: Deps,
+  entry: LoadedEntry,
+  revision: number,
+): Promise<EntrySnapshot> {
+  const now = effective(entry.head, deps.clock.now());
+  if (now.revision === revision) return now;
+  if (entry.head.revision === revision) return entry.head;
+  for await (const snapshot of snapshots(deps, entry)) if (snapshot.revision === revision) return snapshot;
+  throw notFound("revision");
+}
+
+/** Reads one revision. @throws AppError not_found; forbidden, unauthenticated */
+export async function getRevision(
+  deps: Deps,
+  actor: Actor,
+  input: Which & { revision: number },
+): Promise<Revision> {
+  const entry = await readable(deps, actor, input);
+  return whole(await revisionSnapshot(deps, entry, input.revision), deps.clock.now());
+}
+
+/** One step of a JSON Patch (RFC 6902). */
+export type PatchOperation =
+  | { op: "add" | "replace" | "test"; path: string; value: unknown }
+  | { op: "remove"; path: string }
+  | { op: "move" | "copy"; from: string; path: string };
+
+/** The difference of two revisions. */
+export interface Comparison {
+  from: number;
+  to: number;
+  /** What turns `from` into `to`: values, status and window. A sensitive value that changed is a mask over a mask. */
+  patch: PatchOperation[];
+}
+
+/** Compares a revision with another one. @throws AppError not_found; forbidden, unauthenticated */
+export async function compareRevisions(
+  deps: Deps,
+  actor: Actor,
+  input: Which & { revision: number; against: number },
+): Promise<Comparison> {
+  const entry = await readable(deps, actor, input);
+  const [from, to] = await Promise.all([
+    revisionSnapshot(deps, entry, input.against),
+    revisionSnapshot(deps, entry, input.revision),
+  ]);
+  const patch = createPatch(comparable(from), comparable(to)) as PatchOperation[];
+  return {
+    from: from.revision,
+    to: to.revision,
+    patch: [...patch, ...sealedChanges(from.values, to.values)],
+  };
+}
+
+function comparable(snapshot: EntrySnapshot): unknown {
+  return {
+    status: snapshot.status,
+    validFrom: snapshot.validFrom,
+    validTo: snapshot.validTo,
+    values: maskValues(snapshot.values),
+  };
+}
+
+/** Sensitive values that changed: that they did may be told, what they are may not. */
+function sealedChanges(
+  from: Readonly<Record<string, StoredValue>>,
+  to: Readonly<Record<string, StoredValue>>,
+): PatchOperation[] {
+  return Object.keys(to).flatMap((name) => {
+    const [before, after] = [from[name], to[name]];
+    const hidden = JSON.stringify(maskValues({ x: before })) === JSON.stringify(maskValues({ x: after }));
+    if (before === undefined || !hidden || JSON.stringify(before) === JSON.stringify(after)) return [];
+    return [{ op: "replace" as const, path: `/values/${name}`, value: MASK }];
+  });
+}
+
+/** @throws AppError malformed unless the text is a revision's number */
+export function revisionNumber(text: string): number {
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
+  throw new AppError("not_found", "revision_not_found", "There is no such revision.");
+}

@@ -1,0 +1,42 @@
+/** Every stored entry of a schema, a page at a time. For work on whole collections: publishing an orb, rekeying. */
+import type { Deps } from "../deps.ts";
+import { type ModuleToken, streams, subjects } from "../store/subjects.ts";
+import { type LoadedEntry, loaded, orNull } from "./resolve.ts";
+
+const PAGE = 500;
+
+/** Where the entries of a schema are stored. */
+export interface Home {
+  type: ModuleToken;
+  schema: string;
+}
+
+/**
+ * Pages of entries that exist, oldest first; two requests each. What is created while it runs may be missing.
+ * @param home all schemas of the orb when it is left out
+ */
+export async function* walkEntries(
+  deps: Pick<Deps, "store">,
+  orb: string,
+  home?: Home,
+): AsyncGenerator<LoadedEntry[]> {
+  const stream = streams.orb(orb);
+  const filter = home === undefined ? subjects.orbIndex(orb) : subjects.schemaIndex({ orb, ...home });
+  for (let fromSeq = 1; ; ) {
+    const page = await orNull(deps.store.scan(stream, filter, { fromSeq, limit: PAGE }));
+    if (page === null) return;
+    // <orb>._ix.<type>.<schema>.<id>
+    const logs = page.messages
+      .filter((message) => message.data.length > 0)
+      .map((message) => message.subject.split("."))
+      .map(([, , type = "", schema = "", id = ""]) =>
+        subjects.entryLog({ orb, type: type as ModuleToken, schema, id }),
+      );
+    const heads = await deps.store.getMany(stream, logs);
+    const entries = logs.map((log) => loaded(heads.get(log)));
+    yield entries.filter((entry) => entry !== null && entry.head.status !== "DELETED") as LoadedEntry[];
+    const last = page.messages.at(-1);
+    if (page.pending === 0 || last === undefined) return;
+    fromSeq = last.seq + 1;
+  }
+}
