@@ -1,11 +1,13 @@
 /**
- * The floor: the least that a request to the functions can cost. A bare worker that connects to the broker with the
- * client library, asks for stored messages and answers, and nothing else.
- * `GET /pong` answers at once; `GET /get/<stream>/<subject>?n=2` asks so many direct gets in parallel;
- * `GET /list/<stream>/<filter>?heads=<prefix>` reads an index page, then the heads and lives in one request;
- * `PUT /append/<stream>/<subject>` reads the last message and appends one with the expectation.
+ * The floor of the functions: the least that a request can cost there. A bare worker that connects to the broker with
+ * the client library, does what a request of the platform must at least do, and answers.
+ *
+ * `/pong` answers at once. `/get?get=<stream>/<subject>&…` asks all these direct gets at once.
+ * `/list?get=…&index=<stream>/<filter>&head=<prefix>&live=<prefix>` reads a definition and 50 index messages, then
+ * what they name. `/write?get=…&put=<subject>&put=…` reads, then appends the body to each, and waits for the
+ * acknowledgements; `{n}` in a subject becomes something new.
  */
-import { connect, headers, type NatsConnection } from "nats.ws";
+import { connect, type Msg, type NatsConnection } from "nats.ws";
 
 interface Env {
   NATS_URL: string;
@@ -13,86 +15,89 @@ interface Env {
   NATS_PASS: string;
 }
 
-interface Context {
-  waitUntil(promise: Promise<unknown>): void;
-}
+const PAGE = 50;
+const inboxOf = (env: Env) => `_INBOX.${env.NATS_USER}`;
 
-const open = (env: Env): Promise<NatsConnection> =>
-  connect({
+function open(env: Env): Promise<NatsConnection> {
+  return connect({
     servers: env.NATS_URL,
     user: env.NATS_USER,
     pass: env.NATS_PASS,
-    inboxPrefix: `_INBOX.${env.NATS_USER}`,
+    inboxPrefix: inboxOf(env),
     reconnect: false,
     noAsyncTraces: true,
   });
+}
+
+const cut = (place: string): [string, string] => {
+  const slash = place.indexOf("/");
+  return [place.slice(0, slash), place.slice(slash + 1)];
+};
+
+function get(nc: NatsConnection, place: string): Promise<Msg> {
+  const [stream, subject] = cut(place);
+  return nc.request(`$JS.API.DIRECT.GET.${stream}.${subject}`);
+}
 
 /** One request whose answer is many messages and a last one with a status. */
-function many(nc: NatsConnection, user: string, subject: string, body: unknown): Promise<Uint8Array[]> {
-  const inbox = `_INBOX.${user}.${crypto.randomUUID()}`;
-  const found: Uint8Array[] = [];
+function many(nc: NatsConnection, inbox: string, stream: string, body: unknown): Promise<Msg[]> {
+  const found: Msg[] = [];
   return new Promise((resolve) => {
     const subscription = nc.subscribe(inbox, {
       callback: (_, message) => {
         if ((message.headers?.code ?? 0) === 0) {
-          found.push(message.data);
+          found.push(message);
           return;
         }
         subscription.unsubscribe();
         resolve(found);
       },
     });
-    nc.publish(subject, JSON.stringify(body), { reply: inbox });
+    nc.publish(`$JS.API.DIRECT.GET.${stream}`, JSON.stringify(body), { reply: inbox });
   });
 }
 
-async function act(
-  nc: NatsConnection,
-  user: string,
-  request: Request,
-  path: string[],
-  query: URLSearchParams,
-) {
-  const [kind, stream = "", subject = ""] = path;
-  const direct = `$JS.API.DIRECT.GET.${stream}`;
-  switch (kind) {
-    case "get": {
-      const asked = Array.from({ length: Number(query.get("n") ?? 1) }, () =>
-        nc.request(`${direct}.${subject}`),
-      );
-      return (await Promise.all(asked)).at(-1)?.data ?? null;
-    }
-    case "list": {
-      const limit = Number(query.get("limit") ?? 50);
-      // The definition, then the index, then what the index names: as many requests as the platform's own page.
-      const [index] = await Promise.all([
-        many(nc, user, direct, { next_by_subj: subject, seq: 1, batch: limit }),
-        nc.request(`$JS.API.DIRECT.GET.${query.get("first")}`),
-      ]);
-      const heads = Array.from({ length: index.length }, (_, i) => `${query.get("heads")}${i}`);
-      const items = await many(nc, user, direct, { multi_last: heads, batch: 1024 });
-      return new Blob(items as BlobPart[]);
-    }
-    case "append": {
-      const last = await nc.request(`${direct}.${subject}`);
-      const more = headers();
-      more.set("Nats-Expected-Last-Subject-Sequence", last.headers?.get("Nats-Sequence") || "0");
-      const body = new Uint8Array(await request.arrayBuffer());
-      return (await nc.request(subject, body, { headers: more, timeout: 4000 })).data;
-    }
-    default:
-      return null;
-  }
+async function list(nc: NatsConnection, env: Env, query: URLSearchParams): Promise<BodyInit> {
+  const [stream, filter] = cut(query.get("index") ?? "");
+  const inbox = `${inboxOf(env)}.${crypto.randomUUID()}`;
+  const [index] = await Promise.all([
+    many(nc, `${inbox}.index`, stream, { next_by_subj: filter, seq: 1, batch: PAGE }),
+    ...query.getAll("get").map((place) => get(nc, place)),
+  ]);
+  const names = index.flatMap((message) => {
+    const id = message.headers?.get("Nats-Subject").split(".").at(-1) ?? "";
+    return [`${query.get("head")}${id}`, `${query.get("live")}${id}`];
+  });
+  const items = await many(nc, `${inbox}.items`, stream, { multi_last: names, batch: 1024 });
+  const lives = items.filter((item) => item.headers?.get("Nats-Subject").startsWith(query.get("live") ?? ""));
+  return `{"items":[${lives.map((item) => item.string()).join(",")}]}`;
+}
+
+async function write(nc: NatsConnection, request: Request, query: URLSearchParams): Promise<BodyInit> {
+  const body = new Uint8Array(await request.arrayBuffer());
+  await Promise.all(query.getAll("get").map((place) => get(nc, place)));
+  const id = crypto.randomUUID();
+  const acknowledged = await Promise.all(
+    query.getAll("put").map((subject) => nc.request(subject.replace("{n}", id), body, { timeout: 4000 })),
+  );
+  return acknowledged.at(-1)?.string() ?? "";
 }
 
 export default {
-  async fetch(request: Request, env: Env, context: Context): Promise<Response> {
-    const url = new URL(request.url);
-    const path = url.pathname.slice(1).split("/").map(decodeURIComponent);
-    if (path[0] === "pong") return new Response("pong");
+  async fetch(
+    request: Request,
+    env: Env,
+    context: { waitUntil(work: Promise<unknown>): void },
+  ): Promise<Response> {
+    const { pathname, searchParams: query } = new URL(request.url);
+    if (pathname === "/pong") return new Response("pong");
     const nc = await open(env);
-    const body = await act(nc, env.NATS_USER, request, path, url.searchParams);
+    let body: BodyInit;
+    if (pathname === "/list") body = await list(nc, env, query);
+    else if (pathname === "/write") body = await write(nc, request, query);
+    else
+      body = (await Promise.all(query.getAll("get").map((place) => get(nc, place)))).at(-1)?.string() ?? "";
     context.waitUntil(nc.close());
-    return new Response(body as BodyInit | null, { headers: { "content-type": "application/json" } });
+    return new Response(body, { headers: { "content-type": "application/json" } });
   },
 };

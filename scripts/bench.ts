@@ -1,0 +1,196 @@
+/**
+ * `npm run bench`: where the platform stands against the floor, in a few minutes on two cores.
+ * Absolute figures are the machine's; ratios between rows of one run are what counts.
+ * `npm run bench -- edge host growth orbs memory` runs only the parts that are named.
+ */
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Client, compare, type Figures, memoryMiB, type Target } from "./bench/measure.ts";
+import { machine, printGrowth, printPairs, printRows, type Row, writeReport } from "./bench/report.ts";
+import { adminToken, seedEntries, seedOrb } from "./bench/seed.ts";
+import { type Stand, startStand } from "./bench/stand.ts";
+import { floorTargets, hostFloorTargets, type Seeded, targetsOf } from "./bench/targets.ts";
+import { exitWith } from "./failure.ts";
+
+const PARTS = ["edge", "host", "growth", "orbs", "memory"] as const;
+const SIZES = [1_000, 10_000, 100_000];
+const ORBS = [10, 100];
+const CONNECTIONS = 8;
+const LOADED = { rounds: 3, roundMs: 1_500, connections: CONNECTIONS };
+/** Growth is about one request's cost, not about load. */
+const ALONE = { rounds: 3, roundMs: 400, connections: 1 };
+
+const asked = process.argv
+  .slice(2)
+  .filter((arg): arg is (typeof PARTS)[number] => PARTS.some((part) => part === arg));
+const wants = (part: (typeof PARTS)[number]) => asked.length === 0 || asked.includes(part);
+const report: Record<string, unknown> = { machine: machine(), connections: CONNECTIONS };
+
+/** Targets that answer with 2xx; the others are named. */
+async function served(targets: readonly Target[]): Promise<Target[]> {
+  const out: Target[] = [];
+  for (const target of targets) {
+    const fill = (text: string) => text.replaceAll("{any}", target.keys?.[0] ?? "").replaceAll("{n}", "0");
+    const answer = await fetch(`${target.url}${fill(target.path)}`, {
+      method: target.method ?? "GET",
+      headers: {
+        ...target.headers,
+        ...(target.body === undefined ? {} : { "content-type": "application/json" }),
+      },
+      ...(target.body === undefined ? {} : { body: fill(target.body) }),
+    });
+    const text = await answer.text();
+    if (answer.ok) out.push(target);
+    else console.error(`  ${target.name}: status ${answer.status}, left out: ${text.slice(0, 200)}`);
+  }
+  return out;
+}
+
+async function edge(stand: Stand, client: Client, seeded: Seeded, token: string): Promise<void> {
+  const ours = ["get entry", "list 50", "create draft"];
+  const targets = await served([
+    ...floorTargets(stand, seeded),
+    ...targetsOf(stand, stand.functions, seeded, token, "").filter(({ name }) => ours.includes(name)),
+  ]);
+  const figures = await compare(client, targets, LOADED);
+  const rows = [...figures.values()].map(
+    (of): Row => ({ what: of.name, figures: of, floor: figures.get(`floor: ${of.name}`) }),
+  );
+  printRows(
+    `The functions in workerd against a bare worker that does as many requests (${seeded.ids.length} entries)`,
+    rows,
+  );
+  report.edge = rows;
+}
+
+async function host(stand: Stand, client: Client, seeded: Seeded, token: string): Promise<void> {
+  const targets = await served([
+    ...hostFloorTargets(stand, seeded),
+    ...targetsOf(stand, stand.host, seeded, token, "").filter(({ name }) => name !== "publish"),
+  ]);
+  const figures = await compare(client, targets, LOADED);
+  const pong = figures.get("host floor: pong");
+  const rows = [...figures.values()].map((of): Row => ({ what: of.name, figures: of, floor: pong }));
+  printRows(`The host in Node against a bare pong of the same server (${seeded.ids.length} entries)`, rows);
+  report.host = rows;
+}
+
+async function growth(stand: Stand, client: Client, all: readonly Seeded[], token: string): Promise<void> {
+  const sizes = all.map(({ ids }) => ids.length);
+  for (const [part, of] of [
+    ["functions", stand.functions],
+    ["host", stand.host],
+  ] as const) {
+    const targets = await served(
+      all.flatMap((seeded) => targetsOf(stand, of, seeded, token, `${seeded.orb}: `)),
+    );
+    const figures = await compare(client, targets, ALONE);
+    const rows: Record<string, (number | undefined)[]> = {};
+    for (const name of new Set([...figures.keys()].map((key) => key.split(": ")[1] ?? ""))) {
+      rows[name] = all.map(({ orb }) => figures.get(`${orb}: ${name}`)?.aloneP50);
+    }
+    printGrowth(
+      `Growth of the ${part}: median ms of one request at a time, by entries`,
+      sizes.map(String),
+      rows,
+    );
+    report[`growth of the ${part}`] = { sizes, rows };
+  }
+}
+
+async function orbs(stand: Stand, client: Client): Promise<void> {
+  const rows: Record<string, (number | undefined)[]> = {
+    "get entry, functions": [],
+    "get entry, host": [],
+    "broker MiB": [],
+  };
+  let count = 0;
+  for (const size of ORBS) {
+    const ids: Seeded[] = [];
+    for (; count < size; count++) {
+      const orb = `many-${count}`;
+      await seedOrb(stand.deps, orb);
+      ids.push({ orb, ids: await seedEntries(stand.deps, orb, 5) });
+    }
+    const last = ids.at(-1);
+    if (last === undefined) continue;
+    const targets = await served(
+      (
+        [
+          ["functions", stand.functions],
+          ["host", stand.host],
+        ] as const
+      ).flatMap(([name, part]) =>
+        targetsOf(stand, part, last, "", `${name}: `).filter(({ name: of }) => of.endsWith("get entry")),
+      ),
+    );
+    const figures = await compare(client, targets, ALONE);
+    rows["get entry, functions"]?.push(figures.get("functions: get entry")?.aloneP50);
+    rows["get entry, host"]?.push(figures.get("host: get entry")?.aloneP50);
+    rows["broker MiB"]?.push(memoryMiB(stand.brokerPid));
+  }
+  printGrowth("Growth by orbs: median ms of one request at a time", ORBS.map(String), rows);
+  report.orbs = { sizes: ORBS, rows };
+}
+
+async function memory(stand: Stand, client: Client): Promise<void> {
+  const pairs: Record<string, string> = {};
+  const tell = (what: string, pid: number | undefined) => {
+    pairs[what] = `${memoryMiB(pid).toFixed(0)} MiB`;
+  };
+  tell("functions, after the load", stand.functions.pid);
+  tell("host, after the load", stand.host.pid);
+  const large: Seeded = { orb: "large", ids: [] };
+  await seedOrb(stand.deps, large.orb);
+  large.ids = await seedEntries(stand.deps, large.orb, 400, 50_000);
+  for (const [name, part] of [
+    ["functions", stand.functions],
+    ["host", stand.host],
+  ] as const) {
+    const page: Target = {
+      name,
+      url: part.url,
+      path: `/api/${large.orb}/catalog?limit=200`,
+      pid: part.pid,
+      brokerPid: stand.brokerPid,
+    };
+    const [target] = await served([page]);
+    if (target === undefined) continue;
+    const figures: Figures | undefined = (
+      await compare(client, [target], { rounds: 2, roundMs: 3_000, connections: 4 })
+    ).get(name);
+    tell(`${name}, after 200-item pages of 10 MB (${figures?.perSecond.toFixed(1)} a second)`, part.pid);
+  }
+  tell("broker", stand.brokerPid);
+  printPairs("Memory (resident)", pairs);
+  report.memory = pairs;
+}
+
+async function run(): Promise<void> {
+  await using stand = await startStand();
+  using client = new Client();
+  const token = await adminToken(stand.deps);
+  console.error("Seeding …");
+  const all: Seeded[] = [];
+  for (const size of wants("growth") || wants("host") ? SIZES : SIZES.slice(0, 1)) {
+    const orb = `bench-${size}`;
+    await seedOrb(stand.deps, orb);
+    all.push({ orb, ids: await seedEntries(stand.deps, orb, size) });
+  }
+  const [small] = all;
+  const large = all.at(-1);
+  if (small === undefined || large === undefined) return;
+  if (wants("edge")) await edge(stand, client, small, token);
+  if (wants("host")) await host(stand, client, large, token);
+  if (wants("growth")) await growth(stand, client, all, token);
+  if (wants("orbs")) await orbs(stand, client);
+  if (wants("memory")) await memory(stand, client);
+  writeReport(join(fileURLToPath(new URL("..", import.meta.url)), ".data", "bench.json"), report);
+}
+
+try {
+  await run();
+  process.exit(0);
+} catch (error) {
+  exitWith(error);
+}

@@ -1,0 +1,96 @@
+/** Figures as tables for people and as JSON for comparisons. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { cpus, totalmem } from "node:os";
+import { dirname } from "node:path";
+import type { Figures } from "./measure.ts";
+
+/** One row of figures beside the floor that it is measured by. */
+export interface Row {
+  what: string;
+  figures: Figures;
+  floor?: Figures | undefined;
+}
+
+const ratio = (a: number, b: number | undefined) =>
+  b === undefined || b === 0 || a === 0 ? "" : (a / b).toFixed(2);
+const number = (value: number, digits = 0) => (value === 0 ? "" : value.toFixed(digits));
+
+function print(title: string, head: string[], rows: string[][]): void {
+  const widths = head.map((name, i) => Math.max(name.length, ...rows.map((row) => row[i]?.length ?? 0)));
+  const line = (cells: string[]) =>
+    cells
+      .map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)))
+      .join("  ");
+  console.log(`\n${title}\n${line(head)}\n${widths.map((width) => "-".repeat(width)).join("  ")}`);
+  for (const row of rows) console.log(line(row));
+}
+
+/** Throughput, latency and processor time, with the ratio to the floor (below 1: better than the floor). */
+export function printRows(title: string, rows: readonly Row[]): void {
+  print(
+    title,
+    [
+      "",
+      "req/s",
+      "p50 ms",
+      "p99 ms",
+      "alone ms",
+      "CPU µs",
+      "broker µs",
+      "CPU : floor",
+      "alone : floor",
+      "failed",
+    ],
+    rows.map(({ what, figures: f, floor }) => [
+      what,
+      number(f.perSecond),
+      number(f.p50, 2),
+      number(f.p99, 1),
+      number(f.aloneP50, 2),
+      number(f.cpuUs),
+      number(f.brokerUs),
+      ratio(f.cpuUs, floor?.cpuUs),
+      ratio(f.aloneP50, floor?.aloneP50),
+      f.failures === 0 ? "" : `${f.failures} (${f.failure})`,
+    ]),
+  );
+}
+
+/** One row per operation, one column per size. */
+export function printGrowth(
+  title: string,
+  sizes: readonly string[],
+  rows: Record<string, (number | undefined)[]>,
+): void {
+  print(
+    title,
+    ["", ...sizes, "last : first"],
+    Object.entries(rows).map(([name, values]) => [
+      name,
+      ...values.map((value) => (value === undefined ? "-" : value.toFixed(2))),
+      ratio(values.at(-1) ?? 0, values[0]),
+    ]),
+  );
+}
+
+export function printPairs(title: string, pairs: Record<string, string>): void {
+  print(title, ["", ""], Object.entries(pairs));
+}
+
+/** The class of machine that figures belong to. */
+export function machine(): Record<string, unknown> {
+  return {
+    date: new Date().toISOString().slice(0, 10),
+    cores: cpus().length,
+    processor: cpus()[0]?.model ?? "unknown",
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    platform: `${process.platform} ${process.arch}`,
+    node: process.version,
+  };
+}
+
+export function writeReport(path: string, report: unknown): void {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, `${JSON.stringify(report, null, 2)}\n`);
+  console.log(`\nWritten to ${path}`);
+}

@@ -1,0 +1,120 @@
+/** Orbs and entries to measure with: made by the platform's own rules, sent as pipelined single writes. */
+import { type Actor, system } from "../../shared/access/actor.ts";
+import { PLATFORM_REALM } from "../../shared/access/authorize.ts";
+import { startSession } from "../../shared/access/sessions.ts";
+import type { Deps } from "../../shared/deps.ts";
+import { messagesOf } from "../../shared/entry/commit.ts";
+import { planNew, schemaFor } from "../../shared/entry/create.ts";
+import { type OrbDocument, orbDocumentSchema } from "../../shared/orb/document.ts";
+import { appendRecord, type OrbRecord } from "../../shared/orb/history.ts";
+import { type LiveRecord, liveOrb } from "../../shared/orb/live.ts";
+import { orbStreamConfig } from "../../shared/store/provision.ts";
+import { buckets, streams } from "../../shared/store/subjects.ts";
+
+/** Values of the indexed field. */
+export const CATEGORIES = 20;
+/** Entries that are written at once. */
+const IN_FLIGHT = 64;
+
+/** One module with one schema: a field of each common kind, one of them indexed. */
+function document(orb: string): OrbDocument {
+  return orbDocumentSchema.parse({
+    id: orb,
+    name: orb,
+    languages: ["en"],
+    markets: ["US"],
+    uses: [],
+    modules: [
+      {
+        id: "catalog",
+        type: "CONTENT",
+        schemas: [
+          {
+            id: "product",
+            access: { read: "public", write: "user" },
+            fields: [
+              { name: "title", type: "string", required: true, max: 200 },
+              { name: "body", type: "text" },
+              { name: "price", type: "number", required: true, min: 0 },
+              {
+                name: "category",
+                type: "string",
+                enum: Array.from({ length: CATEGORIES }, (_, i) => `category-${i}`),
+              },
+              { name: "stock", type: "integer", default: 0 },
+            ],
+          },
+        ],
+      },
+    ],
+  });
+}
+
+/** An entry's values; about 450 bytes of JSON, or as many as `padding` asks for. */
+export function values(n: number, padding = 300): Record<string, unknown> {
+  return {
+    title: `Product number ${n}`,
+    body: "A sentence about it. ".repeat(Math.ceil(padding / 21)).slice(0, padding),
+    price: (n * 7919) % 10_000,
+    category: `category-${n % CATEGORIES}`,
+    stock: n % 100,
+  };
+}
+
+/** A token of a platform administrator, with a session of its own. */
+export async function adminToken(deps: Deps): Promise<string> {
+  const who = { realm: PLATFORM_REALM, sub: "bench", role: "owner", name: "Bench", email: null } as const;
+  return (await startSession(deps, { ...who, ttl: 3600 })).token;
+}
+
+/** Creates and publishes an orb. */
+export async function seedOrb(deps: Deps, orb: string): Promise<void> {
+  const at = new Date(deps.clock.now()).toISOString();
+  const made = { v: 1, by: "bench", at, createdAt: at, createdBy: "bench", document: document(orb) } as const;
+  const draft: OrbRecord = {
+    ...made,
+    revision: 1,
+    operation: "create",
+    status: "SAVED",
+    publishedRevision: null,
+    changes: [],
+    summary: [],
+  };
+  const seq = await appendRecord(deps, orb, draft, 0);
+  await deps.store.createStream(orbStreamConfig(orb, deps.config.replicas));
+  const published = { operation: "publish", status: "PUBLISHED", revision: 2, publishedRevision: 2 } as const;
+  await appendRecord(deps, orb, { ...draft, ...published }, seq);
+  const live: LiveRecord = { v: 1, orb, revision: 2, at, document: document(orb) };
+  await deps.store.kvPut(buckets.orbs, orb, JSON.stringify(live));
+}
+
+/** Writes published entries. @returns their ids in order of creation */
+export async function seedEntries(
+  deps: Deps,
+  orb: string,
+  count: number,
+  padding?: number,
+): Promise<string[]> {
+  const context = await liveOrb(deps, orb);
+  if (context === null) throw new Error(`${orb} is not live`);
+  const schema = schemaFor(context, "catalog", "product");
+  const actor: Actor = system;
+  const ids: string[] = [];
+  const begun = Date.now();
+  const one = async (n: number): Promise<void> => {
+    const id = deps.newId();
+    ids[n] = id;
+    const input = { module: "catalog", values: values(n, padding), publish: true };
+    const { messages } = messagesOf(await planNew(deps, actor, context, schema, input, id));
+    await deps.store.pipeline(streams.orb(orb), messages);
+  };
+  let next = 0;
+  await Promise.all(
+    Array.from({ length: IN_FLIGHT }, async () => {
+      while (next < count) await one(next++);
+    }),
+  );
+  const perSecond = Math.round((count * 1000) / Math.max(1, Date.now() - begun));
+  if (count >= 1000) console.error(`  ${orb}: ${count} entries, ${perSecond} a second`);
+  return ids;
+}

@@ -1,0 +1,133 @@
+/** Everything that is measured, running at once on one broker: the functions, the host, and the floor of each. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import type { Deps } from "../../shared/deps.ts";
+import { openStore } from "../../shared/store/store.ts";
+import { scriptDeps } from "../deps.ts";
+import { bundleFunctions } from "../host/bundle.ts";
+import { serveFunctions } from "../host/functions.ts";
+import { startPlatform } from "../platform.ts";
+import { freePort } from "../ports.ts";
+import { readSettings } from "../settings.ts";
+import { childrenOf } from "./measure.ts";
+
+/** One thing that answers requests. */
+export interface Served {
+  url: string;
+  pid: number | undefined;
+}
+
+export interface Stand extends AsyncDisposable {
+  functions: Served;
+  floor: Served;
+  host: Served;
+  hostFloor: Served;
+  brokerPid: number | undefined;
+  /** What the platform's own rules need, with the right to do everything. */
+  deps: Deps;
+}
+
+const script = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+async function answering(url: string): Promise<void> {
+  for (const deadline = Date.now() + 20_000; ; await delay(50)) {
+    const ok = await fetch(`${url}/api/health`).then(
+      (answer) => answer.ok,
+      () => false,
+    );
+    if (ok) return;
+    if (Date.now() > deadline) throw new Error(`${url} did not become ready`);
+  }
+}
+
+/** The process that a start brought into being. */
+async function born<T>(
+  command: RegExp,
+  start: () => Promise<T>,
+): Promise<{ value: T; pid: number | undefined }> {
+  const before = new Set(childrenOf(process.pid, command));
+  const value = await start();
+  return { value, pid: childrenOf(process.pid, command).find((pid) => !before.has(pid)) };
+}
+
+async function stopChild(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, "exit");
+  child.kill("SIGTERM");
+  await gone;
+}
+
+/** Starts all of it in a folder of its own, which is removed afterwards. */
+export async function startStand(): Promise<Stand> {
+  const dataDir = mkdtempSync(join(tmpdir(), "platform-bench-"));
+  const stops: (() => Promise<unknown> | unknown)[] = [
+    () => rmSync(dataDir, { recursive: true, force: true }),
+  ];
+  const stop = async () => {
+    for (const act of stops.splice(0).reverse()) await act();
+  };
+  try {
+    const env = {
+      PORT: String(await freePort()),
+      STREAMS_PORT: String(await freePort()),
+      DATA_DIR: dataDir,
+      // What a line of log costs is the same for all who write one; here nobody does.
+      LOG_LEVEL: "error",
+    };
+    const log = (line: string) => console.error(`  ${line}`);
+    const platform = await born(/workerd/, () =>
+      startPlatform(readSettings(env), {
+        natsServer: process.env.NATS_SERVER_BIN,
+        streams: false,
+        say: log,
+        log,
+      }),
+    );
+    stops.push(() => platform.value.stop());
+    const { bindings, broker } = platform.value;
+
+    const floorPort = await freePort();
+    const bundle = await bundleFunctions(script("./floor-worker.ts"));
+    const floor = await born(/workerd/, () =>
+      serveFunctions({ host: "127.0.0.1", port: floorPort, bindings, log, bundle }),
+    );
+    stops.push(() => floor.value.stop());
+
+    const hostPort = await freePort();
+    const host = spawn(process.execPath, [script("../host.ts")], {
+      env: { ...process.env, ...env, PORT: String(hostPort) },
+      stdio: ["ignore", "ignore", "inherit"],
+    });
+    stops.push(() => stopChild(host));
+
+    const hostFloor = spawn(process.execPath, [script("./floor-node.ts")], {
+      env: { ...process.env, ...bindings },
+      stdio: ["ignore", "pipe", "inherit", "ipc"],
+    });
+    stops.push(() => stopChild(hostFloor));
+    if (hostFloor.stdout === null) throw new Error("no output to read the port from");
+    const [line] = (await once(hostFloor.stdout, "data")) as [Buffer];
+    const { port: hostFloorPort } = JSON.parse(line.toString()) as { port: number };
+    await answering(`http://127.0.0.1:${hostPort}`);
+
+    const store = openStore({ ...platform.value.operatorAccess, replicas: 1, reconnect: true });
+    stops.push(() => store.close());
+    return {
+      functions: { url: platform.value.url, pid: platform.pid },
+      floor: { url: `http://127.0.0.1:${floorPort}`, pid: floor.pid },
+      host: { url: `http://127.0.0.1:${hostPort}`, pid: host.pid },
+      hostFloor: { url: `http://127.0.0.1:${hostFloorPort}`, pid: hostFloor.pid },
+      brokerPid: broker?.pid,
+      deps: scriptDeps(store, bindings),
+      [Symbol.asyncDispose]: stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}

@@ -1,0 +1,102 @@
+/** What is asked of each part of the stand, and of its floor. */
+import { streams, subjects } from "../../shared/store/subjects.ts";
+import type { Target } from "./measure.ts";
+import { values } from "./seed.ts";
+import type { Served, Stand } from "./stand.ts";
+
+/** An orb that was seeded. */
+export interface Seeded {
+  orb: string;
+  ids: string[];
+}
+
+const at = (orb: string) => ({ orb, type: "content", schema: "product" }) as const;
+const body = () => JSON.stringify({ values: values(1) });
+
+/** The requests that users make, on one orb. Paths are the runtime API's, except where a target says otherwise. */
+export function requests(
+  seeded: Seeded,
+  token: string,
+): Record<string, Pick<Target, "path" | "method" | "body" | "headers" | "keys">> {
+  const base = `/api/${seeded.orb}/catalog`;
+  const signedIn = { authorization: `Bearer ${token}` };
+  const admin = `/api/admin/orbs/${seeded.orb}/entries`;
+  return {
+    "get entry": { path: `${base}/{any}`, keys: seeded.ids },
+    "list 50": { path: `${base}?limit=50` },
+    "list 50, newest first": { path: `${base}?limit=50&sort=-createdAt` },
+    "filter by indexed field": { path: `${base}?limit=50&filter[category]=category-7` },
+    "create draft": { path: base, method: "POST", body: body(), headers: signedIn },
+    "create and publish": { path: `${base}?publish=true`, method: "POST", body: body(), headers: signedIn },
+    publish: {
+      path: `${base}/{any}/publish`,
+      method: "POST",
+      body: "{}",
+      headers: signedIn,
+      keys: seeded.ids,
+    },
+    revisions: { path: `${admin}/{any}/revisions`, headers: signedIn, keys: seeded.ids },
+  };
+}
+
+/** Targets of one part of the stand. */
+export function targetsOf(
+  stand: Stand,
+  part: Served,
+  seeded: Seeded,
+  token: string,
+  label: string,
+): Target[] {
+  return Object.entries(requests(seeded, token)).map(([name, request]) => ({
+    ...request,
+    name: `${label}${name}`,
+    url: part.url,
+    pid: part.pid,
+    brokerPid: stand.brokerPid,
+  }));
+}
+
+/** The floor of the functions for the three requests that have one. */
+export function floorTargets(stand: Stand, { orb, ids }: Seeded): Target[] {
+  const stream = streams.orb(orb);
+  const place = (of: string, subject: string) => encodeURIComponent(`${of}/${subject}`);
+  const definition = `get=${place("KV_orbs", `$KV.orbs.${orb}`)}`;
+  const [head, live] = [
+    subjects.entryLog({ ...at(orb), id: "x" }),
+    subjects.entryLive({ ...at(orb), id: "x" }, "public"),
+  ].map((subject) => subject.slice(0, -1));
+  const of = { url: stand.floor.url, pid: stand.floor.pid, brokerPid: stand.brokerPid };
+  const index = place(stream, subjects.schemaIndex(at(orb)));
+  const put = (subject: string) => `put=${encodeURIComponent(`${subject}{n}`)}`;
+  return [
+    { ...of, name: "floor: pong", path: "/pong" },
+    {
+      ...of,
+      name: "floor: get entry",
+      path: `/get?${definition}&get=${place(stream, `${head}{any}`).replace("%7Bany%7D", "{any}")}`,
+      keys: ids,
+    },
+    { ...of, name: "floor: list 50", path: `/list?${definition}&index=${index}&head=${head}&live=${live}` },
+    {
+      ...of,
+      name: "floor: create draft",
+      method: "POST",
+      body: body(),
+      path: `/write?${definition}&get=${place("KV_sessions", "$KV.sessions.platform.bench.none")}&${put(`${orb}._bench.a.`)}&${put(`${orb}._bench.b.`)}`,
+    },
+  ];
+}
+
+export function hostFloorTargets(stand: Stand, { orb, ids }: Seeded): Target[] {
+  const of = { url: stand.hostFloor.url, pid: stand.hostFloor.pid, brokerPid: stand.brokerPid };
+  const log = subjects.entryLog({ ...at(orb), id: "x" }).slice(0, -1);
+  return [
+    { ...of, name: "host floor: pong", path: "/pong" },
+    {
+      ...of,
+      name: "host floor: direct get",
+      path: `/get?get=${encodeURIComponent(`${streams.orb(orb)}/${log}`)}{any}`,
+      keys: ids,
+    },
+  ];
+}
