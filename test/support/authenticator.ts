@@ -70,12 +70,15 @@ export class Authenticator {
     this.counts = options.counts ?? true;
   }
 
-  /** `navigator.credentials.create`. */
-  create(options: unknown, deviate: Deviations = {}): RegistrationResponseJSON {
+  /**
+   * `navigator.credentials.create`.
+   * @param id takes another passkey's id, as no authenticator would
+   */
+  create(options: unknown, deviate: Deviations = {}, id: Buffer = randomBytes(32)): RegistrationResponseJSON {
     const { challenge, rp, user } = options as CreationOptions;
     const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
     const passkey: HeldPasskey = {
-      id: randomBytes(32),
+      id,
       rpId: rp.id ?? new URL(this.origin).hostname,
       userHandle: Buffer.from(user.id, "base64url"),
       userName: user.name,
@@ -104,10 +107,10 @@ export class Authenticator {
         ["authData", authData],
       ]),
     );
-    const id = passkey.id.toString("base64url");
+    const encoded = id.toString("base64url");
     return {
-      id,
-      rawId: id,
+      id: encoded,
+      rawId: encoded,
       type: "public-key",
       clientExtensionResults: {},
       response: {

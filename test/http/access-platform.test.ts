@@ -1,0 +1,271 @@
+import { afterAll, describe, expect, test } from "vitest";
+import { begin, call, complete, register, type SignedIn, signIn } from "../support/auth.ts";
+import { Authenticator } from "../support/authenticator.ts";
+import { startPlatform, type TestPlatform } from "../support/platform.ts";
+
+const BASE = "/api/_auth";
+const platform: TestPlatform = await startPlatform();
+afterAll(() => platform.stop());
+
+const payloadOf = (token: string) =>
+  JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()) as Record<string, unknown>;
+
+let first: SignedIn;
+
+describe("bootstrap mode", () => {
+  test("the listing needs no authentication and always tells the one invitation", async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => call(platform, "GET", `${BASE}/invitations`)),
+    );
+    const tokens = new Set(answers.map(({ body }) => body[0].token));
+    expect(tokens.size).toBe(1);
+    const [invitation] = answers[0]?.body ?? [];
+    expect(invitation).toMatchObject({ status: "active", role: "owner" });
+    const days = (Date.parse(invitation.expiresAt) - Date.parse(invitation.createdAt)) / 86_400_000;
+    expect(days).toBe(7);
+    expect(invitation.url).toBe(`${platform.origin}/api/_auth/signin?invite=${invitation.token}`);
+    expect((await call(platform, "GET", "/api/admin/audit")).status).toBe(401);
+    expect((await call(platform, "POST", `${BASE}/invitations`)).status).toBe(401);
+    // A stale token of an earlier life of the platform is no obstacle.
+    expect((await call(platform, "GET", `${BASE}/invitations`, { token: "stale" })).status).toBe(200);
+  });
+
+  test("the page without an invitation says what to do", async () => {
+    const { status, body } = await call(platform, "GET", `${BASE}/signin`);
+    expect(status).toBe(200);
+    expect(body).toContain("Nobody is here yet");
+  });
+
+  test("however many race, exactly one admin comes of it, and bootstrap mode ends", async () => {
+    const { body } = await call(platform, "GET", `${BASE}/invitations`);
+    const devices = Array.from({ length: 8 }, () => new Authenticator(platform.origin));
+    const answers = await Promise.all(
+      devices.map(async (device, i) => {
+        const half = i % 2 === 0 ? { invite: body[0].token } : { body: { invite: body[0].token } };
+        const { sessionId, publicKey } = await begin(platform, BASE, half);
+        return complete(platform, BASE, sessionId, device.create(publicKey));
+      }),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(410)]);
+    const winner = answers.findIndex(({ status }) => status === 200);
+    const { token, admin } = answers[winner]?.body ?? {};
+    const authenticator = devices[winner];
+    if (authenticator === undefined) throw new Error("nobody won");
+    first = { token, authenticator, id: admin.id, headers: { authorization: `Bearer ${token}` } };
+    expect(admin.name).toBe(`user-${admin.id.slice(0, 8)}`);
+    expect("email" in admin).toBe(false);
+
+    expect((await call(platform, "GET", `${BASE}/invitations`)).status).toBe(401);
+    expect((await call(platform, "GET", `${BASE}/invitations`, { token: "stale" })).status).toBe(401);
+    const admins = await call(platform, "GET", `${BASE}/admins`, { token });
+    expect(admins.body).toHaveLength(1);
+    expect((await begin(platform, BASE, { invite: body[0].token })).answer.status).toBe(410);
+  });
+
+  test("every access is in the log and in the audit", async () => {
+    const { body } = await call(platform, "GET", "/api/admin/audit?filter[action]=bootstrap&limit=200", {
+      token: first.token,
+    });
+    const details = new Set(body.items.map(({ detail }: { detail: string }) => detail));
+    expect(details).toEqual(new Set(["created", "listed", "begun", "completed"]));
+    const logged = platform.logs.filter((line) => line.includes("bootstrap access"));
+    expect(logged.length).toBeGreaterThanOrEqual(19);
+  });
+});
+
+describe("an operator", () => {
+  test("has a token with the specification's claims for 12 hours", async () => {
+    const claims = payloadOf(first.token);
+    expect(claims).toMatchObject({
+      sub: first.id,
+      type: "platform",
+      name: `user-${first.id.slice(0, 8)}`,
+      email: "",
+      iss: platform.origin,
+    });
+    expect(Number(claims.exp) - Number(claims.iat)).toBe(12 * 3600);
+    expect(typeof claims.sid).toBe("string");
+  });
+
+  test("can have the token checked by anybody who has the published keys", async () => {
+    const { createRemoteJWKSet, jwtVerify } = await import("jose");
+    const keys = createRemoteJWKSet(new URL(`${platform.origin}${BASE}/jwks`));
+    const { payload, protectedHeader } = await jwtVerify(first.token, keys, { algorithms: ["EdDSA"] });
+    expect(payload.sub).toBe(first.id);
+    expect(protectedHeader.kid).toBeTypeOf("string");
+  });
+
+  test("says how to be called", async () => {
+    const { token } = first;
+    const named = await call(platform, "PUT", `${BASE}/me`, {
+      token,
+      body: { name: "Grace", email: "grace@example.com" },
+    });
+    expect(named.body).toMatchObject({ name: "Grace", email: "grace@example.com" });
+    const again = await signIn(platform, BASE, first.authenticator);
+    expect(payloadOf(again.token)).toMatchObject({ name: "Grace", email: "grace@example.com" });
+    const wrong = await call(platform, "PUT", `${BASE}/me`, { token, body: { name: "a\u202eb", role: "x" } });
+    expect(wrong.status).toBe(422);
+    expect(wrong.body.errors.map(({ path }: { path: string }) => path).sort()).toEqual(["/name", "/role"]);
+  });
+
+  test("invites another one, who may bring name and address", async () => {
+    const made = await call(platform, "POST", `${BASE}/invitations`, { token: first.token });
+    expect(made.status).toBe(201);
+    expect(made.body).toMatchObject({ status: "active" });
+    const state = await call(platform, "GET", `${BASE}/invitations/${made.body.token}`);
+    expect(state.body).toMatchObject({ status: "active" });
+    const { sessionId, publicKey } = await begin(platform, BASE, {
+      body: { invite: made.body.token, name: "Ada", email: "ada@example.com" },
+    });
+    const device = new Authenticator(platform.origin, { counts: false });
+    const done = await complete(platform, BASE, sessionId, device.create(publicKey));
+    expect(done.body.admin).toMatchObject({ name: "Ada", email: "ada@example.com", passkeys: 1 });
+    // An authenticator that never counts signs in as often as it likes.
+    for (let i = 0; i < 3; i++) await signIn(platform, BASE, device);
+    expect((await call(platform, "GET", `${BASE}/invitations/${made.body.token}`)).status).toBe(410);
+    const listed = await call(platform, "GET", `${BASE}/invitations`, { token: first.token });
+    const statuses = listed.body.map(({ status }: { status: string }) => status);
+    expect(statuses).toEqual(["used", "used"]);
+  });
+
+  test("withdraws an invitation", async () => {
+    const { token } = first;
+    const made = await call(platform, "POST", `${BASE}/invitations`, { token });
+    const path = `${BASE}/invitations/${made.body.token}`;
+    expect((await call(platform, "DELETE", path)).status).toBe(401);
+    expect((await call(platform, "DELETE", path, { token })).status).toBe(204);
+    expect((await call(platform, "DELETE", path, { token })).status).toBe(410);
+    expect((await call(platform, "GET", path)).status).toBe(410);
+    expect((await call(platform, "DELETE", `${BASE}/invitations/nobody`, { token })).status).toBe(404);
+  });
+
+  test("has several passkeys, names them, and always keeps one", async () => {
+    const { token } = first;
+    const { sessionId, publicKey } = await begin(platform, BASE, { token, body: { add: true } });
+    const excluded = (publicKey as { excludeCredentials: { id: string }[] }).excludeCredentials;
+    expect(excluded).toHaveLength(1);
+    const phone = new Authenticator(platform.origin);
+    const added = await complete(platform, BASE, sessionId, phone.create(publicKey));
+    expect(added.status).toBe(200);
+    expect(added.body.admin).toMatchObject({ id: first.id, passkeys: 2 });
+    expect((await signIn(platform, BASE, phone)).id).toBe(first.id);
+
+    const list = () => call(platform, "GET", `${BASE}/passkeys`, { token });
+    const [one, two] = (await list()).body;
+    expect(one).toMatchObject({ name: "Passkey 1" });
+    expect(two).toMatchObject({ name: "Passkey 2", backedUp: false, transports: ["internal"] });
+    expect(two.lastUsedAt).not.toBeNull();
+    const renamed = await call(platform, "PUT", `${BASE}/passkeys/${two.id}`, {
+      token,
+      body: { name: "Phone" },
+    });
+    expect(renamed.body).toMatchObject({ id: two.id, name: "Phone" });
+
+    const remove = (id: string) => call(platform, "DELETE", `${BASE}/passkeys/${id}`, { token });
+    // At once: one of the two stays.
+    const answers = await Promise.all([remove(one.id), remove(two.id)]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([204, 409]);
+    const [left] = (await list()).body;
+    expect((await remove(left.id)).body.code).toBe("last_passkey");
+    expect((await remove("nobody")).status).toBe(404);
+    const gone = left.id === one.id ? phone : first.authenticator;
+    const kept = left.id === one.id ? first.authenticator : phone;
+    await expect(signIn(platform, BASE, gone)).rejects.toThrow("passkey_refused");
+    first = { ...first, authenticator: kept };
+    await signIn(platform, BASE, kept);
+    expect((await begin(platform, BASE, { body: { add: true } })).answer.status).toBe(401);
+  });
+
+  test("of two who remove each other at once, one stays; the last admin always does", async () => {
+    const made = await call(platform, "POST", `${BASE}/invitations`, { token: first.token });
+    const second = await register(platform, BASE, made.body.token);
+    const admins = await call(platform, "GET", `${BASE}/admins`, { token: first.token });
+    const ada = admins.body.find(({ name }: { name: string }) => name === "Ada").id;
+    const remove = (id: string, token: string) => call(platform, "DELETE", `${BASE}/admins/${id}`, { token });
+    expect((await remove(ada, second.token)).status).toBe(204);
+    expect((await remove("nobody", second.token)).status).toBe(404);
+
+    const answers = await Promise.all([remove(first.id, second.token), remove(second.id, first.token)]);
+    const statuses = answers.map(({ status }) => status);
+    expect(statuses.filter((status) => status === 204)).toHaveLength(1);
+    expect([401, 409]).toContain(statuses.find((status) => status !== 204));
+    const [left, gone] = statuses[0] === 204 ? [second, first] : [first, second];
+    expect((await call(platform, "GET", `${BASE}/me`, { token: gone.token })).status).toBe(401);
+    await expect(signIn(platform, BASE, gone.authenticator)).rejects.toThrow("passkey_refused");
+    const last = await remove(left.id, left.token);
+    expect({ status: last.status, code: last.body.code }).toEqual({ status: 409, code: "last_admin" });
+    first = left;
+  });
+
+  test("reads the audit log in pages, either way, and filtered", async () => {
+    const ask = (query: string) => call(platform, "GET", `/api/admin/audit?${query}`, { token: first.token });
+    const all = (await ask("limit=200&sort=at")).body.items as { id: string; actor: string }[];
+    expect(all.length).toBeGreaterThan(20);
+    for (const sort of ["at", "-at"]) {
+      const seen: string[] = [];
+      for (let cursor = ""; ; ) {
+        const { body } = await ask(`limit=7&sort=${sort}${cursor}`);
+        seen.push(...body.items.map(({ id }: { id: string }) => id));
+        if (body.nextCursor === null) break;
+        cursor = `&cursor=${body.nextCursor}`;
+      }
+      const ids = all.map(({ id }) => id);
+      expect(seen).toEqual(sort === "at" ? ids : ids.reverse());
+    }
+    const refused = await ask("filter[outcome]=refused&filter[action]=signin");
+    expect(refused.body.items.length).toBeGreaterThan(0);
+    for (const item of refused.body.items) {
+      expect(item).toMatchObject({ realm: "platform", action: "signin", detail: "passkey_refused" });
+    }
+    expect((await ask("filter[realm]=nowhere")).body).toEqual({ items: [], nextCursor: null });
+    expect((await ask("filter[realm]=*")).body.items).toEqual([]);
+    expect((await ask("unknown=1")).status).toBe(400);
+    expect((await ask("cursor=x")).status).toBe(400);
+    expect((await ask(`filter[actor]=${first.id}&limit=1`)).body.items[0].actor).toBe(first.id);
+  });
+});
+
+describe("bad input", () => {
+  test.each([
+    ["malformed JSON", "{", "application/json", 400],
+    ["not JSON", "{}", "text/plain", 415],
+    ["an unknown property", '{"user":"x"}', "application/json", 422],
+    ["a wrong type", '{"invite":5}', "application/json", 422],
+  ])("begin: %s", async (_, body, type, status) => {
+    const response = await fetch(`${platform.origin}${BASE}/passkey/begin`, {
+      method: "POST",
+      headers: { "content-type": type },
+      body,
+    });
+    expect(response.status).toBe(status);
+    expect(response.headers.get("content-type")).toContain("application/problem+json");
+  });
+
+  test("complete: neither, both, or something else", async () => {
+    const { sessionId } = await begin(platform, BASE);
+    const post = (body: unknown) => call(platform, "POST", `${BASE}/passkey/complete`, { body });
+    expect((await post({ sessionId })).status).toBe(422);
+    expect((await post({ sessionId, assertion: { id: "x" } })).status).toBe(422);
+    expect((await post({})).status).toBe(422);
+    expect((await call(platform, "GET", `${BASE}/passkey/complete`)).status).toBe(405);
+    const garbage = { id: "AA", rawId: "AA", type: "public-key" };
+    const assertion = {
+      ...garbage,
+      response: { clientDataJSON: "!", authenticatorData: "!", signature: "!" },
+    };
+    expect((await post({ sessionId, assertion })).status).toBe(401);
+    const credential = { ...garbage, response: { clientDataJSON: "e30", attestationObject: "oA" } };
+    const fresh = await begin(platform, BASE);
+    expect((await post({ sessionId: fresh.sessionId, credential })).status).toBe(401);
+    expect((await post({ sessionId: "unknown", assertion })).status).toBe(404);
+  });
+
+  test("an authorization that is no bearer token", async () => {
+    for (const authorization of ["Basic eDp5", "Bearer", "Bearer a b", "token"]) {
+      const { status, headers } = await call(platform, "GET", `${BASE}/me`, { headers: { authorization } });
+      expect(status).toBe(401);
+      expect(headers.get("www-authenticate")).toContain("Bearer");
+    }
+  });
+});

@@ -1,0 +1,135 @@
+import { describe, expect, test } from "vitest";
+import type { Actor, Role } from "../../shared/access/actor.ts";
+import {
+  ENTRY_OPERATIONS,
+  type EntryOperation,
+  may,
+  mayInRealm,
+  mayOperate,
+  PLATFORM_OPERATIONS,
+  REALM_OPERATIONS,
+  refusal,
+  requireMay,
+  roleIn,
+  type SchemaAccess,
+} from "../../shared/access/authorize.ts";
+
+const ROLES: Role[] = ["public", "user", "admin", "owner"];
+const WRITES = ENTRY_OPERATIONS.filter((operation) => operation !== "read" && operation !== "create");
+
+/** Who may, in the order public, user, admin, owner: of an entry of somebody else, and of his own. */
+type Row = [others: string, own: string];
+const READ: Record<SchemaAccess["read"], Row> = {
+  public: ["yyyy", "yyyy"],
+  user: ["nyyy", "nyyy"],
+  own: ["nnyy", "nyyy"],
+  admin: ["nnyy", "nnyy"],
+};
+const CREATE: Record<SchemaAccess["write"], Row> = {
+  user: ["nyyy", "nyyy"],
+  admin: ["nnyy", "nnyy"],
+  owner: ["nnny", "nnny"],
+};
+const CHANGE: Record<SchemaAccess["write"], Row> = {
+  user: ["nnyy", "nyyy"],
+  admin: ["nnyy", "nnyy"],
+  owner: ["nnny", "nnny"],
+};
+
+function row(operation: EntryOperation, access: SchemaAccess, own: boolean): string {
+  return ROLES.map((role) => (may(role, operation, { access, own }) ? "y" : "n")).join("");
+}
+
+const reads = Object.keys(READ) as SchemaAccess["read"][];
+const writes = Object.keys(CREATE) as SchemaAccess["write"][];
+
+describe("entries: role × operation × access × ownership", () => {
+  for (const read of reads) {
+    for (const write of writes) {
+      for (const own of [false, true]) {
+        const access = { read, write };
+        const column = own ? 1 : 0;
+        test(`read ${read}, write ${write}, ${own ? "own" : "of others"}`, () => {
+          expect(row("read", access, own)).toBe(READ[read][column]);
+          expect(row("create", access, own)).toBe(CREATE[write][column]);
+          for (const operation of WRITES) expect(row(operation, access, own)).toBe(CHANGE[write][column]);
+        });
+      }
+    }
+  }
+
+  test("what no line allows is forbidden", () => {
+    const access = { read: "everybody", write: "everybody" } as unknown as SchemaAccess;
+    for (const operation of ENTRY_OPERATIONS) expect(row(operation, access, true)).toBe("nnnn");
+    const open: SchemaAccess = { read: "public", write: "user" };
+    expect(row("drop" as EntryOperation, open, true)).toBe("nnnn");
+    expect(may("god" as Role, "update", { access: open, own: true })).toBe(false);
+  });
+});
+
+const anonymous: Actor = { kind: "anonymous" };
+const operator: Actor = { kind: "platform", sub: "a", name: "", email: null, sid: "s", exp: 0 };
+const member = (realm: string, role: Exclude<Role, "public">): Actor => ({
+  kind: "orb",
+  realm,
+  sub: "u",
+  role,
+  name: "",
+  sid: "s",
+  exp: 0,
+});
+
+describe("roles in an orb", () => {
+  const own = { usesAccess: true };
+  const shared = { usesAccess: false };
+  test.each<[string, Actor, { usesAccess: boolean }, Role]>([
+    ["nobody", anonymous, own, "public"],
+    ["nobody, shared realm", anonymous, shared, "public"],
+    ["a platform admin", operator, own, "owner"],
+    ["a platform admin, shared realm", operator, shared, "owner"],
+    ["the platform", { kind: "system", sub: "system" }, own, "owner"],
+    ["its own admin", member("shop", "admin"), own, "admin"],
+    ["its own owner once it uses the shared realm", member("shop", "owner"), shared, "public"],
+    ["another orb's owner", member("bank", "owner"), own, "public"],
+    ["an owner of the shared realm", member("auth", "owner"), own, "public"],
+    ["a user of the shared realm", member("auth", "user"), shared, "user"],
+    ["somebody who says he is of the platform", member("platform", "owner"), own, "public"],
+  ])("%s", (_, actor, uses, role) => {
+    expect(roleIn(actor, "shop", uses)).toBe(role);
+  });
+
+  test("nobody in particular is asked to sign in; somebody who may not is refused", () => {
+    expect(refusal(anonymous).kind).toBe("unauthenticated");
+    expect(refusal(member("shop", "user")).kind).toBe("forbidden");
+    const on = { access: { read: "admin", write: "admin" } as const, own: false };
+    expect(() => requireMay(anonymous, "public", "read", on)).toThrow("signed in");
+    expect(() => requireMay(member("shop", "user"), "user", "read", on)).toThrow("may not");
+    expect(() => requireMay(operator, "owner", "read", on)).not.toThrow();
+  });
+});
+
+test("only platform admins operate the platform, an orb's owner does not", () => {
+  for (const operation of PLATFORM_OPERATIONS) {
+    expect(mayOperate(operator, operation)).toBe(true);
+    expect(mayOperate({ kind: "system", sub: "system" }, operation)).toBe(true);
+    expect(mayOperate(anonymous, operation)).toBe(false);
+    expect(mayOperate(member("shop", "owner"), operation)).toBe(false);
+    expect(mayOperate(member("platform", "owner"), operation)).toBe(false);
+  }
+  expect(mayOperate(operator, "anything" as (typeof PLATFORM_OPERATIONS)[number])).toBe(false);
+});
+
+test("admins manage users; only owners manage admins and owners", () => {
+  for (const operation of REALM_OPERATIONS) {
+    const writing = operation.endsWith("write");
+    expect(ROLES.map((role) => mayInRealm(role, operation, "user"))).toEqual([false, false, true, true]);
+    for (const target of ["admin", "owner"] as const) {
+      expect(ROLES.map((role) => mayInRealm(role, operation, target))).toEqual([
+        false,
+        false,
+        !writing,
+        true,
+      ]);
+    }
+  }
+});
