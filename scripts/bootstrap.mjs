@@ -127,13 +127,14 @@ function endGroup(signal) {
   }
 }
 
-/** The process that started us, and npm above the shell that it puts between (where the system can tell). */
+/** The process that started us, and npm above it where npm put a shell between (where the system can tell). */
 function ancestors() {
   const parent = process.ppid;
   if (process.env.npm_lifecycle_event === undefined) return String(parent);
   try {
-    const above = readFileSync(`/proc/${parent}/stat`, "utf8").split(") ").at(-1)?.split(" ")[1];
-    return `${parent} ${above}`;
+    const stat = readFileSync(`/proc/${parent}/stat`, "utf8");
+    const shell = /\((ba|da|a|z)?sh\)/.test(stat);
+    return shell ? `${parent} ${stat.split(") ").at(-1)?.split(" ")[1]}` : String(parent);
   } catch {
     return String(parent);
   }
