@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { generateKeys } from "../../scripts/secrets.ts";
+import { authenticate } from "../../shared/access/authenticate.ts";
+import { begin } from "../../shared/access/begin.ts";
+import { ensureBootstrap, listInBootstrapMode } from "../../shared/access/bootstrap.ts";
+import { type Completed, complete } from "../../shared/access/complete.ts";
+import { createInvitation } from "../../shared/access/invitations.ts";
+import { platformRealm, type Realm, sharedRealm } from "../../shared/access/realms.ts";
+import { changeUser, eraseRealm, listAdmins, listUsers, removeAdmin } from "../../shared/access/users.ts";
+import type { Deps } from "../../shared/deps.ts";
+import { buckets, streams } from "../../shared/store/subjects.ts";
+import type { Store } from "../../shared/store/types.ts";
+import { Authenticator } from "../support/authenticator.ts";
+import { startBroker, type TestBroker } from "../support/broker.ts";
+import { countingStore } from "../support/counting.ts";
+import { admin, testDeps } from "../support/entries.ts";
+
+const ORIGIN = "http://localhost:8787";
+let broker: TestBroker;
+let store: Store;
+let config: Partial<Deps["config"]>;
+
+beforeAll(async () => {
+  broker = await startBroker();
+  store = broker.store("fn");
+  const keys = await generateKeys();
+  config = { jwtSigningKeys: keys.JWT_SIGNING_KEYS, encryptionKeys: keys.ENCRYPTION_KEYS, publicUrl: ORIGIN };
+});
+afterAll(() => broker.stop());
+
+const deps = (over: Store = store) => testDeps(over, config);
+
+async function register(
+  over: Store,
+  realm: Realm,
+  invite: string,
+  device: Authenticator,
+): Promise<Completed> {
+  const { sessionId, publicKey } = await begin(deps(), { realm, invite });
+  return complete(deps(over), { realm, sessionId, response: device.create(publicKey) });
+}
+
+async function login(over: Store, realm: Realm, device: Authenticator): Promise<Completed> {
+  const { sessionId, publicKey } = await begin(deps(), { realm });
+  return complete(deps(over), { realm, sessionId, response: device.get(publicKey) });
+}
+
+/** A store that fails from its n-th call on, before the broker sees anything: the process died there. */
+function dying(after: number): Store {
+  return countingStore(store, (_, index) => {
+    if (index >= after) throw new Error("died");
+  }).store;
+}
+
+/** As on the first day. */
+async function wipe(): Promise<void> {
+  const operator = broker.store("operator");
+  for (const bucket of [
+    buckets.platformAdmins,
+    buckets.platformInvitations,
+    buckets.platformCredentials,
+    buckets.sessions,
+  ]) {
+    await operator.purge(streams.kv(bucket), ">");
+  }
+  await operator.purge(streams.limits, ">");
+}
+
+describe("a registration that is cut short", () => {
+  // More steps than there are: the last rounds go through.
+  test.each(Array.from({ length: 18 }, (_, i) => i))(
+    "before call %i: the operator gets in by himself",
+    async (n) => {
+      await wipe();
+      const bootstrap = await ensureBootstrap(deps());
+      const device = new Authenticator(ORIGIN);
+      await register(dying(n), platformRealm, bootstrap?.token ?? "", device).catch(() => undefined);
+      const begun = device.passkeys.length;
+
+      // What he can do: sign in with the passkey that he has now, or else open the same invitation again.
+      const again = await login(store, platformRealm, device).catch(() => null);
+      if (again === null) {
+        const open = await ensureBootstrap(deps());
+        expect(open?.token).toBe(bootstrap?.token);
+        const done = await register(store, platformRealm, open?.token ?? "", device);
+        expect(done.account.status).toBe("active");
+      }
+      expect(begun).toBe(1);
+      expect(await ensureBootstrap(deps())).toBeNull();
+      expect(await listInBootstrapMode(deps())).toBeNull();
+      expect(await listAdmins(deps(), admin)).toHaveLength(1);
+      const { session } = await login(store, platformRealm, device);
+      const actor = await authenticate(deps(), { bearer: session.token }, { platform: true });
+      expect(actor).toMatchObject({ kind: "platform" });
+      await expect(register(store, platformRealm, bootstrap?.token ?? "", device)).rejects.toMatchObject({
+        kind: "gone",
+      });
+    },
+  );
+});
+
+describe("removing an account wins over a sign-in that is going on", () => {
+  test.each([0, 1, 2, 3, 4, 5, 6, 7])("disabled before call %i of the sign-in", async (n) => {
+    const invitation = await createInvitation(deps(), admin, { realm: sharedRealm, role: "user" });
+    const device = new Authenticator(ORIGIN);
+    const { account } = await register(store, sharedRealm, invitation.token, device);
+    let disabling: Promise<unknown> | undefined;
+    const racing = countingStore(store, (_, index) => {
+      if (index === n)
+        disabling = changeUser(deps(), admin, { realm: sharedRealm, id: account.id, status: "disabled" });
+    });
+    const signed = await login(racing.store, sharedRealm, device).catch(() => null);
+    await disabling;
+    if (signed !== null) {
+      const asked = authenticate(deps(), { bearer: signed.session.token }, { realms: ["auth"] });
+      await expect(asked).rejects.toMatchObject({ code: "invalid_token" });
+    }
+    await expect(login(store, sharedRealm, device)).rejects.toMatchObject({ code: "account_disabled" });
+    await changeUser(deps(), admin, { realm: sharedRealm, id: account.id, status: "active" });
+    await login(store, sharedRealm, device);
+  });
+});
+
+test("removing an admin that was cut short is finished by asking again", async () => {
+  await wipe();
+  const bootstrap = await ensureBootstrap(deps());
+  const first = await register(store, platformRealm, bootstrap?.token ?? "", new Authenticator(ORIGIN));
+  for (let n = 0; n < 12; n++) {
+    const device = new Authenticator(ORIGIN);
+    const invitation = await createInvitation(deps(), admin, { realm: platformRealm, role: "owner" });
+    const second = await register(store, platformRealm, invitation.token, device);
+    const cut = await removeAdmin(deps(dying(n)), admin, second.account.id).then(
+      () => true,
+      () => false,
+    );
+    if (!cut) {
+      await removeAdmin(deps(), admin, second.account.id).catch((error: unknown) => {
+        expect(error).toMatchObject({ kind: "not_found" });
+      });
+    }
+    await expect(login(store, platformRealm, device)).rejects.toMatchObject({ code: "passkey_refused" });
+    await expect(
+      authenticate(deps(), { bearer: second.session.token }, { platform: true }),
+    ).rejects.toMatchObject({ code: "invalid_token" });
+  }
+  await expect(removeAdmin(deps(), admin, first.account.id)).rejects.toMatchObject({ code: "last_admin" });
+});
+
+test("users are listed in pages, and nobody is missed", async () => {
+  const realm: Realm = { ...sharedRealm, name: "club", base: "/api/club" };
+  const ids = new Set<string>();
+  for (let i = 0; i < 7; i++) {
+    const invitation = await createInvitation(deps(), admin, { realm, role: i === 0 ? "admin" : "user" });
+    ids.add((await register(store, realm, invitation.token, new Authenticator(ORIGIN))).account.id);
+  }
+  const seen: string[] = [];
+  for (let from: number | null = 1; from !== null; ) {
+    const page: Awaited<ReturnType<typeof listUsers>> = await listUsers(deps(), admin, {
+      realm,
+      from,
+      limit: 3,
+    });
+    seen.push(...page.users.map(({ id }) => id));
+    from = page.next;
+  }
+  expect(seen).toHaveLength(7);
+  expect(new Set(seen)).toEqual(ids);
+  const admins = await listUsers(deps(), admin, { realm, from: 1, limit: 50, role: "admin" });
+  expect(admins.users).toHaveLength(1);
+
+  await eraseRealm(deps(), "club");
+  expect((await listUsers(deps(), admin, { realm, from: 1, limit: 50 })).users).toEqual([]);
+  for (const bucket of [buckets.orbUsers, buckets.orbCredentials, buckets.orbInvitations, buckets.sessions]) {
+    expect(await store.kvList(bucket, "club.>")).toEqual([]);
+  }
+  // Other realms keep theirs.
+  expect(
+    (await listUsers(deps(), admin, { realm: sharedRealm, from: 1, limit: 50 })).users.length,
+  ).toBeGreaterThan(0);
+});
+
+test("what each act asks of the broker", async () => {
+  const device = new Authenticator(ORIGIN);
+  const counted = countingStore(store);
+  const measured: Record<string, { trips: number; requests: number }> = {};
+  async function measure<T>(name: string, act: () => Promise<T>): Promise<T> {
+    counted.reset();
+    const result = await act();
+    measured[name] = { trips: counted.trips, requests: counted.calls.length };
+    return result;
+  }
+  const with_ = deps(counted.store);
+  const realm = sharedRealm;
+  const invitation = await measure("invite", () => createInvitation(with_, admin, { realm, role: "user" }));
+  const forNew = await measure("begin registration", () => begin(with_, { realm, invite: invitation.token }));
+  await measure("complete registration", () =>
+    complete(with_, { realm, sessionId: forNew.sessionId, response: device.create(forNew.publicKey) }),
+  );
+  const forLogin = await measure("begin sign-in", () => begin(with_, { realm }));
+  const { session } = await measure("complete sign-in", () =>
+    complete(with_, { realm, sessionId: forLogin.sessionId, response: device.get(forLogin.publicKey) }),
+  );
+  await measure("authenticated request", () =>
+    authenticate(with_, { bearer: session.token }, { platform: true, realms: ["auth"] }),
+  );
+  expect(measured).toEqual({
+    invite: { trips: 1, requests: 2 },
+    "begin registration": { trips: 1, requests: 3 },
+    "complete registration": { trips: 4, requests: 9 },
+    "begin sign-in": { trips: 1, requests: 1 },
+    "complete sign-in": { trips: 3, requests: 8 },
+    "authenticated request": { trips: 1, requests: 1 },
+  });
+});
