@@ -2,7 +2,7 @@
 import type { Context, MiddlewareHandler } from "hono";
 import type { Actor } from "../shared/access/actor.ts";
 import type { Config, Deps, Log } from "../shared/deps.ts";
-import { newId, randomToken } from "../shared/ids.ts";
+import { base64url, newId, randomToken } from "../shared/ids.ts";
 import type { Store } from "../shared/store/types.ts";
 
 export interface AppEnv {
@@ -41,10 +41,24 @@ function hex(bytes: Uint8Array): string {
   return out;
 }
 
+const POOL_BYTES = 3600;
+const pool = new Uint8Array(POOL_BYTES);
+let drawn = POOL_BYTES;
+
+/** Random bytes for names of requests, each used once: asking for few at a time would cost more than all the rest. */
+function randomBytes(count: number): Uint8Array {
+  if (drawn + count > POOL_BYTES) {
+    crypto.getRandomValues(pool);
+    drawn = 0;
+  }
+  drawn += count;
+  return pool.subarray(drawn - count, drawn);
+}
+
 /** Goes on the caller's trace with a span of our own, or begins one (W3C Trace Context). */
 function trace(incoming: string | undefined): string {
   const match = incoming === undefined ? null : TRACEPARENT.exec(incoming);
-  const random = crypto.getRandomValues(new Uint8Array(24));
+  const random = randomBytes(24);
   const traceId = match?.[1] !== undefined && !/^0+$/.test(match[1]) ? match[1] : hex(random.subarray(0, 16));
   return `00-${traceId}-${hex(random.subarray(16))}-${match?.[3] ?? "01"}`;
 }
@@ -66,7 +80,7 @@ export function context(hostOf: (env: Record<string, unknown>) => Host): Middlew
     const started = Date.now();
     const host = hostOf(c.env);
     const given = c.req.header("x-request-id");
-    const requestId = given !== undefined && REQUEST_ID.test(given) ? given : randomToken(12);
+    const requestId = given !== undefined && REQUEST_ID.test(given) ? given : base64url(randomBytes(12));
     const traceparent = trace(c.req.header("traceparent"));
     const { store, release } = host.lend();
     const pending: Promise<unknown>[] = [];
@@ -97,16 +111,17 @@ export function context(hostOf: (env: Record<string, unknown>) => Host): Middlew
       })();
       waitUntil(c, finish);
     }
-    const route = c.var.route ?? "";
+    const route = c.get("route") ?? "";
     const durationMs = Date.now() - started;
     host.observe?.({ method: c.req.method, route, status: c.res.status, durationMs });
-    const actor = c.var.actor;
+    const actor = c.get("actor");
+    const orb = c.req.param("orbId");
     log.info("request", {
       method: c.req.method,
       route,
       status: c.res.status,
       durationMs,
-      ...(c.req.param("orbId") === undefined ? {} : { orb: c.req.param("orbId") }),
+      ...(orb === undefined ? {} : { orb }),
       ...(actor === undefined || actor.kind === "anonymous" ? {} : { caller: actor.sub }),
     });
   };

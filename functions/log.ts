@@ -10,9 +10,14 @@ export function consoleLog(
   line: (text: string) => void = (text) => console.log(text),
 ): Log {
   const least = level === "silent" ? LEVELS.length : LEVELS.indexOf(level);
-  const write = (at: (typeof LEVELS)[number]) => (message: string, fields?: Record<string, unknown>) => {
-    if (LEVELS.indexOf(at) < least) return;
-    line(JSON.stringify({ time: new Date().toISOString(), level: at, message, ...base, ...fields }));
+  const write = (at: number, message: string, fields?: Record<string, unknown>) => {
+    if (at < least) return;
+    line(JSON.stringify({ time: new Date().toISOString(), level: LEVELS[at], message, ...base, ...fields }));
   };
-  return { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") };
+  return {
+    debug: (message, fields) => write(0, message, fields),
+    info: (message, fields) => write(1, message, fields),
+    warn: (message, fields) => write(2, message, fields),
+    error: (message, fields) => write(3, message, fields),
+  };
 }

@@ -26,7 +26,7 @@ export function isTrustedOrigin(config: Config, origin: string): boolean {
 /** Answers to browsers of other origins: only to those in `ALLOWED_ORIGINS`; `*` lets everybody in without cookies. */
 export const cors: MiddlewareHandler<AppEnv> = async (c, next) => {
   const origin = c.req.header("origin");
-  const { config } = c.var.deps;
+  const { config } = c.get("deps");
   const trusted = origin !== undefined && isTrustedOrigin(config, origin);
   const open = config.allowedOrigins.includes("*");
   const allow = trusted ? origin : open ? "*" : undefined;
