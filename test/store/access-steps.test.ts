@@ -99,6 +99,29 @@ describe("a registration that is cut short", () => {
   );
 });
 
+test("of registrations that all saw the invitation unused, one wins, and nothing is left of the others", async () => {
+  const { token } = await createInvitation(deps(), admin, { realm: sharedRealm, role: "user" });
+  const devices = Array.from({ length: 8 }, () => new Authenticator(ORIGIN));
+  const begun = await Promise.all(devices.map(() => begin(deps(), { realm: sharedRealm, invite: token })));
+  const before = await store.kvList(buckets.orbUsers, "auth.*");
+  const results = await Promise.allSettled(
+    devices.map((device, i) =>
+      complete(deps(), {
+        realm: sharedRealm,
+        sessionId: begun[i]?.sessionId ?? "",
+        response: device.create(begun[i]?.publicKey),
+      }),
+    ),
+  );
+  expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  for (const result of results) {
+    if (result.status === "rejected") expect(result.reason).toMatchObject({ code: "invitation_used" });
+  }
+  expect(await store.kvList(buckets.orbUsers, "auth.*")).toHaveLength(before.length + 1);
+  const signins = await Promise.allSettled(devices.map((device) => login(store, sharedRealm, device)));
+  expect(signins.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+});
+
 describe("removing an account wins over a sign-in that is going on", () => {
   test.each([0, 1, 2, 3, 4, 5, 6, 7])("disabled before call %i of the sign-in", async (n) => {
     const invitation = await createInvitation(deps(), admin, { realm: sharedRealm, role: "user" });
