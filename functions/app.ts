@@ -3,6 +3,7 @@ import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { getPath } from "hono/utils/url";
 import { auditRoutes } from "./admin/audit.ts";
+import { adminEntryRoutes } from "./admin/entry-routes.ts";
 import { streamMappingRoutes } from "./admin/streams.ts";
 import { type AppEnv, context, type Host } from "./context.ts";
 import { healthRoutes } from "./discovery/health.ts";
@@ -82,6 +83,7 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   own.route("/", sharedAuthRoutes());
   own.route("/", pageRoutes());
   own.route("/", auditRoutes());
+  own.route("/", adminEntryRoutes());
   own.route("/", streamMappingRoutes());
   own.route("/", streamsRoutes());
 

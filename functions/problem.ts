@@ -57,12 +57,12 @@ export function problem(
   } = {},
 ): Response {
   const body = {
+    ...more.data,
     type: `urn:problem:${code}`,
     title: TITLES[status] ?? "Error",
     status,
     detail,
     code,
-    ...more.data,
     ...(more.errors === undefined ? {} : { errors: more.errors }),
   };
   return c.body(JSON.stringify(body), status, {

@@ -83,7 +83,7 @@ function guard(address: EntryAddress, hints: readonly Append[], guards: readonly
 }
 
 /** Whether earlier messages of a new entry are mere hints, which readers verify: then no atomic act is needed. */
-function onlyHints(write: EntryWrite): boolean {
+export function onlyHints(write: EntryWrite): boolean {
   return (
     write.headSeq === 0 &&
     write.snapshots.length === 1 &&

@@ -1,4 +1,5 @@
 /** The verbs of entries, for transports, scripts and other services. */
+export { type BulkInput, type BulkResult, bulkWrite } from "./bulk.ts";
 export type { Target, Written } from "./change.ts";
 export { equalityToken, indexKind, uniqueToken } from "./claims.ts";
 export { type CreateInput, createEntry, type NewEntry, requireOrb, schemaFor } from "./create.ts";

@@ -27,7 +27,7 @@ export const TRANSITIONS: Readonly<Record<Operation, Partial<Record<Status | "no
  *
  * @param status the state it is in; null when it does not exist yet
  * @param draft whether there is a newer draft than what is live: only then can what is PUBLISHED be published again
- * @throws AppError conflict `wrong_state`, naming the state (also as `data.status`)
+ * @throws AppError conflict `wrong_state`, naming the state (also as `data.state`)
  */
 export function next(status: Status | null, operation: "delete", draft?: boolean): "gone";
 export function next(status: Status | null, operation: Exclude<Operation, "delete">, draft?: boolean): Status;
@@ -39,6 +39,6 @@ export function next(status: Status | null, operation: Operation, draft = false)
   const where = status === null ? "it does not exist" : `it is ${status}`;
   const why = already ? `${where} and has no newer draft` : where;
   throw new AppError("conflict", "wrong_state", `The operation ${operation} is not possible: ${why}.`, {
-    data: { status, operation },
+    data: { state: status, operation },
   });
 }

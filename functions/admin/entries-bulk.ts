@@ -1,0 +1,168 @@
+/** C: POST /api/admin/orbs/{orbId}/entries/bulk. Many new entries as JSON Lines, and a result for each as it is written. */
+import { z } from "@hono/zod-openapi";
+import { type BulkResult, bulkWrite } from "../../shared/entry/index.ts";
+import { AppError } from "../../shared/errors.ts";
+import { keepStore } from "../context.ts";
+import { BODY_LIMIT, parseJson } from "../middleware/body.ts";
+import { STATUS } from "../problem.ts";
+import { defineRoute, newRouter } from "../router.ts";
+import { FaultSchema, IdempotencyKey, OrbIdParam } from "../schemas.ts";
+import { type AdminPrefix, entryRoute } from "./entries.ts";
+import { definition, idempotencyOf } from "./entry-schemas.ts";
+
+const TYPES = /^application\/(x-ndjson|ndjson|jsonl|x-jsonlines|json-seq|json)\s*(;|$)/i;
+
+const ResultSchema = z
+  .object({
+    line: z.int().openapi({ description: "Which line of the request this answers, from 1" }),
+    status: z.int().openapi({ description: "As a request of its own would have been answered" }),
+    id: z.string().optional(),
+    revision: z.int().optional(),
+    code: z.string().optional(),
+    detail: z.string().optional(),
+    errors: z.array(FaultSchema).optional(),
+  })
+  .openapi("BulkResult");
+
+const CREATED = 201;
+
+function wire(result: BulkResult): z.infer<typeof ResultSchema> {
+  if ("snapshot" in result) {
+    const { id, revision } = result.snapshot;
+    return { line: result.line, status: CREATED, id, revision };
+  }
+  const { kind, code, detail, errors } = result.error;
+  return {
+    line: result.line,
+    status: STATUS[kind],
+    code,
+    detail,
+    ...(errors === undefined ? {} : { errors }),
+  };
+}
+
+/** Splits a body into lines as it arrives; a line must be smaller than a body may be. */
+async function* linesOf(body: ReadableStream<Uint8Array> | null): AsyncGenerator<string> {
+  if (body === null) return;
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let rest = "";
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      rest += decode(decoder, value, !done);
+      const lines = rest.split("\n");
+      rest = lines.pop() ?? "";
+      yield* lines;
+      if (rest.length >= BODY_LIMIT) {
+        throw new AppError(
+          "too_large",
+          "line_too_large",
+          `A line must be smaller than ${BODY_LIMIT / 1024} KiB.`,
+        );
+      }
+      if (done) break;
+    }
+    if (rest !== "") yield rest;
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+function decode(decoder: TextDecoder, bytes: Uint8Array | undefined, stream: boolean): string {
+  try {
+    return decoder.decode(bytes, { stream });
+  } catch {
+    throw new AppError("malformed", "malformed_json", "The body is not UTF-8.");
+  }
+}
+
+export function entryBulkRoutes(prefix: AdminPrefix) {
+  const route = defineRoute({
+    ...entryRoute(prefix),
+    method: "post",
+    path: `${prefix}/{orbId}/entries/bulk` as const,
+    operationId: "createEntries",
+    summary: "Create many entries",
+    description:
+      "JSON Lines: each line is what `POST …/entries` takes, and may say `publish`, `locale` and `market` itself. The answer is JSON Lines too: a result for each line in order, as soon as it is written, and a last line with the totals. Lines do not depend on each other: one that fails leaves the others as they are. With an Idempotency-Key a repeated request writes no line twice.",
+    request: {
+      params: OrbIdParam,
+      query: z.strictObject({
+        publish: z
+          .enum(["true", "false"])
+          .optional()
+          .openapi({ description: "`true`: all are live at once" }),
+      }),
+      headers: IdempotencyKey,
+      body: { required: true, content: { "application/x-ndjson": { schema: z.string() } } },
+    },
+    responses: {
+      200: {
+        description: "A result per line, and the totals: `{ done, total, created, failed }`",
+        content: { "application/x-ndjson": { schema: ResultSchema } },
+      },
+    },
+    problems: [400, 401, 403, 404, 413, 415],
+  });
+
+  return newRouter().openapi(route, async (c) => {
+    if (!TYPES.test(c.req.header("content-type") ?? "")) {
+      throw new AppError("unsupported_media", "not_json_lines", "The body must be application/x-ndjson.");
+    }
+    const { orbId } = c.req.valid("param");
+    const orb = await definition(c, orbId);
+    const results = bulkWrite(c.var.deps, c.var.actor, {
+      orbId,
+      orb,
+      lines: linesOf(c.req.raw.body),
+      parse: parseJson,
+      publish: c.req.valid("query").publish === "true",
+      idempotency: idempotencyOf(c, c.req.valid("header")["idempotency-key"]),
+    });
+    const { log } = c.var.deps;
+    const release = keepStore(c);
+    const encoder = new TextEncoder();
+    let stopped = false;
+    const body = new ReadableStream<Uint8Array>({
+      // Results are not held back for a reader that sends its whole body first: they are small.
+      start(controller) {
+        const tell = (line: unknown) => {
+          if (!stopped) controller.enqueue(encoder.encode(`${JSON.stringify(line)}\n`));
+        };
+        const run = async () => {
+          const totals = { done: true, total: 0, created: 0, failed: 0 };
+          try {
+            for await (const result of results) {
+              totals.total++;
+              if ("snapshot" in result) totals.created++;
+              else totals.failed++;
+              tell(wire(result));
+              if (stopped) break;
+            }
+            tell(totals);
+          } catch (error) {
+            // The lines so far stand; what ended the rest is told in place of the totals' `done`.
+            const known = error instanceof AppError ? error : undefined;
+            if (known === undefined) log.error("bulk stopped", { error: String(error) });
+            tell({
+              ...totals,
+              done: false,
+              status: known === undefined ? STATUS.internal : STATUS[known.kind],
+              code: known?.code ?? "internal_error",
+              detail: known?.detail ?? "Something went wrong on our side.",
+            });
+          } finally {
+            release();
+            if (!stopped) controller.close();
+          }
+        };
+        void run();
+      },
+      cancel() {
+        stopped = true;
+      },
+    });
+    return c.body(body, 200, { "content-type": "application/x-ndjson; charset=utf-8" }) as never;
+  });
+}

@@ -1,0 +1,171 @@
+/** C: /api/admin/orbs/{orbId}/entries. Writing entries, and moving them through their life. */
+import {
+  archiveEntry,
+  createEntry,
+  deleteEntry,
+  publishEntry,
+  restoreEntry,
+  unpublishEntry,
+  updateEntry,
+} from "../../shared/entry/index.ts";
+import { platformAdmin } from "../middleware/session.ts";
+import { defineRoute, newRouter } from "../router.ts";
+import { IdempotencyKey, IfMatch, OrbIdParam } from "../schemas.ts";
+import {
+  answer,
+  DeleteQuery,
+  definition,
+  EntryBody,
+  EntryParams,
+  entryAnswer,
+  ForceQuery,
+  idempotencyOf,
+  NewEntryBody,
+  NoQuery,
+  targetOf,
+  WriteHeaders,
+  WriteQuery,
+} from "./entry-schemas.ts";
+
+/** The management API answers under both; the second is left out of the description. */
+export type AdminPrefix = "/api/admin/orbs" | "/api/_orbs";
+
+/** What all routes of entries share. */
+export function entryRoute(prefix: AdminPrefix) {
+  return {
+    tags: ["Entries"],
+    security: [{ bearer: [] }],
+    middleware: [platformAdmin],
+    hide: prefix === "/api/_orbs",
+  };
+}
+
+export function entryWriteRoutes(prefix: AdminPrefix) {
+  const common = entryRoute(prefix);
+  const collection = `${prefix}/{orbId}/entries` as const;
+  const one = `${collection}/{entryId}` as const;
+
+  const create = defineRoute({
+    ...common,
+    method: "post",
+    path: collection,
+    operationId: "createEntry",
+    summary: "Create an entry",
+    request: {
+      params: OrbIdParam,
+      query: WriteQuery,
+      headers: IdempotencyKey,
+      body: { required: true, content: { "application/json": { schema: NewEntryBody } } },
+    },
+    responses: { 201: entryAnswer("Created") },
+    problems: [401, 403, 404, 409],
+  });
+  const update = defineRoute({
+    ...common,
+    method: "put",
+    path: one,
+    operationId: "updateEntry",
+    summary: "Write a new revision",
+    description: "What is live stays as it is until it is published, here with `publish=true` or later.",
+    request: {
+      params: EntryParams,
+      query: WriteQuery,
+      headers: IfMatch,
+      body: { required: true, content: { "application/json": { schema: EntryBody } } },
+    },
+    responses: { 200: entryAnswer("The new revision") },
+    problems: [401, 403, 404, 409, 412],
+  });
+  const remove = defineRoute({
+    ...common,
+    method: "delete",
+    path: one,
+    operationId: "deleteEntry",
+    summary: "Delete an entry",
+    description: "Its revisions stay readable until `purge=true`, which works after the deletion too.",
+    request: { params: EntryParams, query: DeleteQuery, headers: IfMatch },
+    responses: { 204: { description: "Deleted" } },
+    problems: [400, 401, 403, 404, 409, 412],
+  });
+
+  return newRouter()
+    .openapi(create, async (c) => {
+      const { orbId } = c.req.valid("param");
+      const { publish, locale, market } = c.req.valid("query");
+      const written = await createEntry(c.var.deps, c.var.actor, {
+        ...c.req.valid("json"),
+        orbId,
+        orb: definition(c, orbId),
+        publish: publish === "true",
+        locale,
+        market,
+        idempotency: idempotencyOf(c, c.req.valid("header")["idempotency-key"]),
+      });
+      const body = answer(c, written);
+      c.header("location", `${prefix}/${orbId}/entries/${body.id}`);
+      return c.json(body, 201);
+    })
+    .openapi(update, async (c) => {
+      const { publish, locale, market } = c.req.valid("query");
+      const written = await updateEntry(c.var.deps, c.var.actor, {
+        ...c.req.valid("json"),
+        ...targetOf(c, c.req.valid("param"), c.req.valid("header")),
+        publish: publish === "true",
+        locale,
+        market,
+      });
+      return c.json(answer(c, written), 200);
+    })
+    .openapi(remove, async (c) => {
+      const { force, purge } = c.req.valid("query");
+      await deleteEntry(c.var.deps, c.var.actor, {
+        ...targetOf(c, c.req.valid("param"), c.req.valid("header")),
+        force: force === "true",
+        purge: purge === "true",
+      });
+      return c.body(null, 204);
+    });
+}
+
+const MOVES = [
+  { name: "publish", verb: publishEntry, summary: "Make the newest draft live" },
+  { name: "unpublish", verb: unpublishEntry, summary: "Take an entry offline" },
+  { name: "restore", verb: restoreEntry, summary: "Bring an archived entry back, offline" },
+] as const;
+
+export function entryMoveRoutes(prefix: AdminPrefix) {
+  const common = entryRoute(prefix);
+  const one = `${prefix}/{orbId}/entries/{entryId}` as const;
+  const router = newRouter();
+  for (const { name, verb, summary } of MOVES) {
+    const route = defineRoute({
+      ...common,
+      method: "post",
+      path: `${one}/${name}`,
+      operationId: `${name}Entry`,
+      summary,
+      request: { params: EntryParams, query: NoQuery, headers: WriteHeaders },
+      responses: { 200: entryAnswer("The new revision") },
+      problems: [400, 401, 403, 404, 409, 412, 422],
+    });
+    router.openapi(route, async (c) => {
+      const target = targetOf(c, c.req.valid("param"), c.req.valid("header"));
+      return c.json(answer(c, await verb(c.var.deps, c.var.actor, target)), 200);
+    });
+  }
+  const archive = defineRoute({
+    ...common,
+    method: "post",
+    path: `${one}/archive`,
+    operationId: "archiveEntry",
+    summary: "Soft-delete an entry",
+    request: { params: EntryParams, query: ForceQuery, headers: WriteHeaders },
+    responses: { 200: entryAnswer("The new revision") },
+    problems: [400, 401, 403, 404, 409, 412, 422],
+  });
+  return router.openapi(archive, async (c) => {
+    const target = targetOf(c, c.req.valid("param"), c.req.valid("header"));
+    const force = c.req.valid("query").force === "true";
+    return c.json(answer(c, await archiveEntry(c.var.deps, c.var.actor, { ...target, force })), 200);
+  });
+}

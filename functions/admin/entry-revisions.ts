@@ -1,0 +1,188 @@
+/** C: /api/admin/orbs/{orbId}/entries/{entryId}/revisions. The history of an entry. */
+import { z } from "@hono/zod-openapi";
+import {
+  compareRevisions,
+  getRevision,
+  listRevisions,
+  revertEntry,
+  revisionNumber,
+} from "../../shared/entry/index.ts";
+import { AppError } from "../../shared/errors.ts";
+import { STATUSES } from "../../shared/orb/lifecycle.ts";
+import { revisionTag } from "../etag.ts";
+import { defineRoute, newRouter } from "../router.ts";
+import { listOf } from "../schemas.ts";
+import { type AdminPrefix, entryRoute } from "./entries.ts";
+import {
+  answer,
+  definition,
+  EntryParams,
+  entryAnswer,
+  NoQuery,
+  targetOf,
+  ValuesSchema,
+  WriteHeaders,
+} from "./entry-schemas.ts";
+
+const moment = z.iso.datetime().nullable();
+
+const RevisionItemSchema = z
+  .object({
+    revision: z.int(),
+    operation: z.enum([
+      "create",
+      "update",
+      "publish",
+      "unpublish",
+      "archive",
+      "restore",
+      "delete",
+      "revert",
+      "reseal",
+    ]),
+    status: z.enum([...STATUSES, "DELETED"]),
+    publishedRevision: z.int().nullable(),
+    validFrom: moment,
+    validTo: moment,
+    at: z.iso.datetime(),
+    by: z.string().openapi({ description: "`scheduler` where a validity window closed" }),
+    opened: z
+      .object({ at: z.iso.datetime(), by: z.string() })
+      .optional()
+      .openapi({ description: "When the scheduler opened this revision's window" }),
+  })
+  .openapi("EntryRevisionItem");
+
+const RevisionSchema = RevisionItemSchema.extend({
+  id: z.string(),
+  orb: z.string(),
+  module: z.string(),
+  schema: z.string(),
+  values: ValuesSchema,
+}).openapi("EntryRevision");
+
+const ComparisonSchema = z
+  .object({
+    from: z.int(),
+    to: z.int(),
+    patch: z.array(z.looseObject({ op: z.string(), path: z.string() })).openapi({
+      description:
+        "JSON Patch (RFC 6902) from the older to the newer: values, status and window. Sensitive values stay masked.",
+    }),
+  })
+  .openapi("EntryComparison");
+
+const RevisionParams = EntryParams.extend({
+  revision: z.string().openapi({ param: { name: "revision", in: "path" }, example: "3" }),
+});
+
+function cursorOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
+  throw new AppError("malformed", "invalid_cursor", "The cursor is none of this list.");
+}
+
+export function entryRevisionRoutes(prefix: AdminPrefix) {
+  const common = entryRoute(prefix);
+  const path = `${prefix}/{orbId}/entries/{entryId}/revisions` as const;
+
+  const list = defineRoute({
+    ...common,
+    method: "get",
+    path,
+    operationId: "listEntryRevisions",
+    summary: "Revisions of an entry",
+    description:
+      "Oldest first; `sort=-revision` for the newest first. Those of a deleted entry stay readable.",
+    request: {
+      params: EntryParams,
+      query: z.strictObject({
+        limit: z
+          .string()
+          .regex(/^([1-9]\d?|1\d\d|200)$/, "This is a number from 1 to 200.")
+          .optional(),
+        cursor: z.string().optional(),
+        sort: z.enum(["revision", "-revision"]).optional(),
+      }),
+    },
+    responses: {
+      200: {
+        description: "A page",
+        content: { "application/json": { schema: listOf(RevisionItemSchema) } },
+      },
+    },
+    problems: [400, 401, 403, 404],
+  });
+  const one = defineRoute({
+    ...common,
+    method: "get",
+    path: `${path}/{revision}`,
+    operationId: "getEntryRevision",
+    summary: "A revision of an entry, or what sets it apart from another one",
+    request: {
+      params: RevisionParams,
+      query: z.strictObject({
+        against: z.string().optional().openapi({ description: "Compares with this revision instead" }),
+      }),
+    },
+    responses: {
+      200: {
+        description: "The revision; with `against`, the comparison",
+        content: { "application/json": { schema: z.union([RevisionSchema, ComparisonSchema]) } },
+      },
+    },
+    problems: [400, 401, 403, 404],
+  });
+  const revert = defineRoute({
+    ...common,
+    method: "post",
+    path: `${path}/{revision}/restore`,
+    operationId: "revertEntry",
+    summary: "Bring an older revision back as a new draft",
+    request: { params: RevisionParams, query: NoQuery, headers: WriteHeaders },
+    responses: { 200: entryAnswer("The new revision") },
+    problems: [400, 401, 403, 404, 409, 412, 422],
+  });
+
+  return newRouter()
+    .openapi(list, async (c) => {
+      const { orbId, entryId } = c.req.valid("param");
+      const { limit, cursor, sort } = c.req.valid("query");
+      const page = await listRevisions(c.var.deps, c.var.actor, {
+        orbId,
+        orb: definition(c, orbId),
+        id: entryId,
+        order: sort === "-revision" ? "desc" : "asc",
+        limit: Number(limit ?? 50),
+        after: cursorOf(cursor),
+      });
+      c.header("etag", revisionTag(page.newest));
+      const nextCursor = page.nextAfter === null ? null : String(page.nextAfter);
+      return c.json({ items: page.items, nextCursor }, 200);
+    })
+    .openapi(one, async (c) => {
+      const { orbId, entryId, revision } = c.req.valid("param");
+      const { against } = c.req.valid("query");
+      const which = {
+        orbId,
+        orb: definition(c, orbId),
+        id: entryId,
+        revision: revisionNumber(revision),
+      };
+      if (against === undefined) return c.json(await getRevision(c.var.deps, c.var.actor, which), 200);
+      const comparison = await compareRevisions(c.var.deps, c.var.actor, {
+        ...which,
+        against: revisionNumber(against),
+      });
+      return c.json({ ...comparison, patch: comparison.patch.map((step) => ({ ...step })) }, 200);
+    })
+    .openapi(revert, async (c) => {
+      const { revision, ...params } = c.req.valid("param");
+      const target = targetOf(c, params, c.req.valid("header"));
+      const written = await revertEntry(c.var.deps, c.var.actor, {
+        ...target,
+        revision: revisionNumber(revision),
+      });
+      return c.json(answer(c, written), 200);
+    });
+}

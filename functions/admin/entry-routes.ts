@@ -1,0 +1,18 @@
+/** Everything under …/entries, at both addresses of the management API. */
+import { newRouter } from "../router.ts";
+import { type AdminPrefix, entryMoveRoutes, entryWriteRoutes } from "./entries.ts";
+import { entryBulkRoutes } from "./entries-bulk.ts";
+import { entryRevisionRoutes } from "./entry-revisions.ts";
+
+const PREFIXES: readonly AdminPrefix[] = ["/api/admin/orbs", "/api/_orbs"];
+
+export function adminEntryRoutes() {
+  const router = newRouter();
+  for (const prefix of PREFIXES) {
+    router.route("/", entryBulkRoutes(prefix));
+    router.route("/", entryWriteRoutes(prefix));
+    router.route("/", entryMoveRoutes(prefix));
+    router.route("/", entryRevisionRoutes(prefix));
+  }
+  return router;
+}

@@ -1,0 +1,126 @@
+/** Shapes of entries on the wire, and what their routes share. */
+import { z } from "@hono/zod-openapi";
+import type { Context } from "hono";
+import type { Target, Written } from "../../shared/entry/index.ts";
+import { entryView, requireOrb } from "../../shared/entry/index.ts";
+import { STATUSES } from "../../shared/orb/lifecycle.ts";
+import { definitionFor, type LiveOrb } from "../../shared/orb/live.ts";
+import type { AppEnv } from "../context.ts";
+import { ifMatch, revisionTag } from "../etag.ts";
+import { IdempotencyKey, IfMatch, OrbIdParam } from "../schemas.ts";
+
+const moment = z.iso.datetime({ offset: true }).nullable();
+
+export const ValuesSchema = z.record(z.string(), z.unknown()).openapi("EntryValues", {
+  description:
+    "Values by field name. Translatable ones are maps by language, market-specific ones by market, both: market, then language. Sensitive ones show a mask.",
+  example: { title: { en: "Chair" }, price: { US: 49.5 } },
+});
+
+export const EntrySchema = z
+  .object({
+    id: z.string(),
+    orb: z.string(),
+    module: z.string(),
+    schema: z.string(),
+    status: z.enum([...STATUSES, "DELETED"]),
+    revision: z.int().openapi({ description: "The newest revision's number" }),
+    publishedRevision: z.int().nullable().openapi({ description: "The revision that is live" }),
+    validFrom: moment,
+    validTo: moment,
+    createdAt: z.iso.datetime(),
+    createdBy: z.string(),
+    updatedAt: z.iso.datetime(),
+    updatedBy: z.string(),
+    values: ValuesSchema,
+  })
+  .openapi("Entry");
+
+/** Values and windows are judged by the definition, so that all faults come at once: here they are only described. */
+const given = z.unknown().nullable().openapi({ type: "string", format: "date-time" });
+
+export const NewEntryBody = z
+  .strictObject({
+    module: z.string().openapi({ example: "catalog" }),
+    schema: z.string().optional().openapi({ description: "Needed where the module has several schemas" }),
+    values: z.unknown().openapi({ type: "object", additionalProperties: true }),
+    validFrom: given.optional(),
+    validTo: given.optional(),
+  })
+  .openapi("NewEntry");
+
+export const EntryBody = z
+  .strictObject({
+    values: z.unknown().optional().openapi({
+      type: "object",
+      additionalProperties: true,
+      description:
+        "All values; with `locale` or `market`, those to change, where null clears one. Left out: they stay. A mask means that a sensitive value stays.",
+    }),
+    validFrom: given.optional().openapi({ description: "Left out: as before; null: no bound" }),
+    validTo: given.optional().openapi({ description: "Left out: as before; null: no bound" }),
+  })
+  .openapi("EntryChange");
+
+const flag = z.enum(["true", "false"]).optional();
+
+export const WriteQuery = z.strictObject({
+  publish: flag.openapi({ description: "`true`: what is written is live in the same act" }),
+  locale: z.string().optional().openapi({ description: "Translatable values are of this language only" }),
+  market: z.string().optional().openapi({ description: "Market-specific values are of this market only" }),
+});
+export const ForceQuery = z.strictObject({
+  force: flag.openapi({ description: "`true`: although other entries refer to it" }),
+});
+export const DeleteQuery = z.strictObject({
+  force: flag.openapi({ description: "`true`: although other entries refer to it" }),
+  purge: flag.openapi({ description: "`true`: its revisions are erased too, for good" }),
+});
+export const NoQuery = z.strictObject({});
+
+export const EntryParams = OrbIdParam.extend({
+  entryId: z.string().openapi({ param: { name: "entryId", in: "path" } }),
+});
+export const WriteHeaders = IfMatch.extend(IdempotencyKey.shape);
+
+export const entryJson = { "application/json": { schema: EntrySchema } };
+export const entryAnswer = (description: string) => ({
+  description,
+  headers: z.object({ etag: z.string().openapi({ description: 'The newest revision, e.g. `"7"`' }) }),
+  content: entryJson,
+});
+
+/** The definition that an orb's entries are checked against. @throws AppError not_found `orb_not_found` */
+export async function definition(c: Context<AppEnv>, orbId: string): Promise<LiveOrb> {
+  return requireOrb(await definitionFor(c.var.deps, orbId));
+}
+
+/** Which entry a request is about. The definition is read beside the entry. */
+export function targetOf(
+  c: Context<AppEnv>,
+  params: { orbId: string; entryId: string },
+  headers: { "if-match"?: string | undefined; "idempotency-key"?: string | undefined },
+): Target {
+  const orb = definition(c, params.orbId);
+  // Whoever awaits it later meets the failure; until then it is nobody's.
+  orb.catch(() => undefined);
+  return {
+    orbId: params.orbId,
+    orb,
+    id: params.entryId,
+    ifMatch: ifMatch(headers["if-match"]),
+    idempotency: idempotencyOf(c, headers["idempotency-key"]),
+  };
+}
+
+/** An Idempotency-Key with the route that it was sent to. */
+export function idempotencyOf(c: Context<AppEnv>, key: string | undefined): Target["idempotency"] {
+  return key === undefined ? undefined : { key, route: `${c.req.method} ${c.req.path}` };
+}
+
+/** The answer to a write. */
+export function answer(c: Context<AppEnv>, written: Written): z.infer<typeof EntrySchema> {
+  c.header("etag", revisionTag(written.snapshot.revision));
+  if (written.replayed) c.header("idempotent-replayed", "true");
+  return entryView(written.snapshot);
+}

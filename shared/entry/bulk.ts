@@ -1,0 +1,296 @@
+/**
+ * Many new entries at once. Entries are written in groups, each one atomic batch (or, where nothing must be atomic,
+ * messages in a row); a group that meets a conflict is written entry by entry, so that only the culprit fails.
+ */
+import type { Actor } from "../access/actor.ts";
+import { requireMay, roleIn } from "../access/authorize.ts";
+import type { Deps } from "../deps.ts";
+import { AppError, type Fault, unavailable } from "../errors.ts";
+import { streams, subjects } from "../store/subjects.ts";
+import { type Append, Conflict, StreamMissing } from "../store/types.ts";
+import { attempts, commit, type EntryWrite, messagesOf, onlyHints } from "./commit.ts";
+import { createEntry, type NewEntry, planNew, schemaFor } from "./create.ts";
+import { lookUpClaims } from "./held.ts";
+import { type OrbContext, schemaOf } from "./resolve.ts";
+import type { EntrySnapshot } from "./snapshot.ts";
+
+/** What came of one line. */
+export type BulkResult =
+  | { line: number; snapshot: EntrySnapshot }
+  /** Not written: `code`, `detail` and `errors` as a single request would have answered. */
+  | { line: number; error: AppError };
+
+export interface BulkInput {
+  orbId: string;
+  orb: OrbContext;
+  /** JSON Lines: one new entry each. Blank lines are passed over. */
+  lines: AsyncIterable<string>;
+  /** Parses a line. @throws AppError malformed */
+  parse: (line: string) => unknown;
+  /** Makes every entry live that does not say otherwise itself. */
+  publish?: boolean | undefined;
+  /** The caller's key: each line is then written at most once. */
+  idempotency?: { key: string; route: string } | undefined;
+}
+
+/** Entries of one group, and messages of its batch. */
+const GROUP_ENTRIES = 150;
+const GROUP_MESSAGES = 900;
+/** Bytes of a group: well below what the broker holds for a batch. */
+const GROUP_BYTES = 4 * 1024 * 1024;
+/** Members of a line. */
+const MEMBERS = new Set([
+  "module",
+  "schema",
+  "values",
+  "validFrom",
+  "validTo",
+  "publish",
+  "locale",
+  "market",
+]);
+
+interface Item {
+  line: number;
+  entry: NewEntry;
+  write: EntryWrite;
+  messages: Append[];
+  bytes: number;
+}
+
+/** Writes new entries, and tells of each in the order of the lines. */
+export async function* bulkWrite(deps: Deps, actor: Actor, input: BulkInput): AsyncGenerator<BulkResult> {
+  let group: (Item | BulkResult)[] = [];
+  let size = { messages: 0, bytes: 0 };
+  let claimed = new Set<string>();
+  let running: Promise<BulkResult[]> | undefined;
+  let number = 0;
+  let waiting: { line: number; text: string }[] = [];
+
+  // Up to this many lines are checked side by side: their hashes, seals and look-ups overlap.
+  const prepareSome = async () => {
+    const some = waiting;
+    waiting = [];
+    return Promise.all(some.map((each) => prepareLine(deps, actor, input, each.line, each.text)));
+  };
+  async function* flush(): AsyncGenerator<BulkResult> {
+    const full = group;
+    group = [];
+    size = { messages: 0, bytes: 0 };
+    claimed = new Set();
+    const before = running;
+    running = undefined;
+    if (before !== undefined) yield* await before;
+    // The next group is prepared while this one is on its way.
+    running = writeGroup(deps, actor, input, full);
+    running.catch(() => undefined);
+  }
+  async function* take(items: readonly (Item | BulkResult)[]): AsyncGenerator<BulkResult> {
+    for (const item of items) {
+      if ("write" in item) {
+        const keys = item.write.claims.adds.filter((key) => key.startsWith("u."));
+        const marks = keys.map((key) => `${item.write.address.type}/${item.write.address.schema}/${key}`);
+        const full =
+          group.length >= GROUP_ENTRIES ||
+          size.messages + item.messages.length > GROUP_MESSAGES ||
+          size.bytes + item.bytes > GROUP_BYTES ||
+          // Two of one group want one value: the second is judged after the first is written.
+          marks.some((mark) => claimed.has(mark));
+        if (full) yield* flush();
+        for (const mark of marks) claimed.add(mark);
+        size.messages += item.messages.length;
+        size.bytes += item.bytes;
+      }
+      group.push(item);
+    }
+  }
+
+  for await (const text of input.lines) {
+    number++;
+    if (text.trim() === "") continue;
+    waiting.push({ line: number, text });
+    if (waiting.length >= GROUP_ENTRIES) yield* take(await prepareSome());
+  }
+  yield* take(await prepareSome());
+  yield* flush();
+  if (running !== undefined) yield* await (running as Promise<BulkResult[]>);
+}
+
+function asError(error: unknown): AppError {
+  if (error instanceof AppError) return error;
+  if (error instanceof StreamMissing) return unavailable(error);
+  throw error;
+}
+
+async function prepareLine(
+  deps: Deps,
+  actor: Actor,
+  input: BulkInput,
+  line: number,
+  text: string,
+): Promise<Item | BulkResult> {
+  try {
+    const entry = readLine(input.parse(text), input.publish === true);
+    const context = input.orb;
+    const schema = schemaFor(context, entry.module, entry.schema);
+    const role = roleIn(actor, context.orb, context.compiled);
+    requireMay(actor, role, "create", { access: schema.access, own: false });
+    if (entry.publish === true) requireMay(actor, role, "publish", { access: schema.access, own: true });
+    if (input.idempotency !== undefined) {
+      const { key, route } = input.idempotency;
+      const made = await createEntry(deps, actor, {
+        ...entry,
+        orbId: input.orbId,
+        orb: context,
+        idempotency: { key, route: `${route}#${line}` },
+      });
+      return { line, snapshot: made.snapshot };
+    }
+    const write = await planNew(deps, actor, context, schema, entry, deps.newId());
+    const { messages } = messagesOf(write);
+    return { line, entry, write, messages, bytes: messages.reduce((sum, { data }) => sum + data.length, 0) };
+  } catch (error) {
+    return { line, error: asError(error) };
+  }
+}
+
+function readLine(value: unknown, publish: boolean): NewEntry {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new AppError("invalid", "validation_failed", "A line is an object with module and values.", {
+      errors: [{ path: "", code: "type", message: "This must be an object." }],
+    });
+  }
+  const line = value as Record<string, unknown>;
+  const faults: Fault[] = Object.keys(line)
+    .filter((name) => !MEMBERS.has(name))
+    .map((name) => ({
+      path: `/${name.slice(0, 64)}`,
+      code: "unknown_property",
+      message: "There is no such property here.",
+    }));
+  const text = (name: "module" | "schema" | "locale" | "market"): string | undefined => {
+    const given = line[name];
+    if (typeof given === "string") return given;
+    if (given !== undefined || name === "module") {
+      const code = given === undefined ? "required" : "type";
+      faults.push({ path: `/${name}`, code, message: "This must be a string." });
+    }
+    return undefined;
+  };
+  const [module, schema, locale, market] = [text("module"), text("schema"), text("locale"), text("market")];
+  const wanted = line.publish ?? publish;
+  if (typeof wanted !== "boolean") {
+    faults.push({ path: "/publish", code: "type", message: "This must be a boolean." });
+  }
+  if (faults.length > 0) {
+    throw new AppError("invalid", "validation_failed", "The line is not valid.", { errors: faults });
+  }
+  return {
+    module: module ?? "",
+    schema,
+    values: line.values,
+    validFrom: line.validFrom,
+    validTo: line.validTo,
+    publish: wanted === true,
+    locale,
+    market,
+  };
+}
+
+/** Writes a group, and answers for each of its lines in order. */
+async function writeGroup(
+  deps: Deps,
+  actor: Actor,
+  input: BulkInput,
+  group: readonly (Item | BulkResult)[],
+): Promise<BulkResult[]> {
+  const items = group.filter((item): item is Item => "write" in item);
+  const failed = new Map<number, AppError>();
+  const together = items.length === 0 || (await writeTogether(deps, input.orbId, items, failed));
+  if (!together) {
+    for (const item of items) {
+      try {
+        item.write = await writeAlone(deps, actor, input.orb, item);
+      } catch (error) {
+        failed.set(item.line, asError(error));
+      }
+    }
+  }
+  return group.map((item) => {
+    if (!("write" in item)) return item;
+    const error = failed.get(item.line);
+    const snapshot = item.write.snapshots.at(-1);
+    if (error !== undefined || snapshot === undefined) {
+      return { line: item.line, error: error ?? unavailable() };
+    }
+    return { line: item.line, snapshot };
+  });
+}
+
+/** False when something stood in the way of the group; then none of it was written. */
+async function writeTogether(
+  deps: Deps,
+  orb: string,
+  items: readonly Item[],
+  failed: Map<number, AppError>,
+): Promise<boolean> {
+  const stream = streams.orb(orb);
+  try {
+    if (items.every(({ write }) => onlyHints(write))) {
+      await deps.store.pipeline(
+        stream,
+        items.flatMap(({ messages }) => messages),
+      );
+    } else {
+      await deps.store.batch(stream, merged(orb, items));
+    }
+    return true;
+  } catch (error) {
+    if (error instanceof Conflict || error instanceof StreamMissing) return false;
+    // The broker is away, or did not answer: the lines say so, and the next group is tried.
+    const told = asError(error);
+    for (const { line } of items) failed.set(line, told);
+    return true;
+  }
+}
+
+/** The messages of a group: what several replace, the guard of one target, stands once. */
+function merged(orb: string, items: readonly Item[]): Append[] {
+  const seen = new Set<string>();
+  const expected = new Set<string>();
+  const out: Append[] = [];
+  let number = 0;
+  for (const { messages, write } of items) {
+    for (const message of messages) {
+      const { expect, ...rest } = message;
+      const elsewhere = expect?.subject;
+      const again = elsewhere !== undefined && expected.has(elsewhere);
+      if (elsewhere !== undefined) expected.add(elsewhere);
+      const next: Append = expect === undefined || again ? rest : { ...rest, expect };
+      if (message.rollup === true && seen.has(message.subject)) {
+        if (next.expect === undefined) continue;
+        // What it expected still has to be judged.
+        const subject = subjects.guard(orb, write.address.id, number++);
+        out.push({ subject, data: "", ttl: 1, expect: next.expect });
+        continue;
+      }
+      if (message.rollup === true) seen.add(message.subject);
+      out.push(next);
+    }
+  }
+  return out;
+}
+
+/** Writes one entry of a group that met a conflict, with a look at who holds its values. */
+function writeAlone(deps: Deps, actor: Actor, context: OrbContext, item: Item): Promise<EntryWrite> {
+  return attempts(deps, context.orb, async () => {
+    const schema = schemaOf(context.compiled, item.write.address);
+    if (schema === undefined) throw unavailable();
+    const write = await planNew(deps, actor, context, schema, item.entry, item.write.address.id);
+    const state = await lookUpClaims(deps, context, schema, write.address, write.claims.adds);
+    write.known = state.known;
+    write.guards = [...(write.guards ?? []), ...state.guards];
+    await commit(deps, write);
+    return write;
+  });
+}

@@ -1,0 +1,166 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { adminToken, call, user } from "../support/auth.ts";
+import { installOrb, SHOP } from "../support/entries.ts";
+import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+
+let platform: TestPlatform;
+let token: string;
+const ENTRIES = "/api/admin/orbs/shop/entries";
+
+beforeAll(async () => {
+  platform = await sharedPlatform();
+  token = await adminToken(platform);
+  await installOrb(platform.operatorStore(), SHOP);
+});
+
+const send = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
+  call(platform, method, path, { token, headers, ...(body === undefined ? {} : { body }) });
+const note = (text: string, query = "", headers: Record<string, string> = {}) =>
+  send("POST", `${ENTRIES}${query}`, { module: "catalog", schema: "note", values: { text } }, headers);
+
+describe("entries on the management API", () => {
+  it("are for platform admins alone", async () => {
+    expect((await call(platform, "POST", ENTRIES, { body: {} })).status).toBe(401);
+    const someone = await user(platform, "auth", "owner");
+    // A token of another kind is no credential here.
+    expect((await call(platform, "POST", ENTRIES, { body: {}, token: someone.token })).status).toBe(401);
+  });
+
+  it("are created, changed, moved and deleted, with ETags", async () => {
+    const made = await note("a");
+    expect(made).toMatchObject({
+      status: 201,
+      body: { status: "SAVED", revision: 1, orb: "shop", module: "catalog", schema: "note" },
+    });
+    expect(made.headers.get("etag")).toBe('"1"');
+    expect(made.headers.get("location")).toBe(`${ENTRIES}/${made.body.id}`);
+    const one = `${ENTRIES}/${made.body.id}`;
+    expect((await send("PUT", one, { values: { text: "b" } }, { "if-match": '"7"' })).status).toBe(412);
+    const changed = await send("PUT", one, { values: { text: "b" } }, { "if-match": '"1"' });
+    expect(changed).toMatchObject({ status: 200, body: { revision: 2, values: { text: "b" } } });
+    expect(await send("POST", `${one}/publish`)).toMatchObject({
+      status: 200,
+      body: { status: "PUBLISHED", publishedRevision: 3 },
+    });
+    expect(await send("POST", `${one}/publish`)).toMatchObject({
+      status: 409,
+      body: { code: "wrong_state", status: 409, state: "PUBLISHED" },
+    });
+    expect(await send("POST", `/api/_orbs/shop/entries/${made.body.id}/unpublish`)).toMatchObject({
+      status: 200,
+    });
+    expect((await send("POST", `${one}/archive`)).body.status).toBe("ARCHIVED");
+    expect((await send("POST", `${one}/restore`)).body.status).toBe("UNPUBLISHED");
+    expect((await send("DELETE", one)).status).toBe(204);
+    expect((await send("DELETE", one)).status).toBe(404);
+    const revisions = await send("GET", `${one}/revisions?sort=-revision&limit=2`);
+    expect(revisions.body.items.map((item: { operation: string }) => item.operation)).toEqual([
+      "delete",
+      "restore",
+    ]);
+    const rest = await send("GET", `${one}/revisions?sort=-revision&cursor=${revisions.body.nextCursor}`);
+    expect(rest.body.items.map((item: { revision: number }) => item.revision)).toEqual([5, 4, 3, 2, 1]);
+    expect((await send("DELETE", `${one}?purge=true`)).status).toBe(204);
+    expect((await send("GET", `${one}/revisions`)).status).toBe(404);
+  });
+
+  it("have revisions that can be read, compared and brought back", async () => {
+    const made = await send("POST", ENTRIES, {
+      module: "catalog",
+      schema: "product",
+      values: { title: { en: "One" }, tags: ["x"], secret: "hidden-1" },
+    });
+    const one = `${ENTRIES}/${made.body.id}`;
+    await send("PUT", one, { values: { title: { en: "Two" }, secret: "hidden-2" } });
+    const compared = await send("GET", `${one}/revisions/2?against=1`);
+    expect(compared.body).toMatchObject({ from: 1, to: 2 });
+    expect(compared.body.patch).toEqual(
+      expect.arrayContaining([
+        { op: "replace", path: "/values/title/en", value: "Two" },
+        { op: "remove", path: "/values/tags" },
+        { op: "replace", path: "/values/secret", value: "••••••••" },
+      ]),
+    );
+    expect(await send("POST", `${one}/revisions/1/restore`)).toMatchObject({
+      status: 200,
+      body: { revision: 3, values: { title: { en: "One" }, tags: ["x"] } },
+    });
+    expect((await send("GET", `${one}/revisions/9`)).status).toBe(404);
+    expect((await send("GET", `${one}/revisions/1`)).body).toMatchObject({
+      revision: 1,
+      operation: "create",
+      values: { secret: "••••••••" },
+    });
+    expect(JSON.stringify(platform.logs)).not.toContain("hidden-");
+  });
+
+  it("answer an Idempotency-Key once", async () => {
+    const key = { "idempotency-key": "abc" };
+    const [first, second] = await Promise.all([note("same", "", key), note("same", "", key)]);
+    expect([first.status, second.status]).toEqual([201, 201]);
+    expect(second.body).toEqual(first.body);
+    expect(await note("other", "", key)).toMatchObject({
+      status: 422,
+      body: { code: "idempotency_mismatch" },
+    });
+  });
+
+  it("refuse what they do not know", async () => {
+    expect((await note("a", "?nope=1")).status).toBe(400);
+    expect((await note("a", "?publish=yes")).status).toBe(400);
+    expect(
+      (await send("POST", ENTRIES, { module: "catalog", schema: "note", values: {}, x: 1 })).status,
+    ).toBe(422);
+    expect((await send("POST", ENTRIES, { module: "nope", values: {} })).status).toBe(422);
+    expect((await send("POST", "/api/admin/orbs/nothere/entries", { module: "m", values: {} })).status).toBe(
+      404,
+    );
+    expect((await send("PUT", `${ENTRIES}/*`, { values: {} })).status).toBe(404);
+    expect((await send("PUT", `${ENTRIES}/0abc.x`, { values: {} })).status).toBe(404);
+    expect(
+      (
+        await send("POST", ENTRIES, {
+          module: "catalog",
+          schema: "note",
+          values: { text: "x".repeat(600_000) },
+        })
+      ).status,
+    ).toBe(413);
+    const raw = await fetch(`${platform.origin}${ENTRIES}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: '{"module":"catalog","schema":"note","values":{"__proto__":{"a":1},"text":"\\ud800"}}',
+    });
+    expect(raw.status).toBe(422);
+  });
+
+  it("are loaded in bulk", async () => {
+    const lines = Array.from({ length: 1000 }, (_, i) =>
+      JSON.stringify({
+        module: "catalog",
+        schema: "product",
+        values: { title: { en: `T${i}` }, sku: `http-${i % 999}` },
+      }),
+    );
+    lines.splice(500, 0, "{ not json");
+    const response = await fetch(`${platform.origin}${ENTRIES}/bulk?publish=true`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/x-ndjson" },
+      body: lines.join("\n"),
+    });
+    expect(response.status).toBe(200);
+    const results = (await response.text())
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(results.at(-1)).toEqual({ done: true, total: 1001, created: 999, failed: 2 });
+    expect(results[500]).toMatchObject({ line: 501, status: 400, code: "malformed_json" });
+    expect(results[1000]).toMatchObject({ line: 1001, status: 409, code: "unique_conflict" });
+    const wrong = await fetch(`${platform.origin}${ENTRIES}/bulk`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "text/plain" },
+      body: "x",
+    });
+    expect(wrong.status).toBe(415);
+  });
+});

@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { type BulkResult, bulkWrite, createEntry, loadEntry } from "../../shared/entry/index.ts";
+import type { LiveOrb } from "../../shared/orb/live.ts";
+import { streams, subjects } from "../../shared/store/subjects.ts";
+import { startBroker, type TestBroker } from "../support/broker.ts";
+import { admin, installOrb, SHOP, type TestDeps, testDeps } from "../support/entries.ts";
+
+let broker: TestBroker;
+let deps: TestDeps;
+let orb: LiveOrb;
+
+beforeAll(async () => {
+  broker = await startBroker();
+  deps = testDeps(broker.store("fn"));
+  orb = await installOrb(broker.store("operator"), SHOP);
+});
+afterAll(() => broker.stop());
+
+async function* lines(values: readonly (object | string)[]): AsyncGenerator<string> {
+  for (const value of values) yield typeof value === "string" ? value : JSON.stringify(value);
+}
+
+async function load(values: readonly (object | string)[], more: object = {}): Promise<BulkResult[]> {
+  const results: BulkResult[] = [];
+  const input = {
+    orbId: "shop",
+    orb,
+    lines: lines(values),
+    parse: (line: string) => JSON.parse(line),
+    ...more,
+  };
+  for await (const result of bulkWrite(deps, admin, input)) results.push(result);
+  return results;
+}
+
+const count = async () =>
+  (await deps.store.scan(streams.orb("shop"), subjects.orbIndex("shop"), { fromSeq: 1, limit: 1 })).pending +
+  1;
+
+it("loads 10,000 entries with unique values and references", async () => {
+  const author = await createEntry(deps, admin, {
+    orbId: "shop",
+    orb,
+    module: "catalog",
+    schema: "author",
+    values: { name: "A" },
+    publish: true,
+  });
+  const before = await count();
+  const results = await load(
+    Array.from({ length: 10_000 }, (_, i) => ({
+      module: "catalog",
+      schema: "product",
+      values: { title: { en: `T${i}` }, sku: `bulk-${i}`, author: author.snapshot.id },
+    })),
+  );
+  expect(results).toHaveLength(10_000);
+  expect(results.filter((result) => "error" in result)).toEqual([]);
+  expect(results.map(({ line }) => line)).toEqual(Array.from({ length: 10_000 }, (_, i) => i + 1));
+  expect(await count()).toBe(before + 10_000);
+}, 60_000);
+
+it("loads 10,000 plain drafts, and 2,000 live ones", async () => {
+  const notes = Array.from({ length: 10_000 }, (_, i) => ({
+    module: "catalog",
+    schema: "note",
+    values: { text: `${i}` },
+  }));
+  expect((await load(notes)).filter((result) => "error" in result)).toEqual([]);
+  const live = await load(notes.slice(0, 2_000), { publish: true });
+  expect(live.every((result) => "snapshot" in result && result.snapshot.status === "PUBLISHED")).toBe(true);
+}, 60_000);
+
+it("fails only the culprits, and says of each why", async () => {
+  const product = (sku: string) => ({
+    module: "catalog",
+    schema: "product",
+    values: { title: { en: "T" }, sku },
+  });
+  const results = await load([
+    product("x-1"),
+    product("bulk-7"),
+    "",
+    product("x-1"),
+    { module: "catalog", schema: "product", values: { title: {} } },
+    { module: "nope", values: {} },
+    { module: "catalog", schema: "note", values: {}, more: 1 },
+    product("x-2"),
+  ]);
+  expect(results.map((result) => [result.line, "error" in result ? result.error.code : "ok"])).toEqual([
+    [1, "ok"],
+    [2, "unique_conflict"],
+    [4, "unique_conflict"],
+    [5, "validation_failed"],
+    [6, "validation_failed"],
+    [7, "validation_failed"],
+    [8, "ok"],
+  ]);
+  for (const result of results) {
+    if ("snapshot" in result) expect(await loadEntry(deps, "shop", result.snapshot.id)).not.toBeNull();
+  }
+});
+
+it("writes each line once for one key", async () => {
+  const values = [1, 2, 3].map((i) => ({ module: "catalog", schema: "note", values: { text: `k${i}` } }));
+  const request = { idempotency: { key: "bulk", route: "POST bulk" } };
+  const ids = (results: BulkResult[]) =>
+    results.map((result) => ("snapshot" in result ? result.snapshot.id : ""));
+  expect(ids(await load(values, request))).toEqual(ids(await load(values, request)));
+});
