@@ -8,6 +8,7 @@ import { openStore } from "../shared/store/store.ts";
 import type { Store } from "../shared/store/types.ts";
 import type { ConnectOptions } from "../shared/store/wire.ts";
 import { checkBroker } from "./broker/check.ts";
+import { launchCluster } from "./broker/cluster.ts";
 import { findBroker } from "./broker/find.ts";
 import { type Broker, launchBroker } from "./broker/launch.ts";
 import { claimDataDir, prepareDataDir } from "./data-dir.ts";
@@ -22,6 +23,7 @@ import type { Settings } from "./settings.ts";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const READY_LIMIT_MS = 20_000;
+const ELECTION_LIMIT_MS = 30_000;
 
 /** How a platform is started, beside its settings. */
 export interface StartOptions {
@@ -49,6 +51,8 @@ export interface Platform extends AsyncDisposable {
   readonly streamsUrl: string | undefined;
   /** The started broker; undefined with an external one. */
   readonly broker: Broker | undefined;
+  /** All started brokers: one, or those of a cluster. */
+  readonly brokers: readonly Broker[];
   /** How the provisioning user reaches the broker. */
   readonly brokerAccess: ConnectOptions;
   /** How somebody who may do everything reaches the broker; with an external one the same as the above. */
@@ -132,6 +136,55 @@ async function healthy(url: string, signal: AbortSignal | undefined): Promise<vo
   throw new Failure(`The functions did not become healthy within ${READY_LIMIT_MS / 1000} s (${last}).`);
 }
 
+/** The brokers of this start: none when somebody else runs one, one, or a cluster. */
+async function startBrokers(
+  settings: Settings,
+  secrets: Secrets,
+  options: StartOptions,
+): Promise<readonly Broker[]> {
+  if (settings.external !== undefined) return [];
+  const { dataDir } = settings;
+  const launch = {
+    binary: findBroker({
+      explicit: options.natsServer,
+      path: process.env.PATH,
+      caches: brokerCaches(dataDir),
+      say: options.say,
+    }),
+    syncInterval: settings.syncInterval,
+    passwords: secrets.broker,
+    say: options.say,
+  };
+  if (settings.brokers > 1) {
+    return (await launchCluster({ ...launch, dir: join(dataDir, "cluster") }, settings.brokers)).nodes;
+  }
+  const dir = join(dataDir, "broker");
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  return [await launchBroker({ ...launch, dir, port: settings.natsPort, wsPort: settings.natsWsPort })];
+}
+
+/** Hosts of an address for messages, without its credentials. */
+function hostsOf(url: string): string {
+  return url
+    .split(",")
+    .map((one) => new URL(one).host)
+    .join(", ");
+}
+
+/** A cluster elects its leaders first: until then JetStream answers nobody. */
+async function settled(brokers: number, check: () => Promise<void>): Promise<void> {
+  const deadline = Date.now() + ELECTION_LIMIT_MS;
+  for (;;) {
+    try {
+      await check();
+      return;
+    } catch (error) {
+      if (brokers < 2 || Date.now() > deadline) throw error;
+      await delay(200);
+    }
+  }
+}
+
 /**
  * Starts everything in order, and stops what runs already when a later part fails.
  * @throws Failure in one line for what the person at the terminal can mend
@@ -149,37 +202,20 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
   try {
     await checkPorts(settings, withStreams);
     const secrets = await loadSecrets(dataDir);
-    let broker: Broker | undefined;
-    if (settings.external === undefined) {
-      const binary = findBroker({
-        explicit: options.natsServer,
-        path: process.env.PATH,
-        caches: brokerCaches(dataDir),
-        say: options.say,
-      });
-      const dir = join(dataDir, "broker");
-      mkdirSync(dir, { recursive: true, mode: 0o700 });
-      broker = await launchBroker({
-        binary,
-        dir,
-        port: settings.natsPort,
-        wsPort: settings.natsWsPort,
-        syncInterval: settings.syncInterval,
-        passwords: secrets.broker,
-        say: options.say,
-      });
-      started.push(broker);
-      options.signal?.throwIfAborted();
-    }
+    const brokers = await startBrokers(settings, secrets, options);
+    const [broker] = brokers;
+    started.push(...brokers);
+    options.signal?.throwIfAborted();
+    const address = brokers.map((node) => node.wsUrl).join(",");
     const as = (user: keyof Secrets["broker"]): ConnectOptions =>
-      settings.external ?? { url: broker?.wsUrl ?? "", user, pass: secrets.broker[user] };
+      settings.external ?? { url: address, user, pass: secrets.broker[user] };
 
     const common = commonBindings(settings, secrets);
     const bindings = { ...common, ...brokerVariables(as("fn")), CLIENT_ADDRESS: "127.0.0.1" };
     const brokerAccess = as("deploy");
     const bootstrap = await withStore(brokerAccess, settings.replicas, async (store) => {
-      await checkBroker(store, new URL(brokerAccess.url).host);
-      await provision(store, { replicas: settings.replicas });
+      await settled(brokers.length, () => checkBroker(store, hostsOf(brokerAccess.url)));
+      await provision(store, { replicas: settings.replicas, patienceMs: 10_000 });
       return ensureBootstrap(scriptDeps(store, bindings));
     });
 
@@ -209,13 +245,14 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
     await healthy(url, options.signal);
     claim.tell({
       url: settings.publicUrl,
-      ...(broker === undefined ? {} : { natsUrl: operatorUrl(broker, secrets) }),
+      ...(broker === undefined ? {} : { natsUrl: operatorUrl(broker, secrets), natsWsUrl: broker.wsUrl }),
     });
     return {
       settings,
       url,
       streamsUrl: streams?.url,
       broker,
+      brokers,
       brokerAccess,
       operatorAccess: as("operator"),
       bootstrapUrl: bootstrap?.url ?? null,

@@ -27,6 +27,8 @@ export interface Settings {
   natsPort: number | undefined;
   natsWsPort: number | undefined;
   external: ExternalBroker | undefined;
+  /** How many brokers are started: one, or a cluster of three. */
+  brokers: 1 | 3;
   replicas: number;
   /** Broker's `sync_interval`: "always", or a duration such as "10s". */
   syncInterval: string;
@@ -77,8 +79,11 @@ function origin(env: Environment, fallback: string): string {
 function externalBroker(env: Environment): ExternalBroker | undefined {
   const url = get(env, "NATS_URL");
   if (url === undefined) return undefined;
-  if (!URL.canParse(url) || !/^wss?:$/.test(new URL(url).protocol)) {
-    throw new Failure(`NATS_URL must be the address of the broker's WebSocket listener, ws://… or wss://….`);
+  const isWebSocket = (one: string) => URL.canParse(one) && /^wss?:$/.test(new URL(one).protocol);
+  if (!url.split(",").every((one) => isWebSocket(one.trim()))) {
+    throw new Failure(
+      `NATS_URL must be the address of the broker's WebSocket listener, ws://… or wss://… (several with commas).`,
+    );
   }
   const user = get(env, "NATS_USER");
   const pass = get(env, "NATS_PASS");
@@ -101,7 +106,9 @@ function externalBroker(env: Environment): ExternalBroker | undefined {
  */
 export function readSettings(env: Environment): Settings {
   const functionsPort = port(env, "PORT") ?? 8787;
-  const replicas = get(env, "NATS_REPLICAS") ?? "1";
+  const brokers = get(env, "NATS_BROKERS") ?? "1";
+  if (brokers !== "1" && brokers !== "3") throw new Failure(`NATS_BROKERS=${brokers} is neither 1 nor 3.`);
+  const replicas = get(env, "NATS_REPLICAS") ?? brokers;
   if (!/^[1-5]$/.test(replicas))
     throw new Failure(`NATS_REPLICAS=${replicas} is no number of replicas: 1 to 5.`);
   const syncInterval = get(env, "NATS_SYNC_INTERVAL") ?? "10s";
@@ -122,6 +129,7 @@ export function readSettings(env: Environment): Settings {
     natsPort: port(env, "NATS_PORT"),
     natsWsPort: port(env, "NATS_WS_PORT"),
     external: externalBroker(env),
+    brokers: brokers === "3" ? 3 : 1,
     replicas: Number(replicas),
     syncInterval,
     passedOn,

@@ -1,6 +1,16 @@
 import type { BrokerUser } from "./permissions.ts";
 import { PERMISSIONS } from "./permissions.ts";
 
+/** A broker's place among those that keep copies together. */
+export interface ClusterNode {
+  /** Name of this broker, unique among them; its copies are its own for good. */
+  name: string;
+  /** Port on which the others reach it. */
+  port: number;
+  /** Ports of all of them. */
+  routes: number[];
+}
+
 /** What the broker's configuration file is made from. */
 export interface BrokerConfig {
   /** Port for clients and for WebSocket clients; -1 lets the broker take a free one. */
@@ -14,6 +24,8 @@ export interface BrokerConfig {
   syncInterval: string;
   /** Users with their passwords. Without any, the broker asks for no credentials: never outside a test. */
   passwords: Partial<Record<BrokerUser, string>>;
+  /** One of several that keep copies together; alone without it. */
+  cluster?: ClusterNode | undefined;
   /** False starts a plain broker, for tests of how that is refused. */
   jetstream?: boolean;
 }
@@ -55,14 +67,26 @@ export function renderConfig(config: BrokerConfig): string {
   limits { batch { max_inflight_per_stream: 1000, max_inflight_total: 5000, timeout: "2s" } }
 }
 `;
+  const { cluster } = config;
+  // A server that hangs is noticed within seconds, not minutes: until then it would answer a third of the reads.
+  const routes =
+    cluster === undefined
+      ? ""
+      : `cluster {
+  name: "platform"
+  listen: "127.0.0.1:${cluster.port}"
+  ping_interval: "2s"
+  routes: ${text(cluster.routes.map((port) => `nats://127.0.0.1:${port}`))}
+}
+`;
   return `# Made by the platform's launcher at each start; changes here are lost.
-server_name: "platform"
+server_name: ${text(cluster?.name ?? "platform")}
 listen: "127.0.0.1:${config.port}"
 ports_file_dir: ${text(config.portsDir)}
 max_payload: 4MB
 ping_interval: "20s"
 write_deadline: "5s"
-${jetstream}websocket {
+${jetstream}${routes}websocket {
   listen: "127.0.0.1:${config.wsPort}"
   no_tls: true
 }

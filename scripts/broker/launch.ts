@@ -7,7 +7,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { writePrivate } from "../data-dir.ts";
 import { Failure } from "../failure.ts";
 import { isFree } from "../ports.ts";
-import type { BrokerConfig } from "./config.ts";
+import type { BrokerConfig, ClusterNode } from "./config.ts";
 import { renderConfig } from "./config.ts";
 
 /** What to start. */
@@ -21,6 +21,8 @@ export interface LaunchOptions {
   syncInterval: string;
   passwords: BrokerConfig["passwords"];
   jetstream?: boolean;
+  /** Its place among several. */
+  cluster?: ClusterNode;
   /** Told when the broker died and when it is back. */
   say?: (line: string) => void;
 }
@@ -111,6 +113,7 @@ export async function launchBroker(options: LaunchOptions): Promise<Broker> {
         syncInterval,
         passwords,
         jetstream,
+        cluster: options.cluster,
       }),
     );
     lines = [];

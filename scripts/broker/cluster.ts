@@ -1,0 +1,65 @@
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { writePrivate } from "../data-dir.ts";
+import { freePort, isFree } from "../ports.ts";
+import { type Broker, type LaunchOptions, launchBroker } from "./launch.ts";
+
+/** Several brokers that keep copies together, each watched on its own. */
+export interface Cluster extends AsyncDisposable {
+  readonly nodes: readonly Broker[];
+  /** WebSocket addresses of all, separated by commas. */
+  readonly wsUrl: string;
+  stop(): Promise<void>;
+}
+
+/** Ports for the routes between the brokers: those of the last start, or free ones where any of these is taken. */
+async function routePorts(file: string, count: number): Promise<number[]> {
+  const last = existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as number[]) : [];
+  if (last.length === count && (await Promise.all(last.map((port) => isFree(port)))).every(Boolean))
+    return last;
+  const ports: number[] = [];
+  while (ports.length < count) {
+    const port = await freePort();
+    if (!ports.includes(port)) ports.push(port);
+  }
+  writePrivate(file, JSON.stringify(ports));
+  return ports;
+}
+
+/**
+ * Starts `count` brokers as one JetStream cluster on loopback, each with a folder of its own below `dir`. A single
+ * machine gains nothing in safety by it: it is the same arrangement as in production, for trying it out.
+ * @throws Failure in one line when one does not become ready
+ */
+export async function launchCluster(
+  options: Omit<LaunchOptions, "port" | "wsPort" | "cluster">,
+  count: number,
+): Promise<Cluster> {
+  mkdirSync(options.dir, { recursive: true, mode: 0o700 });
+  const routes = await routePorts(join(options.dir, "routes.json"), count);
+  const results = await Promise.allSettled(
+    routes.map((port, i) => {
+      const name = `n${i + 1}`;
+      const dir = join(options.dir, name);
+      mkdirSync(dir, { recursive: true, mode: 0o700 });
+      return launchBroker({ ...options, dir, cluster: { name, port, routes } });
+    }),
+  );
+  const nodes = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+  const stop = async () => {
+    await Promise.all(nodes.map((node) => node.stop()));
+  };
+  const failed = results.find((result) => result.status === "rejected");
+  if (failed !== undefined) {
+    await stop();
+    throw failed.reason;
+  }
+  return {
+    nodes,
+    get wsUrl() {
+      return nodes.map((node) => node.wsUrl).join(",");
+    },
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
