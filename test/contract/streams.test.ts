@@ -8,6 +8,8 @@ import { type Publisher, publisher, signIn } from "../support/streams.ts";
 import { startShim } from "./streams-shim.ts";
 
 const LONG_POLL_MS = 500;
+/** A stream for each host: the suite minds what others append. */
+const STREAMS = ["conformance-edge", "conformance-process"] as const;
 const names = JSON.parse(
   readFileSync(new URL("streams-read-side.json", import.meta.url), "utf8"),
 ) as string[];
@@ -24,7 +26,7 @@ beforeAll(async () => {
   token = await signIn(platform);
   broker = await publisher(platform);
   const manager = await broker.connection.jetstreamManager();
-  await manager.streams.add({ name: "CONFORMANCE", subjects: ["conformance.>"], allow_direct: true });
+  for (const name of STREAMS) await manager.streams.add({ name, subjects: [`${name}.>`], allow_direct: true });
 });
 afterAll(async () => {
   await broker?.[Symbol.asyncDispose]();
@@ -38,7 +40,7 @@ interface Report {
 }
 
 /** Runs the listed tests of the suite against a host. Returns what each said: nothing when it passed. */
-async function runSuite(base: string): Promise<Map<string, string>> {
+async function runSuite(base: string, stream: string): Promise<Map<string, string>> {
   await using shim = await startShim({
     base,
     token,
@@ -46,12 +48,12 @@ async function runSuite(base: string): Promise<Map<string, string>> {
       const response = await fetch(`${platform.origin}/api/admin/streams/${name}`, {
         method: "PUT",
         headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-        body: JSON.stringify({ stream: "CONFORMANCE", subjectFilter: `conformance.${name}` }),
+        body: JSON.stringify({ stream, subjectFilter: `${stream}.${name}` }),
       });
       if (!response.ok) throw new Error(`the mapping was refused: ${response.status}`);
     },
     async publish(name, messages) {
-      for (const message of messages) await broker.js.publish(`conformance.${name}`, message);
+      for (const message of messages) await broker.js.publish(`${stream}.${name}`, message);
     },
   });
   const report = `${tempDir("conformance")}/report.json`;
@@ -86,7 +88,7 @@ const hosts = ["the functions", "the streams process"];
 const results = new Map<string, Map<string, string>>();
 beforeAll(async () => {
   const bases = [platform.origin, platform.streamsUrl ?? ""];
-  const runs = await Promise.all(bases.map(runSuite));
+  const runs = await Promise.all(bases.map((base, i) => runSuite(base, STREAMS[i] ?? "")));
   hosts.forEach((host, i) => {
     results.set(host, runs[i] ?? new Map());
   });
