@@ -53,4 +53,4 @@ export async function renderAssets(): Promise<string> {
   ].join("\n");
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(generatedPath, await renderAssets());
+if (import.meta.main) writeFileSync(generatedPath, await renderAssets());

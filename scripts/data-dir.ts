@@ -35,6 +35,8 @@ export interface Running {
   mark: string;
   /** The started broker for other clients, with the operator's credentials. */
   natsUrl?: string;
+  /** Where the started broker takes WebSocket connections; users and passwords are in `secrets.json`. */
+  natsWsUrl?: string;
   url?: string;
 }
 

@@ -24,7 +24,10 @@ function show(id: string, visible: boolean): void {
 
 function say(id: "status" | "error", text: string): void {
   const element = byId(id);
-  if (element !== null) element.textContent = text;
+  if (element === null) return;
+  element.textContent = text;
+  // On a small screen it may be below the fold.
+  if (text !== "") element.scrollIntoView({ block: "nearest" });
 }
 
 /** A ceremony of a button is going on. */
