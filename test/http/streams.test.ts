@@ -1,0 +1,321 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { controlOf, type Publisher, publisher, readUntil, sentEvents, signIn } from "../support/streams.ts";
+
+const LONG_POLL_MS = 300;
+let platform: TestPlatform;
+let broker: Publisher;
+let admin: string;
+const bases: Record<string, string> = {};
+
+beforeAll(async () => {
+  platform = await startPlatform({
+    streams: true,
+    env: { STREAMS_LONG_POLL_MS: String(LONG_POLL_MS), ALLOWED_ORIGINS: "https://app.example" },
+  });
+  bases.functions = platform.origin;
+  bases.process = platform.streamsUrl ?? "";
+  admin = await signIn(platform);
+  broker = await publisher(platform);
+  const manager = await broker.connection.jetstreamManager();
+  await manager.streams.add({ name: "NEWS", subjects: ["news.>"], allow_direct: true });
+  await map("missing", "NOWHERE", "nowhere.>");
+});
+afterAll(async () => {
+  await broker?.[Symbol.asyncDispose]();
+  await platform?.stop();
+});
+
+const auth = (token: string) => ({ authorization: `Bearer ${token}` });
+
+function map(name: string, stream: string, subjectFilter: string, token = admin): Promise<Response> {
+  return fetch(`${platform.origin}/api/admin/streams/${name}`, {
+    method: "PUT",
+    headers: { ...auth(token), "content-type": "application/json" },
+    body: JSON.stringify({ stream, subjectFilter, description: name }),
+  });
+}
+
+/** A stream of the broker, mapped, that only one test uses. */
+async function ownStream(name: string, messages: string[] = []): Promise<void> {
+  const manager = await broker.connection.jetstreamManager();
+  await manager.streams.add({ name: name.toUpperCase(), subjects: [`${name}.>`], allow_direct: true });
+  expect((await map(name, name.toUpperCase(), `${name}.>`)).status).toBe(201);
+  for (const message of messages) await broker.js.publish(`${name}.a`, message);
+}
+
+const offset = (position: number) => String(position).padStart(20, "0");
+
+async function problemOf(response: Response): Promise<[number, string]> {
+  expect(response.headers.get("content-type")).toBe("application/problem+json");
+  const body = (await response.json()) as { status: number; code: string };
+  expect(body.status).toBe(response.status);
+  return [response.status, body.code];
+}
+
+describe("mappings", () => {
+  test("are made, read, replaced and removed by platform admins alone", async () => {
+    const user = await signIn(platform, { realm: "auth", sub: "user1" });
+    const url = `${platform.origin}/api/admin/streams/managed`;
+    expect((await map("managed", "NEWS", "news.x", user)).status).toBe(401);
+    expect((await fetch(url)).status).toBe(401);
+    expect((await map("managed", "NEWS", "news.x")).status).toBe(201);
+    expect((await map("managed", "NEWS", "news.y")).status).toBe(200);
+    const read = await fetch(url, { headers: auth(admin) });
+    expect(await read.json()).toEqual({
+      name: "managed",
+      stream: "NEWS",
+      subjectFilter: "news.y",
+      description: "managed",
+    });
+    const listed = await fetch(`${platform.origin}/api/admin/streams`, { headers: auth(admin) });
+    expect(((await listed.json()) as { name: string }[]).map(({ name }) => name)).toContain("managed");
+    expect((await fetch(url, { method: "DELETE", headers: auth(admin) })).status).toBe(204);
+    expect((await fetch(url, { method: "DELETE", headers: auth(admin) })).status).toBe(404);
+    expect((await fetch(url, { headers: auth(admin) })).status).toBe(404);
+  });
+
+  test.each([
+    ["platform", "platform.>", "/stream"],
+    ["KV_sessions", "$KV.sessions.>", "/stream"],
+    ["limits", "_limit.>", "/stream"],
+    ["NEWS", "$KV.>", "/subjectFilter"],
+    ["NEWS", "_INBOX.>", "/subjectFilter"],
+    ["NEWS", "news..x", "/subjectFilter"],
+    ["NEWS", "news.> x", "/subjectFilter"],
+    ["NEWS", "news.>.x", "/subjectFilter"],
+    ["NEWS", "news.a{userID}", "/subjectFilter"],
+    ["NEWS", "", "/subjectFilter"],
+    ["øshop", "shop.>", "/subjectFilter"],
+    ["øshop", "shop.content.owner.>", "/subjectFilter"],
+    ["øshop", "shop.*.user.>", "/subjectFilter"],
+    ["øshop", "shop.*.*.>", "/subjectFilter"],
+    ["øshop", "shop._ix.public.>", "/subjectFilter"],
+    ["øshop", "*.content.public.>", "/subjectFilter"],
+    ["øshop", "shop.content.{userID}.x", "/subjectFilter"],
+    ["a b", "x", "/stream"],
+  ])("of %s to %j is refused", async (stream, filter, path) => {
+    const response = await map("refused", stream, filter);
+    expect(response.status).toBe(422);
+    const { errors } = (await response.json()) as { errors: { path: string }[] };
+    expect(errors.map((error) => error.path)).toContain(path);
+    expect((await fetch(`${platform.origin}/api/streams/refused`, { headers: auth(admin) })).status).toBe(
+      404,
+    );
+  });
+
+  test("a name that could be none is not there", async () => {
+    expect((await map("a.b", "NEWS", "news.a")).status).toBe(404);
+    expect((await map("*", "NEWS", "news.a")).status).toBe(404);
+  });
+});
+
+describe.each(["functions", "process"])("streams served by the %s", (host) => {
+  const get = (path: string, headers: Record<string, string> = auth(admin), method = "GET") =>
+    fetch(`${bases[host]}/api/streams/${path}`, { method, headers });
+  const own = (name: string) => `${name}${host}`;
+
+  test("are listed for whoever is signed in", async () => {
+    const user = await signIn(platform, { realm: "auth", sub: "user1" });
+    for (const path of ["", "/"]) {
+      const response = await fetch(`${bases[host]}/api/streams${path}`, { headers: auth(user) });
+      expect(response.status).toBe(200);
+      const streams = (await response.json()) as { name: string }[];
+      expect(streams).toContainEqual({
+        name: "heartbeat",
+        description: expect.any(String),
+        href: "/api/streams/heartbeat",
+      });
+    }
+    expect(await problemOf(await get("", {}))).toEqual([401, "authentication_required"]);
+  });
+
+  test("without a parameter: the specification's events, resumed by Last-Event-ID", async () => {
+    await ownStream(own("plain"), ['{"n":1}', '{"n":2}']);
+    const first = await get(own("plain"));
+    expect(first.headers.get("content-type")).toBe("text/event-stream");
+    const events = await readUntil(
+      first,
+      (event) => event.type === "control" && controlOf(event).upToDate === true,
+    );
+    expect(events.map(({ type }) => type)).toEqual(["data", "control", "data", "control"]);
+    expect(
+      events.filter(({ type }) => type === "data").map(({ data, id }) => [JSON.parse(data), id]),
+    ).toEqual([
+      [{ n: 1 }, offset(1)],
+      [{ n: 2 }, offset(2)],
+    ]);
+    expect(controlOf(events[1] ?? { data: "{}", type: "", id: "" }).streamNextOffset).toBe(offset(1));
+    const resumed = await get(own("plain"), { ...auth(admin), "last-event-id": offset(1) });
+    const [next] = await readUntil(resumed, ({ type }) => type === "data");
+    expect(JSON.parse(next?.data ?? "")).toEqual({ n: 2 });
+  });
+
+  test("live messages follow what was there, each once", async () => {
+    await ownStream(own("live"), ['"before"']);
+    const response = await get(`${own("live")}?offset=-1&live=sse`);
+    const seen: unknown[] = [];
+    for await (const event of sentEvents(response)) {
+      if (event.type === "data") seen.push(...(JSON.parse(event.data) as unknown[]));
+      else if (event.type === "control" && seen.length === 1) {
+        for (let i = 0; i < 50; i++) broker.connection.publish(`${own("live")}.b`, String(i));
+      }
+      if (seen.length === 51) break;
+    }
+    expect(seen).toEqual(["before", ...Array.from({ length: 50 }, (_, i) => i)]);
+  });
+
+  test("messages of every kind become JSON on one line", async () => {
+    const bodies = ["null", "42", '"x"', '{\n"a":\r\n1}', "plain text", "", "[1,2", "1,2"];
+    await ownStream(own("kinds"), bodies);
+    await broker.js.publish(`${own("kinds")}.a`, new Uint8Array([0xff, 0xfe]));
+    const page = await get(`${own("kinds")}?offset=-1`);
+    const wanted = [null, 42, "x", { a: 1 }, "plain text", null, "[1,2", "1,2", "//4="];
+    expect(await page.json()).toEqual(wanted);
+    const events = await get(own("kinds"));
+    const seen: unknown[] = [];
+    for await (const { type, data } of sentEvents(events)) {
+      if (type === "data") seen.push(JSON.parse(data));
+      if (seen.length === wanted.length) break;
+    }
+    expect(seen).toEqual(wanted);
+  });
+
+  test("pages carry where to go on, and are asked for again by their tag", async () => {
+    await ownStream(own("pages"), ["1", "2", "3"]);
+    const page = await get(`${own("pages")}?offset=${offset(1)}`);
+    expect(await page.json()).toEqual([2, 3]);
+    expect(page.headers.get("stream-next-offset")).toBe(offset(3));
+    expect(page.headers.get("stream-up-to-date")).toBe("true");
+    expect(page.headers.get("cache-control")).toMatch(/^private/);
+    const etag = page.headers.get("etag") ?? "";
+    const again = await get(`${own("pages")}?offset=${offset(1)}`, { ...auth(admin), "if-none-match": etag });
+    expect(again.status).toBe(304);
+    await broker.js.publish(`${own("pages")}.a`, "4");
+    const grown = await get(`${own("pages")}?offset=${offset(1)}`, { ...auth(admin), "if-none-match": etag });
+    expect(await grown.json()).toEqual([2, 3, 4]);
+    const head = await get(own("pages"), auth(admin), "HEAD");
+    expect(head.headers.get("stream-next-offset")).toBe(offset(4));
+    expect(head.headers.get("cache-control")).toBe("no-store");
+    const now = await get(`${own("pages")}?offset=now`);
+    expect([await now.json(), now.headers.get("etag")]).toEqual([[], null]);
+  });
+
+  test("a removed message is not served again", async () => {
+    await ownStream(own("removed"), ['"a"', '"secret"', '"c"']);
+    expect(await (await get(`${own("removed")}?offset=-1`)).json()).toEqual(["a", "secret", "c"]);
+    const manager = await broker.connection.jetstreamManager();
+    await manager.streams.deleteMessage(own("removed").toUpperCase(), 2);
+    expect(await (await get(`${own("removed")}?offset=-1`)).json()).toEqual(["a", "c"]);
+  });
+
+  test("a quiet filter moves on with its stream", async () => {
+    await ownStream(own("quiet"), ["1"]);
+    await map(own("silent"), own("quiet").toUpperCase(), `${own("quiet")}.none`);
+    const page = await get(`${own("silent")}?offset=-1`);
+    expect([await page.json(), page.headers.get("stream-next-offset")]).toEqual([[], offset(1)]);
+  });
+
+  test("a long-poll waits for a message, or gives up in time", async () => {
+    await ownStream(own("polled"), ["1"]);
+    const waiting = get(`${own("polled")}?offset=now&live=long-poll`);
+    setTimeout(() => broker.connection.publish(`${own("polled")}.a`, "2"), LONG_POLL_MS / 3);
+    const found = await waiting;
+    expect([found.status, await found.json()]).toEqual([200, [2]]);
+    const next = found.headers.get("stream-next-offset");
+    const cursor = found.headers.get("stream-cursor") ?? "";
+    const none = await get(`${own("polled")}?offset=${next}&live=long-poll&cursor=${cursor}`);
+    expect([none.status, none.headers.get("stream-next-offset")]).toEqual([204, next]);
+    expect(none.headers.get("stream-up-to-date")).toBe("true");
+    expect(Number(none.headers.get("stream-cursor"))).toBeGreaterThan(Number(cursor));
+  });
+
+  test.each([
+    ["heartbeat?offset=", 400, "invalid_offset"],
+    ["heartbeat?offset=abc", 400, "invalid_offset"],
+    ["heartbeat?offset=1%2C2", 400, "invalid_offset"],
+    ["heartbeat?offset=99999999999999999999", 400, "invalid_offset"],
+    ["heartbeat?live=sse", 400, "offset_required"],
+    ["heartbeat?live=long-poll", 400, "offset_required"],
+    ["heartbeat?offset=-1&live=maybe", 400, "invalid_live"],
+    ["heartbeat?offset=-1&realm=a.b", 400, "invalid_realm"],
+    ["nothing?offset=-1", 404, "stream_not_found"],
+    ["missing?offset=-1", 404, "stream_not_found"],
+    ["missing?offset=-1&live=sse", 404, "stream_not_found"],
+    ["%2A?offset=-1", 404, "stream_not_found"],
+    [`heartbeat?offset=${offset(10 ** 9)}`, 410, "offset_ahead"],
+    [`heartbeat?offset=${offset(10 ** 9)}&live=sse`, 410, "offset_ahead"],
+  ])("%s is refused", async (path, status, code) => {
+    const response = await get(path, path.includes("a.b") ? {} : auth(admin));
+    expect(await problemOf(response)).toEqual([status, code]);
+  });
+
+  test("a repeated offset is refused", async () => {
+    expect((await get("heartbeat?offset=-1&offset=-1")).status).toBe(400);
+  });
+
+  test("an offset before what is retained is gone, however it is read", async () => {
+    await ownStream(own("expired"), ["1", "2", "3", "4"]);
+    const manager = await broker.connection.jetstreamManager();
+    await manager.streams.purge(own("expired").toUpperCase(), { seq: 4 });
+    for (const live of ["", "&live=sse", "&live=long-poll"])
+      expect(await problemOf(await get(`${own("expired")}?offset=${offset(1)}${live}`))).toEqual([
+        410,
+        "offset_expired",
+      ]);
+    expect(await (await get(`${own("expired")}?offset=${offset(3)}`)).json()).toEqual([4]);
+    expect(await (await get(`${own("expired")}?offset=-1`)).json()).toEqual([4]);
+  });
+
+  test("nobody reads without a valid token, or what is another's", async () => {
+    expect(await problemOf(await get("wallet?offset=-1", {}))).toEqual([401, "authentication_required"]);
+    expect(await problemOf(await get("wallet?offset=-1", auth("x.y.z")))).toEqual([401, "invalid_token"]);
+    const [alice, bob] = [`alice${host}`, `bob${host}`];
+    for (const who of [alice, bob]) await broker.js.publish(`wallet.${who}.paid`, JSON.stringify({ who }));
+    const realm = "auth";
+    for (const who of [alice, bob]) {
+      const token = await signIn(platform, { realm, sub: who });
+      expect(await (await get("wallet?offset=-1", auth(token))).json()).toEqual([{ who }]);
+      const cookie = { cookie: `session_auth=${token}` };
+      expect(await (await get("wallet?offset=-1", cookie)).json()).toEqual([{ who }]);
+      const shop = await signIn(platform, { realm: "shop", sub: who });
+      const other = { cookie: `session_shop=${shop}` };
+      expect((await get("wallet?offset=-1", other)).status).toBe(401);
+      expect(await (await get("wallet?offset=-1&realm=shop", other)).json()).toEqual([{ who }]);
+    }
+  });
+
+  test("a stream ends cleanly when its token expires", async () => {
+    const token = await signIn(platform, { realm: "auth", sub: "brief", ttl: 2 });
+    const response = await get("heartbeat?offset=now&live=sse", auth(token));
+    const events: string[] = [];
+    for await (const { type } of sentEvents(response)) events.push(type);
+    expect(events[0]).toBe("control");
+    expect(events.at(-1)).not.toBe("data");
+  });
+
+  test("browsers of allowed origins may follow, others not", async () => {
+    const origin = "https://app.example";
+    const allowed = await get("heartbeat?offset=-1", { ...auth(admin), origin });
+    expect(allowed.headers.get("access-control-allow-origin")).toBe(origin);
+    expect(allowed.headers.get("access-control-expose-headers")).toMatch(/Stream-Next-Offset/);
+    const preflight = await get("heartbeat", { origin, "access-control-request-method": "GET" }, "OPTIONS");
+    expect(preflight.headers.get("access-control-allow-headers")?.toLowerCase()).toContain("if-none-match");
+    const foreign = await get("heartbeat?offset=-1", { ...auth(admin), origin: "https://evil.example" });
+    expect(foreign.headers.get("access-control-allow-origin")).toBeNull();
+  });
+
+  test("other methods are told what there is", async () => {
+    const response = await get("heartbeat", auth(admin), "POST");
+    expect(response.status).toBe(405);
+    expect(response.headers.get("allow")).toContain("GET");
+  });
+
+  test("heartbeats carry their place and time", async () => {
+    const response = await get("heartbeat?offset=-1&live=sse");
+    const events = await readUntil(response, ({ type }) => type === "data");
+    const [beat] = JSON.parse(events.at(-1)?.data ?? "[]") as { seq: number; timestamp: string }[];
+    expect(beat?.seq).toBeGreaterThan(1);
+    expect(new Date(beat?.timestamp ?? "").toISOString()).toBe(beat?.timestamp);
+  });
+});
