@@ -2,6 +2,7 @@
 import { newRouter } from "../router.ts";
 import { type AdminPrefix, entryMoveRoutes, entryWriteRoutes } from "./entries.ts";
 import { entryBulkRoutes } from "./entries-bulk.ts";
+import { entryRekeyRoutes } from "./entries-rekey.ts";
 import { entryRevisionRoutes } from "./entry-revisions.ts";
 
 const PREFIXES: readonly AdminPrefix[] = ["/api/admin/orbs", "/api/_orbs"];
@@ -13,6 +14,7 @@ export function adminEntryRoutes() {
     router.route("/", entryWriteRoutes(prefix));
     router.route("/", entryMoveRoutes(prefix));
     router.route("/", entryRevisionRoutes(prefix));
+    router.route("/", entryRekeyRoutes(prefix));
   }
   return router;
 }

@@ -27,8 +27,19 @@ export async function publishedOf(deps: Deps, entry: LoadedEntry): Promise<Entry
   return snapshotOf(await deps.store.getSeq(streams.orb(address.orb), head.publishedSeq));
 }
 
-async function holds(deps: Deps, schema: CompiledSchema, snapshot: EntrySnapshot): Promise<string[]> {
-  return claimsOf(deps.config, schema, await openValues(deps.config, schema, snapshot.id, snapshot.values));
+/** Undefined when a key that sealed a value is gone: what was held before then counts. */
+async function holds(
+  deps: Deps,
+  schema: CompiledSchema,
+  snapshot: EntrySnapshot,
+): Promise<string[] | undefined> {
+  try {
+    const plain = await openValues(deps.config, schema, snapshot.id, snapshot.values);
+    return await claimsOf(deps.config, schema, plain);
+  } catch (error) {
+    if (error instanceof AppError && error.code === "sealed_value_lost") return undefined;
+    throw error;
+  }
 }
 
 /** What an entry holds. Reads nothing, unless the definition changed and a draft lies beside what is live. */
@@ -44,8 +55,8 @@ export async function holdings(
   }
   const published = head.liveClaims === null ? null : await publishedOf(deps, entry);
   return {
-    claims: await holds(deps, schema, head),
-    liveClaims: published === null ? null : await holds(deps, schema, published),
+    claims: (await holds(deps, schema, head)) ?? head.claims,
+    liveClaims: published === null ? null : ((await holds(deps, schema, published)) ?? head.liveClaims),
     stale: true,
   };
 }

@@ -15,6 +15,7 @@ export {
   invalidEntries,
   moveLive,
 } from "./publishing.ts";
+export { type RekeyProgress, rekeyEntries } from "./rekey.ts";
 export {
   addressOf,
   type LoadedEntry,

@@ -1,0 +1,37 @@
+/** POST /api/admin/orbs/{orbId}/entries/rekey. Seals sensitive values again after a new key was put in front. */
+import { z } from "@hono/zod-openapi";
+import { type RekeyProgress, rekeyEntries } from "../../shared/entry/index.ts";
+import { defineRoute, newRouter } from "../router.ts";
+import { OrbIdParam } from "../schemas.ts";
+import { type AdminPrefix, entryRoute } from "./entries.ts";
+import { definition, NoQuery } from "./entry-schemas.ts";
+
+const RekeySchema = z
+  .object({
+    entries: z.int().openapi({ description: "Entries looked at" }),
+    resealed: z
+      .int()
+      .openapi({ description: "Entries that have a new revision, sealed under the first key" }),
+    failed: z.array(z.string()).openapi({ description: "Entries that no configured key opens" }),
+  })
+  .openapi("RekeyResult");
+
+export function entryRekeyRoutes(prefix: AdminPrefix) {
+  const route = defineRoute({
+    ...entryRoute(prefix),
+    method: "post",
+    path: `${prefix}/{orbId}/entries/rekey` as const,
+    operationId: "rekeyEntries",
+    summary: "Seal sensitive values again under the first key",
+    description: "For a whole platform, or large orbs, use `npm run rekey`. Running it again does no harm.",
+    request: { params: OrbIdParam, query: NoQuery },
+    responses: { 200: { description: "Done", content: { "application/json": { schema: RekeySchema } } } },
+    problems: [400, 401, 403, 404],
+  });
+  return newRouter().openapi(route, async (c) => {
+    const orb = await definition(c, c.req.valid("param").orbId);
+    let result: RekeyProgress = { entries: 0, resealed: 0, failed: [] };
+    for await (const progress of rekeyEntries(c.var.deps, c.var.actor, { orb })) result = progress;
+    return c.json(result, 200);
+  });
+}

@@ -1,0 +1,78 @@
+/**
+ * `npm run rekey`: after a new key was put in front of ENCRYPTION_KEYS, seals the newest revision of every entry again.
+ * Runs beside a platform that is up; running it again does no harm.
+ */
+import { system } from "../shared/access/actor.ts";
+import { type RekeyProgress, rekeyEntries } from "../shared/entry/index.ts";
+import { definitionFor } from "../shared/orb/live.ts";
+import { listOrbs } from "../shared/orb/read.ts";
+import type { ConnectOptions } from "../shared/store/wire.ts";
+import { readRunning } from "./data-dir.ts";
+import { scriptDeps } from "./deps.ts";
+import { exitWith, Failure } from "./failure.ts";
+import { brokerVariables, commonBindings, withStore } from "./platform.ts";
+import { loadSecrets } from "./secrets.ts";
+import { readSettings, type Settings } from "./settings.ts";
+
+const PAGE = 200;
+
+/** Reseals every orb's entries. @param tell hears of each page of progress */
+export async function rekey(
+  settings: Settings,
+  tell: (orb: string, progress: RekeyProgress) => void,
+): Promise<RekeyProgress> {
+  const { dataDir, external } = settings;
+  const running = readRunning(dataDir);
+  if (external === undefined && running?.natsWsUrl === undefined) {
+    throw new Failure(`No platform with the data folder ${dataDir} is running: npm start first.`);
+  }
+  const secrets = await loadSecrets(dataDir);
+  const access: ConnectOptions = external ?? {
+    url: running?.natsWsUrl ?? "",
+    user: "fn",
+    pass: secrets.broker.fn,
+  };
+  const variables = {
+    ...commonBindings(settings, secrets),
+    ...brokerVariables(access),
+    PUBLIC_URL: running?.url ?? settings.publicUrl,
+  };
+  const total: RekeyProgress = { entries: 0, resealed: 0, failed: [] };
+  await withStore(access, settings.replicas, async (store) => {
+    const deps = scriptDeps(store, variables);
+    let after: number | undefined;
+    do {
+      const page = await listOrbs(deps, system, { limit: PAGE, after });
+      for (const { id } of page.orbs.map(({ document }) => document)) {
+        const orb = await definitionFor(deps, id);
+        if (orb === null) continue;
+        let last: RekeyProgress | undefined;
+        for await (const progress of rekeyEntries(deps, system, { orb })) {
+          last = progress;
+          tell(id, progress);
+        }
+        if (last === undefined) continue;
+        total.entries += last.entries;
+        total.resealed += last.resealed;
+        total.failed.push(...last.failed.map((entry) => `${id}/${entry}`));
+      }
+      after = page.next ?? undefined;
+    } while (after !== undefined);
+  });
+  return total;
+}
+
+if (import.meta.main) {
+  try {
+    const { entries, resealed, failed } = await rekey(readSettings(process.env), (orb, progress) => {
+      console.log(`${orb}: ${progress.resealed} resealed of ${progress.entries} entries looked at`);
+    });
+    console.log(`Done: ${resealed} of ${entries} entries have been sealed under the first key.`);
+    if (failed.length > 0) {
+      console.log(`No configured key opens ${failed.length} of them: ${failed.slice(0, 20).join(", ")}`);
+      process.exitCode = 1;
+    }
+  } catch (error) {
+    exitWith(error);
+  }
+}
