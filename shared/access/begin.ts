@@ -5,8 +5,9 @@ import {
   type PublicKeyCredentialCreationOptionsJSON,
   type PublicKeyCredentialRequestOptionsJSON,
 } from "@simplewebauthn/server";
+import { z } from "zod";
 import type { Deps } from "../deps.ts";
-import { AppError } from "../errors.ts";
+import { AppError, invalid } from "../errors.ts";
 import { type AccountRecord, readAccount, readCredential } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
 import { refusal } from "./authorize.ts";
@@ -66,6 +67,10 @@ async function beginLogin(deps: Deps, realm: Realm): Promise<Begun> {
 /** One round trip; two with the bootstrap invitation. */
 async function beginRegistration(deps: Deps, input: BeginInput, invite: string): Promise<Begun> {
   const { realm } = input;
+  // Signing in needs no address, and any text will do; an account keeps it.
+  if (input.email !== undefined && !z.email().safeParse(input.email).success) {
+    throw invalid([{ path: "/email", code: "invalid_format", message: "This is not an e-mail address." }]);
+  }
   const [found] = await Promise.all([findInvitation(deps, realm, invite), countAct(deps, "begin")]);
   requireUsable(found, deps.clock.now());
   if (found.value.bootstrap) await admitBootstrap(deps, realm);
