@@ -1,0 +1,230 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import {
+  archiveEntry,
+  createEntry,
+  deleteEntry,
+  effective,
+  listRevisions,
+  liveCopyOf,
+  loadEntry,
+  publishEntry,
+  unpublishEntry,
+  updateEntry,
+  visible,
+} from "../../shared/entry/index.ts";
+import type { LiveOrb } from "../../shared/orb/live.ts";
+import { streams, subjects } from "../../shared/store/subjects.ts";
+import type { Store } from "../../shared/store/types.ts";
+import { startBroker, type TestBroker } from "../support/broker.ts";
+import { admin, failureOf, installOrb, SHOP, type TestDeps, testDeps } from "../support/entries.ts";
+
+let broker: TestBroker;
+let store: Store;
+let deps: TestDeps;
+let orb: LiveOrb;
+
+beforeAll(async () => {
+  broker = await startBroker();
+  store = broker.store("fn", { reconnect: true });
+  orb = await installOrb(broker.store("operator"), SHOP);
+});
+afterAll(() => broker.stop());
+beforeEach(() => {
+  deps = testDeps(store);
+});
+
+const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const soon = (ms: number) => new Date(Date.now() + ms).toISOString();
+const at = (id: string, more: object = {}) => ({ orbId: "shop", orb, id, ...more });
+const note = (text: string, more: object = {}) =>
+  createEntry(deps, admin, {
+    orbId: "shop",
+    orb,
+    module: "catalog",
+    schema: "note",
+    values: { text },
+    ...more,
+  });
+const liveMessage = (id: string) =>
+  store.get(
+    streams.orb("shop"),
+    subjects.entryLive({ orb: "shop", type: "content", schema: "note", id }, "public"),
+  );
+const headOf = async (id: string) => {
+  const entry = await loadEntry(deps, "shop", id);
+  if (entry === null) throw new Error("there is no such entry");
+  return entry.head;
+};
+const history = async (id: string) =>
+  (await listRevisions(deps, admin, { orbId: "shop", orb, id, order: "asc", limit: 200 })).items;
+
+/** Whether the live subject says what the head says. */
+async function agrees(id: string): Promise<boolean> {
+  const head = await headOf(id);
+  const copy = liveCopyOf(await liveMessage(id));
+  return visible(head, Date.now()) ? copy?.revision === head.publishedRevision : copy === null;
+}
+
+describe("a validity window", () => {
+  it("tells both moves to subscribers, and in the history", async () => {
+    const seen: string[] = [];
+    const feed = store.subscribe("_feed.shop.*.public.>", (message) => {
+      const body = JSON.parse(new TextDecoder().decode(message.data)) as { id: string; tombstone?: boolean };
+      seen.push(`${body.id} ${body.tombstone === true ? "left" : "entered"}`);
+    });
+    await store.ping();
+    const [validFrom, validTo] = [soon(300), soon(700)];
+    const { snapshot } = await note("w", { publish: true, validFrom, validTo });
+    await wait(1_300);
+    feed.unsubscribe();
+    expect(seen.filter((line) => line.startsWith(snapshot.id))).toEqual([
+      `${snapshot.id} entered`,
+      `${snapshot.id} left`,
+    ]);
+    expect(await history(snapshot.id)).toMatchObject([
+      { revision: 1, operation: "create", status: "PUBLISHED", opened: { at: validFrom, by: "scheduler" } },
+      { revision: 2, operation: "unpublish", status: "UNPUBLISHED", at: validTo, by: "scheduler" },
+    ]);
+    // The next write stores what the scheduler did, in the same act.
+    await updateEntry(deps, admin, at(snapshot.id, { values: { text: "x" }, validTo: null }));
+    expect((await history(snapshot.id)).map((item) => [item.revision, item.by])).toEqual([
+      [1, "admin1"],
+      [2, "scheduler"],
+      [3, "admin1"],
+    ]);
+  });
+
+  it("of a draft changes nothing that is live", async () => {
+    const { snapshot } = await note("a", { publish: true });
+    const draft = await updateEntry(deps, admin, at(snapshot.id, { validTo: soon(100) }));
+    expect(draft.snapshot).toMatchObject({ revision: 2, publishedRevision: 1, liveTo: null });
+    await wait(200);
+    expect(effective(await headOf(snapshot.id), Date.now()).status).toBe("PUBLISHED");
+    expect((await failureOf(publishEntry(deps, admin, at(snapshot.id)))).errors?.[0]?.code).toBe(
+      "window_closed",
+    );
+  });
+
+  it("must end after it begins, and not have ended when it is published", async () => {
+    const wrong = { validFrom: soon(2_000), validTo: soon(1_000) };
+    expect((await failureOf(note("a", wrong))).errors).toMatchObject([{ path: "/validTo", code: "range" }]);
+    const past = { validTo: soon(-1_000), publish: true };
+    expect((await failureOf(note("a", past))).errors).toMatchObject([
+      { path: "/validTo", code: "window_closed" },
+    ]);
+  });
+
+  it("that opens later takes away what was live before", async () => {
+    const { snapshot } = await note("a", { publish: true });
+    await updateEntry(
+      deps,
+      admin,
+      at(snapshot.id, { values: { text: "b" }, validFrom: soon(60_000), publish: true }),
+    );
+    expect(visible(await headOf(snapshot.id), Date.now())).toBe(false);
+    expect(liveCopyOf(await liveMessage(snapshot.id))).toBeNull();
+    await updateEntry(
+      deps,
+      admin,
+      at(snapshot.id, { values: { text: "c" }, validFrom: null, publish: true }),
+    );
+    expect(liveCopyOf(await liveMessage(snapshot.id))?.values).toEqual({ text: "c" });
+  });
+
+  it("leaves nothing scheduled behind when it is replaced", async () => {
+    const { snapshot } = await note("a", { publish: true, validFrom: soon(400), validTo: soon(900) });
+    await unpublishEntry(deps, admin, at(snapshot.id));
+    await wait(1_100);
+    expect(liveCopyOf(await liveMessage(snapshot.id))).toBeNull();
+    const page = await store.scan(streams.orb("shop"), subjects.schedulesOf("shop", snapshot.id), {
+      fromSeq: 1,
+      limit: 10,
+    });
+    expect(page.messages.filter((message) => message.data.length > 0)).toEqual([]);
+  });
+});
+
+describe("hundreds of edits that race hundreds of firing schedules", () => {
+  it("lose nothing and bring nothing back", async () => {
+    const count = 300;
+    const base = Date.now() + 1_500;
+    const made = await Promise.all(
+      Array.from({ length: count }, (_, i) =>
+        note(`first ${i}`, {
+          publish: true,
+          validFrom: new Date(base + (i % 50) * 8).toISOString(),
+          validTo: new Date(base + 700 + (i % 50) * 8).toISOString(),
+        }),
+      ),
+    );
+    const ids = made.map(({ snapshot }) => snapshot.id);
+    // Each entry is edited around the very moment at which one of its schedules fires.
+    const writes = await Promise.all(
+      ids.map(async (id, i) => {
+        const edge = base + (i % 2 === 0 ? 0 : 700) + (i % 50) * 8;
+        await wait(Math.max(0, edge - Date.now() - 40 + Math.random() * 160));
+        const values = { text: `second ${i}` };
+        switch (i % 5) {
+          case 0:
+            return updateEntry(deps, admin, at(id, { values }));
+          case 1:
+            return updateEntry(
+              deps,
+              admin,
+              at(id, { values, validFrom: null, validTo: null, publish: true }),
+            );
+          case 2:
+            return unpublishEntry(deps, admin, at(id)).catch((error: { code: string }) => {
+              // The window closed first: there is nothing to take offline.
+              expect(error.code).toBe("wrong_state");
+              return null;
+            });
+          case 3:
+            return archiveEntry(deps, admin, at(id));
+          default:
+            return deleteEntry(deps, admin, at(id));
+        }
+      }),
+    );
+    expect(writes).toHaveLength(count);
+    await deps.settled();
+    await wait(Math.max(0, base + 700 + 50 * 8 + 600 - Date.now()));
+    const wrong: string[] = [];
+    for (const [i, id] of ids.entries()) {
+      const head = await headOf(id);
+      const now = effective(head, Date.now());
+      const expected = ["UNPUBLISHED", "PUBLISHED", "UNPUBLISHED", "ARCHIVED", "DELETED"][i % 5];
+      if (now.status !== expected) wrong.push(`${i}: ${now.status} instead of ${expected}`);
+      if (i % 5 < 2 && now.values.text !== `second ${i}`) wrong.push(`${i}: lost its edit`);
+      if (!(await agrees(id))) wrong.push(`${i}: live and head disagree`);
+      const numbers = (await history(id)).map((item) => item.revision);
+      if (numbers.some((revision, index) => revision !== index + 1)) wrong.push(`${i}: ${numbers.join()}`);
+    }
+    expect(wrong).toEqual([]);
+  }, 60_000);
+});
+
+describe("a broker that is away at the edge", () => {
+  it("moves the window once it is back, and readers never see it open too long", async () => {
+    const { snapshot: opening } = await note("opens", { publish: true, validFrom: soon(900) });
+    const { snapshot: closing } = await note("closes", { publish: true, validTo: soon(900) });
+    await wait(100);
+    await broker.pause();
+    await wait(1_100);
+    await broker.resume();
+    for (let i = 0; i < 100; i++) {
+      const open = await liveMessage(opening.id).catch(() => null);
+      if (liveCopyOf(open) !== null) break;
+      await wait(50);
+    }
+    expect(visible(await headOf(opening.id), Date.now())).toBe(true);
+    expect(liveCopyOf(await liveMessage(opening.id))?.revision).toBe(1);
+    expect(visible(await headOf(closing.id), Date.now())).toBe(false);
+    for (let i = 0; i < 100 && !(await agrees(closing.id)); i++) await wait(50);
+    expect(await agrees(closing.id)).toBe(true);
+    expect(effective(await headOf(closing.id), Date.now())).toMatchObject({
+      status: "UNPUBLISHED",
+      updatedBy: "scheduler",
+    });
+  }, 30_000);
+});
