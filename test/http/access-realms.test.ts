@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { inviteAdmin } from "../../scripts/admin-invite.ts";
 import type { OrbDocument } from "../../shared/orb/document.ts";
@@ -98,6 +99,34 @@ describe("the specification's flow at /api/auth", () => {
       role: "user",
       iss: platform.origin,
     });
+  });
+
+  test.each(["ES256", "EdDSA", "RS256"] as const)("%s: register and sign in", async (algorithm) => {
+    const { body } = await call(platform, "POST", "/api/auth/invitations", {
+      token: await adminToken(platform),
+    });
+    const device = new Authenticator(platform.origin, { algorithm });
+    await register(platform, "/api/auth", body.token, device);
+    await signIn(platform, "/api/auth", device);
+    const { sessionId, publicKey } = await begin(platform, "/api/auth");
+    const tampered = device.get(publicKey, { tamper: true });
+    expect((await complete(platform, "/api/auth", sessionId, tampered)).status).toBe(401);
+  });
+
+  test("a passkey with an id too long for a key works like any other", async () => {
+    const { body } = await call(platform, "POST", "/api/auth/invitations", {
+      token: await adminToken(platform),
+    });
+    const device = new Authenticator(platform.origin);
+    const { sessionId, publicKey } = await begin(platform, "/api/auth", { invite: body.token });
+    const made = device.create(publicKey, {}, randomBytes(400));
+    const done = await complete(platform, "/api/auth", sessionId, made);
+    expect(done.status).toBe(200);
+    await signIn(platform, "/api/auth", device);
+    const list = await call(platform, "GET", "/api/auth/passkeys", { token: done.body.token });
+    const path = `/api/auth/passkeys/${list.body[0].id}`;
+    const renamed = await call(platform, "PUT", path, { token: done.body.token, body: { name: "Long" } });
+    expect(renamed.body).toMatchObject({ name: "Long" });
   });
 
   test("email tells nobody whether there is an account", async () => {

@@ -55,6 +55,57 @@ function cbor(value: number | string | Buffer | Map<number | string, unknown>): 
   return Buffer.concat(parts);
 }
 
+type Algorithm = "ES256" | "EdDSA" | "RS256";
+
+/** A key pair, the public half as COSE (RFC 9053, RFC 8230). */
+function newKey(algorithm: Algorithm): { cose: Buffer; privateKey: KeyObject } {
+  const bytes = (value: string | undefined) => Buffer.from(value ?? "", "base64url");
+  if (algorithm === "EdDSA") {
+    const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+    const { x } = publicKey.export({ format: "jwk" });
+    return {
+      cose: cbor(
+        new Map<number, unknown>([
+          [1, 1],
+          [3, -8],
+          [-1, 6],
+          [-2, bytes(x)],
+        ]),
+      ),
+      privateKey,
+    };
+  }
+  if (algorithm === "RS256") {
+    const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    const { n, e } = publicKey.export({ format: "jwk" });
+    return {
+      cose: cbor(
+        new Map<number, unknown>([
+          [1, 3],
+          [3, -257],
+          [-1, bytes(n)],
+          [-2, bytes(e)],
+        ]),
+      ),
+      privateKey,
+    };
+  }
+  const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const { x, y } = publicKey.export({ format: "jwk" });
+  return {
+    cose: cbor(
+      new Map<number, unknown>([
+        [1, 2],
+        [3, -7],
+        [-1, 1],
+        [-2, bytes(x)],
+        [-3, bytes(y)],
+      ]),
+    ),
+    privateKey,
+  };
+}
+
 /**
  * A passkey authenticator and its browser in software: it makes real keys and signatures, which the real server
  * judges. Tests that are not about browsers get their tokens with it within milliseconds.
@@ -64,10 +115,12 @@ export class Authenticator {
   readonly passkeys: HeldPasskey[] = [];
   /** Authenticators of synchronised keychains always tell 0. */
   readonly counts: boolean;
+  readonly algorithm: Algorithm;
 
-  constructor(origin: string, options: { counts?: boolean } = {}) {
+  constructor(origin: string, options: { counts?: boolean; algorithm?: Algorithm } = {}) {
     this.origin = origin;
     this.counts = options.counts ?? true;
+    this.algorithm = options.algorithm ?? "ES256";
   }
 
   /**
@@ -76,7 +129,7 @@ export class Authenticator {
    */
   create(options: unknown, deviate: Deviations = {}, id: Buffer = randomBytes(32)): RegistrationResponseJSON {
     const { challenge, rp, user } = options as CreationOptions;
-    const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const { cose, privateKey } = newKey(this.algorithm);
     const passkey: HeldPasskey = {
       id,
       rpId: rp.id ?? new URL(this.origin).hostname,
@@ -86,16 +139,6 @@ export class Authenticator {
       counter: deviate.counter ?? 0,
     };
     this.passkeys.push(passkey);
-    const { x = "", y = "" } = publicKey.export({ format: "jwk" });
-    const cose = cbor(
-      new Map<number, unknown>([
-        [1, 2],
-        [3, -7],
-        [-1, 1],
-        [-2, Buffer.from(x, "base64url")],
-        [-3, Buffer.from(y, "base64url")],
-      ]),
-    );
     const idLength = Buffer.alloc(2);
     idLength.writeUInt16BE(passkey.id.length);
     const attested = Buffer.concat([Buffer.alloc(16), idLength, passkey.id, cose]);
@@ -132,7 +175,11 @@ export class Authenticator {
     if (this.counts) passkey.counter++;
     const authData = this.#authData(passkey, deviate);
     const clientData = this.#clientData("webauthn.get", challenge, deviate);
-    const signature = sign("sha256", Buffer.concat([authData, hash(clientData)]), passkey.key);
+    const signature = sign(
+      this.algorithm === "EdDSA" ? null : "sha256",
+      Buffer.concat([authData, hash(clientData)]),
+      passkey.key,
+    );
     if (deviate.tamper === true) signature[signature.length - 1] = (signature.at(-1) ?? 0) ^ 1;
     const id = passkey.id.toString("base64url");
     return {
