@@ -1,0 +1,185 @@
+/** Stops a write before each of its steps: what is stored then is the state before or the state after, never between. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  archiveEntry,
+  createEntry,
+  deleteEntry,
+  effective,
+  liveCopyOf,
+  loadEntry,
+  publishEntry,
+  unpublishEntry,
+  updateEntry,
+  visible,
+} from "../../shared/entry/index.ts";
+import type { LiveOrb } from "../../shared/orb/live.ts";
+import { streams, subjects } from "../../shared/store/subjects.ts";
+import { Conflict, type Store } from "../../shared/store/types.ts";
+import { startBroker, type TestBroker } from "../support/broker.ts";
+import { countingStore } from "../support/counting.ts";
+import { admin, failureOf, installOrb, SHOP, type TestDeps, testDeps } from "../support/entries.ts";
+
+let broker: TestBroker;
+let store: Store;
+let deps: TestDeps;
+let orb: LiveOrb;
+let serial = 0;
+
+beforeAll(async () => {
+  broker = await startBroker();
+  store = broker.store("fn");
+  deps = testDeps(store);
+  orb = await installOrb(broker.store("operator"), SHOP);
+});
+afterAll(() => broker.stop());
+
+class Stopped extends Error {}
+
+/** The same dependencies over a store that fails at its n-th call. */
+function stoppingAt(step: number): TestDeps {
+  const counted = countingStore(store, (_call, index) => {
+    if (index >= step) throw new Stopped();
+  });
+  return { ...deps, store: counted.store };
+}
+
+const at = (id: string, more: object = {}) => ({ orbId: "shop", orb, id, ...more });
+const product = (with_: TestDeps, sku: string, more: object = {}, options: object = {}) =>
+  createEntry(with_, admin, {
+    orbId: "shop",
+    orb,
+    module: "catalog",
+    schema: "product",
+    values: { title: { en: "T" }, sku, state: "new", ...more },
+    ...options,
+  });
+const live = async (id: string) =>
+  liveCopyOf(
+    await store.get(
+      streams.orb("shop"),
+      subjects.entryLive({ orb: "shop", type: "content", schema: "product", id }, "public"),
+    ),
+  );
+const free = async (sku: string): Promise<boolean> => {
+  try {
+    const { snapshot } = await product(deps, sku);
+    await deleteEntry(deps, admin, at(snapshot.id));
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** Runs a verb again and again, one step further each time, until it comes through. */
+async function steps(run: (deps: TestDeps) => Promise<unknown>, check: () => Promise<void>): Promise<number> {
+  for (let step = 0; step < 20; step++) {
+    try {
+      await run(stoppingAt(step));
+      return step;
+    } catch (error) {
+      if (!(error instanceof Stopped)) throw error;
+      await check();
+    }
+  }
+  throw new Error("it never came through");
+}
+
+describe("a write that is cut off", () => {
+  it("leaves no claim, no entry and no copy behind", async () => {
+    const sku = `crash-${++serial}`;
+    await steps(
+      (stopping) => product(stopping, sku, {}, { publish: true }),
+      async () => expect(await free(sku)).toBe(true),
+    );
+    expect(await free(sku)).toBe(false);
+  });
+
+  it("leaves an entry as it was, for every operation", async () => {
+    const [first, second] = [`crash-${++serial}`, `crash-${++serial}`];
+    const { snapshot } = await product(deps, first, {}, { publish: true, validTo: "2100-01-01T00:00:00Z" });
+    const { id } = snapshot;
+    const state = async () => {
+      const head = (await loadEntry(deps, "shop", id))?.head;
+      return { status: head?.status, revision: head?.revision, live: (await live(id))?.revision ?? null };
+    };
+    const operations: [string, (with_: TestDeps) => Promise<unknown>][] = [
+      ["update", (d) => updateEntry(d, admin, at(id, { values: { title: { en: "U" }, sku: second } }))],
+      ["publish", (d) => publishEntry(d, admin, at(id))],
+      ["unpublish", (d) => unpublishEntry(d, admin, at(id))],
+      ["archive", (d) => archiveEntry(d, admin, at(id))],
+      ["delete", (d) => deleteEntry(d, admin, at(id))],
+    ];
+    for (const [name, run] of operations) {
+      const before = await state();
+      const taken = await steps(run, async () => expect(await state(), name).toEqual(before));
+      expect(taken, name).toBeLessThanOrEqual(4);
+      expect(await state(), name).not.toEqual(before);
+    }
+    expect(await free(first)).toBe(true);
+    expect(await free(second)).toBe(true);
+  });
+
+  it("whose acknowledgement is lost is not written twice with an Idempotency-Key", async () => {
+    const lost = new Proxy(store, {
+      get(target, name, receiver) {
+        const member: unknown = Reflect.get(target, name, receiver);
+        if (name !== "batch" || typeof member !== "function") return member;
+        return async (...args: unknown[]) => {
+          await Reflect.apply(member, target, args);
+          throw new Stopped();
+        };
+      },
+    });
+    const request = { idempotency: { key: "lost", route: "POST /p" } };
+    const sku = `crash-${++serial}`;
+    await expect(product({ ...deps, store: lost }, sku, {}, request)).rejects.toBeInstanceOf(Stopped);
+    const again = await product(deps, sku, {}, request);
+    expect(again.replayed).toBe(true);
+    expect((await failureOf(product(deps, sku))).code).toBe("unique_conflict");
+  });
+});
+
+describe("a copy that was not brought up to date", () => {
+  it("is mended by the next publication", async () => {
+    const { snapshot } = await product(deps, `crash-${++serial}`, {}, { publish: true });
+    const address = { orb: "shop", type: "content" as const, schema: "product", id: snapshot.id };
+    await broker.store("operator").purge(streams.orb("shop"), subjects.entryLive(address, "public"));
+    expect(await live(snapshot.id)).toBeNull();
+    const head = (await loadEntry(deps, "shop", snapshot.id))?.head;
+    expect(head !== undefined && visible(effective(head, Date.now()), Date.now())).toBe(true);
+    await updateEntry(deps, admin, at(snapshot.id, { values: { title: { en: "V" } }, publish: true }));
+    expect((await live(snapshot.id))?.revision).toBe(2);
+  });
+});
+
+describe("a stream that is missing", () => {
+  it("is created by the write that meets it", async () => {
+    const other = await installOrb(broker.store("operator"), { ...SHOP, id: "late" });
+    await broker.store("operator").deleteStream(streams.orb("late"));
+    const made = await createEntry(deps, admin, {
+      orbId: "late",
+      orb: other,
+      module: "catalog",
+      schema: "note",
+      values: { text: "x" },
+    });
+    expect((await loadEntry(deps, "late", made.snapshot.id))?.head.revision).toBe(1);
+  });
+});
+
+describe("a conflict that does not end", () => {
+  it("is told after a bounded number of attempts", async () => {
+    const { snapshot } = await product(deps, `crash-${++serial}`);
+    const contested = countingStore(store, (call) => {
+      if (call === "append" || call === "batch") throw new Conflict();
+    });
+    const error = await failureOf(
+      updateEntry(
+        { ...deps, store: contested.store },
+        admin,
+        at(snapshot.id, { values: { title: { en: "W" } } }),
+      ),
+    );
+    expect(error.code).toBe("write_conflict");
+  });
+});

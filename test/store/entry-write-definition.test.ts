@@ -1,0 +1,206 @@
+/** What a changed definition and changed keys mean for entries that are stored already. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import {
+  claimExisting,
+  createEntry,
+  deleteEntry,
+  entryCounts,
+  invalidEntries,
+  liveCopyOf,
+  loadEntry,
+  moveLive,
+  publishEntry,
+  rekeyEntries,
+  revealValues,
+  updateEntry,
+} from "../../shared/entry/index.ts";
+import type { OrbDocumentInput } from "../../shared/orb/document.ts";
+import type { LiveOrb } from "../../shared/orb/live.ts";
+import { isCurrent } from "../../shared/seal.ts";
+import { type LiveRole, streams, subjects } from "../../shared/store/subjects.ts";
+import type { Store } from "../../shared/store/types.ts";
+import { startBroker, type TestBroker } from "../support/broker.ts";
+import {
+  admin,
+  definition,
+  failureOf,
+  installOrb,
+  key,
+  type TestDeps,
+  testDeps,
+} from "../support/entries.ts";
+
+let broker: TestBroker;
+let store: Store;
+let deps: TestDeps;
+let orb: LiveOrb;
+let number = 0;
+
+const document = (id: string, fields: Record<string, object> = {}, more: object = {}): OrbDocumentInput => ({
+  id,
+  modules: [
+    {
+      id: "people",
+      type: "CONTENT",
+      schemas: [
+        {
+          id: "person",
+          ...more,
+          fields: [
+            { name: "email", type: "string", ...fields.email },
+            { name: "kind", type: "string", ...fields.kind },
+            { name: "pin", type: "string", sensitive: true, ...fields.pin },
+          ],
+        },
+      ],
+    },
+  ],
+});
+
+beforeAll(async () => {
+  broker = await startBroker();
+  store = broker.store("fn");
+});
+afterAll(() => broker.stop());
+beforeEach(async () => {
+  deps = testDeps(store);
+  orb = await installOrb(broker.store("operator"), document(`orb${++number}`));
+});
+
+const schemaOf = (of: LiveOrb) => {
+  const schema = of.compiled.schema("people");
+  if (schema === undefined) throw new Error("no schema");
+  return schema;
+};
+const evolve = (fields: Record<string, object>, more: object = {}) =>
+  definition(document(orb.orb, fields, more), 2);
+const person = (values: object, options: object = {}, by = orb) =>
+  createEntry(deps, admin, { orbId: orb.orb, orb: by, module: "people", values, ...options });
+const at = (id: string, more: object = {}, by = orb) => ({ orbId: orb.orb, orb: by, id, ...more });
+const live = async (id: string, role: LiveRole) =>
+  liveCopyOf(
+    await store.get(
+      streams.orb(orb.orb),
+      subjects.entryLive({ orb: orb.orb, type: "content", schema: "person", id }, role),
+    ),
+  );
+
+describe("a field that becomes unique", () => {
+  it("is refused with the duplicates, and claims nothing", async () => {
+    const made = await Promise.all(["a", "a", "b"].map((email) => person({ email })));
+    const next = evolve({ email: { unique: true } });
+    const claimed = await claimExisting(deps, next, schemaOf(next));
+    expect(claimed).toMatchObject({ entries: 3, written: 0 });
+    expect(claimed.duplicates[0]?.ids.toSorted()).toEqual(
+      [made[0]?.snapshot.id, made[1]?.snapshot.id].toSorted(),
+    );
+    expect((await person({ email: "b" }, {}, next)).snapshot.revision).toBe(1);
+  });
+
+  it("holds for what was stored before, and frees it like any other", async () => {
+    const { snapshot } = await person({ email: "a" }, { publish: true });
+    await updateEntry(deps, admin, at(snapshot.id, { values: { email: "b" } }));
+    const next = evolve({ email: { unique: true } });
+    expect(await claimExisting(deps, next, schemaOf(next))).toMatchObject({ written: 2, duplicates: [] });
+    expect(await claimExisting(deps, next, schemaOf(next))).toMatchObject({ written: 0 });
+    for (const email of ["a", "b"]) {
+      expect((await failureOf(person({ email }, {}, next))).code).toBe("unique_conflict");
+    }
+    // The first write under the new definition frees what it no longer holds, and keeps what it does.
+    await updateEntry(deps, admin, at(snapshot.id, { values: { email: "c" } }, next));
+    await person({ email: "b" }, {}, next);
+    for (const email of ["a", "c"]) {
+      expect((await failureOf(person({ email }, {}, next))).code).toBe("unique_conflict");
+    }
+    await publishEntry(deps, admin, at(snapshot.id, {}, next));
+    await person({ email: "a" }, {}, next);
+  });
+
+  it("is indexed too where an enum comes", async () => {
+    const { snapshot } = await person({ kind: "x" });
+    const next = evolve({ kind: { enum: ["x", "y"] } });
+    expect(await claimExisting(deps, next, schemaOf(next))).toMatchObject({ written: 1 });
+    const filter = `${orb.orb}._eq.content.person.kind.*.${snapshot.id}`;
+    expect((await store.get(streams.orb(orb.orb), filter))?.data.length).toBeGreaterThan(0);
+  });
+});
+
+describe("a definition that changes", () => {
+  it("counts what is stored, and what it would refuse", async () => {
+    const made = await Promise.all(["long enough", "no", "x"].map((email) => person({ email })));
+    await deleteEntry(deps, admin, at(made[2]?.snapshot.id ?? ""));
+    const homes = [
+      { type: "content" as const, schema: "person" },
+      { type: "config" as const, schema: "person" },
+    ];
+    expect(await entryCounts(deps, orb.orb, homes)).toEqual([2, 0]);
+    const next = evolve({ email: { min: 5 } });
+    expect(await invalidEntries(deps, orb.orb, schemaOf(next))).toMatchObject({
+      checked: 2,
+      invalid: 1,
+      examples: [{ id: made[1]?.snapshot.id, errors: [{ path: "/values/email", code: "too_short" }] }],
+    });
+    const draft = made[1]?.snapshot.id ?? "";
+    expect((await failureOf(publishEntry(deps, admin, at(draft, {}, next)))).code).toBe("validation_failed");
+  });
+
+  it("moves what is live to its new readers, with what is scheduled", async () => {
+    const { snapshot: now } = await person({ email: "a" }, { publish: true });
+    const validFrom = new Date(Date.now() + 700).toISOString();
+    const { snapshot: later } = await person({ email: "b" }, { publish: true, validFrom });
+    const { snapshot: draft } = await person({ email: "c" });
+    const home = { type: "content" as const, schema: "person" };
+    expect(await moveLive(deps, orb.orb, home, "public", "user")).toBe(2);
+    expect(await live(now.id, "public")).toBeNull();
+    expect((await live(now.id, "user"))?.revision).toBe(1);
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    expect(await live(later.id, "public")).toBeNull();
+    expect((await live(later.id, "user"))?.revision).toBe(1);
+    expect(await live(draft.id, "user")).toBeNull();
+  });
+});
+
+describe("keys that rotate", () => {
+  it("seal the newest revision again, and what is live stays live", async () => {
+    const old = deps.config.encryptionKeys;
+    const secret = { email: "a", pin: "4711" };
+    const { snapshot: shown } = await person(secret, { publish: true });
+    const { snapshot: draft } = await person(secret);
+    const [first] = JSON.parse(old) as { kid: string; k: string }[];
+    const fresh = { kid: "k2", k: key() };
+    deps.config.encryptionKeys = JSON.stringify([fresh, first]);
+    const rounds = async () => {
+      let result = { entries: 0, resealed: 0, failed: [] as string[] };
+      for await (const progress of rekeyEntries(deps, admin, { orb })) result = progress;
+      return result;
+    };
+    expect(await rounds()).toEqual({ entries: 2, resealed: 2, failed: [] });
+    expect(await rounds()).toEqual({ entries: 2, resealed: 0, failed: [] });
+    expect((await live(shown.id, "public"))?.revision).toBe(2);
+    // The old key is gone: everything newest still opens, and can be written.
+    deps.config.encryptionKeys = JSON.stringify([fresh]);
+    for (const id of [shown.id, draft.id]) {
+      const entry = await loadEntry(deps, orb.orb, id);
+      if (entry === null) throw new Error("gone");
+      expect(entry.head.operation).toBe("reseal");
+      const sealed = entry.head.values.pin as { $sealed: string };
+      expect(isCurrent(deps.config.encryptionKeys, sealed.$sealed)).toBe(true);
+      const values = await revealValues(deps, admin, { orb, address: entry.address, snapshot: entry.head });
+      expect(values.pin).toBe("4711");
+    }
+    const audited = await store.get(streams.platform, subjects.audit(orb.orb, "reveal"));
+    expect(audited?.json()).toMatchObject({ actor: "admin1", outcome: "ok" });
+  });
+
+  it("do not open what was moved from elsewhere", async () => {
+    const { snapshot: one } = await person({ email: "a", pin: "1" });
+    const { snapshot: two } = await person({ email: "b", pin: "2" });
+    const entry = await loadEntry(deps, orb.orb, two.id);
+    if (entry === null) throw new Error("gone");
+    const swapped = { ...entry.head, values: { ...entry.head.values, pin: one.values.pin } };
+    const error = await failureOf(
+      revealValues(deps, admin, { orb, address: entry.address, snapshot: swapped }),
+    );
+    expect(error.code).toBe("sealed_value_lost");
+  });
+});
