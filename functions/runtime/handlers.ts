@@ -1,0 +1,157 @@
+/**
+ * D: handlers of a published orb, `POST /api/{orbId}/{handler}` and `POST /api/{orbId}/call/{handler}`.
+ *
+ * What a call passes through is said in one place, {@link middlewareOf}.
+ */
+
+import { z } from "@hono/zod-openapi";
+import type { Context } from "hono";
+import type { Actor, Role } from "../../shared/access/actor.ts";
+import { roleIn } from "../../shared/access/authorize.ts";
+import { notFound } from "../../shared/errors.ts";
+import {
+  checkInput,
+  invoke,
+  type Resolved,
+  requireAuth,
+  resolveHandler,
+} from "../../shared/handlers/dispatch.ts";
+import { ServiceRefusal } from "../../shared/handlers/remote.ts";
+import type { Handler } from "../../shared/handlers/types.ts";
+import { type LiveOrb, liveOrb } from "../../shared/orb/live.ts";
+import { token } from "../../shared/store/subjects.ts";
+import type { AppEnv } from "../context.ts";
+import { jsonBody } from "../middleware/body.ts";
+import { actorFor } from "../middleware/session.ts";
+import { problem } from "../problem.ts";
+import { defineRoute, newRouter } from "../router.ts";
+
+/** The full name of the handler that an orb serves under a name; undefined when it has none. */
+export function findHandler(live: LiveOrb, name: string): string | undefined {
+  return live.compiled.handlers.get(name);
+}
+
+/** One call on its way. */
+interface Call {
+  c: Context<AppEnv>;
+  live: LiveOrb;
+  resolved: Resolved;
+  /** Begun beside the look-up of the handler. */
+  actor: Promise<Actor>;
+  role: Role;
+  input: unknown;
+}
+
+type Middleware = (call: Call, next: () => Promise<Response>) => Promise<Response>;
+
+/** One line for each call, beside the request's own. */
+const logging: Middleware = async (call, next) => {
+  const { deps } = call.c.var;
+  const started = deps.clock.now();
+  let outcome = "failed";
+  try {
+    const response = await next();
+    outcome = String(response.status);
+    return response;
+  } finally {
+    const durationMs = deps.clock.now() - started;
+    deps.log.info("handler", {
+      handler: call.resolved.handler.name,
+      orb: call.live.orb,
+      outcome,
+      durationMs,
+    });
+  }
+};
+
+/** Who calls. A token that does not hold is 401 whatever the handler asks for. */
+const jwt: Middleware = async (call, next) => {
+  const { usesAccess } = call.live.compiled;
+  call.role = roleIn(await call.actor, call.live.orb, { usesAccess });
+  return next();
+};
+
+/** Whether he may, as the handler's `auth` says. */
+const role: Middleware = async (call, next) => {
+  requireAuth(call.resolved.handler.auth, await call.actor, call.role);
+  return next();
+};
+
+/** The body, read and checked before anything is called. */
+const input: Middleware = async (call, next) => {
+  const { c } = call;
+  if (c.req.bodyCache.json === undefined) await jsonBody(c, async () => undefined);
+  call.input = await c.req.bodyCache.json;
+  checkInput(call.resolved.handler.input, call.input);
+  return next();
+};
+
+/** What the calls of a handler pass through, outermost first. */
+export function middlewareOf(handler: Pick<Handler, "auth">): Middleware[] {
+  return handler.auth === "None" ? [logging, jwt, input] : [logging, jwt, role, input];
+}
+
+const answer = async ({ c, live, resolved, actor, role, input }: Call): Promise<Response> => {
+  const result = await invoke(c.var.deps, resolved, { live, actor: await actor, role, input });
+  c.header("cache-control", "no-store");
+  return c.body(JSON.stringify(result ?? null), 200, { "content-type": "application/json" });
+};
+
+/** Calls the handler of a live orb with the request's body as input. @param name full name, of {@link findHandler} */
+export async function callHandler(c: Context<AppEnv>, live: LiveOrb, name: string): Promise<Response> {
+  const actor = actorFor(c, live.orb, live.compiled.usesAccess);
+  // Whoever awaits it later meets the failure.
+  actor.catch(() => undefined);
+  const resolved = await resolveHandler(c.var.deps, name);
+  const call: Call = { c, live, resolved, actor, role: "public", input: undefined };
+  const chain = middlewareOf(resolved.handler);
+  const run = (at: number): Promise<Response> => {
+    const step = chain[at];
+    return step === undefined ? answer(call) : step(call, () => run(at + 1));
+  };
+  try {
+    return await run(0);
+  } catch (error) {
+    // A service may answer a status that no rule of the platform's own has.
+    if (!(error instanceof ServiceRefusal)) throw error;
+    const { status, code, detail, errors } = error;
+    const headers: Record<string, string> =
+      status === 401 ? { "www-authenticate": 'Bearer realm="platform"' } : {};
+    return problem(c, status as 400, code, detail, { errors, headers });
+  }
+}
+
+const route = defineRoute({
+  method: "post",
+  path: "/api/{orbId}/call/{handler}",
+  operationId: "callHandler",
+  summary: "Call a handler",
+  description:
+    "The same as `POST /api/{orbId}/{handler}`. What goes in and comes out is described for each published orb.",
+  tags: ["Handlers"],
+  security: [{ bearer: [] }, { cookie: [] }, {}],
+  request: {
+    params: z.object({
+      orbId: z.string().openapi({ example: "shop" }),
+      handler: z
+        .string()
+        .openapi({ description: "Name of a handler in the orb's `uses`", example: "evaluate" }),
+    }),
+  },
+  responses: {
+    200: { description: "The handler's answer", content: { "application/json": { schema: z.unknown() } } },
+  },
+  problems: [400, 401, 403, 404, 413, 415, 422, 502],
+});
+
+/** The form of the path that no module can shadow. */
+export function handlerRoutes() {
+  return newRouter().openapi(route, async (c) => {
+    const { orbId, handler } = c.req.valid("param");
+    const live = await liveOrb(c.var.deps, token(orbId, "orb"));
+    if (live === null) throw notFound("orb");
+    const name = findHandler(live, handler);
+    if (name === undefined) throw notFound("handler", "The orb uses no handler of this name.");
+    return (await callHandler(c, live, name)) as never;
+  });
+}

@@ -1,0 +1,99 @@
+/** Entries of the bucket `handlers`: written by any client, so nothing about them is taken for granted. */
+import { z } from "zod";
+import type { Fault } from "../errors.ts";
+import { addZodIssues, Faults } from "../orb/faults.ts";
+import { HANDLER_PART } from "../orb/ids.ts";
+import { compileJsonSchema, type JsonSchema } from "./json-schema.ts";
+import { subjectFault } from "./subject.ts";
+import { HANDLER_AUTH, type RemoteHandler, TIMEOUT } from "./types.ts";
+
+/** What a service writes under its key `<service>.<handler>`. */
+export const registryEntrySchema = z
+  .strictObject({
+    name: z.string().meta({ description: "The key: <service>.<handler>", example: "pricing.quote" }),
+    description: z.string().max(2_000),
+    auth: z.enum(HANDLER_AUTH),
+    kind: z.literal("nats"),
+    subject: z.string().meta({ description: "Literal subject that the service answers on." }),
+    input: z.unknown().optional().meta({ description: "JSON Schema of the input." }),
+    output: z.unknown().optional().meta({ description: "JSON Schema of the answer." }),
+    timeoutMs: z
+      .int()
+      .min(TIMEOUT.min)
+      .max(TIMEOUT.max)
+      .optional()
+      .meta({ description: `Milliseconds to wait for the answer (${TIMEOUT.default}).` }),
+  })
+  .meta({ id: "RegistryEntry", description: "A remote handler in the bucket `handlers`." });
+
+/** Most bytes of an entry. */
+const ENTRY_LIMIT = 256 * 1024;
+
+/** An entry that cannot be used, and why. */
+export interface FaultyEntry {
+  name: string;
+  faults: Fault[];
+}
+
+/** Splits `<service>.<handler>`; undefined for anything else. */
+export function splitName(name: string): { service: string; handler: string } | undefined {
+  const [service = "", handler = "", ...rest] = name.split(".");
+  if (rest.length > 0 || !HANDLER_PART.test(service) || !HANDLER_PART.test(handler)) return undefined;
+  return { service, handler };
+}
+
+/** Reads an entry. @param reserved services that live in the platform and nobody else may give */
+export function readEntry(
+  key: string,
+  text: string,
+  reserved: ReadonlySet<string>,
+): RemoteHandler | FaultyEntry {
+  const faults = new Faults();
+  const faulty = () => ({ name: key, faults: faults.list() });
+  const split = splitName(key);
+  if (split === undefined) faults.add("", "key", "The key must be <service>.<handler>.");
+  else if (reserved.has(split.service)) {
+    faults.add("", "reserved", `The service "${split.service}" is the platform's own.`);
+  }
+  let value: unknown;
+  try {
+    if (text.length > ENTRY_LIMIT) throw new Error("too large");
+    value = JSON.parse(text) as unknown;
+  } catch {
+    faults.add("", "malformed", `The entry must be JSON of at most ${ENTRY_LIMIT / 1024} KiB.`);
+    return faulty();
+  }
+  const parsed = registryEntrySchema.safeParse(value);
+  if (!parsed.success) {
+    addZodIssues(faults, parsed.error.issues, value);
+    return faulty();
+  }
+  const { name, description, auth, subject, timeoutMs, input, output } = parsed.data;
+  if (name !== key) faults.add("/name", "key", "The name must be the key.");
+  const wrong = subjectFault(subject);
+  if (wrong !== undefined) faults.add("/subject", "subject", wrong);
+  for (const [member, schema] of [
+    ["input", input],
+    ["output", output],
+  ] as const) {
+    const compiled = schema === undefined ? [] : compileJsonSchema(schema);
+    if (!Array.isArray(compiled)) continue;
+    for (const { path, code, message } of compiled) faults.add(`/${member}${path}`, code, message);
+  }
+  if (faults.any) return faulty();
+  return {
+    kind: "nats",
+    name,
+    description,
+    auth,
+    subject,
+    timeoutMs: timeoutMs ?? TIMEOUT.default,
+    ...(input === undefined ? {} : { input: input as JsonSchema }),
+    ...(output === undefined ? {} : { output: output as JsonSchema }),
+  };
+}
+
+/** Whether an entry cannot be used. */
+export function isFaulty<T extends object>(entry: T | FaultyEntry): entry is FaultyEntry {
+  return "faults" in entry;
+}

@@ -1,0 +1,32 @@
+/**
+ * HTTP handlers, as the registry tells of them. Their code is in functions/: those of `access` are the routes of
+ * functions/orb-auth, each further one is in functions/runtime/handlers-http.ts under its name.
+ */
+import type { HttpHandler } from "./types.ts";
+
+export const HTTP_HANDLERS = [
+  {
+    kind: "http",
+    name: "access.passkey",
+    description: "Registration and sign-in with passkeys, sessions, and the accounts of the orb's users.",
+    auth: "None",
+    paths: ["/signin", "/passkey/begin", "/passkey/complete", "/passkeys", "/me", "/signout", "/users"],
+  },
+  {
+    kind: "http",
+    name: "access.invitations",
+    description: "Invitations of the orb's users: anybody looks one up, admins make them.",
+    auth: "None",
+    paths: ["/invitations", "/invitations/{code}"],
+  },
+  {
+    kind: "http",
+    name: "access.bootstrap",
+    description: "The invitation of the orb's first owner, for platform admins.",
+    auth: "AdminRequired",
+    paths: ["/bootstrap"],
+  },
+] as const satisfies readonly HttpHandler[];
+
+/** Names of HTTP handlers that are not routes of functions/orb-auth. */
+export type FurtherHttpHandler = Exclude<(typeof HTTP_HANDLERS)[number]["name"], `access.${string}`>;

@@ -1,0 +1,335 @@
+/**
+ * JSON Schema of handlers: what may come in and go out.
+ *
+ * A schema comes from whoever registers a handler, so it is not run as it is: only keywords that are known are taken
+ * over, nothing outside the schema itself may be referred to, and patterns run in the linear-time engine.
+ */
+import { format, type Schema, type SchemaDraft, Validator } from "@cfworker/json-schema";
+import type { Fault } from "../errors.ts";
+import { escapeSegment } from "../orb/faults.ts";
+import { compilePattern, MAX_MATCHED } from "../orb/fields/pattern.ts";
+
+/** A schema as its author wrote it. */
+export type JsonSchema = boolean | { [keyword: string]: unknown };
+
+/** Most bytes of a schema as JSON, and its deepest nesting. */
+export const SCHEMA_LIMIT = 64 * 1024;
+const DEPTH_LIMIT = 32;
+/** Most faults of one input that are told. */
+const MAX_FAULTS = 50;
+
+const ONE = [
+  "not",
+  "if",
+  "then",
+  "else",
+  "additionalProperties",
+  "unevaluatedProperties",
+  "propertyNames",
+  "additionalItems",
+  "unevaluatedItems",
+  "contains",
+] as const;
+const LISTS = ["anyOf", "allOf", "oneOf", "prefixItems"] as const;
+const MAPS = ["properties", "dependentSchemas", "$defs", "definitions"] as const;
+const VALUES = [
+  "type",
+  "const",
+  "enum",
+  "required",
+  "minProperties",
+  "maxProperties",
+  "dependentRequired",
+  "minContains",
+  "maxContains",
+  "minItems",
+  "maxItems",
+  "uniqueItems",
+  "minimum",
+  "maximum",
+  "exclusiveMinimum",
+  "exclusiveMaximum",
+  "multipleOf",
+  "minLength",
+  "maxLength",
+  "format",
+] as const;
+const REFUSED = [
+  "$id",
+  "$anchor",
+  "$dynamicRef",
+  "$dynamicAnchor",
+  "$recursiveRef",
+  "patternProperties",
+  "dependencies",
+];
+const LOCAL = /^#(\/(\$defs|definitions)\/[^/]+)?$/;
+const RE2 = "re2:";
+
+const DRAFTS: readonly (readonly [RegExp, SchemaDraft])[] = [
+  [/draft-0?4/, "4"],
+  [/draft-0?[67]/, "7"],
+  [/2019-09/, "2019-09"],
+];
+
+/** Checks a value; no fault when it fits. Paths are JSON Pointers into the value. */
+export type Check = (value: unknown) => Fault[];
+
+const KEPT = 200;
+const compiledByText = new Map<string, Check | Fault[]>();
+
+/**
+ * Compiles a schema, or tells what is wrong with it (paths are JSON Pointers into the schema). Results are kept: they
+ * are pure.
+ */
+export function compileJsonSchema(schema: unknown): Check | Fault[] {
+  const text = JSON.stringify(schema) ?? "undefined";
+  const known = compiledByText.get(text);
+  if (known !== undefined) return known;
+  const result = compile(schema, text);
+  if (compiledByText.size >= KEPT) {
+    const oldest = compiledByText.keys().next();
+    if (!oldest.done) compiledByText.delete(oldest.value);
+  }
+  compiledByText.set(text, result);
+  return result;
+}
+
+function compile(schema: unknown, text: string): Check | Fault[] {
+  if (text.length > SCHEMA_LIMIT) {
+    return [{ path: "", code: "too_long", message: `A schema has at most ${SCHEMA_LIMIT / 1024} KiB.` }];
+  }
+  const faults: Fault[] = [];
+  const root = rebuild(schema, "", 0, faults);
+  if (faults.length > 0) return faults;
+  const plain: Schema = typeof root === "boolean" ? (root ? {} : { not: {} }) : root;
+  const validator = new Validator(plain, draftOf(schema), false);
+  const check: Check = (value) => {
+    const { valid, errors } = validator.validate(value);
+    return valid ? [] : faultsOf(plain, value, errors);
+  };
+  try {
+    // A schema that refers to itself without end, or to what it does not have, shows at once.
+    for (const probe of [null, {}, [], "", 0]) check(probe);
+  } catch {
+    return [{ path: "", code: "reference", message: "A $ref leads nowhere, or only back to itself." }];
+  }
+  return check;
+}
+
+function draftOf(schema: unknown): SchemaDraft {
+  const named = isObject(schema) && typeof schema.$schema === "string" ? schema.$schema : "";
+  return DRAFTS.find(([pattern]) => pattern.test(named))?.[1] ?? "2020-12";
+}
+
+/** Takes over what is known of a schema. Annotations are left behind. */
+function rebuild(schema: unknown, path: string, depth: number, faults: Fault[]): Schema | boolean {
+  const fault = (at: string, code: string, message: string) =>
+    faults.push({ path: path + at, code, message });
+  if (typeof schema === "boolean") return schema;
+  if (!isObject(schema)) {
+    fault("", "type", "A schema is an object, true or false.");
+    return {};
+  }
+  if (depth > DEPTH_LIMIT) {
+    fault("", "too_deep", `A schema is nested at most ${DEPTH_LIMIT} levels deep.`);
+    return {};
+  }
+  const inner = (value: unknown, at: string) => rebuild(value, path + at, depth + 1, faults);
+  const out: Schema = {};
+  for (const keyword of REFUSED) {
+    if (keyword === "$id" && depth === 0) continue;
+    if (schema[keyword] !== undefined) {
+      fault(`/${keyword}`, "not_supported", `${keyword} is not supported in schemas of handlers.`);
+    }
+  }
+  for (const keyword of VALUES) {
+    if (schema[keyword] !== undefined) Object.assign(out, { [keyword]: schema[keyword] });
+  }
+  valueFaults(schema, fault);
+  for (const keyword of ONE) {
+    if (schema[keyword] !== undefined) {
+      Object.assign(out, { [keyword]: inner(schema[keyword], `/${keyword}`) });
+    }
+  }
+  const { items } = schema;
+  if (Array.isArray(items)) out.items = items.map((item, i) => inner(item, `/items/${i}`));
+  else if (items !== undefined) out.items = inner(items, "/items") as Schema;
+  for (const keyword of LISTS) {
+    const list = schema[keyword];
+    if (list === undefined) continue;
+    if (Array.isArray(list)) {
+      out[keyword] = list.map((item, i) => inner(item, `/${keyword}/${i}`)) as Schema[];
+    } else fault(`/${keyword}`, "type", `${keyword} is a list of schemas.`);
+  }
+  for (const keyword of MAPS) {
+    const map = schema[keyword];
+    if (map === undefined) continue;
+    if (isObject(map)) {
+      const entries = Object.entries(map).map(
+        ([name, item]) => [name, inner(item, `/${keyword}/${escapeSegment(name)}`)] as const,
+      );
+      out[keyword] = Object.fromEntries(entries);
+    } else fault(`/${keyword}`, "type", `${keyword} is an object of schemas.`);
+  }
+  if (schema.$ref !== undefined) {
+    if (typeof schema.$ref === "string" && LOCAL.test(schema.$ref)) out.$ref = schema.$ref;
+    else fault("/$ref", "remote_reference", "A $ref stays in its schema: # or #/$defs/<name>.");
+  }
+  if (schema.pattern !== undefined) addPattern(out, schema.pattern, fault);
+  return out;
+}
+
+const NUMBERS = /^(min|max|exclusive|multipleOf)/;
+
+/** Keywords whose value would make the validator fail rather than refuse. */
+function valueFaults(
+  schema: Record<string, unknown>,
+  fault: (at: string, code: string, message: string) => void,
+): void {
+  for (const keyword of VALUES) {
+    const value = schema[keyword];
+    if (value === undefined || keyword === "const") continue;
+    const sound = NUMBERS.test(keyword)
+      ? typeof value === "number" || (keyword.startsWith("exclusive") && typeof value === "boolean")
+      : keyword === "type"
+        ? [value].flat().every((name) => typeof name === "string")
+        : keyword === "enum"
+          ? Array.isArray(value)
+          : keyword === "required"
+            ? Array.isArray(value) && value.every((name) => typeof name === "string")
+            : keyword === "uniqueItems"
+              ? typeof value === "boolean"
+              : keyword === "dependentRequired"
+                ? isObject(value) && Object.values(value).every(Array.isArray)
+                : typeof value === "string";
+    if (!sound) fault(`/${keyword}`, "type", `${keyword} does not have a value of the right type.`);
+  }
+}
+
+/** The validator would run a pattern in a backtracking engine; a format of ours takes its place. */
+function addPattern(
+  out: Schema,
+  pattern: unknown,
+  fault: (at: string, code: string, message: string) => void,
+): void {
+  if (typeof pattern !== "string") {
+    fault("/pattern", "type", "pattern is a string.");
+    return;
+  }
+  const compiled = compilePattern(pattern);
+  if (typeof compiled === "string") {
+    fault("/pattern", "unsafe_pattern", compiled);
+    return;
+  }
+  const name = RE2 + pattern;
+  format[name] ??= (value: string) => {
+    const found = compilePattern(pattern);
+    return typeof found !== "string" && value.length <= MAX_MATCHED && found.matcher(value).find();
+  };
+  out.allOf = [...(out.allOf ?? []), { format: name }];
+}
+
+/** What only says that something inside did not fit. */
+const CONTAINERS = new Set([
+  "properties",
+  "items",
+  "prefixItems",
+  "additionalProperties",
+  "additionalItems",
+  "unevaluatedProperties",
+  "unevaluatedItems",
+  "allOf",
+  "$ref",
+  "if",
+  "then",
+  "else",
+]);
+
+const CODES: Record<string, string> = {
+  type: "type",
+  required: "required",
+  dependentRequired: "required",
+  false: "unknown_property",
+  enum: "enum",
+  const: "enum",
+  minimum: "too_small",
+  exclusiveMinimum: "too_small",
+  maximum: "too_big",
+  exclusiveMaximum: "too_big",
+  minLength: "too_short",
+  maxLength: "too_long",
+  minItems: "too_few",
+  minProperties: "too_few",
+  minContains: "too_few",
+  maxItems: "too_many",
+  maxProperties: "too_many",
+  maxContains: "too_many",
+  uniqueItems: "duplicate",
+};
+
+interface Unit {
+  keyword: string;
+  keywordLocation: string;
+  instanceLocation: string;
+  error: string;
+}
+
+function faultsOf(root: Schema, value: unknown, units: readonly Unit[]): Fault[] {
+  const faults = new Map<string, Fault>();
+  for (const unit of units) {
+    if (CONTAINERS.has(unit.keyword) || faults.size >= MAX_FAULTS) continue;
+    const path = unit.instanceLocation.replace(/^#/, "");
+    const node = at(root, unit.keywordLocation.split("/").slice(1, -1));
+    const add = (where: string, code: string, message: string) =>
+      faults.set(`${where} ${code}`, { path: where, code, message });
+    if (unit.keyword === "required" && isObject(node) && Array.isArray(node.required)) {
+      const have = instanceAt(value, path);
+      for (const name of node.required as string[]) {
+        if (!isObject(have) || !Object.hasOwn(have, name)) {
+          add(`${path}/${escapeSegment(name)}`, "required", "This property is required.");
+        }
+      }
+    } else if (unit.keyword === "format") {
+      const name = isObject(node) ? String(node.format) : "";
+      const pattern = name.startsWith(RE2);
+      add(
+        path,
+        pattern ? "pattern" : "format",
+        pattern ? "This does not match the pattern." : `This is no ${name}.`,
+      );
+    } else if (unit.keyword === "false") add(path, "unknown_property", "This property is not known.");
+    else add(path, CODES[unit.keyword] ?? "schema", unit.error.replaceAll("Instance", "This"));
+  }
+  if (faults.size === 0) return [{ path: "", code: "schema", message: "This does not fit its schema." }];
+  return [...faults.values()];
+}
+
+function unescaped(segment: string): string {
+  return decodeURIComponent(segment).replaceAll("~1", "/").replaceAll("~0", "~");
+}
+
+function at(root: Schema, segments: readonly string[]): unknown {
+  let node: unknown = root;
+  for (const segment of segments) {
+    if (!isObject(node) && !Array.isArray(node)) return undefined;
+    if (segment === "$ref") {
+      const target = String(Reflect.get(node, "$ref")).split("/").slice(1);
+      node = at(root, target);
+    } else node = Reflect.get(node, unescaped(segment));
+  }
+  return node;
+}
+
+function instanceAt(value: unknown, path: string): unknown {
+  let node = value;
+  for (const segment of path.split("/").slice(1)) {
+    if (typeof node !== "object" || node === null) return undefined;
+    node = Reflect.get(node, unescaped(segment));
+  }
+  return node;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

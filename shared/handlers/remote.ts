@@ -1,0 +1,181 @@
+/** Asks a service over the broker, and judges its answer. */
+import type { Deps } from "../deps.ts";
+import { AppError, type ErrorKind, type Fault } from "../errors.ts";
+import type { Reply } from "../store/types.ts";
+import { compileJsonSchema } from "./json-schema.ts";
+import { requireFree } from "./subject.ts";
+import type { Caller, RemoteHandler } from "./types.ts";
+
+/** Most bytes of an answer. */
+export const ANSWER_LIMIT = 1024 * 1024;
+const MAX_WORDS = 500;
+
+/** What a service gets, as JSON. */
+export interface RemoteRequest {
+  orbId: string;
+  /** `<service>.<handler>`. */
+  handler: string;
+  input: unknown;
+  caller: Caller | null;
+}
+
+const KINDS: Record<number, ErrorKind> = {
+  400: "malformed",
+  401: "unauthenticated",
+  403: "forbidden",
+  404: "not_found",
+  409: "conflict",
+  410: "gone",
+  412: "precondition",
+  413: "too_large",
+  415: "unsupported_media",
+  422: "invalid",
+  429: "too_many",
+};
+
+/** A service said no with a status of its own between 400 and 499. */
+export class ServiceRefusal extends AppError {
+  readonly status: number;
+
+  constructor(status: number, code: string, detail: string, errors: Fault[] | undefined) {
+    super(KINDS[status] ?? "malformed", code, detail, errors === undefined ? {} : { errors });
+    this.status = status;
+  }
+}
+
+/** Subjects that handlers had when they were last asked: a guess that saves a round trip, never relied on. */
+const lastSubjects = new Map<string, string>();
+const REMEMBERED = 1_000;
+
+/** Whether a subject is free, asked before it was certain that it is the handler's. */
+export interface Guess {
+  subject: string;
+  free: Promise<void>;
+}
+
+/** Begins to look whether the subject, as last known, is free: beside the reading of the entry. */
+export function guessFree(deps: Pick<Deps, "store">, name: string): Guess | undefined {
+  const subject = lastSubjects.get(name);
+  if (subject === undefined) return undefined;
+  const free = requireFree(deps.store, subject);
+  free.catch(() => undefined);
+  return { subject, free };
+}
+
+function remember(name: string, subject: string): void {
+  if (lastSubjects.size >= REMEMBERED) lastSubjects.clear();
+  lastSubjects.set(name, subject);
+}
+
+/**
+ * One request, one answer.
+ * @throws AppError unavailable `handler_unavailable` when nobody answers on the subject, timeout `handler_timeout`,
+ * bad_gateway `handler_failed` or `handler_answer_invalid`; ServiceRefusal
+ */
+export async function askRemote(
+  deps: Deps,
+  handler: RemoteHandler,
+  request: RemoteRequest,
+  guess?: Guess,
+): Promise<unknown> {
+  await (guess?.subject === handler.subject ? guess.free : requireFree(deps.store, handler.subject));
+  remember(handler.name, handler.subject);
+  const { requestId, traceparent } = deps.request;
+  const headers: Record<string, string> = {
+    "X-Request-Id": requestId,
+    ...(traceparent === undefined ? {} : { traceparent }),
+  };
+  const reply = await deps.store
+    .request(handler.subject, JSON.stringify(request), { timeoutMs: handler.timeoutMs, headers })
+    .catch((error: unknown) => {
+      throw translated(error);
+    });
+  return answerOf(deps, handler, reply);
+}
+
+function translated(error: unknown): unknown {
+  if (!(error instanceof AppError)) return error;
+  if (error.code === "no_responders") {
+    return new AppError("unavailable", "handler_unavailable", "Nobody gives this service at the moment.", {
+      retryAfter: 1,
+    });
+  }
+  if (error.kind === "timeout") {
+    return new AppError("timeout", "handler_timeout", "The handler did not answer in time.");
+  }
+  return error;
+}
+
+function nonsense(detail: string): AppError {
+  return new AppError("bad_gateway", "handler_answer_invalid", detail);
+}
+
+function answerOf(deps: Deps, handler: RemoteHandler, reply: Reply): unknown {
+  const code = reply.header("Nats-Service-Error-Code");
+  const words = reply.header("Nats-Service-Error");
+  if (code !== undefined || words !== undefined) throw refusalOf(deps, handler, reply, code, words ?? "");
+  if (reply.data.length > ANSWER_LIMIT) {
+    throw nonsense(`The handler's answer is larger than ${ANSWER_LIMIT / 1024} KiB.`);
+  }
+  const answer = parsed(reply.data);
+  if (answer === undefined) throw nonsense("The handler's answer is no JSON.");
+  if (handler.output !== undefined) {
+    const check = compileJsonSchema(handler.output);
+    const faults = Array.isArray(check) ? check : check(answer);
+    if (faults.length > 0) {
+      deps.log.warn("handler answered what its schema does not allow", {
+        handler: handler.name,
+        faults: faults.slice(0, 10).map(({ path, code }) => `${path} ${code}`),
+      });
+      throw nonsense("The handler's answer is not what its schema says.");
+    }
+  }
+  return answer;
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+function parsed(data: Uint8Array): unknown {
+  try {
+    return JSON.parse(decoder.decode(data)) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A service's error: codes from 400 to 499 are the caller's fault and pass; everything else is the service's own. */
+function refusalOf(
+  deps: Deps,
+  handler: RemoteHandler,
+  reply: Reply,
+  code: string | undefined,
+  words: string,
+): AppError {
+  const status = code !== undefined && /^4\d\d$/.test(code) ? Number(code) : undefined;
+  if (status === undefined) {
+    deps.log.warn("handler failed", { handler: handler.name, code: code?.slice(0, 20) });
+    return new AppError("bad_gateway", "handler_failed", "The handler failed.");
+  }
+  const told = reply.data.length > 0 && reply.data.length <= ANSWER_LIMIT ? parsed(reply.data) : undefined;
+  const body =
+    typeof told === "object" && told !== null ? (told as { code?: unknown; errors?: unknown }) : {};
+  const known = typeof body.code === "string" && /^[a-z][a-z0-9_]{0,63}$/.test(body.code);
+  const text = words.replace(/\p{C}+/gu, " ").slice(0, MAX_WORDS);
+  return new ServiceRefusal(
+    status,
+    known ? String(body.code) : "handler_refused",
+    text === "" ? "The handler refused." : text,
+    faultsOf(body.errors),
+  );
+}
+
+function faultsOf(errors: unknown): Fault[] | undefined {
+  if (!Array.isArray(errors)) return undefined;
+  const faults = errors.slice(0, 100).flatMap((error: unknown): Fault[] => {
+    if (typeof error !== "object" || error === null) return [];
+    const { path, code, message } = error as Record<string, unknown>;
+    if (typeof path !== "string" || typeof code !== "string" || typeof message !== "string") return [];
+    return [{ path, code, message }];
+  });
+  return faults.length === 0 ? undefined : faults;
+}
