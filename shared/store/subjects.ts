@@ -73,6 +73,9 @@ export const subjects = {
   /** History of one orb: a message per revision. */
   orbHistory: (orb: string) => `platform.orbs.${token(orb, "orb")}`,
   allOrbHistories: "platform.orbs.*",
+  /** Written when an orb is created: the order of the list of orbs. A tombstone follows when it is deleted. */
+  orbPlace: (orb: string) => `platform.index.orbs.${token(orb, "orb")}`,
+  allOrbPlaces: "platform.index.orbs.*",
   definition: (kind: "messages" | "modules", id: string) =>
     `platform.definitions.${kind}.${token(id, "definition")}`,
   definitions: (kind: "messages" | "modules") => `platform.definitions.${kind}.*`,
@@ -103,6 +106,8 @@ export const subjects = {
   /** All logs of one schema. */
   schemaLogs: (a: Omit<EntryAddress, "id">) =>
     `${token(a.orb, "orb")}.${a.type}.owner.${token(a.schema, "schema")}.*`,
+  /** All logs of an orb. */
+  allLogs: (orb: string) => `${token(orb, "orb")}.*.owner.>`,
   /** The head of an entry of which only the id is known. */
   anyEntryLog: (orb: string, id: string) => `${token(orb, "orb")}.*.owner.*.${token(id, "entry")}`,
   /** Written once when an entry is created: the order of lists. A tombstone follows when it is deleted. */
@@ -154,7 +159,7 @@ export function isStateSubject(subject: string): boolean {
   return STATE.test(subject);
 }
 
-/** Whether a filter asks for entries in the order of their creation. */
+/** Whether a filter asks for an index that readers verify: entries in the order of creation, or with one value. */
 export function isIndexFilter(filter: string): boolean {
-  return filter.includes("._ix.") && (filter.endsWith(".*") || filter.endsWith(".>"));
+  return /^[^.*>]+\._(ix|eq)\.[^*>]*[*>]$/.test(filter);
 }
