@@ -1,5 +1,5 @@
 /**
- * `npm run host`: the app in one long-lived Node process instead of a Workers-compatible runtime. With a platform
+ * `npm run host`: the app in a long-lived Node process instead of a Workers-compatible runtime. With a platform
  * that already runs on the same DATA_DIR it serves beside that one, on its broker; otherwise it starts everything that
  * `npm start` starts.
  */
@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readRunning } from "./data-dir.ts";
 import { exitWith, Failure } from "./failure.ts";
-import { serveNode } from "./host/node.ts";
+import { serveProcess } from "./host/process.ts";
 import { brokerVariables, commonBindings, startPlatform, terminalAndFile } from "./platform.ts";
 import { requirePort } from "./ports.ts";
 import { loadSecrets } from "./secrets.ts";
@@ -33,7 +33,7 @@ async function serveBeside(settings: Settings): Promise<{ stop(): Promise<void> 
   const { dataDir, host, port } = settings;
   await requirePort(port, "PORT", host);
   const secrets = await loadSecrets(dataDir);
-  return serveNode({
+  return serveProcess({
     host,
     port,
     bindings: {
@@ -58,7 +58,7 @@ try {
         signal: stopped,
         say,
         serve: ({ bindings: { CLIENT_ADDRESS: _, ...bindings }, ...options }) =>
-          serveNode({
+          serveProcess({
             ...options,
             bindings: {
               ...bindings,

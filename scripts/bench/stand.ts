@@ -120,7 +120,7 @@ export async function startStand(): Promise<Stand> {
     return {
       functions: { url: platform.value.url, pid: platform.pid },
       floor: { url: `http://127.0.0.1:${floorPort}`, pid: floor.pid },
-      host: { url: `http://127.0.0.1:${hostPort}`, pid: host.pid },
+      host: { url: `http://127.0.0.1:${hostPort}`, pid: childrenOf(host.pid ?? 0, /platform-host/)[0] },
       hostFloor: { url: `http://127.0.0.1:${hostFloorPort}`, pid: hostFloor.pid },
       brokerPid: broker?.pid,
       deps: scriptDeps(store, bindings),

@@ -1,6 +1,7 @@
 /**
  * A store for long-lived processes that answers reads of live state from memory: `get`, `getMany` and `kvGet` with
- * `consistency: "any"` of entries' heads, live copies and live definitions, and pages of the order of creation.
+ * `consistency: "any"` of entries' heads, live copies and live definitions, and pages of indexes (the order of creation,
+ * equality).
  *
  * What keeps it true: each stream that is read from is followed through its `republish` ({@link Feed}). A reading that
  * is remembered began while the stream was followed, and what was told meanwhile wins by its sequence. A write of this
@@ -22,7 +23,7 @@ export interface CacheOptions {
   replicas: number;
   /** Bytes of heap that remembered messages may take, roughly. Default 32 MiB. */
   maxBytes?: number;
-  /** Messages of orders of creation that are kept, over all lists. Default 200,000 (about 100 bytes each). */
+  /** Index messages that are kept, over all indexes. Default 250,000 (about 100 bytes each). */
   maxOrdered?: number;
   /** Milliseconds between two checks that the broker is there and nothing was missed at the end. Default 1,000. */
   checkMs?: number;
@@ -89,7 +90,7 @@ class Cache implements Listener {
     this.#options = {
       replicas: options.replicas,
       maxBytes: options.maxBytes ?? 32 * 1024 * 1024,
-      maxOrdered: options.maxOrdered ?? 200_000,
+      maxOrdered: options.maxOrdered ?? 250_000,
       checkMs: options.checkMs ?? 1000,
       patienceMs: options.patienceMs ?? 250,
       freeze: options.freeze ?? false,
@@ -259,8 +260,8 @@ class Cache implements Listener {
     if (expected !== undefined && --expected.readers === 0) this.#expected.delete(subject);
   }
 
-  /** A page of an order of creation, or undefined when it is not (yet) in memory. */
-  page(stream: string, filter: string, fromSeq: number, limit: number): Page | undefined {
+  /** The order of an index, or undefined when it is not (yet) in memory; reading it begins then. */
+  #ordered(stream: string, filter: string): { order: Order; feed: Feed } | undefined {
     // Pages of a lagging replica carry no sign of it, so they are no ground to stand on.
     if (this.#options.replicas > 1) return undefined;
     const feed = this.#live(stream);
@@ -268,11 +269,22 @@ class Cache implements Listener {
     const known = this.#orders.get(feed)?.get(filter);
     if (known?.state === "known") {
       this.#hits++;
-      return known.order.page(fromSeq, limit, feed.position);
+      return { order: known.order, feed };
     }
     this.#misses++;
     if (known === undefined) this.#load(feed, filter).catch(() => this.#orders.get(feed)?.delete(filter));
     return undefined;
+  }
+
+  /** A page of an index. */
+  page(stream: string, filter: string, fromSeq: number, limit: number): Page | undefined {
+    const known = this.#ordered(stream, filter);
+    return known?.order.page(fromSeq, limit, known.feed.position);
+  }
+
+  /** The last message of an index. */
+  last(stream: string, filter: string): StoredMessage | null | undefined {
+    return this.#ordered(stream, filter)?.order.last();
   }
 
   #orderedSize(): number {
@@ -350,7 +362,12 @@ export function cachedStore(
   const any = (read?: ReadOptions) => read?.consistency === "any";
 
   const get: Store["get"] = async (stream, subject, read) => {
-    const known = any(read) && isStateSubject(subject) ? cache.read(stream, [subject]) : undefined;
+    if (!any(read)) return store.get(stream, subject, read);
+    if (isIndexFilter(subject)) {
+      const last = cache.last(stream, subject);
+      return last === undefined ? store.get(stream, subject, read) : last;
+    }
+    const known = isStateSubject(subject) ? cache.read(stream, [subject]) : undefined;
     return known === undefined ? store.get(stream, subject, read) : ((await known).get(subject) ?? null);
   };
 

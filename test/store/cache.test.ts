@@ -248,6 +248,8 @@ describe("the order of creation", () => {
       const { mine, theirs } = await pages(s.broker, s.cached, from, limit);
       expect(mine).toEqual(theirs);
     }
+    const newest = () => s.cached.get(STREAM, filter, ANY);
+    expect([(await newest())?.seq, (await newest())?.subject]).toEqual([30, subjects.entryIndex(at("39"))]);
     await create("40");
     await s.other.append(STREAM, { subject: subjects.entryIndex(at("15")), data: "", rollup: true, ttl: 60 });
     await until(() => s.cached.stats().ordered === 30);

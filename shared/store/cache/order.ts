@@ -1,4 +1,4 @@
-/** The messages under one filter in stream order, kept in memory: what pages of a list are cut from. */
+/** The messages under one index filter in stream order, kept in memory: what pages of a list are cut from. */
 import { MemoryMessage } from "../message.ts";
 import type { Delivery, Page, StoredMessage } from "../types.ts";
 
@@ -85,19 +85,23 @@ export class Order {
     if (!told.passing) this.add(told.message);
   }
 
+  #message(at: number): StoredMessage {
+    const subject = this.#prefix + (this.#names[at] ?? "");
+    const place = { subject, seq: this.#seqs[at] ?? 0, time: this.#times[at] ?? 0 };
+    return new MemoryMessage(place, this.#bodies[at] ?? new Uint8Array(0), undefined);
+  }
+
+  /** The last message, or null. */
+  last(): StoredMessage | null {
+    return this.#seqs.length === 0 ? null : this.#message(this.#seqs.length - 1);
+  }
+
   /** A page as the broker would answer it. */
   page(fromSeq: number, limit: number, lastSeq: number): Page {
     const from = this.#at(fromSeq);
     const to = Math.min(from + limit, this.#seqs.length);
     const messages: StoredMessage[] = [];
-    for (let i = from; i < to; i++) {
-      const place = {
-        subject: this.#prefix + (this.#names[i] ?? ""),
-        seq: this.#seqs[i] ?? 0,
-        time: this.#times[i] ?? 0,
-      };
-      messages.push(new MemoryMessage(place, this.#bodies[i] ?? new Uint8Array(0), undefined));
-    }
+    for (let i = from; i < to; i++) messages.push(this.#message(i));
     return { messages, pending: this.#seqs.length - to, lastSeq };
   }
 }

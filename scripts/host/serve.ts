@@ -1,0 +1,25 @@
+/** Entry of the serving process: the app in Node until it is told to stop, or until who started it is gone. */
+import { serveNode } from "./node.ts";
+
+const { HOST = "127.0.0.1", PORT = "8787", ...env } = process.env;
+const bindings = Object.fromEntries(
+  Object.entries(env).filter((pair): pair is [string, string] => pair[1] !== undefined),
+);
+try {
+  const served = await serveNode({
+    host: HOST,
+    port: Number(PORT),
+    bindings,
+    log: (line) => console.log(line),
+  });
+  const stop = () => {
+    served.stop().finally(() => process.exit(0));
+  };
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, stop);
+  process.on("disconnect", stop);
+  process.send?.({ ready: true });
+} catch (error) {
+  process.send?.({ failure: error instanceof Error ? error.message : String(error) });
+  process.exitCode = 1;
+  process.disconnect?.();
+}
