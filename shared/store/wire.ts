@@ -352,7 +352,7 @@ export class Wire {
           deliver({
             subject: message.subject,
             data: message.data,
-            reply: message.reply,
+            reply: message.reply === "" ? undefined : message.reply,
             header: header(message),
           });
         },

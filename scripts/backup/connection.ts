@@ -1,0 +1,62 @@
+import type { Store } from "../../shared/store/types.ts";
+import type { ConnectOptions } from "../../shared/store/wire.ts";
+import { readRunning } from "../data-dir.ts";
+import { Failure } from "../failure.ts";
+import { withStore } from "../platform.ts";
+import { loadSecrets } from "../secrets.ts";
+import type { Settings } from "../settings.ts";
+
+/** Name of the file that says what a backup holds. */
+export const MANIFEST = "manifest.json";
+
+/** What a backup holds. */
+export interface Manifest {
+  v: 1;
+  /** When it was begun, ISO 8601. */
+  at: string;
+  /** Version of the broker that it was taken from. */
+  broker: string;
+  streams: {
+    name: string;
+    file: string;
+    /** Of the file, hex. */
+    sha256: string;
+    bytes: number;
+    /** The stream's settings and state, as the broker takes them back. */
+    config: Record<string, unknown>;
+    state: { messages: number; last_seq: number; [member: string]: unknown };
+  }[];
+}
+
+/**
+ * Runs `act` with the rights of the broker's operator: at the broker of a running platform, or at an external one.
+ * @throws Failure when none runs
+ */
+export async function asOperator<T>(settings: Settings, act: (store: Store) => Promise<T>): Promise<T> {
+  const running = readRunning(settings.dataDir);
+  if (settings.external === undefined && running?.natsWsUrl === undefined) {
+    throw new Failure(`No platform with the data folder ${settings.dataDir} is running: npm start first.`);
+  }
+  const secrets = await loadSecrets(settings.dataDir);
+  const access: ConnectOptions = settings.external ?? {
+    url: running?.natsWsUrl ?? "",
+    user: "operator",
+    pass: secrets.broker.operator,
+  };
+  return withStore(access, settings.replicas, act);
+}
+
+interface ApiAnswer {
+  error?: { description: string };
+  [member: string]: unknown;
+}
+
+/** Asks the broker's JetStream API. @throws Failure with the broker's own words: it is an operator who reads them */
+export async function api(store: Store, subject: string, body: unknown): Promise<ApiAnswer> {
+  const reply = await store.request(`$JS.API.${subject}`, body === undefined ? "" : JSON.stringify(body), {
+    timeoutMs: 30_000,
+  });
+  const answer = JSON.parse(new TextDecoder().decode(reply.data)) as ApiAnswer;
+  if (answer.error !== undefined) throw new Failure(`${subject}: ${answer.error.description}`);
+  return answer;
+}

@@ -1,0 +1,105 @@
+/**
+ * `npm run restore -- <folder> [--replace]`: brings a backup's streams back, at the broker of the running platform or an
+ * external one. Streams that exist are refused, and replaced only with `--replace`.
+ */
+import { createHash } from "node:crypto";
+import { closeSync, openSync, readFileSync, readSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { provision } from "../shared/store/provision.ts";
+import type { Store } from "../shared/store/types.ts";
+import { api, asOperator, MANIFEST, type Manifest } from "./backup/connection.ts";
+import { exitWith, Failure } from "./failure.ts";
+import { readSettings, type Settings } from "./settings.ts";
+
+/** The broker takes pieces of at most this size. */
+const PIECE = 128 * 1024;
+
+function readManifest(folder: string): Manifest {
+  let manifest: Manifest;
+  try {
+    manifest = JSON.parse(readFileSync(join(folder, MANIFEST), "utf8")) as Manifest;
+  } catch {
+    throw new Failure(`${folder} holds no whole backup: ${MANIFEST} is missing or damaged.`);
+  }
+  if (manifest.v !== 1) throw new Failure(`The backup in ${folder} is of a newer version than this program.`);
+  for (const { file, sha256 } of manifest.streams) {
+    const found = createHash("sha256")
+      .update(readFileSync(join(folder, file)))
+      .digest("hex");
+    if (found !== sha256)
+      throw new Failure(`${file} is damaged: its checksum is another than when it was written.`);
+  }
+  return manifest;
+}
+
+async function send(store: Store, path: string, subject: string): Promise<void> {
+  const file = openSync(path, "r");
+  try {
+    const buffer = new Uint8Array(PIECE);
+    for (;;) {
+      const length = readSync(file, buffer, 0, PIECE, null);
+      const reply = await store.request(subject, buffer.slice(0, length), { timeoutMs: 60_000 });
+      const text = new TextDecoder().decode(reply.data);
+      if (text !== "") {
+        const answer = JSON.parse(text) as { error?: { description: string } };
+        if (answer.error !== undefined) throw new Failure(answer.error.description);
+      }
+      if (length === 0) return;
+    }
+  } finally {
+    closeSync(file);
+  }
+}
+
+/**
+ * Restores a backup. Everything is checked before the first stream is touched.
+ * @param replace whether streams that exist may be replaced
+ * @throws Failure when the backup is damaged, or streams exist and may not be replaced
+ */
+export async function restore(
+  settings: Settings,
+  folder: string,
+  replace: boolean,
+  say: (line: string) => void,
+): Promise<Manifest> {
+  const manifest = readManifest(folder);
+  await asOperator(settings, async (store) => {
+    const existing: string[] = [];
+    for (const { name } of manifest.streams) if ((await store.streamInfo(name)) !== null) existing.push(name);
+    if (existing.length > 0 && !replace) {
+      throw new Failure(
+        `${existing.length} of these streams exist (${existing.slice(0, 5).join(", ")} …): --replace puts the backup in their place.`,
+      );
+    }
+    for (const { name, file, config, state } of manifest.streams) {
+      await store.deleteStream(name);
+      const restored = { ...config, num_replicas: settings.replicas };
+      const answer = await api(store, `STREAM.RESTORE.${name}`, { config: restored, state });
+      await send(store, join(folder, file), String(answer.deliver_subject));
+      const info = await store.streamInfo(name);
+      if (info?.state.messages !== state.messages) throw new Failure(`${name} came back incomplete.`);
+      say(`${name}: ${state.messages} messages`);
+    }
+    await provision(store, { replicas: settings.replicas });
+  });
+  return manifest;
+}
+
+if (import.meta.main) {
+  try {
+    const args = process.argv.slice(2);
+    const folder = args.find((argument) => !argument.startsWith("--"));
+    if (folder === undefined)
+      throw new Failure("Name the backup's folder: npm run restore -- <folder> [--replace]");
+    const { streams } = await restore(
+      readSettings(process.env),
+      resolve(folder),
+      args.includes("--replace"),
+      console.log,
+    );
+    console.log(`\n${streams.length} streams are back.`);
+    process.exit(0);
+  } catch (error) {
+    exitWith(error);
+  }
+}
