@@ -1,0 +1,79 @@
+/** Entries as they were at a moment: read from their logs, which keep everything until it is purged. */
+import type { Deps } from "../deps.ts";
+import { AppError } from "../errors.ts";
+import { normaliseInstant } from "../orb/fields/calendar.ts";
+import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
+import { READ_LIMIT, tooBroad } from "./candidates.ts";
+import { addressIn, orNull } from "./resolve.ts";
+import { type EntrySnapshot, effective, snapshotOf } from "./snapshot.ts";
+
+const PAGE = 500;
+/** The broker stores a revision a little after its author's clock was read; clocks differ a little besides. */
+const SLACK_MS = 5000;
+
+/** Reads `?at=`: milliseconds since the epoch. @throws AppError malformed */
+export function readMoment(text: string): number {
+  const instant = normaliseInstant(text);
+  if (instant !== undefined) return Date.parse(instant);
+  const message = "This must be a date and time that exists, with an offset: 2026-03-01T10:00:00Z.";
+  throw new AppError("malformed", "invalid_parameter", "A parameter of the request is not valid.", {
+    errors: [{ path: "/at", code: "invalid_value", message }],
+  });
+}
+
+/** An entry as it was. */
+export interface Past {
+  address: EntryAddress;
+  /** As it stood at the moment, windows that had closed counted. */
+  snapshot: EntrySnapshot;
+}
+
+/** Newest revisions at a moment, per log, in the order in which the entries were created; deleted ones left out. */
+async function fold(deps: Pick<Deps, "store">, orb: string, filter: string, at: number): Promise<Past[]> {
+  const found = new Map<string, EntrySnapshot>();
+  let read = 0;
+  for (let fromSeq = 1; ; ) {
+    const page = await orNull(deps.store.scan(streams.orb(orb), filter, { fromSeq, limit: PAGE }));
+    let passed = false;
+    for (const message of page?.messages ?? []) {
+      if (message.time > at + SLACK_MS) {
+        passed = true;
+        break;
+      }
+      const snapshot = snapshotOf(message);
+      if (snapshot !== null && Date.parse(snapshot.updatedAt) <= at) found.set(message.subject, snapshot);
+    }
+    const last = page?.messages.at(-1);
+    read += page?.messages.length ?? 0;
+    if (page === null || passed || page.pending === 0 || last === undefined) break;
+    if (read >= READ_LIMIT) throw tooBroad(undefined);
+    fromSeq = last.seq + 1;
+  }
+  return [...found]
+    .map(([subject, snapshot]) => ({ address: addressIn(subject), snapshot: effective(snapshot, at) }))
+    .filter(({ snapshot }) => snapshot.status !== "DELETED");
+}
+
+/** An entry as it was; null when it did not exist then, or was purged. One request for every 500 revisions. */
+export async function entryAt(
+  deps: Pick<Deps, "store">,
+  address: EntryAddress,
+  at: number,
+): Promise<Past | null> {
+  const [past] = await fold(deps, address.orb, subjects.entryLog(address), at);
+  return past ?? null;
+}
+
+/**
+ * All entries of an orb, or of one schema, as they were, in order of creation.
+ * @throws AppError invalid `too_broad` when more than 10,000 revisions would be read
+ */
+export function entriesAt(
+  deps: Pick<Deps, "store">,
+  orb: string,
+  home: Omit<EntryAddress, "id" | "orb"> | undefined,
+  at: number,
+): Promise<Past[]> {
+  const filter = home === undefined ? subjects.allLogs(orb) : subjects.schemaLogs({ orb, ...home });
+  return fold(deps, orb, filter, at);
+}

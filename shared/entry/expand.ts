@@ -1,0 +1,152 @@
+/**
+ * Puts referenced entries beside their ids: all targets of a page in one request for each orb that they lie in, and
+ * only what the caller may read there.
+ */
+import type { Actor } from "../access/actor.ts";
+import { actorId } from "../access/actor.ts";
+import { may, roleIn } from "../access/authorize.ts";
+import type { Deps } from "../deps.ts";
+import type { CompiledField, CompiledOrb, CompiledSchema } from "../orb/compile.ts";
+import { isEntryId } from "../orb/ids.ts";
+import { liveOrb } from "../orb/live.ts";
+import type { Consistency } from "../store/types.ts";
+import { type Choice, choose } from "./localize.ts";
+import { presentEntry, presentField, type RuntimeEntry } from "./present.ts";
+import { readLive, type Seen } from "./seen.ts";
+
+/** Whether an actor sees the live side of an entry. */
+export function maySee(
+  actor: Actor,
+  compiled: CompiledOrb,
+  schema: CompiledSchema,
+  createdBy: string,
+): boolean {
+  const own = actor.kind !== "anonymous" && actorId(actor) === createdBy;
+  return may(roleIn(actor, compiled.id, compiled), "read", { access: schema.access, own });
+}
+
+/** What is expanded, and for whom. */
+export interface Expansion {
+  fields: readonly CompiledField[];
+  actor: Actor;
+  compiled: CompiledOrb;
+  choice: Choice;
+  consistency: Consistency;
+}
+
+/** Every id in a value: one, a list of them, or a map by market and language. */
+function idsIn(value: unknown): string[] {
+  if (typeof value === "string") return isEntryId(value) ? [value] : [];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.values(value).flatMap(idsIn);
+}
+
+/** The same shape with entries in the place of ids. */
+function replaced(value: unknown, entryOf: (id: string) => RuntimeEntry | null): unknown {
+  if (typeof value === "string") return entryOf(value);
+  if (Array.isArray(value)) return value.map((item) => replaced(item, entryOf));
+  if (typeof value !== "object" || value === null) return null;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, replaced(item, entryOf)]));
+}
+
+/** An entry whose references are expanded. */
+export interface Expandable {
+  shown: Pick<Seen["shown"], "values">;
+}
+
+function referenceOf(seen: Expandable, field: CompiledField, choice: Choice): unknown {
+  const { values } = seen.shown;
+  return presentField(field, Object.hasOwn(values, field.name) ? values[field.name] : undefined, choice);
+}
+
+/** Entries that one orb is asked for. */
+interface Asked {
+  ids: Set<string>;
+  module: string;
+  schema: string;
+}
+
+async function targetsIn(
+  deps: Deps,
+  orb: string,
+  asked: Iterable<Asked>,
+  expansion: Expansion,
+  languages: Set<string>,
+): Promise<Map<string, { entry: RuntimeEntry; tag: string }>> {
+  const { actor, consistency } = expansion;
+  const here = orb === expansion.compiled.id;
+  const compiled = here ? expansion.compiled : (await liveOrb(deps, orb, consistency))?.compiled;
+  if (compiled === undefined) return new Map();
+  const wanted = [...asked].flatMap(({ ids, module, schema: id }) => {
+    const schema = compiled.schema(module, id);
+    return schema === undefined ? [] : [...ids].map((target) => ({ schema, id: target }));
+  });
+  const found = await readLive(deps, orb, wanted, consistency);
+  const { choice } = expansion;
+  // Another orb has languages and markets of its own: what was chosen here is wished for there.
+  const there = here
+    ? choice
+    : {
+        ...choose(compiled, {
+          locale: choice.whole ? "*" : choice.languages[0],
+          market: choice.markets[0],
+        }),
+        negotiated: choice.negotiated,
+      };
+  const targets = new Map<string, { entry: RuntimeEntry; tag: string }>();
+  for (const seen of found) {
+    if (seen === undefined || !maySee(actor, compiled, seen.schema, seen.shown.createdBy)) continue;
+    targets.set(`${seen.schema.module}/${seen.schema.id}/${seen.address.id}`, {
+      entry: presentEntry(seen, { choice: there }, languages),
+      tag: `${seen.address.id}:${seen.shown.revision}`,
+    });
+  }
+  return targets;
+}
+
+/**
+ * The referenced entries of a page, by entry and field, in the shape of the references themselves.
+ * @returns for each entry what goes into `expand`, and what tells this state of it from another
+ */
+export async function expandAll(
+  deps: Deps,
+  page: readonly Expandable[],
+  expansion: Expansion,
+  languages: Set<string>,
+): Promise<{ expand: Record<string, unknown>; tags: string[] }[]> {
+  const byOrb = new Map<string, Map<string, Asked>>();
+  for (const field of expansion.fields) {
+    const { target } = field;
+    if (target === undefined) continue;
+    const inOrb = byOrb.get(target.orb) ?? new Map<string, Asked>();
+    byOrb.set(target.orb, inOrb);
+    const key = `${target.module}/${target.schema}`;
+    const asked = inOrb.get(key) ?? { ids: new Set<string>(), module: target.module, schema: target.schema };
+    inOrb.set(key, asked);
+    for (const seen of page) {
+      for (const id of idsIn(referenceOf(seen, field, expansion.choice))) asked.ids.add(id);
+    }
+  }
+  const found = new Map(
+    await Promise.all(
+      [...byOrb].map(
+        async ([orb, asked]) =>
+          [orb, await targetsIn(deps, orb, asked.values(), expansion, languages)] as const,
+      ),
+    ),
+  );
+  return page.map((seen) => {
+    const tags: string[] = [];
+    const expand: Record<string, unknown> = {};
+    for (const field of expansion.fields) {
+      const { target } = field;
+      if (target === undefined) continue;
+      expand[field.name] = replaced(referenceOf(seen, field, expansion.choice), (id) => {
+        const hit = found.get(target.orb)?.get(`${target.module}/${target.schema}/${id}`);
+        tags.push(hit?.tag ?? `${id}:-`);
+        return hit?.entry ?? null;
+      });
+    }
+    return { expand, tags };
+  });
+}

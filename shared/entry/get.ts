@@ -1,0 +1,118 @@
+/** Reads one entry for the runtime API. */
+import { type Actor, actorId } from "../access/actor.ts";
+import { may, refusal, roleIn } from "../access/authorize.ts";
+import type { Deps } from "../deps.ts";
+import { notFound } from "../errors.ts";
+import type { CompiledSchema } from "../orb/compile.ts";
+import { isEntryId } from "../orb/ids.ts";
+import type { Consistency } from "../store/types.ts";
+import { expandAll, maySee } from "./expand.ts";
+import type { Choice } from "./localize.ts";
+import { choiceKey, presentEntry, type RuntimeEntry, runtimeTag } from "./present.ts";
+import type { OneQuery } from "./query.ts";
+import { loadEntry, type OrbContext } from "./resolve.ts";
+import { newestOf, readLive, type Seen } from "./seen.ts";
+
+/** Which entry, and how it is answered. */
+export interface GetInput {
+  orb: OrbContext;
+  schema: CompiledSchema;
+  id: string;
+  choice: Choice;
+  query: Pick<OneQuery, "fields" | "expand">;
+  /** The newest revision, draft or not, for those who may write. */
+  latest?: boolean;
+}
+
+/** One answer. */
+export interface Got {
+  entry: RuntimeEntry;
+  etag: string;
+  /** Languages of its translatable values. */
+  languages: string[];
+}
+
+/** Public reads may lag by milliseconds on replicas; who signed in sees what he wrote. */
+export function consistencyFor(actor: Actor): Consistency {
+  return actor.kind === "anonymous" ? "any" : "leader";
+}
+
+/** What nobody in particular may not see at all is told apart from what he might see after signing in. */
+function mightSee(actor: Actor, context: OrbContext, schema: CompiledSchema): boolean {
+  const role = roleIn(actor, context.orb, context.compiled);
+  return may(role, "read", { access: schema.access, own: true });
+}
+
+/** @throws AppError unauthenticated, forbidden when no entry of the schema can be seen by the actor */
+export function requireReader(actor: Actor, context: OrbContext, schema: CompiledSchema): void {
+  if (!mightSee(actor, context, schema)) throw refusal(actor);
+}
+
+/** @throws AppError unauthenticated, forbidden when the actor can write no entry of the schema */
+export function requireDraftReader(actor: Actor, context: OrbContext, schema: CompiledSchema): void {
+  const role = roleIn(actor, context.orb, context.compiled);
+  if (!may(role, "readDraft", { access: schema.access, own: true })) throw refusal(actor);
+}
+
+/** Whether the actor may see the draft of an entry. */
+export function maySeeDraft(
+  actor: Actor,
+  context: OrbContext,
+  schema: CompiledSchema,
+  createdBy: string,
+): boolean {
+  const own = actor.kind !== "anonymous" && actorId(actor) === createdBy;
+  return may(roleIn(actor, context.orb, context.compiled), "readDraft", { access: schema.access, own });
+}
+
+async function find(deps: Deps, actor: Actor, input: GetInput): Promise<Seen | undefined> {
+  const { orb, schema, id, latest } = input;
+  if (latest === true) {
+    const entry = await loadEntry(deps, orb.orb, id, schema);
+    if (entry === null || entry.head.status === "DELETED") return undefined;
+    if (maySeeDraft(actor, orb, schema, entry.head.createdBy)) {
+      return newestOf(schema, entry.address, entry.head, deps.clock.now());
+    }
+  }
+  const [seen] = await readLive(deps, orb.orb, [{ schema, id }], consistencyFor(actor));
+  return seen !== undefined && maySee(actor, orb.compiled, schema, seen.head.createdBy) ? seen : undefined;
+}
+
+/**
+ * Reads what is live of an entry; one request beyond the definition, and one more for everything that is expanded.
+ * What the caller may not see does not exist.
+ * @throws AppError not_found `entry_not_found`; unauthenticated, forbidden when the schema is closed to the caller
+ */
+export async function getEntry(deps: Deps, actor: Actor, input: GetInput): Promise<Got> {
+  const { orb, schema, query, choice } = input;
+  if (input.latest === true) requireDraftReader(actor, orb, schema);
+  else requireReader(actor, orb, schema);
+  if (!isEntryId(input.id)) throw notFound("entry");
+  const seen = await find(deps, actor, input);
+  if (seen === undefined) throw notFound("entry");
+  const languages = new Set<string>();
+  const entry = presentEntry(seen, { choice, fields: query.fields }, languages);
+  const variant: unknown[] = [
+    orb.revision,
+    entry.revision,
+    entry.status,
+    choiceKey(choice),
+    query.fields === undefined ? null : [...query.fields].sort(),
+  ];
+  if (query.expand.length > 0) {
+    const expansion = {
+      fields: query.expand,
+      actor,
+      compiled: orb.compiled,
+      choice,
+      consistency: consistencyFor(actor),
+    };
+    const [expanded] = await expandAll(deps, [seen], expansion, languages);
+    entry.expand = expanded?.expand ?? {};
+    variant.push(
+      query.expand.map((field) => field.name),
+      expanded?.tags,
+    );
+  }
+  return { entry, etag: runtimeTag(seen.newest, variant), languages: [...languages] };
+}

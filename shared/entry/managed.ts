@@ -1,0 +1,262 @@
+/** Reads entries for the management API: newest revisions, drafts and all, now or at a moment in the past. */
+import type { Actor } from "../access/actor.ts";
+import { requireOperator } from "../access/authorize.ts";
+import type { Deps } from "../deps.ts";
+import { AppError, notFound } from "../errors.ts";
+import type { CompiledSchema } from "../orb/compile.ts";
+import type { Status } from "../orb/lifecycle.ts";
+import { STATUSES } from "../orb/lifecycle.ts";
+import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
+import { entriesAt, entryAt, type Past, readMoment } from "./at.ts";
+import { expandAll } from "./expand.ts";
+import { compareRanked, matches, sortValues } from "./filter.ts";
+import { choose } from "./localize.ts";
+import { type Collection, readListPage } from "./page.ts";
+import { creationOrder, type ListQuery, parseListQuery } from "./query.ts";
+import { loadEntry, type OrbContext, orNull } from "./resolve.ts";
+import { readPage } from "./scan.ts";
+import { readPublished } from "./seen.ts";
+import { type EntrySnapshot, type EntryView, effective, entryView, snapshotOf } from "./snapshot.ts";
+
+/** Which entry of an orb, and which of its revisions. */
+export interface ManagedGet {
+  orbId: string;
+  /** Awaited beside the entry's own read. */
+  orb: OrbContext | Promise<OrbContext>;
+  id: string;
+  /** What is live instead of the newest. */
+  published?: boolean | undefined;
+  /** `?at=`, as it came. */
+  at?: string | undefined;
+}
+
+/** An entry for the management API. */
+export interface ManagedEntry {
+  context: OrbContext;
+  address: EntryAddress;
+  /** The revision that was asked for: `entryView` makes its answer. */
+  snapshot: EntrySnapshot;
+  /** Number of the newest revision, for the entity tag. */
+  newest: number;
+}
+
+/**
+ * Reads one entry. One request beside the definition; with `published` or `at` one more.
+ * @throws AppError not_found `entry_not_found`, `revision_not_found`; malformed; forbidden, unauthenticated
+ */
+export async function getManaged(deps: Deps, actor: Actor, input: ManagedGet): Promise<ManagedEntry> {
+  requireOperator(actor, "entries.manage");
+  const at = input.at === undefined ? undefined : readMoment(input.at);
+  const [context, entry] = await Promise.all([input.orb, loadEntry(deps, input.orbId, input.id)]);
+  if (entry === null) throw notFound("entry");
+  const now = deps.clock.now();
+  const newest = effective(entry.head, now);
+  const base = { context, address: entry.address, newest: newest.revision };
+  if (at !== undefined && at < now) {
+    const past = await entryAt(deps, entry.address, at);
+    if (past === null) throw notFound("entry", "The entry did not exist at that time.");
+    return { ...base, snapshot: past.snapshot };
+  }
+  if (newest.status === "DELETED") throw notFound("entry");
+  if (input.published !== true) return { ...base, snapshot: newest };
+  const live = await readPublished(deps, streams.orb(input.orbId), newest, "leader");
+  if (live === null) throw notFound("revision", "No revision of the entry is published.");
+  return { ...base, snapshot: live };
+}
+
+/** Parameters of the management API's list beside those of every list. */
+const LIST_EXTRA = ["module", "schema", "status", "at"];
+
+/** A list for the management API. */
+export interface ManagedList {
+  orb: OrbContext;
+  /** The query's parameters, as they came: which schema they are judged by is among them. */
+  parameters: readonly [string, string][];
+}
+
+/** An entry as the management API answers it, with what `expand` asked for. */
+export interface ManagedView extends EntryView {
+  expand?: Record<string, unknown>;
+}
+
+export interface ManagedPage {
+  items: ManagedView[];
+  nextCursor: string | null;
+  total?: number;
+}
+
+function unknown(path: string, known: Iterable<string>): AppError {
+  const message = `This must be one of ${[...known].join(", ")}.`;
+  return new AppError("malformed", "invalid_parameter", "A parameter of the request is not valid.", {
+    errors: [{ path, code: "invalid_value", message }],
+  });
+}
+
+/** The module's schemas that a list is about; all of the orb's without a module. */
+function schemasOf(
+  { compiled }: OrbContext,
+  module: string | undefined,
+  schema: string | undefined,
+): CompiledSchema[] | undefined {
+  if (module === undefined) {
+    if (schema === undefined) return undefined;
+    const named = [...compiled.byType.values()].filter(({ id }) => id === schema);
+    if (named.length === 0)
+      throw unknown("/schema", new Set([...compiled.byType.values()].map(({ id }) => id)));
+    return named;
+  }
+  const found = compiled.modules.get(module);
+  if (found === undefined) throw unknown("/module", compiled.modules.keys());
+  if (schema === undefined) return [...found.schemas.values()];
+  const one = found.schemas.get(schema);
+  if (one === undefined) throw unknown("/schema", found.schemas.keys());
+  return [one];
+}
+
+const own = ({ type, schema }: { type: string; schema: string }) => `${type}/${schema}`;
+
+function collectionOf(
+  deps: Deps,
+  context: OrbContext,
+  schemas: readonly CompiledSchema[] | undefined,
+  status: string | undefined,
+): Collection<EntryView> {
+  const { orb } = context;
+  const one = schemas?.length === 1 ? schemas[0] : undefined;
+  const homes = schemas === undefined ? undefined : new Set(schemas.map((s) => `${s.subjectType}/${s.id}`));
+  return {
+    orb,
+    scope: `managed/${schemas?.map(({ module, id }) => `${module}/${id}`).join() ?? ""}/${status ?? ""}`,
+    index:
+      one === undefined
+        ? subjects.orbIndex(orb)
+        : subjects.schemaIndex({ orb, type: one.subjectType, schema: one.id }),
+    schema: one,
+    async read(places) {
+      const logs = places.map((place) =>
+        homes !== undefined && !homes.has(own(place)) ? undefined : subjects.entryLog({ orb, ...place }),
+      );
+      const heads = await orNull(
+        deps.store.getMany(
+          streams.orb(orb),
+          logs.filter((log) => log !== undefined),
+          { consistency: "any" },
+        ),
+      );
+      const now = deps.clock.now();
+      return logs.map((log) => {
+        const head = log === undefined ? null : snapshotOf(heads?.get(log));
+        if (head === null || head.status === "DELETED") return undefined;
+        const view = entryView(effective(head, now));
+        return status === undefined || view.status === status ? view : undefined;
+      });
+    },
+    judged: (view) => view,
+    choice: choose(context.compiled, {}),
+    localized: false,
+    narrowed: status !== undefined || (schemas !== undefined && one === undefined),
+    // A deletion leaves its mark in the index for a second: of few, the marks are told apart.
+    async total(indexed) {
+      if (indexed > 1000) return indexed;
+      const filter =
+        one === undefined
+          ? subjects.orbIndex(orb)
+          : subjects.schemaIndex({ orb, type: one.subjectType, schema: one.id });
+      const page = await readPage(deps.store, orb, filter, { fromSeq: 1, limit: 1000 });
+      return page.messages.filter((message) => message.data.length > 0).length;
+    },
+  };
+}
+
+/** A list as it was: everything is read, so the page is cut out of what is in memory. */
+function pageOfPast(
+  past: readonly Past[],
+  context: OrbContext,
+  query: ListQuery,
+  status: string | undefined,
+): ManagedPage {
+  const choice = choose(context.compiled, {});
+  const views = past
+    .map(({ snapshot }) => entryView(snapshot))
+    .filter((view) => status === undefined || view.status === status)
+    .filter((view) => matches(query.conditions, view, undefined));
+  const order = creationOrder(query);
+  if (order === "desc") views.reverse();
+  else if (order === undefined) {
+    const rank = (view: EntryView) => ({ keys: sortValues(query.sort, view, choice), id: view.id });
+    const ranked = views.map((view) => ({ view, rank: rank(view) }));
+    ranked.sort((a, b) => compareRanked(query.sort, a.rank, b.rank));
+    views.splice(0, views.length, ...ranked.map(({ view }) => view));
+  }
+  // What was, does not change any more: the last entry's id is the place.
+  const from = query.cursor === undefined ? 0 : views.findIndex(({ id }) => id === query.cursor) + 1;
+  if (query.cursor !== undefined && from === 0) {
+    throw new AppError("malformed", "invalid_cursor", "The cursor is not one of this list and this query.");
+  }
+  const items = views.slice(from, from + query.limit);
+  const more = views.length > from + query.limit;
+  return {
+    items,
+    nextCursor: more ? (items.at(-1)?.id ?? null) : null,
+    ...(query.count ? { total: views.length } : {}),
+  };
+}
+
+/** The answer's items: chosen fields, and what is live of the entries that they refer to. */
+async function present(
+  deps: Deps,
+  actor: Actor,
+  context: OrbContext,
+  query: Pick<ListQuery, "fields" | "expand">,
+  views: readonly EntryView[],
+): Promise<ManagedView[]> {
+  const { fields, expand } = query;
+  const items = views.map((view): ManagedView => {
+    if (fields === undefined) return view;
+    return {
+      ...view,
+      values: Object.fromEntries(Object.entries(view.values).filter(([name]) => fields.has(name))),
+    };
+  });
+  if (expand.length === 0) return items;
+  const expansion = {
+    fields: expand,
+    actor,
+    compiled: context.compiled,
+    choice: choose(context.compiled, { locale: "*" }),
+    consistency: "leader",
+  } as const;
+  const expanded = await expandAll(
+    deps,
+    views.map((shown) => ({ shown })),
+    expansion,
+    new Set(),
+  );
+  return items.map((item, i) => ({ ...item, expand: expanded[i]?.expand ?? {} }));
+}
+
+/**
+ * Lists entries of an orb: all, those of a module or schema, of a status, or as they were `at` a moment. Two requests.
+ * @throws AppError malformed with every fault; invalid `too_broad`; forbidden, unauthenticated
+ */
+export async function listManaged(deps: Deps, actor: Actor, input: ManagedList): Promise<ManagedPage> {
+  requireOperator(actor, "entries.manage");
+  const { orb } = input;
+  const first = (name: string) => input.parameters.find(([key]) => key === name)?.[1];
+  const schemas = schemasOf(orb, first("module"), first("schema"));
+  const one = schemas?.length === 1 ? schemas[0] : undefined;
+  const query = parseListQuery(input.parameters, one, LIST_EXTRA);
+  const { status, at } = query.extra;
+  if (status !== undefined && !STATUSES.includes(status as Status)) throw unknown("/status", STATUSES);
+  if (at !== undefined) {
+    const moment = Math.min(readMoment(at), deps.clock.now());
+    const home = one === undefined ? undefined : { type: one.subjectType, schema: one.id };
+    const past = await entriesAt(deps, orb.orb, home, moment);
+    const homes = schemas?.map((schema) => `${schema.subjectType}/${schema.id}`);
+    const kept = past.filter(({ address }) => homes === undefined || homes.includes(own(address)));
+    const page = pageOfPast(kept, orb, query, status);
+    return { ...page, items: await present(deps, actor, orb, query, page.items) };
+  }
+  const page = await readListPage(deps, collectionOf(deps, orb, schemas, status), query);
+  return { ...page, items: await present(deps, actor, orb, query, page.items) };
+}

@@ -1,0 +1,398 @@
+/**
+ * Reads a list's query parameters against a schema. Whatever is not known, or comes twice, is a fault that says what is
+ * allowed; all faults are told at once.
+ */
+import { AppError, type Fault } from "../errors.ts";
+import type { CompiledField, CompiledSchema } from "../orb/compile.ts";
+import { escapeSegment } from "../orb/faults.ts";
+import { FIELD_TYPES, type FieldType, type FilterOperator, type Json } from "../orb/fields/index.ts";
+import { isEntryId } from "../orb/ids.ts";
+import { isLocale, isMarket } from "./localize.ts";
+
+/** Page size of lists: what holds when nothing is said, and the most. */
+export const PAGE_SIZE = { default: 50, max: 200 } as const;
+const MAX_CONDITIONS = 20;
+const MAX_SORT_KEYS = 5;
+const MAX_VALUES = 100;
+const MAX_TEXT = 1000;
+
+/** Properties of every entry that lists can be filtered and sorted by. */
+export const PROPERTIES = [
+  "id",
+  "revision",
+  "createdAt",
+  "createdBy",
+  "updatedAt",
+  "updatedBy",
+  "validFrom",
+  "validTo",
+] as const;
+export type Property = (typeof PROPERTIES)[number];
+
+/** What a condition or a sort key speaks of. */
+export type Subject =
+  | { kind: "property"; name: Property; type: FieldType }
+  | { kind: "field"; name: string; type: FieldType; field: CompiledField };
+
+/** `filter[name][operator]=values`. All conditions of a query must hold. */
+export interface Condition {
+  subject: Subject;
+  operator: FilterOperator;
+  /** One, except for `in`; `[true]` or `[false]` for `null`. */
+  values: Json[];
+}
+
+export interface SortKey {
+  subject: Subject;
+  descending: boolean;
+}
+
+/** A list's query, understood. */
+export interface ListQuery {
+  limit: number;
+  cursor: string | undefined;
+  conditions: Condition[];
+  /** Empty: creation order, oldest first. */
+  sort: SortKey[];
+  fields: ReadonlySet<string> | undefined;
+  expand: CompiledField[];
+  count: boolean;
+  /** Further parameters of the address, as they came. */
+  extra: Record<string, string>;
+}
+
+const STRING_OPERATORS: readonly FilterOperator[] = ["eq", "ne", "in"];
+const ID_TYPE: FieldType = {
+  ...FIELD_TYPES.reference,
+  operators: STRING_OPERATORS,
+};
+const PROPERTY_TYPES: Record<Property, FieldType> = {
+  id: ID_TYPE,
+  revision: { ...FIELD_TYPES.integer, operators: FIELD_TYPES.integer.operators.filter((o) => o !== "null") },
+  createdAt: {
+    ...FIELD_TYPES.datetime,
+    operators: FIELD_TYPES.datetime.operators.filter((o) => o !== "null"),
+  },
+  createdBy: { ...FIELD_TYPES.string, operators: STRING_OPERATORS },
+  updatedAt: {
+    ...FIELD_TYPES.datetime,
+    operators: FIELD_TYPES.datetime.operators.filter((o) => o !== "null"),
+  },
+  updatedBy: { ...FIELD_TYPES.string, operators: STRING_OPERATORS },
+  validFrom: FIELD_TYPES.datetime,
+  validTo: FIELD_TYPES.datetime,
+};
+
+function isProperty(name: string): name is Property {
+  return (PROPERTIES as readonly string[]).includes(name);
+}
+
+/** A name as error texts repeat it. */
+function shown(name: string): string {
+  return name.length > 60 ? `${name.slice(0, 60)}…` : name;
+}
+
+class Reader {
+  readonly faults: Fault[] = [];
+  readonly schema: CompiledSchema | undefined;
+
+  constructor(schema: CompiledSchema | undefined) {
+    this.schema = schema;
+  }
+
+  fault(parameter: string, code: string, message: string): void {
+    this.faults.push({ path: `/${escapeSegment(parameter)}`, code, message });
+  }
+
+  /** What a name in `filter` or `sort` means. Sensitive fields are refused, whatever is asked of them. */
+  subject(parameter: string, name: string, use: "filter" | "sort"): Subject | undefined {
+    if (isProperty(name)) return { kind: "property", name, type: PROPERTY_TYPES[name] };
+    const field = this.schema?.fields.get(name);
+    if (field === undefined) {
+      if (this.schema === undefined) {
+        this.fault(
+          parameter,
+          "needs_schema",
+          `Without module and schema, lists can be filtered and sorted by ${PROPERTIES.join(", ")} only.`,
+        );
+        return undefined;
+      }
+      const known = [...this.schema.fields.values()].filter((f) =>
+        use === "sort" ? f.sortable : f.operators.length > 0,
+      );
+      this.fault(
+        parameter,
+        "unknown_field",
+        `There is no field "${shown(name)}". Known are ${[...known.map((f) => f.name), ...PROPERTIES].join(", ")}.`,
+      );
+      return undefined;
+    }
+    if (field.sensitive) {
+      this.fault(
+        parameter,
+        "sensitive_field",
+        `"${name}" is sensitive: no list can be filtered or sorted by it.`,
+      );
+      return undefined;
+    }
+    return { kind: "field", name, type: field.type, field };
+  }
+
+  condition(parameter: string, match: RegExpExecArray, texts: string[]): Condition | undefined {
+    const [, name = "", op = "eq"] = match;
+    const subject = this.subject(parameter, name, "filter");
+    if (subject === undefined) return undefined;
+    const allowed = subject.kind === "field" ? subject.field.operators : subject.type.operators;
+    const operator = allowed.find((known) => known === op);
+    if (operator === undefined) {
+      const can = allowed.length === 0 ? "no filter at all" : allowed.join(", ");
+      this.fault(parameter, "unknown_operator", `"${name}" takes ${can}, not "${shown(op)}".`);
+      return undefined;
+    }
+    if (operator !== "in" && texts.length > 1) {
+      this.fault(parameter, "repeated", "This parameter may be given once.");
+      return undefined;
+    }
+    const values = operator === "in" ? texts.flatMap(splitValues) : texts;
+    if (values.length > MAX_VALUES || values.some((text) => text.length > MAX_TEXT)) {
+      this.fault(
+        parameter,
+        "too_many",
+        `A filter takes at most ${MAX_VALUES} values of at most ${MAX_TEXT} characters.`,
+      );
+      return undefined;
+    }
+    const parsed = values.map((text) => parseValue(subject, operator, text));
+    const wrong = parsed.indexOf(undefined);
+    if (wrong >= 0) {
+      const kind = operator === "null" ? "true or false" : `a value of type ${subject.type.name}`;
+      this.fault(parameter, "invalid_value", `"${shown(values[wrong] ?? "")}" is not ${kind}.`);
+      return undefined;
+    }
+    return { subject, operator, values: parsed as Json[] };
+  }
+
+  sort(text: string): SortKey[] {
+    const keys: SortKey[] = [];
+    for (const part of text.split(",")) {
+      const descending = part.startsWith("-");
+      const name = descending ? part.slice(1) : part;
+      const subject = this.subject("sort", name, "sort");
+      if (subject === undefined) continue;
+      if (subject.kind === "field" && !subject.field.sortable) {
+        this.fault("sort", "not_sortable", `Lists cannot be sorted by "${name}".`);
+      } else if (keys.some((key) => key.subject.name === name)) {
+        this.fault("sort", "repeated", `"${name}" may be named once.`);
+      } else keys.push({ subject, descending });
+    }
+    if (keys.length > MAX_SORT_KEYS)
+      this.fault("sort", "too_many", `At most ${MAX_SORT_KEYS} fields can be sorted by.`);
+    return keys;
+  }
+
+  fields(text: string): ReadonlySet<string> | undefined {
+    const names = text.split(",");
+    for (const name of names) {
+      if (this.schema === undefined) {
+        this.fault("fields", "needs_schema", "Fields can be chosen in lists of one schema only.");
+        return undefined;
+      }
+      if (!this.schema.fields.has(name) && !isProperty(name)) {
+        this.fault(
+          "fields",
+          "unknown_field",
+          `There is no field "${shown(name)}". Known are ${[...this.schema.fields.keys()].join(", ")}.`,
+        );
+      }
+    }
+    return new Set(names);
+  }
+
+  expand(text: string): CompiledField[] {
+    const chosen = new Set<CompiledField>();
+    for (const name of text.split(",")) {
+      const field = this.schema?.fields.get(name);
+      if (field?.target !== undefined) {
+        chosen.add(field);
+        continue;
+      }
+      const known = this.schema?.references.map((f) => f.name).join(", ") ?? "";
+      this.fault(
+        "expand",
+        field === undefined ? "unknown_field" : "not_a_reference",
+        known === ""
+          ? "There is no reference that could be expanded."
+          : `"${shown(name)}" is no reference. References are ${known}.`,
+      );
+    }
+    return [...chosen];
+  }
+
+  number(parameter: string, text: string, most: number): number {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+    if (value >= 1 && value <= most) return value;
+    this.fault(parameter, "invalid_value", `This must be a whole number from 1 to ${most}.`);
+    return 1;
+  }
+
+  flag(parameter: string, text: string): boolean {
+    if (text !== "true" && text !== "false")
+      this.fault(parameter, "invalid_value", "This must be true or false.");
+    return text === "true";
+  }
+
+  finish(): void {
+    if (this.faults.length === 0) return;
+    throw new AppError("malformed", "invalid_parameter", "A parameter of the request is not valid.", {
+      errors: this.faults,
+    });
+  }
+}
+
+/** Values of `in`: separated by commas, or a JSON array where a value holds a comma itself. */
+function splitValues(text: string): string[] {
+  if (text.startsWith("[")) {
+    try {
+      const list: unknown = JSON.parse(text);
+      if (Array.isArray(list))
+        return list.map((value) => (typeof value === "string" ? value : JSON.stringify(value)));
+    } catch {
+      // Not JSON: a text that begins with a bracket.
+    }
+  }
+  return text.split(",");
+}
+
+function parseValue(subject: Subject, operator: FilterOperator, text: string): Json | undefined {
+  if (operator === "null") return text === "true" ? true : text === "false" ? false : undefined;
+  if (subject.kind === "property" && subject.name === "id") return isEntryId(text) ? text : undefined;
+  return subject.type.fromText(text);
+}
+
+const FILTER = /^filter\[([^[\]]{1,200})\](?:\[([^[\]]{1,200})\])?$/;
+const LIST_PARAMETERS = ["limit", "cursor", "sort", "fields", "expand", "count"] as const;
+const SINGLE_PARAMETERS = ["fields", "expand"] as const;
+
+/** Checks of parameters that only some addresses take. */
+const EXTRA_CHECKS: Record<string, { test: (text: string) => boolean; message: string }> = {
+  locale: { test: isLocale, message: "This must be a language tag such as en or de-CH, or *." },
+  market: { test: isMarket, message: "This must be the name of a market." },
+};
+
+/** Groups parameters by name; only filters may come more than once. */
+function grouped(reader: Reader, parameters: Iterable<[string, string]>, known: readonly string[]) {
+  const values = new Map<string, string>();
+  const filters = new Map<string, { match: RegExpExecArray; texts: string[] }>();
+  for (const [name, value] of parameters) {
+    const match = known.includes("limit") ? FILTER.exec(name) : null;
+    const filter = filters.get(name);
+    if (filter !== undefined) filter.texts.push(value);
+    else if (match !== null) filters.set(name, { match, texts: [value] });
+    else if (!known.includes(name)) {
+      const filterable = known.includes("limit") ? ", filter[field], filter[field][operator]" : "";
+      reader.fault(name.slice(0, 100), "unknown_parameter", `Known are ${known.join(", ")}${filterable}.`);
+    } else if (values.has(name)) reader.fault(name, "repeated", "This parameter may be given once.");
+    else values.set(name, value);
+  }
+  return { values, filters };
+}
+
+function readExtra(
+  reader: Reader,
+  values: Map<string, string>,
+  extra: readonly string[],
+): Record<string, string> {
+  const out: Record<string, string> = {};
+  for (const name of extra) {
+    const text = values.get(name);
+    if (text === undefined) continue;
+    const check = EXTRA_CHECKS[name];
+    if (check !== undefined && !check.test(text)) reader.fault(name, "invalid_value", check.message);
+    out[name] = text;
+  }
+  return out;
+}
+
+/**
+ * Reads the query of a list.
+ * @param schema of the entries; without one, only the entries' own properties can be asked for
+ * @param extra names of further parameters that the address takes
+ * @throws AppError malformed `invalid_parameter` with every fault
+ */
+export function parseListQuery(
+  parameters: Iterable<[string, string]>,
+  schema: CompiledSchema | undefined,
+  extra: readonly string[],
+): ListQuery {
+  const reader = new Reader(schema);
+  const { values, filters } = grouped(reader, parameters, [...LIST_PARAMETERS, ...extra]);
+  const conditions: Condition[] = [];
+  if (filters.size > MAX_CONDITIONS)
+    reader.fault("filter", "too_many", `A query takes at most ${MAX_CONDITIONS} filters.`);
+  for (const [name, { match, texts }] of [...filters].slice(0, MAX_CONDITIONS)) {
+    const condition = reader.condition(name, match, texts);
+    if (condition !== undefined) conditions.push(condition);
+  }
+  const { limit, cursor, sort, fields, expand, count } = Object.fromEntries(values);
+  const query: ListQuery = {
+    limit: limit === undefined ? PAGE_SIZE.default : reader.number("limit", limit, PAGE_SIZE.max),
+    cursor,
+    conditions,
+    sort: sort === undefined ? [] : reader.sort(sort),
+    fields: fields === undefined ? undefined : reader.fields(fields),
+    expand: expand === undefined ? [] : reader.expand(expand),
+    count: count === undefined ? false : reader.flag("count", count),
+    extra: readExtra(reader, values, extra),
+  };
+  reader.finish();
+  return query;
+}
+
+/** What one entry's address takes. */
+export interface OneQuery {
+  fields: ReadonlySet<string> | undefined;
+  expand: CompiledField[];
+  extra: Record<string, string>;
+}
+
+/** Reads the query of one entry. @throws AppError malformed `invalid_parameter` with every fault */
+export function parseOneQuery(
+  parameters: Iterable<[string, string]>,
+  schema: CompiledSchema,
+  extra: readonly string[],
+): OneQuery {
+  const reader = new Reader(schema);
+  const { values } = grouped(reader, parameters, [...SINGLE_PARAMETERS, ...extra]);
+  const fields = values.get("fields");
+  const expand = values.get("expand");
+  const query: OneQuery = {
+    fields: fields === undefined ? undefined : reader.fields(fields),
+    expand: expand === undefined ? [] : reader.expand(expand),
+    extra: readExtra(reader, values, extra),
+  };
+  reader.finish();
+  return query;
+}
+
+/** Reads parameters that need no schema, such as those of operations. @throws AppError malformed `invalid_parameter` */
+export function parseExtras(
+  parameters: Iterable<[string, string]>,
+  extra: readonly string[],
+  flags: readonly string[] = [],
+): Record<string, string> {
+  const reader = new Reader(undefined);
+  const { values } = grouped(reader, parameters, [...extra, ...flags]);
+  const out = readExtra(reader, values, [...extra, ...flags]);
+  for (const name of flags) if (out[name] !== undefined) reader.flag(name, out[name]);
+  reader.finish();
+  return out;
+}
+
+/** The list's direction when it is in creation order; undefined when it is sorted otherwise. */
+export function creationOrder(query: Pick<ListQuery, "sort">): "asc" | "desc" | undefined {
+  const [key, more] = query.sort;
+  if (key === undefined) return "asc";
+  if (more !== undefined || key.subject.name !== "createdAt" || key.subject.kind !== "property")
+    return undefined;
+  return key.descending ? "desc" : "asc";
+}

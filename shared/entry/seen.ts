@@ -1,0 +1,102 @@
+/** What a caller of the runtime API sees of entries: their live side, judged by the head. */
+import type { Deps } from "../deps.ts";
+import type { CompiledSchema } from "../orb/compile.ts";
+import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
+import type { Consistency } from "../store/types.ts";
+import { addressOf, orNull } from "./resolve.ts";
+import {
+  type EntrySnapshot,
+  effective,
+  type LiveCopy,
+  liveCopyOf,
+  maskValues,
+  snapshotOf,
+  visible,
+} from "./snapshot.ts";
+
+/** An entry as somebody sees it. */
+export interface Seen {
+  schema: CompiledSchema;
+  address: EntryAddress;
+  /** The newest revision as it is stored. */
+  head: EntrySnapshot;
+  /** The revision that is shown, without sealed values. */
+  shown: Omit<LiveCopy, "v" | "status" | "publishedRevision"> &
+    Pick<EntrySnapshot, "status" | "publishedRevision">;
+  /** Number of the newest revision: what entity tags begin with. */
+  newest: number;
+}
+
+/** An entry that is asked for. */
+export interface Wanted {
+  schema: CompiledSchema;
+  id: string;
+}
+
+/** A stored revision as it may be shown. */
+export function shownOf(schema: CompiledSchema, snapshot: EntrySnapshot): Seen["shown"] {
+  return schema.sensitive.length === 0 ? snapshot : { ...snapshot, values: maskValues(snapshot.values) };
+}
+
+/**
+ * Reads the live side of entries of one orb: heads and live copies in one request (of 1,024 subjects). Those that are
+ * not live at this moment are undefined. A live copy that lags behind its head is passed over for the log's own.
+ */
+export async function readLive(
+  deps: Pick<Deps, "store" | "clock">,
+  orb: string,
+  wanted: readonly Wanted[],
+  consistency: Consistency,
+): Promise<(Seen | undefined)[]> {
+  if (wanted.length === 0) return [];
+  const places = wanted.map(({ schema, id }) => {
+    const address = addressOf(schema, id);
+    return {
+      schema,
+      address,
+      log: subjects.entryLog(address),
+      live: subjects.entryLive(address, schema.liveRole),
+    };
+  });
+  const stream = streams.orb(orb);
+  const asked = places.flatMap(({ log, live }) => [log, live]);
+  const found = await orNull(deps.store.getMany(stream, asked, { consistency }));
+  if (found === null) return wanted.map(() => undefined);
+  const now = deps.clock.now();
+  return Promise.all(
+    places.map(async ({ schema, address, log, live }): Promise<Seen | undefined> => {
+      const head = snapshotOf(found.get(log));
+      if (head === null || !visible(head, now)) return undefined;
+      const base = { schema, address, head, newest: head.revision };
+      if (head.revision === head.publishedRevision) return { ...base, shown: shownOf(schema, head) };
+      const copy = liveCopyOf(found.get(live));
+      if (copy?.revision === head.publishedRevision) return { ...base, shown: copy };
+      const published = await readPublished(deps, stream, head, consistency);
+      return published === null ? undefined : { ...base, shown: shownOf(schema, published) };
+    }),
+  );
+}
+
+/** The live revision out of the log; null when it was purged. */
+export async function readPublished(
+  deps: Pick<Deps, "store">,
+  stream: string,
+  head: EntrySnapshot,
+  consistency: Consistency,
+): Promise<EntrySnapshot | null> {
+  if (head.publishedRevision === null) return null;
+  if (head.revision === head.publishedRevision) return head;
+  if (head.publishedSeq === null) return null;
+  return snapshotOf(await deps.store.getSeq(stream, head.publishedSeq, { consistency }));
+}
+
+/** The newest revision as those who may write see it. */
+export function newestOf(
+  schema: CompiledSchema,
+  address: EntryAddress,
+  head: EntrySnapshot,
+  now: number,
+): Seen {
+  const at = effective(head, now);
+  return { schema, address, head, shown: shownOf(schema, at), newest: at.revision };
+}
