@@ -4,6 +4,8 @@ import type { Context } from "hono";
 import { getPath } from "hono/utils/url";
 import { auditRoutes } from "./admin/audit.ts";
 import { adminEntryRoutes } from "./admin/entry-routes.ts";
+import { orbRevisionRoutes, routeListing } from "./admin/orb-revisions.ts";
+import { MOUNTS, orbRoutes } from "./admin/orbs.ts";
 import { streamMappingRoutes } from "./admin/streams.ts";
 import { type AppEnv, context, type Host } from "./context.ts";
 import { healthRoutes } from "./discovery/health.ts";
@@ -85,6 +87,11 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   own.route("/", auditRoutes());
   own.route("/", adminEntryRoutes());
   own.route("/", streamMappingRoutes());
+  for (const mount of MOUNTS) {
+    own.route("/", orbRoutes(mount));
+    own.route("/", orbRevisionRoutes(mount));
+  }
+  own.route("/", routeListing());
   own.route("/", streamsRoutes());
 
   const access = orbAuth(notFoundOrWrongMethod);

@@ -55,11 +55,13 @@ const NAMED = 50;
  * Makes stored entries hold what a new definition says that they hold: claims of fields that become unique, and index
  * messages. Call it before the definition goes live and, for what was written meanwhile, once more after it.
  * @param context the new definition, with the revision that it will be live as
+ * @param options.dryRun only looks for duplicates
  */
 export async function claimExisting(
   deps: Deps,
   context: OrbContext,
   schema: CompiledSchema,
+  options: { dryRun?: boolean } = {},
 ): Promise<Claimed> {
   const home: Home = { type: schema.subjectType, schema: schema.id };
   const holders = new Map<string, string[]>();
@@ -84,7 +86,7 @@ export async function claimExisting(
     .filter(([, ids]) => ids.length > 1)
     .slice(0, NAMED)
     .map(([key, ids]) => ({ field: parseKey(key).field, ids: ids.slice(0, NAMED) }));
-  if (duplicates.length > 0) return { entries, written: 0, duplicates };
+  if (duplicates.length > 0 || options.dryRun === true) return { entries, written: 0, duplicates };
   let written = 0;
   for (let i = 0; i < wanted.length; i += GROUP) {
     written += await claimGroup(deps, context.orb, wanted.slice(i, i + GROUP));

@@ -1,5 +1,5 @@
 /** Whether a document is sound: the shape and every cross-check, told together. */
-import { AppError, invalid } from "../errors.ts";
+import { AppError, type Fault, invalid } from "../errors.ts";
 import { checkFields } from "./check-fields.ts";
 import { checkNames } from "./check-names.ts";
 import { type OrbDocument, orbDocumentSchema } from "./document.ts";
@@ -12,11 +12,12 @@ const MAX_DEPTH = 64;
 /**
  * Checks a document that came from outside.
  *
+ * @param more faults that were found elsewhere in the same input, to be told with the document's own
  * @returns the document with its defaults filled in
  * @throws AppError `malformed` when it is not even an object or nests too deeply; `invalid` with every fault: JSON
  *   Pointer path, stable code (see `faults.ts`) and words
  */
-export function checkDocument(input: unknown): { document: OrbDocument } {
+export function checkDocument(input: unknown, more: readonly Fault[] = []): { document: OrbDocument } {
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
     throw invalid([{ path: "", code: "type", message: "An orb document is a JSON object." }]);
   }
@@ -26,6 +27,7 @@ export function checkDocument(input: unknown): { document: OrbDocument } {
     });
   }
   const faults = new Faults();
+  for (const fault of more) faults.add(fault.path, fault.code, fault.message);
   const parsed = orbDocumentSchema.safeParse(input);
   if (!parsed.success) addZodIssues(faults, parsed.error.issues, input);
   const loose = readLoosely(input);

@@ -5,7 +5,7 @@ import type { Consistency, KvEntry } from "../store/types.ts";
 import { compiled } from "./cache.ts";
 import type { CompiledOrb } from "./compile.ts";
 import type { OrbDocument } from "./document.ts";
-import { type ExistingOrb, exists, orbHead } from "./history.ts";
+import { type EntryWork, type ExistingOrb, exists, orbHead } from "./history.ts";
 import { isOrbId } from "./ids.ts";
 
 /** What the bucket `orbs` holds under an orb's id. */
@@ -18,6 +18,8 @@ export interface LiveRecord {
   at: string;
   /** Null while nothing is live. */
   document: OrbDocument | null;
+  /** What stored entries still have to follow. */
+  work?: EntryWork | undefined;
 }
 
 /** A definition, ready for use. */

@@ -1,0 +1,143 @@
+/** C: revisions of orbs, and the listing of active routes. */
+import { z } from "@hono/zod-openapi";
+import { getOrbRevision, listOrbRevisions } from "../../shared/orb/read.ts";
+import { listRoutes } from "../../shared/orb/routes.ts";
+import { revertOrb, tryUpdate } from "../../shared/orb/update.ts";
+import { orbView } from "../../shared/orb/view.ts";
+import { ifMatch } from "../etag.ts";
+import { platformAdmin } from "../middleware/session.ts";
+import { defineRoute, newRouter } from "../router.ts";
+import { IdempotencyKey, IfMatch, OrbIdParam } from "../schemas.ts";
+import { common, cursors, headers, idempotencyOf, Limit, type Mount } from "./orbs.ts";
+import {
+  DryRunFlag,
+  DryRunSchema,
+  ForceFlag,
+  OrbSchema,
+  PublishFlag,
+  RevisionListSchema,
+  RevisionSchema,
+  RouteSchema,
+} from "./orbs-schemas.ts";
+
+const json = <T extends z.ZodType>(schema: T) => ({ "application/json": { schema } });
+const Revision = z.coerce.number().int().min(1).openapi({ example: 3 });
+const RevisionParam = OrbIdParam.extend({ revision: Revision });
+
+/** Routes of revisions below one prefix. */
+export function orbRevisionRoutes(mount: Mount) {
+  const shared = common(mount);
+  const all = `${mount.prefix}/{orbId}/revisions` as const;
+  const router = newRouter();
+
+  const list = defineRoute({
+    ...shared,
+    method: "get",
+    path: all,
+    operationId: "listOrbRevisions",
+    summary: "Revisions, oldest or newest first",
+    description: "They outlive the orb: numbers go on when one of the same id is created again.",
+    request: {
+      params: OrbIdParam,
+      query: z.strictObject({
+        limit: Limit,
+        cursor: z.string().optional(),
+        sort: z.enum(["revision", "-revision"]).default("revision"),
+        count: z.enum(["true", "false"]).optional(),
+      }),
+    },
+    responses: { 200: { description: "A page", content: json(RevisionListSchema) } },
+    problems: [400, 401, 403, 404],
+  });
+  router.openapi(list, async (c) => {
+    const { limit, cursor, sort, count } = c.req.valid("query");
+    const page = await listOrbRevisions(c.var.deps, c.var.actor, {
+      orb: c.req.valid("param").orbId,
+      limit,
+      descending: sort === "-revision",
+      after: cursors.read(sort, cursor),
+    });
+    const nextCursor = cursors.write(sort, page.next);
+    return c.json({ items: page.items, nextCursor, ...(count === "true" ? { total: page.total } : {}) }, 200);
+  });
+
+  const get = defineRoute({
+    ...shared,
+    method: "get",
+    path: `${all}/{revision}` as const,
+    operationId: "getOrbRevision",
+    summary: "One revision, with what it changed",
+    request: {
+      params: RevisionParam,
+      query: z.strictObject({
+        against: Revision.optional().openapi({
+          description: "Compare with this revision instead of the one before",
+        }),
+      }),
+    },
+    responses: { 200: { description: "The revision", content: json(RevisionSchema) } },
+    problems: [400, 401, 403, 404],
+  });
+  router.openapi(get, async (c) => {
+    const { orbId, revision } = c.req.valid("param");
+    const { against } = c.req.valid("query");
+    const found = await getOrbRevision(c.var.deps, c.var.actor, { orb: orbId, revision, against });
+    return c.json(found, 200);
+  });
+
+  const restore = defineRoute({
+    ...shared,
+    method: "post",
+    path: `${all}/{revision}/restore` as const,
+    operationId: "restoreOrbRevision",
+    summary: "Bring an older document back as a new revision",
+    request: {
+      params: RevisionParam,
+      headers: IfMatch.extend(IdempotencyKey.shape),
+      query: z.strictObject({ publish: PublishFlag, dryRun: DryRunFlag, force: ForceFlag }),
+    },
+    responses: {
+      200: {
+        description: "The orb, or what would happen",
+        content: json(z.union([OrbSchema, DryRunSchema])),
+      },
+    },
+    problems: [400, 401, 403, 404, 409, 412, 422],
+  });
+  router.openapi(restore, async (c) => {
+    const { orbId: orb, revision } = c.req.valid("param");
+    const { dryRun, ...options } = c.req.valid("query");
+    const input = { orb, ifMatch: ifMatch(c.req.header("if-match")), ...options };
+    if (dryRun === true) {
+      const { document } = await getOrbRevision(c.var.deps, c.var.actor, { orb, revision });
+      return c.json(await tryUpdate(c.var.deps, c.var.actor, { ...input, document }), 200);
+    }
+    const made = await revertOrb(c.var.deps, c.var.actor, {
+      ...input,
+      revision,
+      idempotency: idempotencyOf(c),
+    });
+    headers(c, made);
+    return c.json(orbView(made), 200);
+  });
+  return router;
+}
+
+/** The listing of active routes. */
+export function routeListing() {
+  const list = defineRoute({
+    method: "get",
+    path: "/api/admin/routes",
+    operationId: "listRoutes",
+    summary: "Active routes of published orbs",
+    tags: ["Orbs"],
+    security: [{ bearer: [] }],
+    middleware: [platformAdmin],
+    request: { query: z.strictObject({}) },
+    responses: {
+      200: { description: "All", content: { "application/json": { schema: z.array(RouteSchema) } } },
+    },
+    problems: [400, 401, 403],
+  });
+  return newRouter().openapi(list, async (c) => c.json(await listRoutes(c.var.deps, c.var.actor), 200));
+}

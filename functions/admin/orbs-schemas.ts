@@ -1,0 +1,120 @@
+/** Shapes of the management API of orbs. The document's own schema is shared/orb/document.ts. */
+import { z } from "@hono/zod-openapi";
+import { MODULE_TYPES, orbDocumentSchema } from "../../shared/orb/document.ts";
+import { STATUSES } from "../../shared/orb/lifecycle.ts";
+import { listOf } from "../schemas.ts";
+
+const time = z.iso.datetime();
+const revisionNumber = z.int().openapi({ example: 7 });
+const status = z.enum(STATUSES);
+
+const state = {
+  status,
+  revision: revisionNumber.openapi({ description: "Number of the newest revision" }),
+  publishedRevision: z
+    .int()
+    .nullable()
+    .openapi({ description: "Revision whose document is live; null when none is" }),
+  createdAt: time,
+  createdBy: z.string(),
+  updatedAt: time,
+  updatedBy: z.string(),
+};
+
+/** What callers send. Loose here: the document is judged in one place, which tells every fault at once. */
+export const OrbBody = z.unknown().openapi({
+  description: "The whole document. The state in an answer may be sent back with it, unchanged.",
+  allOf: [{ $ref: "#/components/schemas/OrbDocument" }],
+});
+
+export const OrbSchema = orbDocumentSchema
+  .extend(state)
+  .openapi("Orb", { description: "An orb: its document and its state." });
+
+export const OrbItemSchema = z
+  .object({ id: z.string(), name: z.string().optional(), description: z.string().optional(), ...state })
+  .openapi("OrbItem");
+
+export const OrbListSchema = listOf(OrbItemSchema).openapi("OrbList");
+
+const change = z.object({
+  op: z.string(),
+  path: z.string(),
+  from: z.string().optional(),
+  value: z.unknown().optional(),
+});
+
+const revision = {
+  revision: revisionNumber,
+  operation: z.string().openapi({ example: "update" }),
+  by: z.string(),
+  at: time,
+  status: status.nullable(),
+  publishedRevision: z.int().nullable(),
+  summary: z
+    .array(z.string())
+    .openapi({ example: ["added module news", "field price: number → string (catalog/product)"] }),
+};
+
+export const RevisionItemSchema = z.object(revision).openapi("OrbRevisionItem");
+export const RevisionListSchema = listOf(RevisionItemSchema).openapi("OrbRevisionList");
+export const RevisionSchema = z
+  .object({
+    ...revision,
+    document: orbDocumentSchema.nullable(),
+    changes: z
+      .array(change)
+      .openapi({ description: "JSON Patch (RFC 6902) from the revision in `against` to this one" }),
+    against: z.int().nullable(),
+  })
+  .openapi("OrbRevision");
+
+const place = { module: z.string(), schema: z.string() };
+
+export const DryRunSchema = z
+  .object({
+    dryRun: z.literal(true),
+    refused: z.boolean().openapi({ description: "Whether it would be refused" }),
+    changes: z.array(change),
+    summary: z.array(z.string()),
+    impact: z.object({
+      changes: z.array(
+        z.object({
+          ...place,
+          severity: z.enum(["removal", "dangerous", "claim", "access", "tightened", "index"]),
+          moduleType: z.enum(MODULE_TYPES),
+          code: z.string(),
+          field: z.string().optional(),
+          message: z.string(),
+          entries: z.int().openapi({ description: "Entries stored in the schema" }),
+          refused: z.boolean(),
+          forceable: z.boolean(),
+        }),
+      ),
+      duplicates: z.array(z.object({ ...place, field: z.string(), ids: z.array(z.string()) })),
+      invalid: z.array(z.object({ ...place, checked: z.int(), invalid: z.int() })),
+    }),
+  })
+  .openapi("OrbDryRun", { description: "What an update or publication would do to stored entries." });
+
+export const RouteSchema = z
+  .object({
+    method: z.string(),
+    path: z.string(),
+    orb: z.string(),
+    origin: z.enum(["crud", "handler", "signin"]),
+    role: z.enum(["public", "user", "admin", "owner"]),
+    handler: z.string().optional(),
+  })
+  .openapi("ActiveRoute");
+
+const flag = (description: string) =>
+  z
+    .enum(["true", "false"])
+    .transform((value) => value === "true")
+    .optional()
+    .openapi({ description });
+
+export const PublishFlag = flag("Publishes in the same act");
+export const DryRunFlag = flag("Tells what would happen to stored entries, and changes nothing");
+export const ForceFlag = flag("Lets modules and schemas go although entries are stored in them");

@@ -1,0 +1,333 @@
+/** C: /api/admin/orbs and /api/_orbs, one router for both. */
+import { z } from "@hono/zod-openapi";
+import type { Context } from "hono";
+import { createOrb } from "../../shared/orb/create.ts";
+import { orbDocumentSchema } from "../../shared/orb/document.ts";
+import type { ExistingOrb } from "../../shared/orb/history.ts";
+import { STATUSES } from "../../shared/orb/lifecycle.ts";
+import {
+  archiveOrb,
+  deleteOrb,
+  publishOrb,
+  restoreOrb,
+  tryPublish,
+  unpublishOrb,
+} from "../../shared/orb/operate.ts";
+import { getOrb, invalidCursor, listOrbs } from "../../shared/orb/read.ts";
+import { tryUpdate, updateOrb } from "../../shared/orb/update.ts";
+import { orbItem, orbView } from "../../shared/orb/view.ts";
+import type { AppEnv } from "../context.ts";
+import { ifMatch, matchesTag, revisionTag } from "../etag.ts";
+import { platformAdmin } from "../middleware/session.ts";
+import { defineRoute, newRouter } from "../router.ts";
+import { IdempotencyKey, IfMatch, IfNoneMatch, OrbIdParam } from "../schemas.ts";
+import {
+  DryRunFlag,
+  DryRunSchema,
+  ForceFlag,
+  OrbBody,
+  OrbListSchema,
+  OrbSchema,
+  PublishFlag,
+} from "./orbs-schemas.ts";
+
+/** `hide`: the twin prefix is served and not described. */
+export interface Mount {
+  prefix: string;
+  hide: boolean;
+}
+
+export const MOUNTS: readonly Mount[] = [
+  { prefix: "/api/admin/orbs", hide: false },
+  { prefix: "/api/_orbs", hide: true },
+];
+
+const ETag = { ETag: { description: "The newest revision's number", schema: { type: "string" as const } } };
+
+const json = <T extends z.ZodType>(schema: T) => ({ "application/json": { schema } });
+
+/** What every route of orbs shares. */
+export function common(mount: Mount) {
+  return {
+    tags: ["Orbs"],
+    security: [{ bearer: [] }],
+    middleware: [platformAdmin],
+    ...(mount.hide ? { hide: true } : {}),
+  };
+}
+
+/** An orb as an answer, with its ETag. */
+export function headers(
+  c: Context<AppEnv>,
+  orb: ExistingOrb,
+  newest = orb.revision,
+  variant?: string,
+): string {
+  const etag =
+    variant === undefined ? revisionTag(newest) : revisionTag(newest).replace(/"$/, `-${variant}"`);
+  c.header("etag", etag);
+  c.header("cache-control", "private, no-cache");
+  return etag;
+}
+
+/** The caller's `Idempotency-Key` with the route, which is the same one below both prefixes. */
+export function idempotencyOf(c: Context<AppEnv>): { key: string; route: string } | undefined {
+  const key = c.req.header("idempotency-key");
+  const path = c.req.path.replace(/^\/api\/_orbs(?=\/|$)/, "/api/admin/orbs");
+  return key === undefined ? undefined : { key, route: `${c.req.method} ${path}` };
+}
+
+/** A number in an opaque cursor. */
+export const cursors = {
+  write: (kind: string, value: number | null) =>
+    value === null
+      ? null
+      : btoa(`${kind}:${value}`).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", ""),
+  read: (kind: string, cursor: string | undefined): number | undefined => {
+    if (cursor === undefined) return undefined;
+    let text: string;
+    try {
+      text = atob(cursor.replaceAll("-", "+").replaceAll("_", "/"));
+    } catch {
+      throw invalidCursor();
+    }
+    const match = /^([A-Za-z-]+):(\d{1,15})$/.exec(text);
+    if (match === null || match[1] !== kind) throw invalidCursor();
+    return Number(match[2]);
+  },
+};
+
+export const Limit = z.coerce
+  .number()
+  .int()
+  .min(1)
+  .max(200)
+  .default(50)
+  .openapi({ description: "Items of a page" });
+
+/** Routes of orbs below one prefix. */
+export function orbRoutes(mount: Mount) {
+  const { prefix } = mount;
+  const shared = common(mount);
+  const one = `${prefix}/{orbId}` as const;
+  const router = newRouter();
+  if (!mount.hide) router.openAPIRegistry.register("OrbDocument", orbDocumentSchema);
+
+  const list = defineRoute({
+    ...shared,
+    method: "get",
+    path: prefix,
+    operationId: "listOrbs",
+    summary: "Orbs, in the order of their creation",
+    request: {
+      query: z.strictObject({
+        limit: Limit,
+        cursor: z.string().optional(),
+        sort: z.enum(["createdAt", "-createdAt"]).default("createdAt"),
+        "filter[status]": z.enum(STATUSES).optional(),
+        count: z.enum(["true", "false"]).optional(),
+      }),
+    },
+    responses: { 200: { description: "A page", content: json(OrbListSchema) } },
+    problems: [400, 401, 403],
+  });
+  router.openapi(list, async (c) => {
+    const { limit, cursor, sort, count, "filter[status]": status } = c.req.valid("query");
+    const page = await listOrbs(c.var.deps, c.var.actor, {
+      limit,
+      after: cursors.read(sort, cursor),
+      descending: sort === "-createdAt",
+      status,
+      count: count === "true",
+    });
+    return c.json(
+      {
+        items: page.orbs.map(orbItem),
+        nextCursor: cursors.write(sort, page.next),
+        ...(page.total === undefined ? {} : { total: page.total }),
+      },
+      200,
+    );
+  });
+
+  const create = defineRoute({
+    ...shared,
+    method: "post",
+    path: prefix,
+    operationId: "createOrb",
+    summary: "Create an orb",
+    request: {
+      headers: IdempotencyKey,
+      query: z.strictObject({ publish: PublishFlag }),
+      body: { required: true, content: json(OrbBody) },
+    },
+    responses: { 201: { description: "Created", headers: ETag, content: json(OrbSchema) } },
+    problems: [401, 403, 409],
+  });
+  router.openapi(create, async (c) => {
+    const orb = await createOrb(c.var.deps, c.var.actor, {
+      document: await c.req.json<unknown>(),
+      publish: c.req.valid("query").publish,
+      idempotency: idempotencyOf(c),
+    });
+    headers(c, orb);
+    c.header("location", `${prefix}/${orb.document.id}`);
+    return c.json(orbView(orb), 201);
+  });
+
+  const get = defineRoute({
+    ...shared,
+    method: "get",
+    path: one,
+    operationId: "getOrb",
+    summary: "An orb with all modules and schemas",
+    request: {
+      params: OrbIdParam,
+      headers: IfNoneMatch,
+      query: z.strictObject({
+        revision: z
+          .enum(["latest", "published"])
+          .default("latest")
+          .openapi({ description: "The newest, or what is live" }),
+      }),
+    },
+    responses: {
+      200: { description: "The orb", headers: ETag, content: json(OrbSchema) },
+      304: { description: "Known already" },
+    },
+    problems: [400, 401, 403, 404],
+  });
+  router.openapi(get, async (c) => {
+    const published = c.req.valid("query").revision === "published";
+    const { orb, newest } = await getOrb(c.var.deps, c.var.actor, {
+      orb: c.req.valid("param").orbId,
+      published,
+    });
+    const etag = headers(c, orb, newest, published ? "published" : undefined);
+    return matchesTag(c.req.header("if-none-match"), etag) ? c.body(null, 304) : c.json(orbView(orb), 200);
+  });
+
+  const put = defineRoute({
+    ...shared,
+    method: "put",
+    path: one,
+    operationId: "updateOrb",
+    summary: "Replace the document",
+    description:
+      "Writes a new revision and leaves what is live as it is, unless `publish=true`. With `dryRun=true` it tells the change log and what would happen to stored entries.",
+    request: {
+      params: OrbIdParam,
+      headers: IfMatch,
+      query: z.strictObject({ publish: PublishFlag, dryRun: DryRunFlag, force: ForceFlag }),
+      body: { required: true, content: json(OrbBody) },
+    },
+    responses: {
+      200: {
+        description: "The orb, or what would happen",
+        headers: ETag,
+        content: json(z.union([OrbSchema, DryRunSchema])),
+      },
+    },
+    problems: [401, 403, 404, 409, 412],
+  });
+  router.openapi(put, async (c) => {
+    const { dryRun, ...options } = c.req.valid("query");
+    const document = await c.req.json<unknown>();
+    const input = {
+      orb: c.req.valid("param").orbId,
+      document,
+      ifMatch: ifMatch(c.req.header("if-match")),
+      ...options,
+    };
+    if (dryRun === true) return c.json(await tryUpdate(c.var.deps, c.var.actor, input), 200);
+    const orb = await updateOrb(c.var.deps, c.var.actor, input);
+    headers(c, orb);
+    return c.json(orbView(orb), 200);
+  });
+
+  const remove = defineRoute({
+    ...shared,
+    method: "delete",
+    path: one,
+    operationId: "deleteOrb",
+    summary: "Delete an orb with its entries and users",
+    description: "Its revisions stay readable. A deletion that stopped halfway is resumed by asking again.",
+    request: { params: OrbIdParam, headers: IfMatch },
+    responses: { 204: { description: "Deleted" } },
+    problems: [401, 403, 404, 412],
+  });
+  router.openapi(remove, async (c) => {
+    await deleteOrb(c.var.deps, c.var.actor, {
+      orb: c.req.valid("param").orbId,
+      ifMatch: ifMatch(c.req.header("if-match")),
+    });
+    return c.body(null, 204);
+  });
+
+  const publish = defineRoute({
+    ...shared,
+    method: "post",
+    path: `${one}/publish` as const,
+    operationId: "publishOrb",
+    summary: "Make the newest revision live",
+    request: {
+      params: OrbIdParam,
+      headers: IfMatch.extend(IdempotencyKey.shape),
+      query: z.strictObject({ dryRun: DryRunFlag, force: ForceFlag }),
+    },
+    responses: {
+      200: {
+        description: "The orb, or what would happen",
+        headers: ETag,
+        content: json(z.union([OrbSchema, DryRunSchema])),
+      },
+    },
+    problems: [400, 401, 403, 404, 409, 412, 422],
+  });
+  router.openapi(publish, async (c) => {
+    const { dryRun, force } = c.req.valid("query");
+    const input = {
+      orb: c.req.valid("param").orbId,
+      ifMatch: ifMatch(c.req.header("if-match")),
+      force,
+      idempotency: idempotencyOf(c),
+    };
+    if (dryRun === true) return c.json(await tryPublish(c.var.deps, c.var.actor, input), 200);
+    const orb = await publishOrb(c.var.deps, c.var.actor, input);
+    headers(c, orb);
+    return c.json(orbView(orb), 200);
+  });
+
+  const moves = [
+    { name: "unpublish", summary: "Take an orb off the air", verb: unpublishOrb },
+    { name: "archive", summary: "Put an orb away", verb: archiveOrb },
+    { name: "restore", summary: "Fetch an archived orb back, unpublished", verb: restoreOrb },
+  ] as const;
+  for (const { name, summary, verb } of moves) {
+    const move = defineRoute({
+      ...shared,
+      method: "post",
+      path: `${one}/${name}`,
+      operationId: `${name}Orb`,
+      summary,
+      request: {
+        params: OrbIdParam,
+        headers: IfMatch.extend(IdempotencyKey.shape),
+        query: z.strictObject({}),
+      },
+      responses: { 200: { description: "The orb", headers: ETag, content: json(OrbSchema) } },
+      problems: [400, 401, 403, 404, 409, 412],
+    });
+    router.openapi(move, async (c) => {
+      const { orbId } = c.req.valid("param");
+      const orb = await verb(c.var.deps, c.var.actor, {
+        orb: orbId,
+        ifMatch: ifMatch(c.req.header("if-match")),
+        idempotency: idempotencyOf(c),
+      });
+      headers(c, orb);
+      return c.json(orbView(orb), 200);
+    });
+  }
+  return router;
+}

@@ -1,0 +1,162 @@
+/** The common course of every operation on an orb that exists: read, judge If-Match, decide, append, settle. */
+import { type Actor, actorId } from "../access/actor.ts";
+import { requireOperator } from "../access/authorize.ts";
+import type { Deps } from "../deps.ts";
+import type { Idempotency } from "../entry/idempotency.ts";
+import { AppError, notFound } from "../errors.ts";
+import { Conflict } from "../store/types.ts";
+import type { OrbDocument } from "./document.ts";
+import {
+  type Act,
+  appendRecord,
+  type ExistingOrb,
+  exists,
+  findRevision,
+  following,
+  type OrbHead,
+  type OrbOperation,
+  type OrbRecord,
+  orbHead,
+} from "./history.ts";
+import { type OrbClaim, orbClaim, orbReplay, withClaim } from "./idempotency.ts";
+import { isOrbId } from "./ids.ts";
+import { enforce, planChange } from "./impact.ts";
+import { doWork, liveRecord, settle, settled } from "./settle.ts";
+
+/** Which orb an operation is about, and under what conditions. */
+export interface OrbTarget {
+  orb: string;
+  /** The newest revision's number as the caller knows it. */
+  ifMatch?: number | undefined;
+  idempotency?: Idempotency | undefined;
+}
+
+const ATTEMPTS = 12;
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+
+/** Reads an orb; what an earlier call left undone of it is finished first. @throws AppError not_found */
+export async function readOrb(deps: Deps, orb: string): Promise<ExistingOrb> {
+  if (!isOrbId(orb)) throw notFound("orb");
+  const [head, live] = await Promise.all([orbHead(deps, orb), liveRecord(deps, orb)]);
+  if (!exists(head)) throw notFound("orb");
+  if (!settled(head, live?.record ?? null)) await settle(deps, orb, head);
+  return head;
+}
+
+/** 412: somebody else wrote since. */
+export function preconditionFailed(revision: number): AppError {
+  return new AppError(
+    "precondition",
+    "revision_mismatch",
+    `The newest revision is ${revision}, and If-Match names another one.`,
+    { data: { revision } },
+  );
+}
+
+/**
+ * Makes one revision.
+ *
+ * @param decide what the revision says, judged by the newest one; it may be asked again when somebody came between
+ * @throws AppError not_found, precondition, conflict
+ */
+export async function changeOrb(
+  deps: Deps,
+  actor: Actor,
+  target: OrbTarget,
+  operation: OrbOperation,
+  request: unknown,
+  decide: (head: ExistingOrb) => Promise<Partial<OrbRecord>>,
+): Promise<ExistingOrb> {
+  requireOperator(actor, "orbs.write");
+  const claim = await orbClaim(deps, actor, target.idempotency, { ifMatch: target.ifMatch ?? null, request });
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const [head, before] = await Promise.all([readOrb(deps, target.orb), orbReplay(deps, claim)]);
+    if (before !== null) return replayed(deps, target.orb, before);
+    if (target.ifMatch !== undefined && target.ifMatch !== head.revision)
+      throw preconditionFailed(head.revision);
+    const act: Act = { operation, by: actorId(actor), now: deps.clock.now() };
+    const record = following(head, act, await decide(head));
+    const made = await appended(deps, target.orb, record, head, claim);
+    if (made !== null) return made;
+    if (attempt > 0) await pause(Math.random() * 20 * attempt);
+  }
+  throw new AppError(
+    "conflict",
+    "write_conflict",
+    "Others kept writing at the same moment. Read again and retry.",
+  );
+}
+
+/** Appends and settles; null when somebody came between. */
+async function appended(
+  deps: Deps,
+  orb: string,
+  record: OrbRecord,
+  head: ExistingOrb,
+  claim: OrbClaim | undefined,
+): Promise<ExistingOrb | null> {
+  try {
+    const seq = await appendRecord(deps, orb, record, head.seq, withClaim(claim, []));
+    const made: OrbHead = { ...record, seq };
+    if (record.publishedRevision !== head.publishedRevision) await settle(deps, orb, made);
+    return exists(made) ? made : null;
+  } catch (error) {
+    if (error instanceof Conflict) return null;
+    throw error;
+  }
+}
+
+/** The answer that was given before. What that call did not get to finish is finished now. */
+export async function replayed(deps: Deps, orb: string, before: OrbHead): Promise<ExistingOrb> {
+  if (!exists(before)) throw notFound("orb");
+  const head = await orbHead(deps, orb);
+  if (exists(head)) await settle(deps, orb, head);
+  return before;
+}
+
+/** The document that stored entries were last judged by. */
+async function basisOf(deps: Deps, orb: string, head: ExistingOrb): Promise<OrbDocument> {
+  const basis = await findRevision(deps, orb, head, head.basis);
+  return basis?.document ?? head.document;
+}
+
+/** What a document would do to stored entries as the next revision. Changes nothing. */
+export async function impactOf(
+  deps: Deps,
+  orb: string,
+  head: ExistingOrb,
+  document: OrbDocument,
+  force: boolean,
+) {
+  const from = await basisOf(deps, orb, head);
+  const options = { revision: head.revision + 1, examine: true, force };
+  return (await planChange(deps, orb, from, document, options)).impact;
+}
+
+/**
+ * Judges a document that comes into force with the next revision: because it goes live, or because nothing is live
+ * and entries go by the newest one.
+ * @throws AppError conflict when stored entries stand against it
+ */
+export async function comeIntoForce(
+  deps: Deps,
+  orb: string,
+  head: ExistingOrb,
+  document: OrbDocument,
+  options: { force: boolean; live: boolean },
+): Promise<Partial<OrbRecord>> {
+  const revision = head.revision + 1;
+  const from = await basisOf(deps, orb, head);
+  const plan = await planChange(deps, orb, from, document, {
+    revision,
+    examine: false,
+    force: options.force,
+  });
+  await enforce(deps, orb, document, revision, plan);
+  const { work } = plan;
+  if (work.claims.length === 0 && work.moves.length === 0) return { basis: revision };
+  if (options.live) return { basis: revision, work };
+  // Nothing is live, so nobody reads meanwhile: entries move before the revision is appended, and again if it is not.
+  await doWork(deps, orb, work, { revision, document });
+  return { basis: revision };
+}

@@ -1,0 +1,165 @@
+/** Creates an orb. The first message of its history is the commit point; its stream follows. */
+import { type Actor, actorId } from "../access/actor.ts";
+import { requireOperator } from "../access/authorize.ts";
+import { eraseRealm } from "../access/users.ts";
+import type { Deps } from "../deps.ts";
+import type { Idempotency } from "../entry/idempotency.ts";
+import { AppError } from "../errors.ts";
+import { buckets, streams, subjects } from "../store/subjects.ts";
+import { Conflict, SubjectsTaken } from "../store/types.ts";
+import { replayed } from "./change.ts";
+import { checkDocument } from "./check.ts";
+import { changeLog } from "./diff.ts";
+import type { OrbDocument } from "./document.ts";
+import { requireHandlers } from "./handlers.ts";
+import {
+  appendRecord,
+  type ExistingOrb,
+  exists,
+  following,
+  type OrbHead,
+  type OrbRecord,
+  orbHead,
+} from "./history.ts";
+import { type OrbClaim, orbClaim, orbReplay, withClaim } from "./idempotency.ts";
+import { createOrbStream, leavePlace, settle } from "./settle.ts";
+import { withoutState } from "./view.ts";
+
+/** What a caller sends. */
+export interface CreateOrb {
+  /** The document as it came. */
+  document: unknown;
+  /** Publishes in the same act. */
+  publish?: boolean | undefined;
+  idempotency?: Idempotency | undefined;
+}
+
+/**
+ * Creates an orb, SAVED or PUBLISHED.
+ *
+ * @throws AppError invalid with every fault; conflict `orb_exists`, `deletion_unfinished`, `orb_overlaps`
+ */
+export async function createOrb(deps: Deps, actor: Actor, input: CreateOrb): Promise<ExistingOrb> {
+  requireOperator(actor, "orbs.write");
+  const given = withoutState(input.document, null);
+  const { document } = checkDocument(given.input, given.faults);
+  const publish = input.publish === true;
+  const claim = await orbClaim(deps, actor, input.idempotency, { document: input.document, publish });
+  const orb = document.id;
+  const [head, before] = await Promise.all([
+    orbHead(deps, orb),
+    orbReplay(deps, claim),
+    publish ? requireHandlers(deps, document) : undefined,
+  ]);
+  if (before !== null) return replayed(deps, orb, before);
+  requireAbsent(orb, head);
+  // Whoever was registering while an earlier orb of this id was deleted must be nobody in this one.
+  if (head !== null) await eraseRealm(deps, orb);
+  await requireFreeSubjects(deps, orb);
+  const record = firstRecord(document, head, { by: actorId(actor), now: deps.clock.now(), publish });
+  let made: OrbHead;
+  try {
+    made = { ...record, seq: await append(deps, orb, record, head, claim) };
+  } catch (error) {
+    if (!(error instanceof Conflict)) throw error;
+    // Somebody created it at the same moment, maybe with this very request.
+    const same = await orbReplay(deps, claim);
+    if (same !== null) return replayed(deps, orb, same);
+    requireAbsent(orb, await orbHead(deps, orb));
+    throw new AppError("conflict", "write_conflict", "Others kept writing at the same moment. Try again.");
+  }
+  await createStream(deps, made, orb);
+  if (publish) await settle(deps, orb, made);
+  if (!exists(made)) throw new AppError("internal", "internal", "The orb could not be read back.");
+  return made;
+}
+
+function append(
+  deps: Deps,
+  orb: string,
+  record: OrbRecord,
+  head: OrbHead | null,
+  claim: OrbClaim | undefined,
+): Promise<number> {
+  const place = { subject: subjects.orbPlace(orb), data: "{}", rollup: true };
+  return appendRecord(deps, orb, record, head?.seq ?? 0, withClaim(claim, [place]));
+}
+
+/** Numbers of an earlier orb of this id go on. */
+function firstRecord(
+  document: OrbDocument,
+  head: OrbHead | null,
+  act: { by: string; now: number; publish: boolean },
+): OrbRecord {
+  const revision = (head?.revision ?? 0) + 1;
+  const at = new Date(act.now).toISOString();
+  return {
+    v: 1,
+    revision,
+    operation: "create",
+    by: act.by,
+    at,
+    status: act.publish ? "PUBLISHED" : "SAVED",
+    publishedRevision: act.publish ? revision : null,
+    document,
+    changes: [],
+    summary: changeLog(null, document).summary,
+    createdAt: at,
+    createdBy: act.by,
+    basis: revision,
+  };
+}
+
+function requireAbsent(orb: string, head: OrbHead | null): void {
+  if (exists(head)) {
+    throw new AppError("conflict", "orb_exists", `There is an orb "${orb}" already.`, {
+      data: { status: head.status, revision: head.revision },
+    });
+  }
+  if (head?.operation === "deleting") {
+    throw new AppError(
+      "conflict",
+      "deletion_unfinished",
+      `The orb "${orb}" is being deleted. Send DELETE again to finish it.`,
+    );
+  }
+}
+
+/** @throws AppError conflict `orb_overlaps` when the orb's subjects would be another stream's or a handler's */
+async function requireFreeSubjects(deps: Deps, orb: string): Promise<void> {
+  const [names, handlers] = await Promise.all([
+    deps.store.streamNames(subjects.orbAll(orb)),
+    deps.store.kvList(buckets.handlers, ">"),
+  ]);
+  const other = names.find((name) => name !== streams.orb(orb));
+  if (other !== undefined) throw overlaps(orb, `the stream "${other}"`);
+  const handler = handlers.find((entry) => {
+    const subject: unknown = entry.json<{ subject?: unknown } | null>()?.subject;
+    return typeof subject === "string" && subject.startsWith(`${orb}.`);
+  });
+  if (handler !== undefined) throw overlaps(orb, `the handler ${handler.key}`);
+}
+
+function overlaps(orb: string, what: string): AppError {
+  return new AppError(
+    "conflict",
+    "orb_overlaps",
+    `The subjects of an orb "${orb}" overlap those of ${what}.`,
+  );
+}
+
+/** An orb whose stream is missing is whole all the same: the first write into it creates the stream. */
+async function createStream(deps: Deps, made: OrbHead, orb: string): Promise<void> {
+  try {
+    await createOrbStream(deps, orb);
+  } catch (error) {
+    if (!(error instanceof SubjectsTaken)) {
+      deps.log.warn("an orb's stream could not be created yet", { orb, error: String(error) });
+      return;
+    }
+    const act = { operation: "deleted", by: made.by, now: deps.clock.now() } as const;
+    const gone = { status: null, publishedRevision: null, document: null, summary: ["deleted"] };
+    await appendRecord(deps, orb, following(made, act, gone), made.seq, [leavePlace(orb)]);
+    throw overlaps(orb, "another stream");
+  }
+}

@@ -1,0 +1,113 @@
+/** Moves an orb through its life: publish, unpublish, archive, restore, delete. */
+import { type Actor, actorId } from "../access/actor.ts";
+import { audit } from "../access/audit.ts";
+import { requireOperator } from "../access/authorize.ts";
+import type { Deps } from "../deps.ts";
+import { AppError, notFound } from "../errors.ts";
+import { Conflict } from "../store/types.ts";
+import { changeOrb, comeIntoForce, impactOf, type OrbTarget, preconditionFailed, readOrb } from "./change.ts";
+import { requireHandlers } from "./handlers.ts";
+import { appendRecord, type ExistingOrb, exists, following, type OrbHead, orbHead } from "./history.ts";
+import { isOrbId } from "./ids.ts";
+import { next } from "./lifecycle.ts";
+import { finishDeletion } from "./settle.ts";
+import { type DryRun, told } from "./update.ts";
+
+/** How an orb is published. */
+export interface PublishOptions extends OrbTarget {
+  /** Lets modules and schemas go although entries are stored in them. */
+  force?: boolean | undefined;
+}
+
+/**
+ * Makes the newest revision the live one.
+ * @throws AppError invalid `unknown_handler` naming each; conflict `wrong_state`, `incompatible_change`, `unique_conflict`
+ */
+export function publishOrb(deps: Deps, actor: Actor, input: PublishOptions): Promise<ExistingOrb> {
+  const force = input.force === true;
+  return changeOrb(deps, actor, input, "publish", { publish: true, force }, async (head) => {
+    const status = next(head.status, "publish", head.revision !== head.publishedRevision);
+    await requireHandlers(deps, head.document);
+    const judged = await comeIntoForce(deps, input.orb, head, head.document, { force, live: true });
+    return { status, publishedRevision: head.revision + 1, summary: ["published"], ...judged };
+  });
+}
+
+/** Tells what publishing would do to stored entries, and changes nothing. */
+export async function tryPublish(deps: Deps, actor: Actor, input: PublishOptions): Promise<DryRun> {
+  requireOperator(actor, "orbs.read");
+  const head = await readOrb(deps, input.orb);
+  next(head.status, "publish", head.revision !== head.publishedRevision);
+  await requireHandlers(deps, head.document);
+  const impact = await impactOf(deps, input.orb, head, head.document, input.force === true);
+  return told(impact, { changes: [], summary: ["published"] });
+}
+
+/** Takes an orb off the air; its routes are gone. */
+export function unpublishOrb(deps: Deps, actor: Actor, input: OrbTarget): Promise<ExistingOrb> {
+  return changeOrb(deps, actor, input, "unpublish", null, async (head) => ({
+    status: next(head.status, "unpublish"),
+    publishedRevision: null,
+    summary: ["unpublished"],
+  }));
+}
+
+/** Puts an orb away; its routes are gone. */
+export function archiveOrb(deps: Deps, actor: Actor, input: OrbTarget): Promise<ExistingOrb> {
+  return changeOrb(deps, actor, input, "archive", null, async (head) => ({
+    status: next(head.status, "archive"),
+    publishedRevision: null,
+    summary: ["archived"],
+  }));
+}
+
+/** Fetches an archived orb back; it is UNPUBLISHED then. */
+export function restoreOrb(deps: Deps, actor: Actor, input: OrbTarget): Promise<ExistingOrb> {
+  return changeOrb(deps, actor, input, "restore", null, async (head) => ({
+    status: next(head.status, "restore"),
+    summary: ["restored"],
+  }));
+}
+
+/**
+ * Deletes an orb with its entries and its users. Its history stays. A deletion that stopped halfway is resumed.
+ * @throws AppError not_found, precondition
+ */
+export async function deleteOrb(deps: Deps, actor: Actor, input: OrbTarget): Promise<void> {
+  requireOperator(actor, "orbs.write");
+  const { orb, ifMatch } = input;
+  if (!isOrbId(orb)) throw notFound("orb");
+  for (let attempt = 0; attempt < 12; attempt++) {
+    const head = await orbHead(deps, orb);
+    if (head?.operation === "deleting") return finishDeletion(deps, orb, head);
+    if (!exists(head)) throw notFound("orb");
+    if (ifMatch !== undefined && ifMatch !== head.revision) throw preconditionFailed(head.revision);
+    next(head.status, "delete");
+    const deleting = following(
+      head,
+      { operation: "deleting", by: actorId(actor), now: deps.clock.now() },
+      { status: null, publishedRevision: null, document: null, summary: [`deleted orb ${orb}`] },
+    );
+    let made: OrbHead;
+    try {
+      made = { ...deleting, seq: await appendRecord(deps, orb, deleting, head.seq) };
+    } catch (error) {
+      if (error instanceof Conflict) continue;
+      throw error;
+    }
+    await finishDeletion(deps, orb, made);
+    return audit(deps, {
+      realm: "platform",
+      action: "orb",
+      actor,
+      target: orb,
+      outcome: "ok",
+      detail: "delete",
+    });
+  }
+  throw new AppError(
+    "conflict",
+    "write_conflict",
+    "Others kept writing at the same moment. Read again and retry.",
+  );
+}

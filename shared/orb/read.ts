@@ -1,0 +1,181 @@
+/** Reads orbs and their revisions for those who manage them. */
+import type { Actor } from "../access/actor.ts";
+import { requireOperator } from "../access/authorize.ts";
+import type { Deps } from "../deps.ts";
+import { AppError, notFound } from "../errors.ts";
+import { streams, subjects } from "../store/subjects.ts";
+import { readOrb } from "./change.ts";
+import { changeLog } from "./diff.ts";
+import {
+  type ExistingOrb,
+  exists,
+  findRevision,
+  headOf,
+  type OrbHead,
+  orbHead,
+  readRevisions,
+} from "./history.ts";
+import { isOrbId } from "./ids.ts";
+import type { Status } from "./lifecycle.ts";
+import { type RevisionItem, type RevisionView, revisionItem, revisionView } from "./view.ts";
+
+/** An orb's newest revision, or the one that is live, and the newest one's number. @throws AppError not_found */
+export async function getOrb(
+  deps: Deps,
+  actor: Actor,
+  input: { orb: string; published?: boolean | undefined },
+): Promise<{ orb: ExistingOrb; newest: number }> {
+  requireOperator(actor, "orbs.read");
+  const head = await readOrb(deps, input.orb);
+  if (input.published !== true) return { orb: head, newest: head.revision };
+  if (head.publishedRevision === null) throw notFound("published revision", "Nothing of this orb is live.");
+  const live = await findRevision(deps, input.orb, head, head.publishedRevision);
+  if (!exists(live)) throw notFound("published revision");
+  return { orb: live, newest: head.revision };
+}
+
+/** Which orbs, in which order. */
+export interface ListOrbs {
+  limit: number;
+  /** Where the page before ended. */
+  after?: number | undefined;
+  /** Newest first. */
+  descending?: boolean | undefined;
+  status?: Status | undefined;
+  count?: boolean | undefined;
+}
+
+/** A page of orbs in the order of their creation. */
+export interface OrbPage {
+  orbs: ExistingOrb[];
+  /** What `after` takes; null at the end. */
+  next: number | null;
+  total: number | undefined;
+}
+
+interface Place {
+  orb: string;
+  seq: number;
+}
+
+/** Lists orbs. Two requests for a page, however many orbs there are; newest first reads all places. */
+export async function listOrbs(deps: Deps, actor: Actor, input: ListOrbs): Promise<OrbPage> {
+  requireOperator(actor, "orbs.read");
+  const orbs: ExistingOrb[] = [];
+  let end: number | null = null;
+  for await (const places of pagesOf(deps, input)) {
+    const heads = await deps.store.getMany(
+      streams.platform,
+      places.map((place) => subjects.orbHistory(place.orb)),
+    );
+    for (const place of places) {
+      const message = heads.get(subjects.orbHistory(place.orb));
+      const head = message === undefined ? null : headOf(message);
+      if (!exists(head) || (input.status !== undefined && head.status !== input.status)) continue;
+      if (orbs.length === input.limit) return { orbs, next: end, total: await totalOf(deps, input) };
+      orbs.push(head);
+      end = place.seq;
+    }
+  }
+  return { orbs, next: null, total: await totalOf(deps, input) };
+}
+
+async function totalOf(deps: Deps, input: ListOrbs): Promise<number | undefined> {
+  if (input.count !== true) return undefined;
+  if (input.status === undefined) {
+    const page = await deps.store.scan(streams.platform, subjects.allOrbPlaces, { fromSeq: 1, limit: 1 });
+    return page.messages.length + page.pending;
+  }
+  let total = 0;
+  for await (const places of pagesOf(deps, { limit: 200 })) {
+    const heads = await deps.store.getMany(
+      streams.platform,
+      places.map((place) => subjects.orbHistory(place.orb)),
+    );
+    for (const message of heads.values()) {
+      const head = headOf(message);
+      if (exists(head) && head.status === input.status) total++;
+    }
+  }
+  return total;
+}
+
+/** Places page by page, one more than is wanted at first, so that the end is known. */
+async function* pagesOf(deps: Deps, input: ListOrbs): AsyncGenerator<Place[]> {
+  const limit = input.limit + 1;
+  if (input.descending !== true) {
+    for (let fromSeq = (input.after ?? 0) + 1; ; ) {
+      const page = await deps.store.scan(streams.platform, subjects.allOrbPlaces, { fromSeq, limit });
+      yield page.messages.filter((message) => message.data.length > 0).map(placeOf);
+      const last = page.messages.at(-1);
+      if (page.pending === 0 || last === undefined) return;
+      fromSeq = last.seq + 1;
+    }
+  }
+  const before = input.after ?? Number.POSITIVE_INFINITY;
+  const all: Place[] = [];
+  for (let fromSeq = 1; ; ) {
+    const page = await deps.store.scan(streams.platform, subjects.allOrbPlaces, { fromSeq, limit: 1_000 });
+    for (const message of page.messages) {
+      if (message.data.length > 0 && message.seq < before) all.unshift(placeOf(message));
+    }
+    const last = page.messages.at(-1);
+    if (page.pending === 0 || last === undefined) break;
+    fromSeq = last.seq + 1;
+  }
+  for (let start = 0; start < all.length; start += limit) yield all.slice(start, start + limit);
+}
+
+function placeOf(message: { subject: string; seq: number }): Place {
+  return { orb: message.subject.split(".").at(-1) ?? "", seq: message.seq };
+}
+
+/** The history of an orb, which outlives it. @throws AppError not_found */
+async function historyHead(deps: Deps, actor: Actor, orb: string): Promise<OrbHead> {
+  requireOperator(actor, "orbs.read");
+  const head = isOrbId(orb) ? await orbHead(deps, orb) : null;
+  if (head === null) throw notFound("orb");
+  return head;
+}
+
+/** A page of revisions, oldest or newest first. `after` is the last number of the page before. */
+export async function listOrbRevisions(
+  deps: Deps,
+  actor: Actor,
+  input: { orb: string; limit: number; descending: boolean; after?: number | undefined },
+): Promise<{ items: RevisionItem[]; next: number | null; total: number }> {
+  const head = await historyHead(deps, actor, input.orb);
+  const total = head.revision;
+  const { limit, descending } = input;
+  if (descending) {
+    const last = Math.min(total, (input.after ?? total + 1) - 1);
+    const first = Math.max(1, last - limit + 1);
+    const items = last < 1 ? [] : await readRevisions(deps, input.orb, head, first, last, revisionItem);
+    return { items: items.reverse(), next: first > 1 && last >= 1 ? first : null, total };
+  }
+  const first = (input.after ?? 0) + 1;
+  const last = Math.min(total, first + limit - 1);
+  const items = first > total ? [] : await readRevisions(deps, input.orb, head, first, last, revisionItem);
+  return { items, next: last < total ? last : null, total };
+}
+
+/** One revision; `against` compares it with another one instead of the one before. @throws AppError not_found */
+export async function getOrbRevision(
+  deps: Deps,
+  actor: Actor,
+  input: { orb: string; revision: number; against?: number | undefined },
+): Promise<RevisionView> {
+  const head = await historyHead(deps, actor, input.orb);
+  const [record, other] = await Promise.all([
+    findRevision(deps, input.orb, head, input.revision),
+    input.against === undefined ? undefined : findRevision(deps, input.orb, head, input.against),
+  ]);
+  if (record === null || other === null) throw notFound("revision");
+  if (other === undefined) return revisionView(record);
+  return { ...revisionView(record), ...changeLog(other.document, record.document), against: other.revision };
+}
+
+/** 400: a cursor that no answer gave. */
+export function invalidCursor(): AppError {
+  return new AppError("malformed", "invalid_cursor", "This cursor was not given by this list.");
+}

@@ -1,0 +1,187 @@
+/**
+ * Brings everything that is derived from an orb's history into line with it. Across streams nothing is atomic, so the
+ * history is the commit point, and each step here can be repeated by whoever finds it undone: the call that began it,
+ * the next one, or the next start.
+ */
+import { eraseRealm } from "../access/users.ts";
+import type { Deps } from "../deps.ts";
+import { claimExisting, moveLive } from "../entry/publishing.ts";
+import { orbStreamConfig } from "../store/provision.ts";
+import { buckets, streams, subjects } from "../store/subjects.ts";
+import { Conflict, StreamMissing } from "../store/types.ts";
+import { compileOrb } from "./compile.ts";
+import type { OrbDocument } from "./document.ts";
+import {
+  appendRecord,
+  type EntryWork,
+  exists,
+  findRevision,
+  following,
+  headOf,
+  type OrbHead,
+} from "./history.ts";
+import type { LiveRecord } from "./live.ts";
+
+/** Reads what the bucket holds, to judge whether anything is undone. */
+export async function liveRecord(
+  deps: Pick<Deps, "store">,
+  orb: string,
+): Promise<{ record: LiveRecord; revision: number } | null> {
+  const entry = await deps.store.kvGet(buckets.orbs, orb);
+  return entry === null ? null : { record: entry.json<LiveRecord>(), revision: entry.revision };
+}
+
+/** Whether the live definition says what the history says, and entries have followed. */
+export function settled(head: OrbHead, live: LiveRecord | null): boolean {
+  if (live?.work !== undefined) return false;
+  const want = exists(head) ? head.publishedRevision : null;
+  if (want === null) return live === null || live.document === null;
+  return live !== null && live.revision >= want;
+}
+
+/** Finishes what is undone of an orb. Does nothing, and reads once, when all is done. */
+export async function settle(deps: Deps, orb: string, head: OrbHead): Promise<void> {
+  const current = await liveRecord(deps, orb);
+  if (head.operation === "deleting") return finishDeletion(deps, orb, head);
+  if (settled(head, current?.record ?? null)) return;
+  const want = exists(head) ? head.publishedRevision : null;
+  const target = want === null ? head : await findRevision(deps, orb, head, want);
+  if (target === null) return;
+  const document = want === null ? null : target.document;
+  await putLive(deps, {
+    v: 1,
+    orb,
+    revision: target.revision,
+    at: target.at,
+    document,
+    ...(target.work === undefined ? {} : { work: target.work }),
+  });
+  await followUp(deps, orb);
+}
+
+/** Puts the live definition, unless one of a later revision is there. */
+async function putLive(deps: Deps, record: LiveRecord): Promise<void> {
+  for (;;) {
+    const current = await liveRecord(deps, record.orb);
+    if (current !== null && current.record.revision >= record.revision) return;
+    const work = joined(current?.record.work, record.work);
+    const next: LiveRecord = { ...record, ...(work === undefined ? {} : { work }) };
+    try {
+      await deps.store.kvPut(buckets.orbs, record.orb, JSON.stringify(next), {
+        expect: current?.revision ?? 0,
+      });
+      return;
+    } catch (error) {
+      if (!(error instanceof Conflict)) throw error;
+    }
+  }
+}
+
+/** Work that was left undone comes before what follows from the next definition. */
+function joined(before: EntryWork | undefined, after: EntryWork | undefined): EntryWork | undefined {
+  if (before === undefined || after === undefined) return before ?? after;
+  return { claims: [...before.claims, ...after.claims], moves: [...before.moves, ...after.moves] };
+}
+
+/** Lets stored entries follow the definition that became live, and then says that they did. */
+async function followUp(deps: Deps, orb: string): Promise<void> {
+  const current = await liveRecord(deps, orb);
+  const work = current?.record.work;
+  if (current === null || work === undefined) return;
+  const { work: _done, ...done } = current.record;
+  await doWork(deps, orb, work, { revision: done.revision, document: done.document });
+  try {
+    await deps.store.kvPut(buckets.orbs, orb, JSON.stringify(done), { expect: current.revision });
+  } catch (error) {
+    if (!(error instanceof Conflict)) throw error; // somebody else finished it, or went on from it
+  }
+}
+
+/** What entries have to follow. Every part of it can be repeated. */
+export async function doWork(
+  deps: Deps,
+  orb: string,
+  work: EntryWork,
+  definition: { revision: number; document: OrbDocument | null },
+): Promise<void> {
+  for (const { from, to, ...home } of work.moves) {
+    if (to !== null) await moveLive(deps, orb, home, from, to);
+    else await purgeLive(deps, orb, subjects.schemaLive({ orb, ...home }, from));
+  }
+  if (definition.document === null) return;
+  const compiled = compileOrb(definition.document);
+  for (const home of work.claims) {
+    const schema = compiled.byType.get(`${home.type}/${home.schema}`);
+    if (schema === undefined) continue;
+    const { duplicates } = await claimExisting(
+      deps,
+      { orb, revision: definition.revision, compiled },
+      schema,
+    );
+    if (duplicates.length > 0) {
+      deps.log.warn("entries written while a field became unique share values", { orb, schema: schema.id });
+    }
+  }
+}
+
+async function purgeLive(deps: Deps, orb: string, filter: string): Promise<void> {
+  try {
+    await deps.store.purge(streams.orb(orb), filter);
+  } catch (error) {
+    if (!(error instanceof StreamMissing)) throw error;
+  }
+}
+
+/** Creates the stream that holds an orb's entries; it may exist. @throws SubjectsTaken */
+export function createOrbStream(deps: Deps, orb: string): Promise<void> {
+  return deps.store.createStream(orbStreamConfig(orb, deps.config.replicas));
+}
+
+/**
+ * The steps of a deletion after `deleting` was appended. The live definition goes first, so that no request is served
+ * from what is being erased; `deleted` comes last, so that nobody creates the orb anew before all is gone.
+ */
+export async function finishDeletion(deps: Deps, orb: string, head: OrbHead): Promise<void> {
+  await putLive(deps, { v: 1, orb, revision: head.revision, at: head.at, document: null });
+  await deps.store.deleteStream(streams.orb(orb));
+  await eraseRealm(deps, orb);
+  const done = following(
+    head,
+    { operation: "deleted", by: head.by, now: deps.clock.now() },
+    { summary: ["deleted"] },
+  );
+  try {
+    await appendRecord(deps, orb, done, head.seq, [leavePlace(orb)]);
+  } catch (error) {
+    if (!(error instanceof Conflict)) throw error; // another call finished it
+  }
+}
+
+/** The tombstone over an orb's place in the list. */
+export function leavePlace(orb: string) {
+  return { subject: subjects.orbPlace(orb), data: "", rollup: true, ttl: 1 };
+}
+
+/** Finishes whatever is undone of all orbs: called where the platform starts. Answers how many needed it. */
+export async function settleAll(deps: Deps): Promise<number> {
+  let mended = 0;
+  const live = new Map<string, LiveRecord>();
+  for (const entry of await deps.store.kvList(buckets.orbs, "*"))
+    live.set(entry.key, entry.json<LiveRecord>());
+  for (let fromSeq = 1; ; ) {
+    const page = await deps.store.scan(streams.platform, subjects.allOrbPlaces, { fromSeq, limit: 100 });
+    const orbs = page.messages.map((message) => message.subject.split(".").at(-1) ?? "");
+    const heads = await deps.store.getMany(streams.platform, orbs.map(subjects.orbHistory));
+    for (const orb of orbs) {
+      const message = heads.get(subjects.orbHistory(orb));
+      if (message === undefined) continue;
+      const head = headOf(message);
+      if (head.operation !== "deleting" && settled(head, live.get(orb) ?? null)) continue;
+      await settle(deps, orb, head);
+      mended++;
+    }
+    const last = page.messages.at(-1);
+    if (page.pending === 0 || last === undefined) return mended;
+    fromSeq = last.seq + 1;
+  }
+}

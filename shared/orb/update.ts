@@ -1,0 +1,125 @@
+/** Replaces an orb's document: by a new one, or by that of an older revision. */
+import type { Actor } from "../access/actor.ts";
+import { requireOperator } from "../access/authorize.ts";
+import type { Deps } from "../deps.ts";
+import { notFound } from "../errors.ts";
+import { changeOrb, comeIntoForce, impactOf, type OrbTarget, preconditionFailed, readOrb } from "./change.ts";
+import { checkDocument } from "./check.ts";
+import { type ChangeLog, changeLog } from "./diff.ts";
+import type { OrbDocument } from "./document.ts";
+import { requireHandlers } from "./handlers.ts";
+import { type ExistingOrb, findRevision, type OrbOperation, type OrbRecord } from "./history.ts";
+import type { Impact } from "./impact.ts";
+import { next } from "./lifecycle.ts";
+import { withoutState } from "./view.ts";
+
+/** How an update is made. */
+export interface UpdateOptions extends OrbTarget {
+  /** Publishes in the same act. */
+  publish?: boolean | undefined;
+  /** Lets modules and schemas go although entries are stored in them. */
+  force?: boolean | undefined;
+}
+
+/** What an update would do. */
+export interface DryRun extends ChangeLog {
+  dryRun: true;
+  /** Whether it would be refused. */
+  refused: boolean;
+  impact: Impact;
+}
+
+/** Writes a new draft. What is live stays as it is, unless `publish` is set. @throws AppError invalid, conflict, precondition */
+export function updateOrb(
+  deps: Deps,
+  actor: Actor,
+  input: UpdateOptions & { document: unknown },
+): Promise<ExistingOrb> {
+  requireOperator(actor, "orbs.write");
+  return replace(deps, actor, input, "update", input.document, async (head) =>
+    soundDocument(head, input.document),
+  );
+}
+
+/** Tells what an update would do, and changes nothing. @throws AppError invalid, not_found, precondition, conflict */
+export async function tryUpdate(
+  deps: Deps,
+  actor: Actor,
+  input: UpdateOptions & { document: unknown },
+): Promise<DryRun> {
+  requireOperator(actor, "orbs.read");
+  const head = await readOrb(deps, input.orb);
+  if (input.ifMatch !== undefined && input.ifMatch !== head.revision) throw preconditionFailed(head.revision);
+  const document = soundDocument(head, input.document);
+  next(head.status, "update");
+  return told(
+    await impactOf(deps, input.orb, head, document, input.force === true),
+    changeLog(head.document, document),
+  );
+}
+
+/** A dry run's answer. */
+export function told(impact: Impact, log: ChangeLog): DryRun {
+  const refused = impact.changes.some((change) => change.refused) || impact.duplicates.length > 0;
+  return { dryRun: true, refused, ...log, impact };
+}
+
+/** Brings an older revision's document back as a new draft. @throws AppError not_found `revision_not_found` */
+export function revertOrb(
+  deps: Deps,
+  actor: Actor,
+  input: UpdateOptions & { revision: number },
+): Promise<ExistingOrb> {
+  return replace(deps, actor, input, "revert", { revision: input.revision }, async (head) => {
+    const old = await findRevision(deps, input.orb, head, input.revision);
+    if (old === null || old.document === null) throw notFound("revision");
+    return checkDocument(old.document).document; // what was sound once may not be any more
+  });
+}
+
+function replace(
+  deps: Deps,
+  actor: Actor,
+  input: UpdateOptions,
+  operation: OrbOperation,
+  request: unknown,
+  documentFor: (head: ExistingOrb) => Promise<OrbDocument>,
+): Promise<ExistingOrb> {
+  const publish = input.publish === true;
+  const asked = { request, publish, force: input.force === true };
+  return changeOrb(deps, actor, input, operation, asked, async (head): Promise<Partial<OrbRecord>> => {
+    const document = await documentFor(head);
+    const status = next(head.status, publish ? "publish" : "update", true);
+    if (publish) await requireHandlers(deps, document);
+    const inForce = publish || head.publishedRevision === null;
+    const force = input.force === true;
+    const judged = inForce
+      ? await comeIntoForce(deps, input.orb, head, document, { force, live: publish })
+      : {};
+    return {
+      document,
+      status,
+      ...changeLog(head.document, document),
+      ...(publish ? { publishedRevision: head.revision + 1 } : {}),
+      ...judged,
+    };
+  });
+}
+
+function soundDocument(head: ExistingOrb, sent: unknown): OrbDocument {
+  const { input, faults } = withoutState(sent, head);
+  const { id } = head.document;
+  if (
+    typeof input === "object" &&
+    input !== null &&
+    Object.hasOwn(input, "id") &&
+    Reflect.get(input, "id") !== id
+  ) {
+    faults.push({
+      path: "/id",
+      code: "mismatch",
+      message: `The id of an orb cannot be changed: it is "${id}".`,
+    });
+  }
+  return checkDocument(input, faults).document;
+}

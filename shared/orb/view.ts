@@ -1,0 +1,116 @@
+/** Orbs as the management API answers them. */
+import type { Fault } from "../errors.ts";
+import { equal } from "./cache.ts";
+import type { Operation } from "./diff.ts";
+import type { OrbDocument } from "./document.ts";
+import type { ExistingOrb, OrbOperation, OrbRecord } from "./history.ts";
+import type { Status } from "./lifecycle.ts";
+
+/** What an answer says of an orb beside its document. */
+export interface OrbState {
+  status: Status;
+  revision: number;
+  publishedRevision: number | null;
+  createdAt: string;
+  createdBy: string;
+  updatedAt: string;
+  updatedBy: string;
+}
+
+/** The document with its state. */
+export type OrbView = OrbDocument & OrbState;
+
+/** An orb in a list: its state without its modules. */
+export type OrbItem = Pick<OrbDocument, "id" | "name" | "description"> & OrbState;
+
+/** A revision in a list. */
+export interface RevisionItem {
+  revision: number;
+  operation: OrbOperation;
+  by: string;
+  at: string;
+  status: Status | null;
+  publishedRevision: number | null;
+  summary: string[];
+}
+
+/** One revision with its document and what it changed. */
+export interface RevisionView extends RevisionItem {
+  document: OrbDocument | null;
+  changes: Operation[];
+  /** The revision that `changes` and `summary` compare with. */
+  against: number | null;
+}
+
+/** The newest revision. */
+export function orbView(head: ExistingOrb): OrbView {
+  return { ...head.document, ...stateOf(head) };
+}
+
+/** An orb in a list. */
+export function orbItem(head: ExistingOrb): OrbItem {
+  const { id, name, description } = head.document;
+  return {
+    id,
+    ...(name === undefined ? {} : { name }),
+    ...(description === undefined ? {} : { description }),
+    ...stateOf(head),
+  };
+}
+
+function stateOf(head: ExistingOrb): OrbState {
+  return {
+    status: head.status,
+    revision: head.revision,
+    publishedRevision: head.publishedRevision,
+    createdAt: head.createdAt,
+    createdBy: head.createdBy,
+    updatedAt: head.at,
+    updatedBy: head.by,
+  };
+}
+
+/** A revision in a list. */
+export function revisionItem(record: OrbRecord): RevisionItem {
+  const { revision, operation, by, at, status, publishedRevision, summary } = record;
+  return { revision, operation, by, at, status, publishedRevision, summary };
+}
+
+/** One revision against the one before it. */
+export function revisionView(record: OrbRecord): RevisionView {
+  const against = record.revision === 1 ? null : record.revision - 1;
+  return { ...revisionItem(record), document: record.document, changes: record.changes, against };
+}
+
+const STATE = [
+  "status",
+  "revision",
+  "publishedRevision",
+  "createdAt",
+  "createdBy",
+  "updatedAt",
+  "updatedBy",
+] as const;
+
+/**
+ * Takes the state out of what a caller sent, so that an answer can be edited and sent back. It cannot be changed that
+ * way: what differs from how it is now is a fault.
+ */
+export function withoutState(input: unknown, head: ExistingOrb | null): { input: unknown; faults: Fault[] } {
+  if (typeof input !== "object" || input === null || Array.isArray(input)) return { input, faults: [] };
+  const now: OrbState | null = head === null ? null : stateOf(head);
+  const rest: Record<string, unknown> = { ...input };
+  const faults: Fault[] = [];
+  for (const name of STATE) {
+    if (!Object.hasOwn(rest, name)) continue;
+    if (now === null || !equal(rest[name], now[name])) {
+      faults.push({
+        path: `/${name}`,
+        code: "read_only",
+        message: "The platform sets this: leave it out, or send it as it is now.",
+      });
+    }
+    delete rest[name];
+  }
+  return { input: rest, faults };
+}
