@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
+import { build, stop as stopBundler } from "esbuild";
 import { Failure } from "../failure.ts";
 import type { Functions, FunctionsOptions } from "./functions.ts";
 
@@ -103,6 +103,8 @@ export async function serveProcess(options: FunctionsOptions): Promise<Functions
 
   try {
     await bundleHost(file);
+    // It would stay, and take as much memory as the host itself.
+    await stopBundler();
     await start();
   } catch (error) {
     await stop();
