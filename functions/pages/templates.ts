@@ -96,6 +96,8 @@ function account(realm: Realm): Html {
       <h1 id="account-title" tabindex="-1">You are signed in</h1>
       <p>as <strong id="who"></strong></p>
       <button id="copy" type="button" hidden>Copy access token</button>
+      <h2>Your passkeys</h2>
+      <ul id="passkeys"></ul>
       <button id="add" type="button">Add another passkey</button>
       <button class="signout" type="button">Sign out</button>
     </section>`;

@@ -139,7 +139,8 @@ describe("users", () => {
     expect(await page.evaluate("document.activeElement.id")).toBe("account-title");
     await look(page, "users-registered-dark-320");
     expect(await faults(page)).toEqual([]);
-    for (let i = 0; i < 2; i++) await page.keyboard.press("Tab");
+    await page.getByLabel("Name of the passkey").waitFor();
+    for (let i = 0; i < 3; i++) await page.keyboard.press("Tab");
     expect(await page.evaluate("document.activeElement.textContent")).toBe("Sign out");
     await page.keyboard.press("Enter");
     await page.getByText("New here?").waitFor();
@@ -246,8 +247,25 @@ describe("users", () => {
     });
     await add.click();
     await page.getByText("Another passkey was added").waitFor();
-    const passkeys = await page.evaluate(async () => (await fetch("/api/auth/passkeys")).json());
-    expect(passkeys).toHaveLength(2);
+    const names = async () => {
+      const answer = await page.evaluate(async () => (await fetch("/api/auth/passkeys")).json());
+      return (answer as { name: string }[]).map(({ name }) => name);
+    };
+    expect(await names()).toEqual(["Passkey 1", "Passkey 2"]);
+
+    const second = page.getByLabel("Name of the passkey").nth(1);
+    await second.fill("Key on my ring");
+    await second.press("Enter");
+    await page.getByText("The passkey is called Key on my ring now.").waitFor();
+    await look(page, "users-two-passkeys");
+    expect(await faults(page)).toEqual([]);
+    const remove = page.getByRole("button", { name: "Remove Key on my ring" });
+    await remove.click();
+    expect(await names()).toEqual(["Passkey 1", "Key on my ring"]);
+    await remove.click();
+    await page.getByText("Key on my ring was removed.").waitFor();
+    expect(await names()).toEqual(["Passkey 1"]);
+    expect(await remove.count()).toBe(0);
   });
 
   test("a browser without passkeys is told so", async () => {

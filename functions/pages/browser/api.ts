@@ -17,13 +17,25 @@ export interface Session {
   name: string;
 }
 
+export interface Passkey {
+  id: string;
+  name: string;
+  createdAt: string;
+  lastUsedAt: string | null;
+}
+
 type Json = Record<string, unknown>;
 
-async function send(path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Json> {
+async function send(
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+  method = "POST",
+): Promise<Json> {
   let response: Response;
   try {
     response = await fetch(path, {
-      method: "POST",
+      method,
       credentials: "same-origin",
       headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -60,13 +72,10 @@ export function realmApi(base: string) {
     beginRegistration: (body: { invite: string; name?: string } | { add: true }) =>
       begin<PublicKeyCredentialCreationOptionsJSON>(body),
     complete,
-    signOut: async () => {
-      const response = await fetch(`${base}/signout`, { method: "POST", credentials: "same-origin" }).catch(
-        () => null,
-      );
-      if (response === null) throw new Refused("network");
-      if (!response.ok) throw new Refused("unknown");
-    },
+    signOut: () => send(`${base}/signout`),
+    listPasskeys: async () => (await send(`${base}/passkeys`, undefined, {}, "GET")) as unknown as Passkey[],
+    renamePasskey: (id: string, name: string) => send(`${base}/passkeys/${id}`, { name }, {}, "PUT"),
+    removePasskey: (id: string) => send(`${base}/passkeys/${id}`, undefined, {}, "DELETE"),
   };
 }
 

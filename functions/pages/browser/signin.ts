@@ -7,6 +7,7 @@ import {
   WebAuthnAbortService,
 } from "@simplewebauthn/browser";
 import { realmApi, type Session } from "./api.ts";
+import { showPasskeys } from "./passkeys.ts";
 import { isSuperseded, wordsFor } from "./words.ts";
 
 /** A challenge lives 5 minutes: what waits behind the field is given up before. */
@@ -70,7 +71,20 @@ function signedIn(session: Session): void {
   history.replaceState(null, "", location.pathname);
   document.title = `Signed in · ${page.title ?? ""}`;
   byId("account-title")?.focus();
+  // Without its list the page is still good for everything else.
+  passkeys().catch(() => undefined);
   say("status", page.state === "register" ? "Your passkey was created." : "Welcome back.");
+}
+
+async function passkeys(): Promise<void> {
+  const list = byId("passkeys");
+  if (list === null) return;
+  await showPasskeys(
+    list,
+    api,
+    (act) => attempt("register", act, ""),
+    (text) => say("status", text),
+  );
 }
 
 async function copy(token: string): Promise<void> {
@@ -124,6 +138,7 @@ async function login(): Promise<void> {
 async function addPasskey(): Promise<void> {
   const { sessionId, publicKey } = await api.beginRegistration({ add: true });
   await api.complete(sessionId, await startRegistration({ optionsJSON: publicKey }));
+  await passkeys();
   say("status", "Another passkey was added to your account.");
 }
 

@@ -1,0 +1,76 @@
+/** The list of one's passkeys: named by typing, removed by asking twice. */
+import type { Passkey, realmApi } from "./api.ts";
+
+const DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+
+function part<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  properties: Partial<HTMLElementTagNameMap[K]>,
+): HTMLElementTagNameMap[K] {
+  return Object.assign(document.createElement(tag), properties);
+}
+
+function told(passkey: Passkey): string {
+  const added = `Added ${DATE.format(new Date(passkey.createdAt))}`;
+  return passkey.lastUsedAt === null
+    ? added
+    : `${added}, last used ${DATE.format(new Date(passkey.lastUsedAt))}`;
+}
+
+/**
+ * Fills the list, again after every change.
+ * @param attempt runs an act, and says what went wrong
+ * @param say says what was done
+ */
+export async function showPasskeys(
+  list: HTMLElement,
+  api: ReturnType<typeof realmApi>,
+  attempt: (act: () => Promise<void>) => Promise<void>,
+  say: (text: string) => void,
+): Promise<void> {
+  const passkeys = await api.listPasskeys();
+  list.replaceChildren(
+    ...passkeys.map((passkey) => {
+      const item = part("li", {});
+      const name = part("input", { type: "text", value: passkey.name, maxLength: 64 });
+      name.setAttribute("aria-label", "Name of the passkey");
+      const remove = part("button", { type: "button" });
+      let sure = false;
+      const ask = (again: boolean) => {
+        sure = again;
+        remove.textContent = again ? `Remove ${passkey.name} for good?` : `Remove ${passkey.name}`;
+      };
+      ask(false);
+      // The list stays as it is, so that nobody who goes on by keyboard loses the place.
+      name.addEventListener("change", () => {
+        const wanted = name.value.trim();
+        void attempt(async () => {
+          if (wanted !== "") {
+            await api.renamePasskey(passkey.id, wanted);
+            passkey.name = wanted;
+            say(`The passkey is called ${wanted} now.`);
+          }
+          name.value = passkey.name;
+          ask(false);
+        });
+      });
+      remove.addEventListener("blur", () => ask(false));
+      remove.addEventListener("click", () => {
+        if (!sure) {
+          ask(true);
+          return;
+        }
+        void attempt(async () => {
+          await api.removePasskey(passkey.id);
+          await showPasskeys(list, api, attempt, say);
+          document.getElementById("account-title")?.focus();
+          say(`${passkey.name} was removed. Delete it on its device, too.`);
+        });
+      });
+      item.append(name, part("p", { className: "hint", textContent: told(passkey) }));
+      // The last one cannot be removed: nobody could sign in any more.
+      if (passkeys.length > 1) item.append(remove);
+      return item;
+    }),
+  );
+}
