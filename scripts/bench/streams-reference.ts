@@ -1,0 +1,6 @@
+/** The protocol's reference server, in memory, in a process of its own. Tells its address to the parent. */
+import { DurableStreamTestServer } from "@durable-streams/server";
+
+const server = new DurableStreamTestServer({ port: 0 });
+process.send?.({ url: await server.start() });
+process.on("disconnect", () => process.exit(0));
