@@ -1,0 +1,211 @@
+import { createHmac, generateKeyPairSync, sign } from "node:crypto";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { streams } from "../../shared/store/subjects.ts";
+import { admin, adminToken, begin, call, complete, signIn, user } from "../support/auth.ts";
+import type { Authenticator } from "../support/authenticator.ts";
+import { startPlatform, type TestPlatform } from "../support/platform.ts";
+
+let platform: TestPlatform;
+const AUTH = "/api/auth";
+const PLATFORM = "/api/_auth";
+
+beforeAll(async () => {
+  platform = await startPlatform({ env: { ALLOWED_ORIGINS: "https://app.example" } });
+  await adminToken(platform);
+});
+afterAll(() => platform?.stop());
+// These tests are one busy client.
+beforeEach(async () => {
+  await platform.operatorStore().purge(streams.limits, "_limit.>");
+});
+
+const b64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
+
+describe("tokens", () => {
+  const me = (token: string, base = PLATFORM) => call(platform, "GET", `${base}/me`, { token });
+  const payloadOf = (token: string) =>
+    JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()) as Record<string, unknown>;
+
+  test("forged ones are refused, each alike", async () => {
+    const good = await adminToken(platform);
+    const payload = payloadOf(good);
+    const [head = "", , signature = ""] = good.split(".");
+    const { kid } = JSON.parse(Buffer.from(head, "base64url").toString()) as { kid: string };
+    const jwks = (await call(platform, "GET", `${PLATFORM}/jwks`)).body.keys as { x: string; kid: string }[];
+    expect(JSON.stringify(jwks)).not.toContain('"d"');
+    const other = generateKeyPairSync("ed25519").privateKey;
+    const unsigned = (header: object, claims: object) => `${b64(header)}.${b64(claims)}`;
+    const withOther = unsigned({ alg: "EdDSA", kid, typ: "JWT" }, payload);
+    const hmac = unsigned({ alg: "HS256", kid, typ: "JWT" }, payload);
+    const publicBytes = Buffer.from(jwks[0]?.x ?? "", "base64url");
+    const forged = {
+      none: `${unsigned({ alg: "none", typ: "JWT" }, payload)}.`,
+      "HS256 with the public key": `${hmac}.${createHmac("sha256", publicBytes).update(hmac).digest("base64url")}`,
+      "another key": `${withOther}.${sign(null, Buffer.from(withOther), other).toString("base64url")}`,
+      "other claims": `${head}.${b64({ ...payload, sub: "f".repeat(32) })}.${signature}`,
+      truncated: good.slice(0, -4),
+      nonsense: "not.a.token",
+      wildcard: `${head}.${b64({ ...payload, sub: "*", sid: ">" })}.${signature}`,
+    };
+    const bodies = new Set<string>();
+    for (const [name, token] of Object.entries(forged)) {
+      const { status, body, headers } = await me(token);
+      expect({ name, status }).toEqual({ name, status: 401 });
+      expect(headers.get("www-authenticate")).toContain("Bearer");
+      bodies.add(JSON.stringify(body));
+    }
+    expect(bodies.size).toBe(1);
+    expect((await me(good)).status).toBe(200);
+  });
+
+  test("correctly signed ones of another kind, realm, issuer or time are refused", async () => {
+    const { importJWK, SignJWT } = await import("jose");
+    const [jwk] = JSON.parse(platform.bindings.JWT_SIGNING_KEYS ?? "[]");
+    const key = await importJWK(jwk, "EdDSA");
+    const operator = await admin(platform);
+    const someone = await user(platform, "auth", "owner");
+    const platformClaims = payloadOf(operator.token);
+    const userClaims = payloadOf(someone.token);
+    const make = (claims: Record<string, unknown>, header: object = {}) =>
+      new SignJWT(claims).setProtectedHeader({ alg: "EdDSA", kid: jwk.kid, typ: "JWT", ...header }).sign(key);
+
+    expect((await me(await make(platformClaims))).status).toBe(200);
+    expect((await me(await make(userClaims), AUTH)).status).toBe(200);
+    const now = Math.floor(Date.now() / 1000);
+    const refusedAtPlatform: Record<string, unknown>[] = [
+      { ...platformClaims, iss: "https://evil.example" },
+      { ...platformClaims, exp: now - 60 },
+      { ...platformClaims, type: "orb", orb: "platform", role: "owner" },
+      { ...platformClaims, type: "orb", orb: "auth", role: "owner" },
+      { ...platformClaims, type: undefined },
+      { ...platformClaims, sid: undefined },
+      { ...platformClaims, exp: undefined },
+      { ...userClaims, type: "platform" },
+      userClaims,
+    ];
+    for (const claims of refusedAtPlatform) expect((await me(await make(claims))).status).toBe(401);
+    const refusedAtAuth: Record<string, unknown>[] = [
+      platformClaims,
+      { ...userClaims, orb: "shop" },
+      { ...userClaims, orb: undefined },
+      { ...userClaims, role: "god" },
+      { ...userClaims, sub: operator.id },
+      { ...platformClaims, type: "orb", orb: "auth", role: "owner" },
+    ];
+    for (const claims of refusedAtAuth) expect((await me(await make(claims), AUTH)).status).toBe(401);
+    expect((await me(await make(platformClaims, { typ: "other" }))).status).toBe(401);
+  });
+
+  test("a role in a token does not outlive a change of the account", async () => {
+    const someone = await user(platform, "auth", "admin");
+    const list = () => call(platform, "GET", `${AUTH}/users`, { token: someone.token });
+    expect((await list()).status).toBe(200);
+    await call(platform, "PUT", `${AUTH}/users/${someone.id}`, {
+      token: await adminToken(platform),
+      body: { role: "user" },
+    });
+    expect((await list()).status).toBe(401);
+    const again = await signIn(platform, AUTH, someone.authenticator);
+    expect((await call(platform, "GET", `${AUTH}/users`, { token: again.token })).status).toBe(403);
+  });
+
+  test("signing out ends the token and its cookie, and only those", async () => {
+    const someone = await user(platform);
+    const other = await signIn(platform, AUTH, someone.authenticator);
+    const out = await call(platform, "POST", `${AUTH}/signout`, { token: someone.token });
+    expect(out.status).toBe(204);
+    expect(out.headers.get("set-cookie")).toMatch(/^session_auth=; Max-Age=0/);
+    expect((await me(someone.token, AUTH)).status).toBe(401);
+    expect((await me(other.token, AUTH)).status).toBe(200);
+  });
+
+  test("a session id that an attacker fixed is never taken over", async () => {
+    const someone = await user(platform);
+    const { sessionId, publicKey } = await begin(platform, AUTH);
+    const done = await complete(platform, AUTH, sessionId, someone.authenticator.get(publicKey), {
+      cookie: "session_auth=attacker; sid=attacker",
+    });
+    expect(done.status).toBe(200);
+    const sid = payloadOf(done.body.token).sid;
+    expect(sid).not.toBe(payloadOf(someone.token).sid);
+    expect(done.headers.get("set-cookie")).toContain(done.body.token);
+    expect(sessionId).not.toContain(String(sid));
+  });
+});
+
+describe("cookies and other sites", () => {
+  async function cookieOf(base: string, authenticator: Authenticator): Promise<string> {
+    const { sessionId, publicKey } = await begin(platform, base);
+    const { headers } = await complete(platform, base, sessionId, authenticator.get(publicKey));
+    return headers.get("set-cookie") ?? "";
+  }
+
+  test("they are out of reach for scripts, bound to the API, and not sent along by other sites", async () => {
+    const someone = await user(platform);
+    const cookie = await cookieOf(AUTH, someone.authenticator);
+    expect(cookie).toMatch(/^session_auth=ey/);
+    for (const part of ["HttpOnly", "SameSite=Lax", "Path=/api", "Max-Age=86400"])
+      expect(cookie).toContain(part);
+  });
+
+  test("the cookie of one realm is nothing in another", async () => {
+    const someone = await user(platform, "auth", "owner");
+    const value = (await cookieOf(AUTH, someone.authenticator)).split(";")[0]?.split("=")[1] ?? "";
+    const ask = (path: string, cookie: string) => call(platform, "GET", path, { headers: { cookie } });
+    expect((await ask(`${AUTH}/me`, `session_auth=${value}`)).status).toBe(200);
+    expect((await ask(`${PLATFORM}/me`, `session_auth=${value}`)).status).toBe(401);
+    expect((await ask(`${PLATFORM}/me`, `session_platform=${value}`)).status).toBe(401);
+    expect((await ask(`${PLATFORM}/admins`, `session_platform=${value}`)).status).toBe(401);
+  });
+
+  test("a cross-site POST with a cookie does nothing", async () => {
+    const someone = await user(platform, "auth", "admin");
+    const cookie = (await cookieOf(AUTH, someone.authenticator)).split(";")[0] ?? "";
+    const post = (headers: Record<string, string>) =>
+      call(platform, "POST", `${AUTH}/invitations`, { headers: { cookie, ...headers } });
+    for (const headers of [
+      {},
+      { origin: "https://evil.example" },
+      { origin: "null" },
+      { origin: `${platform.origin}.evil.example` },
+      { origin: platform.origin.replace("http:", "https:") },
+    ] as Record<string, string>[]) {
+      const { status, body } = await post(headers);
+      expect({ status, code: body.code }).toEqual({ status: 403, code: "origin_not_allowed" });
+    }
+    expect((await post({ origin: platform.origin })).status).toBe(201);
+    expect((await post({ origin: "https://app.example" })).status).toBe(201);
+    // A bearer token is not sent along by browsers: it may come from anywhere.
+    const bearer = { authorization: `Bearer ${someone.token}`, origin: "https://evil.example" };
+    expect((await call(platform, "POST", `${AUTH}/invitations`, { headers: bearer })).status).toBe(201);
+  });
+
+  test("another site cannot sign its visitor in as somebody else", async () => {
+    const attacker = await user(platform);
+    const { sessionId, publicKey } = await begin(platform, AUTH);
+    const response = attacker.authenticator.get(publicKey);
+    const { status, headers } = await complete(platform, AUTH, sessionId, response, {
+      origin: "https://evil.example",
+    });
+    expect(status).toBe(403);
+    expect(headers.get("set-cookie")).toBeNull();
+  });
+});
+
+describe("rate limits", () => {
+  test.each([
+    ["begin", "POST", `${AUTH}/passkey/begin`],
+    ["invitation look-up", "GET", `${AUTH}/invitations/nobody`],
+    ["bootstrap listing", "GET", `${PLATFORM}/invitations`],
+  ])("%s: 429 with Retry-After", async (_, method, path) => {
+    const statuses = new Set<number>();
+    for (let round = 0; round < 7; round++) {
+      const answers = await Promise.all(Array.from({ length: 20 }, () => call(platform, method, path)));
+      for (const { status } of answers) statuses.add(status);
+    }
+    const { status, headers, body } = await call(platform, method, path);
+    expect({ status, code: body.code }).toEqual({ status: 429, code: "too_many_requests" });
+    expect(headers.get("retry-after")).toBe("60");
+    expect(statuses.size).toBe(2);
+  });
+});
