@@ -4,6 +4,7 @@ import type { Deps } from "../deps.ts";
 import { AppError, type Fault, invalid } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { type Values, validateValues } from "../orb/validate.ts";
+import { ruleFaults } from "../rules/check.ts";
 import { claimsOf } from "./claims.ts";
 import type { Guard } from "./commit.ts";
 import { checkTargets } from "./references.ts";
@@ -59,7 +60,7 @@ export async function prepare(
 ): Promise<Prepared> {
   const isNew = Object.keys(input.stored).length === 0;
   const checked = validateValues(schema, input.given, isNew ? {} : { existing: input.stored as Values });
-  const faults = [...checked.faults, ...input.faults];
+  const faults = [...checked.faults, ...ruleFaults(schema, checked.values), ...input.faults];
   const held = new Set(input.held);
   const targets = await checkTargets(deps, actor, context, schema, input.id, checked.values, {
     live: input.publish,
