@@ -107,8 +107,10 @@ export function entryWriteRoutes(prefix: AdminPrefix) {
     })
     .openapi(update, async (c) => {
       const { publish, locale, market } = c.req.valid("query");
+      const { schema: schemaId, ...body } = c.req.valid("json");
       const written = await updateEntry(c.var.deps, c.var.actor, {
-        ...c.req.valid("json"),
+        ...body,
+        schemaId,
         ...targetOf(c, c.req.valid("param"), c.req.valid("header")),
         publish: publish === "true",
         locale,

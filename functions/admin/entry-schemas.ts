@@ -51,6 +51,8 @@ export const NewEntryBody = z
 
 export const EntryBody = z
   .strictObject({
+    module: z.string().optional().openapi({ description: "May be sent along; an entry cannot be moved" }),
+    schema: z.string().optional().openapi({ description: "May be sent along; an entry cannot be moved" }),
     values: z.unknown().optional().openapi({
       type: "object",
       additionalProperties: true,

@@ -29,7 +29,7 @@ export interface RekeyProgress {
 const PARALLEL = 16;
 
 /**
- * Reseals the entries of one orb, and tells after every page of 500 how far it has come. Safe beside other writers, and
+ * Reseals the entries of one orb, and tells after every page how far it has come. Safe beside other writers, and
  * to be run again: what is sealed under the first key is passed over.
  * @throws AppError forbidden, unauthenticated
  */

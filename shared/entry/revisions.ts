@@ -91,13 +91,19 @@ function whole(snapshot: EntrySnapshot, now: number): Revision {
 }
 
 const PAGE = 250;
+/** Entries may be large: a page is held to so many bytes. */
+const PAGE_BYTES = 4 * 1024 * 1024;
 
 /** The log's snapshots from a sequence on, oldest first, and at their end the closing that nobody had to write yet. */
 async function* snapshots(deps: Deps, entry: LoadedEntry): AsyncGenerator<EntrySnapshot> {
   const log = subjects.entryLog(entry.address);
   let newest = entry.head;
   for (let fromSeq = 1; ; ) {
-    const page = await deps.store.scan(streams.orb(entry.address.orb), log, { fromSeq, limit: PAGE });
+    const page = await deps.store.scan(streams.orb(entry.address.orb), log, {
+      fromSeq,
+      limit: PAGE,
+      maxBytes: PAGE_BYTES,
+    });
     for (const message of page.messages) {
       const snapshot = snapshotOf(message);
       if (snapshot === null) continue;

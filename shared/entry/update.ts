@@ -1,6 +1,6 @@
 import type { Actor } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
-import { AppError } from "../errors.ts";
+import { AppError, type Fault } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { next } from "../orb/lifecycle.ts";
 import { changeEntry, type State, type Target, type Written } from "./change.ts";
@@ -19,6 +19,26 @@ export interface UpdateInput extends Target {
   publish?: boolean | undefined;
   locale?: string | undefined;
   market?: string | undefined;
+  /** Where the caller believes the entry to be; it cannot be moved. */
+  module?: string | undefined;
+  schemaId?: string | undefined;
+}
+
+/** What an update says of the entry's place, where it says anything, and that it says anything at all. */
+function placeFaults(input: UpdateInput, base: EntrySnapshot): Fault[] {
+  const faults: Fault[] = [];
+  const message = "An entry stays in the module and schema that it was created in.";
+  if (input.module !== undefined && input.module !== base.module) {
+    faults.push({ path: "/module", code: "immutable", message });
+  }
+  if (input.schemaId !== undefined && input.schemaId !== base.schema) {
+    faults.push({ path: "/schema", code: "immutable", message });
+  }
+  const { values, validFrom, validTo, publish } = input;
+  if (values === undefined && validFrom === undefined && validTo === undefined && publish !== true) {
+    faults.push({ path: "/values", code: "required", message: "There is nothing to change." });
+  }
+  return faults;
 }
 
 /** The state of an entry that exists. @throws AppError conflict when the entry's schema is gone from the definition */
@@ -56,6 +76,7 @@ export function updateEntry(deps: Deps, actor: Actor, input: UpdateInput): Promi
       const status = next(statusOf(state.base), "update");
       const { window, faults } = readWindow({ validFrom, validTo }, state.base);
       if (publish) faults.push(...windowFaults(window, state.now));
+      faults.push(...placeFaults(input, state.base));
       const stored = state.base.values;
       const prepared = await prepare(deps, actor, state.context, schema, {
         id: state.base.id,

@@ -3,7 +3,8 @@ import type { Deps } from "../deps.ts";
 import { type ModuleToken, streams, subjects } from "../store/subjects.ts";
 import { type LoadedEntry, loaded, orNull } from "./resolve.ts";
 
-const PAGE = 500;
+/** Small enough for a page of large entries to be held in memory. */
+const PAGE = 200;
 
 /** Where the entries of a schema are stored. */
 export interface Home {

@@ -4,6 +4,7 @@ import {
   createEntry,
   deleteEntry,
   effective,
+  listRevisions,
   loadEntry,
   publishEntry,
   restoreEntry,
@@ -147,6 +148,25 @@ describe("update", () => {
     const published = await publishEntry(deps, admin, at(snapshot.id));
     expect(published.snapshot).toMatchObject({ revision: 3, publishedRevision: 3 });
     expect((await liveOf("note", snapshot.id))?.json()).toMatchObject({ revision: 3, values: { text: "b" } });
+  });
+
+  it("keeps the place, and wants something to change", async () => {
+    const { snapshot } = await create("note", { text: "a" });
+    const moved = at(snapshot.id, { values: { text: "b" }, module: "wishes", schemaId: "wish" });
+    expect((await failureOf(updateEntry(deps, admin, moved))).errors?.map(({ path }) => path)).toEqual([
+      "/module",
+      "/schema",
+    ]);
+    expect((await failureOf(updateEntry(deps, admin, at(snapshot.id)))).errors?.[0]?.path).toBe("/values");
+    const same = at(snapshot.id, {
+      validTo: "2100-01-01T00:00:00+01:00",
+      module: "catalog",
+      schemaId: "note",
+    });
+    expect((await updateEntry(deps, admin, same)).snapshot).toMatchObject({
+      values: { text: "a" },
+      validTo: "2099-12-31T23:00:00.000Z",
+    });
   });
 
   it("lets one of 20 racers with the same If-Match win", async () => {
@@ -352,6 +372,24 @@ describe("sensitive values", () => {
       if (page.pending === 0) break;
       fromSeq = (page.messages.at(-1)?.seq ?? 0) + 1;
     }
+  });
+});
+
+describe("history", () => {
+  it("is read in pages that stay small, however large the revisions", async () => {
+    const { snapshot } = await product({ data: "" });
+    for (let i = 0; i < 12; i++) {
+      const values = { title: { en: "T" }, data: { [`part${i}`]: "x".repeat(450_000) } };
+      await updateEntry(deps, admin, at(snapshot.id, { values }));
+    }
+    counted.reset();
+    const which = { orbId: "shop", orb, id: snapshot.id };
+    const page = await listRevisions(deps, admin, { ...which, order: "desc", limit: 3 });
+    expect(page.items.map(({ revision }) => revision)).toEqual([13, 12, 11]);
+    expect(counted.calls.filter((call) => call === "scan").length).toBeGreaterThan(1);
+    const rest = await listRevisions(deps, admin, { ...which, order: "desc", limit: 50, after: 11 });
+    expect(rest.items).toHaveLength(10);
+    expect(rest.nextAfter).toBeNull();
   });
 });
 
