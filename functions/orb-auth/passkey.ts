@@ -75,14 +75,7 @@ export function passkeyRoutes(scope: Scope) {
       request: {
         params: z.object(pathParams(prefix)),
         headers: z.object({
-          sessionid: z
-            .string()
-            .min(1)
-            .max(4_096)
-            .openapi({
-              param: { name: "SessionID", in: "header" },
-              description: "The sessionId that begin gave",
-            }),
+          sessionid: z.string().min(1).max(4_096).openapi({ description: "The sessionId that begin gave" }),
         }),
         body: {
           required: true,
