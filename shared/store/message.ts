@@ -3,21 +3,66 @@ import type { StoredMessage } from "./types.ts";
 
 const decoder = new TextDecoder();
 
-/** A stored message as a direct get answers it: its place is told by headers. */
-export class DirectMessage implements StoredMessage {
+const VERSION = "NATS/1.0";
+
+/**
+ * A message's headers as text. The client decodes each of them, which costs more than all else of a read; here they
+ * are looked up in the bytes, which lie before the body's.
+ */
+function headersOf(message: Msg & { size?: () => number }): string | undefined {
+  const { data } = message;
+  if (message.size === undefined) return undefined;
+  const length = message.size() - message.subject.length - (message.reply?.length ?? 0) - data.length;
+  if (length <= VERSION.length || length > data.byteOffset) return undefined;
+  const text = decoder.decode(new Uint8Array(data.buffer, data.byteOffset - length, length));
+  return text.startsWith(VERSION) && text.endsWith("\r\n\r\n") ? text : undefined;
+}
+
+/** An answer's headers, of which those count that the broker added: a publisher's own ones stand before them. */
+export class AnswerHeaders {
   readonly #message: Msg;
-  readonly seq: number;
+  readonly #text: string | undefined;
 
   constructor(message: Msg) {
     this.#message = message;
-    this.seq = Number(message.headers?.get("Nats-Sequence"));
+    this.#text = headersOf(message);
+  }
+
+  /** 0 for a message. */
+  get status(): number {
+    const text = this.#text;
+    if (text === undefined) return this.#message.headers?.code ?? 0;
+    return text[VERSION.length] === " " ? Number(text.slice(VERSION.length + 1, VERSION.length + 4)) : 0;
+  }
+
+  /** The last value of a header. */
+  last(name: string): string | undefined {
+    const text = this.#text;
+    if (text === undefined) return this.#message.headers?.values(name).at(-1);
+    const at = text.lastIndexOf(`\r\n${name}: `);
+    if (at < 0) return undefined;
+    const from = at + name.length + 4;
+    return text.slice(from, text.indexOf("\r\n", from));
+  }
+}
+
+/** A stored message as a direct get answers it: its place is told by headers. */
+export class DirectMessage implements StoredMessage {
+  readonly #message: Msg;
+  readonly #headers: AnswerHeaders;
+  readonly seq: number;
+
+  constructor(message: Msg, headers = new AnswerHeaders(message)) {
+    this.#message = message;
+    this.#headers = headers;
+    this.seq = Number(headers.last("Nats-Sequence"));
   }
 
   get subject(): string {
-    return this.#message.headers?.get("Nats-Subject") ?? "";
+    return this.#headers.last("Nats-Subject") ?? "";
   }
   get time(): number {
-    return Date.parse(this.#message.headers?.get("Nats-Time-Stamp") ?? "");
+    return Date.parse(this.#headers.last("Nats-Time-Stamp") ?? "");
   }
   get data(): Uint8Array {
     return this.#message.data;

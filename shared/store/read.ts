@@ -1,5 +1,5 @@
 import { AppError, unavailable } from "../errors.ts";
-import { DirectMessage, type LeaderAnswer, LeaderMessage } from "./message.ts";
+import { AnswerHeaders, DirectMessage, type LeaderAnswer, LeaderMessage } from "./message.ts";
 import { type Page, type StoredMessage, StreamMissing } from "./types.ts";
 import type { Wire } from "./wire.ts";
 
@@ -39,8 +39,9 @@ export function directSeq(wire: Wire, stream: string, seq: number): Promise<Stor
 
 function direct(wire: Wire, stream: string, api: string, body: string): Promise<StoredMessage | null> {
   return wire.ask<StoredMessage | null>(api, body, (message, resolve, reject) => {
-    const status = message.headers?.code ?? 0;
-    if (status === 0) resolve(new DirectMessage(message));
+    const headers = new AnswerHeaders(message);
+    const { status } = headers;
+    if (status === 0) resolve(new DirectMessage(message, headers));
     else if (status === NOT_FOUND) resolve(null);
     else reject(refused(stream, status));
     return true;
@@ -68,16 +69,15 @@ export async function leaderGet(
 function collect(wire: Wire, stream: string, body: string): Promise<Page> {
   const messages: StoredMessage[] = [];
   return wire.ask<Page>(`$JS.API.DIRECT.GET.${stream}`, body, (message, resolve, reject) => {
-    const status = message.headers?.code ?? 0;
+    const headers = new AnswerHeaders(message);
+    const { status } = headers;
     if (status === 0) {
-      messages.push(new DirectMessage(message));
+      messages.push(new DirectMessage(message, headers));
       return false;
     }
     if (status === END_OF_BATCH) {
-      const pending = Number(message.headers?.get("Nats-Num-Pending") ?? 0);
-      const last = Number(
-        message.headers?.get("Nats-UpTo-Sequence") || message.headers?.get("Nats-Last-Sequence") || 0,
-      );
+      const pending = Number(headers.last("Nats-Num-Pending") ?? 0);
+      const last = Number(headers.last("Nats-UpTo-Sequence") || headers.last("Nats-Last-Sequence") || 0);
       resolve({ messages, pending, lastSeq: last });
     } else if (status === NOT_FOUND) resolve({ messages, pending: 0, lastSeq: 0 });
     else reject(refused(stream, status));
