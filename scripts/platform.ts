@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { ensureBootstrap } from "../shared/access/bootstrap.ts";
+import { settleAll } from "../shared/orb/settle.ts";
 import { provision } from "../shared/store/provision.ts";
 import { openStore } from "../shared/store/store.ts";
 import type { Store } from "../shared/store/types.ts";
@@ -218,6 +219,8 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
       await provision(store, { replicas: settings.replicas, patienceMs: 10_000 });
       return ensureBootstrap(scriptDeps(store, bindings));
     });
+    // What the last run began and did not finish of publishing and deleting orbs.
+    await withStore(as("fn"), settings.replicas, (store) => settleAll(scriptDeps(store, bindings)));
 
     options.signal?.throwIfAborted();
     const functionsLog =

@@ -5,6 +5,7 @@ import type { Deps } from "../deps.ts";
 import type { Idempotency } from "../entry/idempotency.ts";
 import { AppError, notFound } from "../errors.ts";
 import { Conflict } from "../store/types.ts";
+import { equal } from "./cache.ts";
 import type { OrbDocument } from "./document.ts";
 import {
   type Act,
@@ -147,6 +148,7 @@ export async function comeIntoForce(
 ): Promise<Partial<OrbRecord>> {
   const revision = head.revision + 1;
   const from = await basisOf(deps, orb, head);
+  if (equal(from, document)) return { basis: revision };
   const plan = await planChange(deps, orb, from, document, {
     revision,
     examine: false,

@@ -39,38 +39,38 @@ export function settled(head: OrbHead, live: LiveRecord | null): boolean {
   return live !== null && live.revision >= want;
 }
 
+/** A live record and the bucket's revision of it. */
+type Current = { record: LiveRecord; revision: number } | null;
+
 /** Finishes what is undone of an orb. Does nothing, and reads once, when all is done. */
 export async function settle(deps: Deps, orb: string, head: OrbHead): Promise<void> {
-  const current = await liveRecord(deps, orb);
   if (head.operation === "deleting") return finishDeletion(deps, orb, head);
+  const current = await liveRecord(deps, orb);
   if (settled(head, current?.record ?? null)) return;
   const want = exists(head) ? head.publishedRevision : null;
   const target = want === null ? head : await findRevision(deps, orb, head, want);
   if (target === null) return;
-  const document = want === null ? null : target.document;
-  await putLive(deps, {
+  const record: LiveRecord = {
     v: 1,
     orb,
     revision: target.revision,
     at: target.at,
-    document,
+    document: want === null ? null : target.document,
     ...(target.work === undefined ? {} : { work: target.work }),
-  });
-  await followUp(deps, orb);
+  };
+  await followUp(deps, await putLive(deps, record, current));
 }
 
-/** Puts the live definition, unless one of a later revision is there. */
-async function putLive(deps: Deps, record: LiveRecord): Promise<void> {
-  for (;;) {
-    const current = await liveRecord(deps, record.orb);
-    if (current !== null && current.record.revision >= record.revision) return;
+/** Puts the live definition, unless one of a later revision is there. Answers what is there then. */
+async function putLive(deps: Deps, record: LiveRecord, known: Current): Promise<Current> {
+  for (let current = known; ; current = await liveRecord(deps, record.orb)) {
+    if (current !== null && current.record.revision >= record.revision) return current;
     const work = joined(current?.record.work, record.work);
     const next: LiveRecord = { ...record, ...(work === undefined ? {} : { work }) };
     try {
-      await deps.store.kvPut(buckets.orbs, record.orb, JSON.stringify(next), {
-        expect: current?.revision ?? 0,
-      });
-      return;
+      const expect = current?.revision ?? 0;
+      const revision = await deps.store.kvPut(buckets.orbs, record.orb, JSON.stringify(next), { expect });
+      return { record: next, revision };
     } catch (error) {
       if (!(error instanceof Conflict)) throw error;
     }
@@ -84,14 +84,12 @@ function joined(before: EntryWork | undefined, after: EntryWork | undefined): En
 }
 
 /** Lets stored entries follow the definition that became live, and then says that they did. */
-async function followUp(deps: Deps, orb: string): Promise<void> {
-  const current = await liveRecord(deps, orb);
-  const work = current?.record.work;
-  if (current === null || work === undefined) return;
-  const { work: _done, ...done } = current.record;
-  await doWork(deps, orb, work, { revision: done.revision, document: done.document });
+async function followUp(deps: Deps, current: Current): Promise<void> {
+  if (current?.record.work === undefined) return;
+  const { work, ...done } = current.record;
+  await doWork(deps, done.orb, work, { revision: done.revision, document: done.document });
   try {
-    await deps.store.kvPut(buckets.orbs, orb, JSON.stringify(done), { expect: current.revision });
+    await deps.store.kvPut(buckets.orbs, done.orb, JSON.stringify(done), { expect: current.revision });
   } catch (error) {
     if (!(error instanceof Conflict)) throw error; // somebody else finished it, or went on from it
   }
@@ -142,7 +140,8 @@ export function createOrbStream(deps: Deps, orb: string): Promise<void> {
  * from what is being erased; `deleted` comes last, so that nobody creates the orb anew before all is gone.
  */
 export async function finishDeletion(deps: Deps, orb: string, head: OrbHead): Promise<void> {
-  await putLive(deps, { v: 1, orb, revision: head.revision, at: head.at, document: null });
+  const gone: LiveRecord = { v: 1, orb, revision: head.revision, at: head.at, document: null };
+  await putLive(deps, gone, await liveRecord(deps, orb));
   await deps.store.deleteStream(streams.orb(orb));
   await eraseRealm(deps, orb);
   const done = following(

@@ -1,0 +1,226 @@
+/** What changes of a definition do to stored entries: told beforehand, refused where they would harm, followed otherwise. */
+import { beforeAll, expect, test } from "vitest";
+import { adminToken, call as request } from "../support/auth.ts";
+import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+
+let platform: TestPlatform;
+let token: string;
+beforeAll(async () => {
+  platform = await sharedPlatform();
+  token = await adminToken(platform);
+});
+
+const call = (method: string, path: string, body?: unknown) =>
+  request(platform, method, path, { token, ...(body === undefined ? {} : { body }) });
+
+type Field = { name: string; type: string } & Record<string, unknown>;
+const title: Field = { name: "title", type: "string" };
+
+/** A document with one schema of these fields. */
+function document(id: string, fields: Field[], more: object = {}) {
+  return {
+    id,
+    modules: [{ id: "news", type: "CONTENT", schemas: [{ id: "article", fields, ...more }] }],
+  };
+}
+
+let number = 0;
+/** A published orb with entries. */
+async function withEntries(fields: Field[], entries: object[]) {
+  const id = `evolve-${++number}`;
+  expect((await call("POST", "/api/admin/orbs?publish=true", document(id, fields))).status).toBe(201);
+  const path = `/api/admin/orbs/${id}`;
+  const ids: string[] = [];
+  for (const values of entries) {
+    const made = await call("POST", `${path}/entries?publish=true`, { module: "news", values });
+    expect(made.body).toMatchObject({ status: "PUBLISHED" });
+    ids.push(made.body.id);
+  }
+  return { id, path, ids };
+}
+
+test("a dry run tells the change log and the counts, and changes nothing", async () => {
+  const { id, path } = await withEntries(
+    [title, { name: "size", type: "integer" }],
+    [
+      { title: "a", size: 5 },
+      { title: "b", size: 50 },
+    ],
+  );
+  const next = document(id, [
+    title,
+    { name: "size", type: "integer", max: 10 },
+    { name: "x", type: "string", required: true },
+  ]);
+  const dry = await call("PUT", `${path}?dryRun=true`, next);
+  expect(dry.status).toBe(200);
+  expect(dry.body).toMatchObject({
+    dryRun: true,
+    refused: false,
+    summary: ["field size: max none → 10 (news/article)", "added field x: string (news/article)"],
+    impact: {
+      changes: [
+        { severity: "tightened", code: "lowered_max", field: "size", entries: 2, refused: false },
+        { severity: "tightened", code: "added_required", field: "x", entries: 2, refused: false },
+      ],
+      invalid: [{ module: "news", schema: "article", checked: 2, invalid: 2 }],
+    },
+  });
+  expect((await call("GET", path)).body.revision).toBe(1);
+  expect((await call("PUT", path, next)).status).toBe(200);
+  expect((await call("POST", `${path}/publish?dryRun=true`)).body).toMatchObject({
+    dryRun: true,
+    refused: false,
+  });
+  expect((await call("POST", `${path}/publish`)).status).toBe(200);
+});
+
+const dangerous: [string, Field][] = [
+  ["type", { name: "title", type: "text" }],
+  ["list", { ...title, list: true }],
+  ["translatable", { ...title, translatable: true }],
+  ["sensitive", { ...title, sensitive: true }],
+];
+test.each(dangerous)(
+  "a change of %s is a draft at first, and 409 when it is published",
+  async (attribute, field) => {
+    const { id, path, ids } = await withEntries([title], [{ title: "a" }]);
+    expect((await call("PUT", `${path}?dryRun=true`, document(id, [field]))).body).toMatchObject({
+      refused: true,
+      impact: {
+        changes: [
+          {
+            severity: "dangerous",
+            code: `changed_${attribute}`,
+            entries: 1,
+            refused: true,
+            forceable: false,
+          },
+        ],
+      },
+    });
+    expect((await call("PUT", path, document(id, [field]))).status).toBe(200);
+    for (const query of ["", "?force=true"]) {
+      const refused = await call("POST", `${path}/publish${query}`);
+      expect(refused).toMatchObject({
+        status: 409,
+        body: { code: "incompatible_change", impact: { changes: [{ entries: 1 }] } },
+      });
+    }
+    expect((await call("GET", `/api/admin/orbs/${id}`)).body).toMatchObject({
+      revision: 2,
+      publishedRevision: 1,
+    });
+    // Without entries nothing stands against it.
+    expect((await call("DELETE", `${path}/entries/${ids[0]}`)).status).toBe(204);
+    expect((await call("POST", `${path}/publish`)).status).toBe(200);
+  },
+);
+
+test("removing a schema with entries is 409 with the count, and happens with force", async () => {
+  const { id, path, ids } = await withEntries([title], [{ title: "a" }, { title: "b" }]);
+  const without = { id, modules: [] };
+  expect(await call("PUT", `${path}?publish=true`, without)).toMatchObject({
+    status: 409,
+    body: {
+      code: "incompatible_change",
+      impact: { changes: [{ code: "removed_module", entries: 2, forceable: true }] },
+    },
+  });
+  expect((await call("PUT", `${path}?publish=true&force=true`, without)).status).toBe(200);
+  const feed = await platform
+    .operatorStore()
+    .scan(`ø${id}`, `${id}.content.public.>`, { fromSeq: 1, limit: 10 });
+  expect(feed.messages).toEqual([]);
+  // Nothing is lost: with the schema the entries are back.
+  expect((await call("PUT", `${path}?publish=true`, document(id, [title]))).status).toBe(200);
+  expect((await call("GET", `${path}/entries/${ids[0]}`)).body).toMatchObject({
+    values: { title: "a" },
+    status: "PUBLISHED",
+  });
+});
+
+test("a field that becomes unique claims the stored values; duplicates are 409 and named", async () => {
+  const { id, path, ids } = await withEntries([title], [{ title: "a" }, { title: "b" }, { title: "a" }]);
+  const next = document(id, [{ ...title, unique: true }]);
+  expect((await call("PUT", `${path}?dryRun=true`, next)).body).toMatchObject({
+    refused: true,
+    impact: { duplicates: [{ field: "title", ids: [ids[0], ids[2]] }] },
+  });
+  const refused = await call("PUT", `${path}?publish=true`, next);
+  expect(refused).toMatchObject({
+    status: 409,
+    body: {
+      code: "unique_conflict",
+      impact: { duplicates: [{ module: "news", schema: "article", field: "title" }] },
+    },
+  });
+  expect(
+    (await call("PUT", `${path}/entries/${ids[2]}?publish=true`, { values: { title: "c" } })).status,
+  ).toBe(200);
+  expect((await call("PUT", `${path}?publish=true`, next)).status).toBe(200);
+  const taken = await call("POST", `${path}/entries`, { module: "news", values: { title: "b" } });
+  expect(taken).toMatchObject({
+    status: 409,
+    body: { code: "unique_conflict", errors: [{ path: "/values/title", code: "unique" }] },
+  });
+  expect((await call("PUT", `${path}/entries/${ids[1]}`, { values: { title: "b" } })).status).toBe(200);
+});
+
+test("changed readers move what is live", async () => {
+  const { id, path } = await withEntries([title], [{ title: "a" }]);
+  const roles = async () => {
+    const store = platform.operatorStore();
+    const live: Record<string, string> = {};
+    for (const role of ["public", "user", "admin"]) {
+      const page = await store.scan(`ø${id}`, `${id}.content.${role}.>`, { fromSeq: 1, limit: 10 });
+      for (const message of page.messages)
+        live[role] = message.json<{ tombstone?: true }>().tombstone === true ? "left" : "live";
+    }
+    return live;
+  };
+  expect(await roles()).toEqual({ public: "live" });
+  expect(
+    (await call("PUT", `${path}?publish=true`, document(id, [title], { access: { read: "admin" } }))).status,
+  ).toBe(200);
+  expect(await roles()).toEqual({ public: "left", admin: "live" });
+});
+
+test("what predates a change stays readable, and is told on its next write", async () => {
+  const { id, path, ids } = await withEntries(
+    [title, { name: "old", type: "string" }],
+    [{ title: "long title", old: "x" }],
+  );
+  expect((await call("PUT", `${path}?publish=true`, document(id, [{ ...title, max: 3 }]))).status).toBe(200);
+  const entry = `${path}/entries/${ids[0]}`;
+  const got = await call("GET", entry);
+  expect(got).toMatchObject({ status: 200, body: { values: { title: "long title", old: "x" } } });
+  const put = await call("PUT", entry, { values: got.body.values });
+  expect(put).toMatchObject({
+    status: 422,
+    body: {
+      errors: [
+        { path: "/values/old", code: "unknown_property" },
+        { path: "/values/title", code: "too_long" },
+      ],
+    },
+  });
+});
+
+test("while nothing is live, an update itself is judged, as entries go by the newest definition", async () => {
+  const id = `evolve-${++number}`;
+  const path = `/api/admin/orbs/${id}`;
+  await call("POST", "/api/admin/orbs", document(id, [title]));
+  expect((await call("POST", `${path}/entries`, { module: "news", values: { title: "a" } })).status).toBe(
+    201,
+  );
+  expect((await call("PUT", path, document(id, [{ name: "title", type: "integer" }]))).status).toBe(409);
+  expect((await call("PUT", path, document(id, [title, { name: "more", type: "string" }]))).status).toBe(200);
+});
+
+test("a draft that was made while live is judged when it is published after all was taken off the air", async () => {
+  const { id, path } = await withEntries([title], [{ title: "a" }]);
+  expect((await call("PUT", path, document(id, [{ name: "title", type: "integer" }]))).status).toBe(200);
+  expect((await call("POST", `${path}/unpublish`)).status).toBe(200);
+  expect((await call("POST", `${path}/publish`)).status).toBe(409);
+});

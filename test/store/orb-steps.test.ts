@@ -1,0 +1,268 @@
+/** Stops operations on orbs before each of their steps: what is left half done is finished by the next call or start. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createEntry, publishEntry } from "../../shared/entry/index.ts";
+import { createOrb } from "../../shared/orb/create.ts";
+import { exists, orbHead } from "../../shared/orb/history.ts";
+import { definitionFor, liveOrb } from "../../shared/orb/live.ts";
+import { archiveOrb, deleteOrb, publishOrb, unpublishOrb } from "../../shared/orb/operate.ts";
+import { getOrb, getOrbRevision, listOrbRevisions, listOrbs } from "../../shared/orb/read.ts";
+import { settleAll } from "../../shared/orb/settle.ts";
+import { updateOrb } from "../../shared/orb/update.ts";
+import { streams, subjects } from "../../shared/store/subjects.ts";
+import type { Store } from "../../shared/store/types.ts";
+import { startBroker, type TestBroker } from "../support/broker.ts";
+import { type Counted, countingStore } from "../support/counting.ts";
+import { admin, failureOf, type TestDeps, testDeps } from "../support/entries.ts";
+
+let broker: TestBroker;
+let store: Store;
+let deps: TestDeps;
+let serial = 0;
+
+beforeAll(async () => {
+  broker = await startBroker();
+  store = broker.store("fn");
+  deps = testDeps(store);
+});
+afterAll(() => broker.stop());
+
+class Stopped extends Error {}
+
+/** The same dependencies over a store that fails from its n-th call on, as if the process had died there. */
+function stoppingAt(step: number): TestDeps {
+  const counted = countingStore(store, (_call, index) => {
+    if (index >= step) throw new Stopped();
+  });
+  return { ...deps, store: counted.store };
+}
+
+function document(id: string, read: "public" | "user" = "public") {
+  return {
+    id,
+    modules: [
+      {
+        id: "news",
+        type: "CONTENT",
+        schemas: [{ id: "article", access: { read }, fields: [{ name: "title", type: "string" }] }],
+      },
+    ],
+  };
+}
+
+const fresh = () => `crash-${++serial}`;
+const create = (orb: string, publish = false) => createOrb(deps, admin, { document: document(orb), publish });
+
+/** Runs a verb on a fresh orb for each step, stopped there; then `check` says what must hold. */
+async function atEachStep(
+  prepare: (orb: string) => Promise<unknown>,
+  run: (deps: TestDeps, orb: string) => Promise<unknown>,
+  check: (orb: string, began: boolean) => Promise<void>,
+): Promise<number> {
+  for (let step = 0; step < 40; step++) {
+    const orb = fresh();
+    await prepare(orb);
+    const before = (await orbHead(deps, orb))?.revision ?? 0;
+    try {
+      await run(stoppingAt(step), orb);
+      await check(orb, true);
+      return step;
+    } catch (error) {
+      if (!(error instanceof Stopped)) throw error;
+    }
+    const after = (await orbHead(deps, orb))?.revision ?? 0;
+    await check(orb, after > before);
+  }
+  throw new Error("it never came through");
+}
+
+describe("cut off at every step", () => {
+  test("creating leaves no orb, or a whole one", async () => {
+    const steps = await atEachStep(
+      async () => {},
+      (with_, orb) => createOrb(with_, admin, { document: document(orb), publish: true }),
+      async (orb, began) => {
+        if (!began) {
+          expect(await failureOf(getOrb(deps, admin, { orb }))).toMatchObject({ code: "orb_not_found" });
+          expect(await store.streamNames(subjects.orbAll(orb))).toEqual([]);
+          expect((await create(orb)).revision).toBe(1);
+          return;
+        }
+        expect((await getOrb(deps, admin, { orb })).orb).toMatchObject({ revision: 1, status: "PUBLISHED" });
+        expect(await liveOrb(deps, orb)).toMatchObject({ revision: 1 });
+        const live = await definitionFor(deps, orb);
+        if (live === null) throw new Error("no definition");
+        const made = await createEntry(deps, admin, {
+          orbId: orb,
+          orb: live,
+          module: "news",
+          values: { title: "x" },
+        });
+        expect(made.snapshot.revision).toBe(1);
+      },
+    );
+    expect(steps).toBeGreaterThan(4);
+  });
+
+  test("publishing is nothing, or is finished by the next call", async () => {
+    await atEachStep(
+      (orb) => create(orb),
+      (with_, orb) => publishOrb(with_, admin, { orb }),
+      async (orb, began) => {
+        const { orb: head } = await getOrb(deps, admin, { orb });
+        expect(head.status).toBe(began ? "PUBLISHED" : "SAVED");
+        expect((await liveOrb(deps, orb))?.revision).toBe(began ? 2 : undefined);
+      },
+    );
+  });
+
+  test("publishing is finished by the next start", async () => {
+    const steps = await atEachStep(
+      (orb) => create(orb),
+      (with_, orb) => publishOrb(with_, admin, { orb }),
+      async (orb, began) => {
+        await settleAll(deps);
+        expect((await liveOrb(deps, orb))?.revision).toBe(began ? 2 : undefined);
+        expect(await settleAll(deps)).toBe(0);
+      },
+    );
+    expect(steps).toBeGreaterThan(4);
+  });
+
+  test.each([
+    ["unpublishing", unpublishOrb, "UNPUBLISHED"],
+    ["archiving", archiveOrb, "ARCHIVED"],
+  ] as const)("%s is nothing, or takes the orb off the air", async (_name, verb, status) => {
+    await atEachStep(
+      (orb) => create(orb, true),
+      (with_, orb) => verb(with_, admin, { orb }),
+      async (orb, began) => {
+        const { orb: head } = await getOrb(deps, admin, { orb });
+        expect(head.status).toBe(began ? status : "PUBLISHED");
+        expect((await liveOrb(deps, orb)) === null).toBe(began);
+      },
+    );
+  });
+
+  test("deleting is nothing, or is finished by asking again, and until then nobody creates the orb anew", async () => {
+    const steps = await atEachStep(
+      (orb) => create(orb, true),
+      (with_, orb) => deleteOrb(with_, admin, { orb }),
+      async (orb, began) => {
+        if (!began) {
+          expect((await getOrb(deps, admin, { orb })).orb.status).toBe("PUBLISHED");
+          return;
+        }
+        expect(await failureOf(getOrb(deps, admin, { orb }))).toMatchObject({ code: "orb_not_found" });
+        if ((await orbHead(deps, orb))?.operation === "deleting") {
+          expect(await failureOf(create(orb))).toMatchObject({ code: "deletion_unfinished" });
+          await deleteOrb(deps, admin, { orb });
+        }
+        expect(await liveOrb(deps, orb)).toBeNull();
+        expect(await store.streamNames(subjects.orbAll(orb))).toEqual([]);
+        expect((await create(orb)).revision).toBe(4);
+      },
+    );
+    expect(steps).toBeGreaterThan(6);
+  });
+
+  test("deleting is finished by the next start", async () => {
+    await atEachStep(
+      (orb) => create(orb, true),
+      (with_, orb) => deleteOrb(with_, admin, { orb }),
+      async (orb, began) => {
+        await settleAll(deps);
+        const head = await orbHead(deps, orb);
+        expect(head?.operation).toBe(began ? "deleted" : "create");
+        expect(await store.streamNames(subjects.orbAll(orb))).toEqual(began ? [] : [streams.orb(orb)]);
+      },
+    );
+  });
+
+  test("entries follow changed readers however often it is cut off", async () => {
+    const subjectOf = (orb: string, id: string, role: "public" | "user") =>
+      subjects.entryLive({ orb, type: "content", schema: "article", id }, role);
+    const ids = new Map<string, string>();
+    const steps = await atEachStep(
+      async (orb) => {
+        await create(orb, true);
+        const live = await definitionFor(deps, orb);
+        if (live === null) throw new Error("no definition");
+        const made = await createEntry(deps, admin, {
+          orbId: orb,
+          orb: live,
+          module: "news",
+          values: { title: "x" },
+        });
+        await publishEntry(deps, admin, { orbId: orb, orb: live, id: made.snapshot.id });
+        ids.set(orb, made.snapshot.id);
+        await updateOrb(deps, admin, { orb, document: document(orb, "user") });
+      },
+      (with_, orb) => publishOrb(with_, admin, { orb }),
+      async (orb, began) => {
+        await getOrb(deps, admin, { orb });
+        const id = ids.get(orb) ?? "";
+        const found = await store.getMany(streams.orb(orb), [
+          subjectOf(orb, id, "public"),
+          subjectOf(orb, id, "user"),
+        ]);
+        const body = (role: "public" | "user") =>
+          found.get(subjectOf(orb, id, role))?.json<Record<string, unknown>>();
+        expect(body(began ? "user" : "public")).toMatchObject({ id, values: { title: "x" } });
+        expect(began ? body("public") : body("user")).toEqual(
+          began ? expect.objectContaining({ tombstone: true }) : undefined,
+        );
+      },
+    );
+    expect(steps).toBeGreaterThan(8);
+  });
+});
+
+test("an older state never comes over a newer one", async () => {
+  const orb = fresh();
+  await create(orb, true);
+  await Promise.all(
+    Array.from({ length: 8 }, async (_, index) => {
+      const verb = index % 2 === 0 ? unpublishOrb : publishOrb;
+      await verb(deps, admin, { orb }).catch(() => undefined);
+    }),
+  );
+  const head = await orbHead(deps, orb);
+  expect((await liveOrb(deps, orb))?.revision).toBe(
+    exists(head) && head.publishedRevision !== null ? head.publishedRevision : undefined,
+  );
+});
+
+describe("round trips", () => {
+  const trips = async (run: (deps: TestDeps) => Promise<unknown>): Promise<number> => {
+    const counted: Counted = countingStore(store);
+    await run({ ...deps, store: counted.store });
+    return counted.trips;
+  };
+  test("of each operation", async () => {
+    const orb = fresh();
+    const all = {
+      create: await trips((d) => createOrb(d, admin, { document: document(orb) })),
+      get: await trips((d) => getOrb(d, admin, { orb })),
+      update: await trips((d) => updateOrb(d, admin, { orb, document: document(orb) })),
+      publish: await trips((d) => publishOrb(d, admin, { orb })),
+      draft: await trips((d) => updateOrb(d, admin, { orb, document: document(orb) })),
+      revisions: await trips((d) => listOrbRevisions(d, admin, { orb, limit: 50, descending: true })),
+      revision: await trips((d) => getOrbRevision(d, admin, { orb, revision: 4 })),
+      list: await trips((d) => listOrbs(d, admin, { limit: 200 })),
+      unpublish: await trips((d) => unpublishOrb(d, admin, { orb })),
+      delete: await trips((d) => deleteOrb(d, admin, { orb })),
+    };
+    expect(all).toEqual({
+      create: 4,
+      get: 1,
+      update: 2,
+      publish: 4,
+      draft: 2,
+      revisions: 3,
+      revision: 1,
+      list: 2,
+      unpublish: 4,
+      delete: 11,
+    });
+  });
+});
