@@ -17,6 +17,8 @@ import { pageRoutes } from "./pages/index.ts";
 import { platformAuthRoutes } from "./platform-auth/index.ts";
 import { onError, problem } from "./problem.ts";
 import { newRouter } from "./router.ts";
+import { runtimeRoutes } from "./runtime/entries.ts";
+import { handlerRoutes } from "./runtime/handlers.ts";
 import { streamsRoutes } from "./streams/routes.ts";
 
 /** First path segments under /api that are the platform's own; everything else names an orb. */
@@ -99,6 +101,9 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   for (const definition of access.router.openAPIRegistry.definitions) {
     if (definition.type === "route") runtime.openAPIRegistry.registerPath(definition.route);
   }
+  runtime.route("/", handlerRoutes());
+  // Its generic paths match everything below an orb: the last of all.
+  runtime.route("/", runtimeRoutes());
 
   return {
     own,

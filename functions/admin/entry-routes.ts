@@ -3,6 +3,7 @@ import { newRouter } from "../router.ts";
 import { type AdminPrefix, entryMoveRoutes, entryWriteRoutes } from "./entries.ts";
 import { entryBulkRoutes } from "./entries-bulk.ts";
 import { entryRekeyRoutes } from "./entries-rekey.ts";
+import { entryReadRoutes } from "./entry-reads.ts";
 import { entryRevisionRoutes } from "./entry-revisions.ts";
 
 const PREFIXES: readonly AdminPrefix[] = ["/api/admin/orbs", "/api/_orbs"];
@@ -11,6 +12,7 @@ export function adminEntryRoutes() {
   const router = newRouter();
   for (const prefix of PREFIXES) {
     router.route("/", entryBulkRoutes(prefix));
+    router.route("/", entryReadRoutes(prefix));
     router.route("/", entryWriteRoutes(prefix));
     router.route("/", entryMoveRoutes(prefix));
     router.route("/", entryRevisionRoutes(prefix));

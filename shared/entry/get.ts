@@ -10,8 +10,9 @@ import { expandAll, maySee } from "./expand.ts";
 import type { Choice } from "./localize.ts";
 import { choiceKey, presentEntry, type RuntimeEntry, runtimeTag } from "./present.ts";
 import type { OneQuery } from "./query.ts";
-import { loadEntry, type OrbContext } from "./resolve.ts";
-import { newestOf, readLive, type Seen } from "./seen.ts";
+import { addressOf, loadEntry, type OrbContext } from "./resolve.ts";
+import { newestOf, readLive, type Seen, shownOf } from "./seen.ts";
+import type { EntrySnapshot } from "./snapshot.ts";
 
 /** Which entry, and how it is answered. */
 export interface GetInput {
@@ -78,6 +79,42 @@ async function find(deps: Deps, actor: Actor, input: GetInput): Promise<Seen | u
   return seen !== undefined && maySee(actor, orb.compiled, schema, seen.head.createdBy) ? seen : undefined;
 }
 
+/** What an answer depends on beside the newest revision's number. */
+function variantOf(
+  orb: OrbContext,
+  entry: RuntimeEntry,
+  choice: Choice,
+  fields: ReadonlySet<string> | undefined,
+): unknown[] {
+  return [
+    orb.revision,
+    entry.revision,
+    entry.status,
+    choiceKey(choice),
+    fields === undefined ? null : [...fields].sort(),
+  ];
+}
+
+/** The answer to a write: the revision that it made, as `latest` would read it. */
+export function presentWritten(
+  orb: OrbContext,
+  schema: CompiledSchema,
+  snapshot: EntrySnapshot,
+  choice: Choice,
+): Got {
+  const languages = new Set<string>();
+  const seen: Seen = {
+    schema,
+    address: addressOf(schema, snapshot.id),
+    head: snapshot,
+    shown: shownOf(schema, snapshot),
+    newest: snapshot.revision,
+  };
+  const entry = presentEntry(seen, { choice }, languages);
+  const etag = runtimeTag(snapshot.revision, variantOf(orb, entry, choice, undefined));
+  return { entry, etag, languages: [...languages] };
+}
+
 /**
  * Reads what is live of an entry; one request beyond the definition, and one more for everything that is expanded.
  * What the caller may not see does not exist.
@@ -92,13 +129,7 @@ export async function getEntry(deps: Deps, actor: Actor, input: GetInput): Promi
   if (seen === undefined) throw notFound("entry");
   const languages = new Set<string>();
   const entry = presentEntry(seen, { choice, fields: query.fields }, languages);
-  const variant: unknown[] = [
-    orb.revision,
-    entry.revision,
-    entry.status,
-    choiceKey(choice),
-    query.fields === undefined ? null : [...query.fields].sort(),
-  ];
+  const variant = variantOf(orb, entry, choice, query.fields);
   if (query.expand.length > 0) {
     const expansion = {
       fields: query.expand,

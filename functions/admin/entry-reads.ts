@@ -1,0 +1,122 @@
+/** C: GET /api/admin/orbs/{orbId}/entries. What is newest, what is live, and what was. */
+import { z } from "@hono/zod-openapi";
+import { entryView, revealValues } from "../../shared/entry/index.ts";
+import { getManaged, listManaged } from "../../shared/entry/managed.ts";
+import { PAGE_SIZE } from "../../shared/entry/query.ts";
+import { STATUSES } from "../../shared/orb/lifecycle.ts";
+import { matchesTag, revisionTag } from "../etag.ts";
+import { defineRoute, newRouter } from "../router.ts";
+import { IfNoneMatch, listOf, OrbIdParam } from "../schemas.ts";
+import { type AdminPrefix, entryRoute } from "./entries.ts";
+import { definition, EntryParams, EntrySchema, entryAnswer } from "./entry-schemas.ts";
+
+/** Judged with the schema at hand, so that all faults come at once: here the parameters are only described. */
+const ListQuery = z.looseObject({
+  module: z.string().optional().openapi({ description: "Only entries of this module" }),
+  schema: z
+    .string()
+    .optional()
+    .openapi({ description: "Only entries of this schema; needed to filter and sort by its fields" }),
+  status: z
+    .string()
+    .optional()
+    .openapi({ description: `One of ${STATUSES.join(", ")}` }),
+  limit: z
+    .string()
+    .optional()
+    .openapi({ description: `1 to ${PAGE_SIZE.max}; default ${PAGE_SIZE.default}` }),
+  cursor: z.string().optional(),
+  sort: z
+    .string()
+    .optional()
+    .openapi({ description: "Fields, `-` in front for descending. Default: creation, oldest first" }),
+  fields: z.string().optional(),
+  expand: z.string().optional(),
+  count: z.string().optional().openapi({ description: "`true` adds `total`" }),
+  at: z
+    .string()
+    .optional()
+    .openapi({ description: "The list as it was then, ISO 8601", format: "date-time" }),
+});
+
+const flag = z.enum(["true", "false"]).optional();
+
+export function entryReadRoutes(prefix: AdminPrefix) {
+  const common = entryRoute(prefix);
+  const path = `${prefix}/{orbId}/entries` as const;
+
+  const list = defineRoute({
+    ...common,
+    method: "get",
+    path,
+    operationId: "listEntries",
+    summary: "Entries of an orb, drafts and all",
+    description:
+      "Further parameters: `filter[field]=value`, `filter[field][operator]=value`. A condition on a translatable or market-specific field holds when any of its values meets it.",
+    request: { params: OrbIdParam, query: ListQuery },
+    responses: {
+      200: { description: "A page", content: { "application/json": { schema: listOf(EntrySchema) } } },
+    },
+    problems: [400, 401, 403, 404, 422],
+  });
+  const one = defineRoute({
+    ...common,
+    method: "get",
+    path: `${path}/{entryId}`,
+    operationId: "getEntry",
+    summary: "An entry's newest revision",
+    request: {
+      params: EntryParams,
+      query: z.strictObject({
+        revision: z
+          .enum(["published", "latest"])
+          .optional()
+          .openapi({ description: "`published`: what is live instead of the newest" }),
+        at: z
+          .string()
+          .optional()
+          .openapi({ description: "The entry as it was then, ISO 8601", format: "date-time" }),
+        reveal: flag.openapi({
+          description: "`true`: sensitive values in plaintext; recorded in the audit log",
+        }),
+      }),
+      headers: IfNoneMatch,
+    },
+    responses: { 200: entryAnswer("The entry"), 304: { description: "Not modified" } },
+    problems: [400, 401, 403, 404],
+  });
+
+  return newRouter()
+    .openapi(list, async (c) => {
+      const orb = await definition(c, c.req.valid("param").orbId);
+      const parameters = [...new URL(c.req.url).searchParams];
+      return c.json(await listManaged(c.var.deps, c.var.actor, { orb, parameters }), 200);
+    })
+    .openapi(one, async (c) => {
+      const { orbId, entryId } = c.req.valid("param");
+      const { revision, at, reveal } = c.req.valid("query");
+      const orb = definition(c, orbId);
+      orb.catch(() => undefined);
+      const { deps, actor } = c.var;
+      const found = await getManaged(deps, actor, {
+        orbId,
+        orb,
+        id: entryId,
+        published: revision === "published",
+        at,
+      });
+      const { snapshot, address, newest } = found;
+      c.header("etag", revisionTag(newest));
+      const view = entryView(snapshot);
+      if (reveal === "true") {
+        const values = await revealValues(deps, actor, { orb: found.context, address, snapshot });
+        c.header("cache-control", "no-store");
+        return c.json({ ...view, values }, 200);
+      }
+      // The tag tells newest revisions apart; what is live or was is another answer under the same tag.
+      const plain = at === undefined && revision !== "published";
+      if (plain && matchesTag(c.req.valid("header")["if-none-match"], revisionTag(newest)))
+        return c.body(null, 304);
+      return c.json(view, 200);
+    });
+}

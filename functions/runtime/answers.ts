@@ -1,0 +1,39 @@
+/** Headers of runtime answers: what caches must tell apart, and in which languages an answer is. */
+import type { Context } from "hono";
+import type { Actor } from "../../shared/access/actor.ts";
+import { type Choice, choose } from "../../shared/entry/localize.ts";
+import type { CompiledSchema } from "../../shared/orb/compile.ts";
+import type { AppEnv } from "../context.ts";
+
+/** Language and market of an answer, from the parameters and `Accept-Language`. */
+export function choiceOf(
+  c: Context<AppEnv>,
+  schema: CompiledSchema,
+  extra: { locale?: string; market?: string },
+): Choice {
+  return choose(schema, { ...extra, acceptLanguage: c.req.header("accept-language") });
+}
+
+/** What an answer depends on beside its address. */
+export interface Dependence {
+  schema: CompiledSchema;
+  actor: Actor;
+  choice: Choice;
+  /** Whether what is answered depends on who asks, although the schema is public. */
+  personal: boolean;
+  languages: readonly string[];
+}
+
+/** Sets `Vary`, `Content-Language` and `Cache-Control`. Answers are always asked for again, which the tag makes cheap. */
+export function describeAnswer(c: Context<AppEnv>, answer: Dependence): void {
+  const { schema, actor, choice, personal, languages } = answer;
+  const vary: string[] = [];
+  if (choice.negotiated && schema.translatable.length > 0) vary.push("Accept-Language");
+  if (personal || schema.access.read !== "public") vary.push("Authorization", "Cookie");
+  if (vary.length > 0) c.header("vary", vary.join(", "));
+  const first = schema.translatable.length > 0 ? choice.languages[0] : undefined;
+  const spoken = languages.length > 0 ? languages.join(", ") : first;
+  if (spoken !== undefined && !choice.whole) c.header("content-language", spoken);
+  const open = actor.kind === "anonymous" && !personal && schema.access.read === "public";
+  c.header("cache-control", open ? "public, no-cache" : "private, no-cache");
+}

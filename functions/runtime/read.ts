@@ -1,0 +1,76 @@
+/** Reads of the runtime API: lists and single entries. */
+import type { Context } from "hono";
+import type { Actor } from "../../shared/access/actor.ts";
+import { getEntry, requireDraftReader, requireReader } from "../../shared/entry/get.ts";
+import { listEntries } from "../../shared/entry/list.ts";
+import { parseListQuery, parseOneQuery } from "../../shared/entry/query.ts";
+import { AppError } from "../../shared/errors.ts";
+import type { CompiledSchema } from "../../shared/orb/compile.ts";
+import type { LiveOrb } from "../../shared/orb/live.ts";
+import type { AppEnv } from "../context.ts";
+import { matchesTag } from "../etag.ts";
+import { choiceOf, describeAnswer } from "./answers.ts";
+
+const EXTRA = ["locale", "market", "revision"];
+const JSON_TYPE = { "content-type": "application/json" };
+
+/** A read on its way. */
+export interface Reading {
+  c: Context<AppEnv>;
+  live: LiveOrb;
+  schema: CompiledSchema;
+  actor: Actor;
+}
+
+export function parametersOf(c: Context<AppEnv>): URLSearchParams {
+  return new URL(c.req.url).searchParams;
+}
+
+/** Whether `?revision=latest` is asked for. Who may not is told so before anything else of the request is judged. */
+function latestOf({ c, live, schema, actor }: Reading): boolean {
+  const revision = c.req.query("revision");
+  const latest = revision === "latest";
+  if (latest) requireDraftReader(actor, live, schema);
+  else requireReader(actor, live, schema);
+  if (revision !== undefined && !latest && revision !== "published") {
+    throw new AppError("malformed", "invalid_parameter", "A parameter of the request is not valid.", {
+      errors: [{ path: "/revision", code: "invalid_value", message: "This must be published or latest." }],
+    });
+  }
+  return latest;
+}
+
+/** A page of a collection. @param last where the orb's index ends, when that was looked up already */
+export async function list(
+  reading: Reading,
+  last: Promise<number | undefined> | undefined,
+): Promise<Response> {
+  const { c, live, schema, actor } = reading;
+  const latest = latestOf(reading);
+  const query = parseListQuery(parametersOf(c), schema, EXTRA);
+  const choice = choiceOf(c, schema, query.extra);
+  const page = await listEntries(c.var.deps, actor, { orb: live, schema, choice, query, latest, last });
+  const { languages, ...body } = page;
+  describeAnswer(c, { schema, actor, choice, personal: latest || query.expand.length > 0, languages });
+  return c.body(JSON.stringify(body), 200, JSON_TYPE);
+}
+
+/** One entry. */
+export async function get(reading: Reading, id: string): Promise<Response> {
+  const { c, live, schema, actor } = reading;
+  const latest = latestOf(reading);
+  const query = parseOneQuery(parametersOf(c), schema, EXTRA);
+  const choice = choiceOf(c, schema, query.extra);
+  const { entry, etag, languages } = await getEntry(c.var.deps, actor, {
+    orb: live,
+    schema,
+    id,
+    choice,
+    query,
+    latest,
+  });
+  describeAnswer(c, { schema, actor, choice, personal: latest || query.expand.length > 0, languages });
+  c.header("etag", etag);
+  if (matchesTag(c.req.header("if-none-match"), etag)) return c.body(null, 304);
+  return c.body(JSON.stringify(entry), 200, JSON_TYPE);
+}

@@ -1,0 +1,162 @@
+/** Writes of the runtime API. The rules are those of the management API; the answer is in the caller's language. */
+import type { Context } from "hono";
+import { z } from "zod";
+import type { Actor } from "../../shared/access/actor.ts";
+import { type EntryOperation, may, refusal, roleIn } from "../../shared/access/authorize.ts";
+import { presentWritten } from "../../shared/entry/get.ts";
+import {
+  archiveEntry,
+  createEntry,
+  deleteEntry,
+  publishEntry,
+  restoreEntry,
+  type Target,
+  unpublishEntry,
+  updateEntry,
+  type Written,
+} from "../../shared/entry/index.ts";
+import { parseExtras } from "../../shared/entry/query.ts";
+import { AppError, invalid } from "../../shared/errors.ts";
+import type { CompiledSchema } from "../../shared/orb/compile.ts";
+import type { LiveOrb } from "../../shared/orb/live.ts";
+import type { AppEnv } from "../context.ts";
+import { ifMatch } from "../etag.ts";
+import { jsonBody } from "../middleware/body.ts";
+import { faultsOf } from "../problem.ts";
+import type { Operation } from "./address.ts";
+import { choiceOf, describeAnswer } from "./answers.ts";
+import { parametersOf } from "./read.ts";
+
+/** A write on its way. */
+export interface Writing {
+  c: Context<AppEnv>;
+  live: LiveOrb;
+  schema: CompiledSchema;
+  actor: Actor;
+}
+
+/** What is sent. Values and window are judged by the schema, so that all faults are told at once. */
+const Body = z.strictObject({
+  values: z.unknown().optional(),
+  validFrom: z.unknown().optional(),
+  validTo: z.unknown().optional(),
+});
+
+async function bodyOf(c: Context<AppEnv>): Promise<z.infer<typeof Body>> {
+  if (c.req.bodyCache.json === undefined) await jsonBody(c, async () => undefined);
+  const result = Body.safeParse(await c.req.bodyCache.json);
+  if (!result.success) throw invalid(faultsOf(result.error));
+  return result.data;
+}
+
+/** Who can do this with no entry at all is told so before anything of the request is read. */
+function requireWriter({ live, schema, actor }: Writing, operation: EntryOperation): void {
+  const role = roleIn(actor, live.orb, live.compiled);
+  if (!may(role, operation, { access: schema.access, own: true })) throw refusal(actor);
+}
+
+function idempotencyOf(c: Context<AppEnv>): Target["idempotency"] {
+  const key = c.req.header("idempotency-key");
+  if (key === undefined) return undefined;
+  if (key.length >= 1 && key.length <= 255) return { key, route: `${c.req.method} ${c.req.path}` };
+  throw new AppError("malformed", "invalid_header", "An Idempotency-Key has 1 to 255 characters.");
+}
+
+function targetOf({ c, live, schema }: Writing, id: string): Target & { schema: CompiledSchema } {
+  return {
+    orbId: live.orb,
+    orb: live,
+    id,
+    schema,
+    ifMatch: ifMatch(c.req.header("if-match")),
+    idempotency: c.req.method === "POST" ? idempotencyOf(c) : undefined,
+  };
+}
+
+function answer(
+  writing: Writing,
+  written: Written,
+  extra: { locale?: string; market?: string },
+  status: 200 | 201,
+): Response {
+  const { c, live, schema, actor } = writing;
+  const choice = choiceOf(c, schema, extra);
+  const { entry, etag, languages } = presentWritten(live, schema, written.snapshot, choice);
+  describeAnswer(c, { schema, actor, choice, personal: true, languages });
+  c.header("cache-control", "no-store");
+  c.header("etag", etag);
+  if (written.replayed) c.header("idempotent-replayed", "true");
+  if (status === 201) c.header("location", `${c.req.path}/${entry.id}`);
+  return c.body(JSON.stringify(entry), status, { "content-type": "application/json" });
+}
+
+/** `POST` to a collection. */
+export async function create(writing: Writing): Promise<Response> {
+  const { c, live, schema, actor } = writing;
+  requireWriter(writing, "create");
+  const { publish, ...extra } = parseExtras(parametersOf(c), ["locale", "market"], ["publish"]);
+  const body = await bodyOf(c);
+  const written = await createEntry(c.var.deps, actor, {
+    values: body.values,
+    validFrom: body.validFrom,
+    validTo: body.validTo,
+    ...extra,
+    orbId: live.orb,
+    orb: live,
+    module: schema.module,
+    schema: schema.id,
+    publish: publish === "true",
+    idempotency: idempotencyOf(c),
+  });
+  return answer(writing, written, extra, 201);
+}
+
+/** `PUT` of an entry. */
+export async function update(writing: Writing, id: string): Promise<Response> {
+  const { c, actor } = writing;
+  requireWriter(writing, "update");
+  const { publish, ...extra } = parseExtras(parametersOf(c), ["locale", "market"], ["publish"]);
+  const target = targetOf(writing, id);
+  const body = await bodyOf(c);
+  const written = await updateEntry(c.var.deps, actor, {
+    ...body,
+    ...extra,
+    ...target,
+    publish: publish === "true",
+  });
+  return answer(writing, written, extra, 200);
+}
+
+/** `DELETE` of an entry. */
+export async function remove(writing: Writing, id: string): Promise<Response> {
+  const { c, actor } = writing;
+  requireWriter(writing, "delete");
+  const { force } = parseExtras(parametersOf(c), [], ["force"]);
+  await deleteEntry(c.var.deps, actor, { ...targetOf(writing, id), force: force === "true" });
+  return c.body(null, 204);
+}
+
+/** `POST` of an operation on an entry. */
+export async function operate(writing: Writing, id: string, operation: Operation): Promise<Response> {
+  const { c, actor } = writing;
+  requireWriter(writing, operation);
+  const flags = operation === "archive" ? ["force"] : [];
+  const { force, ...extra } = parseExtras(parametersOf(c), ["locale", "market"], flags);
+  const target = targetOf(writing, id);
+  const { deps } = c.var;
+  switch (operation) {
+    case "publish":
+      return answer(writing, await publishEntry(deps, actor, target), extra, 200);
+    case "unpublish":
+      return answer(writing, await unpublishEntry(deps, actor, target), extra, 200);
+    case "restore":
+      return answer(writing, await restoreEntry(deps, actor, target), extra, 200);
+    default:
+      return answer(
+        writing,
+        await archiveEntry(deps, actor, { ...target, force: force === "true" }),
+        extra,
+        200,
+      );
+  }
+}
