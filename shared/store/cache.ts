@@ -76,6 +76,8 @@ class Cache implements Listener {
   readonly #feeds = new Map<string, Feed>();
   readonly #orders = new Map<Feed, Map<string, Ordered>>();
   readonly #expected = new Map<string, Expected>();
+  /** Highest sequence of each stream that this process was acknowledged. */
+  readonly #acknowledged = new Map<string, number>();
   /** Streams that cannot be followed for now, and until when. */
   readonly #refused = new Map<string, number>();
   readonly #timer: ReturnType<typeof setInterval>;
@@ -131,6 +133,12 @@ class Cache implements Listener {
     this.#orders.delete(feed);
   }
 
+  /** The stream is no more; another one of its name counts from one again. */
+  gone(stream: string): void {
+    this.drop(stream);
+    this.#acknowledged.delete(stream);
+  }
+
   /** Forgets what is known of a stream's messages. */
   forget(stream: string): void {
     this.#feeds.get(stream)?.reset();
@@ -138,6 +146,8 @@ class Cache implements Listener {
 
   /** Resolves when an acknowledged write of ours is part of what is remembered. */
   async seen(stream: string, seq: number): Promise<void> {
+    if (this.#options.replicas > 1 && followedFilter(stream) !== undefined)
+      this.#acknowledged.set(stream, Math.max(seq, this.#acknowledged.get(stream) ?? 0));
     await this.#feeds.get(stream)?.seen(seq);
   }
 
@@ -195,10 +205,13 @@ class Cache implements Listener {
     else this.#memory.set(subject, message, feed.era);
   }
 
-  /** Last messages of subjects, from memory as far as they are known; undefined when this stream is not followed. */
+  /** Last messages of subjects, from memory as far as they are known; undefined when any replica may answer. */
   read(stream: string, subjects: readonly string[]): Promise<Map<string, StoredMessage>> | undefined {
     const feed = this.#live(stream);
-    if (feed === undefined) return undefined;
+    if (feed === undefined) {
+      const least = this.#acknowledged.get(stream);
+      return least === undefined ? undefined : this.#through(stream, subjects, least);
+    }
     const found = new Map<string, StoredMessage>();
     const missing: string[] = [];
     for (const subject of subjects) {
@@ -212,13 +225,24 @@ class Cache implements Listener {
     return this.#fill(feed, missing, found);
   }
 
+  /** Without memory, but never from before a write of ours: a replica that is not yet there is not believed. */
+  async #through(
+    stream: string,
+    subjects: readonly string[],
+    least: number,
+  ): Promise<Map<string, StoredMessage>> {
+    const page = await this.#store.latest(stream, subjects);
+    if (page.lastSeq < least) return this.#store.getMany(stream, subjects, { consistency: "leader" });
+    return new Map(page.messages.map((message) => [message.subject, message]));
+  }
+
   async #fill(
     feed: Feed,
     subjects: readonly string[],
     found: Map<string, StoredMessage>,
   ): Promise<Map<string, StoredMessage>> {
     const { era } = feed;
-    const least = Math.max(feed.position, feed.acknowledged);
+    const least = Math.max(feed.position, feed.acknowledged, this.#acknowledged.get(feed.stream) ?? 0);
     const expectations = subjects.map((subject) => this.#expect(subject));
     try {
       const page = await this.#store.latest(feed.stream, subjects);
@@ -423,7 +447,7 @@ export function cachedStore(
       try {
         return await store.deleteStream(stream);
       } finally {
-        cache.drop(stream);
+        cache.gone(stream);
       }
     },
     async purge(stream, filter, purge) {

@@ -1,0 +1,63 @@
+import { expect, test } from "vitest";
+import { launchCluster } from "../../scripts/broker/cluster.ts";
+import { openCachedStore } from "../../shared/store/cache.ts";
+import { orbStreamConfig, provision } from "../../shared/store/provision.ts";
+import { openStore } from "../../shared/store/store.ts";
+import { brokerBinary, tempDir } from "../support/broker.ts";
+import { pause, read, STREAM, SUBJECTS, write } from "../support/races.ts";
+
+test("on three replicas nobody is answered from before an acknowledged write, also while a broker dies", async () => {
+  const passwords = { fn: "fn", streams: "streams", deploy: "deploy", operator: "operator" };
+  await using cluster = await launchCluster(
+    { binary: brokerBinary(), dir: tempDir("cluster"), syncInterval: "10s", passwords },
+    3,
+  );
+  const [near, far, other] = cluster.nodes;
+  if (near === undefined || far === undefined || other === undefined) throw new Error("three were wanted");
+  const access = (url: string, user: "fn" | "deploy" = "fn") => ({
+    url,
+    user,
+    pass: user,
+    replicas: 3,
+    reconnect: true,
+  });
+  const deploy = openStore(access(near.wsUrl, "deploy"));
+  await provision(deploy, { replicas: 3, patienceMs: 20_000 });
+  await deploy.close();
+  const others = [openStore(access(far.wsUrl)), openStore(access(other.wsUrl))] as const;
+  for (const deadline = Date.now() + 10_000; ; await pause(100)) {
+    const made = await others[0].createStream(orbStreamConfig("shop", 3)).then(
+      () => true,
+      () => false,
+    );
+    if (made) break;
+    expect(Date.now()).toBeLessThan(deadline);
+  }
+  const store = openCachedStore(access(near.wsUrl), { freeze: true });
+  const acknowledged = new Map<string, number>();
+  const until = Date.now() + 4000;
+  const work = Promise.all([
+    ...others.map((writer) => write(writer, until)),
+    write(store, until, acknowledged),
+    write(store, until, acknowledged),
+    ...[1, 2, 3].map(() => read(store, until, acknowledged, 3)),
+  ]);
+  await pause(1500);
+  await far.kill("SIGKILL");
+  await work;
+  await far.ready();
+  const stats = store.stats();
+  expect(stats.hits).toBeGreaterThan(100);
+
+  for (const deadline = Date.now() + 15_000; ; await pause(50)) {
+    const [known, truth] = await Promise.all([
+      store.getMany(STREAM, SUBJECTS, { consistency: "any" }),
+      others[1].getMany(STREAM, SUBJECTS),
+    ]).catch(() => []);
+    if (known !== undefined && truth !== undefined && truth.size > 0) {
+      if (SUBJECTS.every((subject) => known.get(subject)?.seq === truth.get(subject)?.seq)) break;
+    }
+    expect(Date.now()).toBeLessThan(deadline);
+  }
+  await Promise.all([store.close(), ...others.map((writer) => writer.close())]);
+});

@@ -1,0 +1,97 @@
+/** Writers and readers that race on a few entries, for tests of what may be remembered. */
+import { AppError } from "../../shared/errors.ts";
+import { streams, subjects } from "../../shared/store/subjects.ts";
+import { Conflict, type Store } from "../../shared/store/types.ts";
+
+export const STREAM = streams.orb("shop");
+export const SUBJECTS = Array.from({ length: 12 }, (_, i) =>
+  subjects.entryLog({ orb: "shop", type: "content", schema: "product", id: String(i) }),
+);
+const pick = <T>(values: readonly T[]): T => {
+  const value = values[Math.floor(Math.random() * values.length)];
+  if (value === undefined) throw new Error("nothing to pick from");
+  return value;
+};
+export const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Writes in every way, and notes what was acknowledged when it was. */
+export async function write(
+  store: Store,
+  until: number,
+  acknowledged?: Map<string, number>,
+): Promise<number> {
+  let count = 0;
+  const note = (subject: string, seq: number) =>
+    acknowledged?.set(subject, Math.max(seq, acknowledged.get(subject) ?? 0));
+  while (Date.now() < until) {
+    const [a, b] = [pick(SUBJECTS), pick(SUBJECTS)];
+    const way = Math.random();
+    try {
+      if (way < 0.5) note(a, await store.append(STREAM, { subject: a, data: String(count) }));
+      else if (way < 0.7) {
+        const messages = [
+          { subject: a, data: "{}", rollup: true },
+          ...(a === b ? [] : [{ subject: b, data: "{}" }]),
+        ];
+        note(messages.at(-1)?.subject ?? a, await store.batch(STREAM, messages));
+      } else if (way < 0.9) {
+        const seqs = await store.pipeline(STREAM, [
+          { subject: a, data: "first" },
+          { subject: b, data: "second" },
+        ]);
+        note(a, seqs[0] ?? 0);
+        note(b, seqs[1] ?? 0);
+      } else {
+        const last = await store.get(STREAM, a);
+        note(
+          a,
+          await store.append(STREAM, { subject: a, data: "expected", expect: { seq: last?.seq ?? 0 } }),
+        );
+      }
+      count++;
+    } catch (error) {
+      // Where brokers die, a write may end without a word.
+      if (!(error instanceof Conflict) && !(error instanceof AppError)) throw error;
+    }
+    if (Math.random() < 0.3) await pause(Math.random() * 4);
+  }
+  return count;
+}
+
+/**
+ * Reads what is in memory: never from before what was acknowledged when it began, and never back in time.
+ * @param brokers how many there are: more than one may answer from different times, unless we wrote ourselves
+ */
+export async function read(
+  store: Store,
+  until: number,
+  acknowledged: Map<string, number>,
+  brokers = 1,
+): Promise<number> {
+  const seen = new Map<string, number>();
+  let count = 0;
+  while (Date.now() < until) {
+    const wanted = Math.random() < 0.5 ? [pick(SUBJECTS)] : SUBJECTS.filter(() => Math.random() < 0.5);
+    const least = new Map(wanted.map((subject) => [subject, acknowledged.get(subject) ?? 0]));
+    const found = await store.getMany(STREAM, wanted, { consistency: "any" }).catch((error: unknown) => {
+      if (brokers > 1 && error instanceof AppError) return undefined;
+      throw error;
+    });
+    if (found === undefined) {
+      await pause(20);
+      continue;
+    }
+    for (const subject of wanted) {
+      const seq = found.get(subject)?.seq ?? 0;
+      if (seq < (least.get(subject) ?? 0)) throw new Error(`${seq} is from before ${least.get(subject)}`);
+      if (brokers === 1 && seq < (seen.get(subject) ?? 0))
+        throw new Error(`back from ${seen.get(subject)} to ${seq}`);
+      seen.set(subject, seq);
+    }
+    count++;
+    // Hits need no I/O: without a pause nobody else would get his turn.
+    if (count % 20 === 0) await pause(0);
+    if (Math.random() < 0.05) await pause(Math.random() * 3);
+  }
+  return count;
+}
