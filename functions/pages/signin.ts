@@ -64,7 +64,11 @@ async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState> {
   if (actor.kind !== "anonymous") {
     return { kind: "login", name: "name" in actor ? actor.name : null };
   }
-  if (realm === platformRealm && (await ensureBootstrap(deps)) !== null) return { kind: "bootstrap" };
+  if (realm === platformRealm && (await ensureBootstrap(deps)) !== null) {
+    await countAct(deps, "bootstrap");
+    await noteBootstrapAccess(deps, "page");
+    return { kind: "bootstrap" };
+  }
   return { kind: "login", name: null };
 }
 

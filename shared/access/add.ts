@@ -32,7 +32,15 @@ export async function add(
   };
   const key = await keys.credential(realm, credential.id);
   const [session] = await Promise.all([
-    startSession(deps, { realm: realm.name, sub, role, name, email, ttl: realm.sessionSeconds }),
+    startSession(deps, {
+      realm: realm.name,
+      sub,
+      role,
+      name,
+      email,
+      credential: credential.id,
+      ttl: realm.sessionSeconds,
+    }),
     createCredential(deps, realm, key, credential),
   ]);
   const listed = (current: AccountRecord): AccountRecord => {

@@ -9,10 +9,11 @@ import { z } from "zod";
 import type { Deps } from "../deps.ts";
 import { AppError, invalid } from "../errors.ts";
 import { type AccountRecord, readAccount, readCredential } from "./accounts.ts";
-import type { Actor } from "./actor.ts";
+import { type Actor, anonymous } from "./actor.ts";
+import { audit } from "./audit.ts";
 import { refusal } from "./authorize.ts";
 import { hasOwner, noteBootstrapAccess } from "./bootstrap.ts";
-import { CHALLENGE_SECONDS, sealChallenge } from "./challenges.ts";
+import { CHALLENGE_SECONDS, type Challenge, sealChallenge } from "./challenges.ts";
 import { findInvitation, requireUsable } from "./invitations.ts";
 import { countAct } from "./limits.ts";
 import { generatedName, newAccountId, platformRealm, type Realm, relyingParty } from "./realms.ts";
@@ -72,8 +73,21 @@ async function beginRegistration(deps: Deps, input: BeginInput, invite: string):
     throw invalid([{ path: "/email", code: "invalid_format", message: "This is not an e-mail address." }]);
   }
   const [found] = await Promise.all([findInvitation(deps, realm, invite), countAct(deps, "begin")]);
-  requireUsable(found, deps.clock.now());
-  if (found.value.bootstrap) await admitBootstrap(deps, realm);
+  try {
+    requireUsable(found, deps.clock.now());
+    if (found.value.bootstrap) await admitBootstrap(deps, realm);
+  } catch (error) {
+    if (error instanceof AppError && (error.kind === "gone" || error.kind === "not_found")) {
+      await audit(deps, {
+        realm: realm.name,
+        action: "register",
+        actor: anonymous,
+        outcome: "refused",
+        detail: error.code,
+      });
+    }
+    throw error;
+  }
   const sub = newAccountId(deps.randomToken);
   const account = {
     id: sub,
@@ -81,7 +95,8 @@ async function beginRegistration(deps: Deps, input: BeginInput, invite: string):
     email: input.email ?? null,
     credentials: [],
   };
-  return registration(deps, realm, account, { purpose: "register", invitation: found.key });
+  const invitation = { key: found.key, hash: found.value.hash };
+  return registration(deps, realm, account, { purpose: "register", invitation });
 }
 
 /** The bootstrap invitation is void once there is an owner who came by another one. */
@@ -108,7 +123,7 @@ async function registration(
   deps: Deps,
   realm: Realm,
   account: Pick<AccountRecord, "id" | "name" | "email" | "credentials">,
-  bound: { purpose: "register" | "add"; invitation: string | null },
+  bound: Pick<Challenge, "purpose" | "invitation">,
 ): Promise<Begun> {
   const known = await Promise.all(account.credentials.map((id) => readCredential(deps, realm, id)));
   const publicKey = await generateRegistrationOptions({

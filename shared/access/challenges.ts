@@ -21,8 +21,8 @@ export interface Challenge {
   purpose: "login" | "register" | "add";
   /** Base64url, as WebAuthn has it. */
   challenge: string;
-  /** Key of the invitation that lets register. */
-  invitation: string | null;
+  /** The invitation that lets register: where it is kept, and which one it was. */
+  invitation: { key: string; hash: string } | null;
   /** The account that is being made, or that gets another passkey. */
   account: string | null;
   name: string | null;

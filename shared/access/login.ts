@@ -56,7 +56,15 @@ export async function login(
 
   const { role, name, email } = usable;
   const [session] = await Promise.all([
-    startSession(deps, { realm: realm.name, sub, role, name, email, ttl: realm.sessionSeconds }),
+    startSession(deps, {
+      realm: realm.name,
+      sub,
+      role,
+      name,
+      email,
+      credential: credential.value.id,
+      ttl: realm.sessionSeconds,
+    }),
     rememberUse(deps, realm, credential, told),
   ]);
   // Removing or disabling an account writes the account first and ends its sessions then. A session that was written
@@ -68,6 +76,10 @@ export async function login(
   if (now === null || now.value.status !== "active" || now.value.role !== role) {
     await endSession(deps, realm.name, sub, session.sid);
     throw disabled();
+  }
+  if (!now.value.credentials.includes(credential.value.id)) {
+    await endSession(deps, realm.name, sub, session.sid);
+    throw passkeyRefused();
   }
   return { session, account: now.value };
 }

@@ -36,12 +36,14 @@ export async function register(
   response: RegistrationResponseJSON,
   admitted: Promise<unknown>,
 ): Promise<Completed> {
-  const { account: sub, invitation: invitationKey } = challenge;
-  if (sub === null || invitationKey === null) throw passkeyRefused();
-  const [, invitation] = await Promise.all([
+  const { account: sub, invitation: bound } = challenge;
+  if (sub === null || bound === null) throw passkeyRefused();
+  const [, found] = await Promise.all([
     admitted,
-    readRecord<InvitationRecord>(deps, realm.buckets.invitations, invitationKey),
+    readRecord<InvitationRecord>(deps, realm.buckets.invitations, bound.key),
   ]);
+  // The bootstrap invitation may have been replaced by another one under its key.
+  const invitation = found?.value.hash === bound.hash ? found : null;
   const verified = await verifyNew(deps, challenge, response);
   requireUsable(invitation, deps.clock.now());
   if (invitation.value.bootstrap && (await hasOwner(deps, realm))) {
@@ -60,7 +62,7 @@ export async function register(
     email,
     role,
     status: "pending",
-    invitation: invitationKey,
+    invitation: bound.key,
     credentials: [credential.id],
     createdAt: now,
     updatedAt: now,
@@ -69,7 +71,15 @@ export async function register(
   const accountKey = keys.account(realm, sub);
   const written = await Promise.allSettled([
     deps.store.kvPut(realm.buckets.accounts, accountKey, JSON.stringify(account), { expect: 0 }),
-    startSession(deps, { realm: realm.name, sub, role, name, email, ttl: realm.sessionSeconds }),
+    startSession(deps, {
+      realm: realm.name,
+      sub,
+      role,
+      name,
+      email,
+      credential: credential.id,
+      ttl: realm.sessionSeconds,
+    }),
     createCredential(deps, realm, credentialKey, credential),
   ]);
   const [first, second, third] = written;

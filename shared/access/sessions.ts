@@ -1,6 +1,7 @@
 /** Sessions: the record without which a token is worth nothing. Key `<realm>.<sub>.<sid>` in the bucket `sessions`. */
 import type { Deps } from "../deps.ts";
 import { buckets, kvSubject, streams, token } from "../store/subjects.ts";
+import { listRecords } from "./accounts.ts";
 import type { Role } from "./actor.ts";
 import { issueToken } from "./tokens.ts";
 
@@ -10,6 +11,8 @@ export interface SessionRecord {
   role: Exclude<Role, "public">;
   name: string;
   email: string | null;
+  /** Id of the passkey that began it: it ends with that. */
+  credential: string;
   /** ISO 8601. */
   createdAt: string;
   expiresAt: string;
@@ -22,6 +25,7 @@ export interface SessionStart {
   role: Exclude<Role, "public">;
   name: string;
   email: string | null;
+  credential: string;
   /** Seconds. */
   ttl: number;
 }
@@ -38,7 +42,7 @@ const key = (realm: string, sub: string, sid: string) =>
 
 /** Begins a session under a new id. One request. */
 export async function startSession(deps: Deps, start: SessionStart): Promise<StartedSession> {
-  const { realm, sub, role, name, email, ttl } = start;
+  const { realm, sub, role, name, email, credential, ttl } = start;
   const sid = deps.randomToken(16);
   const iat = Math.floor(deps.clock.now() / 1000);
   const exp = iat + ttl;
@@ -47,6 +51,7 @@ export async function startSession(deps: Deps, start: SessionStart): Promise<Sta
     role,
     name,
     email,
+    credential,
     createdAt: new Date(iat * 1000).toISOString(),
     expiresAt: new Date(exp * 1000).toISOString(),
   };
@@ -73,6 +78,25 @@ export async function readSession(
 /** Ends one session. Its marker vanishes by itself. */
 export async function endSession(deps: Deps, realm: string, sub: string, sid: string): Promise<void> {
   await deps.store.kvDelete(buckets.sessions, key(realm, sub, sid), { ttl: 60 });
+}
+
+/** Ends the sessions of an account that were begun with one passkey. */
+export async function endSessionsOf(
+  deps: Deps,
+  realm: string,
+  sub: string,
+  credential: string,
+): Promise<void> {
+  const sessions = await listRecords<SessionRecord>(
+    deps,
+    buckets.sessions,
+    `${token(realm, "realm")}.${token(sub, "user")}.*`,
+  );
+  await Promise.all(
+    sessions
+      .filter(({ value }) => value.credential === credential)
+      .map((session) => deps.store.kvDelete(buckets.sessions, session.key, { ttl: 60 })),
+  );
 }
 
 /** Ends all sessions of an account, or of a whole realm, at once. */

@@ -5,6 +5,7 @@ import {
   verifyAuthenticationResponse,
   verifyRegistrationResponse,
 } from "@simplewebauthn/server";
+import { decodeAttestationObject } from "@simplewebauthn/server/helpers";
 import { base64url } from "jose";
 import type { Deps } from "../deps.ts";
 import { AppError } from "../errors.ts";
@@ -27,6 +28,17 @@ function refuseEmbedded(clientDataJSON: string): void {
   if (data.crossOrigin === true || data.topOrigin !== undefined) throw passkeyRefused();
 }
 
+/**
+ * We ask for no attestation. One that brings certificates all the same is not looked at: checking them would mean to
+ * ask, on a stranger's word, whatever address they name.
+ */
+function refuseCertificates(attestationObject: string): void {
+  const attestation = decodeAttestationObject(new Uint8Array(base64url.decode(attestationObject)));
+  const format = attestation.get("fmt");
+  const bare = format === "packed" && attestation.get("attStmt").get("x5c") === undefined;
+  if (format !== "none" && !bare) throw passkeyRefused();
+}
+
 /** What a new passkey is, when its registration holds. @throws AppError unauthenticated `passkey_refused` */
 export async function verifyNew(
   deps: Deps,
@@ -36,6 +48,7 @@ export async function verifyNew(
   const { id, origins } = relyingParty(deps.config);
   try {
     refuseEmbedded(response.response.clientDataJSON);
+    refuseCertificates(response.response.attestationObject);
     const { verified, registrationInfo } = await verifyRegistrationResponse({
       response,
       expectedChallenge: challenge.challenge,

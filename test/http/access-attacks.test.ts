@@ -167,6 +167,8 @@ describe.each([
       { origin: "https://evil.example" },
       { rpId: "evil.example" },
       { userVerified: false },
+      { crossOrigin: true },
+      { certificate: Buffer.from("a certificate that names where to ask about it") },
     ]) {
       const { sessionId, publicKey } = await begin(platform, base, { invite: body.token });
       const made = new Authenticator(platform.origin).create(publicKey, deviate);

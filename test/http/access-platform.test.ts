@@ -67,7 +67,7 @@ describe("bootstrap mode", () => {
       token: first.token,
     });
     const details = new Set(body.items.map(({ detail }: { detail: string }) => detail));
-    expect(details).toEqual(new Set(["created", "listed", "begun", "completed"]));
+    expect(details).toEqual(new Set(["created", "listed", "page", "begun", "completed"]));
     const logged = platform.logs.filter((line) => line.includes("bootstrap access"));
     expect(logged.length).toBeGreaterThanOrEqual(19);
   });
@@ -162,17 +162,28 @@ describe("an operator", () => {
     });
     expect(renamed.body).toMatchObject({ id: two.id, name: "Phone" });
 
-    const remove = (id: string) => call(platform, "DELETE", `${BASE}/passkeys/${id}`, { token });
     // At once: one of the two stays.
-    const answers = await Promise.all([remove(one.id), remove(two.id)]);
-    expect(answers.map(({ status }) => status).sort()).toEqual([204, 409]);
-    const [left] = (await list()).body;
-    expect((await remove(left.id)).body.code).toBe("last_passkey");
-    expect((await remove("nobody")).status).toBe(404);
-    const gone = left.id === one.id ? phone : first.authenticator;
-    const kept = left.id === one.id ? first.authenticator : phone;
+    const remove = (id: string, by: string) =>
+      call(platform, "DELETE", `${BASE}/passkeys/${id}`, { token: by });
+    const answers = await Promise.all([remove(one.id, token), remove(two.id, token)]);
+    expect(answers.map(({ status }) => status)).toContain(204);
+    expect(answers.filter(({ status }) => status === 204)).toHaveLength(1);
+    // The session that the removed passkey began has ended with it, and only that.
+    const tokens = [token, added.body.token as string];
+    const known = await Promise.all(
+      tokens.map((each) => call(platform, "GET", `${BASE}/passkeys`, { token: each })),
+    );
+    expect(known.map(({ status }) => status).sort()).toEqual([200, 401]);
+    const stays = known.findIndex(({ status }) => status === 200);
+    const [left] = known[stays]?.body ?? [];
+    expect(left.id).toBe(stays === 0 ? one.id : two.id);
+    const live = tokens[stays] ?? "";
+    expect((await remove(left.id, live)).body.code).toBe("last_passkey");
+    expect((await remove("nobody", live)).status).toBe(404);
+    const gone = stays === 0 ? phone : first.authenticator;
+    const kept = stays === 0 ? first.authenticator : phone;
     await expect(signIn(platform, BASE, gone)).rejects.toThrow("passkey_refused");
-    first = { ...first, authenticator: kept };
+    first = { ...first, token: live, authenticator: kept, headers: { authorization: `Bearer ${live}` } };
     await signIn(platform, BASE, kept);
     expect((await begin(platform, BASE, { body: { add: true } })).answer.status).toBe(401);
   });

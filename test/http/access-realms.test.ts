@@ -164,6 +164,21 @@ describe("an orb that uses access", () => {
     expect(colleague.body.url).toBe(`${platform.origin}/api/shop/signin?invite=${colleague.body.token}`);
   });
 
+  test("a registration begun with a bootstrap invitation does not go on with the next one", async () => {
+    const token = await adminToken(platform);
+    await live({ id: "club", uses: [ACCESS] });
+    const leaked = (await call(platform, "POST", "/api/club/bootstrap", { token })).body.token;
+    const { sessionId, publicKey } = await begin(platform, "/api/club", { invite: leaked });
+    expect((await call(platform, "DELETE", `/api/club/invitations/${leaked}`, { token })).status).toBe(204);
+    const next = (await call(platform, "POST", "/api/club/bootstrap", { token })).body.token;
+    expect(next).not.toBe(leaked);
+    const thief = new Authenticator(platform.origin);
+    const answer = await complete(platform, "/api/club", sessionId, thief.create(publicKey));
+    expect(answer.status).toBe(404);
+    expect((await call(platform, "GET", `/api/club/invitations/${leaked}`)).status).toBe(404);
+    await register(platform, "/api/club", next);
+  });
+
   test("has sessions as long as its document says, in a cookie of its own", async () => {
     const someone = await user(platform, "shop");
     const { sessionId, publicKey } = await begin(platform, "/api/shop");

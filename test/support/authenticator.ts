@@ -25,6 +25,8 @@ export interface Deviations {
   /** Spoils the signature. */
   tamper?: boolean;
   userHandle?: string | undefined;
+  /** Brings a certificate as attestation. */
+  certificate?: Buffer;
 }
 
 interface CreationOptions {
@@ -39,8 +41,8 @@ interface RequestOptions {
 
 const hash = (data: Buffer | string) => createHash("sha256").update(data).digest();
 
-/** As much CBOR as attestations need (RFC 8949): integers, bytes, texts and maps. */
-function cbor(value: number | string | Buffer | Map<number | string, unknown>): Buffer {
+/** As much CBOR as attestations need (RFC 8949): integers, bytes, texts, lists and maps. */
+function cbor(value: number | string | Buffer | Buffer[] | Map<number | string, unknown>): Buffer {
   const head = (major: number, size: number): Buffer => {
     if (size < 24) return Buffer.from([(major << 5) | size]);
     if (size < 256) return Buffer.from([(major << 5) | 24, size]);
@@ -50,9 +52,18 @@ function cbor(value: number | string | Buffer | Map<number | string, unknown>): 
   if (typeof value === "string")
     return Buffer.concat([head(3, Buffer.byteLength(value)), Buffer.from(value)]);
   if (Buffer.isBuffer(value)) return Buffer.concat([head(2, value.length), value]);
+  if (Array.isArray(value)) return Buffer.concat([head(4, value.length), ...value.map(cbor)]);
   const parts = [head(5, value.size)];
   for (const [key, item] of value) parts.push(cbor(key), cbor(item as number));
   return Buffer.concat(parts);
+}
+
+function statement(certificate: Buffer): Map<string, unknown> {
+  return new Map<string, unknown>([
+    ["alg", -7],
+    ["sig", randomBytes(70)],
+    ["x5c", [certificate]],
+  ]);
 }
 
 type Algorithm = "ES256" | "EdDSA" | "RS256";
@@ -145,8 +156,8 @@ export class Authenticator {
     const authData = this.#authData(passkey, deviate, attested);
     const attestationObject = cbor(
       new Map<string, unknown>([
-        ["fmt", "none"],
-        ["attStmt", new Map()],
+        ["fmt", deviate.certificate === undefined ? "none" : "packed"],
+        ["attStmt", deviate.certificate === undefined ? new Map() : statement(deviate.certificate)],
         ["authData", authData],
       ]),
     );
