@@ -21,6 +21,8 @@ export interface StreamsOptions {
 /** The streams process, watched: when it dies it is started again. */
 export interface Streams extends AsyncDisposable {
   readonly url: string;
+  /** Sends the running process a signal; by default it is killed outright, and started again. */
+  kill(signal?: NodeJS.Signals): void;
   stop(): Promise<void>;
 }
 
@@ -86,5 +88,6 @@ export async function serveStreams(options: StreamsOptions): Promise<Streams> {
     }
     await delay(50);
   }
-  return { url, stop, [Symbol.asyncDispose]: stop };
+  const kill = (signal: NodeJS.Signals = "SIGKILL") => void child?.kill(signal);
+  return { url, kill, stop, [Symbol.asyncDispose]: stop };
 }
