@@ -8,7 +8,7 @@ import { changeEntry, type State, type Target, type Written } from "./change.ts"
 import type { Guard } from "./commit.ts";
 import { windowFaults } from "./input.ts";
 import { plainReferences, prepare, referencesNotLive, storedInput } from "./prepare.ts";
-import { checkTargets, referenced, referrersOf } from "./references.ts";
+import { checkTargets, isReferred, referenced, referrersOf } from "./references.ts";
 import { publishMessages } from "./schedules.ts";
 import { hasDraft } from "./snapshot.ts";
 import { requireSchema, statusOf } from "./update.ts";
@@ -122,9 +122,8 @@ export function archiveEntry(
 export async function unreferenced(deps: Deps, actor: Actor, state: State): Promise<Guard[]> {
   const { context, entry, guardSeq } = state;
   // Nothing ever referred to it: the guard was never touched.
-  if (guardSeq !== 0) {
-    const referrers = await referrersOf(deps, actor, context, entry.head.id);
-    if (referrers.any) throw referenced(referrers.readable);
+  if (guardSeq !== 0 && (await isReferred(deps, context.orb, entry.head.id))) {
+    throw referenced(await referrersOf(deps, actor, context, entry.head.id));
   }
   return guardSeq === undefined
     ? []

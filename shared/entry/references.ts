@@ -137,57 +137,80 @@ export interface Referrer {
 const NAMED = 50;
 const PAGE = 250;
 
+/** A hint that an entry refers to another one. */
+interface Hint {
+  /** The log of the entry that refers. */
+  log: string;
+  field: string;
+}
+
+/** `<orb>._ref.<target>.<type>.<schema>.<field>.<source>`; undefined for one that was freed. */
+function hintIn(message: StoredMessage): Hint | undefined {
+  if (message.data.length === 0) return undefined;
+  const [orb = "", , , type = "", schema = "", field = "", source = ""] = message.subject.split(".");
+  return { log: subjects.entryLog(addressIn(`${orb}.${type}.owner.${schema}.${source}`)), field };
+}
+
+/** The entry behind a hint, if it still refers to `id` by its newest revision or by what is live. */
+function confirmed(deps: Deps, hint: Hint, message: StoredMessage | undefined | null, id: string) {
+  const entry = loaded(message);
+  if (entry === null || entry.head.status === "DELETED" || entry.head.id === id) return undefined;
+  const head = effective(entry.head, deps.clock.now());
+  const key = `r.${hint.field}.${id}`;
+  return head.claims.includes(key) || head.liveClaims?.includes(key) === true ? { entry, head } : undefined;
+}
+
 /**
- * Entries of the same orb that refer to an entry, by their newest revision or by what is live.
- * Stops as soon as enough are known.
+ * Whether any entry of the orb refers to an entry. The leader is asked, hint by hint: a replica that lags could hide
+ * the newest one. One request when there is none, two for the first that is found.
  */
+export async function isReferred(deps: Deps, orb: string, id: string): Promise<boolean> {
+  const stream = streams.orb(orb);
+  for (let fromSeq = 1; ; ) {
+    const filter = subjects.referrers(orb, id);
+    const message = await orNull(deps.store.nextMessage(stream, filter, fromSeq));
+    if (message === null) return false;
+    const hint = hintIn(message);
+    if (
+      hint !== undefined &&
+      confirmed(deps, hint, await deps.store.get(stream, hint.log), id) !== undefined
+    ) {
+      return true;
+    }
+    fromSeq = message.seq + 1;
+  }
+}
+
+/** Entries of the same orb that refer to an entry, as far as the actor may read them: at most 50. */
 export async function referrersOf(
   deps: Deps,
   actor: Actor,
   context: OrbContext,
   id: string,
-): Promise<{ any: boolean; readable: Referrer[] }> {
+): Promise<Referrer[]> {
   const stream = streams.orb(context.orb);
-  const out: { any: boolean; readable: Referrer[] } = { any: false, readable: [] };
+  const role = roleIn(actor, context.orb, context.compiled);
+  const out: Referrer[] = [];
   for (let fromSeq = 1; ; ) {
-    const page = await orNull(
-      deps.store.scan(stream, subjects.referrers(context.orb, id), { fromSeq, limit: PAGE }),
-    );
+    const filter = subjects.referrers(context.orb, id);
+    const page = await orNull(deps.store.scan(stream, filter, { fromSeq, limit: PAGE }));
     if (page === null) return out;
-    // <orb>._ref.<target>.<type>.<schema>.<field>.<source>
-    const found = page.messages
-      .filter((message) => message.data.length > 0)
-      .map((message) => message.subject.split("."))
-      .map(([, , , type = "", schema = "", field = "", source = ""]) => ({ type, schema, field, source }))
-      .filter(({ source }) => source !== id)
-      .map((hint) => ({
-        ...hint,
-        log: subjects.entryLog({
-          ...addressIn(`${context.orb}.${hint.type}.owner.${hint.schema}.${hint.source}`),
-        }),
-      }));
-    const heads = await deps.store.getMany(stream, [...new Set(found.map(({ log }) => log))]);
-    for (const { field, log } of found) {
-      const entry = loaded(heads.get(log));
-      if (entry === null || entry.head.status === "DELETED") continue;
-      const head = effective(entry.head, deps.clock.now());
-      const key = `r.${field}.${id}`;
-      if (!head.claims.includes(key) && head.liveClaims?.includes(key) !== true) continue;
-      out.any = true;
-      const schema = schemaOf(context.compiled, entry.address);
-      if (schema === undefined) continue;
-      const role = roleIn(actor, context.orb, context.compiled);
+    const hints = page.messages.map(hintIn).filter((hint) => hint !== undefined);
+    const heads = await deps.store.getMany(stream, [...new Set(hints.map(({ log }) => log))]);
+    for (const hint of hints) {
+      const found = confirmed(deps, hint, heads.get(hint.log), id);
+      const schema = found && schemaOf(context.compiled, found.entry.address);
+      if (found === undefined || schema === undefined) continue;
+      const { head } = found;
       const on = { access: schema.access, own: isOwn(actor, head.createdBy) };
-      const readable =
-        may(role, "readDraft", on) || (may(role, "read", on) && visible(head, deps.clock.now()));
-      if (readable) out.readable.push({ module: head.module, schema: head.schema, id: head.id, field });
+      if (may(role, "readDraft", on) || (may(role, "read", on) && visible(head, deps.clock.now()))) {
+        out.push({ module: head.module, schema: head.schema, id: head.id, field: hint.field });
+      }
     }
     const last = page.messages.at(-1);
-    if (page.pending === 0 || last === undefined || out.readable.length >= NAMED) break;
+    if (page.pending === 0 || last === undefined || out.length >= NAMED) return out.slice(0, NAMED);
     fromSeq = last.seq + 1;
   }
-  out.readable = out.readable.slice(0, NAMED);
-  return out;
 }
 
 /** 409 with the entries that refer to this one, as far as the caller may read them. */

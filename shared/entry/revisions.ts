@@ -94,10 +94,20 @@ const PAGE = 250;
 /** Entries may be large: a page is held to so many bytes. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 
-/** The log's snapshots from a sequence on, oldest first, and at their end the closing that nobody had to write yet. */
+/** How often, and after how many milliseconds, a replica that lags is asked again. */
+const PATIENCE = 10;
+const CATCH_UP_MS = 10;
+
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+
+/**
+ * The log's snapshots, oldest first, and at their end the closing that nobody had to write yet. It reaches at least to
+ * the head that was read, though pages may come from a replica that lags.
+ */
 async function* snapshots(deps: Deps, entry: LoadedEntry): AsyncGenerator<EntrySnapshot> {
   const log = subjects.entryLog(entry.address);
-  let newest = entry.head;
+  let newest: EntrySnapshot | undefined;
+  let patience = PATIENCE;
   for (let fromSeq = 1; ; ) {
     const page = await deps.store.scan(streams.orb(entry.address.orb), log, {
       fromSeq,
@@ -111,9 +121,12 @@ async function* snapshots(deps: Deps, entry: LoadedEntry): AsyncGenerator<EntryS
       yield snapshot;
     }
     const last = page.messages.at(-1);
-    if (page.pending === 0 || last === undefined) break;
-    fromSeq = last.seq + 1;
+    if (last !== undefined) fromSeq = last.seq + 1;
+    if (page.pending > 0 && last !== undefined) continue;
+    if (fromSeq > entry.seq || patience-- === 0) break;
+    await pause(CATCH_UP_MS);
   }
+  if (newest === undefined) return;
   const now = effective(newest, deps.clock.now());
   if (now !== newest) yield now;
 }

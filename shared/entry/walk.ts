@@ -12,6 +12,12 @@ export interface Home {
   schema: string;
 }
 
+/** How often, and after how many milliseconds, a replica that lags is asked again. What it waits for may have expired. */
+const PATIENCE = 10;
+const CATCH_UP_MS = 20;
+
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+
 /**
  * Pages of entries that exist, oldest first; two requests each. What is created while it runs may be missing.
  * @param home all schemas of the orb when it is left out
@@ -23,6 +29,9 @@ export async function* walkEntries(
 ): AsyncGenerator<LoadedEntry[]> {
   const stream = streams.orb(orb);
   const filter = home === undefined ? subjects.orbIndex(orb) : subjects.schemaIndex({ orb, ...home });
+  // Pages may come from a replica that lags: the leader tells how far they must reach.
+  const newest = await orNull(deps.store.get(stream, filter));
+  let patience = PATIENCE;
   for (let fromSeq = 1; ; ) {
     const page = await orNull(deps.store.scan(stream, filter, { fromSeq, limit: PAGE }));
     if (page === null) return;
@@ -37,7 +46,9 @@ export async function* walkEntries(
     const entries = logs.map((log) => loaded(heads.get(log)));
     yield entries.filter((entry) => entry !== null && entry.head.status !== "DELETED") as LoadedEntry[];
     const last = page.messages.at(-1);
-    if (page.pending === 0 || last === undefined) return;
-    fromSeq = last.seq + 1;
+    if (last !== undefined) fromSeq = last.seq + 1;
+    if (page.pending > 0 && last !== undefined) continue;
+    if (newest === null || fromSeq > newest.seq || patience-- === 0) return;
+    await pause(CATCH_UP_MS);
   }
 }

@@ -6,6 +6,7 @@ const ASKING = new Set([
   "getSeq",
   "getMany",
   "scan",
+  "nextMessage",
   "append",
   "batch",
   "pipeline",
