@@ -12,7 +12,7 @@ export interface SessionRecord {
   name: string;
   email: string | null;
   /** Id of the passkey that began it: it ends with that. */
-  credential: string;
+  credential: string | null;
   /** ISO 8601. */
   createdAt: string;
   expiresAt: string;
@@ -25,7 +25,8 @@ export interface SessionStart {
   role: Exclude<Role, "public">;
   name: string;
   email: string | null;
-  credential: string;
+  /** Id of the passkey that was used. */
+  credential?: string;
   /** Seconds. */
   ttl: number;
 }
@@ -51,7 +52,7 @@ export async function startSession(deps: Deps, start: SessionStart): Promise<Sta
     role,
     name,
     email,
-    credential,
+    credential: credential ?? null,
     createdAt: new Date(iat * 1000).toISOString(),
     expiresAt: new Date(exp * 1000).toISOString(),
   };

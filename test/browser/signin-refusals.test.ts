@@ -1,0 +1,127 @@
+import { describe, expect, test } from "vitest";
+import { buckets } from "../../shared/store/subjects.ts";
+import { adminToken, call } from "../support/auth.ts";
+import {
+  createButton,
+  error,
+  faults,
+  invite,
+  look,
+  open,
+  platform,
+  signedIn,
+  signInButton,
+  signinUrl,
+  useSignin,
+  withPasskey,
+} from "../support/signin.ts";
+
+useSignin();
+
+describe("invitations that cannot be used", () => {
+  const state = async (url: string, heading: string, name: string) => {
+    await using opened = await open({ authenticator: false });
+    const { page, errors } = opened;
+    await page.goto(url);
+    await page.getByRole("heading", { name: heading }).waitFor();
+    await look(page, name);
+    expect(await faults(page)).toEqual([]);
+    expect(await page.getByRole("link", { name: "Sign in with a passkey" }).isVisible()).toBe(true);
+    expect(errors).toEqual([]);
+  };
+
+  test("used, withdrawn, expired, unknown: each in its own words, without an error in the console", async () => {
+    await using opened = await open();
+    const used = await invite();
+    await opened.page.goto(used.url);
+    await createButton(opened.page).click();
+    await signedIn(opened.page);
+    await state(used.url, "This invitation was used already", "invitation-used");
+
+    const token = await adminToken(platform);
+    const revoked = await invite();
+    await call(platform, "DELETE", `/api/auth/invitations/${revoked.token}`, { token });
+    await state(revoked.url, "This invitation was withdrawn", "invitation-revoked");
+
+    const expired = await invite();
+    const store = platform.operatorStore();
+    for (const entry of await store.kvList(buckets.orbInvitations, "auth.*")) {
+      const record = entry.json<{ status: string; expiresAt: string }>();
+      if (record.status !== "active") continue;
+      record.expiresAt = new Date(Date.now() - 1000).toISOString();
+      await store.kvPut(buckets.orbInvitations, entry.key, JSON.stringify(record));
+    }
+    await state(expired.url, "This invitation has expired", "invitation-expired");
+    await state(`${signinUrl()}?invite=nobody`, "This invitation is not known", "invitation-unknown");
+  });
+
+  test("one that is used while the page is open", async () => {
+    await using opened = await open();
+    const made = await invite();
+    await opened.page.goto(made.url);
+    await call(platform, "DELETE", `/api/auth/invitations/${made.token}`, {
+      token: await adminToken(platform),
+    });
+    await createButton(opened.page).click();
+    await error(opened.page).filter({ hasText: "This invitation was withdrawn." }).waitFor();
+  });
+});
+
+describe("where the page sends people", () => {
+  test("on to a path of this origin", async () => {
+    await using opened = await withPasskey();
+    await opened.page.goto(`${signinUrl()}?return=${encodeURIComponent("/api/health?from=signin")}`);
+    await signInButton(opened.page).click();
+    await opened.page.waitForURL(`${platform.origin}/api/health?from=signin`);
+  });
+
+  test("never anywhere else", async () => {
+    await using opened = await withPasskey();
+    for (const target of [
+      "https://evil.example/",
+      "//evil.example/",
+      "/\\evil.example/",
+      "/\t/evil.example/",
+      "javascript:alert(1)",
+      "data:text/html,x",
+      "\\\\evil.example",
+    ]) {
+      await opened.page.goto(`${signinUrl()}?return=${encodeURIComponent(target)}`);
+      await signInButton(opened.page).click();
+      await signedIn(opened.page);
+      expect(opened.page.url()).toBe(signinUrl());
+    }
+    expect([...opened.hosts]).toEqual([new URL(platform.origin).host]);
+  });
+
+  test("from 127.0.0.1 to the name that passkeys need", async () => {
+    const port = new URL(platform.origin).port;
+    const response = await fetch(`http://127.0.0.1:${port}/api/auth/signin?invite=x`, { redirect: "manual" });
+    expect(response.status).toBe(302);
+    expect(response.headers.get("location")).toBe(`${signinUrl()}?invite=x`);
+  });
+});
+
+describe("script in the query", () => {
+  const SCRIPT = `"'></script><script>document.title='owned'</script><img src=x onerror=document.title='owned'>`;
+
+  test("is never run nor repeated", async () => {
+    await using opened = await open();
+    for (const parameter of ["invite", "return", "name", "orb"]) {
+      for (const path of ["/api/_auth/signin", "/api/auth/signin"]) {
+        await opened.page.goto(`${platform.origin}${path}?${parameter}=${encodeURIComponent(SCRIPT)}`);
+        expect(await opened.page.title()).not.toBe("owned");
+        expect(await opened.page.content()).not.toContain("onerror");
+      }
+    }
+  });
+
+  test("would be stopped by the policy", async () => {
+    const { headers } = await call(platform, "GET", "/api/auth/signin");
+    const policy = headers.get("content-security-policy") ?? "";
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("script-src 'self'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toContain("unsafe");
+  });
+});

@@ -1,0 +1,90 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll } from "vitest";
+import { adminToken, call } from "./auth.ts";
+import { launchChromium, type TestBrowser, type TestPage } from "./browser.ts";
+import { startPlatform, type TestPlatform } from "./platform.ts";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+/** Folder for screenshots, for whoever wants to look at the pages. */
+const screenshots = process.env.SCREENSHOTS;
+
+/** What the tests of a file go by; there when they run. */
+export let platform: TestPlatform;
+let chromium: TestBrowser;
+
+/** A platform and a browser for all tests of a file. */
+export function useSignin(): void {
+  beforeAll(async () => {
+    [platform, chromium] = await Promise.all([startPlatform(), launchChromium()]);
+  });
+  afterAll(async () => {
+    await chromium?.[Symbol.asyncDispose]();
+    await platform?.stop();
+  });
+}
+
+/** A page that is watched. */
+export interface Watched extends TestPage, AsyncDisposable {
+  /** What the console complained of. */
+  errors: string[];
+  /** Hosts that were asked for anything. */
+  hosts: Set<string>;
+}
+
+/** Opens a window of its own. */
+export async function open(options: Parameters<TestBrowser["page"]>[0] = {}): Promise<Watched> {
+  const opened = await chromium.page(options);
+  const errors: string[] = [];
+  const hosts = new Set<string>();
+  opened.page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") errors.push(message.text());
+  });
+  opened.page.on("pageerror", (error) => errors.push(String(error)));
+  opened.page.on("request", (request) => {
+    if (request.url().startsWith("http")) hosts.add(new URL(request.url()).host);
+  });
+  return { ...opened, errors, hosts, [Symbol.asyncDispose]: () => opened.page.context().close() };
+}
+
+/** Takes a screenshot when somebody wants to see it. */
+export async function look(page: Page, name: string): Promise<void> {
+  if (screenshots !== undefined)
+    await page.screenshot({ path: `${screenshots}/${name}.png`, fullPage: true });
+}
+
+/** What axe finds wrong, by rule. */
+export async function faults(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  return page.evaluate(async () => {
+    const tool = (globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string }[] }> } }).axe;
+    return (await tool.run()).violations.map(({ id }) => id);
+  });
+}
+
+/** An invitation by the platform's admin. */
+export async function invite(realm = "auth", role = "user"): Promise<{ url: string; token: string }> {
+  const { body } = await call(platform, "POST", `/api/${realm}/invitations`, {
+    token: await adminToken(platform),
+    body: { role },
+  });
+  return body;
+}
+
+/** What a page shows. */
+export const signedIn = (page: Page) => page.getByRole("heading", { name: "You are signed in" }).waitFor();
+export const error = (page: Page) => page.getByRole("alert");
+export const createButton = (page: Page) => page.getByRole("button", { name: "Create passkey" });
+export const signInButton = (page: Page) => page.getByRole("button", { name: "Sign in with a passkey" });
+export const signinUrl = () => `${platform.origin}/api/auth/signin`;
+
+/** A page whose device has a passkey of a new user of the shared realm. */
+export async function withPasskey(options: Parameters<TestBrowser["page"]>[0] = {}): Promise<Watched> {
+  const opened = await open(options);
+  await opened.page.goto((await invite()).url);
+  await createButton(opened.page).click();
+  await signedIn(opened.page);
+  await opened.page.context().clearCookies();
+  return opened;
+}
