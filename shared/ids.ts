@@ -38,3 +38,12 @@ export function base64url(bytes: Uint8Array): string {
 export async function sha256(text: string): Promise<string> {
   return base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
 }
+
+/** An id that always is the same for the same parts; of the form of entry ids. */
+export async function derivedId(parts: readonly string[]): Promise<string> {
+  const text = new TextEncoder().encode(JSON.stringify(parts));
+  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", text));
+  let number = 0n;
+  for (const byte of hash.subarray(0, 16)) number = (number << 8n) | BigInt(byte);
+  return `0${number.toString(36).padStart(25, "0")}`;
+}

@@ -14,7 +14,15 @@ import { attempts, commit, type EntryWrite, type Guard } from "./commit.ts";
 import { type Holdings, holdings, lookUpClaims } from "./held.ts";
 import { type Idempotency, idempotencyClaim, replay } from "./idempotency.ts";
 import { isOwn } from "./references.ts";
-import { existing, type LoadedEntry, loadEntry, type OrbContext, orNull, schemaOf } from "./resolve.ts";
+import {
+  existing,
+  type LoadedEntry,
+  loadEntry,
+  type OrbContext,
+  orNull,
+  refuseRecords,
+  schemaOf,
+} from "./resolve.ts";
 import { cancelMessages, leave, lookAgain } from "./schedules.ts";
 import { type EntrySnapshot, effective, type StoredValue, visible } from "./snapshot.ts";
 
@@ -112,6 +120,7 @@ export async function changeEntry(
         : (null as StoredMessage | null),
     ]);
     const found = authorised(deps, actor, context, entry, change.acts);
+    refuseRecords(found.address.type);
     if (before !== null) return { ...before, replayed: true };
     const now = deps.clock.now();
     const base = effective(found.head, now);

@@ -23,6 +23,8 @@ export interface EntryWrite {
   /** Revisions to append; the last is the result. */
   snapshots: EntrySnapshot[];
   claims: ClaimChange;
+  /** Further index messages, which readers verify as they do with those of `claims`. */
+  hints?: readonly Append[];
   /** Sequences of claims that were looked up. */
   known?: ReadonlyMap<string, number>;
   guards?: readonly Guard[];
@@ -40,7 +42,7 @@ export function messagesOf(write: EntryWrite): { messages: Append[]; at: number 
   const { address, snapshots } = write;
   const log = subjects.entryLog(address);
   const place = subjects.entryIndex(address);
-  const hints: Append[] = claimMessages(address, write.claims, write.known);
+  const hints: Append[] = [...claimMessages(address, write.claims, write.known), ...(write.hints ?? [])];
   if (write.index === "add") hints.unshift({ subject: place, data: "{}" });
   if (write.index === "remove") hints.push({ subject: place, data: "", rollup: true, ttl: GONE_SECONDS });
   const guarded = guard(address, hints, write.guards ?? []);

@@ -9,7 +9,7 @@ import { lookUpClaims } from "./held.ts";
 import { type Idempotency, idempotencyClaim, replay } from "./idempotency.ts";
 import { mergeValues, readWindow, windowFaults } from "./input.ts";
 import { prepare } from "./prepare.ts";
-import { addressOf, type OrbContext } from "./resolve.ts";
+import { addressOf, type OrbContext, refuseRecords } from "./resolve.ts";
 import { publishMessages } from "./schedules.ts";
 import type { EntrySnapshot } from "./snapshot.ts";
 
@@ -39,11 +39,14 @@ export interface CreateInput extends NewEntry {
 
 /**
  * The schema that a new entry names.
- * @throws AppError invalid `unknown_module`, `unknown_schema`
+ * @throws AppError invalid `unknown_module`, `unknown_schema`; conflict `append_only` for records of transactions
  */
 export function schemaFor(context: OrbContext, module: string, schema: string | undefined): CompiledSchema {
   const found = context.compiled.schema(module, schema);
-  if (found !== undefined) return found;
+  if (found !== undefined) {
+    refuseRecords(found.subjectType);
+    return found;
+  }
   const known = context.compiled.modules.has(module);
   const path = known ? "/schema" : "/module";
   throw invalid([

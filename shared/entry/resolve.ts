@@ -1,5 +1,5 @@
 /** Finds the entry that a request speaks of: by its exact address, or by its id alone. */
-import { notFound } from "../errors.ts";
+import { AppError, notFound } from "../errors.ts";
 import type { CompiledOrb, CompiledSchema } from "../orb/compile.ts";
 import { type EntryAddress, isToken, type ModuleToken, streams, subjects } from "../store/subjects.ts";
 import { type Store, type StoredMessage, StreamMissing } from "../store/types.ts";
@@ -75,4 +75,17 @@ export function schemaOf(compiled: CompiledOrb, address: EntryAddress): Compiled
 export function existing(entry: LoadedEntry | null): LoadedEntry {
   if (entry === null || entry.head.status === "DELETED") throw notFound("entry");
   return entry;
+}
+
+/**
+ * Records of transactions are written by `transactions.record` and by nothing else, and never changed.
+ * @throws AppError conflict `append_only`
+ */
+export function refuseRecords(type: ModuleToken): void {
+  if (type !== "transactions") return;
+  throw new AppError(
+    "conflict",
+    "append_only",
+    "Records of transactions are written by transactions.record and never changed or removed.",
+  );
 }
