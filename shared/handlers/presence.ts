@@ -1,0 +1,90 @@
+/**
+ * Whether anybody answers on a subject, without asking: the broker traces where a message would go
+ * (`Nats-Trace-Only`) and delivers it to nobody, so no handler is called.
+ */
+import type { Deps } from "../deps.ts";
+import { base64url } from "../ids.ts";
+import { subjects } from "../store/subjects.ts";
+
+/** Milliseconds to wait for the broker's traces. */
+const PATIENCE_MS = 1_000;
+/** Kinds of connections in a trace behind which somebody listens: clients and leaf nodes. Others lead to further servers. */
+const CLIENT = 0;
+const LEAF = 2;
+
+interface TraceEvent {
+  type: string;
+  kind?: number;
+  hop?: string;
+  error?: string;
+}
+
+interface Trace {
+  request?: { header?: Record<string, string[]> };
+  hops?: number;
+  events?: TraceEvent[];
+}
+
+/**
+ * Tells for each subject whether somebody listens to it now: true, false, or null when the broker does not say in
+ * time. Two round trips for any number of subjects.
+ */
+export async function present(
+  deps: Pick<Deps, "store">,
+  asked: readonly string[],
+): Promise<Map<string, boolean | null>> {
+  const answers = new Map<string, boolean | null>(asked.map((subject) => [subject, null]));
+  if (answers.size === 0) return answers;
+  const { store } = deps;
+  const id = base64url(crypto.getRandomValues(new Uint8Array(12)));
+  const names = [...answers.keys()];
+  const open = new Set(names.keys());
+  /** Servers that have yet to tell, for messages that went on to others. */
+  const waiting = new Map<number, number>();
+  let done: () => void = () => undefined;
+  const settled = new Promise<void>((resolve) => {
+    done = resolve;
+  });
+  const subscription = store.subscribe(subjects.probes(id), (message) => {
+    const index = Number(message.subject.slice(message.subject.lastIndexOf(".") + 1));
+    const name = names[index];
+    if (name === undefined || !open.has(index)) return;
+    const trace = read(message.data);
+    const leaving = (trace.events ?? []).filter(({ type, error }) => type === "eg" && error === undefined);
+    if (leaving.some(({ kind }) => kind === CLIENT || kind === LEAF)) {
+      answers.set(name, true);
+      open.delete(index);
+    } else {
+      const left = (waiting.get(index) ?? 1) - 1 + (trace.hops ?? 0);
+      waiting.set(index, left);
+      if (left <= 0) {
+        answers.set(name, false);
+        open.delete(index);
+      }
+    }
+    if (open.size === 0) done();
+  });
+  const timer = setTimeout(done, PATIENCE_MS);
+  try {
+    await store.ping();
+    for (const [index, name] of names.entries()) {
+      store.publish(name, "", {
+        "Nats-Trace-Dest": subjects.probe(id, index),
+        "Nats-Trace-Only": "true",
+      });
+    }
+    await settled;
+  } finally {
+    clearTimeout(timer);
+    subscription.unsubscribe();
+  }
+  return answers;
+}
+
+function read(data: Uint8Array): Trace {
+  try {
+    return JSON.parse(new TextDecoder().decode(data)) as Trace;
+  } catch {
+    return {};
+  }
+}

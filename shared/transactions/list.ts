@@ -1,0 +1,193 @@
+/** `transactions.list`: pages of records, a user's own or, for admins, everybody's. */
+import { type Actor, actorId, type Role } from "../access/actor.ts";
+import { atLeast, refusal } from "../access/authorize.ts";
+import type { Deps } from "../deps.ts";
+import { readCursor, writeCursor } from "../entry/cursor.ts";
+import { addressOf, orNull } from "../entry/resolve.ts";
+import { backwards, forwards, type Place } from "../entry/scan.ts";
+import { type EntrySnapshot, snapshotOf } from "../entry/snapshot.ts";
+import { invalid } from "../errors.ts";
+import { schemaOf, TARGET_INPUT } from "../handlers/target.ts";
+import type { LocalHandler } from "../handlers/types.ts";
+import type { CompiledSchema } from "../orb/compile.ts";
+import { normaliseInstant } from "../orb/fields/calendar.ts";
+import type { LiveOrb } from "../orb/live.ts";
+import { isToken, streams, subjects } from "../store/subjects.ts";
+import { RECORD, type RecordView, recordView } from "./schema.ts";
+
+/** Items of a page when nothing is said, and at most. */
+export const PAGE = { default: 50, max: 200 } as const;
+
+/** Which records. */
+export interface RecordQuery {
+  order: "asc" | "desc";
+  limit: number;
+  cursor?: string | undefined;
+  /** From this moment on (inclusive), and before that one; ISO 8601 in UTC. */
+  from?: string | undefined;
+  to?: string | undefined;
+  /** Of one account only; for admins. */
+  by?: string | undefined;
+}
+
+/** A page. */
+export interface RecordPage {
+  items: RecordView[];
+  nextCursor: string | null;
+}
+
+/** Where the walk stands: behind (or, newest first, before) a sequence of the index. */
+interface Start {
+  seq: number;
+  density: number | undefined;
+}
+
+async function* walk(
+  deps: Deps,
+  orb: string,
+  filter: string,
+  query: RecordQuery,
+  start: Start | undefined,
+): AsyncGenerator<{ places: Place[]; density: number }> {
+  const first = query.limit + 1;
+  if (query.order === "asc") {
+    for await (const places of forwards(deps.store, { orb, filter, first }, start?.seq ?? 0)) {
+      yield { places, density: 0 };
+    }
+    return;
+  }
+  let before = start?.seq;
+  if (before === undefined) {
+    const last = await orNull(deps.store.get(streams.orb(orb), filter));
+    if (last === null) return;
+    before = last.seq + 1;
+  }
+  yield* backwards(deps.store, { orb, filter, first }, before, start?.density);
+}
+
+/** Heads of places, in their order. */
+async function heads(
+  deps: Deps,
+  schema: CompiledSchema,
+  places: readonly Place[],
+): Promise<(EntrySnapshot | null)[]> {
+  const logs = places.map(({ id }) => subjects.entryLog(addressOf(schema, id)));
+  const found = await orNull(deps.store.getMany(streams.orb(schema.orb), logs, { consistency: "any" }));
+  return logs.map((log) => snapshotOf(found?.get(log)));
+}
+
+/**
+ * A page of records. Two requests where no time range leaves anything out; records that were written in one moment
+ * stand in the order of the broker.
+ * @throws AppError malformed `invalid_cursor`; forbidden, unauthenticated
+ */
+export async function listTransactions(
+  deps: Deps,
+  caller: { actor: Actor; role: Role },
+  live: LiveOrb,
+  schema: CompiledSchema,
+  query: RecordQuery,
+): Promise<RecordPage> {
+  const { actor, role } = caller;
+  if (role === "public") throw refusal(actor);
+  const all = atLeast(role, "admin");
+  const own = actorId(actor);
+  if (!all && query.by !== undefined && query.by !== own) throw refusal(actor);
+  const owner = all ? query.by : own;
+  const place = { orb: live.orb, type: schema.subjectType, schema: schema.id };
+  if (owner !== undefined && !isToken(owner)) return { items: [], nextCursor: null };
+  const filter = owner === undefined ? subjects.schemaIndex(place) : subjects.ownIndexOf(place, owner);
+  const signed = JSON.stringify([filter, query.order, query.from ?? null, query.to ?? null]);
+  const position = query.cursor === undefined ? undefined : readCursor(query.cursor, signed);
+  const start = position?.kind === "index" ? position : undefined;
+
+  const items: RecordView[] = [];
+  let last: { seq: number; density: number } | undefined;
+  for await (const { places, density } of walk(deps, live.orb, filter, query, start)) {
+    // A page and one more are read; a time range that leaves much out reads on.
+    for (let at = 0; at < places.length; at += query.limit + 1) {
+      const part = places.slice(at, at + query.limit + 1);
+      const snapshots = await heads(deps, schema, part);
+      for (const [index, snapshot] of snapshots.entries()) {
+        const found = part[index];
+        if (snapshot === null || found === undefined) continue;
+        const { createdAt } = snapshot;
+        if (over(createdAt, query)) return { items, nextCursor: null };
+        if (under(createdAt, query)) continue;
+        if (items.length === query.limit) {
+          const nextCursor = last === undefined ? null : writeCursor({ kind: "index", ...last }, signed);
+          return { items, nextCursor };
+        }
+        items.push(recordView(snapshot));
+        last = { seq: found.seq, density };
+      }
+    }
+  }
+  return { items, nextCursor: null };
+}
+
+/** Clocks of several hosts differ a little: what lies this far beyond the range ends the walk, in milliseconds. */
+const SKEW_MS = 60_000;
+
+/** Whether nothing behind this one can be in the range. */
+function over(createdAt: string, { order, from, to }: RecordQuery): boolean {
+  const at = Date.parse(createdAt);
+  if (order === "asc") return to !== undefined && at >= Date.parse(to) + SKEW_MS;
+  return from !== undefined && at < Date.parse(from) - SKEW_MS;
+}
+
+function under(createdAt: string, { from, to }: RecordQuery): boolean {
+  return (from !== undefined && createdAt < from) || (to !== undefined && createdAt >= to);
+}
+
+function instant(input: Record<string, unknown>, name: "from" | "to"): string | undefined {
+  const value = input[name];
+  if (typeof value !== "string") return undefined;
+  const normal = normaliseInstant(value);
+  if (normal !== undefined) return normal;
+  const message = "This must be a date and time with an offset: 2026-03-01T10:00:00Z.";
+  throw invalid([{ path: `/${name}`, code: "format", message }]);
+}
+
+/** The built-in handler. */
+export const transactionsList: LocalHandler = {
+  kind: "local",
+  name: "transactions.list",
+  description: "Pages of a TRANSACTIONS module's records: one's own, for admins everybody's.",
+  auth: "AuthRequired",
+  input: {
+    type: "object",
+    additionalProperties: false,
+    properties: {
+      ...TARGET_INPUT,
+      order: { enum: ["asc", "desc"], description: "asc (default): oldest first." },
+      limit: {
+        type: "integer",
+        minimum: 1,
+        maximum: PAGE.max,
+        description: `Items of a page (${PAGE.default}).`,
+      },
+      cursor: { type: "string", maxLength: 8000, description: "nextCursor of the page before." },
+      from: { type: "string", description: "Recorded at or after this moment, ISO 8601." },
+      to: { type: "string", description: "Recorded before this moment, ISO 8601." },
+      by: { type: "string", maxLength: 128, description: "Records of this account only, for admins." },
+    },
+  },
+  output: {
+    type: "object",
+    required: ["items", "nextCursor"],
+    properties: { items: { type: "array", items: RECORD }, nextCursor: { type: ["string", "null"] } },
+  },
+  run({ deps, live, actor, role, input }) {
+    const schema = schemaOf(live, "TRANSACTIONS", input);
+    const { limit, cursor, by } = input;
+    return listTransactions(deps, { actor, role }, live, schema, {
+      order: input.order === "desc" ? "desc" : "asc",
+      limit: typeof limit === "number" ? limit : PAGE.default,
+      cursor: typeof cursor === "string" ? cursor : undefined,
+      from: instant(input, "from"),
+      to: instant(input, "to"),
+      by: typeof by === "string" ? by : undefined,
+    });
+  },
+};

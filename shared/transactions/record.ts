@@ -1,0 +1,136 @@
+/** `transactions.record`: appends a record. No verb changes or removes one. */
+import { type Actor, actorId, type Role } from "../access/actor.ts";
+import { may, refusal } from "../access/authorize.ts";
+import type { Deps } from "../deps.ts";
+import { hmac } from "../entry/claims.ts";
+import { attempts, commit, messagesOf } from "../entry/commit.ts";
+import { planNew } from "../entry/create.ts";
+import { lookUpClaims } from "../entry/held.ts";
+import { canonical } from "../entry/idempotency.ts";
+import { addressOf, loadEntry } from "../entry/resolve.ts";
+import { publishMessages } from "../entry/schedules.ts";
+import { AppError } from "../errors.ts";
+import { schemaOf, TARGET_INPUT } from "../handlers/target.ts";
+import type { LocalHandler } from "../handlers/types.ts";
+import { derivedId } from "../ids.ts";
+import type { CompiledSchema } from "../orb/compile.ts";
+import type { LiveOrb } from "../orb/live.ts";
+import { streams, subjects } from "../store/subjects.ts";
+import { RECORD, type RecordSnapshot, type RecordView, recordView } from "./schema.ts";
+
+/** What a caller records. */
+export interface NewRecord {
+  values: unknown;
+  /** The same key and values by the same account are one record, for ever. */
+  key?: string | undefined;
+}
+
+/** Who is an account of which realm: ids of two realms may be equal. */
+export function accountOf(actor: Actor): string {
+  return actor.kind === "orb" ? `${actor.realm}/${actor.sub}` : `${actor.kind}/${actorId(actor)}`;
+}
+
+/** Every account records, unless the schema's `access.write` says who does. */
+function requireWriter(actor: Actor, role: Role, schema: CompiledSchema): void {
+  const stated = schema.definition.access?.write;
+  if (role === "public") throw refusal(actor);
+  if (stated !== undefined && !may(role, "create", { access: schema.access, own: true }))
+    throw refusal(actor);
+}
+
+/**
+ * Appends a record. Without a key one trip, with one two; the broker's order is the order of lists.
+ * @throws AppError invalid with every fault, `idempotency_mismatch`; forbidden, unauthenticated; conflict
+ * `unique_conflict`; too_large `entry_too_large`
+ */
+export async function recordTransaction(
+  deps: Deps,
+  caller: { actor: Actor; role: Role },
+  live: LiveOrb,
+  schema: CompiledSchema,
+  input: NewRecord,
+): Promise<{ record: RecordView; replayed: boolean }> {
+  const { actor, role } = caller;
+  requireWriter(actor, role, schema);
+  const owner = actorId(actor);
+  const { key, values } = input;
+  const request = key === undefined ? undefined : await hmac(deps.config, `transaction/${canonical(values)}`);
+  // The key makes the id, so that the record itself is the claim: equal requests meet in one place.
+  const id =
+    key === undefined
+      ? deps.newId()
+      : await derivedId(["transaction", live.orb, schema.id, accountOf(actor), key]);
+  return attempts(deps, live.orb, async (attempt) => {
+    const address = addressOf(schema, id);
+    const before = request === undefined ? null : await loadEntry(deps, live.orb, id, schema);
+    if (before !== null) {
+      const stored: RecordSnapshot = before.head;
+      if (stored.request !== request) throw mismatch();
+      return { record: recordView(stored), replayed: true };
+    }
+    const plan = await planNew(deps, actor, live, schema, { module: schema.module, values }, id);
+    const [made] = plan.snapshots;
+    if (made === undefined) throw new AppError("internal", "internal_error", "Nothing was planned.");
+    const snapshot: RecordSnapshot = {
+      ...made,
+      status: "PUBLISHED",
+      publishedRevision: 1,
+      ...(request === undefined ? {} : { request }),
+    };
+    const write = {
+      ...plan,
+      snapshots: [snapshot],
+      hints: [{ subject: subjects.ownIndex(address, owner), data: "{}" }],
+      // Those who may read it all read the log: only an audience that follows the live subjects needs a copy.
+      live:
+        schema.liveRole === "admin"
+          ? []
+          : publishMessages(address, schema.liveRole, snapshot, null, deps.clock.now()),
+    };
+    if (attempt > 0 && write.claims.adds.length > 0) {
+      const state = await lookUpClaims(deps, live, schema, address, write.claims.adds);
+      Object.assign(write, { known: state.known, guards: [...(write.guards ?? []), ...state.guards] });
+    }
+    // With a key two may write the same record: then all of it is one act, or lists would show it twice.
+    if (request === undefined) await commit(deps, write);
+    else await deps.store.batch(streams.orb(live.orb), messagesOf(write).messages);
+    return { record: recordView(snapshot), replayed: false };
+  });
+}
+
+function mismatch(): AppError {
+  return new AppError("invalid", "idempotency_mismatch", "This key was used for other values.", {
+    errors: [{ path: "/key", code: "idempotency_mismatch", message: "This key was used for other values." }],
+  });
+}
+
+/** The built-in handler. */
+export const transactionsRecord: LocalHandler = {
+  kind: "local",
+  name: "transactions.record",
+  description: "Appends a record to a TRANSACTIONS module. Records are never changed or removed.",
+  auth: "AuthRequired",
+  input: {
+    type: "object",
+    required: ["values"],
+    additionalProperties: false,
+    properties: {
+      ...TARGET_INPUT,
+      values: { type: "object", description: "Values of the schema's fields." },
+      key: {
+        type: "string",
+        minLength: 1,
+        maxLength: 255,
+        description: "Idempotency: the same key and values by the same account are one record.",
+      },
+    },
+  },
+  output: RECORD,
+  async run({ deps, live, actor, role, input }) {
+    const schema = schemaOf(live, "TRANSACTIONS", input);
+    const { values, key } = input;
+    const given: NewRecord = { values, key: typeof key === "string" ? key : undefined };
+    const { record } = await recordTransaction(deps, { actor, role }, live, schema, given);
+    return record;
+  },
+};
