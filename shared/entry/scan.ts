@@ -13,6 +13,8 @@ export interface Place {
   id: string;
   /** Sequence of the index message. */
   seq: number;
+  /** When the broker stored it, milliseconds. */
+  time?: number;
 }
 
 /** Most places of one window. */
@@ -35,7 +37,7 @@ export async function readPage(
 function placeOf(message: StoredMessage): Place | undefined {
   if (message.data.length === 0) return undefined;
   const [, , type = "", schema = "", id = ""] = message.subject.split(".");
-  return { type: type as ModuleToken, schema, id, seq: message.seq };
+  return { type: type as ModuleToken, schema, id, seq: message.seq, time: message.time };
 }
 
 function placesOf(messages: readonly StoredMessage[]): Place[] {

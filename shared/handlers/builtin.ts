@@ -1,16 +1,23 @@
 /** Handlers that the platform brings. */
 
 import { rulesEvaluate } from "../rules/evaluate.ts";
+import { settingsGet, settingsSet } from "../settings/handlers.ts";
+import { transactionsList } from "../transactions/list.ts";
+import { transactionsRecord } from "../transactions/record.ts";
 import { HTTP_HANDLERS } from "./http.ts";
 import type { Handler } from "./types.ts";
 
 /** Every built-in handler, by service and name. */
-export const BUILT_IN: readonly Handler[] = [...HTTP_HANDLERS, rulesEvaluate];
+export const BUILT_IN: readonly Handler[] = [
+  ...HTTP_HANDLERS,
+  rulesEvaluate,
+  transactionsRecord,
+  transactionsList,
+  settingsGet,
+  settingsSet,
+];
 
 /** Services that are the platform's own: no entry of the registry can take them over. */
-export const OWN_SERVICES: ReadonlySet<string> = new Set([
-  ...BUILT_IN.map(({ name }) => name.split(".")[0] ?? ""),
-  "rules",
-  "transactions",
-  "settings",
-]);
+export const OWN_SERVICES: ReadonlySet<string> = new Set(
+  BUILT_IN.map(({ name }) => name.slice(0, name.indexOf("."))),
+);

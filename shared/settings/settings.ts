@@ -1,0 +1,224 @@
+/**
+ * `settings.get` and `settings.set`: one entry for each account, and one for the application. Each is a whole entry
+ * with its revisions, whose id follows from whose settings they are.
+ */
+import { type Actor, actorId, type Role } from "../access/actor.ts";
+import { atLeast, refusal } from "../access/authorize.ts";
+import type { Deps } from "../deps.ts";
+import { claimChange } from "../entry/claims.ts";
+import { attempts, commit, messagesOf } from "../entry/commit.ts";
+import { planNew } from "../entry/create.ts";
+import { lookUpClaims } from "../entry/held.ts";
+import { prepare } from "../entry/prepare.ts";
+import { addressOf, type LoadedEntry, loadEntry } from "../entry/resolve.ts";
+import { type EntrySnapshot, maskValues, type StoredValue } from "../entry/snapshot.ts";
+import { AppError, invalid } from "../errors.ts";
+import { derivedId } from "../ids.ts";
+import type { CompiledField, CompiledSchema } from "../orb/compile.ts";
+import type { LiveOrb } from "../orb/live.ts";
+import { validateValues } from "../orb/validate.ts";
+import { streams } from "../store/subjects.ts";
+import { accountOf } from "../transactions/record.ts";
+
+/** Whose settings. */
+export type SettingsScope = "user" | "application";
+
+/** Settings as they are answered. */
+export interface SettingsView {
+  module: string;
+  schema: string;
+  scope: SettingsScope;
+  /** Every field that has a value: what was set, else the schema's default. */
+  values: Record<string, unknown>;
+  /** 0 until something was set. */
+  revision: number;
+  updatedAt: string | null;
+}
+
+/** What settings a call is about. */
+export interface SettingsTarget {
+  live: LiveOrb;
+  schema: CompiledSchema;
+  scope: SettingsScope;
+}
+
+async function settingsId(actor: Actor, { live, schema, scope }: SettingsTarget): Promise<string> {
+  const whose = scope === "application" ? ["application"] : ["user", accountOf(actor)];
+  return derivedId(["settings", live.orb, schema.id, ...whose]);
+}
+
+/** One's own are everybody's who is signed in; the application's are for admins. @throws AppError forbidden, unauthenticated */
+function requireScope(actor: Actor, role: Role, scope: SettingsScope): void {
+  if (!atLeast(role, scope === "application" ? "admin" : "user")) throw refusal(actor);
+}
+
+/** Defaults of the schema for what is not set, in the form in which values are kept. */
+function withDefaults(
+  schema: CompiledSchema,
+  stored: Readonly<Record<string, StoredValue>>,
+): Record<string, unknown> {
+  const set = Object.entries(stored).filter(([name]) => schema.fields.has(name));
+  const { values } = validateValues(schema, {});
+  return { ...values, ...maskValues(Object.fromEntries(set)) };
+}
+
+function viewOf(target: SettingsTarget, head: EntrySnapshot | undefined): SettingsView {
+  const { schema, scope } = target;
+  return {
+    module: schema.module,
+    schema: schema.id,
+    scope,
+    values: withDefaults(schema, head?.values ?? {}),
+    revision: head?.revision ?? 0,
+    updatedAt: head?.updatedAt ?? null,
+  };
+}
+
+/** Reads settings. One request. @throws AppError forbidden, unauthenticated */
+export async function getSettings(
+  deps: Deps,
+  caller: { actor: Actor; role: Role },
+  target: SettingsTarget,
+): Promise<SettingsView> {
+  requireScope(caller.actor, caller.role, target.scope);
+  const { live, schema } = target;
+  const entry = await loadEntry(deps, live.orb, await settingsId(caller.actor, target), schema);
+  return viewOf(target, entry === null || entry.head.status === "DELETED" ? undefined : entry.head);
+}
+
+/**
+ * Sets the given fields and leaves the others as they are; null brings a field back to its default. Whoever sets other
+ * fields at the same moment loses nothing: the write is made anew on top of his.
+ * @throws AppError invalid with every fault; forbidden, unauthenticated; conflict `write_conflict`
+ */
+export async function setSettings(
+  deps: Deps,
+  caller: { actor: Actor; role: Role },
+  target: SettingsTarget,
+  given: Readonly<Record<string, unknown>>,
+): Promise<SettingsView> {
+  const { actor, role } = caller;
+  requireScope(actor, role, target.scope);
+  const { live, schema } = target;
+  const id = await settingsId(actor, target);
+  return attempts(deps, live.orb, async (attempt) => {
+    const entry = await loadEntry(deps, live.orb, id, schema);
+    const stored = entry === null || entry.head.status === "DELETED" ? {} : entry.head.values;
+    const values = merged(schema, stored, given);
+    const snapshot =
+      entry === null
+        ? await create(deps, actor, target, id, values, attempt)
+        : await change(deps, actor, target, entry, values, stored, attempt);
+    return viewOf(target, snapshot);
+  });
+}
+
+/**
+ * What is stored with what is given on top. A field that nobody has set yet may be required: settings are set one by
+ * one. @throws AppError invalid
+ */
+function merged(
+  schema: CompiledSchema,
+  stored: Readonly<Record<string, StoredValue>>,
+  given: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const { faults } = validateValues(schema, given, { existing: stored as never });
+  const told = faults.filter(({ code, path }) => code !== "required" || namedBy(given, path));
+  if (told.length > 0) throw invalid(told);
+  const values: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(maskValues({ ...stored }))) {
+    if (schema.fields.has(name)) values[name] = value;
+  }
+  for (const [name, value] of Object.entries(given)) {
+    if (value === null) delete values[name];
+    else values[name] = value;
+  }
+  return values;
+}
+
+function namedBy(given: Readonly<Record<string, unknown>>, path: string): boolean {
+  const name = path.split("/")[2] ?? "";
+  // Null gives the field back to its default, which a required one may lack.
+  return Object.hasOwn(given, name) && given[name] !== null;
+}
+
+/** The schema as settings are stored by it: nothing is required, and what nobody set is left to the default of the day. */
+function lenient(schema: CompiledSchema): CompiledSchema {
+  const fields = new Map<string, CompiledField>();
+  for (const [name, field] of schema.fields) {
+    const { default: _, ...definition } = field.definition;
+    fields.set(name, { ...field, required: false, definition });
+  }
+  return { ...schema, fields };
+}
+
+async function create(
+  deps: Deps,
+  actor: Actor,
+  { live, schema }: SettingsTarget,
+  id: string,
+  values: Record<string, unknown>,
+  attempt: number,
+): Promise<EntrySnapshot> {
+  const plan = await planNew(deps, actor, live, lenient(schema), { module: schema.module, values }, id);
+  const [made] = plan.snapshots;
+  if (made === undefined) throw new AppError("internal", "internal_error", "Nothing was planned.");
+  const snapshot: EntrySnapshot = { ...made, status: "PUBLISHED", publishedRevision: 1 };
+  const write = { ...plan, snapshots: [snapshot] };
+  if (attempt > 0 && plan.claims.adds.length > 0) {
+    const state = await lookUpClaims(deps, live, schema, plan.address, plan.claims.adds);
+    Object.assign(write, { known: state.known, guards: [...(plan.guards ?? []), ...state.guards] });
+  }
+  // Of two first writers the later one must leave nothing in the index: all of it is one act.
+  await deps.store.batch(streams.orb(live.orb), messagesOf(write).messages);
+  return snapshot;
+}
+
+async function change(
+  deps: Deps,
+  actor: Actor,
+  { live, schema }: SettingsTarget,
+  entry: LoadedEntry,
+  values: Record<string, unknown>,
+  stored: Readonly<Record<string, StoredValue>>,
+  attempt: number,
+): Promise<EntrySnapshot> {
+  const { head, seq } = entry;
+  const address = addressOf(schema, head.id);
+  const prepared = await prepare(deps, actor, live, lenient(schema), {
+    id: head.id,
+    given: values,
+    stored,
+    held: head.claims,
+    publish: false,
+    faults: [],
+  });
+  const at = new Date(deps.clock.now()).toISOString();
+  const revision = head.revision + 1;
+  const snapshot: EntrySnapshot = {
+    ...head,
+    operation: "update",
+    status: "PUBLISHED",
+    revision,
+    publishedRevision: revision,
+    publishedSeq: null,
+    liveFrom: null,
+    liveTo: null,
+    updatedAt: at,
+    updatedBy: actorId(actor),
+    values: prepared.values,
+    claims: prepared.claims,
+    liveClaims: null,
+    defRevision: live.revision,
+  };
+  const before = new Set(head.status === "DELETED" ? [] : [...head.claims, ...(head.liveClaims ?? [])]);
+  const claims = claimChange(before, new Set(prepared.claims));
+  const write = { address, headSeq: seq, snapshots: [snapshot], claims, guards: prepared.guards };
+  const again = head.status === "DELETED" ? { index: "add" as const } : {};
+  if (attempt > 0 && claims.adds.length > 0) {
+    const state = await lookUpClaims(deps, live, schema, address, claims.adds);
+    Object.assign(write, { known: state.known, guards: [...prepared.guards, ...state.guards] });
+  }
+  await commit(deps, { ...write, ...again });
+  return snapshot;
+}
