@@ -1,0 +1,260 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Streams, serveStreams } from "../../scripts/host/streams.ts";
+import { freePort } from "../../scripts/ports.ts";
+import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { controlOf, type Publisher, publisher, readUntil, sentEvents, signIn } from "../support/streams.ts";
+
+let platform: TestPlatform;
+let streams: Streams;
+let broker: Publisher;
+let token: string;
+const logs: string[] = [];
+
+beforeAll(async () => {
+  platform = await startPlatform({ env: { STREAMS_LONG_POLL_MS: "1000" } });
+  streams = await serveStreams({
+    host: "127.0.0.1",
+    port: await freePort(),
+    env: { ...platform.bindings, STREAMS_MAX_PER_USER: "20", STREAMS_MAX: "60", STREAMS_ROTATE_MS: "1500" },
+    log: (line) => logs.push(line),
+  });
+  token = await signIn(platform);
+  broker = await publisher(platform);
+  const manager = await broker.connection.jetstreamManager();
+  for (const name of ["torn", "slow"]) {
+    // Half of what is stored is not what readers ask for.
+    await manager.streams.add({ name, subjects: [`${name}.>`], allow_direct: true });
+    const store = platform.store();
+    const mapping = { v: 1, stream: name, subjectFilter: `${name}.read.*`, description: name };
+    await store.kvPut("stream_mappings", name, JSON.stringify(mapping));
+  }
+});
+afterAll(async () => {
+  await broker?.[Symbol.asyncDispose]();
+  await streams?.stop();
+  await platform?.stop();
+});
+
+/** A reader that knows only what it was told: messages, and where to go on. */
+interface Torn {
+  readonly seen: number[];
+  readonly failures: Map<number, number>;
+  readonly done: Promise<void>;
+}
+
+type Read = (response: Response, take: (messages: number[], offset: string) => void) => Promise<void>;
+
+/** Messages count once the control event that follows them has come. */
+const byControl =
+  (arrays: boolean): Read =>
+  async (response, take) => {
+    let pending: number[] = [];
+    for await (const event of sentEvents(response)) {
+      if (event.type === "data") {
+        const data = JSON.parse(event.data) as number | number[];
+        pending = pending.concat(arrays ? (data as number[]) : [data as number]);
+      } else if (event.type === "control") {
+        take(pending, controlOf(event).streamNextOffset);
+        pending = [];
+      }
+    }
+  };
+
+const byPage: Read = async (response, take) => {
+  const messages = response.status === 204 ? [] : ((await response.json()) as number[]);
+  take(messages, response.headers.get("stream-next-offset") ?? "");
+};
+
+/** Reads on and on, cut off every few hundred milliseconds, until the last message has come. */
+function torn(
+  base: string,
+  query: (offset: string) => string,
+  read: Read,
+  last: () => number | undefined,
+): Torn {
+  const seen: number[] = [];
+  const failures = new Map<number, number>();
+  let offset = "-1";
+  const run = async () => {
+    while (last() === undefined || seen.at(-1) !== last()) {
+      const signal = AbortSignal.timeout(50 + Math.floor(Math.random() * 500));
+      try {
+        const headers: Record<string, string> = { authorization: `Bearer ${token}` };
+        const response = await fetch(`${base}/api/streams/torn${query(offset)}`, { headers, signal });
+        if (response.ok)
+          await read(response, (messages, next) => {
+            seen.push(...messages);
+            offset = next;
+          });
+        else failures.set(response.status, (failures.get(response.status) ?? 0) + 1);
+      } catch {
+        // Cut by us, by a killed process, or by a killed broker.
+      }
+      await delay(10);
+    }
+  };
+  return { seen, failures, done: run() };
+}
+
+test("what is torn and killed loses nothing, and tells nothing twice", async () => {
+  let last: number | undefined;
+  const lastOf = () => last;
+  const sse = (offset: string) => `?offset=${offset}&live=sse`;
+  const readers = [
+    torn(streams.url, sse, byControl(true), lastOf),
+    torn(
+      streams.url,
+      (offset) => (offset === "-1" ? "" : `?offset=${offset}&live=sse`),
+      readerOfBoth(),
+      lastOf,
+    ),
+    torn(streams.url, (offset) => `?offset=${offset}&live=long-poll`, byPage, lastOf),
+    torn(platform.origin, sse, byControl(true), lastOf),
+    torn(platform.origin, (offset) => `?offset=${offset}`, byPage, lastOf),
+  ];
+  const begun = Date.now();
+  const kills = (async () => {
+    await delay(2000);
+    streams.kill();
+    await delay(2500);
+    await platform.broker?.kill();
+    await delay(3000);
+    streams.kill("SIGTERM");
+    await delay(500);
+    await platform.broker?.kill();
+  })();
+  let sent = 0;
+  while (Date.now() - begun < 11_000) {
+    const n = sent;
+    // A publication whose outcome is unknown is repeated under its id, which the broker knows.
+    for (;;) {
+      const ok = await broker.js
+        .publish(`torn.read.${n % 7}`, String(n), { msgID: `m${n}`, timeout: 500 })
+        .then(
+          () => true,
+          () => false,
+        );
+      if (ok) break;
+      await delay(50);
+    }
+    if (n % 2 === 0) broker.connection.publish("torn.other", "not for readers");
+    sent++;
+    if (n % 5 === 0) await delay(10);
+  }
+  await kills;
+  last = sent - 1;
+  await Promise.all(readers.map(({ done }) => done));
+  const wanted = Array.from({ length: sent }, (_, i) => i);
+  for (const { seen, failures } of readers) {
+    expect(seen).toEqual(wanted);
+    // Nothing but an absence for a while: no 404, no 410, no 500.
+    expect([...failures.keys()].filter((status) => ![502, 503, 504].includes(status))).toEqual([]);
+  }
+  expect(sent).toBeGreaterThan(500);
+}, 60_000);
+
+/** The platform's own form first, the protocol's afterwards. */
+function readerOfBoth(): Read {
+  return async (response, take) => {
+    let pending: number[] = [];
+    for await (const event of sentEvents(response)) {
+      if (event.type === "data") pending = pending.concat(JSON.parse(event.data) as number | number[]);
+      else if (event.type === "control") {
+        take(pending, controlOf(event).streamNextOffset);
+        pending = [];
+      }
+    }
+  };
+}
+
+describe("the streams process", () => {
+  const headers = () => ({ authorization: `Bearer ${token}` });
+  const text = async () => (await fetch(`${streams.url}/api/metrics`)).text();
+  const figure = async (name: string) => Number(new RegExp(`^${name} (.*)$`, "m").exec(await text())?.[1]);
+
+  test("cuts a slow reader off behind a whole event, and does not wait for it", async () => {
+    const body = JSON.stringify("x".repeat(20_000));
+    const slow = await fetch(`${streams.url}/api/streams/slow?offset=-1&live=sse`, { headers: headers() });
+    const quick = await fetch(`${streams.url}/api/streams/slow?offset=-1&live=sse`, { headers: headers() });
+    let quickly = 0;
+    const drained = (async () => {
+      for await (const event of sentEvents(quick))
+        if (event.type === "data") quickly += (JSON.parse(event.data) as []).length;
+    })();
+    await delay(200);
+    for (let i = 0; i < 400; i++) await broker.js.publish("slow.read.a", body);
+    let offset = "-1";
+    let slowly = 0;
+    for await (const event of sentEvents(slow)) {
+      if (event.type === "data") slowly += (JSON.parse(event.data) as []).length;
+      else if (event.type === "control") offset = controlOf(event).streamNextOffset;
+    }
+    expect(await figure("streams_slow_readers_total")).toBeGreaterThanOrEqual(1);
+    expect(slowly).toBeLessThan(400);
+    await drained;
+    expect(quickly).toBe(400);
+    while (slowly < 400) {
+      const page = await fetch(`${streams.url}/api/streams/slow?offset=${offset}`, { headers: headers() });
+      slowly += ((await page.json()) as []).length;
+      offset = page.headers.get("stream-next-offset") ?? "";
+    }
+    expect(slowly).toBe(400);
+  });
+
+  test("ends answers cleanly in turn, and when it is stopped", async () => {
+    const turned = await fetch(`${streams.url}/api/streams/torn?offset=now&live=sse`, { headers: headers() });
+    const events = await readUntil(turned, () => false);
+    expect(controlOf(events.at(-1) ?? { type: "", data: "{}", id: "" }).streamNextOffset).toMatch(/^\d{20}$/);
+    const open = await fetch(`${streams.url}/api/streams/torn?offset=now&live=sse`, { headers: headers() });
+    const waiting = fetch(`${streams.url}/api/streams/torn?offset=now&live=long-poll`, {
+      headers: headers(),
+    });
+    await delay(200);
+    streams.kill("SIGTERM");
+    await readUntil(open, () => false);
+    expect((await waiting).status).toBe(204);
+    await expect
+      .poll(
+        () =>
+          fetch(`${streams.url}/api/health`).then(
+            ({ status }) => status,
+            () => 0,
+          ),
+        { timeout: 10_000 },
+      )
+      .toBe(200);
+  });
+
+  test("limits the streams of one user and of all, and frees those that went", async () => {
+    const user = await signIn(platform, { realm: "auth", sub: "greedy" });
+    const gone = new AbortController();
+    const open = (as: string) =>
+      fetch(`${streams.url}/api/streams/torn?offset=now&live=sse`, {
+        headers: { authorization: `Bearer ${as}` },
+        signal: gone.signal,
+      });
+    // Held on to: a response that nobody holds is hung up by the client.
+    const mine = await Promise.all(Array.from({ length: 100 }, () => open(user)));
+    const count = (all: Response[], wanted: number) => all.filter(({ status }) => status === wanted).length;
+    expect([count(mine, 200), count(mine, 429)]).toEqual([20, 80]);
+    const others = await Promise.all(Array.from({ length: 50 }, () => open(token)));
+    expect([count(others, 200), count(others, 503)]).toEqual([40, 10]);
+    expect(await figure("streams_subscribers")).toBe(60);
+    gone.abort();
+    await expect.poll(() => figure("streams_subscribers"), { timeout: 5000 }).toBe(0);
+  });
+
+  test("says that the broker is away at once, and comes back with it", async () => {
+    const health = () => fetch(`${streams.url}/api/health`).then(({ status }) => status);
+    expect(await health()).toBe(200);
+    await platform.broker?.pause("SIGKILL");
+    await expect.poll(health, { timeout: 3000 }).toBe(503);
+    const begun = Date.now();
+    const refused = await fetch(`${streams.url}/api/streams/torn?offset=-1`, { headers: headers() });
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
+    expect(Date.now() - begun).toBeLessThan(2000);
+    await platform.broker?.resume();
+    await expect.poll(health, { timeout: 10_000 }).toBe(200);
+  });
+});
