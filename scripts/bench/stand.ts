@@ -30,6 +30,8 @@ export interface Stand extends AsyncDisposable {
   brokerPid: number | undefined;
   /** What the platform's own rules need, with the right to do everything. */
   deps: Deps;
+  /** Variables of the functions. */
+  bindings: Record<string, string>;
 }
 
 const script = (path: string) => fileURLToPath(new URL(path, import.meta.url));
@@ -124,6 +126,7 @@ export async function startStand(): Promise<Stand> {
       hostFloor: { url: `http://127.0.0.1:${hostFloorPort}`, pid: hostFloor.pid },
       brokerPid: broker?.pid,
       deps: scriptDeps(store, bindings),
+      bindings,
       [Symbol.asyncDispose]: stop,
     };
   } catch (error) {

@@ -31,6 +31,18 @@ export interface LiveOrb {
   compiled: CompiledOrb;
 }
 
+/** What was read last of each orb, with the place of the message that said so. Pure values only. */
+const recent = new Map<string, { revision: number; time: number; live: LiveOrb | null }>();
+const RECENT = 256;
+
+/**
+ * The definition that was live when this process last looked; what to begin with while {@link liveOrb} looks again.
+ * The very same object is answered by `liveOrb` when nothing has changed.
+ */
+export function lastLive(orb: string): LiveOrb | undefined {
+  return recent.get(orb)?.live ?? undefined;
+}
+
 /** The live definition of a published orb, or null. One request. */
 export async function liveOrb(
   deps: Pick<Deps, "store">,
@@ -39,7 +51,17 @@ export async function liveOrb(
 ): Promise<LiveOrb | null> {
   if (!isOrbId(orb)) return null;
   const entry = await deps.store.kvGet(buckets.orbs, orb, { consistency });
-  return entry === null ? null : liveFrom(entry.json<LiveRecord>());
+  if (entry === null) return null;
+  const { revision, time } = entry;
+  const known = recent.get(orb);
+  // The same message: neither parsed nor compared again.
+  if (known !== undefined && known.revision === revision && known.time === time) return known.live;
+  const live = liveFrom(entry.json<LiveRecord>());
+  recent.delete(orb);
+  recent.set(orb, { revision, time, live });
+  const oldest = recent.size > RECENT ? recent.keys().next().value : undefined;
+  if (oldest !== undefined) recent.delete(oldest);
+  return live;
 }
 
 /** Every live definition, in no particular order. */

@@ -397,6 +397,7 @@ export function cachedStore(
 
   const cached: CachedStore = {
     ...store,
+    remembers: true,
     stats: () => cache.stats(),
     get,
     getMany(stream, subjects, read) {

@@ -111,6 +111,8 @@ export interface Delivery {
 
 /** The one door to the broker. Every method throws AppError `unavailable` when it does not answer. */
 export interface Store {
+  /** Whether reads of what is live are answered from memory: then nothing is gained by asking early on suspicion. */
+  readonly remembers?: boolean;
   /** The last message on a subject (which may hold wildcards), or null. One request. */
   get(stream: string, subject: string, options?: ReadOptions): Promise<StoredMessage | null>;
   /** The message at a sequence, or null. */
