@@ -28,6 +28,12 @@ const OVERDUE_MS = 15_000;
 /** Seconds for which a cancellation stays on the schedule's subject. */
 const CANCELLED_SECONDS = 1;
 
+/**
+ * The broker counts nanoseconds in 64 bits, which end in 2262: a later time would fire at once. An edge as far away as
+ * this ("never", mostly) is left to the head alone.
+ */
+const LAST_SCHEDULED = Date.UTC(2200, 0, 1);
+
 function schedule(
   address: EntryAddress,
   role: LiveRole,
@@ -59,7 +65,9 @@ export function publishMessages(
   const { liveFrom, liveTo, revision } = published;
   const messages: Append[] = [];
   if (liveFrom !== null && Date.parse(liveFrom) > now) {
-    messages.push(schedule(address, role, revision, "open", liveFrom, liveCopy(published)));
+    if (Date.parse(liveFrom) < LAST_SCHEDULED) {
+      messages.push(schedule(address, role, revision, "open", liveFrom, liveCopy(published)));
+    }
     // What was live before gives way now: the new revision is the live one, and it is not visible yet.
     if (previous !== null && previous.publishedRevision !== null) {
       messages.push(leave(address, role, published, new Date(now).toISOString()));
@@ -71,7 +79,7 @@ export function publishMessages(
       rollup: true,
     });
   }
-  if (liveTo !== null) {
+  if (liveTo !== null && Date.parse(liveTo) < LAST_SCHEDULED) {
     messages.push(schedule(address, role, revision, "close", liveTo, tombstone(published, revision, liveTo)));
   }
   return messages;

@@ -131,6 +131,16 @@ describe("a validity window", () => {
     expect(liveCopyOf(await liveMessage(snapshot.id))?.values).toEqual({ text: "c" });
   });
 
+  it("may end in the year 9999", async () => {
+    const { snapshot } = await note("a", { publish: true, validTo: "9999-12-31T23:59:59Z" });
+    await wait(700);
+    expect(await agrees(snapshot.id)).toBe(true);
+    expect(visible(await headOf(snapshot.id), Date.now())).toBe(true);
+    const { snapshot: later } = await note("b", { publish: true, validFrom: "9999-01-01T00:00:00Z" });
+    await wait(700);
+    expect(await agrees(later.id)).toBe(true);
+  });
+
   it("leaves nothing scheduled behind when it is replaced", async () => {
     const { snapshot } = await note("a", { publish: true, validFrom: soon(400), validTo: soon(900) });
     await unpublishEntry(deps, admin, at(snapshot.id));

@@ -1,0 +1,84 @@
+/** A broker that is killed while entries are written: nothing acknowledged is lost, nothing is there twice. */
+import { expect, it } from "vitest";
+import { createEntry, liveCopyOf, publishEntry, updateEntry } from "../../shared/entry/index.ts";
+import { loaded } from "../../shared/entry/resolve.ts";
+import { walkEntries } from "../../shared/entry/walk.ts";
+import { AppError } from "../../shared/errors.ts";
+import { streams, subjects } from "../../shared/store/subjects.ts";
+import { startBroker } from "../support/broker.ts";
+import { admin, installOrb, SHOP, testDeps } from "../support/entries.ts";
+
+const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+it("keeps every acknowledged write, and each value once, through three kills", async () => {
+  await using broker = await startBroker();
+  const deps = testDeps(broker.store("fn", { reconnect: true, requestTimeoutMs: 1_000 }));
+  const orb = await installOrb(broker.store("operator"), SHOP);
+  const context = { orbId: "shop", orb };
+
+  /** As a client does: the same request again, under the same key, until it is answered. */
+  async function insist<T>(work: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await work();
+      } catch (error) {
+        const passing =
+          error instanceof AppError && (error.kind === "unavailable" || error.kind === "timeout");
+        if (!passing) throw error;
+        await wait(30);
+      }
+    }
+  }
+
+  let stop = false;
+  const acknowledged: { id: string; sku: string; revision: number }[] = [];
+  const writer = async (name: number) => {
+    for (let i = 0; !stop; i++) {
+      const sku = `k-${name}-${i}`;
+      const once = (act: string) => ({ idempotency: { key: `${sku}-${act}`, route: act } });
+      const values = { title: { en: "T" }, sku, state: "new" };
+      const { snapshot } = await insist(() =>
+        createEntry(deps, admin, {
+          ...context,
+          module: "catalog",
+          schema: "product",
+          values,
+          ...once("create"),
+        }),
+      );
+      const target = { ...context, id: snapshot.id };
+      await insist(() => publishEntry(deps, admin, { ...target, ...once("publish") }));
+      const changed = { values: { ...values, state: "used" }, publish: true, ...once("update") };
+      const last = await insist(() => updateEntry(deps, admin, { ...target, ...changed }));
+      acknowledged.push({ id: snapshot.id, sku, revision: last.snapshot.revision });
+    }
+  };
+  const writers = Array.from({ length: 12 }, (_, name) => writer(name));
+  for (let kill = 0; kill < 3; kill++) {
+    await wait(400);
+    await broker.kill("SIGKILL");
+    await broker.ready();
+  }
+  await wait(300);
+  stop = true;
+  await Promise.all(writers);
+
+  const bySku = new Map<unknown, number>();
+  const heads = new Map<string, number>();
+  for await (const page of walkEntries(deps, "shop")) {
+    for (const { head } of page) {
+      bySku.set(head.values.sku, (bySku.get(head.values.sku) ?? 0) + 1);
+      heads.set(head.id, head.revision);
+    }
+  }
+  expect(acknowledged.length).toBeGreaterThan(20);
+  expect([...bySku.values()].every((count) => count === 1)).toBe(true);
+  for (const { id, sku, revision } of acknowledged) {
+    expect(bySku.get(sku)).toBe(1);
+    expect(heads.get(id)).toBe(revision);
+    const address = { orb: "shop", type: "content" as const, schema: "product", id };
+    const [log, live] = [subjects.entryLog(address), subjects.entryLive(address, "public")];
+    const found = await deps.store.getMany(streams.orb("shop"), [log, live]);
+    expect(liveCopyOf(found.get(live))?.revision).toBe(loaded(found.get(log))?.head.publishedRevision);
+  }
+}, 60_000);
