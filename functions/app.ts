@@ -5,6 +5,7 @@ import { getPath } from "hono/utils/url";
 import { auditRoutes } from "./admin/audit.ts";
 import { adminEntryRoutes } from "./admin/entry-routes.ts";
 import { orbRevisionRoutes, routeListing } from "./admin/orb-revisions.ts";
+import { orbTransferRoutes } from "./admin/orb-transfer.ts";
 import { MOUNTS, orbRoutes } from "./admin/orbs.ts";
 import { streamMappingRoutes } from "./admin/streams.ts";
 import { type AppEnv, context, type Host } from "./context.ts";
@@ -92,6 +93,7 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   for (const mount of MOUNTS) {
     own.route("/", orbRoutes(mount));
     own.route("/", orbRevisionRoutes(mount));
+    own.route("/", orbTransferRoutes(mount));
   }
   own.route("/", routeListing());
   own.route("/", streamsRoutes());

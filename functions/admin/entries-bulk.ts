@@ -41,8 +41,11 @@ function wire(result: BulkResult): z.infer<typeof ResultSchema> {
   };
 }
 
-/** Splits a body into lines as it arrives; a line must be smaller than a body may be. */
-async function* linesOf(body: ReadableStream<Uint8Array> | null): AsyncGenerator<string> {
+/** Splits a body into lines as it arrives. @param limit a line must be smaller than this many characters */
+export async function* linesOf(
+  body: ReadableStream<Uint8Array> | null,
+  limit = BODY_LIMIT,
+): AsyncGenerator<string> {
   if (body === null) return;
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let rest = "";
@@ -54,12 +57,8 @@ async function* linesOf(body: ReadableStream<Uint8Array> | null): AsyncGenerator
       const lines = rest.split("\n");
       rest = lines.pop() ?? "";
       yield* lines;
-      if (rest.length >= BODY_LIMIT) {
-        throw new AppError(
-          "too_large",
-          "line_too_large",
-          `A line must be smaller than ${BODY_LIMIT / 1024} KiB.`,
-        );
+      if (rest.length >= limit) {
+        throw new AppError("too_large", "line_too_large", `A line must be smaller than ${limit / 1024} KiB.`);
       }
       if (done) break;
     }

@@ -85,6 +85,51 @@ function append(
   return appendRecord(deps, orb, record, head?.seq ?? 0, withClaim(claim, [place]));
 }
 
+/**
+ * Begins an import: from here on the id is taken, and nobody sees an orb yet.
+ * @throws AppError conflict `orb_exists`, `deletion_unfinished`, `import_unfinished`, `orb_overlaps`
+ */
+export async function beginImport(deps: Deps, actor: Actor, orb: string): Promise<OrbHead> {
+  const head = await orbHead(deps, orb);
+  requireAbsent(orb, head);
+  await requireFreeSubjects(deps, orb);
+  const at = new Date(deps.clock.now()).toISOString();
+  const revision = (head?.revision ?? 0) + 1;
+  const by = actorId(actor);
+  const record: OrbRecord = {
+    v: 1,
+    revision,
+    operation: "importing",
+    by,
+    at,
+    status: null,
+    publishedRevision: null,
+    document: null,
+    changes: [],
+    summary: ["import began"],
+    createdAt: at,
+    createdBy: by,
+    basis: revision + 1,
+  };
+  try {
+    const made = { ...record, seq: await append(deps, orb, record, head, undefined) };
+    await createStream(deps, made, orb);
+    return made;
+  } catch (error) {
+    if (!(error instanceof Conflict)) throw error;
+    requireAbsent(orb, await orbHead(deps, orb));
+    throw new AppError("conflict", "write_conflict", "Others kept writing at the same moment. Try again.");
+  }
+}
+
+/** Ends an import: the orb is there as a draft. @throws Conflict when it was given up meanwhile */
+export async function finishImport(deps: Deps, begun: OrbHead, document: OrbDocument): Promise<void> {
+  const act = { operation: "create", by: begun.by, now: deps.clock.now() } as const;
+  const { summary } = changeLog(null, document);
+  const record = following(begun, act, { status: "SAVED", document, summary });
+  await appendRecord(deps, document.id, record, begun.seq);
+}
+
 /** Numbers of an earlier orb of this id go on. */
 function firstRecord(
   document: OrbDocument,
@@ -115,6 +160,13 @@ function requireAbsent(orb: string, head: OrbHead | null): void {
     throw new AppError("conflict", "orb_exists", `There is an orb "${orb}" already.`, {
       data: { status: head.status, revision: head.revision },
     });
+  }
+  if (head?.operation === "importing") {
+    throw new AppError(
+      "conflict",
+      "import_unfinished",
+      `The orb "${orb}" is being imported. DELETE gives that up.`,
+    );
   }
   if (head?.operation === "deleting") {
     throw new AppError(

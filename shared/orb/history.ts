@@ -16,6 +16,8 @@ export type OrbOperation =
   | "restore"
   /** An older revision's document brought back as a new draft. */
   | "revert"
+  /** Entries of an export are being written; `create` follows when all are there, and `deleting` when that fails. */
+  | "importing"
   /** Deletion has begun; it is finished by `deleted`. */
   | "deleting"
   | "deleted";
@@ -29,11 +31,11 @@ export interface OrbRecord {
   by: string;
   /** ISO 8601. */
   at: string;
-  /** Null while and after it is deleted. */
+  /** Null while it is imported, and while and after it is deleted. */
   status: Status | null;
   /** Revision of the document that is live; null when none is. */
   publishedRevision: number | null;
-  /** Null for `deleting` and `deleted`. */
+  /** Null for `importing`, `deleting` and `deleted`. */
   document: OrbDocument | null;
   /** JSON Patch against the revision before. */
   changes: PatchOperation[];
@@ -88,7 +90,7 @@ export function headOf(message: StoredMessage): OrbHead {
   return { ...message.json<OrbRecord>(), seq: message.seq };
 }
 
-/** Whether the orb exists: not deleted, and not being deleted. */
+/** Whether the orb exists: not deleted, not being deleted, and not still being imported. */
 export function exists(head: OrbHead | null): head is ExistingOrb {
   return head !== null && head.document !== null && head.status !== null;
 }

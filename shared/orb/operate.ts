@@ -7,10 +7,10 @@ import { AppError, notFound } from "../errors.ts";
 import { Conflict } from "../store/types.ts";
 import { changeOrb, comeIntoForce, impactOf, type OrbTarget, preconditionFailed, readOrb } from "./change.ts";
 import { requireHandlers } from "./handlers.ts";
-import { appendRecord, type ExistingOrb, exists, following, type OrbHead, orbHead } from "./history.ts";
+import { type ExistingOrb, exists, type OrbHead, orbHead } from "./history.ts";
 import { isOrbId } from "./ids.ts";
 import { next } from "./lifecycle.ts";
-import { finishDeletion } from "./settle.ts";
+import { beginDeletion, finishDeletion } from "./settle.ts";
 import { type DryRun, told } from "./update.ts";
 
 /** How an orb is published. */
@@ -80,17 +80,13 @@ export async function deleteOrb(deps: Deps, actor: Actor, input: OrbTarget): Pro
   for (let attempt = 0; attempt < 12; attempt++) {
     const head = await orbHead(deps, orb);
     if (head?.operation === "deleting") return finishDeletion(deps, orb, head);
-    if (!exists(head)) throw notFound("orb");
+    const importing = head?.operation === "importing";
+    if (head === null || !(exists(head) || importing)) throw notFound("orb");
     if (ifMatch !== undefined && ifMatch !== head.revision) throw preconditionFailed(head.revision);
-    next(head.status, "delete");
-    const deleting = following(
-      head,
-      { operation: "deleting", by: actorId(actor), now: deps.clock.now() },
-      { status: null, publishedRevision: null, document: null, summary: [`deleted orb ${orb}`] },
-    );
+    if (!importing) next(head.status, "delete");
     let made: OrbHead;
     try {
-      made = { ...deleting, seq: await appendRecord(deps, orb, deleting, head.seq) };
+      made = await beginDeletion(deps, orb, head, actorId(actor));
     } catch (error) {
       if (error instanceof Conflict) continue;
       throw error;

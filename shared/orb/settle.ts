@@ -135,6 +135,14 @@ export function createOrbStream(deps: Deps, orb: string): Promise<void> {
   return deps.store.createStream(orbStreamConfig(orb, deps.config.replicas));
 }
 
+/** Commits a deletion; its steps follow. @throws Conflict */
+export async function beginDeletion(deps: Deps, orb: string, head: OrbHead, by: string): Promise<OrbHead> {
+  const act = { operation: "deleting", by, now: deps.clock.now() } as const;
+  const gone = { status: null, publishedRevision: null, document: null, summary: [`deleted orb ${orb}`] };
+  const record = following(head, act, gone);
+  return { ...record, seq: await appendRecord(deps, orb, record, head.seq) };
+}
+
 /**
  * The steps of a deletion after `deleting` was appended. The live definition goes first, so that no request is served
  * from what is being erased; `deleted` comes last, so that nobody creates the orb anew before all is gone.
@@ -175,6 +183,12 @@ export async function settleAll(deps: Deps): Promise<number> {
       const message = heads.get(subjects.orbHistory(orb));
       if (message === undefined) continue;
       const head = headOf(message);
+      if (head.operation === "importing") {
+        // Whoever imported is gone; half an orb is none.
+        await finishDeletion(deps, orb, await beginDeletion(deps, orb, head, head.by));
+        mended++;
+        continue;
+      }
       if (head.operation !== "deleting" && settled(head, live.get(orb) ?? null)) continue;
       await settle(deps, orb, head);
       mended++;

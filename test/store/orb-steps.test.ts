@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEntry, publishEntry } from "../../shared/entry/index.ts";
 import { createOrb } from "../../shared/orb/create.ts";
 import { exists, orbHead } from "../../shared/orb/history.ts";
+import { importOrb } from "../../shared/orb/import.ts";
 import { definitionFor, liveOrb } from "../../shared/orb/live.ts";
 import { archiveOrb, deleteOrb, publishOrb, unpublishOrb } from "../../shared/orb/operate.ts";
 import { getOrb, getOrbRevision, listOrbRevisions, listOrbs } from "../../shared/orb/read.ts";
@@ -215,6 +216,67 @@ describe("cut off at every step", () => {
     );
     expect(steps).toBeGreaterThan(8);
   });
+});
+
+test("an import that is cut off leaves no orb, or a whole one", async () => {
+  const lines = (orb: string) => {
+    const at = "2026-01-01T00:00:00.000Z";
+    const head = {
+      v: 1,
+      id: "0lz3k2abcdefghijk123",
+      orb,
+      module: "news",
+      schema: "article",
+      operation: "create",
+      status: "SAVED",
+      revision: 3,
+      publishedRevision: null,
+      validFrom: null,
+      validTo: null,
+      liveFrom: null,
+      liveTo: null,
+      createdAt: at,
+      createdBy: "a",
+      updatedAt: at,
+      updatedBy: "a",
+      values: { title: "x" },
+    };
+    return [
+      {
+        kind: "orb",
+        v: 1,
+        document: document(orb),
+        status: "PUBLISHED",
+        revision: 9,
+        publishedRevision: 9,
+        published: null,
+        exportedAt: at,
+      },
+      { kind: "entry", head, published: null },
+      { kind: "end", entries: 1 },
+    ].map((line) => JSON.stringify(line));
+  };
+  async function* each(orb: string) {
+    yield* lines(orb);
+  }
+  const importInto = (with_: TestDeps, orb: string) =>
+    importOrb(with_, admin, { lines: each(orb), parse: (line): unknown => JSON.parse(line) });
+  const steps = await atEachStep(
+    async () => {},
+    importInto,
+    async (orb, began) => {
+      const head = await orbHead(deps, orb);
+      if (head?.operation === "importing") {
+        expect(await failureOf(getOrb(deps, admin, { orb }))).toMatchObject({ code: "orb_not_found" });
+        expect(await failureOf(create(orb))).toMatchObject({ code: "import_unfinished" });
+        await settleAll(deps);
+        expect(await store.streamNames(subjects.orbAll(orb))).toEqual([]);
+        expect((await importInto(deps, orb)).entries).toBe(1);
+      }
+      if (began) expect((await getOrb(deps, admin, { orb })).orb.document.id).toBe(orb);
+    },
+  );
+  expect(steps).toBeGreaterThan(6);
 });
 
 test("an older state never comes over a newer one", async () => {

@@ -1,0 +1,103 @@
+/**
+ * An orb as JSON Lines: its document, then each entry's newest revision (and the one that is live, where that is
+ * another), then an end line, so that a file that was cut off is known as such. Sensitive values stay sealed.
+ */
+import type { Actor } from "../access/actor.ts";
+import { audit } from "../access/audit.ts";
+import { requireOperator } from "../access/authorize.ts";
+import type { Deps } from "../deps.ts";
+import { publishedOf } from "../entry/held.ts";
+import type { EntrySnapshot } from "../entry/snapshot.ts";
+import { walkEntries } from "../entry/walk.ts";
+import { readOrb } from "./change.ts";
+import type { OrbDocument } from "./document.ts";
+import { type ExistingOrb, findRevision } from "./history.ts";
+import type { Status } from "./lifecycle.ts";
+
+/** First line. */
+export interface OrbLine {
+  kind: "orb";
+  v: 1;
+  /** The newest document. */
+  document: OrbDocument;
+  status: Status;
+  revision: number;
+  publishedRevision: number | null;
+  /** The document that is live, where it is another one. */
+  published: OrbDocument | null;
+  /** ISO 8601. */
+  exportedAt: string;
+}
+
+/** One entry. */
+export interface EntryLine {
+  kind: "entry";
+  head: ExportedEntry;
+  /** The revision that is live, where it is another one. */
+  published: ExportedEntry | null;
+}
+
+/** Last line. */
+export interface EndLine {
+  kind: "end";
+  entries: number;
+}
+
+/** A snapshot without what only its place in a stream means. */
+export type ExportedEntry = Omit<EntrySnapshot, "claims" | "liveClaims" | "publishedSeq" | "defRevision">;
+
+/** Reads an orb for export; throws before the first line when it cannot be. @throws AppError not_found, forbidden */
+export async function exportOrb(
+  deps: Deps,
+  actor: Actor,
+  input: { orb: string },
+): Promise<AsyncGenerator<OrbLine | EntryLine | EndLine>> {
+  requireOperator(actor, "entries.manage");
+  const head = await readOrb(deps, input.orb);
+  await audit(deps, {
+    realm: "platform",
+    action: "orb",
+    actor,
+    target: input.orb,
+    outcome: "ok",
+    detail: "export",
+  });
+  return lines(deps, input.orb, head);
+}
+
+async function* lines(
+  deps: Deps,
+  orb: string,
+  head: ExistingOrb,
+): AsyncGenerator<OrbLine | EntryLine | EndLine> {
+  const { document, status, revision, publishedRevision } = head;
+  const live = publishedRevision === null ? null : await findRevision(deps, orb, head, publishedRevision);
+  yield {
+    kind: "orb",
+    v: 1,
+    document,
+    status,
+    revision,
+    publishedRevision,
+    published: live === null || live.revision === revision ? null : live.document,
+    exportedAt: new Date(deps.clock.now()).toISOString(),
+  };
+  let entries = 0;
+  for await (const page of walkEntries(deps, orb)) {
+    for (const entry of page) {
+      const published = entry.head.publishedSeq === null ? null : await publishedOf(deps, entry);
+      entries++;
+      yield {
+        kind: "entry",
+        head: exported(entry.head),
+        published: published === null ? null : exported(published),
+      };
+    }
+  }
+  yield { kind: "end", entries };
+}
+
+function exported(snapshot: EntrySnapshot): ExportedEntry {
+  const { claims: _c, liveClaims: _l, publishedSeq: _s, defRevision: _d, ...rest } = snapshot;
+  return rest;
+}

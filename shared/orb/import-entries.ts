@@ -1,0 +1,171 @@
+/** Writes the entries of an export with their ids, revisions and authors, in groups of one atomic batch each. */
+import type { Deps } from "../deps.ts";
+import { claimsOf } from "../entry/claims.ts";
+import { type EntryWrite, messagesOf } from "../entry/commit.ts";
+import { storedInput } from "../entry/prepare.ts";
+import { addressOf, type OrbContext } from "../entry/resolve.ts";
+import { publishMessages } from "../entry/schedules.ts";
+import { sealValues } from "../entry/sealing.ts";
+import type { EntrySnapshot } from "../entry/snapshot.ts";
+import { AppError, invalid } from "../errors.ts";
+import { streams, subjects } from "../store/subjects.ts";
+import { type Append, Conflict } from "../store/types.ts";
+import type { CompiledSchema } from "./compile.ts";
+import type { ExportedEntry } from "./export.ts";
+import { createOrbStream } from "./settle.ts";
+import { type Values, validateValues } from "./validate.ts";
+
+/** An entry of a file and where it stands there. */
+export interface ImportedEntry {
+  /** JSON Pointer of its line. */
+  path: string;
+  head: ExportedEntry;
+  published: ExportedEntry | null;
+}
+
+/** Messages and bytes of a group. */
+const GROUP = { messages: 600, bytes: 4 * 1024 * 1024 };
+
+interface Planned {
+  path: string;
+  /** The first message of the log: the live revision where it lies behind the head, else the head. */
+  first: EntryWrite;
+  /** The head, where the live revision lies behind it. */
+  head: EntrySnapshot | null;
+  messages: Append[];
+}
+
+/**
+ * Writes entries into an orb that has none yet.
+ * @returns how many
+ * @throws AppError invalid with the line of what is wrong; conflict `unique_conflict`
+ */
+export async function importEntries(
+  deps: Deps,
+  context: OrbContext,
+  entries: AsyncIterable<ImportedEntry>,
+): Promise<number> {
+  await createOrbStream(deps, context.orb);
+  let count = 0;
+  let group: Planned[] = [];
+  let size = { messages: 0, bytes: 0 };
+  const flush = async () => {
+    if (group.length > 0) await writeGroup(deps, context.orb, group);
+    group = [];
+    size = { messages: 0, bytes: 0 };
+  };
+  for await (const entry of entries) {
+    const planned = await plan(deps, context, entry);
+    const bytes = planned.messages.reduce((sum, message) => sum + message.data.length, 0);
+    if (size.messages + planned.messages.length > GROUP.messages || size.bytes + bytes > GROUP.bytes)
+      await flush();
+    group.push(planned);
+    size = { messages: size.messages + planned.messages.length, bytes: size.bytes + bytes };
+    count++;
+  }
+  await flush();
+  return count;
+}
+
+async function plan(deps: Deps, context: OrbContext, entry: ImportedEntry): Promise<Planned> {
+  const { path, head, published } = entry;
+  const schema = context.compiled.schema(head.module, head.schema);
+  if (schema === undefined) {
+    const message = `The orb has no schema ${head.module}/${head.schema}.`;
+    throw invalid([{ path: `${path}/head/schema`, code: "unknown_schema", message }]);
+  }
+  const address = addressOf(schema, head.id);
+  const now = deps.clock.now();
+  const newest = await restored(deps, context, schema, head, `${path}/head`);
+  const live =
+    published === null ? null : await restored(deps, context, schema, published, `${path}/published`);
+  const shown = live ?? (newest.publishedRevision === null ? null : newest);
+  const open = shown !== null && (shown.liveTo === null || Date.parse(shown.liveTo) > now);
+  const claims = new Set([...newest.claims, ...(live?.claims ?? [])]);
+  const first: EntryWrite = {
+    address,
+    headSeq: 0,
+    snapshots: [live ?? newest],
+    claims: { adds: [...claims], frees: [] },
+    live: open ? publishMessages(address, schema.liveRole, shown, null, now) : [],
+    index: "add",
+  };
+  return {
+    path,
+    first,
+    head: live === null ? null : { ...newest, liveClaims: live.claims },
+    messages: messagesOf(first).messages,
+  };
+}
+
+/** A snapshot as it is stored here: sealed with the keys of this platform, with what it holds. */
+async function restored(
+  deps: Deps,
+  context: OrbContext,
+  schema: CompiledSchema,
+  snapshot: ExportedEntry,
+  path: string,
+): Promise<EntrySnapshot> {
+  const given = storedInput(schema, snapshot.values);
+  const checked = validateValues(schema, given, {
+    existing: snapshot.values as Values,
+    base: `${path}/values`,
+  });
+  // What predates a change of the definition is not valid any more and still the entry's: it is kept as it is.
+  const values = checked.faults.length === 0 ? checked.values : (given as Values);
+  try {
+    const { stored, plain } = await sealValues(deps.config, schema, snapshot.id, values, snapshot.values);
+    const unknown = Object.entries(snapshot.values).filter(([name]) => !schema.fields.has(name));
+    return {
+      ...snapshot,
+      publishedSeq: null,
+      claims: await claimsOf(deps.config, schema, plain),
+      liveClaims: null,
+      defRevision: context.revision,
+      values: { ...Object.fromEntries(unknown), ...stored },
+    };
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== "sealed_value_lost") throw error;
+    const message = "A sensitive value was sealed with a key that this platform does not have.";
+    throw invalid([{ path: `${path}/values`, code: "sealed_value_lost", message }]);
+  }
+}
+
+async function writeGroup(deps: Deps, orb: string, group: readonly Planned[]): Promise<void> {
+  const stream = streams.orb(orb);
+  // A reference guard is touched once in a batch, whoever refers to its entry.
+  const messages = distinct(group.flatMap((one) => one.messages));
+  let last: number;
+  try {
+    last = await deps.store.batch(stream, messages);
+  } catch (error) {
+    if (!(error instanceof Conflict)) throw error;
+    throw new AppError(
+      "conflict",
+      "unique_conflict",
+      `Entries between ${group[0]?.path} and ${group.at(-1)?.path} share an id or a unique value with others.`,
+    );
+  }
+  // Messages of a batch have sequences in a row.
+  const start = last - messages.length + 1;
+  const places = new Map(messages.map((message, index) => [message.subject, start + index]));
+  const heads = group.flatMap(({ head, first }): Append[] => {
+    const log = subjects.entryLog(first.address);
+    const seq = places.get(log) ?? 0;
+    return head === null
+      ? []
+      : [{ subject: log, data: JSON.stringify({ ...head, publishedSeq: seq }), expect: { seq } }];
+  });
+  if (heads.length > 0) await deps.store.batch(stream, heads);
+}
+
+/** Messages without those that another one on the same subject makes needless: only such as expect nothing. */
+function distinct(messages: readonly Append[]): Append[] {
+  const touched = new Set<string>();
+  return messages.filter(({ subject, expect }) => {
+    if (expect !== undefined) return true;
+    if (touched.has(subject)) return false;
+    touched.add(subject);
+    return true;
+  });
+}

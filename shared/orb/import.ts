@@ -1,0 +1,199 @@
+/**
+ * Creates an orb from an export. Nobody sees it before all entries are written, and it goes live last. When anything is
+ * wrong with the file, or it is cut off, what was written is erased; after a crash, by the next start or a DELETE.
+ */
+import { z } from "zod";
+import type { Actor } from "../access/actor.ts";
+import { requireOperator } from "../access/authorize.ts";
+import type { Deps } from "../deps.ts";
+import { AppError, type Fault, invalid } from "../errors.ts";
+import { Conflict } from "../store/types.ts";
+import { readOrb } from "./change.ts";
+import { checkDocument } from "./check.ts";
+import { compileOrb } from "./compile.ts";
+import { beginImport, finishImport } from "./create.ts";
+import type { OrbDocument } from "./document.ts";
+import { addZodIssues, Faults } from "./faults.ts";
+import { requireHandlers } from "./handlers.ts";
+import type { ExistingOrb } from "./history.ts";
+import { ENTRY_ID } from "./ids.ts";
+import { type ImportedEntry, importEntries } from "./import-entries.ts";
+import { STATUSES } from "./lifecycle.ts";
+import { archiveOrb, deleteOrb, publishOrb, restoreOrb } from "./operate.ts";
+import { updateOrb } from "./update.ts";
+
+const instant = z.iso.datetime({ precision: 3 });
+const number = z.int().min(1);
+
+const snapshot = z.strictObject({
+  v: z.literal(1),
+  id: z.string().regex(ENTRY_ID, "This is not the id of an entry."),
+  orb: z.string(),
+  module: z.string(),
+  schema: z.string(),
+  operation: z.enum(["create", "update", "publish", "unpublish", "archive", "restore", "revert", "reseal"]),
+  status: z.enum(STATUSES),
+  revision: number,
+  publishedRevision: number.nullable(),
+  validFrom: instant.nullable(),
+  validTo: instant.nullable(),
+  liveFrom: instant.nullable(),
+  liveTo: instant.nullable(),
+  createdAt: instant,
+  createdBy: z.string().max(200),
+  updatedAt: instant,
+  updatedBy: z.string().max(200),
+  values: z.record(z.string(), z.unknown()),
+});
+
+const orbLine = z.strictObject({
+  kind: z.literal("orb"),
+  v: z.literal(1),
+  document: z.unknown(),
+  status: z.enum(STATUSES),
+  revision: number,
+  publishedRevision: number.nullable(),
+  published: z.unknown(),
+  exportedAt: z.string(),
+});
+const entryLine = z.strictObject({
+  kind: z.literal("entry"),
+  head: snapshot,
+  published: snapshot.nullable(),
+});
+const endLine = z.strictObject({ kind: z.literal("end"), entries: z.int().min(0) });
+
+/** Lines of a file, parsed as they arrive. */
+export interface ImportInput {
+  lines: AsyncIterable<string>;
+  /** Parses a line. @throws AppError malformed */
+  parse: (line: string) => unknown;
+}
+
+/** What was imported. */
+export interface Imported {
+  orb: ExistingOrb;
+  entries: number;
+}
+
+/**
+ * Imports an orb.
+ * @throws AppError invalid with the line in each path (`/lines/3/head/id`); conflict `orb_exists`; malformed
+ */
+export async function importOrb(deps: Deps, actor: Actor, input: ImportInput): Promise<Imported> {
+  requireOperator(actor, "orbs.write");
+  requireOperator(actor, "entries.manage");
+  const lines = numbered(input);
+  const first = await lines.next();
+  if (first.done === true)
+    throw invalid([{ path: "/lines/1", code: "required", message: "The file is empty." }]);
+  const line = shaped(orbLine, first.value.value, "/lines/1");
+  const document = soundDocument(line.document, "/lines/1/document");
+  const published = line.published === null ? null : soundDocument(line.published, "/lines/1/published");
+  if (published !== null && published.id !== document.id) {
+    throw invalid([
+      { path: "/lines/1/published/id", code: "mismatch", message: "Both documents are of one orb." },
+    ]);
+  }
+  if (line.status === "PUBLISHED") await requireHandlers(deps, published ?? document);
+  const orb = document.id;
+  const begun = await beginImport(deps, actor, orb);
+  try {
+    const context = { orb, revision: begun.revision + 1, compiled: compileOrb(published ?? document) };
+    const entries = await importEntries(deps, context, entriesOf(lines, orb));
+    await finishImport(deps, begun, published ?? document);
+    await bringTo(deps, actor, orb, line.status, published === null ? null : document);
+    return { orb: await readOrb(deps, orb), entries };
+  } catch (error) {
+    await deleteOrb(deps, actor, { orb });
+    if (!(error instanceof Conflict)) throw error;
+    throw new AppError("conflict", "write_conflict", "The import was given up from elsewhere.");
+  }
+}
+
+/** Moves a draft to the state that the export tells of, with a newer draft beside it where there was one. */
+async function bringTo(
+  deps: Deps,
+  actor: Actor,
+  orb: string,
+  status: ExistingOrb["status"],
+  draft: OrbDocument | null,
+): Promise<void> {
+  if (status === "PUBLISHED") await publishOrb(deps, actor, { orb });
+  if (status === "ARCHIVED" || status === "UNPUBLISHED") await archiveOrb(deps, actor, { orb });
+  if (status === "UNPUBLISHED") await restoreOrb(deps, actor, { orb });
+  if (draft !== null) await updateOrb(deps, actor, { orb, document: draft });
+}
+
+interface Line {
+  number: number;
+  value: unknown;
+}
+
+async function* numbered(input: ImportInput): AsyncGenerator<Line> {
+  let count = 0;
+  for await (const text of input.lines) {
+    count++;
+    if (text.trim() !== "") yield { number: count, value: input.parse(text) };
+  }
+}
+
+/** The entries up to the end line. @throws AppError invalid `cut_off` without one */
+async function* entriesOf(lines: AsyncGenerator<Line>, orb: string): AsyncGenerator<ImportedEntry> {
+  let count = 0;
+  for await (const { number, value } of lines) {
+    const path = `/lines/${number}`;
+    if (typeof value === "object" && value !== null && Reflect.get(value, "kind") === "end") {
+      const { entries } = shaped(endLine, value, path);
+      if (entries === count) return;
+      throw invalid([
+        { path, code: "cut_off", message: `The file told of ${count} entries and ends with ${entries}.` },
+      ]);
+    }
+    const { head, published } = shaped(entryLine, value, path);
+    const faults: Fault[] = [];
+    for (const [name, one] of [
+      ["head", head],
+      ["published", published],
+    ] as const) {
+      if (one !== null && one.orb !== orb) {
+        faults.push({
+          path: `${path}/${name}/orb`,
+          code: "mismatch",
+          message: "This entry is another orb's.",
+        });
+      }
+    }
+    if (published !== null && (published.id !== head.id || published.revision !== head.publishedRevision)) {
+      faults.push({
+        path: `${path}/published`,
+        code: "mismatch",
+        message: "This is not the live revision of the entry.",
+      });
+    }
+    if (published === null && head.publishedRevision !== null && head.publishedRevision !== head.revision) {
+      faults.push({ path: `${path}/published`, code: "required", message: "The live revision is missing." });
+    }
+    if (faults.length > 0) throw invalid(faults);
+    count++;
+    yield { path, head, published };
+  }
+  throw invalid([{ path: "/lines", code: "cut_off", message: "The file has no end line: it was cut off." }]);
+}
+
+function shaped<T>(schema: z.ZodType<T>, value: unknown, path: string): T {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const faults = new Faults();
+  addZodIssues(faults, parsed.error.issues, value);
+  throw invalid(faults.list().map((fault) => ({ ...fault, path: path + fault.path })));
+}
+
+function soundDocument(value: unknown, path: string): OrbDocument {
+  try {
+    return checkDocument(value).document;
+  } catch (error) {
+    if (!(error instanceof AppError) || error.errors === undefined) throw error;
+    throw invalid(error.errors.map((fault) => ({ ...fault, path: path + fault.path })));
+  }
+}

@@ -1,0 +1,171 @@
+import { beforeAll, expect, test } from "vitest";
+import { adminToken, call as request } from "../support/auth.ts";
+import { sharedPlatform, startPlatform, type TestPlatform } from "../support/platform.ts";
+
+let platform: TestPlatform;
+let token: string;
+beforeAll(async () => {
+  platform = await sharedPlatform();
+  token = await adminToken(platform);
+});
+
+const call = (method: string, path: string, body?: unknown) =>
+  request(platform, method, path, { token, ...(body === undefined ? {} : { body }) });
+
+type Line = Record<string, unknown> & { kind: string };
+
+async function exported(id: string): Promise<Line[]> {
+  const headers = { authorization: `Bearer ${token}` };
+  const answer = await fetch(`${platform.origin}/api/admin/orbs/${id}/export`, { headers });
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get("content-type")).toContain("application/x-ndjson");
+  return (await answer.text())
+    .trimEnd()
+    .split("\n")
+    .map((line): Line => JSON.parse(line));
+}
+
+async function imported(lines: unknown[] | string, onto = platform, as = token) {
+  const body = typeof lines === "string" ? lines : lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+  const response = await fetch(`${onto.origin}/api/admin/orbs/import`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${as}`, "content-type": "application/x-ndjson" },
+    body,
+  });
+  const answer: { code?: string; errors?: { path: string; code: string }[] } & Record<string, unknown> =
+    JSON.parse(await response.text());
+  return { status: response.status, body: answer };
+}
+
+const SECRET = "plainly-a-secret";
+
+function document(id: string) {
+  return {
+    id,
+    languages: ["en", "de"],
+    modules: [
+      {
+        id: "books",
+        type: "CONTENT",
+        schemas: [
+          { id: "author", fields: [{ name: "name", type: "string", required: true, unique: true }] },
+          {
+            id: "book",
+            fields: [
+              { name: "title", type: "string", translatable: true },
+              { name: "author", type: "reference", ref: `${id}/books/author` },
+              { name: "note", type: "string", sensitive: true },
+            ],
+          },
+        ],
+      },
+    ],
+  };
+}
+
+/** An orb with a draft beside what is live, of itself and of an entry. */
+async function shelf(id: string) {
+  const path = `/api/admin/orbs/${id}`;
+  expect((await call("POST", "/api/admin/orbs?publish=true", document(id))).status).toBe(201);
+  const author = await call("POST", `${path}/entries?publish=true`, {
+    module: "books",
+    schema: "author",
+    values: { name: "A" },
+  });
+  const book = await call("POST", `${path}/entries?publish=true`, {
+    module: "books",
+    schema: "book",
+    values: { title: { en: "One", de: "Eins" }, author: author.body.id, note: SECRET },
+  });
+  const draft = await call("PUT", `${path}/entries/${book.body.id}`, {
+    values: { ...book.body.values, title: { en: "Two" } },
+  });
+  expect(draft.body).toMatchObject({ revision: 2, publishedRevision: 1 });
+  const saved = await call("POST", `${path}/entries`, {
+    module: "books",
+    schema: "author",
+    values: { name: "B" },
+  });
+  expect((await call("PUT", path, { ...document(id), name: "Draft" })).status).toBe(200);
+  return { path, author: author.body, book: draft.body, saved: saved.body };
+}
+
+test("an export restores the orb with the same ids, states and revisions", async () => {
+  const { path, author, book, saved } = await shelf("shelf-a");
+  const lines = await exported("shelf-a");
+  expect(lines.map((line) => line.kind)).toEqual(["orb", "entry", "entry", "entry", "end"]);
+  expect(JSON.stringify(lines)).not.toContain(SECRET);
+  expect(await imported(lines)).toMatchObject({ status: 409, body: { code: "orb_exists" } });
+
+  expect((await call("DELETE", path)).status).toBe(204);
+  const made = await imported(lines);
+  expect(made).toMatchObject({
+    status: 201,
+    body: { entries: 3, orb: { id: "shelf-a", name: "Draft", status: "PUBLISHED" } },
+  });
+  expect((await call("GET", `${path}?revision=published`)).body.name).toBeUndefined();
+
+  for (const entry of [author, book, saved]) {
+    expect((await call("GET", `${path}/entries/${entry.id}`)).body).toEqual(entry);
+  }
+  expect((await call("GET", `${path}/entries/${book.id}?revision=published`)).body.values.title).toEqual({
+    en: "One",
+    de: "Eins",
+  });
+  expect((await call("GET", `${path}/entries/${book.id}?reveal=true`)).body.values.note).toBe(SECRET);
+  const listed = await call("GET", `${path}/entries?module=books&schema=author`);
+  expect(listed.body.items.map((item: { id: string }) => item.id)).toEqual([author.id, saved.id]);
+  // What is unique and what is referred to is known again.
+  expect(
+    (await call("POST", `${path}/entries`, { module: "books", schema: "author", values: { name: "A" } })).body
+      .code,
+  ).toBe("unique_conflict");
+  expect((await call("DELETE", `${path}/entries/${author.id}`)).body.code).toBe("referenced");
+  // A new export says the same.
+  const again = await exported("shelf-a");
+  const bare = (all: Line[]) =>
+    all.map(({ exportedAt: _at, revision: _revision, publishedRevision: _published, ...line }) => line);
+  expect(bare(again)).toEqual(bare(lines));
+});
+
+test("a file that is cut off, mixed up or of another orb leaves nothing behind", async () => {
+  await shelf("shelf-b");
+  const lines = await exported("shelf-b");
+  expect((await call("DELETE", "/api/admin/orbs/shelf-b")).status).toBe(204);
+  const [orb, first, second, third, end] = lines;
+  const wrong: [unknown[] | string, number, string | undefined][] = [
+    [[], 422, "/lines/1"],
+    ["{", 400, undefined],
+    [[first], 422, "/lines/1/kind"],
+    [[{ ...orb, document: { id: "Bad" } }], 422, "/lines/1/document/id"],
+    [[orb, first, second], 422, "/lines"],
+    [[orb, first, end], 422, "/lines/3"],
+    [[orb, { ...first, head: { ...Object(first?.head), orb: "other" } }], 422, "/lines/2/head/orb"],
+    [[orb, { ...first, head: { ...Object(first?.head), schema: "none" } }], 422, "/lines/2/head/schema"],
+    [[orb, { ...first, head: { ...Object(first?.head), id: "../x" } }], 422, "/lines/2/head/id"],
+    [[orb, { ...first, extra: 1 }], 422, "/lines/2/extra"],
+    [[orb, first, first, third, end], 409, undefined],
+  ];
+  for (const [file, status, path] of wrong) {
+    const answer = await imported(file);
+    expect([answer.status, answer.body.errors?.[0]?.path]).toEqual([status, path]);
+    expect((await call("GET", "/api/admin/orbs/shelf-b")).status).toBe(404);
+    expect(await platform.operatorStore().streamInfo("øshelf-b")).toBeNull();
+  }
+  expect((await imported([orb, first, second, third, end])).status).toBe(201);
+});
+
+test("what was sealed with other keys cannot be imported elsewhere, and the platform says so", async () => {
+  await shelf("shelf-c");
+  const lines = await exported("shelf-c");
+  await using other = await startPlatform();
+  const answer = await imported(lines, other, await adminToken(other));
+  expect(answer).toMatchObject({ status: 422, body: { errors: [{ code: "sealed_value_lost" }] } });
+});
+
+test("import and export need a platform admin", async () => {
+  expect((await request(platform, "GET", "/api/admin/orbs/shelf-a/export")).status).toBe(401);
+  expect((await request(platform, "POST", "/api/admin/orbs/import", { body: {} })).status).toBe(401);
+  expect((await call("POST", "/api/admin/orbs/import", {})).status).toBe(415);
+  expect((await call("GET", "/api/admin/orbs/nothing-here/export")).status).toBe(404);
+});
