@@ -1,5 +1,5 @@
 import { eventsOf, type Form } from "./events.ts";
-import { after, type Messages } from "./messages.ts";
+import { behind, type Messages } from "./messages.ts";
 
 /** A step of a stream: messages, and the positions before and after. Encoded once for all who listen. */
 export class Batch {
@@ -26,7 +26,7 @@ export class Batch {
    */
   bytes(form: Form, position: number, cursor: number): Uint8Array {
     if (position > this.from || cursor > this.cursor) {
-      const messages = after(this.messages, position);
+      const messages = behind(this.messages, position);
       return eventsOf(form, messages, this.to, Math.max(cursor, this.cursor), this.upToDate);
     }
     if (form === "sse") {

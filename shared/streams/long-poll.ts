@@ -1,6 +1,6 @@
 import type { Batch } from "./batch.ts";
 import type { Hub } from "./hub.ts";
-import { after, type Messages, none } from "./messages.ts";
+import { behind, type Messages, none } from "./messages.ts";
 import type { Listener } from "./tail.ts";
 
 /** What a long-poll found: messages, or none after its time. */
@@ -30,7 +30,7 @@ export async function waitFor(
       const listener: Listener = {
         deliver(batch: Batch) {
           if (batch.to <= at) return;
-          const messages = after(batch.messages, at);
+          const messages = behind(batch.messages, at);
           at = batch.to;
           if (messages.seqs.length > 0) settle({ messages, next: batch.to, upToDate: batch.upToDate });
         },

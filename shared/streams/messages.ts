@@ -96,7 +96,7 @@ export function concat(a: Messages, b: Messages): Messages {
 }
 
 /** The messages behind a position. */
-export function after(messages: Messages, position: number): Messages {
+export function behind(messages: Messages, position: number): Messages {
   const skip = messages.seqs.findIndex((seq) => seq > position);
   if (skip === 0) return messages;
   if (skip < 0) return none;

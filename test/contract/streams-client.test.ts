@@ -1,0 +1,167 @@
+import { readFileSync } from "node:fs";
+import { DurableStreamError, stream } from "@durable-streams/client";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Streams, serveStreams } from "../../scripts/host/streams.ts";
+import { freePort } from "../../scripts/ports.ts";
+import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { type Publisher, publisher, readUntil, signIn } from "../support/streams.ts";
+
+let direct: TestPlatform;
+let handing: TestPlatform;
+let streams: Streams;
+let turning: Streams;
+const bases: Record<string, { url: string; platform: TestPlatform }> = {};
+const tokens = new Map<TestPlatform, string>();
+const brokers = new Map<TestPlatform, Publisher>();
+
+beforeAll(async () => {
+  const port = await freePort();
+  [direct, handing] = await Promise.all([
+    startPlatform({ env: { STREAMS_LONG_POLL_MS: "500" } }),
+    startPlatform({ env: { STREAMS_LONG_POLL_MS: "500", STREAMS_URL: `http://127.0.0.1:${port}` } }),
+  ]);
+  const serve = (platform: TestPlatform, at: number, more: Record<string, string> = {}) =>
+    serveStreams({
+      host: "127.0.0.1",
+      port: at,
+      env: { ...platform.bindings, ...more },
+      log: () => undefined,
+    });
+  streams = await serve(handing, port);
+  turning = await serve(direct, await freePort(), { STREAMS_ROTATE_MS: "1200" });
+  bases["the functions"] = { url: direct.origin, platform: direct };
+  bases["the functions, handing over"] = { url: handing.origin, platform: handing };
+  bases["the streams process"] = { url: streams.url, platform: handing };
+  bases["the streams process, whose answers end soon"] = { url: turning.url, platform: direct };
+  for (const platform of [direct, handing]) {
+    tokens.set(platform, await signIn(platform));
+    brokers.set(platform, await publisher(platform));
+  }
+});
+afterAll(async () => {
+  for (const broker of brokers.values()) await broker[Symbol.asyncDispose]();
+  for (const running of [streams, turning, direct, handing]) await running?.stop();
+});
+
+let count = 0;
+/** A mapped stream with some messages, and how to publish more. */
+async function fixture(host: string, messages: number) {
+  const { url = "", platform = direct } = bases[host] ?? {};
+  const name = `s${count++}`;
+  const broker = brokers.get(platform);
+  const manager = await broker?.connection.jetstreamManager();
+  await manager?.streams.add({ name, subjects: [`${name}.>`], allow_direct: true });
+  const mapping = { v: 1, stream: name, subjectFilter: `${name}.>`, description: "" };
+  await platform.store().kvPut("stream_mappings", name, JSON.stringify(mapping));
+  const publish = (n: number) => broker?.js.publish(`${name}.a`, JSON.stringify({ n }));
+  for (let n = 0; n < messages; n++) await publish(n);
+  const headers = { authorization: `Bearer ${tokens.get(platform)}` };
+  return { name, url: `${url}/api/streams/${name}`, headers, publish };
+}
+
+const hosts = [
+  "the functions",
+  "the functions, handing over",
+  "the streams process",
+  "the streams process, whose answers end soon",
+];
+
+describe.each(hosts)("the protocol's own client, with %s", (host) => {
+  test("catches up and stops", async () => {
+    const { url, headers } = await fixture(host, 5);
+    const response = await stream<{ n: number }>({ url, headers, offset: "-1", live: false });
+    expect((await response.json()).map(({ n }) => n)).toEqual([0, 1, 2, 3, 4]);
+    expect(response.upToDate).toBe(true);
+    const rest = await stream({ url, headers, offset: response.offset, live: false });
+    expect(await rest.json()).toEqual([]);
+  });
+
+  test.each(["long-poll", "sse", true] as const)("follows live: %s", async (live) => {
+    const { url, headers, publish } = await fixture(host, 3);
+    const cancel = new AbortController();
+    const response = await stream<{ n: number }>({ url, headers, offset: "-1", live, signal: cancel.signal });
+    const seen: number[] = [];
+    // Long enough for answers that end soon to end; otherwise a few will do.
+    const messages = host.endsWith("soon") ? 30 : 10;
+    const done = new Promise<void>((resolve) => {
+      response.subscribeJson<{ n: number }>(({ items }) => {
+        seen.push(...items.map(({ n }) => n));
+        if (seen.includes(messages - 1)) resolve();
+      });
+    });
+    for (let n = 3; n < messages; n++) {
+      await publish(n);
+      await new Promise((resolve) => setTimeout(resolve, 60));
+    }
+    await done;
+    cancel.abort();
+    expect(seen).toEqual(Array.from({ length: messages }, (_, n) => n));
+  });
+
+  test("is told what is wrong", async () => {
+    const { url, headers } = await fixture(host, 0);
+    const problem = async (options: Parameters<typeof stream>[0]) =>
+      stream({ ...options, live: false }).then(
+        () => 200,
+        (error: unknown) =>
+          error instanceof DurableStreamError || error instanceof Error
+            ? (error as { status?: number }).status
+            : 0,
+      );
+    expect(await problem({ url: `${url}x`, headers })).toBe(404);
+    expect(await problem({ url, headers, offset: "nonsense" })).toBe(400);
+    expect(await problem({ url })).toBe(401);
+  });
+});
+
+describe("handing over", () => {
+  test("goes by a ticket that is good for one stream", async () => {
+    const { name, headers } = await fixture("the functions, handing over", 1);
+    const answer = await fetch(`${handing.origin}/api/streams/${name}?offset=-1`, {
+      headers,
+      redirect: "manual",
+    });
+    expect(answer.status).toBe(307);
+    const location = answer.headers.get("location") ?? "";
+    expect(location.startsWith(`${streams.url}/api/streams/${name}?offset=-1&ticket=`)).toBe(true);
+    expect(location).not.toContain(headers.authorization.slice("Bearer ".length));
+    expect(await (await fetch(location)).json()).toEqual([{ n: 0 }]);
+    const other = location.replace(`/${name}?`, "/heartbeat?");
+    expect((await fetch(other)).status).toBe(401);
+    expect((await fetch(location.slice(0, -3))).status).toBe(401);
+    const unknown = await fetch(`${handing.origin}/api/streams/${name}`, { redirect: "manual" });
+    expect(unknown.status).toBe(401);
+  });
+
+  test("serves the list and events too", async () => {
+    const { name, url, headers } = await fixture("the functions, handing over", 2);
+    const list = await fetch(`${handing.origin}/api/streams/`, { headers });
+    expect(await list.json()).toContainEqual({ name, description: "", href: `/api/streams/${name}` });
+    const events = await readUntil(await fetch(url, { headers }), (_, all) => all.length === 4);
+    expect(events.map(({ type }) => type)).toEqual(["data", "control", "data", "control"]);
+  });
+});
+
+/** Established connections to a port of this machine, as the kernel lists them. */
+function connectionsTo(port: number): number {
+  const local = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+  const ESTABLISHED = "01";
+  return ["/proc/net/tcp", "/proc/net/tcp6"]
+    .flatMap((path) => readFileSync(path, "utf8").split("\n").slice(1))
+    .map((line) => line.trim().split(/\s+/))
+    .filter((fields) => fields[1]?.endsWith(local) && fields[3] === ESTABLISHED).length;
+}
+
+test("a function gives its broker connection back within seconds of the client's going", async () => {
+  const { url, headers } = await fixture("the functions", 1);
+  const connections = () => connectionsTo(direct.broker?.wsPort ?? 0);
+  const before = connections();
+  const gone = new AbortController();
+  const open = await Promise.all(
+    Array.from({ length: 20 }, () => fetch(`${url}?offset=-1&live=sse`, { headers, signal: gone.signal })),
+  );
+  expect(connections()).toBeGreaterThanOrEqual(before + 20);
+  gone.abort();
+  await expect.poll(connections, { timeout: 5000 }).toBeLessThanOrEqual(before);
+  expect(open).toHaveLength(20);
+});

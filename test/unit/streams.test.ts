@@ -1,0 +1,134 @@
+import { describe, expect, test } from "vitest";
+import type { StoredMessage } from "../../shared/store/types.ts";
+import { Batch } from "../../shared/streams/batch.ts";
+import { filterFor, mappingFaults } from "../../shared/streams/mapping.ts";
+import { behind, concat, encodeMessages } from "../../shared/streams/messages.ts";
+import { answerCursor, currentCursor, formatOffset, parseOffset } from "../../shared/streams/offset.ts";
+import { parseQuery } from "../../shared/streams/query.ts";
+import { issueTicket, redeemTicket } from "../../shared/streams/ticket.ts";
+
+const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+
+function stored(seq: number, body: string): StoredMessage {
+  const data = new TextEncoder().encode(body);
+  return {
+    subject: "a.b",
+    seq,
+    time: 0,
+    data,
+    header: () => undefined,
+    text: () => body,
+    json: () => JSON.parse(body),
+  };
+}
+
+describe("filters", () => {
+  const mapping = { stream: "wallet", subjectFilter: "wallet.{userID}.>", description: "" };
+
+  test("a plain token takes the caller's place", () => {
+    expect(filterFor(mapping, "0k3_a-B")).toBe("wallet.0k3_a-B.>");
+  });
+
+  test.each(["*", ">", "a.b", "a b", "", "a.>", "{userID}", "ü", "a\n", "a".repeat(129)])(
+    "%j does not",
+    (id) => {
+      expect(() => filterFor(mapping, id)).toThrow(expect.objectContaining({ kind: "not_found" }));
+    },
+  );
+
+  test("without a place for the caller anybody's id will do", () => {
+    expect(filterFor({ ...mapping, subjectFilter: "news.>" }, "*")).toBe("news.>");
+  });
+
+  test.each([
+    ["øshop", "shop.*.public.>"],
+    ["øshop", "shop.content.public.post.*"],
+    ["øshop", "shop.*.public.*.{userID}"],
+    ["ORDERS", "orders.{userID}.*.paid"],
+    ["ORDERS", ">"],
+  ])("%s may be mapped to %s", (stream, subjectFilter) => {
+    expect(mappingFaults({ stream, subjectFilter, description: "" })).toEqual([]);
+  });
+});
+
+describe("offsets and cursors", () => {
+  test("are zero-padded and read back", () => {
+    expect(formatOffset(42)).toBe("00000000000000000042");
+    expect(parseOffset("00000000000000000042")).toEqual({ at: "after", position: 42 });
+    expect(parseOffset("-1")).toEqual({ at: "beginning" });
+    expect(parseOffset("now")).toEqual({ at: "now" });
+  });
+
+  test.each(["", " 1", "1,2", "-2", "1.5", "0x1", "9007199254740993", "NaN"])("%j is none", (offset) => {
+    expect(() => parseOffset(offset)).toThrow(expect.objectContaining({ kind: "malformed" }));
+  });
+
+  test("a cursor grows past an echoed one, and never falls behind the time", () => {
+    const now = 1_800_000_000_000;
+    const current = currentCursor(now);
+    expect(answerCursor(undefined, now)).toBe(current);
+    expect(answerCursor("1", now)).toBe(current);
+    expect(answerCursor("nonsense", now)).toBe(current);
+    expect(answerCursor(String(current), now)).toBeGreaterThan(current);
+    expect(answerCursor(String(current + 7), now)).toBeGreaterThan(current + 7);
+  });
+});
+
+test("the mode follows the parameters alone", () => {
+  const mode = (query: string, id?: string) => parseQuery(new URLSearchParams(query), id);
+  expect(mode("").mode).toBe("events");
+  expect(mode("foo=1").mode).toBe("events");
+  expect(mode("", "00000000000000000007").start).toEqual({ at: "after", position: 7 });
+  expect(mode("offset=-1").mode).toBe("catch-up");
+  expect(mode("offset=now&live=long-poll").mode).toBe("long-poll");
+  expect(mode("offset=-1&live=sse").mode).toBe("sse");
+  expect(mode("offset=-1&live=sse", "00000000000000000007").start).toEqual({ at: "after", position: 7 });
+});
+
+describe("messages", () => {
+  const messages = encodeMessages("s", [stored(3, "1"), stored(5, '{"a":\n2}'), stored(9, "text")]);
+
+  test("are joined once and cut anywhere", () => {
+    expect(text(messages.joined)).toBe('1,{"a": 2},"text"');
+    expect(text(behind(messages, 3).joined)).toBe('{"a": 2},"text"');
+    expect(behind(messages, 5)).toMatchObject({ seqs: [9], ends: [6] });
+    expect(behind(messages, 9).seqs).toEqual([]);
+    expect(behind(messages, 0)).toBe(messages);
+    expect(behind(concat(messages, encodeMessages("s", [stored(10, "x")])), 5)).toMatchObject({
+      seqs: [9, 10],
+    });
+  });
+
+  test("are encoded once for all who are at the same place, and apart for others", () => {
+    const batch = new Batch(2, 9, messages, true, 100);
+    expect(batch.bytes("sse", 2, 50)).toBe(batch.bytes("sse", 0, 100));
+    expect(text(batch.bytes("sse", 2, 50))).toBe(
+      'event: data\ndata:[1,{"a": 2},"text"]\nid:00000000000000000009\n\n' +
+        'event: control\ndata:{"streamNextOffset":"00000000000000000009","streamCursor":"100","upToDate":true}\nid:00000000000000000009\n\n',
+    );
+    expect(text(batch.bytes("sse", 5, 50))).toContain('data:["text"]\n');
+    expect(text(batch.bytes("sse", 2, 107))).toContain('"streamCursor":"107"');
+    expect(text(batch.bytes("events", 5, 50))).toMatch(/^event: data\ndata:"text"\nid:0+9\n\nevent: control/);
+  });
+});
+
+describe("tickets", () => {
+  const config = { jwtSigningKeys: "[secret]", publicUrl: "https://platform.example" };
+  const caller = { userId: "u1", admin: false, expiresAt: 2_000_000_000_000 };
+  const now = 1_900_000_000_000;
+
+  test("say who reads what, for a minute", async () => {
+    const ticket = await issueTicket(config, caller, "news", now);
+    expect(await redeemTicket(config, ticket, "news", now + 59_000)).toEqual(caller);
+    const refused = expect.objectContaining({ kind: "unauthenticated" });
+    await expect(redeemTicket(config, ticket, "news", now + 61_000)).rejects.toEqual(refused);
+    await expect(redeemTicket(config, ticket, "wallet", now)).rejects.toEqual(refused);
+    await expect(redeemTicket({ ...config, jwtSigningKeys: "[other]" }, ticket, "news", now)).rejects.toEqual(
+      refused,
+    );
+    await expect(redeemTicket({ ...config, publicUrl: "https://x" }, ticket, "news", now)).rejects.toEqual(
+      refused,
+    );
+    await expect(redeemTicket(config, "nonsense", "news", now)).rejects.toEqual(refused);
+  });
+});
