@@ -1,6 +1,7 @@
 /** What a path below /api/{orbId} names: a handler, a collection, an entry, or an operation on one. */
 import { AppError, notFound } from "../../shared/errors.ts";
 import type { CompiledModule, CompiledOrb, CompiledSchema } from "../../shared/orb/compile.ts";
+import { methodsOf } from "./definitions.ts";
 
 /** Operations on entries that are paths of their own. */
 export const OPERATIONS = ["publish", "unpublish", "archive", "restore"] as const;
@@ -16,9 +17,9 @@ export type Address =
 /** Methods that each kind of address takes, as `Allow` tells them. */
 export const METHODS: Record<Address["kind"], readonly string[]> = {
   handler: ["POST"],
-  collection: ["GET", "HEAD", "POST"],
-  entry: ["DELETE", "GET", "HEAD", "PUT"],
-  operation: ["POST"],
+  collection: methodsOf(["list", "create"]),
+  entry: methodsOf(["get", "update", "remove"]),
+  operation: methodsOf(OPERATIONS),
 };
 
 const nothing = (detail: string) => new AppError("not_found", "route_not_found", detail);

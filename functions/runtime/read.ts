@@ -10,8 +10,9 @@ import type { LiveOrb } from "../../shared/orb/live.ts";
 import type { AppEnv } from "../context.ts";
 import { matchesTag } from "../etag.ts";
 import { choiceOf, describeAnswer } from "./answers.ts";
+import { definitions, furtherNames } from "./definitions.ts";
 
-const EXTRA = ["locale", "market", "revision"];
+const EXTRA = furtherNames(definitions.get);
 const JSON_TYPE = { "content-type": "application/json" };
 
 /** A read on its way. */

@@ -1,6 +1,6 @@
 /** Writes of the runtime API. The rules are those of the management API; the answer is in the caller's language. */
 import type { Context } from "hono";
-import { z } from "zod";
+import type { z } from "zod";
 import type { Actor } from "../../shared/access/actor.ts";
 import { type EntryOperation, may, refusal, roleIn } from "../../shared/access/authorize.ts";
 import { presentWritten } from "../../shared/entry/get.ts";
@@ -25,6 +25,7 @@ import { jsonBody } from "../middleware/body.ts";
 import { faultsOf } from "../problem.ts";
 import type { Operation } from "./address.ts";
 import { choiceOf, describeAnswer } from "./answers.ts";
+import { bodySchema, definitions, parameterNames } from "./definitions.ts";
 import { parametersOf } from "./read.ts";
 
 /** A write on its way. */
@@ -35,16 +36,9 @@ export interface Writing {
   actor: Actor;
 }
 
-/** What is sent. Values and window are judged by the schema, so that all faults are told at once. */
-const Body = z.strictObject({
-  values: z.unknown().optional(),
-  validFrom: z.unknown().optional(),
-  validTo: z.unknown().optional(),
-});
-
-async function bodyOf(c: Context<AppEnv>): Promise<z.infer<typeof Body>> {
+async function bodyOf(c: Context<AppEnv>): Promise<z.infer<typeof bodySchema>> {
   if (c.req.bodyCache.json === undefined) await jsonBody(c, async () => undefined);
-  const result = Body.safeParse(await c.req.bodyCache.json);
+  const result = bodySchema.safeParse(await c.req.bodyCache.json);
   if (!result.success) throw invalid(faultsOf(result.error));
   return result.data;
 }
@@ -90,11 +84,21 @@ function answer(
   return c.body(JSON.stringify(entry), status, { "content-type": "application/json" });
 }
 
+const FLAGS = ["publish", "force"];
+
+/** The query parameters that an operation takes. */
+function extrasOf(c: Context<AppEnv>, operation: keyof typeof definitions): Record<string, string> {
+  const names = parameterNames(definitions[operation]);
+  const flags = names.filter((name) => FLAGS.includes(name));
+  const others = names.filter((name) => !FLAGS.includes(name));
+  return parseExtras(parametersOf(c), others, flags);
+}
+
 /** `POST` to a collection. */
 export async function create(writing: Writing): Promise<Response> {
   const { c, live, schema, actor } = writing;
   requireWriter(writing, "create");
-  const { publish, ...extra } = parseExtras(parametersOf(c), ["locale", "market"], ["publish"]);
+  const { publish, ...extra } = extrasOf(c, "create");
   const body = await bodyOf(c);
   const written = await createEntry(c.var.deps, actor, {
     values: body.values,
@@ -115,7 +119,7 @@ export async function create(writing: Writing): Promise<Response> {
 export async function update(writing: Writing, id: string): Promise<Response> {
   const { c, actor } = writing;
   requireWriter(writing, "update");
-  const { publish, ...extra } = parseExtras(parametersOf(c), ["locale", "market"], ["publish"]);
+  const { publish, ...extra } = extrasOf(c, "update");
   const target = targetOf(writing, id);
   const body = await bodyOf(c);
   const written = await updateEntry(c.var.deps, actor, {
@@ -131,7 +135,7 @@ export async function update(writing: Writing, id: string): Promise<Response> {
 export async function remove(writing: Writing, id: string): Promise<Response> {
   const { c, actor } = writing;
   requireWriter(writing, "delete");
-  const { force } = parseExtras(parametersOf(c), [], ["force"]);
+  const { force } = extrasOf(c, "remove");
   await deleteEntry(c.var.deps, actor, { ...targetOf(writing, id), force: force === "true" });
   return c.body(null, 204);
 }
@@ -140,8 +144,7 @@ export async function remove(writing: Writing, id: string): Promise<Response> {
 export async function operate(writing: Writing, id: string, operation: Operation): Promise<Response> {
   const { c, actor } = writing;
   requireWriter(writing, operation);
-  const flags = operation === "archive" ? ["force"] : [];
-  const { force, ...extra } = parseExtras(parametersOf(c), ["locale", "market"], flags);
+  const { force, ...extra } = extrasOf(c, operation);
   const target = targetOf(writing, id);
   const { deps } = c.var;
   switch (operation) {

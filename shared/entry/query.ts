@@ -270,7 +270,8 @@ function parseValue(subject: Subject, operator: FilterOperator, text: string): J
 }
 
 const FILTER = /^filter\[([^[\]]{1,200})\](?:\[([^[\]]{1,200})\])?$/;
-const LIST_PARAMETERS = ["limit", "cursor", "sort", "fields", "expand", "count"] as const;
+/** What every list takes beside filters. */
+export const LIST_PARAMETERS = ["limit", "cursor", "sort", "fields", "expand", "count"] as const;
 const SINGLE_PARAMETERS = ["fields", "expand"] as const;
 
 /** Checks of parameters that only some addresses take. */

@@ -1,0 +1,229 @@
+/**
+ * The automatic routes of entries: what each takes and answers. The generic routes of `entries.ts` take their methods,
+ * parameters and body from here, and the description of every published orb is made from here.
+ *
+ * Values are loose: a schema judges them, so that all faults are told at once. Its description takes their place.
+ */
+import { z } from "@hono/zod-openapi";
+import { LIST_PARAMETERS, PAGE_SIZE } from "../../shared/entry/query.ts";
+import { EntrySchema, ValuesSchema } from "../admin/entry-schemas.ts";
+import { defineRoute } from "../router.ts";
+import { IdempotencyKey, IfMatch, IfNoneMatch, listOf } from "../schemas.ts";
+
+const flag = z.enum(["true", "false"]).optional();
+const moment = z.unknown().nullable().openapi({ type: "string", format: "date-time" });
+
+/** An entry with the values of one language and market. */
+const RuntimeEntry = EntrySchema.extend({
+  values: ValuesSchema,
+  expand: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .openapi({ description: "Referenced entries by field; null where there is none to see" }),
+}).openapi("RuntimeEntry");
+
+/** What is sent. */
+const RuntimeChange = z
+  .strictObject({
+    values: z.unknown().optional().openapi({ type: "object", additionalProperties: true }),
+    validFrom: moment.optional().openapi({ description: "Left out: as before; null: no bound" }),
+    validTo: moment.optional().openapi({ description: "Left out: as before; null: no bound" }),
+  })
+  .openapi("RuntimeEntryChange");
+
+const locale = z.string().optional();
+const market = z.string().optional();
+const Reading = {
+  locale: locale.openapi({
+    description: "Language of translatable values, instead of `Accept-Language`; `*`: the map of all",
+    example: "en",
+  }),
+  market: market.openapi({ description: "Market of market-specific values" }),
+  revision: z
+    .enum(["published", "latest"])
+    .optional()
+    .openapi({ description: "`latest`: the newest draft, for callers who may write" }),
+};
+const Showing = {
+  fields: z.string().optional().openapi({ description: "Fields to show, separated by commas" }),
+  expand: z
+    .string()
+    .optional()
+    .openapi({ description: "Reference fields whose entries are added, separated by commas" }),
+};
+const Writing = {
+  publish: flag.openapi({ description: "`true`: what is written is live in the same act" }),
+  locale: locale.openapi({ description: "Translatable values are of this language only" }),
+  market: market.openapi({ description: "Market-specific values are of this market only" }),
+};
+const Answering = {
+  locale: locale.openapi({ description: "Language of the answer" }),
+  market: market.openapi({ description: "Market of the answer" }),
+};
+const Force = { force: flag.openapi({ description: "`true`: although other entries refer to it" }) };
+
+const tags = ["Entries of orbs"];
+const security = [{}, { bearer: [] }, { cookie: [] }];
+const collection = "/api/{orbId}/{moduleId}/{schemaId}";
+const one = `${collection}/{id}` as const;
+const CollectionParams = z.object({ orbId: z.string(), moduleId: z.string(), schemaId: z.string() });
+const EntryParams = CollectionParams.extend({ id: z.string().openapi({ description: "The entry's id" }) });
+
+const etag = {
+  ETag: {
+    description: "The newest revision's number, and what else the answer depends on",
+    schema: { type: "string" as const, example: '"7-1c"' },
+  },
+};
+const languages = {
+  "Content-Language": {
+    description: "Languages of the translatable values",
+    schema: { type: "string" as const, example: "en" },
+  },
+};
+const content = { "application/json": { schema: RuntimeEntry } };
+const answer = (description: string) => ({ description, headers: { ...etag, ...languages }, content });
+const body = { required: true, content: { "application/json": { schema: RuntimeChange } } };
+
+const move = (name: string, summary: string, query: z.ZodRawShape) =>
+  defineRoute({
+    method: "post",
+    path: `${one}/${name}`,
+    operationId: `${name}EntryOf`,
+    summary,
+    tags,
+    security,
+    request: {
+      params: EntryParams,
+      query: z.strictObject({ ...Answering, ...query }),
+      headers: IfMatch.extend(IdempotencyKey.shape),
+    },
+    responses: { 200: answer("The new revision") },
+    problems: [400, 401, 403, 404, 409, 412, 422],
+  });
+
+/** Every operation on entries of published orbs. */
+export const definitions = {
+  list: defineRoute({
+    method: "get",
+    path: collection,
+    operationId: "listEntriesOf",
+    summary: "List entries",
+    tags,
+    security,
+    request: {
+      params: CollectionParams,
+      query: z.strictObject({
+        limit: z.string().optional().openapi({
+          type: "integer",
+          minimum: 1,
+          maximum: PAGE_SIZE.max,
+          default: PAGE_SIZE.default,
+          description: "Entries of a page",
+        }),
+        cursor: z.string().optional().openapi({ description: "The `nextCursor` of the page before" }),
+        sort: z.string().optional().openapi({
+          description:
+            "Fields, separated by commas, `-` in front for descending. Default: creation, oldest first",
+          example: "-createdAt",
+        }),
+        count: flag.openapi({ description: "`true` adds `total`" }),
+        ...Showing,
+        ...Reading,
+      }),
+    },
+    responses: {
+      200: {
+        description: "A page",
+        headers: languages,
+        content: { "application/json": { schema: listOf(RuntimeEntry).openapi("RuntimeEntryList") } },
+      },
+    },
+    problems: [400, 401, 403, 404, 422],
+  }),
+  get: defineRoute({
+    method: "get",
+    path: one,
+    operationId: "getEntryOf",
+    summary: "Get an entry",
+    tags,
+    security,
+    request: {
+      params: EntryParams,
+      query: z.strictObject({ ...Showing, ...Reading }),
+      headers: IfNoneMatch,
+    },
+    responses: { 200: answer("The entry"), 304: { description: "Known already" } },
+    problems: [400, 401, 403, 404],
+  }),
+  create: defineRoute({
+    method: "post",
+    path: collection,
+    operationId: "createEntryOf",
+    summary: "Create an entry",
+    tags,
+    security,
+    request: { params: CollectionParams, query: z.strictObject(Writing), headers: IdempotencyKey, body },
+    responses: {
+      201: {
+        ...answer("Created"),
+        headers: {
+          ...etag,
+          ...languages,
+          Location: { description: "The entry's path", schema: { type: "string" } },
+        },
+      },
+    },
+    problems: [401, 403, 404, 409],
+  }),
+  update: defineRoute({
+    method: "put",
+    path: one,
+    operationId: "updateEntryOf",
+    summary: "Write a new revision",
+    description: "What is live stays as it is until it is published, here with `publish=true` or later.",
+    tags,
+    security,
+    request: { params: EntryParams, query: z.strictObject(Writing), headers: IfMatch, body },
+    responses: { 200: answer("The new revision") },
+    problems: [401, 403, 404, 409, 412],
+  }),
+  remove: defineRoute({
+    method: "delete",
+    path: one,
+    operationId: "deleteEntryOf",
+    summary: "Delete an entry",
+    tags,
+    security,
+    request: { params: EntryParams, query: z.strictObject(Force), headers: IfMatch },
+    responses: { 204: { description: "Deleted" } },
+    problems: [400, 401, 403, 404, 409, 412],
+  }),
+  publish: move("publish", "Make the newest draft live", {}),
+  unpublish: move("unpublish", "Take an entry offline", {}),
+  archive: move("archive", "Soft-delete an entry", Force),
+  restore: move("restore", "Bring an archived entry back, offline", {}),
+} as const;
+
+type Defined = (typeof definitions)[keyof typeof definitions];
+
+/** Names of the query parameters that an operation takes. */
+export function parameterNames(definition: Defined): string[] {
+  return Object.keys(definition.request.query.shape);
+}
+
+/** What lists and single entries take beside the parameters that every list has. */
+export function furtherNames(definition: Defined): string[] {
+  const common: readonly string[] = LIST_PARAMETERS;
+  return parameterNames(definition).filter((name) => !common.includes(name));
+}
+
+/** What is sent to create and update, as it is checked. */
+export const bodySchema = RuntimeChange;
+
+/** Methods of the operations on one kind of address, as `Allow` tells them. */
+export function methodsOf(operations: readonly (keyof typeof definitions)[]): string[] {
+  const methods = operations.map((name) => definitions[name].method.toUpperCase());
+  if (methods.includes("GET")) methods.push("HEAD");
+  return [...new Set(methods)].sort();
+}
