@@ -19,14 +19,14 @@ export interface Passkey {
   transports: string[];
 }
 
-function own(actor: Actor): string {
+function own(actor: Actor): { sub: string; sid: string } {
   if (actor.kind !== "platform" && actor.kind !== "orb") throw refusal(actor);
-  return actor.sub;
+  return actor;
 }
 
 /** Oldest first. */
 export async function listPasskeys(deps: Deps, actor: Actor, realm: Realm): Promise<Passkey[]> {
-  const account = await readAccount(deps, realm, own(actor));
+  const account = await readAccount(deps, realm, own(actor).sub);
   if (account === null) throw refusal(actor);
   const all = await Promise.all(account.value.credentials.map((id) => readCredential(deps, realm, id)));
   return all.flatMap((credential) => {
@@ -43,7 +43,7 @@ export async function renamePasskey(
   input: { realm: Realm; id: string; name: string },
 ): Promise<Passkey> {
   const { realm, id, name } = input;
-  const sub = own(actor);
+  const { sub } = own(actor);
   const credential = await readCredential(deps, realm, id);
   if (credential?.value.account !== sub) throw notFound("passkey");
   const { value } = await replaceRecord(deps, realm.buckets.credentials, credential, {
@@ -65,7 +65,7 @@ export async function removePasskey(
   input: { realm: Realm; id: string },
 ): Promise<void> {
   const { realm, id } = input;
-  const sub = own(actor);
+  const { sub, sid } = own(actor);
   await changeAccount(deps, realm, sub, (account) => {
     if (!account.credentials.includes(id)) throw notFound("passkey");
     if (account.credentials.length === 1) {
@@ -74,7 +74,7 @@ export async function removePasskey(
     return { ...account, credentials: account.credentials.filter((other) => other !== id) };
   });
   // Whoever has the device is signed out with it.
-  await endSessionsOf(deps, realm.name, sub, id);
+  await endSessionsOf(deps, realm.name, sub, id, sid);
   await Promise.all([
     deps.store.kvDelete(realm.buckets.credentials, await keys.credential(realm, id), { ttl: 60 }),
     audit(deps, {

@@ -81,12 +81,13 @@ export async function endSession(deps: Deps, realm: string, sub: string, sid: st
   await deps.store.kvDelete(buckets.sessions, key(realm, sub, sid), { ttl: 60 });
 }
 
-/** Ends the sessions of an account that were begun with one passkey. */
+/** Ends the sessions of an account that were begun with one passkey, all but the one that asks for it. */
 export async function endSessionsOf(
   deps: Deps,
   realm: string,
   sub: string,
   credential: string,
+  asking: string,
 ): Promise<void> {
   const sessions = await listRecords<SessionRecord>(
     deps,
@@ -95,7 +96,7 @@ export async function endSessionsOf(
   );
   await Promise.all(
     sessions
-      .filter(({ value }) => value.credential === credential)
+      .filter(({ key: name, value }) => value.credential === credential && !name.endsWith(`.${asking}`))
       .map((session) => deps.store.kvDelete(buckets.sessions, session.key, { ttl: 60 })),
   );
 }

@@ -36,6 +36,8 @@ export interface Watched extends TestPage, AsyncDisposable {
 /** Opens a window of its own. */
 export async function open(options: Parameters<TestBrowser["page"]>[0] = {}): Promise<Watched> {
   const opened = await chromium.page(options);
+  // Shorter than a test: what did not come is named, then.
+  opened.page.setDefaultTimeout(10_000);
   const errors: string[] = [];
   const hosts = new Set<string>();
   opened.page.on("console", (message) => {
