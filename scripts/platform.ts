@@ -187,6 +187,25 @@ async function settled(brokers: number, check: () => Promise<void>): Promise<voi
 }
 
 /**
+ * Checks a broker and creates what the platform needs there; what is there already stays as it is.
+ * @param access of a user who may create streams
+ * @param variables what the functions get
+ * @returns the first operator's invitation, while there is none
+ */
+export function prepareBroker(
+  settings: Settings,
+  access: ConnectOptions,
+  variables: Record<string, string>,
+  brokers: number,
+): ReturnType<typeof ensureBootstrap> {
+  return withStore(access, settings.replicas, async (store) => {
+    await settled(brokers, () => checkBroker(store, hostsOf(access.url)));
+    await provision(store, { replicas: settings.replicas, patienceMs: 10_000 });
+    return ensureBootstrap(scriptDeps(store, variables));
+  });
+}
+
+/**
  * Starts everything in order, and stops what runs already when a later part fails.
  * @throws Failure in one line for what the person at the terminal can mend
  */
@@ -214,11 +233,7 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
     const common = commonBindings(settings, secrets);
     const bindings = { ...common, ...brokerVariables(as("fn")), CLIENT_ADDRESS: "127.0.0.1" };
     const brokerAccess = as("deploy");
-    const bootstrap = await withStore(brokerAccess, settings.replicas, async (store) => {
-      await settled(brokers.length, () => checkBroker(store, hostsOf(brokerAccess.url)));
-      await provision(store, { replicas: settings.replicas, patienceMs: 10_000 });
-      return ensureBootstrap(scriptDeps(store, bindings));
-    });
+    const bootstrap = await prepareBroker(settings, brokerAccess, bindings, brokers.length);
     // What the last run began and did not finish of publishing and deleting orbs.
     await withStore(as("fn"), settings.replicas, (store) => settleAll(scriptDeps(store, bindings)));
 
@@ -248,7 +263,7 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
     await healthy(url, options.signal);
     claim.tell({
       url: settings.publicUrl,
-      ...(broker === undefined ? {} : { natsUrl: operatorUrl(broker, secrets), natsWsUrl: broker.wsUrl }),
+      ...(broker === undefined ? {} : { natsUrl: operatorUrl(broker, secrets), natsWsUrl: address }),
     });
     return {
       settings,
