@@ -80,6 +80,7 @@ async function resealEntry(deps: Deps, actor: Actor, orb: OrbContext, id: string
       {
         acts: ["update"],
         request: "reseal",
+        upkeep: true,
         publishing: (state, made, role) =>
           publishMessages(state.entry.address, role, made, state.entry.head, state.now),
         async decide(state) {

@@ -19,6 +19,7 @@ import type { LiveOrb } from "../../shared/orb/live.ts";
 import { isCurrent } from "../../shared/seal.ts";
 import { type LiveRole, streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
+import { recordTransaction } from "../../shared/transactions/record.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import {
   admin,
@@ -53,6 +54,11 @@ const document = (id: string, fields: Record<string, object> = {}, more: object 
           ],
         },
       ],
+    },
+    {
+      id: "ledger",
+      type: "TRANSACTIONS",
+      schemas: [{ id: "payment", fields: [{ name: "card", type: "string", sensitive: true }] }],
     },
   ],
 });
@@ -166,6 +172,10 @@ describe("keys that rotate", () => {
     const secret = { email: "a", pin: "4711" };
     const { snapshot: shown } = await person(secret, { publish: true });
     const { snapshot: draft } = await person(secret);
+    const ledger = orb.compiled.schema("ledger");
+    if (ledger === undefined) throw new Error("no ledger");
+    const by = { actor: admin, role: "owner" as const };
+    const paid = await recordTransaction(deps, by, orb, ledger, { values: { card: "4711" }, key: undefined });
     const [first] = JSON.parse(old) as { kid: string; k: string }[];
     const fresh = { kid: "k2", k: key() };
     deps.config.encryptionKeys = JSON.stringify([fresh, first]);
@@ -174,8 +184,8 @@ describe("keys that rotate", () => {
       for await (const progress of rekeyEntries(deps, admin, { orb })) result = progress;
       return result;
     };
-    expect(await rounds()).toEqual({ entries: 2, resealed: 2, failed: [] });
-    expect(await rounds()).toEqual({ entries: 2, resealed: 0, failed: [] });
+    expect(await rounds()).toEqual({ entries: 3, resealed: 3, failed: [] });
+    expect(await rounds()).toEqual({ entries: 3, resealed: 0, failed: [] });
     expect((await live(shown.id, "public"))?.revision).toBe(2);
     // The old key is gone: everything newest still opens, and can be written.
     deps.config.encryptionKeys = JSON.stringify([fresh]);
@@ -188,6 +198,10 @@ describe("keys that rotate", () => {
       const values = await revealValues(deps, admin, { orb, address: entry.address, snapshot: entry.head });
       expect(values.pin).toBe("4711");
     }
+    // A record is sealed again like everything else, and changed by nobody.
+    expect((await loadEntry(deps, orb.orb, paid.record.id))?.head.operation).toBe("reseal");
+    const change = updateEntry(deps, admin, at(paid.record.id, { values: { card: "1" } }));
+    expect((await failureOf(change)).code).toBe("append_only");
     const audited = await store.get(streams.platform, subjects.audit(orb.orb, "reveal"));
     expect(audited?.json()).toMatchObject({ actor: "admin1", outcome: "ok" });
   });
