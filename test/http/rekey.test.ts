@@ -1,0 +1,47 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { rekey } from "../../scripts/rekey.ts";
+import { loadEntry } from "../../shared/entry/index.ts";
+import { isCurrent } from "../../shared/seal.ts";
+import { adminToken, call } from "../support/auth.ts";
+import { key } from "../support/entries.ts";
+import { startPlatform } from "../support/platform.ts";
+
+it("seals everything again under a key that was put in front, beside a running platform", async () => {
+  await using platform = await startPlatform();
+  const token = await adminToken(platform);
+  const document = {
+    id: "vault",
+    modules: [
+      {
+        id: "safe",
+        type: "CONTENT",
+        schemas: [{ id: "item", fields: [{ name: "pin", type: "string", sensitive: true }] }],
+      },
+    ],
+  };
+  expect((await call(platform, "POST", "/api/admin/orbs", { token, body: document })).status).toBe(201);
+  const entries = "/api/admin/orbs/vault/entries";
+  const body = { module: "safe", values: { pin: "4711" } };
+  const made = await call(platform, "POST", entries, { token, body });
+  expect(made.status).toBe(201);
+
+  const path = join(platform.settings.dataDir, "secrets.json");
+  const secrets = JSON.parse(readFileSync(path, "utf8")) as { ENCRYPTION_KEYS: string };
+  const keys = JSON.parse(secrets.ENCRYPTION_KEYS) as object[];
+  secrets.ENCRYPTION_KEYS = JSON.stringify([{ kid: "fresh", k: key() }, ...keys]);
+  writeFileSync(path, JSON.stringify(secrets));
+
+  const told: string[] = [];
+  const result = await rekey(platform.settings, (orb) => told.push(orb));
+  expect(result).toEqual({ entries: 1, resealed: 1, failed: [] });
+  expect(told).toEqual(["vault"]);
+  const entry = await loadEntry({ store: platform.operatorStore() }, "vault", made.body.id);
+  const sealed = entry?.head.values.pin as { $sealed: string };
+  expect(isCurrent(secrets.ENCRYPTION_KEYS, sealed.$sealed)).toBe(true);
+
+  // The operation does the same for one orb; with the keys that the functions still have, it seals under theirs.
+  const again = await call(platform, "POST", `${entries}/rekey`, { token });
+  expect(again).toMatchObject({ status: 200, body: { entries: 1, resealed: 0, failed: [made.body.id] } });
+});
