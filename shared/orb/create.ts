@@ -5,7 +5,8 @@ import { eraseRealm } from "../access/users.ts";
 import type { Deps } from "../deps.ts";
 import type { Idempotency } from "../entry/idempotency.ts";
 import { AppError } from "../errors.ts";
-import { buckets, streams, subjects } from "../store/subjects.ts";
+import { handlersUnder, handlersUnder } from "../handlers/registry.ts";
+import { streams, subjects } from "../store/subjects.ts";
 import { Conflict, SubjectsTaken } from "../store/types.ts";
 import { replayed } from "./change.ts";
 import { checkDocument } from "./check.ts";
@@ -181,15 +182,12 @@ function requireAbsent(orb: string, head: OrbHead | null): void {
 async function requireFreeSubjects(deps: Deps, orb: string): Promise<void> {
   const [names, handlers] = await Promise.all([
     deps.store.streamNames(subjects.orbAll(orb)),
-    deps.store.kvList(buckets.handlers, ">"),
+    handlersUnder(deps, orb),
   ]);
   const other = names.find((name) => name !== streams.orb(orb));
   if (other !== undefined) throw overlaps(orb, `the stream "${other}"`);
-  const handler = handlers.find((entry) => {
-    const subject: unknown = entry.json<{ subject?: unknown } | null>()?.subject;
-    return typeof subject === "string" && subject.startsWith(`${orb}.`);
-  });
-  if (handler !== undefined) throw overlaps(orb, `the handler ${handler.key}`);
+  const [handler] = handlers;
+  if (handler !== undefined) throw overlaps(orb, `the handler ${handler}`);
 }
 
 function overlaps(orb: string, what: string): AppError {

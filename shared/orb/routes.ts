@@ -3,7 +3,9 @@ import type { Actor, Role } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import { orbRealm } from "../access/realms.ts";
 import type { Deps } from "../deps.ts";
-import { buckets } from "../store/subjects.ts";
+import { isFaulty } from "../handlers/entry.ts";
+import { listHandlers } from "../handlers/registry.ts";
+import type { Handler } from "../handlers/types.ts";
 import type { CompiledOrb, CompiledSchema } from "./compile.ts";
 import type { Access } from "./document.ts";
 import { type LiveOrb, liveOrbs } from "./live.ts";
@@ -23,19 +25,16 @@ export interface ActiveRoute {
   handler?: string;
 }
 
-/** Built-in handlers that need somebody signed in; those of `access` need nobody. */
-const NEEDS_USER = /^(rules|transactions|settings)\./;
-
 /** Lists every active route, orb by orb. */
 export async function listRoutes(deps: Deps, actor: Actor): Promise<ActiveRoute[]> {
   requireOperator(actor, "routes.read");
-  const [orbs, handlers] = await Promise.all([liveOrbs(deps), deps.store.kvList(buckets.handlers, ">")]);
-  const auth = new Map(handlers.map((entry) => [entry.key, entry.json<{ auth?: string } | null>()?.auth]));
+  const [orbs, handlers] = await Promise.all([liveOrbs(deps), listHandlers(deps)]);
+  const known = new Map(handlers.map((handler) => [handler.name, isFaulty(handler) ? undefined : handler]));
   return orbs
     .toSorted((a, b) => (a.orb < b.orb ? -1 : 1))
     .flatMap((live) => [
       ...signinRoutes(live),
-      ...handlerRoutes(live.compiled, auth),
+      ...handlerRoutes(live.compiled, known),
       ...[...live.compiled.modules.values()]
         .filter((module) => module.routed)
         .flatMap((module) => [...module.schemas.values()])
@@ -74,43 +73,71 @@ function entryRoutes(orb: CompiledOrb, schema: CompiledSchema): ActiveRoute[] {
 
 const READERS: Record<Access["read"], Role> = { public: "public", user: "user", own: "user", admin: "admin" };
 
-function handlerRoutes(orb: CompiledOrb, auth: ReadonlyMap<string, string | undefined>): ActiveRoute[] {
-  return [...orb.handlers].flatMap(([short, handler]) => {
-    // Those of `access` are the routes of the orb's realm.
-    if (handler.startsWith("access.")) return [];
-    const declared = auth.get(handler);
-    const role: Role =
-      declared === "AdminRequired"
-        ? "admin"
-        : declared === "AuthRequired" || NEEDS_USER.test(handler)
-          ? "user"
-          : "public";
+const CALLERS: Record<Handler["auth"], Role> = {
+  None: "public",
+  AuthRequired: "user",
+  AdminRequired: "admin",
+};
+
+function handlerRoutes(orb: CompiledOrb, known: ReadonlyMap<string, Handler | undefined>): ActiveRoute[] {
+  return [...orb.handlers].flatMap(([short, name]) => {
+    const handler = known.get(name);
+    // Those of kind http are routes of their own: the realm's.
+    if (handler === undefined || handler.kind === "http") return [];
     return [`/api/${orb.id}/${short}`, `/api/${orb.id}/call/${short}`].map(
-      (path): ActiveRoute => ({ method: "POST", path, orb: orb.id, origin: "handler", role, handler }),
+      (path): ActiveRoute => ({
+        method: "POST",
+        path,
+        orb: orb.id,
+        origin: "handler",
+        role: CALLERS[handler.auth],
+        handler: name,
+      }),
     );
   });
 }
 
+/** Routes of a realm by the handler of the service `access` that brings them. */
+const REALM_ROUTES: readonly [handler: string, method: ActiveRoute["method"], path: string, role: Role][] = [
+  ["passkey", "POST", "passkey/begin", "public"],
+  ["passkey", "POST", "passkey/complete", "public"],
+  ["passkey", "GET", "passkeys", "user"],
+  ["passkey", "PUT", "passkeys/{id}", "user"],
+  ["passkey", "DELETE", "passkeys/{id}", "user"],
+  ["passkey", "GET", "me", "user"],
+  ["passkey", "PUT", "me", "user"],
+  ["passkey", "POST", "signout", "user"],
+  ["passkey", "GET", "users", "admin"],
+  ["passkey", "PUT", "users/{id}", "admin"],
+  ["passkey", "DELETE", "users/{id}", "admin"],
+  ["invitations", "POST", "invitations", "admin"],
+  ["invitations", "GET", "invitations", "admin"],
+  ["invitations", "GET", "invitations/{code}", "public"],
+  ["invitations", "DELETE", "invitations/{code}", "admin"],
+  ["bootstrap", "GET", "bootstrap", "owner"],
+  ["bootstrap", "POST", "bootstrap", "owner"],
+];
+
 function signinRoutes(live: LiveOrb): ActiveRoute[] {
+  const base = { orb: live.orb, origin: "signin" } as const;
+  const page: ActiveRoute = { ...base, method: "GET", path: `/api/${live.orb}/signin`, role: "public" };
   const realm = orbRealm(live.document);
-  const route = (method: ActiveRoute["method"], tail: string, role: Role, handler?: string): ActiveRoute => ({
-    method,
-    path: `/api/${live.orb}/${tail}`,
-    orb: live.orb,
-    origin: "signin",
-    role,
-    ...(handler === undefined ? {} : { handler }),
-  });
-  const routes = [route("GET", "signin", "public")];
-  if (realm === null) return routes;
-  if (realm.handlers.has("passkey")) {
-    routes.push(route("POST", "passkey/begin", "public", "access.passkey"));
-    routes.push(route("POST", "passkey/complete", "public", "access.passkey"));
-  }
-  if (realm.handlers.has("invitations")) {
-    routes.push(route("POST", "invitations", "admin", "access.invitations"));
-    routes.push(route("GET", "invitations/{code}", "public", "access.invitations"));
-  }
-  if (realm.handlers.has("bootstrap")) routes.push(route("POST", "bootstrap", "owner", "access.bootstrap"));
-  return routes;
+  if (realm === null) return [page];
+  // A module of the same name has the path.
+  const served = REALM_ROUTES.filter(
+    ([handler, , path]) =>
+      realm.handlers.has(handler) && !live.compiled.modules.has(path.split("/")[0] ?? ""),
+  );
+  return [
+    page,
+    ...served.map(
+      ([handler, method, path, role]): ActiveRoute => ({
+        ...base,
+        method,
+        path: `/api/${live.orb}/${path}`,
+        role,
+        handler: `access.${handler}`,
+      }),
+    ),
+  ];
 }

@@ -507,6 +507,7 @@ test("routes list what published orbs serve, and nothing of others", async () =>
   expect(found).toContain("POST evaluate handler user");
   expect(found).toContain("POST call/evaluate handler user");
   expect(found).toContain("GET signin signin public");
+  expect(found.some((route: string) => route.includes("passkey"))).toBe(false);
   expect(found.some((route: string) => route.includes("rules"))).toBe(false);
   await call("POST", `${path}/unpublish`);
   expect(await routes()).toEqual([]);
