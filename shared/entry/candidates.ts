@@ -6,12 +6,12 @@ import { streams, subjects } from "../store/subjects.ts";
 import { equalityToken, indexKind, uniqueToken } from "./claims.ts";
 import type { Condition } from "./query.ts";
 import { orNull } from "./resolve.ts";
-import { type Place, readPage } from "./scan.ts";
+import { type Home, type Place, readPage } from "./scan.ts";
 
 /** Most entries that one request reads to answer a query. */
 export const READ_LIMIT = 10_000;
-/** Index messages of the first look at a value. */
-const FIRST_LOOK = 512;
+/** Index messages of one request. */
+const WINDOW = 2000;
 /** Most values of `in` that an index answers. */
 const MAX_INDEXED_VALUES = 20;
 
@@ -25,8 +25,15 @@ export type Candidates =
   | { kind: "all" }
   /** These, in creation order. */
   | { kind: "set"; places: KeyedPlace[] }
-  /** So many that walking everything finds a page sooner; `share` of all entries match. */
-  | { kind: "dense"; share: number };
+  /** What an index tells of one value. */
+  | ({ kind: "value" } & ValueIndex);
+
+/** The index of one value: who has it, and which of them took it later than at their creation. */
+export interface ValueIndex {
+  filter: string;
+  late: string;
+  home: Home;
+}
 
 /** 422 that says what to do about it. */
 export function tooBroad(schema: CompiledSchema | undefined): AppError {
@@ -64,19 +71,23 @@ function best(conditions: readonly Condition[]): Condition | undefined {
   );
 }
 
-async function filterOf(
+async function indexOf(
   schema: CompiledSchema,
   condition: Condition,
   value: unknown,
-): Promise<string | undefined> {
+): Promise<ValueIndex | undefined> {
   const { subject } = condition;
   if (subject.kind !== "field") return undefined;
-  const address = { orb: schema.orb, type: schema.subjectType, schema: schema.id };
-  if (indexKind(subject.field) === "ref") {
-    return typeof value === "string" ? subjects.referencesBy(value, address, subject.name) : undefined;
-  }
-  const token = await equalityToken(subject.field, value as string | number | boolean);
-  return token === null ? undefined : subjects.equalityOf(address, subject.name, token);
+  const home = { type: schema.subjectType, schema: schema.id };
+  const address = { orb: schema.orb, ...home };
+  const { name, field } = subject;
+  const isReference = indexKind(field) === "ref";
+  const token = isReference ? String(value) : await equalityToken(field, value as string | number | boolean);
+  if (token === null) return undefined;
+  const filter = isReference
+    ? subjects.referencesBy(token, address, name)
+    : subjects.equalityOf(address, name, token);
+  return { filter, late: subjects.lateOf(address, name, token), home };
 }
 
 /** The entries that hold unique values: their claims name them. */
@@ -96,50 +107,45 @@ async function holders(deps: Deps, schema: CompiledSchema, condition: Condition)
     .map((message) => keyed(schema, message.text(), message.seq));
 }
 
-/** All places under index filters; undefined when they are more than `most`. */
-async function gather(
-  deps: Deps,
+/** All places under index filters; undefined when they are more than {@link READ_LIMIT}. */
+export async function gather(
+  deps: Pick<Deps, "store">,
   schema: CompiledSchema,
   filters: readonly string[],
-  most: number,
-): Promise<{ places: KeyedPlace[] | undefined; count: number }> {
+): Promise<KeyedPlace[] | undefined> {
   const places: KeyedPlace[] = [];
-  const firsts = await Promise.all(
-    filters.map((filter) => readPage(deps.store, schema.orb, filter, { fromSeq: 1, limit: FIRST_LOOK })),
-  );
-  const count = firsts.reduce((sum, page) => sum + page.messages.length + page.pending, 0);
-  if (count > most) return { places: undefined, count };
-  await Promise.all(
-    firsts.map(async (first, i) => {
-      for (let page = first; ; ) {
-        for (const message of page.messages) {
-          if (message.data.length === 0) continue;
-          places.push(
-            keyed(schema, message.subject.slice(message.subject.lastIndexOf(".") + 1), message.seq),
-          );
-        }
-        const last = page.messages.at(-1);
-        if (page.pending === 0 || last === undefined) return;
-        page = await readPage(deps.store, schema.orb, filters[i] ?? "", {
-          fromSeq: last.seq + 1,
-          limit: page.pending,
-        });
+  let count = 0;
+  const one = async (filter: string): Promise<void> => {
+    for (let fromSeq = 1; ; ) {
+      const page = await readPage(deps.store, schema.orb, filter, { fromSeq, limit: WINDOW });
+      count += page.messages.length;
+      for (const message of page.messages) {
+        if (message.data.length === 0) continue;
+        places.push(keyed(schema, message.subject.slice(message.subject.lastIndexOf(".") + 1), message.seq));
       }
-    }),
-  );
-  return { places, count };
+      const last = page.messages.at(-1);
+      if (page.pending === 0 || last === undefined) return;
+      if (count + page.pending > READ_LIMIT) {
+        count = READ_LIMIT + 1;
+        return;
+      }
+      fromSeq = last.seq + 1;
+    }
+  };
+  await Promise.all(filters.map(one));
+  return count > READ_LIMIT ? undefined : places;
 }
 
 /**
  * Finds out what has to be looked at. What indexes say are hints: they remember drafts too, so every entry is judged
  * again by what the caller sees of it.
- * @param page how many entries are wanted in creation order; undefined when all of them are
+ * @param walking whether a page in creation order is wanted, so that the index of a value can be walked
  */
 export async function candidatesOf(
   deps: Deps,
   schema: CompiledSchema,
   conditions: readonly Condition[],
-  page: number | undefined,
+  walking: boolean,
 ): Promise<Candidates> {
   const condition = best(conditions);
   if (condition === undefined) return { kind: "all" };
@@ -150,22 +156,15 @@ export async function candidatesOf(
   if (indexKind(subject.field) === "uq") {
     return { kind: "set", places: inOrder(await holders(deps, schema, condition)) };
   }
-  const filters = (await Promise.all(values.map((value) => filterOf(schema, condition, value)))).filter(
-    (filter) => filter !== undefined,
+  const indexes = (await Promise.all(values.map((value) => indexOf(schema, condition, value)))).filter(
+    (index) => index !== undefined,
   );
-  const all = subjects.schemaIndex({ orb: schema.orb, type: schema.subjectType, schema: schema.id });
-  const simple = page !== undefined && conditions.length === 1;
-  const [look, index] = await Promise.all([
-    gather(deps, schema, filters, simple ? FIRST_LOOK : READ_LIMIT),
-    simple ? readPage(deps.store, schema.orb, all, { fromSeq: 1, limit: 1 }) : undefined,
-  ]);
-  if (look.places !== undefined) return { kind: "set", places: inOrder(look.places) };
-  const total = index === undefined ? 0 : index.messages.length + index.pending;
-  const share = total === 0 ? 0 : Math.min(1, look.count / total);
-  // A page out of everything reads page/share entries, each of which weighs as much as some six index messages.
-  if (simple && look.count <= READ_LIMIT && look.count < (6 * page) / share) {
-    const rest = await gather(deps, schema, filters, READ_LIMIT);
-    if (rest.places !== undefined) return { kind: "set", places: inOrder(rest.places) };
-  }
-  return { kind: "dense", share };
+  const [only] = indexes;
+  if (walking && only !== undefined && indexes.length === 1) return { kind: "value", ...only };
+  const places = await gather(
+    deps,
+    schema,
+    indexes.map(({ filter }) => filter),
+  );
+  return places === undefined ? { kind: "all" } : { kind: "set", places: inOrder(places) };
 }

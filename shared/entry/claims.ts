@@ -161,3 +161,19 @@ export function claimMessages(
   }
   return messages;
 }
+
+/**
+ * Marks of the values that an entry takes after its creation. Index messages of values lie in the order in which they
+ * were taken; lists in creation order read them so, and look among these marks for the few that are out of order.
+ */
+export function lateMarks(address: EntryAddress, change: ClaimChange): Append[] {
+  const marks = (keys: readonly string[], message: Omit<Append, "subject">): Append[] =>
+    keys
+      .map(parseKey)
+      .filter(({ kind }) => kind !== "u")
+      .map(({ field, token }) => ({ ...message, subject: subjects.late(address, field, token) }));
+  return [
+    ...marks(change.adds, { data: PRESENT, rollup: true }),
+    ...marks(change.frees, { data: "", rollup: true, ttl: FREED_SECONDS }),
+  ];
+}

@@ -5,7 +5,7 @@ import { definitionFor } from "../orb/live.ts";
 import { orbStreamConfig } from "../store/provision.ts";
 import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
 import { type Append, Conflict, StreamMissing } from "../store/types.ts";
-import { type ClaimChange, claimMessages } from "./claims.ts";
+import { type ClaimChange, claimMessages, lateMarks } from "./claims.ts";
 import { claimMessage, type IdempotencyClaim } from "./idempotency.ts";
 import type { EntrySnapshot } from "./snapshot.ts";
 
@@ -42,7 +42,11 @@ export function messagesOf(write: EntryWrite): { messages: Append[]; at: number 
   const { address, snapshots } = write;
   const log = subjects.entryLog(address);
   const place = subjects.entryIndex(address);
-  const hints: Append[] = [...claimMessages(address, write.claims, write.known), ...(write.hints ?? [])];
+  const hints: Append[] = [
+    ...claimMessages(address, write.claims, write.known),
+    ...(write.headSeq === 0 ? [] : lateMarks(address, write.claims)),
+    ...(write.hints ?? []),
+  ];
   if (write.index === "add") hints.unshift({ subject: place, data: "{}" });
   if (write.index === "remove") hints.push({ subject: place, data: "", rollup: true, ttl: GONE_SECONDS });
   const guarded = guard(address, hints, write.guards ?? []);

@@ -9,6 +9,8 @@ import { AppError } from "../errors.ts";
 export type Position =
   /** Creation order by the index: after (or, newest first, before) this sequence. `density` is index messages per sequence. */
   | { kind: "index"; seq: number; density: number }
+  /** Creation order by a value's index: like `index`, and beyond this entry among those that took the value later. */
+  | { kind: "value"; seq: number; density: number; id: string }
   /** Creation order of a set: beyond this key. */
   | { kind: "set"; key: string }
   /** Sorted: beyond the entry with these sort keys and id. */

@@ -2,7 +2,15 @@
 import type { Deps } from "../deps.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { streams } from "../store/subjects.ts";
-import { type Candidates, candidatesOf, type KeyedPlace, READ_LIMIT, tooBroad } from "./candidates.ts";
+import {
+  type Candidates,
+  candidatesOf,
+  gather,
+  type KeyedPlace,
+  READ_LIMIT,
+  tooBroad,
+  type ValueIndex,
+} from "./candidates.ts";
 import { type Position, readCursor, writeCursor } from "./cursor.ts";
 import { compareRanked, type Judged, matches, type Ranked, sortValues } from "./filter.ts";
 import type { Choice } from "./localize.ts";
@@ -138,17 +146,6 @@ async function pageOfSet<T>(
   const from = after?.kind === "set" ? after.key : undefined;
   const rest = ordered.filter(({ key }) => from === undefined || (descending ? key < from : key > from));
   const position = ({ place }: Found<T>): Position => ({ kind: "set", key: (place as KeyedPlace).key });
-  if (query.count) {
-    const all = await readAll(list, query, ordered);
-    const keys = new Set<Place>(rest);
-    const page = cut(
-      all.filter(({ place }) => keys.has(place)),
-      query.limit,
-      position,
-      signed,
-    );
-    return { ...page, total: all.length };
-  }
   const found: Found<T>[] = [];
   let size = query.limit + 1;
   for (let i = 0; i < rest.length && found.length <= query.limit; i += size, size = CHUNK) {
@@ -157,61 +154,141 @@ async function pageOfSet<T>(
   return cut(found, query.limit, position, signed);
 }
 
-/** Windows of the index in the list's direction, with the place where each ends. */
-async function* windows<T>(
-  deps: Deps,
-  list: Collection<T>,
-  query: ListQuery,
-  first: number,
-  after: Position | undefined,
-): AsyncGenerator<{ places: Place[]; density: number }> {
-  const walk: Walk = { orb: list.orb, filter: list.index, first };
-  const from = after?.kind === "index" ? after : undefined;
-  if (creationOrder(query) === "asc") {
-    for await (const places of forwards(deps.store, walk, from?.seq ?? 0)) yield { places, density: 0 };
+/** Where a list is walked. */
+interface Route {
+  walk: Walk;
+  after: { seq: number; density: number } | undefined;
+  descending: boolean;
+  /** Sequence of the filter's last message, where it was looked up beforehand. */
+  last?: Promise<number | undefined> | undefined;
+}
+
+/** Windows of an index in the list's direction. */
+async function* windows(deps: Deps, route: Route): AsyncGenerator<{ places: Place[]; density: number }> {
+  const { walk, after } = route;
+  if (!route.descending) {
+    for await (const places of forwards(deps.store, walk, after?.seq ?? 0)) yield { places, density: 0 };
     return;
   }
-  let before = from?.seq;
+  let before = after?.seq;
   if (before === undefined) {
-    const known = await list.last;
+    const known = await route.last;
     const last =
-      known ?? (await orNull(deps.store.get(streams.orb(list.orb), list.index, { consistency: "any" })))?.seq;
+      known ??
+      (await orNull(deps.store.get(streams.orb(walk.orb), walk.filter, { consistency: "any" })))?.seq;
     if (last === undefined) return;
     before = last + 1;
   }
-  yield* backwards(deps.store, walk, before, from?.density);
+  yield* backwards(deps.store, walk, before, after?.density === 0 ? undefined : after?.density);
 }
 
-/** In creation order, walking the index until the page is full. */
-async function pageOfIndex<T>(
+/** A place, and where the list stands when it has passed it. */
+interface Step {
+  place: Place;
+  position: Position;
+}
+
+/** All entries in creation order. */
+async function* stepsOfIndex<T>(
   deps: Deps,
   list: Collection<T>,
   query: ListQuery,
-  share: number,
   after: Position | undefined,
+): AsyncGenerator<Step[]> {
+  const route: Route = {
+    walk: { orb: list.orb, filter: list.index, first: query.limit + 1 },
+    after: after?.kind === "index" ? after : undefined,
+    descending: creationOrder(query) === "desc",
+    last: list.last,
+  };
+  for await (const { places, density } of windows(deps, route)) {
+    yield places.map((place) => ({ place, position: { kind: "index", seq: place.seq, density } }));
+  }
+}
+
+/**
+ * The entries with one value in creation order: its index as it lies, and in between, by their ids, those that took the
+ * value later and lie out of order.
+ */
+async function* stepsOfValue<T>(
+  deps: Deps,
+  list: Collection<T>,
+  schema: CompiledSchema,
+  index: ValueIndex,
+  query: ListQuery,
+  after: Position | undefined,
+): AsyncGenerator<Step[]> {
+  const descending = creationOrder(query) === "desc";
+  const from = after?.kind === "value" ? after : undefined;
+  const route: Route = {
+    walk: { orb: list.orb, filter: index.filter, home: index.home, first: query.limit + 1 },
+    after: from,
+    descending,
+  };
+  const marked = await gather(deps, schema, [index.late]);
+  if (marked === undefined) throw tooBroad(list.schema);
+  const passed = (a: string, b: string) => (descending ? a > b : a < b);
+  const lateIds = new Set(marked.map(({ id }) => id));
+  const late = marked
+    .filter(({ id }) => from === undefined || passed(from.id, id))
+    .sort((a, b) => (passed(a.id, b.id) ? -1 : 1));
+  let next = 0;
+  let at = { seq: from?.seq ?? 0, density: from?.density ?? 0, id: from?.id ?? "" };
+  const step = (place: Place, seq: number, density: number): Step => {
+    at = { seq, density, id: at.id === "" || passed(at.id, place.id) ? place.id : at.id };
+    return { place, position: { kind: "value", ...at } };
+  };
+  for await (const { places, density } of windows(deps, route)) {
+    const steps: Step[] = [];
+    for (const place of places) {
+      if (lateIds.has(place.id)) continue;
+      // Newest first, a place not yet passed is one behind: the window begins before it.
+      const seqBefore = at.seq === 0 ? place.seq + (descending ? 1 : -1) : at.seq;
+      for (let other = late[next]; other !== undefined && passed(other.id, place.id); other = late[++next]) {
+        steps.push(step(other, seqBefore, density));
+      }
+      steps.push(step(place, place.seq, density));
+    }
+    yield steps;
+  }
+  const end = at.seq === 0 && descending ? 1 : at.seq;
+  yield late.slice(next).map((place) => step(place, end, at.density));
+}
+
+/** In creation order, step by step until the page is full. */
+async function pageOfSteps<T>(
+  list: Collection<T>,
+  query: ListQuery,
+  steps: AsyncGenerator<Step[]>,
   signed: string,
 ): Promise<ListPage<T>> {
   const found: Found<T>[] = [];
+  const positions = new Map<Place, Position>();
   const wanted = query.limit + 1;
-  const first = share > 0 ? Math.min(CHUNK, Math.ceil((wanted * 1.1) / share)) : wanted;
   let read = 0;
-  let density = 0;
-  for await (const window of windows(deps, list, query, first, after)) {
-    density = window.density;
-    for (let i = 0; i < window.places.length && found.length < wanted; i += CHUNK) {
-      const chunk = window.places.slice(i, i + CHUNK);
-      found.push(...(await readMatching(list, query, chunk)));
+  for await (const window of steps) {
+    for (let i = 0; i < window.length && found.length < wanted; i += CHUNK) {
+      const chunk = window.slice(i, i + CHUNK);
+      for (const { place, position } of chunk) positions.set(place, position);
+      found.push(
+        ...(await readMatching(
+          list,
+          query,
+          chunk.map(({ place }) => place),
+        )),
+      );
       read += chunk.length;
       const last = chunk.at(-1);
       if (found.length >= wanted || read + CHUNK <= READ_LIMIT || last === undefined) continue;
       // So many entries and still no full page: a filter must be narrowed; what is merely hidden is passed over.
       if (query.conditions.length > 0 || list.narrowed) throw tooBroad(list.schema);
-      const cursor = writeCursor({ kind: "index", seq: last.seq, density }, signed);
-      return { items: found.map(({ item }) => item), nextCursor: cursor };
+      return { items: found.map(({ item }) => item), nextCursor: writeCursor(last.position, signed) };
     }
     if (found.length >= wanted) break;
   }
-  return cut(found, query.limit, ({ place }) => ({ kind: "index", seq: place.seq, density }), signed);
+  const position = ({ place }: Found<T>) =>
+    positions.get(place) ?? { kind: "index", seq: place.seq, density: 0 };
+  return cut(found, query.limit, position as (last: Found<T>) => Position, signed);
 }
 
 /** In any other order: everything is read and ordered, so there must not be too much of it. */
@@ -243,14 +320,45 @@ function pageOfSorted<T>(
   );
 }
 
-/** The total of a list that nothing narrows, or of one whose entries have to be looked at. */
+/** The total: told by the broker where nothing narrows the list, counted where entries have to be looked at. */
 async function countOf<T>(deps: Deps, list: Collection<T>, query: ListQuery): Promise<number> {
   if (query.conditions.length === 0 && !list.narrowed && list.total !== undefined) {
     const index = await readPage(deps.store, list.orb, list.index, { fromSeq: 1, limit: 1 });
     const total = await list.total(index.messages.length + index.pending);
     if (total !== undefined) return total;
   }
-  return (await readAll(list, query, await everyPlace(deps, list))).length;
+  return (await everyMatch(deps, list, query)).length;
+}
+
+/** Everything that matches, of as few entries as indexes leave to look at. */
+async function everyMatch<T>(deps: Deps, list: Collection<T>, query: ListQuery): Promise<Found<T>[]> {
+  const found: Candidates =
+    list.schema === undefined
+      ? { kind: "all" }
+      : await candidatesOf(deps, list.schema, query.conditions, false);
+  return readAll(list, query, found.kind === "set" ? found.places : await everyPlace(deps, list));
+}
+
+/** A page in creation order. A list that was begun in one way is continued in it, whatever was written since. */
+async function pageInOrder<T>(
+  deps: Deps,
+  list: Collection<T>,
+  query: ListQuery,
+  after: Position | undefined,
+  signed: string,
+): Promise<ListPage<T>> {
+  const { schema } = list;
+  const found: Candidates =
+    schema === undefined || after?.kind === "index"
+      ? { kind: "all" }
+      : await candidatesOf(deps, schema, query.conditions, after?.kind !== "set");
+  if (found.kind === "set") return pageOfSet(list, query, found.places, after, signed);
+  if (after?.kind === "set") throw tooBroad(schema);
+  const steps =
+    found.kind === "value" && schema !== undefined
+      ? stepsOfValue(deps, list, schema, found, query, after)
+      : stepsOfIndex(deps, list, query, after);
+  return pageOfSteps(list, query, steps, signed);
 }
 
 /**
@@ -264,34 +372,13 @@ export async function readListPage<T>(
 ): Promise<ListPage<T>> {
   const signed = signature(list, query);
   const after = query.cursor === undefined ? undefined : readCursor(query.cursor, signed);
-  const order = creationOrder(query);
-  // A list that was begun in one way is continued in it, whatever has been written since.
-  const began = after?.kind === "index" ? "dense" : undefined;
-  const all: Candidates = { kind: "all" };
-  const candidates: Candidates =
-    list.schema === undefined || query.conditions.length === 0
-      ? all
-      : began !== undefined && !query.count
-        ? { kind: "dense", share: 0 }
-        : await candidatesOf(
-            deps,
-            list.schema,
-            query.conditions,
-            order === undefined || query.count || after?.kind === "set" ? undefined : query.limit + 1,
-          );
-  if (order === undefined) {
-    const places = candidates.kind === "set" ? candidates.places : await everyPlace(deps, list);
-    const found = await readAll(list, query, places);
+  if (creationOrder(query) === undefined) {
+    const found = await everyMatch(deps, list, query);
     const page = pageOfSorted(list, query, found, after, signed);
     return query.count ? { ...page, total: found.length } : page;
   }
-  if (candidates.kind === "set" && began === undefined) {
-    return pageOfSet(list, query, candidates.places, after, signed);
-  }
-  if (after?.kind === "set") throw tooBroad(list.schema);
-  const share = candidates.kind === "dense" ? candidates.share : 0;
   const [page, total] = await Promise.all([
-    pageOfIndex(deps, list, query, share, after, signed),
+    pageInOrder(deps, list, query, after, signed),
     query.count ? countOf(deps, list, query) : undefined,
   ]);
   return total === undefined ? page : { ...page, total };

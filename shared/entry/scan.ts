@@ -33,15 +33,23 @@ export async function readPage(
   return page ?? { messages: [], pending: 0, lastSeq: 0 };
 }
 
-/** The place in an index message, `<orb>._ix.<type>.<schema>.<id>`; undefined for what a deletion left. */
-function placeOf(message: StoredMessage): Place | undefined {
-  if (message.data.length === 0) return undefined;
-  const [, , type = "", schema = "", id = ""] = message.subject.split(".");
-  return { type: type as ModuleToken, schema, id, seq: message.seq, time: message.time };
+/** Where the entries of one schema lie. */
+export interface Home {
+  type: ModuleToken;
+  schema: string;
 }
 
-function placesOf(messages: readonly StoredMessage[]): Place[] {
-  return messages.map(placeOf).filter((place) => place !== undefined);
+/** The place in an index message, `<orb>._ix.<type>.<schema>.<id>`; undefined for what a deletion left. */
+function placeOf(message: StoredMessage, home: Home | undefined): Place | undefined {
+  if (message.data.length === 0) return undefined;
+  const { subject, seq, time } = message;
+  if (home !== undefined) return { ...home, id: subject.slice(subject.lastIndexOf(".") + 1), seq, time };
+  const [, , type = "", schema = "", id = ""] = subject.split(".");
+  return { type: type as ModuleToken, schema, id, seq, time };
+}
+
+function placesOf(messages: readonly StoredMessage[], { home }: Walk): Place[] {
+  return messages.map((message) => placeOf(message, home)).filter((place) => place !== undefined);
 }
 
 /** Where to walk. */
@@ -49,6 +57,8 @@ export interface Walk {
   orb: string;
   /** Subject filter of the index. */
   filter: string;
+  /** Set for the index of a value, whose subjects end with the id but are otherwise different. */
+  home?: Home;
   /** How many places are wanted at first; later windows are larger. */
   first: number;
 }
@@ -58,7 +68,7 @@ export async function* forwards(store: Store, walk: Walk, after: number): AsyncG
   let fromSeq = after + 1;
   for (let size = walk.first; ; size = Math.min(MAX_WINDOW, size * 4)) {
     const page = await readPage(store, walk.orb, walk.filter, { fromSeq, limit: size });
-    yield placesOf(page.messages);
+    yield placesOf(page.messages, walk);
     const last = page.messages.at(-1);
     if (page.pending === 0 || last === undefined) return;
     fromSeq = last.seq + 1;
@@ -98,7 +108,7 @@ export async function* backwards(
     }
     density = Math.max(inside.length, 0.5) / (upper - from);
     upper = from;
-    yield { places: placesOf(inside).reverse(), density };
+    yield { places: placesOf(inside, walk).reverse(), density };
     want = Math.min(MAX_WINDOW, want * 4);
   }
 }

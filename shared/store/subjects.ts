@@ -122,6 +122,11 @@ export const subjects = {
     `${token(a.orb, "orb")}._eq.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}.${token(a.id, "entry")}`,
   equalityOf: (a: Omit<EntryAddress, "id">, field: string, value: string) =>
     `${token(a.orb, "orb")}._eq.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}.*`,
+  /** Beside `equality` and `reference` where the value came later than the entry: those messages are out of order. */
+  late: (a: EntryAddress, field: string, value: string) =>
+    `${token(a.orb, "orb")}._late.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}.${token(a.id, "entry")}`,
+  lateOf: (a: Omit<EntryAddress, "id">, field: string, value: string) =>
+    `${token(a.orb, "orb")}._late.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}.*`,
   /** Claim of a unique value; the message names the entry that holds it. */
   unique: (a: Omit<EntryAddress, "id">, field: string, value: string) =>
     `${token(a.orb, "orb")}._uq.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}`,
