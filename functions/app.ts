@@ -3,10 +3,12 @@ import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { getPath } from "hono/utils/url";
 import { auditRoutes } from "./admin/audit.ts";
+import { definitionRoutes } from "./admin/definitions.ts";
 import { adminEntryRoutes } from "./admin/entry-routes.ts";
 import { orbRevisionRoutes, routeListing } from "./admin/orb-revisions.ts";
 import { orbTransferRoutes } from "./admin/orb-transfer.ts";
 import { MOUNTS, orbRoutes } from "./admin/orbs.ts";
+import { registryRoutes } from "./admin/registry.ts";
 import { streamMappingRoutes } from "./admin/streams.ts";
 import { type AppEnv, context, type Host } from "./context.ts";
 import { healthRoutes } from "./discovery/health.ts";
@@ -90,6 +92,8 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   own.route("/", auditRoutes());
   own.route("/", adminEntryRoutes());
   own.route("/", streamMappingRoutes());
+  own.route("/", registryRoutes());
+  own.route("/", definitionRoutes());
   for (const mount of MOUNTS) {
     own.route("/", orbRoutes(mount));
     own.route("/", orbRevisionRoutes(mount));

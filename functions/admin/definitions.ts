@@ -1,0 +1,186 @@
+/** C: /api/admin/definitions. Message shapes and module templates. */
+import { z } from "@hono/zod-openapi";
+import {
+  type DefinitionView,
+  deleteDefinition,
+  getDefinition,
+  listDefinitions,
+  putDefinition,
+} from "../../shared/definitions/definitions.ts";
+import { DEFINITION_KINDS, moduleFrom } from "../../shared/definitions/shapes.ts";
+import { notFound } from "../../shared/errors.ts";
+import { MODULE_ID, ORB_ID } from "../../shared/orb/ids.ts";
+import { ifMatch, revisionTag } from "../etag.ts";
+import { platformAdmin } from "../middleware/session.ts";
+import { defineRoute, newRouter } from "../router.ts";
+import { IfMatch } from "../schemas.ts";
+
+const Kind = z
+  .enum(DEFINITION_KINDS)
+  .openapi({ description: "`messages`: shapes of handlers' messages; `modules`: templates of modules" });
+const KindParam = z.object({ kind: Kind });
+const Params = KindParam.extend({ id: z.string().openapi({ example: "blog" }) });
+
+const DefinitionSchema = z
+  .object({
+    kind: Kind,
+    id: z.string(),
+    version: z.int(),
+    at: z.iso.datetime(),
+    by: z.string(),
+    description: z.string(),
+    schema: z.unknown().optional().openapi({ description: "JSON Schema, of messages" }),
+    module: z.unknown().optional().openapi({ type: "object", description: "The module, of modules" }),
+  })
+  .openapi("Definition");
+
+/** Judged by its kind, so that all faults come from one place: here it is only described. */
+const DefinitionBody = z
+  .looseObject({
+    description: z.unknown().optional().openapi({ type: "string" }),
+    schema: z.unknown().optional().openapi({ description: "JSON Schema, of messages" }),
+    module: z.unknown().optional().openapi({
+      type: "object",
+      description:
+        "A module as in an orb document. References to its own schemas name the orb `template`: `template/<module>/<schema>`",
+    }),
+  })
+  .openapi("DefinitionBody");
+
+const json = { "application/json": { schema: DefinitionSchema } };
+const path = "/api/admin/definitions/{kind}/{id}" as const;
+const common = { tags: ["Definitions"], security: [{ bearer: [] }], middleware: [platformAdmin] };
+
+const list = defineRoute({
+  ...common,
+  method: "get",
+  path: "/api/admin/definitions/{kind}",
+  operationId: "listDefinitions",
+  summary: "Definitions of a kind",
+  request: { params: KindParam },
+  responses: {
+    200: { description: "All", content: { "application/json": { schema: z.array(DefinitionSchema) } } },
+  },
+  problems: [400, 401, 403],
+});
+const get = defineRoute({
+  ...common,
+  method: "get",
+  path,
+  operationId: "getDefinition",
+  summary: "A definition",
+  request: {
+    params: Params,
+    query: z.strictObject({
+      version: z
+        .string()
+        .regex(/^[1-9]\d{0,8}$/)
+        .optional()
+        .openapi({ description: "An older version; also of what was removed" }),
+    }),
+  },
+  responses: { 200: { description: "The definition", content: json } },
+  problems: [400, 401, 403, 404],
+});
+const instance = defineRoute({
+  ...common,
+  method: "get",
+  path: "/api/admin/definitions/modules/{id}/module",
+  operationId: "moduleFromTemplate",
+  summary: "A module made from a template",
+  description:
+    "What it answers goes into `modules` of an orb document as it is: references point into the orb, and the module has the id that was asked for.",
+  request: {
+    params: z.object({ id: z.string() }),
+    query: z.strictObject({
+      orb: z
+        .string()
+        .regex(ORB_ID)
+        .openapi({ description: "The orb that the module is for", example: "shop" }),
+      module: z
+        .string()
+        .regex(MODULE_ID)
+        .optional()
+        .openapi({ description: "Its id there; left out: the template's", example: "news" }),
+    }),
+  },
+  responses: {
+    200: {
+      description: "The module",
+      content: { "application/json": { schema: z.unknown().openapi({ type: "object" }) } },
+    },
+  },
+  problems: [400, 401, 403, 404],
+});
+const put = defineRoute({
+  ...common,
+  method: "put",
+  path,
+  operationId: "putDefinition",
+  summary: "Store a new version of a definition",
+  request: {
+    params: Params,
+    headers: IfMatch,
+    body: { required: true, content: { "application/json": { schema: DefinitionBody } } },
+  },
+  responses: {
+    200: { description: "A new version", content: json },
+    201: { description: "Created", content: json },
+  },
+  problems: [400, 401, 403, 404, 409, 412],
+});
+const remove = defineRoute({
+  ...common,
+  method: "delete",
+  path,
+  operationId: "deleteDefinition",
+  summary: "Remove a definition",
+  description: "Orbs that started from it keep what they took.",
+  request: { params: Params, headers: IfMatch },
+  responses: { 204: { description: "Removed" } },
+  problems: [400, 401, 403, 404, 409, 412],
+});
+
+const wire = (view: DefinitionView): z.infer<typeof DefinitionSchema> => ({ ...view });
+
+export function definitionRoutes() {
+  return newRouter()
+    .openapi(list, async (c) => {
+      const all = await listDefinitions(c.var.deps, c.req.valid("param").kind);
+      return c.json(all.map(wire), 200);
+    })
+    .openapi(instance, async (c) => {
+      const { module } = await getDefinition(c.var.deps, "modules", c.req.valid("param").id);
+      if (module === undefined) throw notFound("definition");
+      return c.json(moduleFrom(module, c.req.valid("query")), 200);
+    })
+    .openapi(get, async (c) => {
+      const { kind, id } = c.req.valid("param");
+      const { version } = c.req.valid("query");
+      const view = await getDefinition(
+        c.var.deps,
+        kind,
+        id,
+        version === undefined ? undefined : Number(version),
+      );
+      c.header("etag", revisionTag(view.version));
+      return c.json(wire(view), 200);
+    })
+    .openapi(put, async (c) => {
+      const { kind, id } = c.req.valid("param");
+      const { definition, created } = await putDefinition(c.var.deps, c.var.actor, {
+        kind,
+        id,
+        body: c.req.valid("json"),
+        ifMatch: ifMatch(c.req.valid("header")["if-match"]),
+      });
+      c.header("etag", revisionTag(definition.version));
+      return created ? c.json(wire(definition), 201) : c.json(wire(definition), 200);
+    })
+    .openapi(remove, async (c) => {
+      const { kind, id } = c.req.valid("param");
+      const expected = ifMatch(c.req.valid("header")["if-match"]);
+      await deleteDefinition(c.var.deps, c.var.actor, kind, id, expected);
+      return c.body(null, 204);
+    });
+}

@@ -1,0 +1,88 @@
+/** C: /api/admin/registry. Every handler, and whether anybody answers for it now. */
+import { z } from "@hono/zod-openapi";
+import type { Deps } from "../../shared/deps.ts";
+import { notFound } from "../../shared/errors.ts";
+import { isFaulty } from "../../shared/handlers/entry.ts";
+import { present } from "../../shared/handlers/presence.ts";
+import { listHandlers } from "../../shared/handlers/registry.ts";
+import { HANDLER_AUTH, HANDLER_KINDS } from "../../shared/handlers/types.ts";
+import { platformAdmin } from "../middleware/session.ts";
+import { defineRoute, newRouter } from "../router.ts";
+import { FaultSchema } from "../schemas.ts";
+
+const schema = z.unknown().optional();
+const RegistrySchema = z
+  .object({
+    name: z.string().openapi({ description: "<service>.<handler>", example: "pricing.quote" }),
+    description: z.string().optional(),
+    auth: z.enum(HANDLER_AUTH).optional(),
+    kind: z.enum(HANDLER_KINDS).openapi({ description: "`nats`: a service that answers over the broker" }),
+    subject: z.string().optional().openapi({ description: "What a remote service answers on" }),
+    timeoutMs: z.int().optional(),
+    paths: z
+      .array(z.string())
+      .optional()
+      .openapi({ description: "Routes of an HTTP handler below /api/{orbId}" }),
+    input: schema.openapi({ description: "JSON Schema of the input" }),
+    output: schema.openapi({ description: "JSON Schema of the answer" }),
+    status: z.enum(["available", "absent", "unknown", "faulty"]).openapi({
+      description:
+        "`available`: built in, or somebody answers on the subject now; `absent`: nobody does; `faulty`: the entry cannot be used and is ignored",
+    }),
+    faults: z.array(FaultSchema).optional().openapi({ description: "Of a faulty entry" }),
+  })
+  .openapi("RegistryEntry");
+
+const common = {
+  method: "get" as const,
+  tags: ["Handlers"],
+  security: [{ bearer: [] }],
+  middleware: [platformAdmin],
+  responses: {
+    200: { description: "By name", content: { "application/json": { schema: z.array(RegistrySchema) } } },
+  },
+};
+const all = defineRoute({
+  ...common,
+  path: "/api/admin/registry",
+  operationId: "listHandlers",
+  summary: "All registered handlers",
+  problems: [401, 403],
+});
+const ofService = defineRoute({
+  ...common,
+  path: "/api/admin/registry/{service}",
+  operationId: "listHandlersOfService",
+  summary: "Handlers of one service",
+  request: { params: z.object({ service: z.string().openapi({ example: "pricing" }) }) },
+  problems: [401, 403, 404],
+});
+
+async function registry(deps: Deps, service?: string): Promise<z.infer<typeof RegistrySchema>[]> {
+  const entries = await listHandlers(deps, service);
+  const remote = entries.flatMap((entry) =>
+    !isFaulty(entry) && entry.kind === "nats" ? [entry.subject] : [],
+  );
+  const answering = await present(deps, remote);
+  return entries.map((entry) => {
+    if (isFaulty(entry)) return { ...entry, kind: "nats" as const, status: "faulty" as const };
+    if (entry.kind === "local") {
+      const { run: _, ...told } = entry;
+      return { ...told, status: "available" as const };
+    }
+    if (entry.kind === "http") return { ...entry, status: "available" as const };
+    const listens = answering.get(entry.subject);
+    const status = listens === true ? "available" : listens === false ? "absent" : "unknown";
+    return { ...entry, status } as const;
+  });
+}
+
+export function registryRoutes() {
+  return newRouter()
+    .openapi(all, async (c) => c.json(await registry(c.var.deps), 200))
+    .openapi(ofService, async (c) => {
+      const entries = await registry(c.var.deps, c.req.valid("param").service);
+      if (entries.length === 0) throw notFound("service", "No handler of this service is registered.");
+      return c.json(entries, 200);
+    });
+}

@@ -1,0 +1,170 @@
+/** Definitions on `platform.definitions.<kind>.<id>`: a message for each version, and the last one counts. */
+import { type Actor, actorId, system } from "../access/actor.ts";
+import { requireOperator } from "../access/authorize.ts";
+import type { Deps } from "../deps.ts";
+import { AppError, invalid, notFound } from "../errors.ts";
+import { BUILT_IN } from "../handlers/builtin.ts";
+import { isToken, streams, subjects } from "../store/subjects.ts";
+import { Conflict, type StoredMessage } from "../store/types.ts";
+import { type DefinitionBody, type DefinitionKind, readDefinition } from "./shapes.ts";
+
+/** A version as it is stored. Numbers go on after a removal. */
+interface StoredDefinition extends DefinitionBody {
+  v: 1;
+  kind: DefinitionKind;
+  id: string;
+  version: number;
+  at: string;
+  by: string;
+  removed?: true;
+}
+
+/** A version as it is answered. */
+export type DefinitionView = Omit<StoredDefinition, "v" | "removed">;
+
+function viewOf(message: StoredMessage): DefinitionView | null {
+  const { v: _, removed, ...view } = message.json<StoredDefinition>();
+  return removed === true ? null : view;
+}
+
+/** Every definition of a kind, by id. One request. */
+export async function listDefinitions(
+  deps: Pick<Deps, "store">,
+  kind: DefinitionKind,
+): Promise<DefinitionView[]> {
+  const found = await deps.store.getMany(streams.platform, [subjects.definitions(kind)]);
+  return [...found.values()]
+    .map(viewOf)
+    .filter((view) => view !== null)
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+/** The newest version, or an older one by its number. @throws AppError not_found */
+export async function getDefinition(
+  deps: Pick<Deps, "store">,
+  kind: DefinitionKind,
+  id: string,
+  version?: number,
+): Promise<DefinitionView> {
+  const subject = subjects.definition(kind, id);
+  if (version === undefined) {
+    const message = await deps.store.get(streams.platform, subject);
+    const view = message === null ? null : viewOf(message);
+    if (view === null) throw notFound("definition");
+    return view;
+  }
+  for (let fromSeq = 1; ; ) {
+    const page = await deps.store.scan(streams.platform, subject, { fromSeq, limit: 100 });
+    for (const message of page.messages) {
+      const view = viewOf(message);
+      if (view?.version === version) return view;
+    }
+    const last = page.messages.at(-1);
+    if (page.pending === 0 || last === undefined) throw notFound("definition");
+    fromSeq = last.seq + 1;
+  }
+}
+
+/** How a definition is written. */
+export interface PutDefinition {
+  kind: DefinitionKind;
+  id: string;
+  body: unknown;
+  /** The newest version as the caller knows it. */
+  ifMatch?: number | undefined;
+}
+
+/**
+ * Stores a new version.
+ * @throws AppError invalid with every fault; precondition `revision_mismatch`; conflict `write_conflict`; not_found for
+ * an id that could be none
+ */
+export async function putDefinition(
+  deps: Deps,
+  actor: Actor,
+  { kind, id, body, ifMatch }: PutDefinition,
+): Promise<{ definition: DefinitionView; created: boolean }> {
+  requireOperator(actor, "registry.write");
+  const read = readDefinition(kind, body);
+  if (Array.isArray(read)) throw invalid(read);
+  if (!isToken(id)) {
+    const message = "An id is 1 to 128 letters, digits, hyphens and underscores.";
+    throw invalid([{ path: "/id", code: "format", message }]);
+  }
+  return append(deps, actor, kind, id, read, ifMatch);
+}
+
+/** Removes a definition; its versions stay readable. @throws AppError not_found; precondition; conflict */
+export async function deleteDefinition(
+  deps: Deps,
+  actor: Actor,
+  kind: DefinitionKind,
+  id: string,
+  ifMatch?: number,
+): Promise<void> {
+  requireOperator(actor, "registry.write");
+  await append(deps, actor, kind, id, undefined, ifMatch);
+}
+
+async function append(
+  deps: Deps,
+  actor: Actor,
+  kind: DefinitionKind,
+  id: string,
+  body: DefinitionBody | undefined,
+  ifMatch: number | undefined,
+): Promise<{ definition: DefinitionView; created: boolean }> {
+  const subject = subjects.definition(kind, id);
+  const message = await deps.store.get(streams.platform, subject);
+  const last = message?.json<StoredDefinition>();
+  const before = last === undefined || last.removed === true ? undefined : last;
+  if (body === undefined && before === undefined) throw notFound("definition");
+  if (ifMatch !== undefined && ifMatch !== before?.version) {
+    throw new AppError(
+      "precondition",
+      "revision_mismatch",
+      "If-Match names another version than the newest.",
+      {
+        data: { revision: before?.version ?? 0 },
+      },
+    );
+  }
+  const stored: StoredDefinition = {
+    v: 1,
+    kind,
+    id,
+    version: (last?.version ?? 0) + 1,
+    at: new Date(deps.clock.now()).toISOString(),
+    by: actorId(actor),
+    ...(body ?? { description: "", removed: true }),
+  };
+  await deps.store.append(streams.platform, {
+    subject,
+    data: JSON.stringify(stored),
+    expect: { seq: message?.seq ?? 0 },
+  });
+  const { v: _, removed: __, ...definition } = stored;
+  return { definition, created: before === undefined };
+}
+
+/** Stores the message shapes of the built-in handlers, where they are new or have changed. */
+export async function storeBuiltInMessages(deps: Deps): Promise<void> {
+  const stored = await deps.store.getMany(streams.platform, [subjects.definitions("messages")]);
+  for (const handler of BUILT_IN) {
+    for (const part of ["input", "output"] as const) {
+      const schema = handler[part];
+      if (schema === undefined) continue;
+      const id = `${handler.name.replace(".", "-")}-${part}`;
+      const known = stored.get(subjects.definition("messages", id))?.json<StoredDefinition>();
+      if (known !== undefined && JSON.stringify(known.schema) === JSON.stringify(schema)) continue;
+      // What an operator changed or removed stays so.
+      if (known !== undefined && known.by !== actorId(system)) continue;
+      const description = `${part === "input" ? "Input" : "Answer"} of the handler ${handler.name}.`;
+      try {
+        await append(deps, system, "messages", id, { description, schema }, undefined);
+      } catch (error) {
+        if (!(error instanceof Conflict)) throw error;
+      }
+    }
+  }
+}

@@ -1,0 +1,89 @@
+/** What is defined once for many orbs: shapes of messages, and templates of modules. */
+import { z } from "zod";
+import type { Fault } from "../errors.ts";
+import { AppError } from "../errors.ts";
+import { compileJsonSchema, type JsonSchema } from "../handlers/json-schema.ts";
+import { checkDocument } from "../orb/check.ts";
+import type { ModuleDefinition } from "../orb/document.ts";
+import { addZodIssues, Faults } from "../orb/faults.ts";
+
+export const DEFINITION_KINDS = ["messages", "modules"] as const;
+export type DefinitionKind = (typeof DEFINITION_KINDS)[number];
+
+/** The orb that references inside a template name: whoever starts from it puts his own orb in its place. */
+export const TEMPLATE_ORB = "template";
+
+/** A message's shape, or a module's template. */
+export interface DefinitionBody {
+  description: string;
+  /** JSON Schema, of messages. */
+  schema?: JsonSchema;
+  /** A module as orb documents hold it, of modules. */
+  module?: ModuleDefinition;
+}
+
+const description = z.string().max(2_000).default("");
+const messageSchema = z.strictObject({ description, schema: z.unknown() });
+const templateSchema = z.strictObject({ description, module: z.unknown() });
+
+/** Judges a definition. @returns every fault, or what is to be stored */
+export function readDefinition(kind: DefinitionKind, input: unknown): DefinitionBody | Fault[] {
+  const faults = new Faults();
+  const parsed = (kind === "messages" ? messageSchema : templateSchema).safeParse(input);
+  if (!parsed.success) {
+    addZodIssues(faults, parsed.error.issues, input);
+    return faults.list();
+  }
+  const { data } = parsed;
+  if ("schema" in data) {
+    if (data.schema === undefined) faults.add("/schema", "required", "This property is required.");
+    else {
+      const compiled = compileJsonSchema(data.schema);
+      if (!Array.isArray(compiled))
+        return { description: data.description, schema: data.schema as JsonSchema };
+      for (const { path, code, message } of compiled) faults.add(`/schema${path}`, code, message);
+    }
+    return faults.list();
+  }
+  return readTemplate(data.description, data.module);
+}
+
+/** A template is sound when an orb that holds nothing else is. */
+function readTemplate(text: string, module: unknown): DefinitionBody | Fault[] {
+  try {
+    const { document } = checkDocument({ id: TEMPLATE_ORB, modules: [module], ...PLACES });
+    const [checked] = document.modules;
+    if (checked !== undefined) return { description: text, module: checked };
+    return [{ path: "/module", code: "required", message: "This property is required." }];
+  } catch (error) {
+    if (!(error instanceof AppError) || error.errors === undefined) throw error;
+    return error.errors.map((fault) => ({ ...fault, path: fault.path.replace(/^\/modules\/0/, "/module") }));
+  }
+}
+
+/** Templates may have market-specific fields; which markets there are is the orb's to say. */
+const PLACES = { markets: ["any"] };
+
+/**
+ * A module for an orb, made from a template: its id may be another one, and references to the template's own schemas
+ * point into the orb.
+ */
+export function moduleFrom(
+  template: ModuleDefinition,
+  place: { orb?: string | undefined; module?: string | undefined },
+): ModuleDefinition {
+  const id = place.module ?? template.id;
+  const prefix = `${TEMPLATE_ORB}/${template.id}/`;
+  return {
+    ...template,
+    id,
+    schemas: template.schemas.map((schema) => ({
+      ...schema,
+      fields: schema.fields.map((field) =>
+        field.ref?.startsWith(prefix) === true && place.orb !== undefined
+          ? { ...field, ref: `${place.orb}/${id}/${field.ref.slice(prefix.length)}` }
+          : field,
+      ),
+    })),
+  };
+}
