@@ -5,7 +5,7 @@ import { eraseRealm } from "../access/users.ts";
 import type { Deps } from "../deps.ts";
 import type { Idempotency } from "../entry/idempotency.ts";
 import { AppError } from "../errors.ts";
-import { handlersUnder, handlersUnder } from "../handlers/registry.ts";
+import { handlersUnder } from "../handlers/registry.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { Conflict, SubjectsTaken } from "../store/types.ts";
 import { replayed } from "./change.ts";
