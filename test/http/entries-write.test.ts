@@ -134,6 +134,26 @@ describe("entries on the management API", () => {
     expect(raw.status).toBe(422);
   });
 
+  it("hold their invariants between requests that race", async () => {
+    const product = { module: "catalog", schema: "product", values: { title: { en: "T" }, sku: "race" } };
+    const creations = await Promise.all(Array.from({ length: 60 }, () => send("POST", ENTRIES, product)));
+    expect(creations.map(({ status }) => status).sort((a, b) => a - b)).toEqual([
+      201,
+      ...Array(59).fill(409),
+    ]);
+    for (const { status, body } of creations) {
+      if (status === 409)
+        expect(body).toMatchObject({ code: "unique_conflict", errors: [{ path: "/values/sku" }] });
+    }
+    const one = `${ENTRIES}/${(await note("race")).body.id}`;
+    const changes = await Promise.all(
+      Array.from({ length: 20 }, (_, i) =>
+        send("PUT", one, { values: { text: `${i}` } }, { "if-match": '"1"' }),
+      ),
+    );
+    expect(changes.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, ...Array(19).fill(412)]);
+  });
+
   it("are loaded in bulk", async () => {
     const lines = Array.from({ length: 1000 }, (_, i) =>
       JSON.stringify({
