@@ -5,7 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { readRunning } from "./data-dir.ts";
+import { type Running, readRunning } from "./data-dir.ts";
 import { exitWith, Failure } from "./failure.ts";
 import { serveProcess } from "./host/process.ts";
 import { brokerVariables, commonBindings, startPlatform, terminalAndFile } from "./platform.ts";
@@ -29,15 +29,18 @@ function brokerOf(dataDir: string): string {
 }
 
 /** Serves beside a platform that runs already. */
-async function serveBeside(settings: Settings): Promise<{ stop(): Promise<void> }> {
+async function serveBeside(settings: Settings, running: Running): Promise<{ stop(): Promise<void> }> {
   const { dataDir, host, port } = settings;
   await requirePort(port, "PORT", host);
   const secrets = await loadSecrets(dataDir);
+  const publicUrl =
+    process.env.PUBLIC_URL === undefined ? (running.url ?? settings.publicUrl) : settings.publicUrl;
   return serveProcess({
     host,
     port,
     bindings: {
-      ...commonBindings(settings, secrets),
+      // Tokens name who issued them: unless told otherwise, both serve as one platform.
+      ...commonBindings({ ...settings, publicUrl }, secrets),
       ...brokerVariables(
         settings.external ?? { url: brokerOf(dataDir), user: "fn", pass: secrets.broker.fn },
       ),
@@ -50,9 +53,9 @@ async function serveBeside(settings: Settings): Promise<{ stop(): Promise<void> 
 const stopped = stopRequest();
 try {
   const settings = readSettings(process.env);
-  const beside = readRunning(settings.dataDir) !== undefined;
+  const beside = readRunning(settings.dataDir);
   const platform = beside
-    ? await serveBeside(settings)
+    ? await serveBeside(settings, beside)
     : await startPlatform(settings, {
         natsServer: process.env.NATS_SERVER_BIN,
         signal: stopped,
@@ -68,7 +71,7 @@ try {
       });
   if (!stopped.aborted) {
     console.log(
-      `\nThe app is served by Node at ${settings.publicUrl}${beside ? " on the running platform's broker" : ""}`,
+      `\nThe app is served by Node at http://localhost:${settings.port}${beside ? " on the running platform's broker" : ""}`,
     );
     if ("bootstrapUrl" in platform && platform.bootstrapUrl !== null)
       console.log(`\nNo administrator yet. Become the first one here:\n${platform.bootstrapUrl}`);
