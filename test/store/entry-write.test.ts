@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Actor } from "../../shared/access/actor.ts";
 import {
   archiveEntry,
   createEntry,
@@ -309,6 +310,42 @@ describe("references", () => {
       const [gone, ...books] = results.map(({ status }) => status === "fulfilled");
       expect(gone === true).toBe(!books.some(Boolean));
     }
+  });
+
+  it("reach into other orbs as far as the caller may read there", async () => {
+    const other = await installOrb(broker.store("operator"), {
+      id: "review",
+      modules: [
+        {
+          id: "reviews",
+          type: "CONTENT",
+          schemas: [
+            {
+              id: "review",
+              access: { write: "user" },
+              fields: [{ name: "of", type: "reference", ref: "shop/catalog/author", list: true }],
+            },
+          ],
+        },
+      ],
+    });
+    const draft = await create("author", { name: "A" });
+    const shown = await create("author", { name: "B" }, { publish: true });
+    const review = (by: Actor, of: string[]) =>
+      createEntry(deps, by, {
+        orbId: "review",
+        orb: other,
+        module: "reviews",
+        values: { of },
+        publish: true,
+      });
+    await review(user("ann"), [shown.snapshot.id]);
+    expect(
+      (await failureOf(review(user("ann"), [shown.snapshot.id, draft.snapshot.id]))).errors,
+    ).toMatchObject([{ path: "/values/of/1", code: "unknown_reference" }]);
+    expect((await failureOf(review(admin, [draft.snapshot.id]))).code).toBe("reference_not_live");
+    // What is in another orb may vanish: it holds nothing back there.
+    await deleteEntry(deps, admin, at(shown.snapshot.id));
   });
 
   it("can be left dangling by force", async () => {
