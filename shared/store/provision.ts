@@ -7,7 +7,7 @@ const NANOS_PER_SECOND = 1_000_000_000;
 
 /** Rate-limit rules: how many acts one client may do in the window. The broker counts and forgets by itself. */
 export const LIMIT_WINDOW_SECONDS = 60;
-export const LIMIT_PER_WINDOW = 120;
+export const LIMIT_PER_WINDOW = 300;
 
 /** Seconds between two heartbeats, and until one is forgotten. */
 export const HEARTBEAT_SECONDS = 5;
