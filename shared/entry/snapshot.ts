@@ -105,14 +105,14 @@ export const TOMBSTONE_SECONDS = 86_400;
 
 /** The snapshot in a log message; null for what a purge leaves behind. */
 export function snapshotOf(message: StoredMessage | null | undefined): EntrySnapshot | null {
-  if (message === null || message === undefined || message.data.length === 0) return null;
+  if (message === null || message === undefined || message.size === 0) return null;
   const body = message.json<EntrySnapshot | Tombstone>();
   return "tombstone" in body ? null : body;
 }
 
 /** The live copy in a live subject's message; null for a tombstone. */
 export function liveCopyOf(message: StoredMessage | null | undefined): LiveCopy | null {
-  if (message === null || message === undefined || message.data.length === 0) return null;
+  if (message === null || message === undefined || message.size === 0) return null;
   const body = message.json<LiveCopy | Tombstone>();
   return "tombstone" in body ? null : body;
 }

@@ -11,7 +11,7 @@
 import { Feed, type FeedOptions, type Listener } from "./cache/feed.ts";
 import { Memory } from "./cache/memory.ts";
 import { isPassing, Order, type Told, toldBy } from "./cache/order.ts";
-import { DirectMessage, MemoryMessage } from "./message.ts";
+import { DirectMessage, MemoryMessage, ownHeaders } from "./message.ts";
 import { MULTI_LAST_LIMIT } from "./read.ts";
 import { isMarker, kvEntry, type OpenStore, openStore } from "./store.ts";
 import { buckets, followedFilter, isIndexFilter, isStateSubject, kvSubject, streams } from "./subjects.ts";
@@ -181,9 +181,10 @@ class Cache implements Listener {
     const seq = this.#memory.seqOf(subject, feed.era);
     // What was read may be ahead of what is told.
     if (expected !== undefined || (seq !== undefined && seq < message.seq)) {
-      const kept = new MemoryMessage(message, message.data.slice(), delivery.header, this.#options.freeze);
+      const headers = ownHeaders(delivery.headerNames(), delivery.header);
+      const kept = new MemoryMessage(message, message.text(), headers, this.#options.freeze);
       if (expected !== undefined) expected.told = kept;
-      if ((seq ?? 0) < message.seq) this.#remember(subject, kept, feed);
+      if ((seq ?? 0) < message.seq) this.#remember(subject, kept, feed, isPassing(delivery));
     }
     const orders = this.#orders.get(feed);
     if (orders === undefined) return;
@@ -199,9 +200,11 @@ class Cache implements Listener {
     this.#orders.delete(feed);
   }
 
-  /** What the broker will remove by itself is never answered from memory, as nobody tells of its end. */
-  #remember(subject: string, message: MemoryMessage | null, feed: Feed): void {
-    if (message !== null && isPassing(message)) this.#memory.delete(subject);
+  /**
+   * What the broker will remove by itself (`passing`) is never answered from memory, as nobody tells of its end.
+   */
+  #remember(subject: string, message: MemoryMessage | null, feed: Feed, passing: boolean): void {
+    if (passing) this.#memory.delete(subject);
     else this.#memory.set(subject, message, feed.era);
   }
 
@@ -245,7 +248,7 @@ class Cache implements Listener {
     const least = Math.max(feed.position, feed.acknowledged, this.#acknowledged.get(feed.stream) ?? 0);
     const expectations = subjects.map((subject) => this.#expect(subject));
     try {
-      const page = await this.#store.latest(feed.stream, subjects);
+      const page = await this.#read(feed.stream, subjects);
       // A replica that lags behind what was told already: nothing of it is remembered, nor is it an answer.
       if (this.#options.replicas > 1 && page.lastSeq < least) {
         const sure = await this.#store.getMany(feed.stream, subjects, { consistency: "leader" });
@@ -263,13 +266,22 @@ class Cache implements Listener {
         const kept = message instanceof DirectMessage ? message.kept(this.#options.freeze) : undefined;
         // Another read may have been quicker and later.
         if (feed.era === era && (this.#memory.seqOf(subject, era) ?? -1) < (kept?.seq ?? 0))
-          this.#remember(subject, kept ?? null, feed);
+          this.#remember(subject, kept ?? null, feed, message !== undefined && isPassing(message));
         if (kept !== undefined) found.set(subject, kept);
       }
       return found;
     } finally {
       for (const subject of subjects) this.#unexpect(subject);
     }
+  }
+
+  /** One message where the only replica answers is asked for in the cheapest way. */
+  async #read(stream: string, subjects: readonly string[]): Promise<Pick<Page, "messages" | "lastSeq">> {
+    const [only] = subjects;
+    if (this.#options.replicas > 1 || subjects.length > 1 || only === undefined)
+      return this.#store.latest(stream, subjects);
+    const message = await this.#store.get(stream, only);
+    return { messages: message === null ? [] : [message], lastSeq: 0 };
   }
 
   #expect(subject: string): Expected {

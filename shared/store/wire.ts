@@ -354,6 +354,7 @@ export class Wire {
             data: message.data,
             reply: message.reply === "" ? undefined : message.reply,
             header: header(message),
+            headerNames: () => message.headers?.keys() ?? [],
           });
         },
       });

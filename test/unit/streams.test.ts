@@ -16,6 +16,7 @@ function stored(seq: number, body: string): StoredMessage {
     seq,
     time: 0,
     data,
+    size: data.length,
     header: () => undefined,
     text: () => body,
     json: () => JSON.parse(body),

@@ -7,18 +7,20 @@ export type Era = object;
 interface Slot {
   message: MemoryMessage | null;
   era: Era;
-  /** Asked for since the hand last passed. */
+  /** Asked for since the hand last passed: its parsed form is kept too. */
   used: boolean;
   bytes: number;
 }
 
 /** Bytes that one remembered subject costs beside its text and body. */
-const OVERHEAD = 400;
+const OVERHEAD = 350;
 /** Parsed JSON takes about three times its text, which is kept beside it. */
-const JSON_FACTOR = 4;
+const JSON_FACTOR = 3;
 
-function cost(subject: string, message: MemoryMessage | null): number {
-  return OVERHEAD + subject.length + (message === null ? 0 : message.data.length * JSON_FACTOR);
+const parsed = (message: MemoryMessage | null) => (message === null ? 0 : message.size * JSON_FACTOR);
+
+function cost(subject: string, message: MemoryMessage | null, used: boolean): number {
+  return OVERHEAD + subject.length + (message?.size ?? 0) + (used ? parsed(message) : 0);
 }
 
 /**
@@ -51,7 +53,13 @@ export class Memory {
       this.#remove(subject, slot);
       return undefined;
     }
-    slot.used = true;
+    if (!slot.used) {
+      slot.used = true;
+      const more = parsed(slot.message);
+      slot.bytes += more;
+      this.#bytes += more;
+      if (this.#bytes > this.#maxBytes) this.#evict();
+    }
     return slot.message;
   }
 
@@ -64,10 +72,11 @@ export class Memory {
   set(subject: string, message: MemoryMessage | null, era: Era): void {
     const before = this.#slots.get(subject);
     if (before !== undefined) this.#remove(subject, before);
-    const bytes = cost(subject, message);
+    const used = before?.used ?? false;
+    const bytes = cost(subject, message, used);
     // One message must not push out all others.
-    if (bytes > this.#maxBytes / 8) return;
-    this.#slots.set(subject, { message, era, used: before?.used ?? false, bytes });
+    if (bytes + parsed(message) > this.#maxBytes / 8) return;
+    this.#slots.set(subject, { message, era, used, bytes });
     this.#bytes += bytes;
     if (this.#bytes > this.#maxBytes) this.#evict();
   }
@@ -87,13 +96,15 @@ export class Memory {
     this.#bytes -= slot.bytes;
   }
 
-  /** Goes round from the oldest: who was used gets another turn. Each is met at most twice. */
+  /** Goes round from the oldest: who was used loses his parsed form and gets another turn. */
   #evict(): void {
     for (const [subject, slot] of this.#slots) {
       if (this.#bytes <= this.#maxBytes) return;
       this.#remove(subject, slot);
       if (!slot.used) continue;
       slot.used = false;
+      slot.message?.forgetJson();
+      slot.bytes -= parsed(slot.message);
       this.#slots.set(subject, slot);
       this.#bytes += slot.bytes;
     }

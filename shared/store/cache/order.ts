@@ -19,7 +19,7 @@ export function toldBy(delivery: Delivery, message: StoredMessage): Told {
     previous: Number(delivery.header("Nats-Last-Sequence") ?? 0),
     message,
     replaces: delivery.header("Nats-Rollup") !== undefined,
-    passing: isPassing(message),
+    passing: isPassing(delivery),
   };
 }
 
