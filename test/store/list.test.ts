@@ -1,0 +1,358 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Actor, anonymous } from "../../shared/access/actor.ts";
+import { getEntry } from "../../shared/entry/get.ts";
+import {
+  createEntry,
+  deleteEntry,
+  publishEntry,
+  unpublishEntry,
+  updateEntry,
+} from "../../shared/entry/index.ts";
+import { type Listed, lastIndexed, listEntries } from "../../shared/entry/list.ts";
+import { choose } from "../../shared/entry/localize.ts";
+import { getManaged, listManaged } from "../../shared/entry/managed.ts";
+import { parseListQuery, parseOneQuery } from "../../shared/entry/query.ts";
+import { type LiveOrb, liveOrb } from "../../shared/orb/live.ts";
+import { streams, subjects } from "../../shared/store/subjects.ts";
+import { startBroker } from "../support/broker.ts";
+import { type Counted, countingStore } from "../support/counting.ts";
+import { admin, failureOf, installOrb, type TestDeps, testDeps, user } from "../support/entries.ts";
+
+let broker: Awaited<ReturnType<typeof startBroker>>;
+let counted: Counted;
+let deps: TestDeps;
+
+const document = (id: string) => ({
+  id,
+  languages: ["en", "de"],
+  modules: [
+    {
+      id: "catalog",
+      type: "CONTENT" as const,
+      schemas: [
+        {
+          id: "item",
+          fields: [
+            { name: "name", type: "string" as const, unique: true },
+            { name: "state", type: "string" as const, enum: ["new", "used"] },
+            { name: "hot", type: "boolean" as const },
+            { name: "rank", type: "integer" as const },
+            { name: "parent", type: "reference" as const, ref: `${id}/catalog/item` },
+          ],
+        },
+        { id: "other", fields: [{ name: "name", type: "string" as const }] },
+      ],
+    },
+    {
+      id: "own",
+      type: "CONTENT" as const,
+      schemas: [
+        {
+          id: "wish",
+          access: { read: "own" as const, write: "user" as const },
+          fields: [{ name: "text", type: "string" as const }],
+        },
+      ],
+    },
+  ],
+});
+
+beforeAll(async () => {
+  broker = await startBroker();
+  counted = countingStore(broker.store("operator"));
+  deps = testDeps(counted.store);
+});
+afterAll(async () => {
+  await broker[Symbol.asyncDispose]();
+});
+
+async function orb(id: string): Promise<LiveOrb> {
+  return installOrb(deps.store, document(id));
+}
+
+async function add(live: LiveOrb, values: unknown, publish = true, schema = "item"): Promise<string> {
+  const input = { orbId: live.orb, orb: live, module: "catalog", schema, values, publish };
+  return (await createEntry(deps, admin, input)).snapshot.id;
+}
+
+/** What a request does: the definition, and beside it where the index ends. */
+async function list(id: string, query: string, actor: Actor = anonymous, at = "item", module = "catalog") {
+  const newest = query.includes("sort=-createdAt") && !query.includes("cursor=");
+  const last = newest ? lastIndexed(deps, id) : undefined;
+  const live = await liveOrb(deps, id, "any");
+  const schema = live?.compiled.schema(module, at);
+  if (live === null || schema === undefined) throw new Error("no such orb");
+  const parsed = parseListQuery(new URLSearchParams(query), schema, []);
+  return listEntries(deps, actor, { orb: live, schema, choice: choose(schema, {}), query: parsed, last });
+}
+
+const names = (page: Pick<Listed, "items">) => page.items.map(({ values }) => values.name);
+
+/** All pages of a query, with something done before each further one. */
+async function pages(id: string, query: string, between?: () => Promise<unknown>): Promise<unknown[]> {
+  const found: unknown[] = [];
+  for (let cursor = ""; ; ) {
+    const page = await list(id, `${query}${cursor}`);
+    found.push(...names(page));
+    if (page.nextCursor === null) return found;
+    cursor = `&cursor=${page.nextCursor}`;
+    await between?.();
+  }
+}
+
+describe("what it costs", () => {
+  it("is the definition and one read for an entry, and one read more for a page", async () => {
+    const live = await orb("cost");
+    const ids: string[] = [];
+    for (let i = 0; i < 8; i++)
+      ids.push(await add(live, { name: `n${i}`, state: "new", parent: ids[0] ?? null }));
+    const trips = async (work: () => Promise<unknown>) => {
+      counted.reset();
+      await work();
+      return [counted.trips, counted.calls.length];
+    };
+    const one = async (query = "") => {
+      const now = await liveOrb(deps, "cost", "any");
+      const schema = now?.compiled.schema("catalog", "item");
+      if (now === null || schema === undefined) throw new Error("no such orb");
+      const parsed = parseOneQuery(new URLSearchParams(query), schema, []);
+      return getEntry(deps, anonymous, {
+        orb: now,
+        schema,
+        id: ids[1] ?? "",
+        choice: choose(schema, {}),
+        query: parsed,
+      });
+    };
+    expect(await trips(() => one())).toEqual([2, 2]);
+    expect(await trips(() => one("expand=parent"))).toEqual([3, 3]);
+    expect(await trips(() => list("cost", "limit=3"))).toEqual([3, 3]);
+    expect(await trips(() => list("cost", "limit=3&sort=-createdAt"))).toEqual([3, 4]);
+    expect(await trips(() => list("cost", "filter[name]=n3"))).toEqual([3, 3]);
+    expect(await trips(() => list("cost", `filter[id]=${ids[3]}`))).toEqual([2, 2]);
+    expect((await trips(() => list("cost", "filter[state]=new&limit=3")))[0]).toBe(4);
+    expect((await trips(() => list("cost", `filter[parent]=${ids[0]}&limit=3`)))[0]).toBe(4);
+    expect(await trips(() => list("cost", "limit=8&expand=parent"))).toEqual([4, 4]);
+  });
+});
+
+describe("pages", () => {
+  it.each([
+    ["", ["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8"]],
+    ["&sort=-createdAt", ["n8", "n7", "n6", "n5", "n4", "n3", "n2", "n1", "n0"]],
+    ["&filter[state]=new", ["n0", "n2", "n4", "n6", "n8"]],
+    ["&filter[state]=new&sort=-createdAt", ["n8", "n6", "n4", "n2", "n0"]],
+    ["&filter[state][in]=new,used", ["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8"]],
+    ["&sort=-rank", ["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8"]],
+    ["&sort=state,-rank", ["n0", "n2", "n4", "n6", "n8", "n1", "n3", "n5", "n7"]],
+    ["&filter[rank][gt]=-3", ["n0", "n1", "n2"]],
+    ["&filter[hot]=true", ["n0", "n3", "n6"]],
+  ])("of %s are in order and complete", async (query, expected) => {
+    const id = `pages${Math.abs([...query].reduce((sum, c) => sum * 31 + c.charCodeAt(0), 7)) % 1e9}`;
+    const live = await orb(id);
+    for (let i = 0; i < 9; i++) {
+      await add(live, { name: `n${i}`, state: i % 2 === 0 ? "new" : "used", rank: -i, hot: i % 3 === 0 });
+      await add(live, { name: `draft${i}`, state: "new", rank: 100, hot: true }, false);
+      if (i % 4 === 0) await add(live, { name: `x${i}` }, true, "other");
+    }
+    expect(await pages(id, `limit=2${query}`)).toEqual(expected);
+    expect(await pages(id, `limit=9${query}`)).toEqual(expected);
+    expect((await list(id, `limit=1&count=true${query}`)).total).toBe(expected.length);
+  });
+
+  it("stay right while entries are written", async () => {
+    const live = await orb("moving");
+    const ids: string[] = [];
+    for (let i = 0; i < 8; i++) ids.push(await add(live, { name: `n${i}`, state: "new", rank: i }));
+    let n = 8;
+    const write = async () => {
+      await add(live, { name: `n${n++}`, state: "new", rank: -1 });
+      const id = ids[7];
+      if (id === undefined) return;
+      await updateEntry(deps, admin, {
+        orbId: live.orb,
+        orb: live,
+        id,
+        values: { name: "n7", state: "new", rank: 7 },
+        publish: true,
+      });
+    };
+    expect((await pages("moving", "limit=3&sort=-createdAt", write)).slice(0, 8)).toEqual([
+      "n7",
+      "n6",
+      "n5",
+      "n4",
+      "n3",
+      "n2",
+      "n1",
+      "n0",
+    ]);
+    const ascending = await pages("moving", "limit=3", write);
+    expect(new Set(ascending).size).toBe(ascending.length);
+    expect(ascending.slice(0, 8)).toEqual(["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7"]);
+  });
+
+  it("of a value are in creation order, although some took the value later", async () => {
+    const live = await orb("later");
+    const ids: string[] = [];
+    for (let i = 0; i < 9; i++)
+      ids.push(await add(live, { name: `n${i}`, state: i % 3 === 1 ? "used" : "new" }));
+    for (const i of [7, 1]) {
+      const id = ids[i] ?? "";
+      await updateEntry(deps, admin, {
+        orbId: live.orb,
+        orb: live,
+        id,
+        values: { name: `n${i}`, state: "new" },
+        publish: true,
+      });
+    }
+    const all = ["n0", "n1", "n2", "n3", "n5", "n6", "n7", "n8"];
+    for (const limit of [1, 2, 3, 20]) {
+      expect(await pages("later", `limit=${limit}&filter[state]=new`)).toEqual(all);
+      expect(await pages("later", `limit=${limit}&filter[state]=new&sort=-createdAt`)).toEqual(
+        all.toReversed(),
+      );
+    }
+    expect(await pages("later", "limit=2&filter[state]=used")).toEqual(["n4"]);
+    // Back to where it was: nothing of the detour is left.
+    const id = ids[7] ?? "";
+    await updateEntry(deps, admin, {
+      orbId: live.orb,
+      orb: live,
+      id,
+      values: { name: "n7", state: "used" },
+      publish: true,
+    });
+    expect(await pages("later", "limit=2&filter[state]=used")).toEqual(["n4", "n7"]);
+    expect(await pages("later", "limit=2&filter[state]=new")).not.toContain("n7");
+  });
+
+  it("refuse cursors of other orbs, schemas and queries, and what is none", async () => {
+    const [a, b] = [await orb("cursora"), await orb("cursorb")];
+    for (const live of [a, b]) for (let i = 0; i < 3; i++) await add(live, { name: `n${i}` });
+    const { nextCursor } = await list("cursora", "limit=1");
+    const next = String(nextCursor);
+    expect(names(await list("cursora", `limit=1&cursor=${next}`))).toEqual(["n1"]);
+    for (const work of [
+      list("cursorb", `cursor=${next}`),
+      list("cursora", `cursor=${next}`, anonymous, "other"),
+      list("cursora", `cursor=${next}&filter[name]=n1`),
+      list("cursora", `cursor=${next}&sort=-createdAt`),
+      list("cursora", `cursor=${next.slice(1)}`),
+      list("cursora", `cursor=${next.slice(0, -2)}AA`),
+      list("cursora", "cursor=1"),
+      list("cursora", "cursor="),
+    ]) {
+      expect((await failureOf(work)).code).toBe("invalid_cursor");
+    }
+  });
+});
+
+describe("what may be seen", () => {
+  it("is the live revision, also while its copy lags behind", async () => {
+    const live = await orb("lag");
+    const id = await add(live, { name: "one", rank: 1 });
+    await updateEntry(deps, admin, {
+      orbId: "lag",
+      orb: live,
+      id,
+      values: { name: "two", rank: 2 },
+      publish: true,
+    });
+    await updateEntry(deps, admin, { orbId: "lag", orb: live, id, values: { name: "three", rank: 3 } });
+    const address = { orb: "lag", type: "content", schema: "item", id } as const;
+    const subject = subjects.entryLive(address, "public");
+    const old = { v: 1, id, orb: "lag", revision: 1, publishedRevision: 1, values: { name: "one", rank: 1 } };
+    await deps.store.append(streams.orb("lag"), { subject, data: JSON.stringify(old), rollup: true });
+    expect(names(await list("lag", ""))).toEqual(["two"]);
+    expect(names(await list("lag", "filter[rank]=2"))).toEqual(["two"]);
+    expect(names(await list("lag", "filter[name]=three"))).toEqual([]);
+    // A copy that was left behind by an unpublished entry is not seen either.
+    await unpublishEntry(deps, admin, { orbId: "lag", orb: live, id });
+    await deps.store.append(streams.orb("lag"), { subject, data: JSON.stringify(old), rollup: true });
+    expect(names(await list("lag", ""))).toEqual([]);
+    await publishEntry(deps, admin, { orbId: "lag", orb: live, id });
+    expect(names(await list("lag", ""))).toEqual(["three"]);
+  });
+
+  it("is one's own where only that may be read", async () => {
+    const live = await orb("mine");
+    for (const [who, text] of [
+      ["ann", "a"],
+      ["bob", "b"],
+    ] as const) {
+      const input = {
+        orbId: "mine",
+        orb: live,
+        module: "own",
+        schema: "wish",
+        values: { text },
+        publish: true,
+      };
+      await createEntry(deps, user(who), input);
+    }
+    const seen = async (actor: Actor) => {
+      const page = await list("mine", "count=true", actor, "wish", "own");
+      return [page.items.map(({ values }) => values.text), page.total];
+    };
+    expect(await seen(user("ann"))).toEqual([["a"], 1]);
+    expect(await seen(admin)).toEqual([["a", "b"], 2]);
+    expect((await failureOf(seen(anonymous))).kind).toBe("unauthenticated");
+  });
+});
+
+describe("the management API", () => {
+  it("lists drafts and all, of the orb, a module or a schema, by status", async () => {
+    const live = await orb("manage");
+    const first = await add(live, { name: "a" });
+    await add(live, { name: "b", state: "new" }, false);
+    await add(live, { name: "c" }, true, "other");
+    const found = async (query: string) => {
+      const parameters = [...new URLSearchParams(query)] as [string, string][];
+      const page = await listManaged(deps, admin, { orb: live, parameters });
+      return [page.items.map(({ values }) => values.name), page.total];
+    };
+    expect(await found("count=true")).toEqual([["a", "b", "c"], 3]);
+    expect(await found("sort=-createdAt")).toEqual([["c", "b", "a"], undefined]);
+    expect(await found("module=catalog&schema=item&filter[state]=new")).toEqual([["b"], undefined]);
+    expect(await found("module=catalog&status=SAVED&count=true")).toEqual([["b"], 1]);
+    await deleteEntry(deps, admin, { orbId: "manage", orb: live, id: first });
+    expect(await found("count=true")).toEqual([["b", "c"], 2]);
+    for (const query of ["module=no", "schema=no", "status=no", "filter[name]=a", "at=yesterday"]) {
+      expect((await failureOf(found(query))).kind).toBe("malformed");
+    }
+    expect(
+      (await failureOf(listManaged(deps, user("ann", "owner"), { orb: live, parameters: [] }))).kind,
+    ).toBe("forbidden");
+  });
+
+  it("tells what was", async () => {
+    const live = await orb("past");
+    const pause = () => new Promise((resolve) => setTimeout(resolve, 15));
+    const before = Date.now() - 1;
+    const id = await add(live, { name: "one" });
+    const other = await add(live, { name: "gone" });
+    const past = Date.now();
+    await pause();
+    await updateEntry(deps, admin, { orbId: "past", orb: live, id, values: { name: "two" } });
+    await deleteEntry(deps, admin, { orbId: "past", orb: live, id: other });
+    const present = Date.now();
+    const moment = (ms: number) => new Date(ms).toISOString();
+    const at = async (ms: number) => {
+      const parameters: [string, string][] = [["at", moment(ms)]];
+      return (await listManaged(deps, admin, { orb: live, parameters })).items.map(
+        ({ values }) => values.name,
+      );
+    };
+    expect(await at(past)).toEqual(["one", "gone"]);
+    expect(await at(present)).toEqual(["two"]);
+    expect(await at(before)).toEqual([]);
+    const one = async (ms: number) =>
+      (await getManaged(deps, admin, { orbId: "past", orb: live, id, at: moment(ms) })).snapshot.values.name;
+    expect([await one(past), await one(present)]).toEqual(["one", "two"]);
+    expect((await failureOf(one(before))).kind).toBe("not_found");
+    const published = await getManaged(deps, admin, { orbId: "past", orb: live, id, published: true });
+    expect([published.snapshot.values.name, published.newest]).toEqual(["one", 2]);
+  });
+});
