@@ -5,7 +5,7 @@ import type { CompiledSchema } from "../orb/compile.ts";
 import { type Values, validateValues } from "../orb/validate.ts";
 import { type EntryAddress, type LiveRole, streams, subjects } from "../store/subjects.ts";
 import { type Append, Conflict } from "../store/types.ts";
-import { claimMessages, keySubject, parseKey } from "./claims.ts";
+import { claimMessages, keySubject, lateMarks, parseKey } from "./claims.ts";
 import { holdings, publishedOf } from "./held.ts";
 import { storedInput } from "./prepare.ts";
 import { type LoadedEntry, loaded, type OrbContext, orNull } from "./resolve.ts";
@@ -16,7 +16,7 @@ import { type Home, walkEntries } from "./walk.ts";
 /** Entries up to this many are counted one by one; more are told by the index alone. */
 const EXACT = 500;
 /** Messages of one batch. */
-const GROUP = 400;
+const GROUP = 300;
 
 /** How many entries are stored in each place, in the same order. */
 export function entryCounts(deps: Deps, orb: string, homes: readonly Home[]): Promise<number[]> {
@@ -110,7 +110,11 @@ async function claimGroup(
     const messages = wanted.flatMap(({ address, key }) => {
       const before = key.startsWith("u.") ? found.get(keySubject(address, key)) : undefined;
       if (before?.text() === address.id) return [];
-      return claimMessages(address, { adds: [key], frees: [] }, new Map([[key, before?.seq ?? 0]]));
+      const change = { adds: [key], frees: [] };
+      return [
+        ...claimMessages(address, change, new Map([[key, before?.seq ?? 0]])),
+        ...lateMarks(address, change),
+      ];
     });
     // A reference guard may be touched once in a batch only.
     const bySubject = new Map(messages.map((message) => [message.subject, message]));
