@@ -9,13 +9,15 @@ import { Client, compare, type Figures, memoryMiB, type Target } from "./bench/m
 import { machine, printGrowth, printPairs, printRows, type Row, writeReport } from "./bench/report.ts";
 import { adminToken, seedEntries, seedOrb } from "./bench/seed.ts";
 import { type Stand, startStand } from "./bench/stand.ts";
-import { floorTargets, hostFloorTargets, type Seeded, targetsOf } from "./bench/targets.ts";
+import { floorTargets, hostFloorTargets, orbTargets, type Seeded, targetsOf } from "./bench/targets.ts";
 import { exitWith } from "./failure.ts";
 
 const PARTS = ["edge", "host", "growth", "orbs", "memory"] as const;
 const SIZES = [1_000, 10_000, 100_000];
-const ORBS = [10, 100];
+const ORBS = [10, 100, 1_000];
 const CONNECTIONS = 8;
+/** Entries that are asked for again and again. */
+const HOT = 1_000;
 const LOADED = { rounds: 3, roundMs: 1_500, connections: CONNECTIONS };
 /** Growth is about one request's cost, not about load. */
 const ALONE = { rounds: 3, roundMs: 400, connections: 1 };
@@ -64,8 +66,13 @@ async function edge(stand: Stand, client: Client, seeded: Seeded, token: string)
 }
 
 async function host(stand: Stand, client: Client, seeded: Seeded, token: string): Promise<void> {
+  // Few are asked for again and again, as is usual; then any of all, more than fit into memory.
+  const hot = { ...seeded, ids: seeded.ids.slice(0, HOT) };
   const targets = await served([
     ...hostFloorTargets(stand, seeded),
+    ...targetsOf(stand, stand.host, hot, token, "")
+      .filter(({ name }) => name === "get entry")
+      .map((target) => ({ ...target, name: `get entry, one of ${HOT}` })),
     ...targetsOf(stand, stand.host, seeded, token, "").filter(({ name }) => name !== "publish"),
   ]);
   const figures = await compare(client, targets, LOADED);
@@ -98,10 +105,13 @@ async function growth(stand: Stand, client: Client, all: readonly Seeded[], toke
   }
 }
 
-async function orbs(stand: Stand, client: Client): Promise<void> {
+async function orbs(stand: Stand, client: Client, token: string): Promise<void> {
   const rows: Record<string, (number | undefined)[]> = {
     "get entry, functions": [],
     "get entry, host": [],
+    "list 50 orbs": [],
+    "list 50 orbs, newest first": [],
+    "update and publish an orb": [],
     "broker MiB": [],
   };
   let count = 0;
@@ -124,7 +134,11 @@ async function orbs(stand: Stand, client: Client): Promise<void> {
         targetsOf(stand, part, last, "", `${name}: `).filter(({ name: of }) => of.endsWith("get entry")),
       ),
     );
+    targets.push(...(await served(orbTargets(stand, last.orb, token))));
     const figures = await compare(client, targets, ALONE);
+    for (const name of ["list 50 orbs", "list 50 orbs, newest first", "update and publish an orb"]) {
+      rows[name]?.push(figures.get(name)?.aloneP50);
+    }
     rows["get entry, functions"]?.push(figures.get("functions: get entry")?.aloneP50);
     rows["get entry, host"]?.push(figures.get("host: get entry")?.aloneP50);
     rows["broker MiB"]?.push(memoryMiB(stand.brokerPid));
@@ -183,7 +197,7 @@ async function run(): Promise<void> {
   if (wants("edge")) await edge(stand, client, small, token);
   if (wants("host")) await host(stand, client, large, token);
   if (wants("growth")) await growth(stand, client, all, token);
-  if (wants("orbs")) await orbs(stand, client);
+  if (wants("orbs")) await orbs(stand, client, token);
   if (wants("memory")) await memory(stand, client);
   writeReport(join(fileURLToPath(new URL("..", import.meta.url)), ".data", "bench.json"), report);
 }

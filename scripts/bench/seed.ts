@@ -15,7 +15,7 @@ export const CATEGORIES = 20;
 const IN_FLIGHT = 64;
 
 /** One module with one schema: a field of each common kind, one of them indexed. */
-function document(orb: string): unknown {
+export function document(orb: string): object {
   return {
     id: orb,
     name: orb,

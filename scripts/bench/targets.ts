@@ -1,7 +1,7 @@
 /** What is asked of each part of the stand, and of its floor. */
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { Target } from "./measure.ts";
-import { values } from "./seed.ts";
+import { document, values } from "./seed.ts";
 import type { Served, Stand } from "./stand.ts";
 
 /** An orb that was seeded. */
@@ -54,6 +54,24 @@ export function targetsOf(
     pid: part.pid,
     brokerPid: stand.brokerPid,
   }));
+}
+
+/** The management of orbs, through the functions. */
+export function orbTargets(stand: Stand, orb: string, token: string): Target[] {
+  const { url, pid } = stand.functions;
+  const shared = { url, pid, brokerPid: stand.brokerPid, headers: { authorization: `Bearer ${token}` } };
+  const list = "/api/admin/orbs?limit=50";
+  return [
+    { ...shared, name: "list 50 orbs", path: list },
+    { ...shared, name: "list 50 orbs, newest first", path: `${list}&sort=-createdAt` },
+    {
+      ...shared,
+      name: "update and publish an orb",
+      method: "PUT",
+      path: `/api/admin/orbs/${orb}?publish=true`,
+      body: JSON.stringify({ ...document(orb), description: "Changed." }),
+    },
+  ];
 }
 
 /** The floor of the functions for the three requests that have one. */

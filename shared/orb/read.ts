@@ -58,7 +58,7 @@ interface Place {
   seq: number;
 }
 
-/** Lists orbs. Two requests for a page, however many orbs there are; newest first reads all places. */
+/** Lists orbs. Two requests for a page, however many orbs there are; newest first a few more. */
 export async function listOrbs(deps: Deps, actor: Actor, input: ListOrbs): Promise<OrbPage> {
   requireOperator(actor, "orbs.read");
   const orbs: ExistingOrb[] = [];
@@ -112,18 +112,32 @@ async function* pagesOf(deps: Deps, input: ListOrbs): AsyncGenerator<Place[]> {
       fromSeq = last.seq + 1;
     }
   }
-  const before = input.after ?? Number.POSITIVE_INFINITY;
-  const all: Place[] = [];
-  for (let fromSeq = 1; ; ) {
-    const page = await deps.store.scan(streams.platform, subjects.allOrbPlaces, { fromSeq, limit: 1_000 });
-    for (const message of page.messages) {
-      if (message.data.length > 0 && message.seq < before) all.unshift(placeOf(message));
-    }
-    const last = page.messages.at(-1);
-    if (page.pending === 0 || last === undefined) break;
-    fromSeq = last.seq + 1;
+  // Newest first: windows of the stream backwards, each wider than the one before, as places lie far apart.
+  const newest = await deps.store.get(streams.platform, subjects.allOrbPlaces);
+  let last = Math.min(newest?.seq ?? 0, (input.after ?? Number.POSITIVE_INFINITY) - 1);
+  for (let width = WINDOW; last > 0; width *= 4) {
+    const first = Math.max(1, last - width + 1);
+    const places = (await placesBetween(deps, first, last)).reverse();
+    for (let start = 0; start < places.length; start += limit) yield places.slice(start, start + limit);
+    last = first - 1;
   }
-  for (let start = 0; start < all.length; start += limit) yield all.slice(start, start + limit);
+}
+
+/** Messages of the first window backwards. */
+const WINDOW = 256;
+
+async function placesBetween(deps: Deps, first: number, last: number): Promise<Place[]> {
+  const places: Place[] = [];
+  for (let fromSeq = first; ; ) {
+    const limit = Math.min(1_000, last - fromSeq + 1);
+    const page = await deps.store.scan(streams.platform, subjects.allOrbPlaces, { fromSeq, limit });
+    for (const message of page.messages) {
+      if (message.seq <= last && message.data.length > 0) places.push(placeOf(message));
+    }
+    const end = page.messages.at(-1);
+    if (end === undefined || page.pending === 0 || end.seq >= last) return places;
+    fromSeq = end.seq + 1;
+  }
 }
 
 function placeOf(message: { subject: string; seq: number }): Place {
