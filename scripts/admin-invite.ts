@@ -6,39 +6,19 @@ import { system } from "../shared/access/actor.ts";
 import { ensureBootstrap } from "../shared/access/bootstrap.ts";
 import { createInvitation } from "../shared/access/invitations.ts";
 import { platformRealm } from "../shared/access/realms.ts";
-import type { ConnectOptions } from "../shared/store/wire.ts";
-import { readRunning } from "./data-dir.ts";
-import { scriptDeps } from "./deps.ts";
-import { exitWith, Failure } from "./failure.ts";
-import { brokerVariables, commonBindings, withStore } from "./platform.ts";
-import { loadSecrets } from "./secrets.ts";
+import { besidePlatform } from "./beside.ts";
+import { exitWith } from "./failure.ts";
 import { readSettings, type Settings } from "./settings.ts";
 
 /** Makes the invitation. @returns its sign-in page and when it expires (ISO 8601) */
 export async function inviteAdmin(settings: Settings): Promise<{ url: string; expiresAt: string }> {
-  const { dataDir, external } = settings;
-  const running = readRunning(dataDir);
-  if (external === undefined && running?.natsWsUrl === undefined) {
-    throw new Failure(`No platform with the data folder ${dataDir} is running: npm start first.`);
-  }
-  const secrets = await loadSecrets(dataDir);
-  const access: ConnectOptions = external ?? {
-    url: running?.natsWsUrl ?? "",
-    user: "deploy",
-    pass: secrets.broker.deploy,
-  };
-  const variables = {
-    ...commonBindings(settings, secrets),
-    ...brokerVariables(access),
-    PUBLIC_URL: running?.url ?? settings.publicUrl,
-  };
-  return withStore(access, settings.replicas, async (store) => {
-    const deps = scriptDeps(store, variables);
-    return (
+  return besidePlatform(
+    settings,
+    "deploy",
+    async (deps) =>
       (await ensureBootstrap(deps)) ??
-      (await createInvitation(deps, system, { realm: platformRealm, role: "owner" }))
-    );
-  });
+      (await createInvitation(deps, system, { realm: platformRealm, role: "owner" })),
+  );
 }
 
 if (import.meta.main) {

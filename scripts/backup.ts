@@ -8,7 +8,8 @@ import { createWriteStream, existsSync, mkdirSync, readdirSync, writeFileSync } 
 import { join, resolve } from "node:path";
 import { finished } from "node:stream/promises";
 import type { Store } from "../shared/store/types.ts";
-import { api, asOperator, MANIFEST, type Manifest } from "./backup/connection.ts";
+import { api, MANIFEST, type Manifest } from "./backup/format.ts";
+import { besidePlatform } from "./beside.ts";
 import { exitWith, Failure } from "./failure.ts";
 import { readSettings, type Settings } from "./settings.ts";
 
@@ -90,7 +91,7 @@ export async function backup(
   if (existsSync(folder) && readdirSync(folder).length > 0)
     throw new Failure(`The folder ${folder} is not empty.`);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  return asOperator(settings, async (store) => {
+  return besidePlatform(settings, "operator", async ({ store }) => {
     const manifest: Manifest = {
       v: 1,
       at: new Date().toISOString(),

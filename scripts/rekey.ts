@@ -6,12 +6,8 @@ import { system } from "../shared/access/actor.ts";
 import { type RekeyProgress, rekeyEntries } from "../shared/entry/index.ts";
 import { definitionFor } from "../shared/orb/live.ts";
 import { listOrbs } from "../shared/orb/read.ts";
-import type { ConnectOptions } from "../shared/store/wire.ts";
-import { readRunning } from "./data-dir.ts";
-import { scriptDeps } from "./deps.ts";
-import { exitWith, Failure } from "./failure.ts";
-import { brokerVariables, commonBindings, withStore } from "./platform.ts";
-import { loadSecrets } from "./secrets.ts";
+import { besidePlatform } from "./beside.ts";
+import { exitWith } from "./failure.ts";
 import { readSettings, type Settings } from "./settings.ts";
 
 const PAGE = 200;
@@ -21,25 +17,8 @@ export async function rekey(
   settings: Settings,
   tell: (orb: string, progress: RekeyProgress) => void,
 ): Promise<RekeyProgress> {
-  const { dataDir, external } = settings;
-  const running = readRunning(dataDir);
-  if (external === undefined && running?.natsWsUrl === undefined) {
-    throw new Failure(`No platform with the data folder ${dataDir} is running: npm start first.`);
-  }
-  const secrets = await loadSecrets(dataDir);
-  const access: ConnectOptions = external ?? {
-    url: running?.natsWsUrl ?? "",
-    user: "fn",
-    pass: secrets.broker.fn,
-  };
-  const variables = {
-    ...commonBindings(settings, secrets),
-    ...brokerVariables(access),
-    PUBLIC_URL: running?.url ?? settings.publicUrl,
-  };
   const total: RekeyProgress = { entries: 0, resealed: 0, failed: [] };
-  await withStore(access, settings.replicas, async (store) => {
-    const deps = scriptDeps(store, variables);
+  await besidePlatform(settings, "fn", async (deps) => {
     let after: number | undefined;
     do {
       const page = await listOrbs(deps, system, { limit: PAGE, after });

@@ -7,7 +7,8 @@ import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { provision } from "../shared/store/provision.ts";
 import type { Store } from "../shared/store/types.ts";
-import { api, asOperator, MANIFEST, type Manifest } from "./backup/connection.ts";
+import { api, MANIFEST, type Manifest } from "./backup/format.ts";
+import { besidePlatform } from "./beside.ts";
 import { exitWith, Failure } from "./failure.ts";
 import { readSettings, type Settings } from "./settings.ts";
 
@@ -63,7 +64,7 @@ export async function restore(
   say: (line: string) => void,
 ): Promise<Manifest> {
   const manifest = readManifest(folder);
-  await asOperator(settings, async (store) => {
+  await besidePlatform(settings, "operator", async ({ store }) => {
     const existing: string[] = [];
     for (const { name } of manifest.streams) if ((await store.streamInfo(name)) !== null) existing.push(name);
     if (existing.length > 0 && !replace) {

@@ -1,10 +1,5 @@
 import type { Store } from "../../shared/store/types.ts";
-import type { ConnectOptions } from "../../shared/store/wire.ts";
-import { readRunning } from "../data-dir.ts";
 import { Failure } from "../failure.ts";
-import { withStore } from "../platform.ts";
-import { loadSecrets } from "../secrets.ts";
-import type { Settings } from "../settings.ts";
 
 /** Name of the file that says what a backup holds. */
 export const MANIFEST = "manifest.json";
@@ -26,24 +21,6 @@ export interface Manifest {
     config: Record<string, unknown>;
     state: { messages: number; last_seq: number; [member: string]: unknown };
   }[];
-}
-
-/**
- * Runs `act` with the rights of the broker's operator: at the broker of a running platform, or at an external one.
- * @throws Failure when none runs
- */
-export async function asOperator<T>(settings: Settings, act: (store: Store) => Promise<T>): Promise<T> {
-  const running = readRunning(settings.dataDir);
-  if (settings.external === undefined && running?.natsWsUrl === undefined) {
-    throw new Failure(`No platform with the data folder ${settings.dataDir} is running: npm start first.`);
-  }
-  const secrets = await loadSecrets(settings.dataDir);
-  const access: ConnectOptions = settings.external ?? {
-    url: running?.natsWsUrl ?? "",
-    user: "operator",
-    pass: secrets.broker.operator,
-  };
-  return withStore(access, settings.replicas, act);
 }
 
 interface ApiAnswer {
