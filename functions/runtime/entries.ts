@@ -22,7 +22,8 @@ const SEGMENTS = ["first", "second", "third", "fourth"] as const;
 
 /** The address of the index's end, asked for beside the definition by lists that begin with the newest entry. */
 function lookAhead(c: Context<AppEnv>, orb: string): Promise<number | undefined> | undefined {
-  const newest = c.req.query("sort") === "-createdAt" && c.req.query("cursor") === undefined;
+  const { search } = new URL(c.req.url);
+  const newest = search.includes("sort=-createdAt") && !/[?&](cursor=|filter)/.test(search);
   if (
     !newest ||
     c.get("deps").store.remembers === true ||

@@ -159,8 +159,25 @@ interface Route {
   walk: Walk;
   after: { seq: number; density: number } | undefined;
   descending: boolean;
-  /** Sequence of the filter's last message, where it was looked up beforehand. */
-  last?: Promise<number | undefined> | undefined;
+  /** Where a walk backwards begins, when that was looked up beforehand. */
+  start?: Promise<Edge | undefined> | undefined;
+}
+
+/** The end of an index, and how densely its messages lie (0: not known). */
+interface Edge {
+  last: number;
+  density: number;
+}
+
+/** Two requests side by side. */
+async function edgeOf(deps: Deps, orb: string, filter: string): Promise<Edge | undefined> {
+  const [last, page] = await Promise.all([
+    orNull(deps.store.get(streams.orb(orb), filter, { consistency: "any" })),
+    readPage(deps.store, orb, filter, { fromSeq: 1, limit: 1 }),
+  ]);
+  const [first] = page.messages;
+  if (last === null || first === undefined) return undefined;
+  return { last: last.seq, density: (page.pending + 1) / (last.seq - first.seq + 1) };
 }
 
 /** Windows of an index in the list's direction. */
@@ -170,16 +187,13 @@ async function* windows(deps: Deps, route: Route): AsyncGenerator<{ places: Plac
     for await (const places of forwards(deps.store, walk, after?.seq ?? 0)) yield { places, density: 0 };
     return;
   }
-  let before = after?.seq;
-  if (before === undefined) {
-    const known = await route.last;
-    const last =
-      known ??
-      (await orNull(deps.store.get(streams.orb(walk.orb), walk.filter, { consistency: "any" })))?.seq;
-    if (last === undefined) return;
-    before = last + 1;
+  if (after !== undefined) {
+    yield* backwards(deps.store, walk, after.seq, after.density === 0 ? undefined : after.density);
+    return;
   }
-  yield* backwards(deps.store, walk, before, after?.density === 0 ? undefined : after?.density);
+  const edge = (await route.start) ?? (await edgeOf(deps, walk.orb, walk.filter));
+  if (edge === undefined) return;
+  yield* backwards(deps.store, walk, edge.last + 1, edge.density === 0 ? undefined : edge.density);
 }
 
 /** A place, and where the list stands when it has passed it. */
@@ -199,7 +213,7 @@ async function* stepsOfIndex<T>(
     walk: { orb: list.orb, filter: list.index, first: query.limit + 1 },
     after: after?.kind === "index" ? after : undefined,
     descending: creationOrder(query) === "desc",
-    last: list.last,
+    start: list.last?.then((last) => (last === undefined ? undefined : { last, density: 0 })),
   };
   for await (const { places, density } of windows(deps, route)) {
     yield places.map((place) => ({ place, position: { kind: "index", seq: place.seq, density } }));
@@ -225,7 +239,10 @@ async function* stepsOfValue<T>(
     after: from,
     descending,
   };
-  const marked = await gather(deps, schema, [index.late]);
+  if (descending && from === undefined) route.start = edgeOf(deps, list.orb, index.filter);
+  const walked = windows(deps, route);
+  // The first window and the marks are asked for side by side.
+  const [first, marked] = await Promise.all([walked.next(), gather(deps, schema, [index.late])]);
   if (marked === undefined) throw tooBroad(list.schema);
   const passed = (a: string, b: string) => (descending ? a > b : a < b);
   const lateIds = new Set(marked.map(({ id }) => id));
@@ -238,7 +255,8 @@ async function* stepsOfValue<T>(
     at = { seq, density, id: at.id === "" || passed(at.id, place.id) ? place.id : at.id };
     return { place, position: { kind: "value", ...at } };
   };
-  for await (const { places, density } of windows(deps, route)) {
+  for (let window = first; window.done !== true; window = await walked.next()) {
+    const { places, density } = window.value;
     const steps: Step[] = [];
     for (const place of places) {
       if (lateIds.has(place.id)) continue;
