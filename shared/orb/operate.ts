@@ -79,7 +79,17 @@ export async function deleteOrb(deps: Deps, actor: Actor, input: OrbTarget): Pro
   if (!isOrbId(orb)) throw notFound("orb");
   for (let attempt = 0; attempt < 12; attempt++) {
     const head = await orbHead(deps, orb);
-    if (head?.operation === "deleting") return finishDeletion(deps, orb, head);
+    if (head?.operation === "deleting") {
+      await finishDeletion(deps, orb, head);
+      return audit(deps, {
+        realm: "platform",
+        action: "orb",
+        actor,
+        target: orb,
+        outcome: "ok",
+        detail: "delete",
+      });
+    }
     const importing = head?.operation === "importing";
     if (head === null || !(exists(head) || importing)) throw notFound("orb");
     if (ifMatch !== undefined && ifMatch !== head.revision) throw preconditionFailed(head.revision);

@@ -279,7 +279,11 @@ describe("lifecycle", () => {
       expect.unreachable();
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      expect(error).toMatchObject({ kind: "conflict", code: "wrong_state", data: { state: status, operation } });
+      expect(error).toMatchObject({
+        kind: "conflict",
+        code: "wrong_state",
+        data: { state: status, operation },
+      });
       if (status !== null) expect(error.detail).toContain(status);
     }
   });
