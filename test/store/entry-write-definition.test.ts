@@ -29,6 +29,7 @@ import {
   key,
   type TestDeps,
   testDeps,
+  until,
 } from "../support/entries.ts";
 
 let broker: TestBroker;
@@ -160,7 +161,7 @@ describe("a definition that changes", () => {
     expect(await moveLive(deps, orb.orb, home, "public", "user")).toBe(2);
     expect(await live(now.id, "public")).toBeNull();
     expect((await live(now.id, "user"))?.revision).toBe(1);
-    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    await until(async () => (await live(later.id, "user")) !== null);
     expect(await live(later.id, "public")).toBeNull();
     expect((await live(later.id, "user"))?.revision).toBe(1);
     expect(await live(draft.id, "user")).toBeNull();

@@ -18,7 +18,16 @@ import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { type Counted, countingStore } from "../support/counting.ts";
-import { admin, failureOf, installOrb, SHOP, type TestDeps, testDeps, user } from "../support/entries.ts";
+import {
+  admin,
+  failureOf,
+  installOrb,
+  SHOP,
+  type TestDeps,
+  testDeps,
+  until,
+  user,
+} from "../support/entries.ts";
 
 let broker: TestBroker;
 let store: Store;
@@ -456,16 +465,15 @@ describe("hostile input", () => {
 
 describe("windows", () => {
   const soon = (ms: number) => new Date(Date.now() + ms).toISOString();
-  const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
   it("open and close by the broker, told by the scheduler", async () => {
     const validFrom = soon(400);
-    const validTo = soon(900);
+    const validTo = soon(1_900);
     const { snapshot } = await create("note", { text: "w" }, { publish: true, validFrom, validTo });
     expect(await liveOf("note", snapshot.id)).toBeNull();
-    await wait(900 - 400 + 150);
+    await until(async () => (await liveOf("note", snapshot.id)) !== null);
     expect((await liveOf("note", snapshot.id))?.json()).toMatchObject({ revision: 1, status: "PUBLISHED" });
-    await wait(800);
+    await until(async () => (await liveOf("note", snapshot.id))?.text().includes("tombstone") === true);
     expect((await liveOf("note", snapshot.id))?.json()).toMatchObject({ tombstone: true, revision: 1 });
     const entry = await loadEntry(deps, "shop", snapshot.id);
     if (entry === null) throw new Error("gone");

@@ -140,3 +140,10 @@ export const SHOP: OrbDocumentInput = {
     },
   ],
 };
+
+/** Waits until something holds; gives up after five seconds, so that the expectation which follows tells what is wrong. */
+export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + 5_000; Date.now() < end && !(await holds()); ) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
