@@ -1,53 +1,168 @@
 /** Entry values as JSON Schema (OpenAPI 3.0), for the description of an orb's routes. */
 import type { CompiledField, CompiledSchema } from "./compile.ts";
-import type { JsonSchema } from "./fields/index.ts";
+import type { Json, JsonSchema } from "./fields/index.ts";
 import { MASK } from "./mask.ts";
 import { MAX_ITEMS } from "./validate.ts";
 
-/** `map`: as entries are kept and written; `resolved`: one language and market, as the runtime answers. */
-export type ValuesForm = "map" | "resolved";
+/** `input`: as they are written, whole maps or one value of each; `answer`: as the runtime answers them. */
+export type ValuesForm = "input" | "answer";
 
-/** The values of a schema's entries. */
-export function valuesSchema(schema: CompiledSchema, form: ValuesForm): JsonSchema {
+/**
+ * The values of a schema's entries.
+ * @param complete whether all values are given at once, so that what is required must be there
+ */
+export function valuesSchema(schema: CompiledSchema, form: ValuesForm, complete: boolean): JsonSchema {
   const properties: { [name: string]: JsonSchema } = {};
-  for (const field of schema.fields.values()) properties[field.name] = fieldValueSchema(schema, field, form);
-  const required = [...schema.fields.values()]
-    .filter((field) => field.required && field.definition.default === undefined)
-    .map((field) => field.name);
+  for (const field of schema.fields.values()) properties[field.name] = fieldSchema(schema, field, form);
+  const required = [...schema.fields.values()].filter(isNeeded).map((field) => field.name);
   return {
     type: "object",
     properties,
-    ...(required.length > 0 ? { required } : {}),
+    ...(complete && required.length > 0 ? { required } : {}),
     additionalProperties: false,
   };
 }
 
-function fieldValueSchema(schema: CompiledSchema, field: CompiledField, form: ValuesForm): JsonSchema {
+/** Whether a new entry must bring a value. */
+function isNeeded(field: CompiledField): boolean {
+  return field.required && field.definition.default === undefined;
+}
+
+function fieldSchema(schema: CompiledSchema, field: CompiledField, form: ValuesForm): JsonSchema {
   const { definition } = field;
-  const value = field.type.jsonSchema(definition);
-  if (definition.enum !== undefined) value.enum = [...definition.enum];
-  let result: JsonSchema = field.list ? { type: "array", items: value, maxItems: MAX_ITEMS } : value;
-  if (form === "map") {
-    if (field.translatable) result = mapSchema(result, schema.languages);
-    if (field.marketSpecific) result = mapSchema(result, schema.markets);
-  }
   const notes = [
     definition.description ?? definition.label,
     field.sensitive ? `Sensitive: answers show ${MASK}; sent back it means unchanged.` : undefined,
     field.unique ? "Unique." : undefined,
     field.target === undefined ? undefined : `Entry of ${definition.ref}.`,
+    field.translatable ? "By language." : undefined,
+    field.marketSpecific ? "By market." : undefined,
   ].filter((note) => note !== undefined);
+  const { default: value } = definition;
   return {
-    ...result,
-    nullable: !field.required,
+    ...kept(schema, field, form),
     ...(notes.length > 0 ? { description: notes.join(" ") } : {}),
+    ...(value === undefined || form === "answer" ? {} : { default: value as Json }),
   };
 }
 
-function mapSchema(value: JsonSchema, keys: readonly string[]): JsonSchema {
+/** A field's value with its maps: as it is written and kept, and as it is answered in one language and market. */
+function kept(schema: CompiledSchema, field: CompiledField, form: ValuesForm): JsonSchema {
+  const single = oneValue(field, form);
+  let map = single;
+  if (field.translatable) map = mapOf(map, schema.languages);
+  if (field.marketSpecific) map = mapOf(map, schema.markets);
+  // One language or market at a time is written and answered as the value that it has there.
+  const forms: JsonSchema[] = map === single ? [single] : [single, map];
+  if (field.translatable && field.marketSpecific) {
+    forms.push(mapOf(single, schema.languages), mapOf(single, schema.markets));
+  }
+  return anyOf(forms, true);
+}
+
+/** One value, or the list of them, without any map. */
+function oneValue(field: CompiledField, form: ValuesForm): JsonSchema {
+  const { definition } = field;
+  const text: JsonSchema = { type: "string", example: MASK };
+  // The mask takes the place of a value, whatever its type is.
+  if (field.sensitive && form === "answer") return text;
+  const value = portable(field.type.jsonSchema(definition));
+  if (definition.enum !== undefined) value.enum = [...definition.enum];
+  const whole: JsonSchema = field.list ? { type: "array", items: value, maxItems: MAX_ITEMS } : value;
+  return field.sensitive ? anyOf([whole, { type: "string", enum: [MASK] }], false) : whole;
+}
+
+/** Patterns are RE2's; readers of a description run ECMAScript's. One that means nothing there is told in words. */
+function portable({ pattern, ...value }: JsonSchema): JsonSchema {
+  if (typeof pattern !== "string") return value;
+  try {
+    new RegExp(pattern, "u");
+    return { ...value, pattern };
+  } catch {
+    return { ...value, description: `Matches the RE2 pattern ${pattern}` };
+  }
+}
+
+/** `nullable` counts only beside a `type`, and a list of allowed values does not hold null by itself. */
+function anyOf(forms: JsonSchema[], nullable: boolean): JsonSchema {
+  const each = nullable ? forms.map(orNull) : forms;
+  const [only] = each;
+  return each.length === 1 && only !== undefined ? only : { anyOf: each };
+}
+
+function orNull(schema: JsonSchema): JsonSchema {
+  if (Array.isArray(schema.anyOf)) return { anyOf: (schema.anyOf as JsonSchema[]).map(orNull) };
+  const { enum: allowed } = schema;
+  if (schema.type === undefined) return schema; // anything, null too
+  return {
+    ...schema,
+    nullable: true,
+    ...(Array.isArray(allowed) && !allowed.includes(null) ? { enum: [...allowed, null] } : {}),
+  };
+}
+
+function mapOf(value: JsonSchema, keys: readonly string[]): JsonSchema {
   return {
     type: "object",
-    properties: Object.fromEntries(keys.map((key) => [key, value])),
+    properties: Object.fromEntries(keys.map((key) => [key, orNull(value)])),
     additionalProperties: false,
   };
+}
+
+const EXAMPLES: Record<string, Json> = {
+  string: "Example",
+  text: "An example of a longer text.",
+  number: 49.5,
+  integer: 3,
+  boolean: true,
+  date: "2026-01-31",
+  datetime: "2026-01-31T12:00:00.000Z",
+  json: { any: "value" },
+};
+
+/** A value that a field takes, or the list of it; undefined when none can be made up (patterns, references). */
+function exampleOf(field: CompiledField): Json | undefined {
+  const { definition } = field;
+  const first = definition.enum?.[0];
+  const { default: standard } = definition;
+  if (standard !== undefined) return standard as Json;
+  const candidates: (Json | undefined)[] = [
+    first,
+    EXAMPLES[definition.type],
+    definition.min,
+    definition.max,
+    typeof definition.min === "number" ? "x".repeat(Math.max(0, Math.ceil(definition.min))) : undefined,
+    typeof definition.max === "number" ? "x".repeat(Math.max(0, Math.min(7, definition.max))) : undefined,
+  ];
+  for (const candidate of candidates) {
+    if (candidate === undefined || definition.type === "reference") continue;
+    if (definition.enum !== undefined && candidate !== first) continue;
+    let faults = 0;
+    const report = () => {
+      faults++;
+    };
+    const value = field.type.parse(candidate, report);
+    if (value !== undefined) field.rules(value, report);
+    if (value !== undefined && faults === 0) return field.list ? [value] : value;
+  }
+  return undefined;
+}
+
+/** Values that a new entry can have; undefined when a required field takes none that can be made up. */
+export function exampleValues(schema: CompiledSchema): { [name: string]: Json } | undefined {
+  const values: { [name: string]: Json } = {};
+  for (const field of schema.fields.values()) {
+    const single = exampleOf(field);
+    if (single === undefined) {
+      if (isNeeded(field)) return undefined;
+      continue;
+    }
+    let value: Json = single;
+    const [language] = schema.languages;
+    const [market] = schema.markets;
+    if (field.translatable && language !== undefined) value = { [language]: value };
+    if (field.marketSpecific && market !== undefined) value = { [market]: value };
+    values[field.name] = value;
+  }
+  return values;
 }

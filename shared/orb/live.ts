@@ -1,5 +1,6 @@
 /** What is live: the definitions that runtime requests read first, with one request. */
 import type { Deps } from "../deps.ts";
+import { AppError } from "../errors.ts";
 import { buckets } from "../store/subjects.ts";
 import type { Consistency, KvEntry } from "../store/types.ts";
 import { compiled } from "./cache.ts";
@@ -56,7 +57,8 @@ export async function liveOrb(
   const known = recent.get(orb);
   // The same message: neither parsed nor compared again.
   if (known !== undefined && known.revision === revision && known.time === time) return known.live;
-  const live = liveFrom(entry.json<LiveRecord>());
+  const live = tryLive(entry);
+  if (live !== null && "reason" in live) throw damagedDefinition(live);
   recent.delete(orb);
   recent.set(orb, { revision, time, live });
   const oldest = recent.size > RECENT ? recent.keys().next().value : undefined;
@@ -64,10 +66,59 @@ export async function liveOrb(
   return live;
 }
 
-/** Every live definition, in no particular order. */
-export async function liveOrbs(deps: Pick<Deps, "store">): Promise<LiveOrb[]> {
+/** 503: nothing of the orb can be served until it is published again. */
+function damagedDefinition({ orb, reason }: DamagedOrb): AppError {
+  return new AppError("unavailable", "definition_damaged", "The orb's stored definition is damaged.", {
+    cause: `${orb} ${reason}`,
+  });
+}
+
+/** A live definition that cannot be used: what is stored is not what was written. */
+export interface DamagedOrb {
+  orb: string;
+  /** Revision of the key in the bucket `orbs`. */
+  keyRevision: number;
+  /** Which kind of damage, without a word of what is stored. */
+  reason: "not_json" | "not_a_definition";
+}
+
+/** Every live definition by orb id, and those that are damaged, each logged. One request for each 256 orbs. */
+export async function liveDefinitions(
+  deps: Pick<Deps, "store" | "log">,
+): Promise<{ orbs: LiveOrb[]; damaged: DamagedOrb[] }> {
   const entries = await deps.store.kvList(buckets.orbs, "*");
-  return entries.map((entry: KvEntry) => liveFrom(entry.json<LiveRecord>())).filter((live) => live !== null);
+  const orbs: LiveOrb[] = [];
+  const damaged: DamagedOrb[] = [];
+  for (const entry of entries.toSorted((a, b) => (a.key < b.key ? -1 : 1))) {
+    const found = tryLive(entry);
+    if (found === null) continue;
+    if ("reason" in found) {
+      damaged.push(found);
+      deps.log.error("stored definition is damaged", { orb: found.orb, reason: found.reason });
+    } else orbs.push(found);
+  }
+  return { orbs, damaged };
+}
+
+function tryLive(entry: KvEntry): LiveOrb | DamagedOrb | null {
+  const damaged = (reason: DamagedOrb["reason"]) => ({ orb: entry.key, keyRevision: entry.revision, reason });
+  let record: LiveRecord;
+  try {
+    record = entry.json<LiveRecord>();
+  } catch {
+    return damaged("not_json");
+  }
+  try {
+    const live = liveFrom(record);
+    return live === null || live.orb === entry.key ? live : damaged("not_a_definition");
+  } catch {
+    return damaged("not_a_definition");
+  }
+}
+
+/** Every live definition that can be used, by orb id. */
+export async function liveOrbs(deps: Pick<Deps, "store" | "log">): Promise<LiveOrb[]> {
+  return (await liveDefinitions(deps)).orbs;
 }
 
 /** The newest definition of an orb that exists, live or not; null otherwise. One request. */

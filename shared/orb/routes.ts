@@ -71,7 +71,13 @@ function entryRoutes(orb: CompiledOrb, schema: CompiledSchema): ActiveRoute[] {
   ];
 }
 
-const READERS: Record<Access["read"], Role> = { public: "public", user: "user", own: "user", admin: "admin" };
+/** The least role that reads. */
+export const READERS: Record<Access["read"], Role> = {
+  public: "public",
+  user: "user",
+  own: "user",
+  admin: "admin",
+};
 
 const CALLERS: Record<Handler["auth"], Role> = {
   None: "public",

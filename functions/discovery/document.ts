@@ -1,0 +1,186 @@
+/** An OpenAPI 3.0 document as plain JSON, and what every one of ours has done to it. */
+import type { OpenAPIHono } from "@hono/zod-openapi";
+import type { Json, JsonSchema } from "../../shared/orb/fields/index.ts";
+import type { AppEnv } from "../context.ts";
+import { REQUEST_HEADERS } from "../middleware/cors.ts";
+
+export type Method = "get" | "put" | "post" | "delete";
+const METHODS: readonly Method[] = ["get", "put", "post", "delete"];
+
+export interface Parameter {
+  name: string;
+  in: "path" | "query" | "header" | "cookie";
+  [member: string]: Json;
+}
+
+export interface Operation {
+  operationId: string;
+  summary: string;
+  tags: string[];
+  security: { [scheme: string]: string[] }[];
+  description?: string;
+  parameters?: (Parameter | { $ref: string })[];
+  requestBody?: JsonSchema;
+  responses: { [status: string]: JsonSchema };
+  [extension: `x-${string}`]: Json;
+}
+
+export type PathItem = { [method in Method]?: Operation };
+
+export interface Components {
+  schemas: { [name: string]: JsonSchema };
+  parameters: { [name: string]: Json };
+  responses: { [name: string]: Json };
+  headers: { [name: string]: Json };
+  securitySchemes: { [name: string]: Json };
+}
+
+export interface ApiDocument {
+  openapi: string;
+  info: JsonSchema;
+  servers: Json[];
+  tags: { name: string; description: string }[];
+  paths: { [path: string]: PathItem };
+  components: Components;
+}
+
+/** The operations of a document. */
+export function operationsOf(
+  paths: ApiDocument["paths"],
+): { path: string; method: Method; operation: Operation }[] {
+  return Object.entries(paths).flatMap(([path, item]) =>
+    METHODS.flatMap((method) => {
+      const operation = item[method];
+      return operation === undefined ? [] : [{ path, method, operation }];
+    }),
+  );
+}
+
+/** What a router's definitions say, with nothing added. */
+export function generated(router: OpenAPIHono<AppEnv>): Pick<ApiDocument, "paths" | "components"> {
+  const made = router.getOpenAPIDocument({ openapi: "3.0.3", info: { title: "", version: "" } });
+  const { paths = {}, components = {} } = JSON.parse(JSON.stringify(made)) as Partial<ApiDocument>;
+  // Definitions that were registered without a router still carry what only a router uses.
+  for (const { operation } of operationsOf(paths)) Reflect.deleteProperty(operation, "middleware");
+  return {
+    paths,
+    components: {
+      schemas: {},
+      parameters: {},
+      responses: {},
+      headers: {},
+      securitySchemes: {},
+      ...components,
+    },
+  };
+}
+
+const HEADER_NAMES = new Map(REQUEST_HEADERS.split(", ").map((name) => [name.toLowerCase(), name] as const));
+
+/** Header names as people write them. Definitions have them in lower case, as they are looked up. */
+export function nameHeaders(paths: ApiDocument["paths"]): void {
+  for (const { operation } of operationsOf(paths)) {
+    for (const parameter of operation.parameters ?? []) {
+      if (!("name" in parameter) || parameter.in !== "header") continue;
+      parameter.name = HEADER_NAMES.get(parameter.name.toLowerCase()) ?? parameter.name;
+    }
+  }
+}
+
+/** Says once what many operations say alike: parameters and errors. */
+export function shareParts({ paths, components }: Pick<ApiDocument, "paths" | "components">): void {
+  const uses = new Map<string, number>();
+  const all = operationsOf(paths);
+  for (const { operation } of all) {
+    for (const parameter of operation.parameters ?? []) {
+      const text = JSON.stringify(parameter);
+      uses.set(text, (uses.get(text) ?? 0) + 1);
+    }
+  }
+  const names = new Map<string, string>();
+  for (const { operation } of all) {
+    const parameters = operation.parameters?.map((parameter) => {
+      const text = JSON.stringify(parameter);
+      if (!("name" in parameter) || (uses.get(text) ?? 0) < 2) return parameter;
+      let name = names.get(text);
+      if (name === undefined) {
+        name = freeName(components.parameters, `${parameter.in}.${parameter.name}`);
+        names.set(text, name);
+        components.parameters[name] = parameter;
+      }
+      return { $ref: `#/components/parameters/${name}` };
+    });
+    if (parameters !== undefined) operation.parameters = parameters;
+    for (const [status, response] of Object.entries(operation.responses)) {
+      if (JSON.stringify(response).includes("application/problem+json")) {
+        const name = `Problem${status}`;
+        components.responses[name] ??= problemResponse(Number(status), response);
+        operation.responses[status] = { $ref: `#/components/responses/${name}` };
+      }
+    }
+  }
+}
+
+/** A name that nothing has yet, of the characters that names may have. */
+function freeName(taken: object, wanted: string): string {
+  const base = wanted.replace(/[^A-Za-z0-9._-]+/g, "_");
+  let name = base;
+  for (let i = 2; Object.hasOwn(taken, name); i++) name = `${base}.${i}`;
+  return name;
+}
+
+/** Codes that are answered with each status; the examples show them. */
+const EXAMPLES: Record<number, { code: string; detail: string; errors?: JsonSchema[] }> = {
+  400: { code: "invalid_parameter", detail: "A parameter of the request is not valid." },
+  401: { code: "authentication_required", detail: "This needs you to be signed in." },
+  403: { code: "forbidden", detail: "You may not do this." },
+  404: { code: "entry_not_found", detail: "There is no such entry." },
+  409: {
+    code: "unique_conflict",
+    detail: "Another entry has this value.",
+    errors: [{ path: "/values/sku", code: "unique", message: "Another entry has this value." }],
+  },
+  410: { code: "invitation_used", detail: "This invitation was used already." },
+  412: { code: "revision_mismatch", detail: "There is a newer revision." },
+  413: { code: "body_too_large", detail: "The body must be smaller than 512 KiB." },
+  415: { code: "not_json", detail: "The body must be application/json." },
+  422: {
+    code: "validation_failed",
+    detail: "One value is not valid.",
+    errors: [{ path: "/values/title", code: "required", message: "This must have a value." }],
+  },
+  429: { code: "too_many_requests", detail: "Too many attempts. Try again in a minute." },
+  502: { code: "handler_failed", detail: "The handler failed." },
+  503: { code: "broker_unavailable", detail: "The platform's storage cannot be reached at the moment." },
+  504: { code: "broker_timeout", detail: "The platform's storage did not answer in time." },
+};
+
+const HEADERS: Record<number, JsonSchema> = {
+  401: { "WWW-Authenticate": { schema: { type: "string" }, description: 'Bearer realm="platform"' } },
+  429: { "Retry-After": { schema: { type: "string" }, description: "Seconds" } },
+  503: { "Retry-After": { schema: { type: "string" }, description: "Seconds" } },
+};
+
+function problemResponse(status: number, response: JsonSchema): JsonSchema {
+  const example = EXAMPLES[status];
+  if (example === undefined) return response;
+  const { code, detail, errors } = example;
+  const title = String(response.description ?? "Error");
+  return {
+    description: title,
+    ...(HEADERS[status] === undefined ? {} : { headers: HEADERS[status] }),
+    content: {
+      "application/problem+json": {
+        schema: { $ref: "#/components/schemas/Problem" },
+        example: {
+          type: `urn:problem:${code}`,
+          title,
+          status,
+          detail,
+          code,
+          ...(errors === undefined ? {} : { errors }),
+        },
+      },
+    },
+  };
+}

@@ -1,0 +1,33 @@
+/** `filter[field]=value` and `filter[field][operator]=value`, as a list of one schema takes them. */
+
+import { PROPERTIES } from "../../shared/entry/query.ts";
+import type { CompiledSchema } from "../../shared/orb/compile.ts";
+import type { JsonSchema } from "../../shared/orb/fields/index.ts";
+import type { Parameter } from "./document.ts";
+
+/** One parameter for all filters of a list; its members are the fields that can be filtered by. */
+export function filterParameter(schema: CompiledSchema): Parameter {
+  const fields = [...schema.fields.values()].filter((field) => field.operators.length > 0);
+  const told = fields.map((field) => `${field.name} (${field.operators.join(", ")})`);
+  const properties = Object.fromEntries(
+    [
+      ...fields.filter((field) => field.operators.includes("eq")).map((field) => field.name),
+      ...PROPERTIES,
+    ].map((name): [string, JsonSchema] => [name, { type: "string" }]),
+  );
+  return {
+    name: "filter",
+    in: "query",
+    required: false,
+    style: "deepObject",
+    explode: true,
+    schema: { type: "object", properties },
+    description: [
+      "`filter[field]=value`, or `filter[field][operator]=value`.",
+      told.length === 0 ? "" : `Fields and their operators: ${told.join("; ")}.`,
+      `Also ${PROPERTIES.join(", ")}.`,
+    ]
+      .filter(Boolean)
+      .join(" "),
+  };
+}

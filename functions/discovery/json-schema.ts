@@ -1,0 +1,141 @@
+/** JSON Schema as services write it (draft 4 to 2020-12) in the words of OpenAPI 3.0. What it cannot say is left out, which only widens. */
+import type { Json, JsonSchema } from "../../shared/orb/fields/index.ts";
+
+/** Keywords that mean the same there. */
+const SAME = [
+  "title",
+  "description",
+  "default",
+  "enum",
+  "required",
+  "minProperties",
+  "maxProperties",
+  "minItems",
+  "maxItems",
+  "uniqueItems",
+  "minLength",
+  "maxLength",
+  "multipleOf",
+  "format",
+  "readOnly",
+  "writeOnly",
+  "deprecated",
+] as const;
+const DEFINITIONS = /^#\/(?:\$defs|definitions)\/(.+)$/;
+
+type Loose = { [keyword: string]: unknown };
+
+function isObject(value: unknown): value is Loose {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** What a conversion puts beside the schema itself. */
+export interface Converted {
+  schema: JsonSchema;
+  /** Its own definitions, by the names that they have in the document. */
+  schemas: { [name: string]: JsonSchema };
+}
+
+/** @param name under which the schema itself is kept in the document; its definitions get names below it */
+export function toOpenApi(source: unknown, name: string): Converted {
+  const schemas: { [name: string]: JsonSchema } = {};
+  const nameOf = (definition: string) => `${name}.${definition.replace(/[^A-Za-z0-9_-]+/g, "_")}`;
+  const refer = (ref: string): JsonSchema => {
+    const definition = DEFINITIONS.exec(ref)?.[1];
+    const target = definition === undefined ? name : nameOf(definition);
+    return { $ref: `#/components/schemas/${target}` };
+  };
+  const convert = (from: unknown): JsonSchema => {
+    if (from === false) return { not: {} };
+    if (!isObject(from)) return {};
+    if (typeof from.$ref === "string") return refer(from.$ref);
+    return node(from, convert);
+  };
+  for (const group of ["$defs", "definitions"]) {
+    const definitions = isObject(source) ? source[group] : undefined;
+    if (!isObject(definitions)) continue;
+    for (const [key, value] of Object.entries(definitions)) schemas[nameOf(key)] = convert(value);
+  }
+  return { schema: convert(source), schemas };
+}
+
+function node(from: Loose, convert: (from: unknown) => JsonSchema): JsonSchema {
+  const out: JsonSchema = {};
+  for (const keyword of SAME) if (from[keyword] !== undefined) out[keyword] = from[keyword] as Json;
+  if ("const" in from) out.enum = [from.const as Json];
+  // An empty list is not allowed there, and says nothing.
+  if (Array.isArray(out.required) && out.required.length === 0) delete out.required;
+  if (typeof from.pattern === "string" && isEcmaScript(from.pattern)) out.pattern = from.pattern;
+  if (Array.isArray(from.examples) && from.examples[0] !== undefined) out.example = from.examples[0] as Json;
+  bounds(from, out);
+  if (isObject(from.properties)) {
+    out.properties = Object.fromEntries(
+      Object.entries(from.properties).map(([key, value]) => [key, convert(value)] as const),
+    );
+  }
+  const { additionalProperties, items, prefixItems } = from;
+  if (typeof additionalProperties === "boolean") out.additionalProperties = additionalProperties;
+  else if (additionalProperties !== undefined) out.additionalProperties = convert(additionalProperties);
+  if (isObject(items) && prefixItems === undefined) out.items = convert(items);
+  for (const keyword of ["allOf", "anyOf", "oneOf"] as const) {
+    const list = from[keyword];
+    if (Array.isArray(list) && list.length > 0) out[keyword] = list.map(convert);
+  }
+  // What cannot be said widens, and the negation of something wider would narrow.
+  if (isObject(from.not) && Object.keys(from.not).every((key) => key === "type" || key === "enum")) {
+    out.not = convert(from.not);
+  }
+  return typed(from.type, out);
+}
+
+function isEcmaScript(pattern: string): boolean {
+  try {
+    new RegExp(pattern, "u");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function bounds(from: Loose, out: JsonSchema): void {
+  for (const [plain, exclusive] of [
+    ["minimum", "exclusiveMinimum"],
+    ["maximum", "exclusiveMaximum"],
+  ] as const) {
+    const bound = from[plain];
+    const strict = from[exclusive];
+    if (typeof bound === "number") out[plain] = bound;
+    if (strict === true && typeof bound === "number") out[exclusive] = true;
+    if (typeof strict !== "number") continue;
+    const tighter = typeof bound !== "number" || (plain === "minimum" ? strict >= bound : strict <= bound);
+    if (!tighter) continue;
+    out[plain] = strict;
+    out[exclusive] = true;
+  }
+}
+
+/** `type` may be a list, and null is no type there. */
+function typed(type: unknown, out: JsonSchema): JsonSchema {
+  const types = [type].flat().filter((name): name is string => typeof name === "string");
+  const nullable = types.includes("null");
+  const [first, ...others] = types.filter((name) => name !== "null");
+  if (first === undefined) return nullable ? { ...out, type: "string", nullable: true, enum: [null] } : out;
+  if (others.length > 0) {
+    const { description, default: standard, example, ...rules } = out;
+    const shared = Object.fromEntries(
+      Object.entries({ description, default: standard, example }).filter(([, value]) => value !== undefined),
+    ) as JsonSchema;
+    return {
+      ...shared,
+      anyOf: [first, ...others].map((name) =>
+        withItems({ ...rules, type: name, ...(nullable ? { nullable } : {}) }),
+      ),
+    };
+  }
+  return withItems({ ...out, type: first, ...(nullable ? { nullable } : {}) });
+}
+
+/** An array there must say what it holds. */
+function withItems(schema: JsonSchema): JsonSchema {
+  return schema.type === "array" && schema.items === undefined ? { ...schema, items: {} } : schema;
+}

@@ -1,0 +1,203 @@
+/** E: /api/openapi. The description of every route, made from the routes' own definitions. */
+import { type OpenAPIHono, z } from "@hono/zod-openapi";
+import type { Deps } from "../../shared/deps.ts";
+import { notFound } from "../../shared/errors.ts";
+import { listHandlers } from "../../shared/handlers/registry.ts";
+import { sha256 } from "../../shared/ids.ts";
+import type { LiveOrb } from "../../shared/orb/live.ts";
+import { liveDefinitions } from "../../shared/orb/live.ts";
+import { buckets, streams } from "../../shared/store/subjects.ts";
+import { VERSION } from "../../shared/version.ts";
+import type { AppEnv } from "../context.ts";
+import { matchesTag } from "../etag.ts";
+import { defineRoute, newRouter } from "../router.ts";
+import { IfNoneMatch } from "../schemas.ts";
+import { type ApiDocument, generated, nameHeaders, shareParts } from "./document.ts";
+import { describeOrb, type Handlers, type OrbPart } from "./orb.ts";
+import { DESCRIPTION, TAGS } from "./words.ts";
+
+/** The routers whose definitions are described. */
+export interface Described {
+  own: OpenAPIHono<AppEnv>;
+  runtime: OpenAPIHono<AppEnv>;
+}
+
+/** A description as text, with its entity tag. */
+interface Rendered {
+  text: string;
+  tag: string;
+}
+
+/** What was made for one state of the live definitions and the registry. Pure values: safe to keep between requests. */
+interface State {
+  key: string;
+  orbs: Map<string, { live: LiveOrb; part: OrbPart }>;
+  rendered: Map<string, Rendered>;
+}
+
+const route = defineRoute({
+  method: "get",
+  path: "/api/openapi",
+  operationId: "getOpenApi",
+  summary: "This description",
+  description:
+    "OpenAPI 3.0 of the platform's own routes and of those of all published orbs, or of one orb's own with `orb`.",
+  tags: ["Discovery"],
+  security: [],
+  request: {
+    headers: IfNoneMatch,
+    query: z.strictObject({
+      orb: z
+        .string()
+        .optional()
+        .openapi({ description: "Id of a published orb: only its own routes", example: "shop" }),
+    }),
+  },
+  responses: {
+    200: {
+      description: "The description",
+      headers: { ETag: { description: "Changes with the description", schema: { type: "string" } } },
+      content: {
+        "application/json": {
+          schema: z.looseObject({
+            openapi: z.string().openapi({ example: "3.0.3" }),
+            info: z.looseObject({ title: z.string(), version: z.string() }),
+            paths: z.record(z.string(), z.unknown()),
+          }),
+        },
+      },
+    },
+    304: { description: "Known already" },
+  },
+  problems: [400, 404],
+});
+
+/** Which state the broker is in, as far as a description depends on it. Two small requests beside each other. */
+async function stateKey(deps: Deps): Promise<string> {
+  const infos = await Promise.all(
+    [buckets.orbs, buckets.handlers].map((bucket) => deps.store.streamInfo(streams.kv(bucket))),
+  );
+  return JSON.stringify([
+    deps.config.publicUrl,
+    ...infos.map((info) => [info?.state.last_seq, info?.state.messages, info?.state.bytes]),
+  ]);
+}
+
+/** Makes and keeps descriptions for one app. */
+class Describer {
+  readonly #described: Described;
+  #fixed: { own: ApiDocument; generic: ApiDocument } | undefined;
+  #state: State | undefined;
+
+  constructor(described: Described) {
+    this.#described = described;
+  }
+
+  /** The routes that are there whatever is published, and the generic ones of orbs. Made once. */
+  #base() {
+    if (this.#fixed !== undefined) return this.#fixed;
+    const wrap = (made: Pick<ApiDocument, "paths" | "components">): ApiDocument => ({
+      openapi: "3.0.3",
+      info: { title: "Composable application platform", version: VERSION, description: DESCRIPTION },
+      servers: [],
+      tags: [],
+      ...made,
+    });
+    const own = wrap(generated(this.#described.own));
+    const generic = wrap(generated(this.#described.runtime));
+    nameHeaders(own.paths);
+    nameHeaders(generic.paths);
+    // The runtime's shapes are the own routes' too, or stand for themselves.
+    own.components.schemas = { ...generic.components.schemas, ...own.components.schemas };
+    own.components.securitySchemes = {
+      bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "A token of a sign-in" },
+      cookie: {
+        type: "apiKey",
+        in: "cookie",
+        name: "session_auth",
+        description: "Session of the shared realm; operators have `session_platform`",
+      },
+    };
+    const joint = {
+      paths: Object.fromEntries([
+        ...Object.entries(own.paths).map(([path, item]) => [`own ${path}`, item] as const),
+        ...Object.entries(generic.paths).map(([path, item]) => [`orb ${path}`, item] as const),
+      ]),
+      components: own.components,
+    };
+    shareParts(joint);
+    this.#fixed = { own, generic };
+    return this.#fixed;
+  }
+
+  /** @throws AppError not_found when the orb is not published */
+  async render(deps: Deps, orb: string | undefined): Promise<Rendered> {
+    const key = await stateKey(deps);
+    let state = this.#state;
+    if (state?.key !== key) {
+      state = await this.#compile(deps, key);
+      this.#state = state;
+    }
+    const name = orb ?? "";
+    const known = state.rendered.get(name);
+    if (known !== undefined) return known;
+    const only = orb === undefined ? undefined : state.orbs.get(orb);
+    if (orb !== undefined && only === undefined) throw notFound("orb");
+    const parts = only === undefined ? [...state.orbs.values()] : [only];
+    const document = this.#assemble(
+      deps,
+      parts.map(({ part }) => part),
+      orb,
+    );
+    const text = JSON.stringify(document);
+    const rendered = { text, tag: `"${(await sha256(text)).slice(0, 22)}"` };
+    state.rendered.set(name, rendered);
+    return rendered;
+  }
+
+  async #compile(deps: Deps, key: string): Promise<State> {
+    const [{ orbs }, entries] = await Promise.all([liveDefinitions(deps), listHandlers(deps)]);
+    const handlers: Handlers = new Map(entries.map((entry) => [entry.name, entry]));
+    const { generic, own } = this.#base();
+    const source = { paths: generic.paths, components: own.components };
+    const described = new Map<string, { live: LiveOrb; part: OrbPart }>();
+    for (const live of orbs) {
+      try {
+        described.set(live.orb, { live, part: describeOrb(source, live, handlers) });
+      } catch (error) {
+        // The others are described all the same.
+        deps.log.error("an orb cannot be described", { orb: live.orb, error: String(error) });
+      }
+    }
+    return { key, orbs: described, rendered: new Map() };
+  }
+
+  #assemble(deps: Deps, parts: readonly OrbPart[], orb: string | undefined): ApiDocument {
+    const { own } = this.#base();
+    const merged = <K extends "paths" | "schemas" | "securitySchemes">(member: K) =>
+      Object.assign({}, ...parts.map((part) => part[member])) as OrbPart[K];
+    return {
+      ...own,
+      servers: [{ url: deps.config.publicUrl }],
+      tags: [...(orb === undefined ? TAGS : []), ...parts.flatMap(({ tags }) => tags)],
+      paths: { ...(orb === undefined ? own.paths : {}), ...merged("paths") },
+      components: {
+        ...own.components,
+        schemas: { ...own.components.schemas, ...merged("schemas") },
+        securitySchemes: { ...own.components.securitySchemes, ...merged("securitySchemes") },
+      },
+    };
+  }
+}
+
+/** @param described the routers, complete when the first request comes */
+export function openApiRoutes(described: Described) {
+  const describer = new Describer(described);
+  return newRouter().openapi(route, async (c) => {
+    const { text, tag } = await describer.render(c.var.deps, c.req.valid("query").orb);
+    c.header("etag", tag);
+    c.header("cache-control", "public, no-cache");
+    if (matchesTag(c.req.header("if-none-match"), tag)) return c.body(null, 304);
+    return c.body(text, 200, { "content-type": "application/json" }) as never;
+  });
+}

@@ -1,0 +1,318 @@
+/**
+ * The description of one published orb: the generic runtime routes with the orb's own names, values, handlers and
+ * roles put in. Nothing about a route is said here that its definition does not say.
+ */
+import { orbRealm } from "../../shared/access/realms.ts";
+import { type FaultyEntry, isFaulty } from "../../shared/handlers/entry.ts";
+import { HTTP_HANDLERS } from "../../shared/handlers/http.ts";
+import type { Handler } from "../../shared/handlers/types.ts";
+import type { CompiledSchema } from "../../shared/orb/compile.ts";
+import { exampleValues, valuesSchema } from "../../shared/orb/describe.ts";
+import type { Json, JsonSchema } from "../../shared/orb/fields/index.ts";
+import type { LiveOrb } from "../../shared/orb/live.ts";
+import { entriesPath, READERS } from "../../shared/orb/routes.ts";
+import { definitions } from "../runtime/definitions.ts";
+import { type ApiDocument, type Method, type Operation, operationsOf, type Parameter } from "./document.ts";
+import { filterParameter } from "./filters.ts";
+import { toOpenApi } from "./json-schema.ts";
+
+/** What one orb adds to the document. */
+export interface OrbPart {
+  tags: ApiDocument["tags"];
+  paths: ApiDocument["paths"];
+  schemas: { [name: string]: JsonSchema };
+  securitySchemes: { [name: string]: Json };
+}
+
+/** The handlers of the registry by full name. */
+export type Handlers = ReadonlyMap<string, Handler | FaultyEntry>;
+
+const COLLECTION = definitions.list.path;
+
+/** Describes an orb. @param generic the runtime routes' own document, its parts not shared yet */
+export function describeOrb(
+  generic: Pick<ApiDocument, "paths" | "components">,
+  live: LiveOrb,
+  handlers: Handlers,
+): OrbPart {
+  const { document } = live;
+  const part: OrbPart = {
+    tags: [{ name: live.orb, description: textOf(document.name, document.description) }],
+    paths: {},
+    schemas: {},
+    securitySchemes: {},
+  };
+  const realm = orbRealm(document);
+  const cookie = realm === null ? "cookie" : `cookie.${live.orb}`;
+  if (realm !== null) {
+    part.securitySchemes[cookie] = {
+      type: "apiKey",
+      in: "cookie",
+      name: `session_${realm.name}`,
+      description: `Session of the users of ${live.orb}`,
+    };
+  }
+  const add = (path: string, method: Method, operation: Operation) => {
+    part.paths[path] ??= {};
+    part.paths[path][method] = ownParameters(operation, cookie);
+  };
+  const modules = [...live.compiled.modules.values()].filter((module) => module.routed);
+  for (const { definition } of modules) {
+    const { id, name, description } = definition;
+    part.tags.push({ name: `${live.orb}/${id}`, description: textOf(name, description) });
+  }
+  for (const { path, method, operation } of operationsOf(generic.paths)) {
+    if (path.startsWith(COLLECTION)) {
+      for (const schema of modules.flatMap((module) => [...module.schemas.values()])) {
+        const tail = path.slice(COLLECTION.length);
+        add(
+          entriesPath(live.compiled, schema) + tail,
+          method,
+          entryOperation(generic, live, schema, method, operation, part),
+        );
+      }
+    } else if (path.includes("{handler}")) {
+      for (const [short, full] of live.compiled.handlers) {
+        const handler = handlers.get(full);
+        if (handler !== undefined && !isFaulty(handler) && handler.kind === "http") continue;
+        const known = handler === undefined || isFaulty(handler) ? undefined : handler;
+        const called = handlerOperation(live, short, full, known, operation, part);
+        add(`/api/${live.orb}/call/${short}`, method, called);
+        add(`/api/${live.orb}/${short}`, method, { ...called, operationId: `${called.operationId}_direct` });
+      }
+    } else if (isServed(live, path)) {
+      add(path.replace("{orbId}", live.orb), method, {
+        ...operation,
+        operationId: `${operation.operationId}_${live.orb}`,
+        tags: [live.orb],
+      });
+    }
+  }
+  return part;
+}
+
+function textOf(...texts: (string | undefined)[]): string {
+  return texts.filter((text) => text !== undefined).join(": ");
+}
+
+/** Whether the orb has a route of a realm: it uses the handler of `access` that the route is of, and no module has its name. */
+function isServed(live: LiveOrb, path: string): boolean {
+  const tail = path.slice("/api/{orbId}".length);
+  if (tail === "/signin") return true;
+  const realm = orbRealm(live.document);
+  const segment = tail.split("/")[1] ?? "";
+  if (realm === null || live.compiled.modules.has(segment)) return false;
+  const handler = HTTP_HANDLERS.find(({ paths }) =>
+    (paths as readonly string[]).some((known) => known.split("/")[1] === segment),
+  );
+  return handler !== undefined && realm.handlers.has(handler.name.slice("access.".length));
+}
+
+/** Without the parameters that the path does not have any more, and with the cookie of the orb's own realm. */
+function ownParameters(operation: Operation, cookie: string): Operation {
+  const own = (operation.parameters ?? []).filter(
+    (parameter) =>
+      !("name" in parameter) ||
+      parameter.in !== "path" ||
+      !["orbId", "moduleId", "schemaId", "handler"].includes(parameter.name),
+  );
+  const { parameters: _, ...rest } = operation;
+  return {
+    ...rest,
+    ...(own.length === 0 ? {} : { parameters: own }),
+    security: operation.security.map((each) =>
+      Object.fromEntries(Object.entries(each).map(([key, of]) => [key === "cookie" ? cookie : key, of])),
+    ),
+  };
+}
+
+/** Whoever is not signed in is let in only where the role says so. */
+function securityFor(role: string, security: Operation["security"]): Operation["security"] {
+  return role === "public" ? security : security.filter((each) => Object.keys(each).length > 0);
+}
+
+const WHO: Record<string, string> = {
+  public: "Anybody",
+  user: "Signed-in users",
+  own: "Signed-in users, what they created themselves",
+  admin: "Admins of the orb",
+  owner: "Owners of the orb",
+};
+
+function who(schema: CompiledSchema, method: Method): { text: string; role: string } {
+  const { read, write } = schema.access;
+  if (method === "get") return { text: `${WHO[read]}.`, role: READERS[read] };
+  const text = write === "user" ? "Signed-in users, what they created themselves; admins" : WHO[write];
+  return { text: `${text}.`, role: write };
+}
+
+/** The schema under a media type, where there is one. */
+function contentSchema(node: Json | undefined): JsonSchema | undefined {
+  const content = Reflect.get(Object(node), "content") as
+    | { [type: string]: { schema?: JsonSchema } }
+    | undefined;
+  return content?.["application/json"]?.schema;
+}
+
+function named(
+  generic: Pick<ApiDocument, "components">,
+  schema: JsonSchema | undefined,
+): JsonSchema | undefined {
+  const name = String(schema?.$ref ?? "").replace("#/components/schemas/", "");
+  return generic.components.schemas[name] ?? schema;
+}
+
+const ref = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
+
+function withMembers(
+  schema: JsonSchema,
+  members: { [name: string]: JsonSchema },
+  required: string[] = [],
+): JsonSchema {
+  const { properties, required: before } = schema as { properties?: object; required?: string[] };
+  const all = [...new Set([...(before ?? []), ...required])];
+  return {
+    ...schema,
+    properties: { ...(properties as { [name: string]: JsonSchema }), ...members },
+    ...(all.length === 0 ? {} : { required: all }),
+  };
+}
+
+/** Puts what a schema's entries are into the document, and tells under which names. */
+function entrySchemas(
+  generic: Pick<ApiDocument, "components" | "paths">,
+  live: LiveOrb,
+  schema: CompiledSchema,
+  part: OrbPart,
+) {
+  const base = `${live.orb}.${schema.module}.${schema.id}`;
+  const names = {
+    entry: base,
+    list: `${base}.List`,
+    values: `${base}.Values`,
+    create: `${base}.New`,
+    update: `${base}.Change`,
+  };
+  if (part.schemas[base] !== undefined) return names;
+  const collection = generic.paths[COLLECTION];
+  const created = collection?.post;
+  const listed = collection?.get;
+  const entry = named(generic, contentSchema(created?.responses["201"])) ?? {};
+  const body = named(generic, contentSchema(created?.requestBody)) ?? {};
+  const list = named(generic, contentSchema(listed?.responses["200"])) ?? {};
+  const { name, description } = schema.definition;
+  const about = textOf(name, description);
+  const only = (value: string): JsonSchema => ({ type: "string", enum: [value] });
+  part.schemas[names.values] = valuesSchema(schema, "answer", false);
+  part.schemas[names.entry] = {
+    ...withMembers(entry, {
+      orb: only(live.orb),
+      module: only(schema.module),
+      schema: only(schema.id),
+      values: ref(names.values),
+    }),
+    ...(about === "" ? {} : { description: about }),
+  };
+  part.schemas[names.list] = withMembers(list, { items: { type: "array", items: ref(names.entry) } });
+  const input = valuesSchema(schema, "input", true);
+  part.schemas[names.create] = withMembers(
+    body,
+    { values: input },
+    Array.isArray(input.required) ? ["values"] : [],
+  );
+  part.schemas[names.update] = withMembers(body, { values: valuesSchema(schema, "input", false) });
+  return names;
+}
+
+function entryOperation(
+  generic: Pick<ApiDocument, "components" | "paths">,
+  live: LiveOrb,
+  schema: CompiledSchema,
+  method: Method,
+  operation: Operation,
+  part: OrbPart,
+): Operation {
+  const names = entrySchemas(generic, live, schema, part);
+  const { text, role } = who(schema, method);
+  const isList = operation.operationId === definitions.list.operationId;
+  const answers = Object.entries(operation.responses).map(([status, response]) => {
+    if (contentSchema(response) === undefined) return [status, response] as const;
+    const content = { "application/json": { schema: ref(isList ? names.list : names.entry) } };
+    return [status, { ...response, content }] as const;
+  });
+  const example =
+    operation.operationId === definitions.create.operationId ? exampleValues(schema) : undefined;
+  const sent = operation.operationId === definitions.create.operationId ? names.create : names.update;
+  const { requestBody } = operation;
+  const parameters: (Parameter | { $ref: string })[] = [...(operation.parameters ?? [])];
+  if (isList) parameters.push(filterParameter(schema));
+  const title = schema.definition.name ?? `${schema.module}/${schema.id}`;
+  return {
+    ...operation,
+    operationId: `${operation.operationId}_${live.orb}_${schema.module}_${schema.id}`,
+    summary: `${operation.summary} (${title})`,
+    description: [operation.description, text].filter(Boolean).join(" "),
+    tags: [`${live.orb}/${schema.module}`],
+    security: securityFor(role, operation.security),
+    parameters,
+    ...(requestBody === undefined
+      ? {}
+      : {
+          requestBody: {
+            ...requestBody,
+            content: {
+              "application/json": {
+                schema: ref(sent),
+                ...(example === undefined ? {} : { example: { values: example } }),
+              },
+            },
+          },
+        }),
+    responses: Object.fromEntries(answers),
+    "x-role": role,
+  };
+}
+
+const HANDLER_ROLE = { None: "public", AuthRequired: "user", AdminRequired: "admin" } as const;
+
+function handlerOperation(
+  live: LiveOrb,
+  short: string,
+  full: string,
+  handler: Handler | undefined,
+  operation: Operation,
+  part: OrbPart,
+): Operation {
+  const base = `${live.orb}.${short}`;
+  const take = (source: unknown, name: string): JsonSchema => {
+    if (source === undefined) return {};
+    if (part.schemas[name] === undefined) {
+      const { schema, schemas } = toOpenApi(source, name);
+      part.schemas[name] = schema;
+      Object.assign(part.schemas, schemas);
+    }
+    return ref(name);
+  };
+  const input = take(handler?.input, `${base}.Input`);
+  const output = take(handler?.output, `${base}.Output`);
+  const role = handler === undefined ? "public" : HANDLER_ROLE[handler.auth];
+  const success = operation.responses["200"];
+  return {
+    ...operation,
+    operationId: `${operation.operationId}_${live.orb}_${short}`,
+    summary: `Call ${full}`,
+    description: [handler?.description ?? "Not registered at the moment.", `${WHO[role]}.`].join(" "),
+    tags: [live.orb],
+    security: securityFor(role, operation.security),
+    requestBody: {
+      required: handler?.input !== undefined,
+      content: { "application/json": { schema: input } },
+    },
+    responses: {
+      ...operation.responses,
+      "200": { ...success, content: { "application/json": { schema: output } } },
+    },
+    "x-role": role,
+    "x-handler": full,
+  };
+}

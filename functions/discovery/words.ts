@@ -1,0 +1,21 @@
+/** What the description says of itself and of its groups. */
+export const DESCRIPTION = [
+  "An application engine: orbs declare modules, schemas and the handlers that they use; their routes come from the declaration.",
+  "Errors are `application/problem+json` (RFC 9457) with a stable `code`; every fault of an input is told at once in `errors`.",
+  "An address answers other methods with 405 and `Allow`; GET takes HEAD too. Unknown parameters are 400, never ignored.",
+  "Lists answer `items` and `nextCursor`. `If-Match` takes an ETag, `Idempotency-Key` makes a POST repeatable for 24 hours.",
+].join("\n\n");
+
+export const TAGS = [
+  { name: "Discovery", description: "What there is, and how it is." },
+  { name: "Platform authentication", description: "Passkeys, invitations and accounts of operators." },
+  {
+    name: "Orb-level authentication",
+    description:
+      "Passkeys, invitations and accounts of users: the shared realm, and one for each orb that uses `access`.",
+  },
+  { name: "Orbs", description: "Definitions of applications: drafts, publication, revisions." },
+  { name: "Entries", description: "Entries of orbs on the management API: every revision, drafts and all." },
+  { name: "Handlers", description: "The registry of handlers." },
+  { name: "Streams", description: "Broker streams over HTTP, and which ones are served." },
+];
