@@ -1,0 +1,247 @@
+import { describe, expect, it } from "vitest";
+import { fingerprint, readCursor, writeCursor } from "../../shared/entry/cursor.ts";
+import { compareRanked, type Judged, matches, sortValues } from "../../shared/entry/filter.ts";
+import {
+  choose,
+  isLocale,
+  isMarket,
+  parseAcceptLanguage,
+  resolveField,
+} from "../../shared/entry/localize.ts";
+import { creationOrder, parseListQuery, parseOneQuery } from "../../shared/entry/query.ts";
+import { AppError } from "../../shared/errors.ts";
+import type { CompiledField, CompiledSchema } from "../../shared/orb/compile.ts";
+import { definition, SHOP } from "../support/entries.ts";
+
+function productSchema(): CompiledSchema {
+  const schema = definition(SHOP).compiled.schema("catalog", "product");
+  if (schema === undefined) throw new Error("the shop has no products");
+  return schema;
+}
+const schema = productSchema();
+
+function fieldOf(name: string): CompiledField {
+  const field = schema.fields.get(name);
+  if (field === undefined) throw new Error(`no field ${name}`);
+  return field;
+}
+
+const parse = (query: string) => parseListQuery(new URLSearchParams(query), schema, ["locale", "market"]);
+
+function faults(work: () => unknown): string[] {
+  try {
+    work();
+  } catch (error) {
+    if (!(error instanceof AppError) || error.kind !== "malformed") throw error;
+    return (error.errors ?? [{ path: "", code: error.code, message: "" }]).map((f) => `${f.path} ${f.code}`);
+  }
+  throw new Error("it should have been refused");
+}
+
+describe("a list's query", () => {
+  it("has defaults", () => {
+    expect(parse("")).toEqual({
+      limit: 50,
+      cursor: undefined,
+      conditions: [],
+      sort: [],
+      fields: undefined,
+      expand: [],
+      count: false,
+      extra: {},
+    });
+  });
+
+  it("is read by the types of the fields", () => {
+    const query = parse(
+      "filter[count][gte]=3&filter[hot]=true&filter[day][lt]=2026-01-31&filter[sku][in]=a,b&filter[sku][in]=c&filter[state][in]=%5B%22new%22%5D",
+    );
+    const read = query.conditions.map(({ subject, operator, values }) => [subject.name, operator, values]);
+    expect(read).toEqual([
+      ["count", "gte", [3]],
+      ["hot", "eq", [true]],
+      ["day", "lt", ["2026-01-31"]],
+      ["sku", "in", ["a", "b", "c"]],
+      ["state", "in", ["new"]],
+    ]);
+  });
+
+  it.each([
+    ["filter[constructor]=1", ["/filter[constructor] unknown_field"]],
+    ["filter[day]=2026-02-30", ["/filter[day] invalid_value"]],
+    ["filter[count]=1e400", ["/filter[count] invalid_value"]],
+    ["filter[id]=../x", ["/filter[id] invalid_value"]],
+    ["filter[tags]=x", ["/filter[tags] unknown_operator"]],
+    ["filter[data]=x", ["/filter[data] unknown_operator"]],
+    ["filter[serial]=x", ["/filter[serial] sensitive_field"]],
+    ["sort=count,-count", ["/sort repeated"]],
+    ["sort=", ["/sort unknown_field"]],
+    ["limit=0", ["/limit invalid_value"]],
+    ["limit=1.5", ["/limit invalid_value"]],
+    ["expand=nope,sku", ["/expand unknown_field", "/expand not_a_reference"]],
+    ["market=a.b", ["/market invalid_value"]],
+    ["a=1&b=2&limit=x", ["/a unknown_parameter", "/b unknown_parameter", "/limit invalid_value"]],
+  ])("%s is refused", (query, expected) => {
+    expect(faults(() => parse(query))).toEqual(expected);
+  });
+
+  it("bounds what it takes", () => {
+    const many = Array.from({ length: 21 }, (_, i) => `filter[count][${i % 2 ? "gt" : "lt"}]=${i}`).join("&");
+    expect(faults(() => parse(`filter[sku][in]=${"a,".repeat(200)}`))).toEqual(["/filter[sku][in] too_many"]);
+    expect(faults(() => parse(`filter[sku]=${"a".repeat(1001)}`))).toEqual(["/filter[sku] too_many"]);
+    expect(faults(() => parse(many)).length).toBeGreaterThan(0);
+  });
+
+  it("needs a schema for its fields", () => {
+    const bare = (query: string) => parseListQuery(new URLSearchParams(query), undefined, []);
+    expect(bare("sort=-createdAt&filter[createdBy]=ann").sort).toHaveLength(1);
+    expect(faults(() => bare("filter[sku]=a"))).toEqual(["/filter[sku] needs_schema"]);
+    expect(faults(() => bare("fields=sku"))).toEqual(["/fields needs_schema"]);
+  });
+
+  it("tells creation order from any other", () => {
+    expect(
+      ["", "sort=createdAt", "sort=-createdAt", "sort=sku", "sort=createdAt,sku"].map((q) =>
+        creationOrder(parse(q)),
+      ),
+    ).toEqual(["asc", "asc", "desc", undefined, undefined]);
+  });
+
+  it("of one entry takes no filters", () => {
+    expect(faults(() => parseOneQuery(new URLSearchParams("filter[sku]=a"), schema, []))).toEqual([
+      "/filter[sku] unknown_parameter",
+    ]);
+  });
+});
+
+describe("a cursor", () => {
+  const position = { kind: "sorted", keys: ["größer", 1, null], id: "0abc" } as const;
+
+  it("comes back as it was", () => {
+    expect(readCursor(writeCursor({ ...position, keys: [...position.keys] }, "q"), "q")).toEqual(position);
+  });
+
+  it("is of its query and unchanged, or none", () => {
+    const cursor = writeCursor({ kind: "index", seq: 17, density: 0.2 }, "q");
+    const wrong = [`${cursor}A`, cursor.slice(1), cursor.replace(/.$/, "!"), "", "AAAA", "x".repeat(9000)];
+    for (const text of wrong) expect(faults(() => readCursor(text, "q"))).toEqual(["/cursor invalid_cursor"]);
+    expect(faults(() => readCursor(cursor, "r"))).toEqual(["/cursor invalid_cursor"]);
+    expect(fingerprint("a")).not.toBe(fingerprint("b"));
+  });
+});
+
+describe("languages", () => {
+  const offer = { languages: ["en", "de", "de-CH", "zh-Hant"], markets: ["US", "EU"] };
+  const chosen = (acceptLanguage: string) => choose(offer, { acceptLanguage }).languages;
+
+  it.each([
+    ["", ["en"]],
+    ["de", ["de", "en"]],
+    ["de-CH", ["de-CH", "de", "en"]],
+    ["de-AT, fr;q=0.9", ["de", "en"]],
+    ["fr, de;q=0.2, en;q=0.8", ["en", "de"]],
+    ["DE-ch;q=0.5, *;q=0.1", ["de-CH", "de", "en"]],
+    ["zh", ["zh-Hant", "en"]],
+    ["de;q=0", ["en"]],
+    [";;;,q=1,=,de;q=x", ["en"]],
+    ["*", ["en"]],
+  ])("%s means %j", (header, expected) => {
+    expect(chosen(header)).toEqual(expected);
+  });
+
+  it("are bounded", () => {
+    expect(parseAcceptLanguage("de,".repeat(5000)).length).toBeLessThanOrEqual(32);
+  });
+
+  it("are what the parameter says, whatever the header wants", () => {
+    const choice = choose(offer, { locale: "de", market: "EU", acceptLanguage: "zh" });
+    expect([choice.languages, choice.markets, choice.negotiated]).toEqual([
+      ["de", "en"],
+      ["EU", "US"],
+      false,
+    ]);
+    expect(choose(offer, { locale: "fr", market: "XX" })).toMatchObject({
+      languages: ["en"],
+      markets: ["US"],
+    });
+    expect(choose(offer, { locale: "*" }).whole).toBe(true);
+    expect([isLocale("de-CH"), isLocale("*"), isLocale("!"), isMarket("US"), isMarket("a.b")]).toEqual([
+      true,
+      true,
+      false,
+      true,
+      false,
+    ]);
+  });
+
+  it("count after the market", () => {
+    const choice = choose(SHOP as typeof offer, { locale: "de", market: "EU" });
+    const stored = { US: { de: "us-de" }, EU: { en: "eu-en" } };
+    expect(resolveField(fieldOf("slogan"), stored, choice)).toEqual({ value: "eu-en", language: "en" });
+    expect(resolveField(fieldOf("slogan"), { US: { de: "us-de" } }, choice).value).toBe("us-de");
+    expect(resolveField(fieldOf("title"), { fr: "x" }, choice).value).toBeNull();
+    expect(resolveField(fieldOf("title"), "not a map", choice).value).toBeNull();
+    expect(resolveField(fieldOf("price"), { EU: 0 }, choice).value).toBe(0);
+  });
+});
+
+describe("conditions and orders", () => {
+  const base = {
+    id: "0a",
+    revision: 3,
+    createdAt: "2026-01-01T00:00:00.000Z",
+    createdBy: "ann",
+    updatedAt: "2026-01-02T00:00:00.000Z",
+    updatedBy: "bob",
+    validFrom: null,
+    validTo: null,
+  };
+  const entry = (values: Record<string, unknown>, more: Partial<Judged> = {}): Judged => ({
+    ...base,
+    ...more,
+    values,
+  });
+  const choice = choose(SHOP as { languages: string[]; markets: string[] }, {});
+  const holds = (query: string, values: Record<string, unknown>, localized = true) =>
+    matches(parse(query).conditions, entry(values), localized ? choice : undefined);
+
+  it.each([
+    ["filter[count]=0", { count: 0 }, true],
+    ["filter[count]=-0", { count: 0 }, true],
+    ["filter[count][ne]=1", {}, true],
+    ["filter[count][null]=true", {}, true],
+    ["filter[count][null]=false", { count: 0 }, true],
+    ["filter[tags][null]=true", { tags: [] }, true],
+    ["filter[tags][contains]=a", { tags: ["b", "a"] }, true],
+    ["filter[tags][contains]=A", { tags: ["b", "a"] }, false],
+    ["filter[sku][contains]=BC", { sku: "abcd" }, true],
+    ["filter[sku][startsWith]=bc", { sku: "abcd" }, false],
+    ["filter[sku]=ABCD", { sku: "abcd" }, false],
+    ["filter[day][gte]=2026-01-01&filter[day][lt]=2026-02-01", { day: "2026-01-31" }, true],
+    ["filter[revision]=3&filter[createdBy]=ann", {}, true],
+    ["filter[validTo][null]=true&filter[validFrom][gt]=2020-01-01T00:00:00Z", {}, false],
+    ["filter[title]=Stuhl", { title: { en: "Chair", de: "Stuhl" } }, false],
+  ])("%s on %j is %s", (query, values, expected) => {
+    expect(holds(query, values)).toBe(expected);
+  });
+
+  it("look at every language where all are shown", () => {
+    expect(holds("filter[title]=Stuhl", { title: { en: "Chair", de: "Stuhl" } }, false)).toBe(true);
+  });
+
+  it("put what has no value first, and equal ones by id", () => {
+    const { sort } = parse("sort=-count,sku");
+    const rank = (id: string, values: Record<string, unknown>) => {
+      const judged = entry(values, { id });
+      return { id, keys: sortValues(sort, judged, choice) };
+    };
+    const ranks = [
+      rank("0c", { count: 1, sku: "b" }),
+      rank("0a", {}),
+      rank("0b", { count: 2 }),
+      rank("0d", { count: 1 }),
+    ];
+    ranks.sort((a, b) => compareRanked(sort, a, b));
+    expect(ranks.map(({ id }) => id)).toEqual(["0b", "0d", "0c", "0a"]);
+  });
+});
