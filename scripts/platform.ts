@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { ensureBootstrap } from "../shared/access/bootstrap.ts";
+import { storeBuiltInMessages } from "../shared/definitions/definitions.ts";
 import { settleAll } from "../shared/orb/settle.ts";
 import { provision } from "../shared/store/provision.ts";
 import { openStore } from "../shared/store/store.ts";
@@ -201,7 +202,9 @@ export function prepareBroker(
   return withStore(access, settings.replicas, async (store) => {
     await settled(brokers, () => checkBroker(store, hostsOf(access.url)));
     await provision(store, { replicas: settings.replicas, patienceMs: 10_000 });
-    return ensureBootstrap(scriptDeps(store, variables));
+    const deps = scriptDeps(store, variables);
+    const [bootstrap] = await Promise.all([ensureBootstrap(deps), storeBuiltInMessages(deps)]);
+    return bootstrap;
   });
 }
 

@@ -1,0 +1,92 @@
+// A service without any library: the broker's own text protocol over a socket. It does what a service in any language
+// has to do: write its entry, listen on its subject, answer.
+//
+//     NATS_URL=$(npm run --silent nats:url) node scripts/examples/greeter.mjs
+import { createConnection } from "node:net";
+
+const url = new URL(process.env.NATS_URL ?? "nats://127.0.0.1:4222");
+const subject = "svc.greeter.hello";
+const entry = {
+  name: "greeter.hello",
+  description: "Greets.",
+  auth: "None",
+  kind: "nats",
+  subject,
+  input: { type: "object", required: ["name"], properties: { name: { type: "string", maxLength: 100 } } },
+};
+
+const socket = createConnection({ host: url.hostname, port: Number(url.port) });
+let received = Buffer.alloc(0);
+
+const send = (line, body = "") => socket.write(`${line}\r\n${body}`);
+const publish = (to, text, replyTo = "") =>
+  send(`PUB ${to} ${replyTo} ${Buffer.byteLength(text)}`, `${text}\r\n`);
+// A refusal has headers: the status for the caller, and words.
+const refuse = (to, code, words) => {
+  const headers = `NATS/1.0\r\nNats-Service-Error-Code: ${code}\r\nNats-Service-Error: ${words}\r\n\r\n`;
+  const size = Buffer.byteLength(headers);
+  send(`HPUB ${to} ${size} ${size}`, `${headers}\r\n`);
+};
+
+function answer(to, text) {
+  const { orbId, input, caller } = JSON.parse(text);
+  if (input.name === "") return refuse(to, 400, "Nobody has no name");
+  publish(to, JSON.stringify({ greeting: `Hello ${input.name}`, orb: orbId, by: caller?.sub ?? null }));
+}
+
+function onMessage(sid, replyTo, text) {
+  if (sid === "2") return answer(replyTo, text);
+  // The broker has stored the entry, or says why not.
+  console.log(JSON.parse(text).error === undefined ? "ready: greeter.hello" : text);
+}
+
+/** Takes one line, and the message behind it, off the front of what was received; false when more must come. */
+function take() {
+  const end = received.indexOf("\r\n");
+  if (end < 0) return false;
+  const [operation, ...words] = received.subarray(0, end).toString().split(" ");
+  let next = end + 2;
+  if (operation === "MSG" || operation === "HMSG") {
+    const size = Number(words.at(-1));
+    const headers = operation === "HMSG" ? Number(words.at(-2)) : 0;
+    if (received.length < next + size + 2) return false;
+    const text = received.subarray(next + headers, next + size).toString();
+    // Subject, subscription, reply (if any), sizes.
+    const replyTo = words.length > (headers > 0 ? 4 : 3) ? words[2] : "";
+    next += size + 2;
+    onMessage(words[1], replyTo, text);
+  } else if (operation === "PING") send("PONG");
+  else if (operation === "PONG") socket.end();
+  else if (operation === "-ERR") console.error(words.join(" "));
+  received = received.subarray(next);
+  return true;
+}
+
+socket.on("data", (data) => {
+  received = Buffer.concat([received, data]);
+  while (take());
+});
+socket.on("connect", () => {
+  const { username: user, password: pass } = url;
+  const options = {
+    verbose: false,
+    pedantic: false,
+    headers: true,
+    no_responders: true,
+    lang: "none",
+    version: "1",
+  };
+  send(`CONNECT ${JSON.stringify({ ...options, user, pass, name: "greeter" })}`);
+  send(`SUB ${subject} greeter 2`); // The queue group "greeter": several instances share the load.
+  const inbox = `_INBOX.${user || "greeter"}.${process.pid}`;
+  send(`SUB ${inbox} 1`);
+  publish(`$KV.handlers.${entry.name}`, JSON.stringify(entry), inbox);
+});
+socket.on("error", (error) => console.error(error.message));
+// No further requests; those that came before the broker's PONG are answered.
+for (const signal of ["SIGINT", "SIGTERM"]) {
+  process.once(signal, () => {
+    send("UNSUB 2");
+    send("PING");
+  });
+}

@@ -1,0 +1,49 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { connect, headers, type NatsConnection } from "nats";
+import type { TestPlatform } from "./platform.ts";
+
+export { headers };
+
+/** `nats://` address with the operator's credentials, as `npm run nats:url` prints it. */
+export function natsUrl(platform: TestPlatform): string {
+  const { user = "", pass = "" } = platform.operatorAccess;
+  return `nats://${user}:${pass}@127.0.0.1:${platform.broker?.port}`;
+}
+
+/** A plain client of the platform's broker, with the operator's rights. */
+export async function brokerClient(platform: TestPlatform): Promise<NatsConnection> {
+  const { user = "", pass = "" } = platform.operatorAccess;
+  return connect({ servers: `127.0.0.1:${platform.broker?.port}`, user, pass });
+}
+
+/** An example of scripts/examples as a process of its own, once it says that it is ready. */
+export async function startExample(
+  platform: TestPlatform,
+  name: string,
+): Promise<{ child: ChildProcess } & AsyncDisposable> {
+  const path = fileURLToPath(new URL(`../../scripts/examples/${name}`, import.meta.url));
+  const child = spawn(process.execPath, [path], {
+    env: { ...process.env, NATS_URL: natsUrl(platform) },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let said = "";
+  await new Promise<void>((resolve, reject) => {
+    const listen = (data: Buffer) => {
+      said += data.toString();
+      if (said.includes("ready")) resolve();
+    };
+    child.stdout.on("data", listen);
+    child.stderr.on("data", listen);
+    child.once("exit", () => reject(new Error(`${name} ended: ${said}`)));
+  });
+  return {
+    child,
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const ended = new Promise((resolve) => child.once("exit", resolve));
+      child.kill("SIGTERM");
+      await ended;
+    },
+  };
+}
