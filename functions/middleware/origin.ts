@@ -14,7 +14,7 @@ function refused(): AppError {
 export function requireTrustedOrigin(c: Context<AppEnv>): void {
   if (SAFE.has(c.req.method)) return;
   const origin = c.req.header("origin");
-  if (origin === undefined || !isTrustedOrigin(c.var.deps.config, origin)) throw refused();
+  if (origin === undefined || !isTrustedOrigin(c.get("deps").config, origin)) throw refused();
 }
 
 /**
@@ -24,5 +24,5 @@ export function requireTrustedOrigin(c: Context<AppEnv>): void {
  */
 export function refuseForeignOrigin(c: Context<AppEnv>): void {
   const origin = c.req.header("origin");
-  if (origin !== undefined && !isTrustedOrigin(c.var.deps.config, origin)) throw refused();
+  if (origin !== undefined && !isTrustedOrigin(c.get("deps").config, origin)) throw refused();
 }

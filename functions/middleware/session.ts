@@ -28,16 +28,16 @@ export function credentialsOf(c: Context<AppEnv>): Credentials {
 }
 
 /**
- * Authenticates the request once and keeps the result in `c.var.actor`.
+ * Authenticates the request once and keeps the result in `c.get("actor")`.
  *
  * When a cookie speaks for the caller, an unsafe request must come from one of our own origins (403).
  * @throws AppError unauthenticated for a token that does not hold
  */
 export async function identify(c: Context<AppEnv>, want: Wanted): Promise<Actor> {
-  const known = c.var.actor;
+  const known = c.get("actor");
   if (known !== undefined) return known;
   const credentials = credentialsOf(c);
-  const actor = await authenticate(c.var.deps, credentials, want);
+  const actor = await authenticate(c.get("deps"), credentials, want);
   if (credentials.bearer === undefined && actor.kind !== "anonymous") requireTrustedOrigin(c);
   c.set("actor", actor);
   return actor;

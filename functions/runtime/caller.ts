@@ -24,7 +24,7 @@ export function beginCaller(c: Context<AppEnv>, orb: string): (live: LiveOrb) =>
     const actor = await early;
     const realm = realmOf(live.orb, live.compiled.usesAccess);
     if (actor.kind !== "orb" || actor.realm === realm) return actor;
-    const other = await authenticate(c.var.deps, credentialsOf(c), { platform: true, realms: [realm] });
+    const other = await authenticate(c.get("deps"), credentialsOf(c), { platform: true, realms: [realm] });
     c.set("actor", other);
     return other;
   };

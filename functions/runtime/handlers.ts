@@ -92,7 +92,7 @@ export function middlewareOf(handler: Pick<Handler, "auth">): Middleware[] {
 }
 
 const answer = async ({ c, live, resolved, actor, role, input }: Call): Promise<Response> => {
-  const result = await invoke(c.var.deps, resolved, { live, actor: await actor, role, input });
+  const result = await invoke(c.get("deps"), resolved, { live, actor: await actor, role, input });
   c.header("cache-control", "no-store");
   return c.body(JSON.stringify(result ?? null), 200, { "content-type": "application/json" });
 };
@@ -102,7 +102,7 @@ export async function callHandler(c: Context<AppEnv>, live: LiveOrb, name: strin
   const actor = actorFor(c, live.orb, live.compiled.usesAccess);
   // Whoever awaits it later meets the failure.
   actor.catch(() => undefined);
-  const resolved = await resolveHandler(c.var.deps, name);
+  const resolved = await resolveHandler(c.get("deps"), name);
   const call: Call = { c, live, resolved, actor, role: "public", input: undefined };
   const chain = middlewareOf(resolved.handler);
   const run = (at: number): Promise<Response> => {
@@ -148,7 +148,7 @@ const route = defineRoute({
 export function handlerRoutes() {
   return newRouter().openapi(route, async (c) => {
     const { orbId, handler } = c.req.valid("param");
-    const live = await liveOrb(c.var.deps, token(orbId, "orb"));
+    const live = await liveOrb(c.get("deps"), token(orbId, "orb"));
     if (live === null) throw notFound("orb");
     const name = findHandler(live, handler);
     if (name === undefined) throw notFound("handler", "The orb uses no handler of this name.");

@@ -24,7 +24,9 @@ export interface Reading {
 }
 
 export function parametersOf(c: Context<AppEnv>): URLSearchParams {
-  return new URL(c.req.url).searchParams;
+  const { url } = c.req;
+  const at = url.indexOf("?");
+  return new URLSearchParams(at < 0 ? "" : url.slice(at + 1));
 }
 
 /** Whether `?revision=latest` is asked for. Who may not is told so before anything else of the request is judged. */
@@ -50,7 +52,7 @@ export async function list(
   const latest = latestOf(reading);
   const query = parseListQuery(parametersOf(c), schema, EXTRA);
   const choice = choiceOf(c, schema, query.extra);
-  const page = await listEntries(c.var.deps, actor, { orb: live, schema, choice, query, latest, last });
+  const page = await listEntries(c.get("deps"), actor, { orb: live, schema, choice, query, latest, last });
   const { languages, ...body } = page;
   describeAnswer(c, { schema, actor, choice, personal: latest || query.expand.length > 0, languages });
   return c.body(JSON.stringify(body), 200, JSON_TYPE);
@@ -62,7 +64,7 @@ export async function get(reading: Reading, id: string): Promise<Response> {
   const latest = latestOf(reading);
   const query = parseOneQuery(parametersOf(c), schema, EXTRA);
   const choice = choiceOf(c, schema, query.extra);
-  const { entry, etag, languages } = await getEntry(c.var.deps, actor, {
+  const { entry, etag, languages } = await getEntry(c.get("deps"), actor, {
     orb: live,
     schema,
     id,

@@ -100,7 +100,7 @@ export async function create(writing: Writing): Promise<Response> {
   requireWriter(writing, "create");
   const { publish, ...extra } = extrasOf(c, "create");
   const body = await bodyOf(c);
-  const written = await createEntry(c.var.deps, actor, {
+  const written = await createEntry(c.get("deps"), actor, {
     values: body.values,
     validFrom: body.validFrom,
     validTo: body.validTo,
@@ -122,7 +122,7 @@ export async function update(writing: Writing, id: string): Promise<Response> {
   const { publish, ...extra } = extrasOf(c, "update");
   const target = targetOf(writing, id);
   const body = await bodyOf(c);
-  const written = await updateEntry(c.var.deps, actor, {
+  const written = await updateEntry(c.get("deps"), actor, {
     ...body,
     ...extra,
     ...target,
@@ -136,7 +136,7 @@ export async function remove(writing: Writing, id: string): Promise<Response> {
   const { c, actor } = writing;
   requireWriter(writing, "delete");
   const { force } = extrasOf(c, "remove");
-  await deleteEntry(c.var.deps, actor, { ...targetOf(writing, id), force: force === "true" });
+  await deleteEntry(c.get("deps"), actor, { ...targetOf(writing, id), force: force === "true" });
   return c.body(null, 204);
 }
 
