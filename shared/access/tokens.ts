@@ -109,6 +109,40 @@ export function claimedRealm(token: string): string | null {
   }
 }
 
+/** Tokens whose signature held, with what it held by. Whether a session is still open is asked each time all the same. */
+const verified = new Map<string, { keys: KeySet; issuer: string; payload: JWTPayload }>();
+const VERIFIED = 1_000;
+
+/** A token's payload once its signature, algorithm, issuer and lifetime hold; a signature is checked once only. */
+async function payloadOf(config: TokenConfig, token: string, now: number): Promise<JWTPayload> {
+  const keys = await keySet(config.jwtSigningKeys);
+  const known = verified.get(token);
+  if (known !== undefined && known.keys === keys && known.issuer === config.publicUrl) {
+    if ((known.payload.exp ?? 0) > Math.floor(now / 1000) - TOLERANCE) return known.payload;
+    verified.delete(token);
+  }
+  const { payload } = await jwtVerify(
+    token,
+    (header) => {
+      const key = header.kid === undefined ? undefined : keys.verifying.get(header.kid);
+      if (key === undefined) throw new Error("unknown key");
+      return key;
+    },
+    {
+      algorithms: [ALGORITHM],
+      issuer: config.publicUrl,
+      typ: "JWT",
+      requiredClaims: ["sub", "iat", "exp", "sid", "type"],
+      currentDate: new Date(now),
+      clockTolerance: TOLERANCE,
+    },
+  );
+  const oldest = verified.size >= VERIFIED ? verified.keys().next().value : undefined;
+  if (oldest !== undefined) verified.delete(oldest);
+  verified.set(token, { keys, issuer: config.publicUrl, payload });
+  return payload;
+}
+
 /**
  * Verifies signature, algorithm, issuer, lifetime and kind.
  * @param realms where the token may be from; one of another realm is no token at all
@@ -120,29 +154,9 @@ export async function verifyToken(
   realms: readonly string[],
   now: number,
 ): Promise<Claims> {
-  const keys = await keySet(config.jwtSigningKeys);
-  let payload: JWTPayload;
-  try {
-    const verified = await jwtVerify(
-      token,
-      (header) => {
-        const key = header.kid === undefined ? undefined : keys.verifying.get(header.kid);
-        if (key === undefined) throw new Error("unknown key");
-        return key;
-      },
-      {
-        algorithms: [ALGORITHM],
-        issuer: config.publicUrl,
-        typ: "JWT",
-        requiredClaims: ["sub", "iat", "exp", "sid", "type"],
-        currentDate: new Date(now),
-        clockTolerance: TOLERANCE,
-      },
-    );
-    payload = verified.payload;
-  } catch (error) {
+  const payload = await payloadOf(config, token, now).catch((error: unknown) => {
     throw badToken(error);
-  }
+  });
   const { sub = "", sid, type, orb, role, iat = 0, exp = 0 } = payload;
   const realm = type === "platform" ? PLATFORM_REALM : type === "orb" ? text(orb) : "";
   const platform = realm === PLATFORM_REALM;
