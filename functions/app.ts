@@ -13,6 +13,7 @@ import { streamMappingRoutes } from "./admin/streams.ts";
 import { type AppEnv, context, type Host } from "./context.ts";
 import { healthRoutes } from "./discovery/health.ts";
 import { openApiRoutes } from "./discovery/openapi.ts";
+import { overviewRoutes } from "./discovery/overview.ts";
 import { cors } from "./middleware/cors.ts";
 import { securityHeaders } from "./middleware/headers.ts";
 import { sharedAuthRoutes } from "./orb-auth/index.ts";
@@ -88,6 +89,7 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
 
   own.route("/", healthRoutes());
   own.route("/", openApiRoutes({ own, runtime }));
+  own.route("/", overviewRoutes());
   own.route("/", platformAuthRoutes());
   own.route("/", sharedAuthRoutes());
   own.route("/", pageRoutes());

@@ -6,13 +6,14 @@ import { listHandlers } from "../../shared/handlers/registry.ts";
 import { sha256 } from "../../shared/ids.ts";
 import type { LiveOrb } from "../../shared/orb/live.ts";
 import { liveDefinitions } from "../../shared/orb/live.ts";
-import { buckets, streams } from "../../shared/store/subjects.ts";
+import { buckets } from "../../shared/store/subjects.ts";
 import { VERSION } from "../../shared/version.ts";
 import type { AppEnv } from "../context.ts";
 import { matchesTag } from "../etag.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { IfNoneMatch } from "../schemas.ts";
 import { type ApiDocument, generated, nameHeaders, shareParts } from "./document.ts";
+import { Kept } from "./kept.ts";
 import { describeOrb, type Handlers, type OrbPart } from "./orb.ts";
 import { DESCRIPTION, TAGS } from "./words.ts";
 
@@ -28,9 +29,8 @@ interface Rendered {
   tag: string;
 }
 
-/** What was made for one state of the live definitions and the registry. Pure values: safe to keep between requests. */
+/** What was made for one state of the live definitions and the registry. */
 interface State {
-  key: string;
   orbs: Map<string, { live: LiveOrb; part: OrbPart }>;
   rendered: Map<string, Rendered>;
 }
@@ -72,22 +72,11 @@ const route = defineRoute({
   problems: [400, 404],
 });
 
-/** Which state the broker is in, as far as a description depends on it. Two small requests beside each other. */
-async function stateKey(deps: Deps): Promise<string> {
-  const infos = await Promise.all(
-    [buckets.orbs, buckets.handlers].map((bucket) => deps.store.streamInfo(streams.kv(bucket))),
-  );
-  return JSON.stringify([
-    deps.config.publicUrl,
-    ...infos.map((info) => [info?.state.last_seq, info?.state.messages, info?.state.bytes]),
-  ]);
-}
-
 /** Makes and keeps descriptions for one app. */
 class Describer {
   readonly #described: Described;
   #fixed: { own: ApiDocument; generic: ApiDocument } | undefined;
-  #state: State | undefined;
+  readonly #state = new Kept<State>([buckets.orbs, buckets.handlers], (deps) => this.#compile(deps));
 
   constructor(described: Described) {
     this.#described = described;
@@ -132,12 +121,7 @@ class Describer {
 
   /** @throws AppError not_found when the orb is not published */
   async render(deps: Deps, orb: string | undefined): Promise<Rendered> {
-    const key = await stateKey(deps);
-    let state = this.#state;
-    if (state?.key !== key) {
-      state = await this.#compile(deps, key);
-      this.#state = state;
-    }
+    const state = await this.#state.get(deps);
     const name = orb ?? "";
     const known = state.rendered.get(name);
     if (known !== undefined) return known;
@@ -155,7 +139,7 @@ class Describer {
     return rendered;
   }
 
-  async #compile(deps: Deps, key: string): Promise<State> {
+  async #compile(deps: Deps): Promise<State> {
     const [{ orbs }, entries] = await Promise.all([liveDefinitions(deps), listHandlers(deps)]);
     const handlers: Handlers = new Map(entries.map((entry) => [entry.name, entry]));
     const { generic, own } = this.#base();
@@ -169,7 +153,7 @@ class Describer {
         deps.log.error("an orb cannot be described", { orb: live.orb, error: String(error) });
       }
     }
-    return { key, orbs: described, rendered: new Map() };
+    return { orbs: described, rendered: new Map() };
   }
 
   #assemble(deps: Deps, parts: readonly OrbPart[], orb: string | undefined): ApiDocument {

@@ -1,0 +1,307 @@
+/** E: /api/discovery. What is published, so that a front end can build menus and forms from it alone. */
+import { z } from "@hono/zod-openapi";
+import { realmOf } from "../../shared/access/authorize.ts";
+import type { Deps } from "../../shared/deps.ts";
+import { notFound } from "../../shared/errors.ts";
+import { type FaultyEntry, isFaulty } from "../../shared/handlers/entry.ts";
+import { listHandlers } from "../../shared/handlers/registry.ts";
+import { HANDLER_AUTH, HANDLER_KINDS, type Handler } from "../../shared/handlers/types.ts";
+import { sha256 } from "../../shared/ids.ts";
+import type { CompiledField, CompiledModule, CompiledSchema } from "../../shared/orb/compile.ts";
+import { FIELD_TYPE_NAMES, MODULE_TYPES } from "../../shared/orb/document.ts";
+import { type LiveOrb, liveDefinitions } from "../../shared/orb/live.ts";
+import { entriesPath } from "../../shared/orb/routes.ts";
+import { buckets, streams } from "../../shared/store/subjects.ts";
+import { listMappings, type Mapping } from "../../shared/streams/mapping.ts";
+import { VERSION } from "../../shared/version.ts";
+import { matchesTag } from "../etag.ts";
+import { defineRoute, newRouter } from "../router.ts";
+import { IfNoneMatch } from "../schemas.ts";
+import { Kept } from "./kept.ts";
+
+const words = {
+  name: z.string().optional().openapi({ description: "For people" }),
+  description: z.string().optional(),
+};
+
+const FieldOverview = z
+  .object({
+    name: z.string().openapi({ example: "title" }),
+    type: z.enum(FIELD_TYPE_NAMES),
+    label: z.string().optional(),
+    description: z.string().optional(),
+    required: z.boolean(),
+    list: z.boolean(),
+    translatable: z.boolean().openapi({ description: "Kept per language" }),
+    marketSpecific: z.boolean().openapi({ description: "Kept per market" }),
+    sensitive: z.boolean().openapi({ description: "Answers show a mask" }),
+    unique: z.boolean(),
+    ref: z.string().optional().openapi({ description: "orbId/moduleId/schemaId that it points to" }),
+    options: z
+      .string()
+      .optional()
+      .openapi({ description: "Path of the entries that a reference can be chosen from" }),
+    enum: z.array(z.union([z.string(), z.number(), z.boolean()])).optional(),
+    default: z.unknown().optional(),
+    min: z.union([z.number(), z.string()]).optional(),
+    max: z.union([z.number(), z.string()]).optional(),
+    pattern: z.string().optional().openapi({ description: "RE2" }),
+    sortable: z.boolean(),
+    filters: z.array(z.string()).openapi({ description: "Operators of filters", example: ["eq", "in"] }),
+  })
+  .openapi("FieldOverview");
+
+const SchemaOverview = z
+  .object({
+    id: z.string().openapi({ example: "product" }),
+    ...words,
+    access: z.object({
+      read: z.enum(["public", "user", "own", "admin"]),
+      write: z.enum(["user", "admin", "owner"]),
+    }),
+    href: z
+      .string()
+      .nullable()
+      .openapi({ description: "Path of its entries; null where there are no automatic routes" }),
+    fields: z.array(FieldOverview),
+  })
+  .openapi("SchemaOverview");
+
+const ModuleOverview = z
+  .object({
+    id: z.string().openapi({ example: "catalog" }),
+    type: z.enum(MODULE_TYPES),
+    ...words,
+    schemas: z.array(SchemaOverview),
+  })
+  .openapi("ModuleOverview");
+
+const HandlerOverview = z
+  .object({
+    name: z.string().openapi({ description: "`<service>.<handler>`", example: "rules.evaluate" }),
+    description: z.string().optional(),
+    available: z.boolean().openapi({ description: "Whether it is registered at the moment" }),
+    kind: z.enum(HANDLER_KINDS).optional(),
+    auth: z.enum(HANDLER_AUTH).optional(),
+    href: z
+      .string()
+      .nullable()
+      .openapi({ description: "Path that takes POST; null for handlers with routes of their own" }),
+    input: z.unknown().optional().openapi({ description: "JSON Schema" }),
+    output: z.unknown().optional().openapi({ description: "JSON Schema" }),
+  })
+  .openapi("HandlerOverview");
+
+const OrbOverview = z
+  .object({
+    id: z.string().openapi({ example: "shop" }),
+    ...words,
+    revision: z.int().openapi({ description: "Of the document that is live" }),
+    languages: z.array(z.string()).openapi({ description: "The first is the default" }),
+    markets: z.array(z.string()).openapi({ description: "The first is the default" }),
+    realm: z.string().openapi({ description: "Whose users sign in: the orb's own, or `auth`" }),
+    links: z.object({
+      signin: z.string().openapi({ description: "Sign-in page", example: "/api/shop/signin" }),
+      openapi: z.string().openapi({ example: "/api/openapi?orb=shop" }),
+    }),
+    streams: z
+      .array(z.object({ name: z.string(), description: z.string(), href: z.string() }))
+      .openapi({ description: "Streams of the orb's public entries" }),
+    modules: z.array(ModuleOverview),
+    handlers: z.array(HandlerOverview),
+  })
+  .openapi("OrbOverview");
+
+const Overview = z
+  .object({
+    version: z.string(),
+    links: z.object({
+      openapi: z.string(),
+      docs: z.string(),
+      health: z.string(),
+      signin: z.string().openapi({ description: "Sign-in page of the shared realm" }),
+      streams: z.string().openapi({ description: "Streams that a signed-in user can read" }),
+    }),
+    orbs: z.array(OrbOverview),
+  })
+  .openapi("Discovery");
+
+type FieldView = z.infer<typeof FieldOverview>;
+type OrbView = z.infer<typeof OrbOverview>;
+
+/** The members that are there. */
+function present<T extends object>(members: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as never;
+}
+
+function fieldView(field: CompiledField, paths: ReadonlyMap<string, string>): FieldView {
+  const {
+    name,
+    type,
+    label,
+    description,
+    ref,
+    enum: allowed,
+    default: standard,
+    min,
+    max,
+    pattern,
+  } = field.definition;
+  return {
+    name,
+    type,
+    required: field.required,
+    list: field.list,
+    translatable: field.translatable,
+    marketSpecific: field.marketSpecific,
+    sensitive: field.sensitive,
+    unique: field.unique,
+    sortable: field.sortable,
+    filters: [...field.operators],
+    ...present({
+      label,
+      description,
+      ref,
+      options: ref === undefined ? undefined : paths.get(ref),
+      enum: allowed,
+      default: standard,
+      min,
+      max,
+      pattern,
+    }),
+  };
+}
+
+function handlerView(live: LiveOrb, short: string, full: string, found: Handler | FaultyEntry | undefined) {
+  const handler = found === undefined || isFaulty(found) ? undefined : found;
+  const href = handler?.kind === "http" ? null : `/api/${live.orb}/${short}`;
+  if (handler === undefined) return { name: full, available: false, href };
+  const { description, kind, auth, input, output } = handler;
+  return { name: full, available: true, description, kind, auth, href, ...present({ input, output }) };
+}
+
+/** One orb. @param paths of the entries of all published schemas, by `orbId/moduleId/schemaId` */
+function orbView(
+  live: LiveOrb,
+  handlers: ReadonlyMap<string, Handler | FaultyEntry>,
+  mappings: readonly Mapping[],
+  paths: ReadonlyMap<string, string>,
+): OrbView {
+  const { compiled, document, orb } = live;
+  const { name, description } = document;
+  const schemaView = (module: CompiledModule, schema: CompiledSchema) => ({
+    id: schema.id,
+    ...present({ name: schema.definition.name, description: schema.definition.description }),
+    access: schema.access,
+    href: module.routed ? entriesPath(compiled, schema) : null,
+    fields: [...schema.fields.values()].map((field) => fieldView(field, paths)),
+  });
+  return {
+    id: orb,
+    ...present({ name, description }),
+    revision: live.revision,
+    languages: [...compiled.languages],
+    markets: [...compiled.markets],
+    realm: realmOf(orb, compiled.usesAccess),
+    links: { signin: `/api/${orb}/signin`, openapi: `/api/openapi?orb=${orb}` },
+    streams: mappings
+      .filter(({ stream }) => stream === streams.orb(orb))
+      .map((mapping) => ({
+        name: mapping.name,
+        description: mapping.description,
+        href: `/api/streams/${mapping.name}`,
+      })),
+    modules: [...compiled.modules.values()].map((module) => ({
+      id: module.id,
+      type: module.type,
+      ...present({ name: module.definition.name, description: module.definition.description }),
+      schemas: [...module.schemas.values()].map((schema) => schemaView(module, schema)),
+    })),
+    handlers: [...compiled.handlers].map(([short, full]) =>
+      handlerView(live, short, full, handlers.get(full)),
+    ),
+  };
+}
+
+function pathsOf(orbs: readonly LiveOrb[]): Map<string, string> {
+  const paths = new Map<string, string>();
+  for (const { orb, compiled } of orbs) {
+    for (const module of compiled.modules.values()) {
+      if (!module.routed) continue;
+      for (const schema of module.schemas.values()) {
+        paths.set(`${orb}/${module.id}/${schema.id}`, entriesPath(compiled, schema));
+      }
+    }
+  }
+  return paths;
+}
+
+async function overview(deps: Deps): Promise<OrbView[]> {
+  const [{ orbs }, entries, mappings] = await Promise.all([
+    liveDefinitions(deps),
+    listHandlers(deps),
+    listMappings(deps.store),
+  ]);
+  const handlers = new Map(entries.map((entry) => [entry.name, entry]));
+  const paths = pathsOf(orbs);
+  return orbs.map((live) => orbView(live, handlers, mappings, paths));
+}
+
+const route = defineRoute({
+  method: "get",
+  path: "/api/discovery",
+  operationId: "discover",
+  summary: "Published orbs with their modules, schemas, fields and handlers",
+  description: "Enough to build menus and forms from. What is not published does not appear.",
+  tags: ["Discovery"],
+  security: [],
+  request: {
+    headers: IfNoneMatch,
+    query: z.strictObject({
+      orb: z.string().optional().openapi({ description: "Only this orb", example: "shop" }),
+    }),
+  },
+  responses: {
+    200: {
+      description: "The overview",
+      headers: { ETag: { description: "Changes with the overview", schema: { type: "string" } } },
+      content: { "application/json": { schema: Overview } },
+    },
+    304: { description: "Known already" },
+  },
+  problems: [400, 404],
+});
+
+const LINKS = {
+  openapi: "/api/openapi",
+  docs: "/api/docs",
+  health: "/api/health",
+  signin: "/api/auth/signin",
+  streams: "/api/streams/",
+};
+
+export function overviewRoutes() {
+  const kept = new Kept([buckets.orbs, buckets.handlers, buckets.streamMappings], async (deps) => ({
+    orbs: await overview(deps),
+    rendered: new Map<string, { text: string; tag: string }>(),
+  }));
+  return newRouter().openapi(route, async (c) => {
+    const { orb } = c.req.valid("query");
+    const { orbs, rendered } = await kept.get(c.var.deps);
+    const shown = orb === undefined ? orbs : orbs.filter(({ id }) => id === orb);
+    if (orb !== undefined && shown.length === 0) throw notFound("orb");
+    let known = rendered.get(orb ?? "");
+    if (known === undefined) {
+      const text = JSON.stringify({ version: VERSION, links: LINKS, orbs: shown } satisfies z.infer<
+        typeof Overview
+      >);
+      known = { text, tag: `"${(await sha256(text)).slice(0, 22)}"` };
+      rendered.set(orb ?? "", known);
+    }
+    const { text, tag } = known;
+    c.header("etag", tag);
+    c.header("cache-control", "public, no-cache");
+    if (matchesTag(c.req.header("if-none-match"), tag)) return c.body(null, 304);
+    return c.body(text, 200, { "content-type": "application/json" }) as never;
+  });
+}
