@@ -79,10 +79,7 @@ export function floorTargets(stand: Stand, { orb, ids }: Seeded): Target[] {
   const stream = streams.orb(orb);
   const place = (of: string, subject: string) => encodeURIComponent(`${of}/${subject}`);
   const definition = `get=${place("KV_orbs", `$KV.orbs.${orb}`)}`;
-  const [head, live] = [
-    subjects.entryLog({ ...at(orb), id: "x" }),
-    subjects.entryLive({ ...at(orb), id: "x" }, "public"),
-  ].map((subject) => subject.slice(0, -1));
+  const head = subjects.entryLog({ ...at(orb), id: "x" }).slice(0, -1);
   const of = { url: stand.floor.url, pid: stand.floor.pid, brokerPid: stand.brokerPid };
   const index = place(stream, subjects.schemaIndex(at(orb)));
   const put = (subject: string) => `put=${encodeURIComponent(`${subject}{n}`)}`;
@@ -94,7 +91,7 @@ export function floorTargets(stand: Stand, { orb, ids }: Seeded): Target[] {
       path: `/get?${definition}&get=${place(stream, `${head}{any}`).replace("%7Bany%7D", "{any}")}`,
       keys: ids,
     },
-    { ...of, name: "floor: list 50", path: `/list?${definition}&index=${index}&head=${head}&live=${live}` },
+    { ...of, name: "floor: list 50", path: `/list?${definition}&index=${index}&head=${head}` },
     {
       ...of,
       name: "floor: create draft",
