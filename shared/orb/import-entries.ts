@@ -10,6 +10,7 @@ import type { EntrySnapshot } from "../entry/snapshot.ts";
 import { AppError, invalid } from "../errors.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { type Append, Conflict } from "../store/types.ts";
+import { ownHints } from "../transactions/schema.ts";
 import type { CompiledSchema } from "./compile.ts";
 import type { ExportedEntry } from "./export.ts";
 import { createOrbStream } from "./settle.ts";
@@ -87,6 +88,7 @@ async function plan(deps: Deps, context: OrbContext, entry: ImportedEntry): Prom
     headSeq: 0,
     snapshots: [live ?? newest],
     claims: { adds: [...claims], frees: [] },
+    hints: ownHints(address, newest.createdBy),
     live: open ? publishMessages(address, schema.liveRole, shown, null, now) : [],
     index: "add",
   };

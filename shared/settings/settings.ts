@@ -42,9 +42,9 @@ export interface SettingsTarget {
   scope: SettingsScope;
 }
 
-async function settingsId(actor: Actor, { live, schema, scope }: SettingsTarget): Promise<string> {
+async function settingsId(actor: Actor, { schema, scope }: SettingsTarget): Promise<string> {
   const whose = scope === "application" ? ["application"] : ["user", accountOf(actor)];
-  return derivedId(["settings", live.orb, schema.id, ...whose]);
+  return derivedId(["settings", schema.id, ...whose]);
 }
 
 /** One's own are everybody's who is signed in; the application's are for admins. @throws AppError forbidden, unauthenticated */

@@ -15,8 +15,8 @@ import type { LocalHandler } from "../handlers/types.ts";
 import { derivedId } from "../ids.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import type { LiveOrb } from "../orb/live.ts";
-import { streams, subjects } from "../store/subjects.ts";
-import { RECORD, type RecordSnapshot, type RecordView, recordView } from "./schema.ts";
+import { streams } from "../store/subjects.ts";
+import { ownHints, RECORD, type RecordSnapshot, type RecordView, recordView } from "./schema.ts";
 
 /** What a caller records. */
 export interface NewRecord {
@@ -57,9 +57,7 @@ export async function recordTransaction(
   const request = key === undefined ? undefined : await hmac(deps.config, `transaction/${canonical(values)}`);
   // The key makes the id, so that the record itself is the claim: equal requests meet in one place.
   const id =
-    key === undefined
-      ? deps.newId()
-      : await derivedId(["transaction", live.orb, schema.id, accountOf(actor), key]);
+    key === undefined ? deps.newId() : await derivedId(["transaction", schema.id, accountOf(actor), key]);
   return attempts(deps, live.orb, async (attempt) => {
     const address = addressOf(schema, id);
     const before = request === undefined ? null : await loadEntry(deps, live.orb, id, schema);
@@ -80,7 +78,7 @@ export async function recordTransaction(
     const write = {
       ...plan,
       snapshots: [snapshot],
-      hints: [{ subject: subjects.ownIndex(address, owner), data: "{}" }],
+      hints: ownHints(address, owner),
       // Those who may read it all read the log: only an audience that follows the live subjects needs a copy.
       live:
         schema.liveRole === "admin"

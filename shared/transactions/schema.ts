@@ -1,5 +1,7 @@
 /** What both handlers of transactions share: which schema, and how a record looks on the wire. */
 import { type EntrySnapshot, maskValues } from "../entry/snapshot.ts";
+import { type EntryAddress, isToken, subjects } from "../store/subjects.ts";
+import type { Append } from "../store/types.ts";
 
 /** A record as the runtime API answers it. */
 export interface RecordView {
@@ -23,6 +25,12 @@ export interface RecordSnapshot extends EntrySnapshot {
 export function recordView(snapshot: EntrySnapshot): RecordView {
   const { id, module, schema, createdAt, createdBy, values } = snapshot;
   return { id, module, schema, createdAt, createdBy, values: maskValues(values) };
+}
+
+/** The index by which an account finds its own records; nothing for entries of other modules. */
+export function ownHints(address: EntryAddress, owner: string): Append[] {
+  if (address.type !== "transactions" || !isToken(owner)) return [];
+  return [{ subject: subjects.ownIndex(address, owner), data: "{}" }];
 }
 
 /** JSON Schema of a record. */
