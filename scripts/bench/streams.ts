@@ -2,39 +2,17 @@
  * The streams process on durable JetStream beside the protocol's reference server in memory, in one run and in turn:
  * delivery to many subscribers, catching up, and (ours alone) 5,000 subscribers and what an idle one costs.
  *
- *   node scripts/bench/streams.ts [--seconds 10] [--subscribers 5000] [--json result.json]
+ *   node scripts/bench/streams.ts [--seconds 5] [--subscribers 5000] [--json result.json]
  */
-import { type ChildProcess, fork } from "node:child_process";
+import { fork } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { Agent, get, request } from "node:http";
+import { Agent, get } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { connect } from "nats";
-import { startSession } from "../../shared/access/sessions.ts";
-import { newId, randomToken } from "../../shared/ids.ts";
-import { provision } from "../../shared/store/provision.ts";
-import { openStore } from "../../shared/store/store.ts";
-import { findBroker } from "../broker/find.ts";
-import { launchBroker } from "../broker/launch.ts";
-import { brokerCaches } from "../platform.ts";
-import { freePort } from "../ports.ts";
-import { loadSecrets } from "../secrets.ts";
 import type { LoadCommand, LoadReport } from "./streams-load.ts";
-
-/** A server under measurement. */
-interface Server extends AsyncDisposable {
-  readonly name: string;
-  readonly pid: number;
-  readonly headers: Record<string, string>;
-  /** Address of a stream, without parameters. */
-  url(stream: string): string;
-  create(stream: string): Promise<void>;
-  /** Appends JSON texts in order; resolves when all are acknowledged. */
-  append(stream: string, messages: string[]): Promise<void>;
-}
+import { answerOf, file, type Server, startOurs, startReference } from "./streams-servers.ts";
 
 interface Delivery {
   server: string;
@@ -62,143 +40,13 @@ interface CatchUp {
 
 const MESSAGE_BYTES = 235;
 const MESSAGES = 10_000;
-const file = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+const ROUNDS = 3;
 const clock = () => performance.timeOrigin + performance.now();
 
 /** A message of the size that counts, which says when it was made. */
 function message(): string {
   const head = `{"t":${clock().toFixed(3)},"text":"`;
   return `${head}${"x".repeat(MESSAGE_BYTES - head.length - 2)}"}`;
-}
-
-const answerOf = <T>(child: ChildProcess) =>
-  new Promise<T>((resolve, reject) => {
-    child.once("message", (answer) => resolve(answer as T));
-    child.once("exit", (code) => reject(new Error(`a process ended early (${code})`)));
-  });
-
-async function startReference(): Promise<Server> {
-  const child = fork(file("streams-reference.ts"), { stdio: "inherit" });
-  const { url: base } = await answerOf<{ url: string }>(child);
-  const agent = new Agent({ keepAlive: true });
-  const send = (method: string, stream: string, body: string) =>
-    new Promise<void>((resolve, reject) => {
-      const headers = { "content-type": "application/json" };
-      const going = request(`${base}/${stream}`, { method, headers, agent }, (response) => {
-        response.resume().once("end", () => {
-          if ((response.statusCode ?? 500) < 300) resolve();
-          else reject(new Error(`the reference server answered ${response.statusCode}`));
-        });
-      });
-      going.once("error", reject);
-      going.end(body);
-    });
-  return {
-    name: "reference (memory)",
-    pid: child.pid ?? 0,
-    headers: {},
-    url: (stream) => `${base}/${stream}`,
-    create: (stream) => send("PUT", stream, ""),
-    append: (stream, messages) => send("POST", stream, `[${messages.join(",")}]`),
-    async [Symbol.asyncDispose]() {
-      child.kill();
-    },
-  };
-}
-
-async function startOurs(dir: string): Promise<Server> {
-  const secrets = await loadSecrets(dir);
-  const binary = findBroker({
-    explicit: process.env.NATS_SERVER_BIN,
-    path: process.env.PATH,
-    caches: brokerCaches(dir).reverse(),
-  });
-  const broker = await launchBroker({ binary, dir, syncInterval: "10s", passwords: secrets.broker });
-  const store = openStore({ url: broker.wsUrl, user: "deploy", pass: secrets.broker.deploy });
-  await provision(store, { replicas: 1 });
-  const publicUrl = "http://localhost";
-  const port = await freePort();
-  const { broker: passwords, ...keys } = secrets;
-  const child = fork(file("../streams.ts"), {
-    stdio: "inherit",
-    env: {
-      PATH: process.env.PATH,
-      ...keys,
-      NATS_URL: broker.wsUrl,
-      NATS_USER: "streams",
-      NATS_PASS: passwords.streams,
-      PUBLIC_URL: publicUrl,
-      STREAMS_PORT: String(port),
-      // Nothing ends on its own while it is measured.
-      STREAMS_ROTATE_MS: "1000000",
-      LOG_LEVEL: "warn",
-    },
-  });
-  const base = `http://127.0.0.1:${port}`;
-  for (;;) {
-    if (
-      await fetch(`${base}/api/health`).then(
-        ({ ok }) => ok,
-        () => false,
-      )
-    )
-      break;
-    await delay(50);
-  }
-  const { user, pass } = { user: "operator", pass: passwords.operator };
-  const nats = await connect({ servers: `127.0.0.1:${broker.port}`, user, pass });
-  const js = nats.jetstream();
-  const manager = await js.jetstreamManager();
-  const session = await startSession(
-    {
-      store,
-      clock: { now: Date.now },
-      config: { ...configOf(secrets.JWT_SIGNING_KEYS, publicUrl) },
-      log: { debug() {}, info() {}, warn() {}, error() {} },
-      request: { requestId: "bench", traceparent: undefined, client: "bench" },
-      newId: () => newId(Date.now()),
-      randomToken,
-      afterwards: () => undefined,
-    },
-    { realm: "platform", sub: "bench", role: "owner", name: "bench", email: null, ttl: 3600 },
-  );
-  return {
-    name: "ours (JetStream, file)",
-    pid: child.pid ?? 0,
-    headers: { authorization: `Bearer ${session.token}` },
-    url: (stream) => `${base}/api/streams/${stream}`,
-    async create(stream) {
-      await manager.streams.add({ name: stream, subjects: [`${stream}.>`], allow_direct: true });
-      const mapping = { v: 1, stream, subjectFilter: `${stream}.>`, description: "bench" };
-      await store.kvPut("stream_mappings", stream, JSON.stringify(mapping));
-    },
-    async append(stream, messages) {
-      await Promise.all(messages.map((body) => js.publish(`${stream}.a`, body)));
-    },
-    async [Symbol.asyncDispose]() {
-      const gone = new Promise((resolve) => child.once("exit", resolve));
-      child.kill();
-      await gone;
-      await nats.close();
-      await store.close();
-      await broker.stop();
-    },
-  };
-}
-
-function configOf(jwtSigningKeys: string, publicUrl: string) {
-  return {
-    publicUrl,
-    jwtSigningKeys,
-    allowedOrigins: [],
-    replicas: 1,
-    encryptionKeys: "",
-    claimKey: "",
-    streamsUrl: undefined,
-    longPollMs: 1000,
-    metricsToken: undefined,
-    clientAddress: undefined,
-  };
 }
 
 function load() {
@@ -288,6 +136,43 @@ async function deliver(
   };
 }
 
+/** The median of several rounds: the machine has moods. */
+function typical(rounds: Delivery[]): Delivery {
+  const middle = (of: (round: Delivery) => number) =>
+    rounds.map(of).sort((a, b) => a - b)[Math.floor(rounds.length / 2)] ?? 0;
+  const [first] = rounds;
+  if (first === undefined) throw new Error("nothing was measured");
+  return {
+    ...first,
+    received: middle(({ received }) => received),
+    p50: middle(({ p50 }) => p50),
+    p99: middle(({ p99 }) => p99),
+    max: middle(({ max }) => max),
+    cpu: middle(({ cpu }) => cpu),
+  };
+}
+
+/** Delivery by several servers, in turn and several times over. */
+async function compare(servers: Server[], subscribers: number): Promise<Delivery[]> {
+  const stream = `live${subscribers}`;
+  const clients = servers.map(() => load());
+  const rounds = servers.map((): Delivery[] => []);
+  try {
+    for (const [i, server] of servers.entries()) {
+      await server.create(stream);
+      await clients[i]?.open(server, stream, subscribers);
+    }
+    for (let round = 0; round < ROUNDS; round++)
+      for (const [i, server] of servers.entries()) {
+        const its = clients[i];
+        if (its !== undefined) rounds[i]?.push(await deliver(server, stream, its, subscribers, 10, seconds));
+      }
+  } finally {
+    for (const its of clients) await its[Symbol.asyncDispose]();
+  }
+  return rounds.map(typical);
+}
+
 /** Reads a whole stream, page by page, over one connection. */
 async function readAll(server: Server, stream: string, agent: Agent): Promise<number> {
   let bytes = 0;
@@ -344,7 +229,7 @@ async function catchUp(server: Server): Promise<CatchUp> {
 
 const { values } = parseArgs({
   options: {
-    seconds: { type: "string", default: "10" },
+    seconds: { type: "string", default: "5" },
     subscribers: { type: "string", default: "5000" },
     json: { type: "string" },
   },
@@ -358,15 +243,7 @@ let idle: { subscribers: number; bytesEach: number } | undefined;
 try {
   await using reference = await startReference();
   await using ours = await startOurs(dir);
-  for (const subscribers of [100, 500]) {
-    for (const server of [reference, ours]) {
-      await using clients = load();
-      const stream = `live${subscribers}`;
-      await server.create(stream);
-      await clients.open(server, stream, subscribers);
-      deliveries.push(await deliver(server, stream, clients, subscribers, 10, seconds));
-    }
-  }
+  for (const subscribers of [100, 500]) deliveries.push(...(await compare([reference, ours], subscribers)));
   for (const server of [reference, ours]) catchUps.push(await catchUp(server));
   if (many > 0) {
     await using clients = load();
@@ -406,5 +283,17 @@ console.table(
 );
 if (idle !== undefined)
   console.log(`An idle subscriber costs ${(idle.bytesEach / 1024).toFixed(1)} KB (of ${idle.subscribers}).`);
+const [reference, ours] = catchUps;
+if (reference !== undefined && ours !== undefined) {
+  const ratio = (a: number | undefined, b: number | undefined) => Number(((a ?? 0) / (b ?? 1)).toFixed(1));
+  console.log("Times better than the reference server in this run:");
+  console.table({
+    "p50, 100 subscribers": ratio(deliveries[0]?.p50, deliveries[1]?.p50),
+    "p99, 100 subscribers": ratio(deliveries[0]?.p99, deliveries[1]?.p99),
+    "p50, 500 subscribers": ratio(deliveries[2]?.p50, deliveries[3]?.p50),
+    "p99, 500 subscribers": ratio(deliveries[2]?.p99, deliveries[3]?.p99),
+    "catching up": ratio(ours.megabytesPerSecond, reference.megabytesPerSecond),
+  });
+}
 if (values.json !== undefined)
   writeFileSync(values.json, `${JSON.stringify({ deliveries, catchUps, idle }, null, 2)}\n`);
