@@ -254,23 +254,24 @@ async function writeOf(
 ): Promise<EntryWrite> {
   const { entry, base, schema, held, context } = state;
   const { address, head } = entry;
-  const stored = new Set([...head.claims, ...(head.liveClaims ?? [])]);
   const after = new Set([...next.claims, ...(next.liveClaims ?? [])]);
-  const claims = claimChange(stored, after);
   const guards: Guard[] = [...(decision.guards ?? [])];
+  // What only the live revision held may be another entry's since its window closed: it counts as not held.
+  const closed = base !== head;
+  const claims = claimChange(new Set([...head.claims, ...(closed ? [] : (head.liveClaims ?? []))]), after);
   let known: ReadonlyMap<string, number> = new Map();
   // Sure of its claims is only who wrote them under this very definition and never lost them to a closed window.
-  const sure = !held.stale && base === head;
+  const sure = !held.stale && !closed;
   if (!sure && schema !== undefined) {
-    for (const key of [...held.claims, ...(held.liveClaims ?? [])]) {
+    for (const key of [...held.claims, ...(held.liveClaims ?? []), ...(head.liveClaims ?? [])]) {
       if (!after.has(key) && !claims.frees.includes(key)) claims.frees.push(key);
     }
     claims.frees = await reallyOwn(deps, address, claims.frees);
   }
-  if (schema !== undefined && (attempt > 0 || held.stale)) {
-    const state = await lookUpClaims(deps, context, schema, address, claims.adds);
-    known = state.known;
-    guards.push(...state.guards);
+  if (schema !== undefined && (attempt > 0 || !sure)) {
+    const looked = await lookUpClaims(deps, context, schema, address, claims.adds);
+    known = looked.known;
+    guards.push(...looked.guards);
   }
   const live: Append[] = [];
   if (cancels(state, decision)) {

@@ -142,6 +142,67 @@ describe("a validity window", () => {
     expect(await agrees(later.id)).toBe(true);
   });
 
+  it("frees what only the closed revision held, and its new holder keeps it", async () => {
+    const product = (sku: string, more: object = {}) =>
+      createEntry(deps, admin, {
+        orbId: "shop",
+        orb,
+        module: "catalog",
+        schema: "product",
+        values: { title: { en: "T" }, sku },
+        ...more,
+      });
+    const first = await product("closing-1", { publish: true, validTo: soon(300) });
+    const values = { title: { en: "T" }, sku: "closing-2" };
+    await updateEntry(deps, admin, at(first.snapshot.id, { values, validTo: null }));
+    expect((await failureOf(product("closing-1"))).code).toBe("unique_conflict");
+    await wait(350);
+    const second = await product("closing-1");
+    // Its former holder writes on: that frees nothing that is another's by now.
+    const back = { values: { title: { en: "T" }, sku: "closing-1" } };
+    expect((await failureOf(updateEntry(deps, admin, at(first.snapshot.id, back)))).code).toBe(
+      "unique_conflict",
+    );
+    await updateEntry(deps, admin, at(first.snapshot.id, { values }));
+    expect((await failureOf(product("closing-1"))).code).toBe("unique_conflict");
+    await deleteEntry(deps, admin, at(second.snapshot.id));
+    const third = await product("closing-3", { publish: true, validTo: soon(200) });
+    await updateEntry(deps, admin, at(third.snapshot.id, { values: { title: { en: "T" } }, validTo: null }));
+    await wait(250);
+    // Where nobody took it, the former holder may have it again, and its next write frees it.
+    await updateEntry(
+      deps,
+      admin,
+      at(third.snapshot.id, { values: { title: { en: "T" }, sku: "closing-3" } }),
+    );
+    expect((await failureOf(product("closing-3"))).code).toBe("unique_conflict");
+    await updateEntry(deps, admin, at(third.snapshot.id, { values: { title: { en: "T" } } }));
+    const claims = await store.scan(streams.orb("shop"), "shop._uq.content.product.sku.*", {
+      fromSeq: 1,
+      limit: 50,
+    });
+    expect(claims.messages.map((message) => message.text()).filter((text) => text !== "")).toEqual([
+      first.snapshot.id,
+    ]);
+  });
+
+  it("is cancelled together with what ends it", async () => {
+    const { snapshot } = await note("a", { publish: true, validFrom: soon(60_000), validTo: soon(90_000) });
+    const scheduled = async () => {
+      const filter = subjects.schedulesOf("shop", snapshot.id);
+      const page = await store.scan(streams.orb("shop"), filter, { fromSeq: 1, limit: 10 });
+      return page.messages.filter((message) => message.data.length > 0).map((message) => message.subject);
+    };
+    expect(await scheduled()).toHaveLength(2);
+    const again = await updateEntry(deps, admin, at(snapshot.id, { validTo: soon(70_000), publish: true }));
+    expect((await scheduled()).every((subject) => subject.includes(`.${again.snapshot.revision}.`))).toBe(
+      true,
+    );
+    expect(await scheduled()).toHaveLength(2);
+    await archiveEntry(deps, admin, at(snapshot.id));
+    expect(await scheduled()).toEqual([]);
+  });
+
   it("leaves nothing scheduled behind when it is replaced", async () => {
     const { snapshot } = await note("a", { publish: true, validFrom: soon(400), validTo: soon(900) });
     await unpublishEntry(deps, admin, at(snapshot.id));
