@@ -18,12 +18,14 @@ import { cors } from "./middleware/cors.ts";
 import { securityHeaders } from "./middleware/headers.ts";
 import { sharedAuthRoutes } from "./orb-auth/index.ts";
 import { orbAuth } from "./orb-auth/orbs.ts";
+import { docsRoutes } from "./pages/docs.ts";
 import { pageRoutes } from "./pages/index.ts";
 import { platformAuthRoutes } from "./platform-auth/index.ts";
 import { onError, problem } from "./problem.ts";
 import { newRouter } from "./router.ts";
 import { runtimeRoutes } from "./runtime/entries.ts";
 import { handlerRoutes } from "./runtime/handlers.ts";
+import { httpHandlers } from "./runtime/handlers-http.ts";
 import { streamsRoutes } from "./streams/routes.ts";
 
 /** First path segments under /api that are the platform's own; everything else names an orb. */
@@ -90,6 +92,7 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   own.route("/", healthRoutes());
   own.route("/", openApiRoutes({ own, runtime }));
   own.route("/", overviewRoutes());
+  own.route("/", docsRoutes());
   own.route("/", platformAuthRoutes());
   own.route("/", sharedAuthRoutes());
   own.route("/", pageRoutes());
@@ -111,6 +114,7 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   for (const definition of access.router.openAPIRegistry.definitions) {
     if (definition.type === "route") runtime.openAPIRegistry.registerPath(definition.route);
   }
+  runtime.use("/api/:orbId/*", httpHandlers());
   runtime.route("/", handlerRoutes());
   // Its generic paths match everything below an orb: the last of all.
   runtime.route("/", runtimeRoutes());

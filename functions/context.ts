@@ -9,6 +9,7 @@ export interface AppEnv {
   Bindings: Record<string, unknown>;
   Variables: {
     deps: Deps;
+    host: Host;
     /** Set by the authentication middleware of a route. */
     actor: Actor;
     /** The matched route's pattern, for logs and metrics. */
@@ -26,6 +27,8 @@ export interface Host {
   lend: () => { store: Store; release: () => Promise<void> };
   /** The client's address, as far as the host vouches for it. */
   client: (c: Context<AppEnv>) => string;
+  /** A file of the pages that is not part of the functions, by name; undefined where the host has none. */
+  assets?: (name: string, ifNoneMatch: string | undefined) => Promise<Response>;
   /** Told of each finished request, for metrics. */
   observe?: (request: { method: string; route: string; status: number; durationMs: number }) => void;
 }
@@ -85,6 +88,7 @@ export function context(hostOf: (env: Record<string, unknown>) => Host): Middlew
     const { store, release } = host.lend();
     const pending: Promise<unknown>[] = [];
     const log = host.log({ requestId, trace: traceparent.slice(3, 35) });
+    c.set("host", host);
     c.set("deps", {
       store,
       clock: { now: Date.now },

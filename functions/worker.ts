@@ -8,11 +8,30 @@ import { consoleLog } from "./log.ts";
 const hosts = new WeakMap<object, Host>();
 let app: App | undefined;
 
+/** What serves the files beside the functions, where there is such a binding. */
+interface Assets {
+  fetch(request: Request): Promise<Response>;
+}
+
+function assetsOf(env: Record<string, unknown>): Pick<Host, "assets"> {
+  const assets = env.ASSETS as Assets | undefined;
+  if (assets === undefined) return {};
+  return {
+    assets: (name, ifNoneMatch) =>
+      assets.fetch(
+        new Request(`https://assets/${name}`, {
+          headers: ifNoneMatch === undefined ? {} : { "if-none-match": ifNoneMatch },
+        }),
+      ),
+  };
+}
+
 function hostOf(env: Record<string, unknown>): Host {
   let host = hosts.get(env);
   if (host === undefined) {
     const settings: Settings = readSettings(env);
     host = {
+      ...assetsOf(env),
       config: settings.config,
       log: (base) => consoleLog(settings.logLevel, base),
       lend: () => {

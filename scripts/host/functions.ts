@@ -1,7 +1,14 @@
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
-import { Log, LogLevel, Miniflare } from "miniflare";
+import {
+  Log,
+  LogLevel,
+  Miniflare,
+  type Request as MiniflareRequest,
+  Response as MiniflareResponse,
+} from "miniflare";
 import { Failure } from "../failure.ts";
+import { assetResponse } from "./assets.ts";
 import { bundleFunctions, compatibility } from "./bundle.ts";
 
 /** What to serve. */
@@ -50,6 +57,13 @@ export async function serveFunctions(options: FunctionsOptions): Promise<Functio
       ...compatibility(),
       modules: [{ type: "ESModule", path: "worker.js", contents: bundle }],
       bindings,
+      serviceBindings: {
+        ASSETS: async (request: MiniflareRequest) => {
+          const name = new URL(request.url).pathname.slice(1);
+          const { status, headers, body } = await assetResponse(name, request.headers.get("if-none-match"));
+          return new MiniflareResponse(body, { status, headers: [...headers] });
+        },
+      },
       // Neither the request's supposed place nor anything else is asked of another host.
       cf: false,
       log: new Log(LogLevel.ERROR),

@@ -12,6 +12,7 @@ import { readSettings } from "../../functions/env.ts";
 import { consoleLog } from "../../functions/log.ts";
 import { type CacheStats, openCachedStore } from "../../shared/store/cache.ts";
 import { Failure, systemCode } from "../failure.ts";
+import { assetResponse } from "./assets.ts";
 import type { Functions, FunctionsOptions } from "./functions.ts";
 
 /** Milliseconds that requests under way have to end once the process is told to stop. */
@@ -69,6 +70,7 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
     config: settings.config,
     log: (base) => consoleLog(settings.logLevel, base, options.log),
     lend: () => lent,
+    assets: assetResponse,
     client: (c) => clientAddress((c.env as unknown as HttpBindings).incoming, behindProxy),
   };
   const app = createApp(() => host);

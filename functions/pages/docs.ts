@@ -1,0 +1,149 @@
+/** /api/docs: the description as a page. The renderer is Swagger UI; its files come from the host, see `Host.assets`. */
+import { z } from "@hono/zod-openapi";
+import type { Context } from "hono";
+import { AppError, notFound } from "../../shared/errors.ts";
+import type { AppEnv } from "../context.ts";
+import { defineRoute, newRouter } from "../router.ts";
+import { html } from "./html.ts";
+
+/** Files of the package swagger-ui-dist that hosts keep at hand, with their types. */
+export const RENDERER_FILES = {
+  "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
+  "swagger-ui.css": "text/css; charset=utf-8",
+} as const;
+
+const START_FILE = "docs.js";
+const STYLE_FILE = "docs.css";
+
+/** Begins the renderer. The page's own query says which orb is shown. */
+const START = `"use strict";
+const orb = new URLSearchParams(location.search).get("orb");
+SwaggerUIBundle({
+  url: "/api/openapi" + (orb === null ? "" : "?orb=" + encodeURIComponent(orb)),
+  dom_id: "#docs",
+  deepLinking: true,
+  docExpansion: "none",
+  defaultModelsExpandDepth: 0,
+  displayRequestDuration: true,
+  filter: true,
+  validatorUrl: null,
+  withCredentials: true,
+});
+`;
+
+const STYLE = `body { margin: 0; background: #fff; color: #1b1b1b; font-family: system-ui, sans-serif; }
+@media (prefers-color-scheme: dark) { html.dark-mode body { background: #1c2022; } }
+noscript, .loading { display: block; padding: 2rem; }
+`;
+
+/**
+ * Nothing but our own origin. The renderer sets styles through the DOM and shows its icons as data; it writes no
+ * inline script and no inline style into the page.
+ */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "form-action 'none'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+const PAGE = `<!doctype html>${
+  html`
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>API of the platform</title>
+    <link rel="icon" href="data:,">
+    <link rel="stylesheet" href="/api/_docs/swagger-ui.css">
+    <link rel="stylesheet" href="/api/_docs/${STYLE_FILE}">
+    <script src="/api/_docs/swagger-ui-bundle.js" defer></script>
+    <script src="/api/_docs/${START_FILE}" defer></script>
+  </head>
+  <body>
+    <main id="docs"><p class="loading">The description is being loaded. It is also at <a href="/api/openapi">/api/openapi</a>.</p></main>
+    <noscript>This page needs JavaScript. The description itself is at <a href="/api/openapi">/api/openapi</a>.</noscript>
+  </body>
+</html>
+`.markup
+}`;
+
+const page = defineRoute({
+  method: "get",
+  path: "/api/docs",
+  operationId: "getDocs",
+  summary: "This description as a page",
+  tags: ["Discovery"],
+  security: [],
+  request: {
+    query: z.strictObject({
+      orb: z.string().optional().openapi({ description: "Only this orb's own routes", example: "shop" }),
+    }),
+  },
+  responses: { 200: { description: "The page", content: { "text/html": { schema: z.string() } } } },
+  problems: [400],
+});
+
+const file = {
+  ...defineRoute({
+    method: "get",
+    path: "/api/_docs/{file}",
+    operationId: "getDocsFile",
+    summary: "A file of the page",
+    tags: ["Discovery"],
+    security: [],
+    request: { params: z.object({ file: z.string() }) },
+    responses: { 200: { description: "The file" }, 304: { description: "Known already" } },
+    problems: [404],
+  }),
+  hide: true,
+};
+
+const CACHE = "public, max-age=3600";
+
+async function rendererFile(c: Context<AppEnv>, name: keyof typeof RENDERER_FILES): Promise<Response> {
+  const found = await c.var.host.assets?.(name, c.req.header("if-none-match"));
+  if (found === undefined) {
+    throw new AppError("not_found", "file_not_found", "This host has no files for the page.");
+  }
+  const headers: Record<string, string> = { "content-type": RENDERER_FILES[name], "cache-control": CACHE };
+  const tag = found.headers.get("etag");
+  if (tag !== null) headers.etag = tag;
+  if (found.status === 304) return c.body(null, 304, headers);
+  if (found.status !== 200) {
+    await found.body?.cancel();
+    throw notFound("file");
+  }
+  return c.newResponse(found.body, 200, headers);
+}
+
+function isRendererFile(name: string): name is keyof typeof RENDERER_FILES {
+  return Object.hasOwn(RENDERER_FILES, name);
+}
+
+export function docsRoutes() {
+  const router = newRouter();
+  router.openapi(page, (c) =>
+    c.body(PAGE, 200, {
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy": POLICY,
+      "content-language": "en",
+      "cache-control": "no-cache",
+    }),
+  );
+  router.openapi(file, (c) => {
+    const name = c.req.valid("param").file;
+    const own = { "cache-control": CACHE };
+    if (name === START_FILE) {
+      return c.body(START, 200, { ...own, "content-type": "text/javascript; charset=utf-8" });
+    }
+    if (name === STYLE_FILE) return c.body(STYLE, 200, { ...own, "content-type": "text/css; charset=utf-8" });
+    if (!isRendererFile(name)) throw notFound("file");
+    return rendererFile(c, name);
+  });
+  return router;
+}
