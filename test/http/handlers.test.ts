@@ -454,18 +454,35 @@ describe("the kit", () => {
 });
 
 test("a thousand calls in flight are all answered", async () => {
-  const counter = client.subscribe("svc.many.count", {
+  const calls = 1_000;
+  const waiting: (() => void)[] = [];
+  let arrived: () => void = () => undefined;
+  const service = client.subscribe("svc.many.count", {
     callback: (_, message) => {
       const { input } = message.json<{ input: { n: number } }>();
-      setTimeout(() => message.respond(encoder.encode(JSON.stringify(input.n))), 20);
+      waiting.push(() => message.respond(encoder.encode(JSON.stringify(input.n))));
+      arrived();
     },
   });
-  await register("many.count", { timeoutMs: 20_000 });
+  await register("many.count", { timeoutMs: 30_000 });
   await orbWith("many", { many: ["count"] });
-  const answers = await Promise.all(
-    Array.from({ length: 1_000 }, (_, n) => call(platform, "POST", "/api/many/count", { body: { n } })),
-  );
-  expect(answers.filter(({ status }) => status !== 200).map(({ body }) => body)).toEqual([]);
-  expect(answers.map(({ body }) => body)).toEqual(Array.from({ length: 1_000 }, (_, n) => n));
-  counter.unsubscribe();
+  const answers: ReturnType<typeof call>[] = [];
+  // Each call has a connection of its own to make: they come one after the other, and none is answered before all are there.
+  for (let n = 0; n < calls; n++) {
+    answers.push(call(platform, "POST", "/api/many/count", { body: { n } }));
+    if (n - waiting.length < 32) continue;
+    await new Promise<void>((resolve) => {
+      arrived = () => n - waiting.length < 16 && resolve();
+    });
+  }
+  while (waiting.length < calls) {
+    await new Promise<void>((resolve) => {
+      arrived = resolve;
+    });
+  }
+  for (const respond of waiting) respond();
+  const all = await Promise.all(answers);
+  expect(all.filter(({ status }) => status !== 200).map(({ body }) => body)).toEqual([]);
+  expect(all.map(({ body }) => body)).toEqual(Array.from({ length: calls }, (_, n) => n));
+  service.unsubscribe();
 });

@@ -1,0 +1,71 @@
+/**
+ * HTTP handlers: they get the request itself and answer a response, on any method and below their name too
+ * (`/api/{orbId}/{handler}/…`). Those of `access` are functions/orb-auth; each further one stands here.
+ *
+ * To add one, an OAuth callback say: tell the registry of it in shared/handlers/http.ts (`oauth.callback`, kind `http`,
+ * its `auth`), and put its code into {@link CODE} under the same name; the compiler asks for it. Orbs that list it in
+ * `uses` have it from their next publication on.
+ */
+import type { Context, MiddlewareHandler } from "hono";
+import type { Actor, Role } from "../../shared/access/actor.ts";
+import { roleIn } from "../../shared/access/authorize.ts";
+import { requireAuth } from "../../shared/handlers/dispatch.ts";
+import { type FurtherHttpHandler, HTTP_HANDLERS } from "../../shared/handlers/http.ts";
+import type { HttpHandler } from "../../shared/handlers/types.ts";
+import { isOrbId } from "../../shared/orb/ids.ts";
+import { type LiveOrb, liveOrb } from "../../shared/orb/live.ts";
+import type { AppEnv } from "../context.ts";
+import { actorFor } from "../middleware/session.ts";
+
+/** A request to an HTTP handler; who calls was judged by the handler's `auth` before. */
+export interface HttpCall {
+  c: Context<AppEnv>;
+  live: LiveOrb;
+  actor: Actor;
+  role: Role;
+}
+
+/** What an HTTP handler does. What it throws is answered like any other error of the platform. */
+export type HttpCode = (call: HttpCall) => Response | Promise<Response>;
+
+/** A handler with its code. */
+export interface MountedHandler {
+  handler: HttpHandler;
+  run: HttpCode;
+}
+
+const CODE: Record<FurtherHttpHandler, HttpCode> = {};
+
+const MOUNTED: readonly MountedHandler[] = HTTP_HANDLERS.flatMap((handler) => {
+  const run = Object.hasOwn(CODE, handler.name) ? (Reflect.get(CODE, handler.name) as HttpCode) : undefined;
+  return run === undefined ? [] : [{ handler, run }];
+});
+
+/** Answers what belongs to an HTTP handler that the orb uses, in the order log, token, role; the rest goes on. */
+export function httpHandlers(mounted: readonly MountedHandler[] = MOUNTED): MiddlewareHandler<AppEnv> {
+  const byName = new Map(mounted.map((each) => [each.handler.name, each] as const));
+  const shorts = new Set([...byName.keys()].map((name) => name.slice(name.indexOf(".") + 1)));
+  return async (c, next) => {
+    const [, , orb = "", segment = ""] = c.req.path.split("/", 4);
+    if (!shorts.has(segment) || !isOrbId(orb)) return next();
+    const live = await liveOrb(c.var.deps, orb);
+    const found = byName.get(live?.compiled.handlers.get(segment) ?? "");
+    if (live === null || found === undefined) return next();
+    c.set("route", `/api/{orbId}/${segment}`);
+    c.var.deps.log.info("handler", { handler: found.handler.name, orb });
+    const { usesAccess } = live.compiled;
+    const actor = await actorFor(c, orb, usesAccess);
+    const role = roleIn(actor, orb, { usesAccess });
+    requireAuth(found.handler.auth, actor, role);
+    return withoutMarkup(await found.run({ c, live, actor, role }));
+  };
+}
+
+/** An answer of a handler is never a page of the platform's origin, where it could act for whoever looks at it. */
+function withoutMarkup(response: Response): Response {
+  const type = response.headers.get("content-type") ?? "";
+  if (!/html|xml|svg/i.test(type)) return response;
+  const plain = new Response(response.body, response);
+  plain.headers.set("content-type", "text/plain; charset=utf-8");
+  return plain;
+}

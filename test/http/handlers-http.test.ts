@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { context } from "../../functions/context.ts";
+import { consoleLog } from "../../functions/log.ts";
+import { onError } from "../../functions/problem.ts";
+import { newRouter } from "../../functions/router.ts";
+import { httpHandlers, type MountedHandler } from "../../functions/runtime/handlers-http.ts";
+import { AppError } from "../../shared/errors.ts";
+import { startBroker, type TestBroker } from "../support/broker.ts";
+import { installOrb, testDeps } from "../support/entries.ts";
+
+let broker: TestBroker;
+const lines: string[] = [];
+let app: ReturnType<typeof newRouter>;
+
+/** An OAuth callback, as the README's example has it, and one that is for admins. */
+const MOUNTED: MountedHandler[] = [
+  {
+    handler: { kind: "http", name: "oauth.callback", description: "", auth: "None", paths: ["/callback"] },
+    run: ({ c, live }) => {
+      const code = c.req.query("code");
+      if (code === undefined) throw new AppError("malformed", "invalid_parameter", "There is no code.");
+      if (code === "page") return c.html("<script>1</script>");
+      return c.redirect(`/done?orb=${live.orb}&path=${c.req.path}`, 303);
+    },
+  },
+  {
+    handler: {
+      kind: "http",
+      name: "oauth.manage",
+      description: "",
+      auth: "AdminRequired",
+      paths: ["/manage"],
+    },
+    run: ({ c }) => c.text("managed"),
+  },
+];
+
+beforeAll(async () => {
+  broker = await startBroker();
+  const store = broker.store("operator");
+  await installOrb(store, { id: "shop", uses: [{ service: "oauth", handlers: ["callback", "manage"] }] });
+  await installOrb(store, { id: "other", modules: [{ id: "callback", type: "CONTENT", schemas: [] }] });
+  app = newRouter();
+  app.use(
+    "*",
+    context(() => ({
+      config: testDeps(store).config,
+      log: (base) => consoleLog("info", base, (line) => lines.push(line)),
+      lend: () => ({ store, release: async () => undefined }),
+      client: () => "test",
+    })),
+  );
+  app.use("/api/:orbId/*", httpHandlers(MOUNTED));
+  app.all("*", (c) => c.text("further", 404));
+  app.onError(onError);
+});
+afterAll(() => broker[Symbol.asyncDispose]());
+
+test("an HTTP handler gets the request and answers a response", async () => {
+  const answer = await app.request("/api/shop/callback/google?code=x");
+  expect(answer.status).toBe(303);
+  expect(answer.headers.get("location")).toBe("/done?orb=shop&path=/api/shop/callback/google");
+  expect(lines.join("\n")).toContain("oauth.callback");
+  const refused = await app.request("/api/shop/callback");
+  expect(refused.status).toBe(400);
+  expect(await refused.json()).toMatchObject({ code: "invalid_parameter" });
+});
+
+test("its answer is never markup", async () => {
+  const answer = await app.request("/api/shop/callback?code=page");
+  expect(answer.headers.get("content-type")).toBe("text/plain; charset=utf-8");
+});
+
+test("its auth is judged before it runs", async () => {
+  expect((await app.request("/api/shop/manage", { method: "POST" })).status).toBe(401);
+});
+
+test("orbs that do not use it keep the path for themselves", async () => {
+  expect(await (await app.request("/api/other/callback?code=x")).text()).toBe("further");
+  expect(await (await app.request("/api/none/callback?code=x")).text()).toBe("further");
+});
