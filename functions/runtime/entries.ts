@@ -4,7 +4,7 @@
  */
 import type { Context } from "hono";
 import { type Actor, anonymous } from "../../shared/access/actor.ts";
-import { lastIndexed } from "../../shared/entry/list.ts";
+import { lastOf } from "../../shared/entry/list.ts";
 import { notFound } from "../../shared/errors.ts";
 import { isOrbId } from "../../shared/orb/ids.ts";
 import { type LiveOrb, lastLive, liveOrb } from "../../shared/orb/live.ts";
@@ -20,7 +20,7 @@ import { create, operate, remove, update } from "./write.ts";
 
 const SEGMENTS = ["first", "second", "third", "fourth"] as const;
 
-/** The address of the index's end, asked for beside the definition by lists that begin with the newest entry. */
+/** Where the orb's stream ends, asked for beside the definition by lists that begin with the newest entry. */
 function lookAhead(c: Context<AppEnv>, orb: string): Promise<number | undefined> | undefined {
   const { search } = new URL(c.req.url);
   const newest = search.includes("sort=-createdAt") && !/[?&](cursor=|filter)/.test(search);
@@ -30,7 +30,7 @@ function lookAhead(c: Context<AppEnv>, orb: string): Promise<number | undefined>
     (c.req.method !== "GET" && c.req.method !== "HEAD")
   )
     return undefined;
-  const last = lastIndexed(c.get("deps"), orb);
+  const last = lastOf(c.get("deps"), orb);
   last.catch(() => undefined);
   return last;
 }

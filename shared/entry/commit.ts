@@ -47,7 +47,12 @@ export function messagesOf(write: EntryWrite): { messages: Append[]; at: number 
     ...(write.headSeq === 0 ? [] : lateMarks(address, write.claims)),
     ...(write.hints ?? []),
   ];
-  if (write.index === "add") hints.unshift({ subject: place, data: "{}" });
+  if (write.index === "add") {
+    hints.unshift(
+      { subject: place, data: "{}" },
+      { subject: subjects.schemaOrder(address), data: address.id },
+    );
+  }
   if (write.index === "remove") hints.push({ subject: place, data: "", rollup: true, ttl: GONE_SECONDS });
   const guarded = guard(address, hints, write.guards ?? []);
   const messages = [...guarded, ...(write.live ?? [])];

@@ -8,7 +8,7 @@ import { AppError } from "../errors.ts";
 /** A place in a list. */
 export type Position =
   /** Creation order by the index: after (or, newest first, before) this sequence. `density` is index messages per sequence. */
-  | { kind: "index"; seq: number; density: number }
+  | { kind: "index" | "order"; seq: number; density: number }
   /** Creation order by a value's index: like `index`, and beyond this entry among those that took the value later. */
   | { kind: "value"; seq: number; density: number; id: string }
   /** Creation order of a set: beyond this key. */

@@ -24,7 +24,7 @@ export interface ListInput {
   query: ListQuery;
   /** Newest revisions, drafts or not, of what the caller may write. */
   latest?: boolean;
-  /** Sequence of the orb's last index message, where it was looked up beside the definition. */
+  /** Sequence of the orb's last message, where it was looked up beside the definition. */
   last?: Promise<number | undefined> | undefined;
 }
 
@@ -37,11 +37,17 @@ export interface Listed {
 }
 
 /** Lists read from any replica: the index is answered by any, so their heads may be too. */
+/** The broker finds the last message of all at once; of a wildcard it would look through all that match. */
+const EVERYTHING = ">";
 const ANY = { consistency: "any" } as const;
 
-/** Looks up where the orb's index ends. For lists that begin with the newest, beside the read of the definition. */
-export async function lastIndexed(deps: Pick<Deps, "store">, orb: string): Promise<number | undefined> {
-  return (await orNull(deps.store.get(streams.orb(orb), subjects.orbIndex(orb), ANY)))?.seq;
+/**
+ * Looks up where the orb's stream ends. For lists that begin with the newest, beside the read of the definition; a
+ * store that remembers knows it anyway.
+ */
+export async function lastOf(deps: Pick<Deps, "store">, orb: string): Promise<number | undefined> {
+  if (deps.store.remembers === true) return undefined;
+  return (await orNull(deps.store.get(streams.orb(orb), EVERYTHING, ANY)))?.seq;
 }
 
 /** The newest revisions of what the caller may write; what is live of the rest. */

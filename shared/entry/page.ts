@@ -1,7 +1,7 @@
 /** A page of a list: candidates, judged by what the caller sees of them, in order, from a cursor on. */
 import type { Deps } from "../deps.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
-import { streams } from "../store/subjects.ts";
+import { streams, subjects } from "../store/subjects.ts";
 import {
   type Candidates,
   candidatesOf,
@@ -202,22 +202,53 @@ interface Step {
   position: Position;
 }
 
-/** All entries in creation order. */
-async function* stepsOfIndex<T>(
+/** All entries in creation order: by the index, or by the order's single subject where a schema has one. */
+async function* stepsOfAll<T>(
   deps: Deps,
   list: Collection<T>,
   query: ListQuery,
   after: Position | undefined,
+  kind: "index" | "order",
 ): AsyncGenerator<Step[]> {
+  const { orb, schema } = list;
+  const first = query.limit + 1;
+  const home = schema === undefined ? undefined : { type: schema.subjectType, schema: schema.id };
   const route: Route = {
-    walk: { orb: list.orb, filter: list.index, first: query.limit + 1 },
-    after: after?.kind === "index" ? after : undefined,
+    walk:
+      kind === "order" && home !== undefined
+        ? { orb, filter: subjects.schemaOrder({ orb, ...home }), home, literal: true, first }
+        : { orb, filter: list.index, first },
+    after: after?.kind === kind ? after : undefined,
     descending: creationOrder(query) === "desc",
     start: list.last?.then((last) => (last === undefined ? undefined : { last, density: 0 })),
   };
   for await (const { places, density } of windows(deps, route)) {
-    yield places.map((place) => ({ place, position: { kind: "index", seq: place.seq, density } }));
+    yield places.map((place) => ({ place, position: { kind, seq: place.seq, density } }));
   }
+}
+
+/**
+ * A page of all entries. The order also names entries that were deleted: where a first page would pass over too many
+ * of them, the index, which does not, is walked instead.
+ */
+async function pageOfAll<T>(
+  deps: Deps,
+  list: Collection<T>,
+  query: ListQuery,
+  after: Position | undefined,
+  signed: string,
+): Promise<ListPage<T>> {
+  const fresh = list.schema !== undefined && deps.store.remembers !== true;
+  const byOrder = after === undefined ? fresh : after.kind === "order";
+  if (byOrder) {
+    const steps = stepsOfAll(deps, list, query, after, "order");
+    const page = await pageOfSteps(list, query, steps, signed, after === undefined ? PASSED : READ_LIMIT);
+    if (page !== undefined) return page;
+  }
+  const steps = stepsOfAll(deps, list, query, byOrder ? undefined : after, "index");
+  const page = await pageOfSteps(list, query, steps, signed, READ_LIMIT);
+  if (page === undefined) throw tooBroad(list.schema);
+  return page;
 }
 
 /**
@@ -273,20 +304,26 @@ async function* stepsOfValue<T>(
   yield late.slice(next).map((place) => step(place, end, at.density));
 }
 
-/** In creation order, step by step until the page is full. */
+/** Entries that a first page reads by the order before it goes by the index. */
+const PASSED = 2000;
+
+/** In creation order, step by step until the page is full; undefined when `most` (fewer than all) did not do. */
 async function pageOfSteps<T>(
   list: Collection<T>,
   query: ListQuery,
   steps: AsyncGenerator<Step[]>,
   signed: string,
-): Promise<ListPage<T>> {
+  most: number,
+): Promise<ListPage<T> | undefined> {
   const found: Found<T>[] = [];
   const positions = new Map<Place, Position>();
   const wanted = query.limit + 1;
   let read = 0;
+  // Where nothing is filtered, the first read is as likely as not the page.
+  let size = query.conditions.length === 0 ? wanted : CHUNK;
   for await (const window of steps) {
-    for (let i = 0; i < window.length && found.length < wanted; i += CHUNK) {
-      const chunk = window.slice(i, i + CHUNK);
+    for (let i = 0; i < window.length && found.length < wanted; i += size, size = CHUNK) {
+      const chunk = window.slice(i, i + size);
       for (const { place, position } of chunk) positions.set(place, position);
       found.push(
         ...(await readMatching(
@@ -297,7 +334,8 @@ async function pageOfSteps<T>(
       );
       read += chunk.length;
       const last = chunk.at(-1);
-      if (found.length >= wanted || read + CHUNK <= READ_LIMIT || last === undefined) continue;
+      if (found.length >= wanted || read + CHUNK <= most || last === undefined) continue;
+      if (most < READ_LIMIT) return undefined;
       // So many entries and still no full page: a filter must be narrowed; what is merely hidden is passed over.
       if (query.conditions.length > 0 || list.narrowed) throw tooBroad(list.schema);
       return { items: found.map(({ item }) => item), nextCursor: writeCursor(last.position, signed) };
@@ -367,16 +405,16 @@ async function pageInOrder<T>(
 ): Promise<ListPage<T>> {
   const { schema } = list;
   const found: Candidates =
-    schema === undefined || after?.kind === "index"
+    schema === undefined || after?.kind === "index" || after?.kind === "order"
       ? { kind: "all" }
       : await candidatesOf(deps, schema, query.conditions, after?.kind !== "set");
   if (found.kind === "set") return pageOfSet(list, query, found.places, after, signed);
   if (after?.kind === "set") throw tooBroad(schema);
-  const steps =
-    found.kind === "value" && schema !== undefined
-      ? stepsOfValue(deps, list, schema, found, query, after)
-      : stepsOfIndex(deps, list, query, after);
-  return pageOfSteps(list, query, steps, signed);
+  if (found.kind !== "value" || schema === undefined) return pageOfAll(deps, list, query, after, signed);
+  const steps = stepsOfValue(deps, list, schema, found, query, after);
+  const page = await pageOfSteps(list, query, steps, signed, READ_LIMIT);
+  if (page === undefined) throw tooBroad(schema);
+  return page;
 }
 
 /**

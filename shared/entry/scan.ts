@@ -19,8 +19,8 @@ export interface Place {
 
 /** Most places of one window. */
 const MAX_WINDOW = 500;
-/** Index messages per sequence where nothing is known: an entry brings some five messages. */
-const USUAL_DENSITY = 1 / 6;
+/** Index messages per sequence where nothing is known: an entry brings five to ten messages. */
+const USUAL_DENSITY = 1 / 10;
 
 /** Reads a page of a filter; a stream that does not exist holds nothing. */
 export async function readPage(
@@ -40,16 +40,19 @@ export interface Home {
 }
 
 /** The place in an index message, `<orb>._ix.<type>.<schema>.<id>`; undefined for what a deletion left. */
-function placeOf(message: StoredMessage, home: Home | undefined): Place | undefined {
+function placeOf(message: StoredMessage, { home, literal }: Walk): Place | undefined {
   if (message.data.length === 0) return undefined;
   const { subject, seq, time } = message;
-  if (home !== undefined) return { ...home, id: subject.slice(subject.lastIndexOf(".") + 1), seq, time };
+  if (home !== undefined) {
+    const id = literal === true ? message.text() : subject.slice(subject.lastIndexOf(".") + 1);
+    return { ...home, id, seq, time };
+  }
   const [, , type = "", schema = "", id = ""] = subject.split(".");
   return { type: type as ModuleToken, schema, id, seq, time };
 }
 
-function placesOf(messages: readonly StoredMessage[], { home }: Walk): Place[] {
-  return messages.map((message) => placeOf(message, home)).filter((place) => place !== undefined);
+function placesOf(messages: readonly StoredMessage[], walk: Walk): Place[] {
+  return messages.map((message) => placeOf(message, walk)).filter((place) => place !== undefined);
 }
 
 /** Where to walk. */
@@ -59,6 +62,8 @@ export interface Walk {
   filter: string;
   /** Set for the index of a value, whose subjects end with the id but are otherwise different. */
   home?: Home;
+  /** Whether the id is the message's body: all on one subject. */
+  literal?: boolean;
   /** How many places are wanted at first; later windows are larger. */
   first: number;
 }
@@ -98,7 +103,7 @@ export async function* backwards(
   while (upper > 1) {
     const width = Math.max(1, Math.ceil((want * 1.2) / density));
     const from = Math.max(1, upper - width);
-    const page = await readPage(store, walk.orb, walk.filter, { fromSeq: from, limit: want * 2 + 32 });
+    const page = await readPage(store, walk.orb, walk.filter, { fromSeq: from, limit: want * 3 + 32 });
     const inside = page.messages.filter((message) => message.seq < upper);
     if (inside.length === page.messages.length && page.pending > 0) {
       // Denser than thought, and the newest of the window are missing: a narrower one.

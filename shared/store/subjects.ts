@@ -122,6 +122,9 @@ export const subjects = {
     `${token(a.orb, "orb")}._eq.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}.${token(a.id, "entry")}`,
   equalityOf: (a: Omit<EntryAddress, "id">, field: string, value: string) =>
     `${token(a.orb, "orb")}._eq.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}.*`,
+  /** The ids of one schema in order of creation, all on one subject: pages of it cost the same at any size. A hint: deleted ones stay. */
+  schemaOrder: (a: Omit<EntryAddress, "id">) =>
+    `${token(a.orb, "orb")}._or.${a.type}.${token(a.schema, "schema")}`,
   /** Beside `equality` and `reference` where the value came later than the entry: those messages are out of order. */
   late: (a: EntryAddress, field: string, value: string) =>
     `${token(a.orb, "orb")}._late.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}.${token(a.id, "entry")}`,

@@ -8,7 +8,7 @@ import {
   unpublishEntry,
   updateEntry,
 } from "../../shared/entry/index.ts";
-import { type Listed, lastIndexed, listEntries } from "../../shared/entry/list.ts";
+import { type Listed, lastOf, listEntries } from "../../shared/entry/list.ts";
 import { choose } from "../../shared/entry/localize.ts";
 import { getManaged, listManaged } from "../../shared/entry/managed.ts";
 import { parseListQuery, parseOneQuery } from "../../shared/entry/query.ts";
@@ -78,7 +78,7 @@ async function add(live: LiveOrb, values: unknown, publish = true, schema = "ite
 /** What a request does: the definition, and beside it where the index ends. */
 async function list(id: string, query: string, actor: Actor = anonymous, at = "item", module = "catalog") {
   const newest = query.includes("sort=-createdAt") && !/cursor=|filter/.test(query);
-  const last = newest ? lastIndexed(deps, id) : undefined;
+  const last = newest ? lastOf(deps, id) : undefined;
   const live = await liveOrb(deps, id, "any");
   const schema = live?.compiled.schema(module, at);
   if (live === null || schema === undefined) throw new Error("no such orb");
