@@ -26,7 +26,7 @@ let orb: LiveOrb;
 
 beforeAll(async () => {
   broker = await startBroker();
-  store = broker.store("fn", { reconnect: true });
+  store = broker.store("fn", { reconnect: true, requestTimeoutMs: 20_000 });
   orb = await installOrb(broker.store("operator"), SHOP);
 });
 afterAll(() => broker.stop());
@@ -97,10 +97,10 @@ describe("a validity window", () => {
 
   it("of a draft changes nothing that is live", async () => {
     const { snapshot } = await note("a", { publish: true });
-    const draft = await updateEntry(deps, admin, at(snapshot.id, { validTo: soon(100) }));
+    const draft = await updateEntry(deps, admin, at(snapshot.id, { validTo: soon(60_000) }));
     expect(draft.snapshot).toMatchObject({ revision: 2, publishedRevision: 1, liveTo: null });
-    await wait(200);
-    expect(effective(await headOf(snapshot.id), Date.now()).status).toBe("PUBLISHED");
+    deps.clock.now = () => Date.now() + 61_000;
+    expect(effective(await headOf(snapshot.id), deps.clock.now()).status).toBe("PUBLISHED");
     expect((await failureOf(publishEntry(deps, admin, at(snapshot.id)))).errors?.[0]?.code).toBe(
       "window_closed",
     );
@@ -152,11 +152,12 @@ describe("a validity window", () => {
         values: { title: { en: "T" }, sku },
         ...more,
       });
-    const first = await product("closing-1", { publish: true, validTo: soon(300) });
+    const first = await product("closing-1", { publish: true, validTo: soon(60_000) });
     const values = { title: { en: "T" }, sku: "closing-2" };
     await updateEntry(deps, admin, at(first.snapshot.id, { values, validTo: null }));
     expect((await failureOf(product("closing-1"))).code).toBe("unique_conflict");
-    await wait(350);
+    // The clock goes on for whoever writes from here on.
+    deps.clock.now = () => Date.now() + 61_000;
     const second = await product("closing-1");
     // Its former holder writes on: that frees nothing that is another's by now.
     const back = { values: { title: { en: "T" }, sku: "closing-1" } };
@@ -166,9 +167,9 @@ describe("a validity window", () => {
     await updateEntry(deps, admin, at(first.snapshot.id, { values }));
     expect((await failureOf(product("closing-1"))).code).toBe("unique_conflict");
     await deleteEntry(deps, admin, at(second.snapshot.id));
-    const third = await product("closing-3", { publish: true, validTo: soon(200) });
+    const third = await product("closing-3", { publish: true, validTo: soon(90_000) });
     await updateEntry(deps, admin, at(third.snapshot.id, { values: { title: { en: "T" } }, validTo: null }));
-    await wait(250);
+    deps.clock.now = () => Date.now() + 91_000;
     // Where nobody took it, the former holder may have it again, and its next write frees it.
     await updateEntry(
       deps,
