@@ -29,10 +29,12 @@ async function bundleHost(outfile: string): Promise<void> {
     platform: "node",
     target: "node24",
     loader: { ".txt": "text", ".html": "text", ".css": "text", ".svg": "text" },
-    // Packages in the older module format ask for the runtime's own modules by this name.
+    // Packages in the older module format ask for modules by this name; they are found where ours are.
     banner: {
-      js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
+      js: `import { createRequire } from "node:module"; const require = createRequire(${JSON.stringify(import.meta.url)});`,
     },
+    // Files beside the modules are looked for where the modules are, not where the bundle is.
+    define: { "import.meta.url": JSON.stringify(import.meta.url) },
     logLevel: "silent",
   });
 }

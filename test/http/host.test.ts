@@ -1,7 +1,9 @@
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { expect, test } from "vitest";
+import { childrenOf } from "../../scripts/bench/measure.ts";
 import { serveNode } from "../../scripts/host/node.ts";
+import { serveProcess } from "../../scripts/host/process.ts";
 import { freePort } from "../../scripts/ports.ts";
 import { startPlatform } from "../support/platform.ts";
 
@@ -73,4 +75,30 @@ test("the same app in Node: health, errors, headers; away and back with the brok
     .map((line) => JSON.parse(line) as Record<string, unknown>)
     .filter((line) => line.message === "request");
   expect(requests[0]).toMatchObject({ level: "info", route: "/api/health", status: 200, method: "GET" });
+});
+
+test("its process is small, comes back when it dies, and ends when it is stopped", async () => {
+  await using platform = await startPlatform();
+  const log: string[] = [];
+  const port = await freePort();
+  const { CLIENT_ADDRESS: _, ...bindings } = platform.bindings;
+  const host = await serveProcess({ host: "127.0.0.1", port, bindings, log: (line) => log.push(line) });
+  const health = () =>
+    fetch(`${host.url}/api/health`).then(
+      (answer) => answer.status,
+      () => 0,
+    );
+  expect(await health()).toBe(200);
+  const [pid] = childrenOf(process.pid, /platform-host\.mjs/);
+  if (pid === undefined) throw new Error("no process");
+  process.kill(pid, "SIGKILL");
+  for (const deadline = Date.now() + 10_000; ; await new Promise((resolve) => setTimeout(resolve, 50))) {
+    const [next] = childrenOf(process.pid, /platform-host\.mjs/);
+    if (next !== undefined && next !== pid && (await health()) === 200) break;
+    expect(Date.now()).toBeLessThan(deadline);
+  }
+  await host.stop();
+  expect(await health()).toBe(0);
+  expect(childrenOf(process.pid, /platform-host\.mjs/)).toEqual([]);
+  expect(log.some((line) => line.includes("starting it again"))).toBe(true);
 });
