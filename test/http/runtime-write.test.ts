@@ -1,0 +1,181 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { adminToken, call, user } from "../support/auth.ts";
+import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+
+let platform: TestPlatform;
+let admin: string;
+let ann: string;
+let bob: string;
+
+const DOCUMENT = {
+  id: "diary",
+  languages: ["en", "de"],
+  modules: [
+    {
+      id: "notes",
+      type: "CONTENT",
+      schemas: [
+        {
+          id: "note",
+          access: { read: "own", write: "user" },
+          fields: [
+            { name: "text", type: "string", required: true },
+            { name: "pin", type: "string", sensitive: true },
+          ],
+        },
+      ],
+    },
+    {
+      id: "config",
+      type: "CONFIG",
+      schemas: [
+        { id: "limit", fields: [{ name: "size", type: "integer" }] },
+        { id: "theme", fields: [{ name: "color", type: "string" }] },
+      ],
+    },
+    {
+      id: "news",
+      type: "CONTENT",
+      schemas: [{ id: "item", fields: [{ name: "title", type: "string", translatable: true }] }],
+    },
+  ],
+};
+
+const send = (
+  method: string,
+  path: string,
+  token?: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+) =>
+  call(platform, method, `/api/diary${path}`, {
+    headers,
+    ...(token === undefined ? {} : { token }),
+    ...(body === undefined ? {} : { body }),
+  });
+
+beforeAll(async () => {
+  platform = await sharedPlatform();
+  admin = await adminToken(platform);
+  await call(platform, "POST", "/api/admin/orbs", { token: admin, body: DOCUMENT });
+  const live = await call(platform, "POST", "/api/admin/orbs/diary/publish", { token: admin });
+  expect(live.status).toBe(200);
+  ann = (await user(platform, "auth", "user")).token;
+  bob = (await user(platform, "auth", "user")).token;
+});
+
+describe("a life through the runtime API", () => {
+  it("runs by the short path and by the long one", async () => {
+    const made = await send("POST", "/notes?publish=true", ann, { values: { text: "one", pin: "1234" } });
+    expect(made.status).toBe(201);
+    expect(made.body).toMatchObject({
+      status: "PUBLISHED",
+      revision: 1,
+      values: { text: "one", pin: "••••••••" },
+    });
+    expect(made.headers.get("etag")).toMatch(/^"1-/);
+    const { id } = made.body;
+    expect(made.headers.get("location")).toBe(`/api/diary/notes/${id}`);
+    for (const path of [`/notes/${id}`, `/notes/note/${id}`]) {
+      expect((await send("GET", path, ann)).body).toMatchObject({ id });
+    }
+    const changed = await send("PUT", `/notes/note/${id}`, ann, { values: { text: "two", pin: "••••••••" } });
+    expect(changed.body).toMatchObject({ revision: 2, publishedRevision: 1, values: { text: "two" } });
+    expect((await send("GET", `/notes/${id}`, ann)).body.values.text).toBe("one");
+    expect((await send("GET", `/notes/${id}?revision=latest`, ann)).body.values.text).toBe("two");
+    expect((await send("POST", `/notes/${id}/publish`, ann)).status).toBe(200);
+    expect((await send("GET", `/notes/${id}`, ann)).body.values.text).toBe("two");
+    expect((await send("POST", `/notes/note/${id}/unpublish`, ann)).body.status).toBe("UNPUBLISHED");
+    expect((await send("GET", `/notes/${id}`, ann)).status).toBe(404);
+    expect((await send("POST", `/notes/${id}/archive`, ann)).body.status).toBe("ARCHIVED");
+    const twice = await send("POST", `/notes/${id}/archive`, ann);
+    expect([twice.status, twice.body.code]).toEqual([409, "wrong_state"]);
+    expect((await send("POST", `/notes/${id}/restore`, ann)).body.status).toBe("UNPUBLISHED");
+    expect((await send("DELETE", `/notes/${id}`, ann)).status).toBe(204);
+    expect((await send("GET", `/notes/${id}?revision=latest`, ann)).status).toBe(404);
+  });
+
+  it("is one's own", async () => {
+    const made = await send("POST", "/notes?publish=true", ann, { values: { text: "secret" } });
+    const path = `/notes/${made.body.id}`;
+    expect((await send("GET", path)).status).toBe(401);
+    expect((await send("GET", "/notes")).status).toBe(401);
+    expect((await send("GET", path, bob)).status).toBe(404);
+    expect((await send("GET", "/notes?count=true", bob)).body).toMatchObject({ items: [], total: 0 });
+    expect((await send("PUT", path, bob, { values: { text: "mine" } })).status).toBe(404);
+    expect((await send("DELETE", path, bob)).status).toBe(404);
+    expect((await send("POST", `${path}/unpublish`, bob)).status).toBe(404);
+    expect((await send("GET", path, admin)).body.values.text).toBe("secret");
+    expect((await send("GET", path, ann)).headers.get("vary")).toContain("Authorization");
+  });
+});
+
+describe("refusals", () => {
+  it("of who may not write come before anything else", async () => {
+    expect((await send("POST", "/news?nope=1", undefined, { nope: 1 })).status).toBe(401);
+    expect((await send("POST", "/news", ann, { values: {} })).status).toBe(403);
+    expect((await send("PUT", "/news/0abcdefgh", ann, { values: {} })).status).toBe(403);
+    expect((await send("POST", "/notes", "nonsense", { values: {} })).status).toBe(401);
+  });
+
+  it("tell every fault with its place", async () => {
+    const made = await send("POST", "/notes", ann, { values: { text: 1, nope: 2, __proto: 3 } });
+    expect(made.status).toBe(422);
+    expect(made.body.errors.map(({ path }: { path: string }) => path).sort()).toEqual([
+      "/values/__proto",
+      "/values/nope",
+      "/values/text",
+    ]);
+    expect((await send("POST", "/notes", ann, { text: "flat" })).status).toBe(422);
+    expect((await send("POST", "/notes", ann)).status).toBe(422);
+    expect((await send("POST", "/notes?locale=!", ann, { values: {} })).status).toBe(400);
+    const wrong = await send("POST", "/notes", ann, undefined, { "content-type": "text/plain" });
+    expect(wrong.status).toBe(422);
+  });
+
+  it("of what is not the newest", async () => {
+    const made = await send("POST", "/news?publish=true", admin, { values: { title: { en: "A" } } });
+    const path = `/news/${made.body.id}`;
+    const etag = made.headers.get("etag") ?? "";
+    const put = (tag: string) =>
+      send("PUT", path, admin, { values: { title: { en: "B" } } }, { "if-match": tag });
+    expect((await put(etag)).status).toBe(200);
+    expect((await put(etag)).status).toBe(412);
+    expect((await put('"2"')).status).toBe(200);
+    expect((await put("nonsense")).status).toBe(400);
+    expect((await send("DELETE", path, admin, undefined, { "if-match": '"1"' })).status).toBe(412);
+  });
+});
+
+describe("writes", () => {
+  it("of one language leave the others", async () => {
+    const made = await send("POST", "/news?publish=true&locale=en", admin, { values: { title: "Hello" } });
+    const path = `/news/${made.body.id}`;
+    const german = await send("PUT", `${path}?locale=de&publish=true`, admin, { values: { title: "Hallo" } });
+    expect(german.body.values.title).toBe("Hallo");
+    expect((await send("GET", `${path}?locale=*`)).body.values.title).toEqual({ en: "Hello", de: "Hallo" });
+    expect(
+      (await send("GET", path, undefined, undefined, { "accept-language": "de" })).body.values.title,
+    ).toBe("Hallo");
+  });
+
+  it("with one key are one entry", async () => {
+    const key = { "idempotency-key": "k-1" };
+    const [a, b] = [
+      await send("POST", "/config/theme", admin, { values: { color: "red" } }, key),
+      await send("POST", "/config/theme", admin, { values: { color: "red" } }, key),
+    ];
+    expect([a.status, b.status, b.body.id]).toEqual([201, 201, a.body.id]);
+    const other = await send("POST", "/config/theme", admin, { values: { color: "blue" } }, key);
+    expect([other.status, other.body.code]).toEqual([422, "idempotency_mismatch"]);
+    expect((await send("GET", "/config/theme?revision=latest", admin)).body.items).toHaveLength(1);
+  });
+
+  it("of schemas that share a module name theirs", async () => {
+    expect((await send("POST", "/config", admin, { values: {} })).body.code).toBe("schema_not_found");
+    const made = await send("POST", "/config/limit?publish=true", admin, { values: { size: 3 } });
+    expect(made.headers.get("location")).toBe(`/api/diary/config/limit/${made.body.id}`);
+    expect((await send("GET", `/config/theme/${made.body.id}`)).status).toBe(404);
+    expect((await send("GET", `/config/${made.body.id}`)).status).toBe(404);
+  });
+});
