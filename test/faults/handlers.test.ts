@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { adminToken, call } from "../support/auth.ts";
+import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { brokerClient, startExample } from "../support/services.ts";
+
+let platform: TestPlatform;
+
+const quote = () =>
+  call(platform, "POST", "/api/faulty/quote", { body: { items: [{ product: "chair", count: 1 }] } });
+
+beforeAll(async () => {
+  platform = await startPlatform();
+});
+afterAll(() => platform.stop());
+
+/** Changes the entry of the service behind its back. */
+async function rewrite(change: object): Promise<void> {
+  const client = await brokerClient(platform);
+  const store = platform.operatorStore();
+  const entry = (await store.kvGet("handlers", "pricing.quote"))?.json<object>();
+  const body = new TextEncoder().encode(JSON.stringify({ ...entry, ...change }));
+  await client.request("$KV.handlers.pricing.quote", body, { timeout: 2000 });
+  await client.close();
+}
+
+test("a service that dies in the middle is 504, then 503, and there again when it is", async () => {
+  const token = await adminToken(platform);
+  const service = await startExample(platform, "pricing.ts");
+  await rewrite({ timeoutMs: 400 });
+  const body = { id: "faulty", uses: [{ service: "pricing", handlers: ["quote"] }], modules: [] };
+  const made = await call(platform, "POST", "/api/admin/orbs?publish=true", { token, body });
+  expect(made.status).toBe(201);
+  expect((await quote()).status).toBe(200);
+
+  // It hangs, takes the request, and is gone without a word.
+  service.child.kill("SIGSTOP");
+  const asked = quote();
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  const gone = new Promise((resolve) => service.child.once("exit", resolve));
+  service.child.kill("SIGKILL");
+  await gone;
+  expect(await asked).toMatchObject({ status: 504, body: { code: "handler_timeout" } });
+  const absent = await quote();
+  expect(absent).toMatchObject({ status: 503, body: { code: "handler_unavailable" } });
+  expect(absent.headers.get("retry-after")).toBe("1");
+
+  await using _again = await startExample(platform, "pricing.ts");
+  expect((await quote()).status).toBe(200);
+
+  await rewrite({ kind: "local" });
+  expect(await quote()).toMatchObject({ status: 502, body: { code: "handler_faulty" } });
+  await rewrite({ kind: "nats" });
+  expect((await quote()).status).toBe(200);
+
+  // While the broker is away the answer is quick, and the service finds back by itself.
+  await platform.broker?.pause();
+  expect(await quote()).toMatchObject({ status: 503, body: { code: "broker_unavailable" } });
+  await platform.broker?.resume();
+  await expect.poll(async () => (await quote()).status, { timeout: 15_000, interval: 100 }).toBe(200);
+});
