@@ -161,11 +161,11 @@ async function writeGroup(deps: Deps, orb: string, group: readonly Planned[]): P
   if (heads.length > 0) await deps.store.batch(stream, heads);
 }
 
-/** Messages without those that another one on the same subject makes needless: only such as expect nothing. */
+/** Messages without those that another one on the same subject replaces anyway: only such as expect nothing. */
 function distinct(messages: readonly Append[]): Append[] {
   const touched = new Set<string>();
-  return messages.filter(({ subject, expect }) => {
-    if (expect !== undefined) return true;
+  return messages.filter(({ subject, expect, rollup }) => {
+    if (expect !== undefined || rollup !== true) return true;
     if (touched.has(subject)) return false;
     touched.add(subject);
     return true;
