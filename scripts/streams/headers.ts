@@ -1,4 +1,5 @@
 /** Headers of the streams process, from the same lists as those of the functions. */
+import { randomBytes } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import {
   ALLOWED_METHODS,
@@ -8,12 +9,33 @@ import {
 } from "../../functions/middleware/cors.ts";
 import { SECURITY_HEADERS } from "../../functions/middleware/headers.ts";
 import type { Config } from "../../shared/deps.ts";
+import { randomToken } from "../../shared/ids.ts";
+
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
+const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+/** The request's name and trace, taken over or made. */
+function identity(request: IncomingHttpHeaders): Record<string, string> {
+  const id = one(request["x-request-id"]);
+  const trace = one(request.traceparent);
+  return {
+    "x-request-id": id !== undefined && REQUEST_ID.test(id) ? id : randomToken(12),
+    traceparent:
+      trace !== undefined && TRACEPARENT.test(trace)
+        ? `${trace.slice(0, 36)}${randomBytes(8).toString("hex")}${trace.slice(52)}`
+        : `00-${randomBytes(16).toString("hex")}-${randomBytes(8).toString("hex")}-01`,
+  };
+}
 
 const one = (value: string | string[] | undefined) => (Array.isArray(value) ? value[0] : value);
 
 /** What every answer carries; browsers of other origins get what `ALLOWED_ORIGINS` grants. */
 export function commonHeaders(config: Config, request: IncomingHttpHeaders): Record<string, string> {
-  const headers: Record<string, string> = { ...SECURITY_HEADERS, "cache-control": "no-store" };
+  const headers: Record<string, string> = {
+    ...SECURITY_HEADERS,
+    "cache-control": "no-store",
+    ...identity(request),
+  };
   const origin = one(request.origin);
   if (origin === undefined) return headers;
   headers.vary = "Origin";

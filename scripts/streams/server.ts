@@ -5,7 +5,7 @@ import { STATUS, TITLES } from "../../functions/problem.ts";
 import type { Config, Deps, Log } from "../../shared/deps.ts";
 import { AppError } from "../../shared/errors.ts";
 import { newId, randomToken } from "../../shared/ids.ts";
-import type { Store } from "../../shared/store/types.ts";
+import { type Store, StreamMissing } from "../../shared/store/types.ts";
 import { authenticateReader } from "../../shared/streams/credentials.ts";
 import type { Hub } from "../../shared/streams/hub.ts";
 import type { Reader } from "../../shared/streams/reader.ts";
@@ -48,12 +48,25 @@ const headerOf = (request: IncomingMessage) => (name: string) => {
   return Array.isArray(value) ? value.join(", ") : value;
 };
 
+/** What a failure means to the client. */
+function asAppError(error: unknown): AppError {
+  if (error instanceof AppError) return error;
+  if (error instanceof StreamMissing) {
+    return new AppError("unavailable", "storage_not_ready", "The platform's storage is not ready yet.", {
+      retryAfter: 1,
+    });
+  }
+  return new AppError("internal", "internal_error", "Something went wrong on our side.");
+}
+
 /** A server that listens already. */
 export async function startStreamsServer(options: StreamsServerOptions): Promise<StreamsServer> {
   const { config, hub, log, store } = options;
   const readers = new Set<Reader>();
   const counts: HttpCounts = { statuses: new Map(), ends: new Map() };
-  const stopping = new AbortController();
+  /** Requests that may wait for messages: those that a stop wakes. */
+  const waiting = new Set<AbortController>();
+  let stopping = false;
   const count = <K>(map: Map<K, number>, key: K) => map.set(key, (map.get(key) ?? 0) + 1);
 
   function reply(
@@ -63,18 +76,16 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
     body: Uint8Array | string | null,
   ): void {
     count(counts.statuses, status);
+    log.debug("request", { requestId: headers["x-request-id"], status });
     const length = body === null ? {} : { "content-length": String(Buffer.byteLength(body)) };
-    const last = stopping.signal.aborted ? { connection: "close" } : {};
+    const last = stopping ? { connection: "close" } : {};
     response.writeHead(status, { ...headers, ...length, ...last });
     response.end(body ?? undefined);
   }
 
   function fail(request: IncomingMessage, response: ServerResponse, common: Headers, error: unknown): void {
-    const known =
-      error instanceof AppError
-        ? error
-        : new AppError("internal", "internal_error", "Something went wrong on our side.");
-    if (known !== error) log.error("unexpected error", { error: String(error) });
+    const known = asAppError(error);
+    if (known.kind === "internal") log.error("unexpected error", { error: String(error) });
     const status = STATUS[known.kind];
     const headers: Headers = {
       ...common,
@@ -95,15 +106,15 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
     reply(response, status, headers, request.method === "HEAD" ? null : body);
   }
 
-  function depsOf(request: IncomingMessage): Deps {
+  function depsOf(request: IncomingMessage, common: Headers): Deps {
     return {
       store,
       clock: { now: Date.now },
       log,
       config,
       request: {
-        requestId: headerOf(request)("x-request-id") ?? "",
-        traceparent: undefined,
+        requestId: common["x-request-id"] ?? "",
+        traceparent: common.traceparent,
         client: request.socket.remoteAddress ?? "unknown",
       },
       newId: () => newId(Date.now()),
@@ -114,6 +125,7 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
 
   async function callerOfRequest(
     request: IncomingMessage,
+    common: Headers,
     params: URLSearchParams,
     name: string,
   ): Promise<Caller> {
@@ -128,7 +140,7 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
         "The Authorization header must be a bearer token.",
       );
     }
-    const actor = await authenticateReader(depsOf(request), {
+    const actor = await authenticateReader(depsOf(request, common), {
       bearer,
       cookies: (wanted) => cookieOf(cookie, wanted),
       realm: params.get("realm") ?? undefined,
@@ -159,15 +171,15 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
     name: string,
   ): Promise<void> {
     const gone = new AbortController();
-    response.once("close", () => gone.abort());
-    const caller = await callerOfRequest(request, params, name);
+    waiting.add(gone);
+    response.once("close", () => {
+      waiting.delete(gone);
+      gone.abort();
+    });
+    const caller = await callerOfRequest(request, common, params, name);
     const method = request.method === "HEAD" ? "HEAD" : "GET";
-    const signal = AbortSignal.any([gone.signal, stopping.signal]);
-    const answer = await serveStream(
-      hub,
-      { method, name, params, header: headerOf(request), signal },
-      caller,
-    );
+    const asked = { method, name, params, header: headerOf(request), signal: gone.signal } as const;
+    const answer = await serveStream(hub, asked, caller);
     const headers = { ...common, ...answer.headers };
     if (answer.kind === "whole") return reply(response, answer.status, headers, answer.body);
     count(counts.statuses, 200);
@@ -176,18 +188,21 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
     const reader: Reader = answer.start(socketSink(socket), (reason) => {
       readers.delete(reader);
       count(counts.ends, reason);
-      log.debug("stream ended", { stream: name, reason, durationMs: Date.now() - started });
+      const requestId = common["x-request-id"];
+      log.info("stream ended", { requestId, stream: name, reason, durationMs: Date.now() - started });
     });
     readers.add(reader);
     socket.once("close", () => reader.abandon());
-    if (stopping.signal.aborted) reader.end("shutdown");
+    if (stopping) reader.end("shutdown");
     else if (gone.signal.aborted) reader.abandon();
   }
 
   async function handle(request: IncomingMessage, response: ServerResponse, common: Headers): Promise<void> {
-    if (stopping.signal.aborted)
+    if (stopping)
       throw new AppError("unavailable", "stopping", "The streams service stops.", { retryAfter: 1 });
-    const { pathname, searchParams } = new URL(request.url ?? "/", "http://streams");
+    const target = URL.parse(request.url ?? "/", "http://streams");
+    if (target === null) throw new AppError("malformed", "invalid_address", "This is no address.");
+    const { pathname, searchParams } = target;
     const [, api, family, ...rest] = pathname.split("/");
     const name = rest.join("/");
     if (api !== "api" || (family !== "streams" && rest.length > 0))
@@ -212,7 +227,7 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
     if (family !== "streams")
       throw new AppError("not_found", "route_not_found", "There is nothing at this address.");
     if (name !== "") return stream(request, response, common, searchParams, name);
-    await callerOfRequest(request, searchParams, "");
+    await callerOfRequest(request, common, searchParams, "");
     const body = JSON.stringify(await listStreams(hub));
     reply(response, 200, { ...common, "content-type": "application/json" }, body);
   }
@@ -237,7 +252,8 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
   return {
     port: (server.address() as AddressInfo).port,
     async drain(withinMs) {
-      stopping.abort();
+      stopping = true;
+      for (const request of waiting) request.abort();
       const closed = new Promise((resolve) => server.close(resolve));
       for (const reader of [...readers]) reader.end("shutdown");
       server.closeIdleConnections();

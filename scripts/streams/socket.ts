@@ -60,7 +60,12 @@ export async function beginStream(
 ): Promise<Socket> {
   const { socket } = request;
   // A request that was sent before the answer to an earlier one had come waits for its turn.
-  if (response.socket === null) await new Promise((resolve) => response.once("socket", resolve));
+  if (response.socket === null && !response.destroyed) {
+    await new Promise((resolve) => {
+      response.once("socket", resolve);
+      response.once("close", resolve);
+    });
+  }
   response.writeHead(200, { ...headers, "transfer-encoding": "chunked", connection: "close" });
   response.flushHeaders();
   socket.setKeepAlive(true, 30_000);
