@@ -22,6 +22,7 @@ export function filterParameter(schema: CompiledSchema): Parameter {
     style: "deepObject",
     explode: true,
     schema: { type: "object", properties },
+    example: {},
     description: [
       "`filter[field]=value`, or `filter[field][operator]=value`.",
       told.length === 0 ? "" : `Fields and their operators: ${told.join("; ")}.`,

@@ -54,7 +54,7 @@ export function describeOrb(
   }
   const add = (path: string, method: Method, operation: Operation) => {
     part.paths[path] ??= {};
-    part.paths[path][method] = ownParameters(operation, cookie);
+    part.paths[path][method] = ownParameters(generic, operation, cookie);
   };
   const modules = [...live.compiled.modules.values()].filter((module) => module.routed);
   for (const { definition } of modules) {
@@ -109,13 +109,16 @@ function isServed(live: LiveOrb, path: string): boolean {
 }
 
 /** Without the parameters that the path does not have any more, and with the cookie of the orb's own realm. */
-function ownParameters(operation: Operation, cookie: string): Operation {
-  const own = (operation.parameters ?? []).filter(
-    (parameter) =>
-      !("name" in parameter) ||
-      parameter.in !== "path" ||
-      !["orbId", "moduleId", "schemaId", "handler"].includes(parameter.name),
-  );
+function ownParameters(
+  generic: Pick<ApiDocument, "components">,
+  operation: Operation,
+  cookie: string,
+): Operation {
+  const own = (operation.parameters ?? []).filter((parameter) => {
+    const shared = String(Reflect.get(parameter, "$ref") ?? "").replace("#/components/parameters/", "");
+    const { name, in: place } = (generic.components.parameters[shared] ?? parameter) as Parameter;
+    return place !== "path" || !["orbId", "moduleId", "schemaId", "handler"].includes(name);
+  });
   const { parameters: _, ...rest } = operation;
   return {
     ...rest,
@@ -154,12 +157,16 @@ function contentSchema(node: Json | undefined): JsonSchema | undefined {
   return content?.["application/json"]?.schema;
 }
 
-function named(
-  generic: Pick<ApiDocument, "components">,
-  schema: JsonSchema | undefined,
-): JsonSchema | undefined {
+/** What a reference stands for, with what it extends put together. */
+function resolved(generic: Pick<ApiDocument, "components">, schema: JsonSchema | undefined): JsonSchema {
   const name = String(schema?.$ref ?? "").replace("#/components/schemas/", "");
-  return generic.components.schemas[name] ?? schema;
+  const found = generic.components.schemas[name] ?? schema ?? {};
+  const { allOf, ...rest } = found;
+  if (!Array.isArray(allOf)) return found;
+  const parts = [...(allOf as JsonSchema[]).map((part) => resolved(generic, part)), rest];
+  const properties = Object.assign({}, ...parts.map((part) => part.properties ?? {})) as JsonSchema;
+  const required = [...new Set(parts.flatMap((part) => (part.required as string[] | undefined) ?? []))];
+  return { ...Object.assign({}, ...parts), properties, required };
 }
 
 const ref = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
@@ -197,9 +204,9 @@ function entrySchemas(
   const collection = generic.paths[COLLECTION];
   const created = collection?.post;
   const listed = collection?.get;
-  const entry = named(generic, contentSchema(created?.responses["201"])) ?? {};
-  const body = named(generic, contentSchema(created?.requestBody)) ?? {};
-  const list = named(generic, contentSchema(listed?.responses["200"])) ?? {};
+  const entry = resolved(generic, contentSchema(created?.responses["201"]));
+  const body = resolved(generic, contentSchema(created?.requestBody));
+  const list = resolved(generic, contentSchema(listed?.responses["200"]));
   const { name, description } = schema.definition;
   const about = textOf(name, description);
   const only = (value: string): JsonSchema => ({ type: "string", enum: [value] });
