@@ -111,6 +111,7 @@ export class Hub {
     this.source = new Source(
       store,
       this.limits.cacheBytes > 0 ? new PageCache(this.limits.cacheBytes) : undefined,
+      this.now,
     );
   }
 

@@ -53,14 +53,21 @@ function stateOf(info: StreamInfo): StreamState {
   };
 }
 
+/** How long a replica may lag behind the leader before its answers are kept. */
+const SETTLING_MS = 10_000;
+
 /** Reads through a store; pages are kept in the cache, if there is one, for as long as they are true. */
 export class Source {
   readonly #store: Store;
   readonly #cache: PageCache | undefined;
+  readonly #now: () => number;
+  /** Since when each replicated stream has had its signature. */
+  readonly #signatures = new Map<string, { signature: string; since: number }>();
 
-  constructor(store: Store, cache?: PageCache) {
+  constructor(store: Store, cache?: PageCache, now: () => number = Date.now) {
     this.#store = store;
     this.#cache = cache;
+    this.#now = now;
   }
 
   get store(): Store {
@@ -92,9 +99,23 @@ export class Source {
     const state = await this.state(stream);
     checkRetained(state, position);
     const cache = this.#cache;
-    if (cache === undefined) return this.#read(stream, filter, position, limit, state);
+    if (cache === undefined || !this.#settled(stream, state))
+      return this.#read(stream, filter, position, limit, state);
     const key = `${stream} ${filter} ${position} ${limit.messages} ${limit.bytes}`;
     return cache.get(key, state, (known) => this.#extend(stream, filter, position, limit, state, known));
+  }
+
+  /**
+   * Whether every replica has removed what the leader's state says is removed: a page that one of them answers sooner
+   * may hold it still, and must not be kept.
+   */
+  #settled(stream: string, { signature, replicas }: StreamState): boolean {
+    if (replicas <= 1) return true;
+    const now = this.#now();
+    const known = this.#signatures.get(stream);
+    if (known?.signature === signature) return now - known.since > SETTLING_MS;
+    this.#signatures.set(stream, { signature, since: now });
+    return false;
   }
 
   async #extend(
