@@ -17,7 +17,7 @@ import { derivedId } from "../ids.ts";
 import type { CompiledField, CompiledSchema } from "../orb/compile.ts";
 import type { LiveOrb } from "../orb/live.ts";
 import { validateValues } from "../orb/validate.ts";
-import { streams } from "../store/subjects.ts";
+import { streams, subjects } from "../store/subjects.ts";
 import { accountOf } from "../transactions/record.ts";
 
 /** Whose settings. */
@@ -214,7 +214,9 @@ async function change(
   const before = new Set(head.status === "DELETED" ? [] : [...head.claims, ...(head.liveClaims ?? [])]);
   const claims = claimChange(before, new Set(prepared.claims));
   const write = { address, headSeq: seq, snapshots: [snapshot], claims, guards: prepared.guards };
-  const again = head.status === "DELETED" ? { index: "add" as const } : {};
+  // Its place in lists went with its deletion.
+  const place = { subject: subjects.entryIndex(address), data: "{}", rollup: true };
+  const again = head.status === "DELETED" ? { hints: [place] } : {};
   if (attempt > 0 && claims.adds.length > 0) {
     const state = await lookUpClaims(deps, live, schema, address, claims.adds);
     Object.assign(write, { known: state.known, guards: [...prepared.guards, ...state.guards] });

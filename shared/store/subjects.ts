@@ -152,11 +152,9 @@ export const subjects = {
   schedule: (orb: string, id: string, revision: number, edge: "open" | "close") =>
     `${token(orb, "orb")}._at.${token(id, "entry")}.${revision}.${edge}`,
   schedulesOf: (orb: string, id: string) => `${token(orb, "orb")}._at.${token(id, "entry")}.>`,
-  /** Records of one account in the order of their creation. Written once, like the index of entries. */
-  ownIndex: (a: EntryAddress, owner: string) =>
-    `${token(a.orb, "orb")}._own.${a.type}.${token(a.schema, "schema")}.${token(a.id, "entry")}.${token(owner, "user")}`,
-  ownIndexOf: (a: Omit<EntryAddress, "id">, owner: string) =>
-    `${token(a.orb, "orb")}._own.${a.type}.${token(a.schema, "schema")}.*.${token(owner, "user")}`,
+  /** Ids of one account's records in the order of their creation, all on one subject. A hint, like the index of entries. */
+  ownOrder: (a: Omit<EntryAddress, "id">, owner: string) =>
+    `${token(a.orb, "orb")}._own.${a.type}.${token(a.schema, "schema")}.${token(owner, "user")}`,
   /** Where the broker tells who would have got a message that is delivered to nobody. */
   probe: (id: string, index: number) => `_probe.${token(id, "probe")}.${index}`,
   probes: (id: string) => `_probe.${token(id, "probe")}.*`,

@@ -4,7 +4,7 @@ import { atLeast, refusal } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { readCursor, writeCursor } from "../entry/cursor.ts";
 import { addressOf, orNull } from "../entry/resolve.ts";
-import { backwards, forwards, type Place } from "../entry/scan.ts";
+import { backwards, forwards, type Place, type Walk } from "../entry/scan.ts";
 import { type EntrySnapshot, snapshotOf } from "../entry/snapshot.ts";
 import { invalid } from "../errors.ts";
 import { schemaOf, TARGET_INPUT } from "../handlers/target.ts";
@@ -44,25 +44,24 @@ interface Start {
 
 async function* walk(
   deps: Deps,
-  orb: string,
-  filter: string,
+  at: Pick<Walk, "orb" | "filter" | "home">,
   query: RecordQuery,
   start: Start | undefined,
 ): AsyncGenerator<{ places: Place[]; density: number }> {
-  const first = query.limit + 1;
+  const along: Walk = { ...at, literal: true, first: query.limit + 1 };
   if (query.order === "asc") {
-    for await (const places of forwards(deps.store, { orb, filter, first }, start?.seq ?? 0)) {
+    for await (const places of forwards(deps.store, along, start?.seq ?? 0)) {
       yield { places, density: 0 };
     }
     return;
   }
   let before = start?.seq;
   if (before === undefined) {
-    const last = await orNull(deps.store.get(streams.orb(orb), filter));
+    const last = await orNull(deps.store.get(streams.orb(at.orb), at.filter));
     if (last === null) return;
     before = last.seq + 1;
   }
-  yield* backwards(deps.store, { orb, filter, first }, before, start?.density);
+  yield* backwards(deps.store, along, before, start?.density);
 }
 
 /** Heads of places, in their order. */
@@ -96,14 +95,15 @@ export async function listTransactions(
   const owner = everybody ? query.by : own;
   const place = { orb: live.orb, type: schema.subjectType, schema: schema.id };
   if (owner !== undefined && !isToken(owner)) return { items: [], nextCursor: null };
-  const filter = owner === undefined ? subjects.schemaIndex(place) : subjects.ownIndexOf(place, owner);
+  const filter = owner === undefined ? subjects.schemaOrder(place) : subjects.ownOrder(place, owner);
+  const at = { orb: live.orb, filter, home: { type: schema.subjectType, schema: schema.id } };
   const signed = JSON.stringify([filter, query.order, query.from ?? null, query.to ?? null]);
   const position = query.cursor === undefined ? undefined : readCursor(query.cursor, signed);
   const start = position?.kind === "index" ? position : undefined;
 
   const items: RecordView[] = [];
   let last: { seq: number; density: number } | undefined;
-  for await (const { places: all, density } of walk(deps, live.orb, filter, query, start)) {
+  for await (const { places: all, density } of walk(deps, at, query, start)) {
     // The index's own times are near enough to pass over what is far outside without reading it.
     const places = all.filter(({ time }) => time === undefined || near(time, query));
     // A page and one more are read; a time range that leaves much out reads on.

@@ -30,7 +30,7 @@ export function recordView(snapshot: EntrySnapshot): RecordView {
 /** The index by which an account finds its own records; nothing for entries of other modules. */
 export function ownHints(address: EntryAddress, owner: string): Append[] {
   if (address.type !== "transactions" || !isToken(owner)) return [];
-  return [{ subject: subjects.ownIndex(address, owner), data: "{}" }];
+  return [{ subject: subjects.ownOrder(address, owner), data: address.id }];
 }
 
 /** JSON Schema of a record. */
