@@ -71,9 +71,14 @@ export function definition(document: OrbDocumentInput, revision = 1): LiveOrb {
 }
 
 /** Puts a definition live and creates its stream. */
-export async function installOrb(store: Store, document: OrbDocumentInput, revision = 1): Promise<LiveOrb> {
+export async function installOrb(
+  store: Store,
+  document: OrbDocumentInput,
+  revision = 1,
+  replicas = 1,
+): Promise<LiveOrb> {
   const live = definition(document, revision);
-  await store.createStream(orbStreamConfig(live.orb, 1));
+  await store.createStream(orbStreamConfig(live.orb, replicas));
   await store.kvPut(
     buckets.orbs,
     live.orb,

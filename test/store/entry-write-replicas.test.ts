@@ -1,0 +1,145 @@
+/** Writes of entries on three replicas, by writers that are connected to different ones. */
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { type Cluster, launchCluster } from "../../scripts/broker/cluster.ts";
+import {
+  bulkWrite,
+  createEntry,
+  deleteEntry,
+  listRevisions,
+  liveCopyOf,
+  loadEntry,
+  updateEntry,
+} from "../../shared/entry/index.ts";
+import { walkEntries } from "../../shared/entry/walk.ts";
+import { AppError } from "../../shared/errors.ts";
+import type { LiveOrb } from "../../shared/orb/live.ts";
+import { provision } from "../../shared/store/provision.ts";
+import { openStore } from "../../shared/store/store.ts";
+import { streams, subjects } from "../../shared/store/subjects.ts";
+import type { Store } from "../../shared/store/types.ts";
+import { brokerBinary, tempDir } from "../support/broker.ts";
+import { admin, definition, installOrb, SHOP, type TestDeps, testDeps, until } from "../support/entries.ts";
+
+let cluster: Cluster;
+let stores: Store[];
+let writers: TestDeps[];
+let orb: LiveOrb;
+
+beforeAll(async () => {
+  const passwords = { fn: "fn", streams: "streams", deploy: "deploy", operator: "operator" };
+  const dir = tempDir("cluster");
+  cluster = await launchCluster({ binary: brokerBinary(), dir, syncInterval: "10s", passwords }, 3);
+  stores = cluster.nodes.map(({ wsUrl: url }) =>
+    openStore({ url, user: "fn", pass: "fn", replicas: 3, reconnect: true, requestTimeoutMs: 10_000 }),
+  );
+  writers = stores.map((store) => testDeps(store, { replicas: 3 }));
+  orb = definition(SHOP);
+  const [first] = cluster.nodes;
+  const deploy = openStore({ url: first?.wsUrl ?? "", user: "deploy", pass: "deploy", replicas: 3 });
+  // Right after a start the brokers may still be choosing who leads.
+  await provision(deploy, { replicas: 3, patienceMs: 30_000 });
+  await installOrb(deploy, SHOP, 1, 3);
+  await deploy.close();
+}, 60_000);
+afterAll(async () => {
+  await Promise.all(stores.map((store) => store.close()));
+  await cluster.stop();
+});
+
+/** One of the writers, each connected to a broker of its own. */
+function writer(number: number): TestDeps {
+  const deps = writers[number % writers.length];
+  if (deps === undefined) throw new Error("there are no writers");
+  return deps;
+}
+const context = () => ({ orbId: "shop", orb });
+const product = (deps: TestDeps, values: object, more: object = {}) =>
+  createEntry(deps, admin, {
+    ...context(),
+    module: "catalog",
+    schema: "product",
+    values: { title: { en: "T" }, ...values },
+    ...more,
+  });
+
+it("gives a unique value to one of 60 racing writers", async () => {
+  const results = await Promise.allSettled(
+    Array.from({ length: 60 }, (_, i) => product(writer(i), { sku: "one" })),
+  );
+  expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  for (const result of results) {
+    if (result.status === "rejected") expect(result.reason).toMatchObject({ code: "unique_conflict" });
+  }
+}, 30_000);
+
+it("never leaves a reference to what was deleted by a writer elsewhere", async () => {
+  const round = async (lane: number) => {
+    for (let i = 0; i < 12; i++) {
+      const [here, there] = [writer(lane + i), writer(lane + i + 1)];
+      const values = { name: "A" };
+      const target = await createEntry(here, admin, {
+        ...context(),
+        module: "catalog",
+        schema: "author",
+        values,
+      });
+      const source = await product(here, { author: target.snapshot.id });
+      // Just acknowledged at one broker, and asked for at another.
+      const refused = await deleteEntry(there, admin, { ...context(), id: target.snapshot.id }).then(
+        () => null,
+        (error: unknown) => error,
+      );
+      expect(refused instanceof AppError ? refused.code : refused).toBe("referenced");
+      const at = { ...context(), id: source.snapshot.id };
+      await updateEntry(here, admin, { ...at, values: { title: { en: "U" } } });
+      const { items } = await listRevisions(there, admin, { ...at, order: "desc", limit: 10 });
+      expect(items.map(({ revision }) => revision)).toEqual([2, 1]);
+    }
+  };
+  await Promise.all([0, 1, 2, 3].map(round));
+}, 60_000);
+
+it("loads entries with claims and references in bulk, and finds them all elsewhere", async () => {
+  const author = await createEntry(writer(0), admin, {
+    ...context(),
+    module: "catalog",
+    schema: "author",
+    values: { name: "A" },
+    publish: true,
+  });
+  async function* lines() {
+    for (let i = 0; i < 1_000; i++) {
+      const values = { title: { en: "T" }, sku: `bulk-${i}`, author: author.snapshot.id };
+      yield JSON.stringify({ module: "catalog", schema: "product", values, publish: true });
+    }
+  }
+  const made: string[] = [];
+  for await (const result of bulkWrite(writer(1), admin, {
+    ...context(),
+    lines: lines(),
+    parse: JSON.parse,
+  })) {
+    if ("error" in result) throw result.error;
+    made.push(result.snapshot.id);
+  }
+  const found = new Set<string>();
+  for await (const page of walkEntries(writer(2), "shop", { type: "content", schema: "product" })) {
+    for (const { head } of page) found.add(head.id);
+  }
+  expect(made).toHaveLength(1_000);
+  expect(made.filter((id) => !found.has(id))).toEqual([]);
+}, 60_000);
+
+it("opens and closes a window", async () => {
+  const soon = (ms: number) => new Date(Date.now() + ms).toISOString();
+  const window = { publish: true, validFrom: soon(1_000), validTo: soon(3_000) };
+  const { snapshot } = await product(writer(0), {}, window);
+  const address = { orb: "shop", type: "content" as const, schema: "product", id: snapshot.id };
+  const live = () => writer(1).store.get(streams.orb("shop"), subjects.entryLive(address, "public"));
+  expect(await live()).toBeNull();
+  await until(async () => liveCopyOf(await live()) !== null);
+  expect(liveCopyOf(await live())?.revision).toBe(1);
+  await until(async () => (await live())?.text().includes("tombstone") === true);
+  expect((await live())?.json()).toMatchObject({ tombstone: true, revision: 1 });
+  expect((await loadEntry(writer(2), "shop", snapshot.id))?.head.revision).toBe(1);
+}, 30_000);
