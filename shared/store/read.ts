@@ -85,9 +85,31 @@ function collect(wire: Wire, stream: string, body: string): Promise<Page> {
   });
 }
 
+/**
+ * The last message of each of some subjects. The broker ends an answer at its limit for pending bytes (64 MiB) and tells
+ * how many are left: they are asked for again, or they would be taken for missing.
+ */
+async function collectLast(
+  wire: Wire,
+  stream: string,
+  subjects: readonly string[],
+  more: { up_to_time?: string } = {},
+): Promise<Page> {
+  const ask = (wanted: readonly string[]) =>
+    collect(wire, stream, JSON.stringify({ multi_last: wanted, batch: MULTI_LAST_LIMIT, ...more }));
+  const first = await ask(subjects);
+  let page = first;
+  while (page.pending > 0 && page.messages.length > 0) {
+    const known = new Set(first.messages.map(({ subject }) => subject));
+    page = await ask(subjects.filter((subject) => !known.has(subject)));
+    first.messages.push(...page.messages);
+  }
+  return { ...first, pending: 0 };
+}
+
 /** The last message of each of at most {@link MULTI_LAST_LIMIT} subjects, and how far the answering replica was. */
 export function directLatest(wire: Wire, stream: string, subjects: readonly string[]): Promise<Page> {
-  return collect(wire, stream, JSON.stringify({ multi_last: subjects, batch: MULTI_LAST_LIMIT }));
+  return collectLast(wire, stream, subjects);
 }
 
 /** The last message of each subject, in one request. */
@@ -103,14 +125,11 @@ export async function directMany(
     parts.push(subjects.slice(i, i + MULTI_LAST_LIMIT));
   const pages = await Promise.all(
     parts.map((part) =>
-      collect(
+      collectLast(
         wire,
         stream,
-        JSON.stringify({
-          multi_last: part,
-          batch: MULTI_LAST_LIMIT,
-          ...(upToTime === undefined ? {} : { up_to_time: new Date(upToTime).toISOString() }),
-        }),
+        part,
+        upToTime === undefined ? {} : { up_to_time: new Date(upToTime).toISOString() },
       ),
     ),
   );
