@@ -28,7 +28,7 @@ const json = { "application/json": { schema: MappingSchema } };
 const common = {
   path: "/api/admin/streams/{name}" as const,
   tags: ["Streams"],
-  security: [{ bearer: [] }],
+  security: [{ bearer: [] }, { cookie: [] }],
   middleware: [platformAdmin],
 };
 const params = z.object({ name: z.string().openapi({ example: "shop-live" }) });

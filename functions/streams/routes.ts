@@ -63,7 +63,7 @@ const list = (path: "/api/streams" | "/api/streams/") =>
     operationId: "listStreams",
     summary: "Streams that can be read",
     tags: ["Streams"],
-    security: [{ bearer: [] }],
+    security: [{ bearer: [] }, { cookie: [] }],
     middleware: [reader],
     hide: path === "/api/streams",
     responses: {
@@ -84,7 +84,7 @@ const read = defineRoute({
   description:
     "The read side of the Durable Streams protocol. Without parameters: server-sent events from the start (or after `Last-Event-ID`), one JSON object each. With `offset`: a page as a JSON array; with `live=long-poll` it waits for messages, with `live=sse` it goes on as events that carry arrays. `{userID}` in the stream's filter is the caller.",
   tags: ["Streams"],
-  security: [{ bearer: [] }],
+  security: [{ bearer: [] }, { cookie: [] }],
   middleware: [reader],
   request: { params: z.object({ name: z.string() }), query: StreamQuery },
   responses: {
@@ -120,7 +120,7 @@ export function streamsRoutes() {
     router.openapi(list(path), async (c) => {
       const { deps } = c.var;
       if (deps.config.streamsUrl !== undefined)
-        return (await handOver(c, deps.config.streamsUrl, "")) as never;
+        return (await handOver(c, deps.config.streamsUrl, ""));
       return c.json(await listStreams(new Hub(deps.store)), 200);
     });
   }
@@ -128,7 +128,7 @@ export function streamsRoutes() {
     const { deps, actor } = c.var;
     const { name } = c.req.valid("param");
     if (deps.config.streamsUrl !== undefined)
-      return (await handOver(c, deps.config.streamsUrl, encodeURIComponent(name))) as never;
+      return (await handOver(c, deps.config.streamsUrl, encodeURIComponent(name)));
     const { signal, method, url } = c.req.raw;
     const hub = new Hub(deps.store, {
       limits: { page: PAGE },
@@ -149,7 +149,7 @@ export function streamsRoutes() {
         signal,
       };
       const answer = await serveStream(hub, request, callerOf(actor));
-      return toResponse(answer, signal, ended) as never;
+      return toResponse(answer, signal, ended);
     } catch (error) {
       ended();
       throw error;

@@ -151,7 +151,7 @@ test("what is torn and killed loses nothing, and tells nothing twice", async () 
     // Nothing but an absence for a while: no 404, no 410, no 500.
     expect([...failures.keys()].filter((status) => ![502, 503, 504].includes(status))).toEqual([]);
   }
-  expect(sent).toBeGreaterThan(500);
+  expect(sent).toBeGreaterThan(100);
 }, 60_000);
 
 /** The platform's own form first, the protocol's afterwards. */
