@@ -229,6 +229,23 @@ describe("pages", () => {
     expect(await pages("later", "limit=2&filter[state]=new")).not.toContain("n7");
   });
 
+  it("pass over what was deleted, however much it is", async () => {
+    const live = await orb("ghosts");
+    await add(live, { name: "first" });
+    const gone = Array.from({ length: 2600 }, (_, i) => `0gone${i.toString(36).padStart(6, "0")}`);
+    const subject = subjects.schemaOrder({ orb: "ghosts", type: "content", schema: "item" });
+    await deps.store.pipeline(
+      streams.orb("ghosts"),
+      gone.map((data) => ({ subject, data })),
+    );
+    await add(live, { name: "last" });
+    for (const limit of [1, 2, 50]) {
+      expect(await pages("ghosts", `limit=${limit}`)).toEqual(["first", "last"]);
+      expect(await pages("ghosts", `limit=${limit}&sort=-createdAt`)).toEqual(["last", "first"]);
+    }
+    expect((await list("ghosts", "count=true")).total).toBe(2);
+  });
+
   it("refuse cursors of other orbs, schemas and queries, and what is none", async () => {
     const [a, b] = [await orb("cursora"), await orb("cursorb")];
     for (const live of [a, b]) for (let i = 0; i < 3; i++) await add(live, { name: `n${i}` });
