@@ -11,7 +11,9 @@ import { MOUNTS, orbRoutes } from "./admin/orbs.ts";
 import { registryRoutes } from "./admin/registry.ts";
 import { streamMappingRoutes } from "./admin/streams.ts";
 import { type AppEnv, context, type Host } from "./context.ts";
+import { faultRoutes } from "./discovery/faults.ts";
 import { healthRoutes } from "./discovery/health.ts";
+import { metricsRoutes } from "./discovery/metrics.ts";
 import { openApiRoutes } from "./discovery/openapi.ts";
 import { overviewRoutes } from "./discovery/overview.ts";
 import { cors } from "./middleware/cors.ts";
@@ -93,6 +95,8 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   own.route("/", openApiRoutes({ own, runtime }));
   own.route("/", overviewRoutes());
   own.route("/", docsRoutes());
+  own.route("/", metricsRoutes());
+  own.route("/", faultRoutes());
   own.route("/", platformAuthRoutes());
   own.route("/", sharedAuthRoutes());
   own.route("/", pageRoutes());

@@ -4,6 +4,7 @@ import type { Actor } from "../shared/access/actor.ts";
 import type { Config, Deps, Log } from "../shared/deps.ts";
 import { base64url, newId, randomToken } from "../shared/ids.ts";
 import type { Store } from "../shared/store/types.ts";
+import type { Metric } from "./discovery/request-counts.ts";
 
 export interface AppEnv {
   Bindings: Record<string, unknown>;
@@ -31,6 +32,8 @@ export interface Host {
   assets?: (name: string, ifNoneMatch: string | undefined) => Promise<Response>;
   /** Told of each finished request, for metrics. */
   observe?: (request: { method: string; route: string; status: number; durationMs: number }) => void;
+  /** What was observed so far, where a process lives. */
+  metrics?: () => Metric[];
 }
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;

@@ -1,10 +1,19 @@
+/** E: /api/health. */
 import { z } from "@hono/zod-openapi";
+import { VERSION } from "../../shared/version.ts";
 import { defineRoute, newRouter } from "../router.ts";
 
 const HealthSchema = z
   .object({
     status: z.literal("ok"),
-    broker: z.object({ version: z.string(), roundTripMs: z.number() }),
+    version: z.string().openapi({ description: "Of the platform", example: "0.1.0" }),
+    broker: z
+      .object({
+        version: z.string().openapi({ example: "2.15.1" }),
+        roundTripMs: z.number().openapi({ description: "Milliseconds to the broker and back" }),
+      })
+      .optional()
+      .openapi({ description: "Missing with `probe=live`" }),
   })
   .openapi("Health");
 
@@ -13,17 +22,20 @@ const health = defineRoute({
   path: "/api/health",
   operationId: "getHealth",
   summary: "Whether the platform is ready",
+  description: "503 while the broker is away. With `probe=live` only whether requests are answered at all.",
   tags: ["Discovery"],
   security: [],
+  request: { query: z.strictObject({ probe: z.enum(["ready", "live"]).optional() }) },
   responses: { 200: { description: "Ready", content: { "application/json": { schema: HealthSchema } } } },
+  problems: [400],
 });
 
-/** E: /api/health. 503 while the broker is away. */
 export function healthRoutes() {
   return newRouter().openapi(health, async (c) => {
+    const own = { status: "ok" as const, version: VERSION };
+    if (c.req.valid("query").probe === "live") return c.json(own, 200);
     const { store } = c.var.deps;
-    const broker = await store.server();
-    const roundTripMs = await store.ping();
-    return c.json({ status: "ok" as const, broker: { version: broker.version, roundTripMs } }, 200);
+    const { version } = await store.server();
+    return c.json({ ...own, broker: { version, roundTripMs: await store.ping() } }, 200);
   });
 }

@@ -8,6 +8,7 @@ import type { AddressInfo } from "node:net";
 import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
 import { createApp } from "../../functions/app.ts";
 import type { AppEnv, Host } from "../../functions/context.ts";
+import { type Metric, RequestCounts } from "../../functions/discovery/request-counts.ts";
 import { readSettings } from "../../functions/env.ts";
 import { consoleLog } from "../../functions/log.ts";
 import { type CacheStats, openCachedStore } from "../../shared/store/cache.ts";
@@ -32,6 +33,30 @@ function clientAddress(incoming: HttpBindings["incoming"], behindProxy: boolean)
     .at(-1)
     ?.trim();
   return last || incoming.socket.remoteAddress || "unknown";
+}
+
+function processMetrics(): Metric[] {
+  const { user, system } = process.cpuUsage();
+  return [
+    {
+      name: "process_resident_memory_bytes",
+      type: "gauge",
+      help: "Resident memory.",
+      samples: [[{}, process.memoryUsage.rss()]],
+    },
+    {
+      name: "process_cpu_seconds_total",
+      type: "counter",
+      help: "Processor time.",
+      samples: [[{}, (user + system) / 1e6]],
+    },
+    {
+      name: "process_start_time_seconds",
+      type: "gauge",
+      help: "When the process started.",
+      samples: [[{}, Math.round(Date.now() / 1000 - process.uptime())]],
+    },
+  ];
 }
 
 async function listen(server: Server, port: number, host: string): Promise<void> {
@@ -66,7 +91,10 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
   );
   // A request gives back nothing: the connection is everybody's.
   const lent = { store: { ...store, close: async () => undefined }, release: async () => undefined };
+  const counts = new RequestCounts();
   const host: Host = {
+    observe: (request) => counts.observe(request),
+    metrics: () => [...counts.metrics(), ...processMetrics()],
     config: settings.config,
     log: (base) => consoleLog(settings.logLevel, base, options.log),
     lend: () => lent,

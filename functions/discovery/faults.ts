@@ -1,0 +1,59 @@
+/** C: /api/admin/faults. What is stored and cannot be used, for operators. */
+import { z } from "@hono/zod-openapi";
+import { isFaulty } from "../../shared/handlers/entry.ts";
+import { listHandlers } from "../../shared/handlers/registry.ts";
+import { liveDefinitions } from "../../shared/orb/live.ts";
+import { platformAdmin } from "../middleware/session.ts";
+import { defineRoute, newRouter } from "../router.ts";
+
+const StoredFault = z
+  .object({
+    kind: z.enum(["orb", "handler"]),
+    id: z.string().openapi({ example: "shop" }),
+    codes: z.array(z.string()).openapi({ example: ["not_json"] }),
+    remedy: z.string(),
+  })
+  .openapi("StoredFault");
+
+const route = defineRoute({
+  method: "get",
+  path: "/api/admin/faults",
+  operationId: "listFaults",
+  summary: "Stored definitions that cannot be used",
+  description:
+    "Live definitions of orbs, and entries of the handler registry. The rest is served and described.",
+  tags: ["Discovery"],
+  security: [{ bearer: [] }],
+  middleware: [platformAdmin],
+  request: { query: z.strictObject({}) },
+  responses: {
+    200: { description: "All", content: { "application/json": { schema: z.array(StoredFault) } } },
+  },
+  problems: [400, 401, 403],
+});
+
+export function faultRoutes() {
+  return newRouter().openapi(route, async (c) => {
+    const [{ damaged }, handlers] = await Promise.all([
+      liveDefinitions(c.var.deps),
+      listHandlers(c.var.deps),
+    ]);
+    return c.json(
+      [
+        ...damaged.map(({ orb, reason }) => ({
+          kind: "orb" as const,
+          id: orb,
+          codes: [reason],
+          remedy: "Publish the orb again: its history is kept apart.",
+        })),
+        ...handlers.filter(isFaulty).map(({ name, faults }) => ({
+          kind: "handler" as const,
+          id: name,
+          codes: faults.map(({ path, code }) => `${path} ${code}`.trim()),
+          remedy: "The service must register itself again.",
+        })),
+      ],
+      200,
+    );
+  });
+}

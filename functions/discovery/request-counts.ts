@@ -1,0 +1,102 @@
+/** Counts and latencies of requests, where a process lives long enough to have any. */
+
+/** Upper bounds of the latency buckets, in milliseconds. */
+const BOUNDS = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000] as const;
+/** Routes are few; a count that grows beyond this would be a fault of ours. */
+const MAX_SERIES = 2_000;
+
+interface Series {
+  buckets: number[];
+  count: number;
+  sumMs: number;
+}
+
+/** One line of Prometheus' text format. */
+export type Sample = [labels: Record<string, string>, value: number, suffix?: string];
+
+/** A metric with its samples. */
+export interface Metric {
+  name: string;
+  type: "counter" | "gauge" | "histogram";
+  help: string;
+  samples: Sample[];
+}
+
+/** What a host's `observe` feeds. */
+export class RequestCounts {
+  readonly #answers = new Map<string, { labels: Record<string, string>; count: number }>();
+  readonly #latencies = new Map<string, { labels: Record<string, string>; series: Series }>();
+
+  observe(request: { method: string; route: string; status: number; durationMs: number }): void {
+    const { status, durationMs } = request;
+    // A method may be anything that a client made up, and so no label.
+    const method = /^(GET|HEAD|POST|PUT|DELETE|OPTIONS)$/.test(request.method) ? request.method : "other";
+    const route = request.route === "" ? "none" : request.route;
+    const one = `${method} ${route}`;
+    const counted = `${one} ${status}`;
+    const known = this.#answers.get(counted);
+    if (known !== undefined) known.count++;
+    else if (this.#answers.size < MAX_SERIES) {
+      this.#answers.set(counted, { labels: { method, route, status: String(status) }, count: 1 });
+    }
+    let latency = this.#latencies.get(one);
+    if (latency === undefined) {
+      if (this.#latencies.size >= MAX_SERIES) return;
+      latency = { labels: { method, route }, series: { buckets: BOUNDS.map(() => 0), count: 0, sumMs: 0 } };
+      this.#latencies.set(one, latency);
+    }
+    const { series } = latency;
+    series.count++;
+    series.sumMs += durationMs;
+    const bucket = BOUNDS.findIndex((bound) => durationMs <= bound);
+    if (bucket >= 0) series.buckets[bucket] = (series.buckets[bucket] ?? 0) + 1;
+  }
+
+  metrics(): Metric[] {
+    const latencies = [...this.#latencies.values()].flatMap(({ labels, series }): Sample[] => {
+      let below = 0;
+      const buckets = BOUNDS.map((bound, i): Sample => {
+        below += series.buckets[i] ?? 0;
+        return [{ ...labels, le: String(bound / 1000) }, below, "_bucket"];
+      });
+      return [
+        ...buckets,
+        [{ ...labels, le: "+Inf" }, series.count, "_bucket"],
+        [labels, series.sumMs / 1000, "_sum"],
+        [labels, series.count, "_count"],
+      ];
+    });
+    return [
+      {
+        name: "http_requests_total",
+        type: "counter",
+        help: "Answered requests by route and status.",
+        samples: [...this.#answers.values()].map(({ labels, count }): Sample => [labels, count]),
+      },
+      {
+        name: "http_request_duration_seconds",
+        type: "histogram",
+        help: "Time from a request to the beginning of its answer.",
+        samples: latencies,
+      },
+    ];
+  }
+}
+
+function labelText(labels: Record<string, string>): string {
+  const parts = Object.entries(labels).map(([name, value]) => {
+    const escaped = value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
+    return `${name}="${escaped}"`;
+  });
+  return parts.length === 0 ? "" : `{${parts.join(",")}}`;
+}
+
+/** Prometheus' text format, version 0.0.4. */
+export function renderMetrics(metrics: readonly Metric[]): string {
+  const lines = metrics.flatMap(({ name, type, help, samples }) => [
+    `# HELP ${name} ${help}`,
+    `# TYPE ${name} ${type}`,
+    ...samples.map(([labels, value, suffix = ""]) => `${name}${suffix}${labelText(labels)} ${value}`),
+  ]);
+  return `${lines.join("\n")}\n`;
+}
