@@ -28,13 +28,6 @@ export function requests(
     "filter by indexed field": { path: `${base}?limit=50&filter[category]=category-7` },
     "create draft": { path: base, method: "POST", body: body(), headers: signedIn },
     "create and publish": { path: `${base}?publish=true`, method: "POST", body: body(), headers: signedIn },
-    publish: {
-      path: `${base}/{any}/publish`,
-      method: "POST",
-      body: "{}",
-      headers: signedIn,
-      keys: seeded.ids,
-    },
     revisions: { path: `${admin}/{any}/revisions`, headers: signedIn, keys: seeded.ids },
   };
 }

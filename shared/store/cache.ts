@@ -21,7 +21,7 @@ import type { ConnectOptions } from "./wire.ts";
 export interface CacheOptions {
   /** Replicas of the streams; with more than one, a reading counts only if its replica was far enough. */
   replicas: number;
-  /** Bytes of heap that remembered messages may take, roughly. Default 32 MiB. */
+  /** Bytes of heap that remembered messages may take, roughly. Default 24 MiB. */
   maxBytes?: number;
   /** Index messages that are kept, over all indexes. Default 250,000 (about 100 bytes each). */
   maxOrdered?: number;
@@ -91,7 +91,7 @@ class Cache implements Listener {
     this.#store = store;
     this.#options = {
       replicas: options.replicas,
-      maxBytes: options.maxBytes ?? 32 * 1024 * 1024,
+      maxBytes: options.maxBytes ?? 24 * 1024 * 1024,
       maxOrdered: options.maxOrdered ?? 250_000,
       checkMs: options.checkMs ?? 1000,
       patienceMs: options.patienceMs ?? 250,
