@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { beforeAll, expect, test } from "vitest";
+import { type ApiDocument, operationsOf } from "../../functions/discovery/document.ts";
+import { kvSubject } from "../../shared/store/subjects.ts";
 import { adminToken, call } from "../support/auth.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 
@@ -8,26 +10,171 @@ const shop = JSON.parse(
   readFileSync(new URL("../../scripts/examples/shop.json", import.meta.url), "utf8"),
 ) as Record<string, unknown>;
 
+const small = (id: string) => ({
+  id,
+  modules: [
+    { id: "news", type: "CONTENT", schemas: [{ id: "post", fields: [{ name: "title", type: "string" }] }] },
+  ],
+});
+
 let platform: TestPlatform;
 let token: string;
 
-async function publish(document: unknown): Promise<void> {
-  const answer = await call(platform, "POST", "/api/admin/orbs?publish=true", { token, body: document });
+async function create(document: unknown, publish = true): Promise<void> {
+  const path = `/api/admin/orbs${publish ? "?publish=true" : ""}`;
+  const answer = await call(platform, "POST", path, { token, body: document });
   if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
 }
+
+const describe = async (orb?: string): Promise<ApiDocument> =>
+  (await call(platform, "GET", `/api/openapi${orb === undefined ? "" : `?orb=${orb}`}`)).body as ApiDocument;
 
 beforeAll(async () => {
   platform = await sharedPlatform();
   token = await adminToken(platform);
+  await create(shop);
+  await create(small("hidden"), false);
 });
 
-test("the description is valid, before and after an orb is published", async () => {
-  const before = await call(platform, "GET", "/api/openapi");
-  expect(before.status).toBe(200);
-  expect(await new Validator().validate(before.body)).toMatchObject({ valid: true });
-  await publish(shop);
-  const after = await call(platform, "GET", "/api/openapi");
-  const { valid, errors } = await new Validator().validate(after.body);
-  expect(errors).toBeUndefined();
-  expect(valid).toBe(true);
+test("the description is valid OpenAPI 3.0, as a whole and of one orb", async () => {
+  for (const orb of [undefined, "shop"]) {
+    const document = await describe(orb);
+    const { errors } = await new Validator().validate(JSON.parse(JSON.stringify(document)));
+    expect(errors).toBeUndefined();
+    const all = operationsOf(document.paths);
+    expect(new Set(all.map(({ operation }) => operation.operationId)).size).toBe(all.length);
+  }
+});
+
+test("the routes of an orb are those that the platform lists as active", async () => {
+  const { body } = await call(platform, "GET", "/api/admin/routes", { token });
+  const listed = (body as { orb: string; method: string; path: string }[])
+    .filter(({ orb }) => orb === "shop")
+    .map(({ method, path }) => `${method} ${path}`);
+  const described = operationsOf((await describe("shop")).paths).map(
+    ({ method, path }) => `${method.toUpperCase()} ${path}`,
+  );
+  expect(described).toEqual(expect.arrayContaining(listed));
+  // The realm's accounts are described too; the listing tells only of the handlers' main routes.
+  const account = /^\S+ \/api\/shop\/(users|me|signout|passkeys|invitations|bootstrap)(\/|$)/;
+  expect(described.filter((route) => !listed.includes(route) && !account.test(route))).toEqual([]);
+});
+
+test("every described route of an orb is served", async () => {
+  for (const { path, method } of operationsOf((await describe("shop")).paths)) {
+    const real = path.replace("{id}", "0000000000").replace(/\{[^}]+\}/g, "none");
+    const answer = await call(platform, method.toUpperCase(), real);
+    const code = (answer.body as { code?: string } | undefined)?.code;
+    expect([real, answer.status, code]).not.toEqual([real, 404, "route_not_found"]);
+    expect([real, answer.status]).not.toEqual([real, 405]);
+  }
+});
+
+test("an orb's values are described with their types, and its paths hold no generic names", async () => {
+  const { components, paths } = await describe("shop");
+  expect(components.schemas["shop.catalog.product.New"]).toMatchObject({
+    properties: {
+      values: {
+        required: expect.arrayContaining(["title", "sku", "price"]),
+        properties: {
+          condition: { enum: ["new", "used", "refurbished", null], default: "new" },
+          released: { type: "string", format: "date", nullable: true },
+          sku: { pattern: "^[A-Z]{2}-[0-9]{4,8}$" },
+        },
+      },
+    },
+  });
+  expect(Object.keys(paths)).toContain("/api/shop/news/{id}");
+  expect(JSON.stringify(paths)).not.toMatch(/\{(orbId|moduleId|schemaId|handler)\}/);
+});
+
+test("what is not published appears nowhere, and nothing secret", async () => {
+  const texts = await Promise.all(
+    ["/api/openapi", "/api/discovery"].map(async (path) =>
+      JSON.stringify((await call(platform, "GET", path)).body),
+    ),
+  );
+  for (const text of texts) {
+    expect(text).not.toContain("hidden");
+    expect(text).not.toContain("127.0.0.1");
+    for (const secret of [platform.bindings.CLAIM_KEY, platform.bindings.NATS_PASS]) {
+      expect(text).not.toContain(secret);
+    }
+  }
+  expect((await call(platform, "GET", "/api/openapi?orb=hidden")).status).toBe(404);
+  expect((await call(platform, "GET", "/api/discovery?orb=hidden")).status).toBe(404);
+});
+
+test.each(["/api/openapi", "/api/discovery"])("%s: conditions, HEAD, and what is not known", async (path) => {
+  const first = await fetch(platform.url + path);
+  const tag = first.headers.get("etag") ?? "";
+  const text = await first.text();
+  const again = await fetch(platform.url + path, { headers: { "if-none-match": tag } });
+  expect([again.status, await again.text()]).toEqual([304, ""]);
+  const head = await fetch(platform.url + path, { method: "HEAD" });
+  expect([head.status, head.headers.get("etag"), await head.text()]).toEqual([200, tag, ""]);
+  const unknown = await call(platform, "GET", `${path}?orb=nobody`);
+  expect([unknown.status, (unknown.body as { code: string }).code]).toEqual([404, "orb_not_found"]);
+  expect((await call(platform, "GET", `${path}?orbs=shop`)).status).toBe(400);
+  expect((await call(platform, "POST", path)).status).toBe(405);
+
+  await create(small(`late-${path.length}`));
+  const changed = await fetch(platform.url + path, { headers: { "if-none-match": tag } });
+  expect(changed.status).toBe(200);
+  expect(changed.headers.get("etag")).not.toBe(tag);
+  expect(await changed.text()).not.toBe(text);
+});
+
+test("the overview is enough for a form", async () => {
+  const { body } = await call(platform, "GET", "/api/discovery?orb=shop");
+  const [orb] = (body as { orbs: { modules: { id: string; schemas: Record<string, unknown>[] }[] }[] }).orbs;
+  expect(orb).toMatchObject({
+    id: "shop",
+    languages: ["en", "de"],
+    markets: ["US", "EU"],
+    realm: "shop",
+    links: { signin: "/api/shop/signin" },
+  });
+  const product = orb?.modules.find(({ id }) => id === "catalog")?.schemas.find(({ id }) => id === "product");
+  expect(product).toMatchObject({
+    href: "/api/shop/catalog/product",
+    access: { read: "public", write: "admin" },
+  });
+  expect(product?.fields).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({
+        name: "category",
+        type: "reference",
+        ref: "shop/catalog/category",
+        options: "/api/shop/catalog/category",
+      }),
+    ]),
+  );
+});
+
+test("a damaged definition is told to operators, and the rest is described", async () => {
+  await create(small("broken"));
+  const store = platform.operatorStore();
+  for (const [body, code] of [
+    ["{ not json", "not_json"],
+    [JSON.stringify({ v: 1, orb: "broken", revision: 2, document: { id: "broken" } }), "not_a_definition"],
+  ] as const) {
+    await store.append("KV_orbs", { subject: kvSubject("orbs", "broken"), data: body });
+    const described = await call(platform, "GET", "/api/openapi");
+    expect(described.status).toBe(200);
+    const paths = Object.keys((described.body as ApiDocument).paths);
+    expect(paths).toContain("/api/shop/news");
+    expect(paths).not.toContain("/api/broken/news");
+    expect((await call(platform, "GET", "/api/discovery?orb=shop")).status).toBe(200);
+    const runtime = await call(platform, "GET", "/api/broken/news");
+    expect([runtime.status, (runtime.body as { code: string }).code]).toEqual([503, "definition_damaged"]);
+    const faults = await call(platform, "GET", "/api/admin/faults", { token });
+    expect(faults.body).toEqual([expect.objectContaining({ kind: "orb", id: "broken", codes: [code] })]);
+    expect((await call(platform, "GET", "/api/admin/routes", { token })).status).toBe(200);
+  }
+  expect(platform.logs.some((line) => line.includes("stored definition is damaged"))).toBe(true);
+  const metrics = await fetch(`${platform.url}/api/metrics`, {
+    headers: { authorization: `Bearer ${token}` },
+  });
+  expect(await metrics.text()).toContain('platform_orb_damaged{orb="broken",reason="not_a_definition"} 1');
 });
