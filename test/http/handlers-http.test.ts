@@ -4,8 +4,11 @@ import { consoleLog } from "../../functions/log.ts";
 import { onError } from "../../functions/problem.ts";
 import { newRouter } from "../../functions/router.ts";
 import { httpHandlers, type MountedHandler } from "../../functions/runtime/handlers-http.ts";
+import { anonymous } from "../../shared/access/actor.ts";
 import { AppError } from "../../shared/errors.ts";
+import { invoke, resolveHandler } from "../../shared/handlers/dispatch.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
+import { countingStore } from "../support/counting.ts";
 import { installOrb, testDeps } from "../support/entries.ts";
 
 let broker: TestBroker;
@@ -73,6 +76,30 @@ test("its answer is never markup", async () => {
 
 test("its auth is judged before it runs", async () => {
   expect((await app.request("/api/shop/manage", { method: "POST" })).status).toBe(401);
+});
+
+test("a call of a remote handler asks the broker twice before the service, and at once where it was asked before", async () => {
+  const store = broker.store("operator");
+  const subject = "svc.trips.echo";
+  store.subscribe(subject, ({ data, reply }) => store.publish(reply ?? "", data));
+  await store.ping();
+  const entry = { name: "trips.echo", description: "", auth: "None", kind: "nats", subject };
+  await store.kvPut("handlers", entry.name, JSON.stringify(entry));
+  const live = await installOrb(store, { id: "trips", uses: [{ service: "trips", handlers: ["echo"] }] });
+  const counted = countingStore(broker.store());
+  const deps = testDeps(counted.store);
+  const call = { live, actor: anonymous, role: "public", input: { n: 1 } } as const;
+  const ask = async () => {
+    counted.reset();
+    return invoke(deps, await resolveHandler(deps, entry.name), call);
+  };
+  expect(await ask()).toEqual({ orbId: "trips", handler: entry.name, input: { n: 1 }, caller: null });
+  expect(counted).toMatchObject({ calls: ["kvGet", "streamNames", "request"], trips: 3 });
+  await ask();
+  expect(counted).toMatchObject({ calls: ["streamNames", "kvGet", "request"], trips: 2 });
+  // A service that moved is asked where it is now.
+  await store.kvPut("handlers", entry.name, JSON.stringify({ ...entry, subject: "wallet.trips" }));
+  await expect(ask()).rejects.toMatchObject({ code: "handler_faulty" });
 });
 
 test("orbs that do not use it keep the path for themselves", async () => {

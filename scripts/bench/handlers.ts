@@ -1,0 +1,102 @@
+/**
+ * `node scripts/bench/handlers.ts`: what a call of a remote handler costs over a bare request to the same service, and
+ * over a request to the functions that finds no orb, in one run and by turns.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect } from "nats";
+import { system } from "../../shared/access/actor.ts";
+import { createOrb } from "../../shared/orb/create.ts";
+import { openStore } from "../../shared/store/store.ts";
+import { scriptDeps } from "../deps.ts";
+import { startPlatform } from "../platform.ts";
+import { freePort } from "../ports.ts";
+import { readSettings } from "../settings.ts";
+
+const ROUNDS = 5;
+const CALLS = 300;
+const dir = mkdtempSync(join(tmpdir(), "platform-bench-"));
+const env = {
+  PORT: String(await freePort()),
+  STREAMS_PORT: String(await freePort()),
+  DATA_DIR: dir,
+  LOG_LEVEL: "error",
+};
+const platform = await startPlatform(readSettings(env), {
+  natsServer: process.env.NATS_SERVER_BIN,
+  streams: false,
+  say: () => undefined,
+  log: (line) => console.error(line),
+});
+const { user = "", pass = "" } = platform.operatorAccess;
+const servers = `127.0.0.1:${platform.broker?.port}`;
+const [service, client] = [await connect({ servers, user, pass }), await connect({ servers, user, pass })];
+const store = openStore({ ...platform.operatorAccess, reconnect: true });
+
+service.subscribe("svc.bench.echo", { callback: (_, message) => void message.respond(message.data) });
+const entry = { name: "bench.echo", description: "", auth: "None", kind: "nats", subject: "svc.bench.echo" };
+await store.kvPut("handlers", entry.name, JSON.stringify(entry));
+const document = { id: "bench", uses: [{ service: "bench", handlers: ["echo"] }], modules: [] };
+await createOrb(scriptDeps(store, platform.bindings), system, { document, publish: true });
+
+const body = JSON.stringify({ text: "hello" });
+const request = new TextEncoder().encode(
+  JSON.stringify({ orbId: "bench", handler: "bench.echo", input: { text: "hello" }, caller: null }),
+);
+const ask = async (path: string, init: RequestInit = {}) => {
+  const answer = await fetch(`${platform.url}${path}`, init);
+  await answer.text();
+  return answer.status;
+};
+const call = async () => {
+  const headers = { "content-type": "application/json" };
+  const status = await ask("/api/bench/echo", { method: "POST", body, headers });
+  if (status !== 200) throw new Error(`status ${status}`);
+};
+const ACTS = {
+  "bare request": () => client.request("svc.bench.echo", request, { timeout: 5000 }),
+  "functions, unknown orb": () => ask("/api/none/x"),
+  "call of a handler": call,
+} satisfies Record<string, () => Promise<unknown>>;
+
+/** Milliseconds of one act, the median of a round, with so many in flight. */
+async function round(act: () => Promise<unknown>, inFlight: number): Promise<number> {
+  const times: number[] = [];
+  let left = CALLS;
+  await Promise.all(
+    Array.from({ length: inFlight }, async () => {
+      while (left-- > 0) {
+        const begun = performance.now();
+        await act();
+        times.push(performance.now() - begun);
+      }
+    }),
+  );
+  return times.sort((a, b) => a - b)[times.length >> 1] ?? 0;
+}
+
+try {
+  for (const inFlight of [1, 8]) {
+    const medians = new Map<string, number[]>();
+    for (let turn = 0; turn <= ROUNDS; turn++) {
+      for (const [name, act] of Object.entries(ACTS)) {
+        const median = await round(act, inFlight);
+        // The first turn only warms up.
+        if (turn > 0) medians.set(name, [...(medians.get(name) ?? []), median]);
+      }
+    }
+    const middle = (name: string) => medians.get(name)?.sort((a, b) => a - b)[ROUNDS >> 1] ?? Number.NaN;
+    const bare = middle("bare request");
+    for (const name of Object.keys(ACTS)) {
+      const ms = middle(name);
+      console.log(
+        `${inFlight} in flight  ${name.padEnd(26)} ${ms.toFixed(2)} ms  x${(ms / bare).toFixed(1)}`,
+      );
+    }
+  }
+} finally {
+  await Promise.all([service.close(), client.close(), store.close()]);
+  await platform.stop();
+  rmSync(dir, { recursive: true, force: true });
+}
