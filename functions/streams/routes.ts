@@ -119,8 +119,7 @@ export function streamsRoutes() {
   for (const path of ["/api/streams/", "/api/streams"] as const) {
     router.openapi(list(path), async (c) => {
       const { deps } = c.var;
-      if (deps.config.streamsUrl !== undefined)
-        return (await handOver(c, deps.config.streamsUrl, ""));
+      if (deps.config.streamsUrl !== undefined) return await handOver(c, deps.config.streamsUrl, "");
       return c.json(await listStreams(new Hub(deps.store)), 200);
     });
   }
@@ -128,7 +127,7 @@ export function streamsRoutes() {
     const { deps, actor } = c.var;
     const { name } = c.req.valid("param");
     if (deps.config.streamsUrl !== undefined)
-      return (await handOver(c, deps.config.streamsUrl, encodeURIComponent(name)));
+      return await handOver(c, deps.config.streamsUrl, encodeURIComponent(name));
     const { signal, method, url } = c.req.raw;
     const hub = new Hub(deps.store, {
       limits: { page: PAGE },

@@ -26,7 +26,8 @@ beforeAll(async () => {
   token = await signIn(platform);
   broker = await publisher(platform);
   const manager = await broker.connection.jetstreamManager();
-  for (const name of STREAMS) await manager.streams.add({ name, subjects: [`${name}.>`], allow_direct: true });
+  for (const name of STREAMS)
+    await manager.streams.add({ name, subjects: [`${name}.>`], allow_direct: true });
 });
 afterAll(async () => {
   await broker?.[Symbol.asyncDispose]();
