@@ -381,6 +381,17 @@ describe("the examples of the README", () => {
   });
 });
 
+test("plain shell", async () => {
+  await using _clock = await startExample(platform, "clock.sh");
+  await orbWith("timed", { clock: ["now"] });
+  for (let i = 0; i < 3; i++) {
+    const { status, body } = await call(platform, "POST", "/api/timed/now", {
+      body: { text: "ü".repeat(i) },
+    });
+    expect([status, body]).toEqual([200, { now: expect.stringMatching(/^20.*Z$/), orb: "timed" }]);
+  }
+});
+
 describe("the kit", () => {
   test("answers what a handler throws, checks both sides, and stops when all is answered", async () => {
     const errors: unknown[] = [];

@@ -23,7 +23,7 @@ export async function startExample(
   name: string,
 ): Promise<{ child: ChildProcess } & AsyncDisposable> {
   const path = fileURLToPath(new URL(`../../scripts/examples/${name}`, import.meta.url));
-  const child = spawn(process.execPath, [path], {
+  const child = spawn(name.endsWith(".sh") ? "bash" : process.execPath, [path], {
     env: { ...process.env, NATS_URL: natsUrl(platform) },
     stdio: ["ignore", "pipe", "pipe"],
   });
