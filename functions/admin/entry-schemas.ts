@@ -37,7 +37,7 @@ export const EntrySchema = z
   .openapi("Entry");
 
 /** Values and windows are judged by the definition, so that all faults come at once: here they are only described. */
-const given = z.unknown().nullable().openapi({ type: "string", format: "date-time" });
+const given = z.unknown().openapi({ type: "string", format: "date-time", nullable: true });
 
 export const NewEntryBody = z
   .strictObject({

@@ -11,7 +11,7 @@ import { defineRoute } from "../router.ts";
 import { IdempotencyKey, IfMatch, IfNoneMatch, listOf } from "../schemas.ts";
 
 const flag = z.enum(["true", "false"]).optional();
-const moment = z.unknown().nullable().openapi({ type: "string", format: "date-time" });
+const moment = z.unknown().openapi({ type: "string", format: "date-time", nullable: true });
 
 /** An entry with the values of one language and market. */
 const RuntimeEntry = EntrySchema.extend({

@@ -1,0 +1,105 @@
+/** What an outsider does with the description: generates a typed client, and uses it. */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { adminToken, call } from "../support/auth.ts";
+import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+
+const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+// Beside node_modules, where the client library is found.
+const folder = join(root, ".wrangler", `client-${process.pid}`);
+const shop = readFileSync(join(root, "scripts/examples/shop.json"), "utf8");
+
+const CLIENT = `import createClient from "openapi-fetch";
+import type { paths } from "./api.d.ts";
+
+export async function run(baseUrl: string, token: string) {
+  const api = createClient<paths>({ baseUrl, headers: { authorization: \`Bearer \${token}\` } });
+  const made = await api.POST("/api/shop/catalog/product", {
+    params: { query: { publish: "true" } },
+    body: { values: { title: { en: "Chair", de: "Stuhl" }, sku: "AB-1234", price: { US: 49.5 }, condition: "new" } },
+  });
+  if (made.error !== undefined) throw new Error(made.error.code);
+  const list = await api.GET("/api/shop/catalog/product", {
+    params: { query: { locale: "de", filter: { condition: "new" } } },
+  });
+  if (list.error !== undefined) throw new Error(list.error.code);
+  const [first] = list.data.items;
+  const condition: "new" | "used" | "refurbished" | null | undefined = first?.values.condition;
+  const one = await api.GET("/api/shop/catalog/product/{id}", { params: { path: { id: made.data.id } } });
+  const missing = await api.GET("/api/shop/catalog/product/{id}", { params: { path: { id: "0" } } });
+  return { id: made.data.id, title: first?.values.title, condition, etag: one.response.headers.get("etag"), code: missing.error?.code };
+}
+`;
+
+const WRONG = `import createClient from "openapi-fetch";
+import type { paths } from "./api.d.ts";
+
+const api = createClient<paths>({ baseUrl: "" });
+// @ts-expect-error no such path
+await api.GET("/api/shop/catalog/nothing");
+// @ts-expect-error not one of the allowed values
+await api.POST("/api/shop/catalog/product", { body: { values: { title: null, sku: "", price: null, condition: "broken" } } });
+// @ts-expect-error a number where there is text
+await api.POST("/api/shop/news", { body: { values: { headline: "x", publishedOn: 5 } } });
+`;
+
+const TSCONFIG = JSON.stringify({
+  compilerOptions: {
+    strict: true,
+    noEmit: true,
+    target: "es2024",
+    lib: ["es2024", "dom", "dom.iterable"],
+    module: "nodenext",
+    skipLibCheck: true,
+    types: [],
+    allowImportingTsExtensions: true,
+  },
+  include: ["*.ts"],
+});
+
+let platform: TestPlatform;
+let token: string;
+
+beforeAll(async () => {
+  platform = await sharedPlatform();
+  token = await adminToken(platform);
+  const made = await call(platform, "POST", "/api/admin/orbs?publish=true", {
+    token,
+    body: JSON.parse(shop),
+  });
+  expect(made.status).toBe(201);
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test("a typed client is generated from the description, type-checks, and works", async () => {
+  const description = await (await fetch(`${platform.url}/api/openapi`)).text();
+  mkdirSync(folder, { recursive: true });
+  const types = execFileSync(process.execPath, [join(root, "test/support/client-types.mjs")], {
+    input: description,
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  writeFileSync(join(folder, "api.d.ts"), types);
+  writeFileSync(join(folder, "client.ts"), CLIENT);
+  writeFileSync(join(folder, "wrong.ts"), WRONG);
+  writeFileSync(join(folder, "package.json"), '{"type":"module"}');
+  writeFileSync(join(folder, "tsconfig.json"), TSCONFIG);
+  const compiler = join(root, "node_modules/typescript/bin/tsc");
+  try {
+    execFileSync(process.execPath, [compiler, "-p", folder], { stdio: "pipe" });
+  } catch (error) {
+    throw new Error(String(Reflect.get(Object(error), "stdout")));
+  }
+  const { run } = (await import(pathToFileURL(join(folder, "client.ts")).href)) as {
+    run: (baseUrl: string, token: string) => Promise<Record<string, unknown>>;
+  };
+  expect(await run(platform.origin, token)).toEqual({
+    id: expect.stringMatching(/^\d/),
+    title: "Stuhl",
+    condition: "new",
+    etag: expect.stringMatching(/^"1-/),
+    code: "entry_not_found",
+  });
+});
