@@ -10,7 +10,7 @@ import { subjects } from "../store/subjects.ts";
 const PATIENCE_MS = 1_000;
 /** Kinds of connections in a trace behind which somebody listens: clients and leaf nodes. Others lead to further servers. */
 const CLIENT = 0;
-const LEAF = 2;
+const LEAF = 4;
 
 interface TraceEvent {
   type: string;
@@ -39,8 +39,8 @@ export async function present(
   const id = base64url(crypto.getRandomValues(new Uint8Array(12)));
   const names = [...answers.keys()];
   const open = new Set(names.keys());
-  /** Servers that have yet to tell, for messages that went on to others. */
-  const waiting = new Map<number, number>();
+  /** What servers have yet to tell: each names how many others it sent the message on to, in no order. */
+  const heard = names.map(() => ({ first: false, missing: 1 }));
   let done: () => void = () => undefined;
   const settled = new Promise<void>((resolve) => {
     done = resolve;
@@ -55,9 +55,11 @@ export async function present(
       answers.set(name, true);
       open.delete(index);
     } else {
-      const left = (waiting.get(index) ?? 1) - 1 + (trace.hops ?? 0);
-      waiting.set(index, left);
-      if (left <= 0) {
+      const state = heard[index];
+      if (state === undefined) return;
+      state.missing += (trace.hops ?? 0) - 1;
+      state.first ||= trace.request?.header?.["Nats-Trace-Hop"] === undefined;
+      if (state.first && state.missing <= 0) {
         answers.set(name, false);
         open.delete(index);
       }
