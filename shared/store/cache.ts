@@ -27,7 +27,7 @@ export interface CacheOptions {
   maxOrdered?: number;
   /** Milliseconds between two checks that the broker is there and nothing was missed at the end. Default 1,000. */
   checkMs?: number;
-  /** Milliseconds that an acknowledged write waits for its echo. Default 250. */
+  /** Milliseconds that an acknowledged write waits for its echo. Default 2,000. */
   patienceMs?: number;
   /** Freeze the JSON that is shared: tests find whoever changes it. */
   freeze?: boolean;
@@ -53,7 +53,10 @@ export interface CachedStore extends Store {
 const AUDIT_EVERY = 5;
 const IDLE_MS = 600_000;
 const RETRY_MS = 500;
-const LOAD_PAGE = 1000;
+/** The broker counts what is left anew for every page: few large ones. */
+const LOAD_PAGE = 10_000;
+/** Milliseconds before an index is read again: reading it costs the broker more than many a page. */
+const RELOAD_MS = 5_000;
 
 /** The order of one list while it is read, and once it is known. */
 interface Ordered {
@@ -78,6 +81,8 @@ class Cache implements Listener {
   readonly #expected = new Map<string, Expected>();
   /** Highest sequence of each stream that this process was acknowledged. */
   readonly #acknowledged = new Map<string, number>();
+  /** When the reading of an index last began. */
+  readonly #loads = new Map<string, number>();
   /** Streams that cannot be followed for now, and until when. */
   readonly #refused = new Map<string, number>();
   readonly #timer: ReturnType<typeof setInterval>;
@@ -94,7 +99,7 @@ class Cache implements Listener {
       maxBytes: options.maxBytes ?? 24 * 1024 * 1024,
       maxOrdered: options.maxOrdered ?? 250_000,
       checkMs: options.checkMs ?? 1000,
-      patienceMs: options.patienceMs ?? 250,
+      patienceMs: options.patienceMs ?? 2000,
       freeze: options.freeze ?? false,
     };
     this.#memory = new Memory(this.#options.maxBytes);
@@ -308,7 +313,11 @@ class Cache implements Listener {
       return { order: known.order, feed };
     }
     this.#misses++;
-    if (known === undefined) this.#load(feed, filter).catch(() => this.#orders.get(feed)?.delete(filter));
+    const now = Date.now();
+    if (known !== undefined || now - (this.#loads.get(filter) ?? 0) < RELOAD_MS) return undefined;
+    if (this.#loads.size > 10_000) this.#loads.clear();
+    this.#loads.set(filter, now);
+    this.#load(feed, filter).catch(() => this.#orders.get(feed)?.delete(filter));
     return undefined;
   }
 
