@@ -2,7 +2,7 @@
 import type { Deps } from "../deps.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
-import type { Consistency, Store, StoredMessage } from "../store/types.ts";
+import type { Consistency } from "../store/types.ts";
 import { addressOf, orNull } from "./resolve.ts";
 import {
   type EntrySnapshot,
@@ -39,8 +39,8 @@ export function shownOf(schema: CompiledSchema, snapshot: EntrySnapshot): Seen["
 }
 
 /**
- * Reads the live side of entries of one orb: their heads in one request (of 1,024), which hold what is live unless a
- * draft lies beside it; then one more for the live copies of those. Those that are not live at this moment are
+ * Reads the live side of entries of one orb: heads and live copies in one request (of 1,024 subjects). What is live is
+ * the head itself, unless a draft lies beside it; then it is the live copy. Those that are not live at this moment are
  * undefined. A live copy that lags behind its head is passed over for the log's own.
  */
 export async function readLive(
@@ -51,55 +51,27 @@ export async function readLive(
 ): Promise<(Seen | undefined)[]> {
   if (wanted.length === 0) return [];
   const stream = streams.orb(orb);
-  const addresses = wanted.map(({ schema, id }) => addressOf(schema, id));
-  const logs = addresses.map((address) => subjects.entryLog(address));
-  const found = await orNull(lastOf(deps.store, stream, logs, consistency));
+  const places = wanted.map(({ schema, id }) => {
+    const address = addressOf(schema, id);
+    return { address, log: subjects.entryLog(address), live: subjects.entryLive(address, schema.liveRole) };
+  });
+  const asked = places.flatMap(({ log, live }) => [log, live]);
+  const found = await orNull(deps.store.getMany(stream, asked, { consistency }));
   if (found === null) return wanted.map(() => undefined);
   const now = deps.clock.now();
-  const drafts: { at: number; live: string }[] = [];
-  const seen = wanted.map(({ schema }, at): Seen | undefined => {
-    const address = addresses[at];
-    const head = snapshotOf(found.get(logs[at] ?? ""));
-    if (address === undefined || head === null || !visible(head, now)) return undefined;
-    const isWhole = head.revision === head.publishedRevision;
-    if (!isWhole) drafts.push({ at, live: subjects.entryLive(address, schema.liveRole) });
-    return { schema, address, head, newest: head.revision, shown: shownOf(schema, head) };
-  });
-  if (drafts.length === 0) return seen;
-  const copies = await lastOf(
-    deps.store,
-    stream,
-    drafts.map(({ live }) => live),
-    consistency,
-  );
-  await Promise.all(
-    drafts.map(async ({ at, live }) => {
-      const entry = seen[at];
-      if (entry === undefined) return;
-      const { head, schema } = entry;
-      const copy = liveCopyOf(copies.get(live));
-      if (copy?.revision === head.publishedRevision) {
-        seen[at] = { ...entry, shown: copy };
-        return;
-      }
+  return Promise.all(
+    places.map(async ({ address, log, live }, at): Promise<Seen | undefined> => {
+      const schema = wanted[at]?.schema;
+      const head = snapshotOf(found.get(log));
+      if (schema === undefined || head === null || !visible(head, now)) return undefined;
+      const seen = { schema, address, head, newest: head.revision };
+      if (head.revision === head.publishedRevision) return { ...seen, shown: shownOf(schema, head) };
+      const copy = liveCopyOf(found.get(live));
+      if (copy?.revision === head.publishedRevision) return { ...seen, shown: copy };
       const published = await readPublished(deps, stream, head, consistency);
-      seen[at] = published === null ? undefined : { ...entry, shown: shownOf(schema, published) };
+      return published === null ? undefined : { ...seen, shown: shownOf(schema, published) };
     }),
   );
-  return seen;
-}
-
-/** The last message of each subject; a single one is asked for in the cheapest way. */
-async function lastOf(
-  store: Store,
-  stream: string,
-  wanted: readonly string[],
-  consistency: Consistency,
-): Promise<Map<string, StoredMessage>> {
-  const [only] = wanted;
-  if (wanted.length > 1 || only === undefined) return store.getMany(stream, wanted, { consistency });
-  const message = await store.get(stream, only, { consistency });
-  return new Map(message === null ? [] : [[only, message]]);
 }
 
 /** The live revision out of the log; null when it was purged. */
