@@ -105,8 +105,14 @@ function compile(schema: unknown, text: string): Check | Fault[] {
   const plain: Schema = typeof root === "boolean" ? (root ? {} : { not: {} }) : root;
   const validator = new Validator(plain, draftOf(schema), false);
   const check: Check = (value) => {
-    const { valid, errors } = validator.validate(value);
-    return valid ? [] : faultsOf(plain, value, errors);
+    try {
+      const { valid, errors } = validator.validate(value);
+      return valid ? [] : faultsOf(plain, value, errors);
+    } catch (error) {
+      // The validator percent-encodes names, and there is no encoding of half a surrogate pair.
+      if (!(error instanceof URIError)) throw error;
+      return [{ path: "", code: "characters", message: "A name holds half of a surrogate pair." }];
+    }
   };
   try {
     // A schema that refers to itself without end, or to what it does not have, shows at once.
