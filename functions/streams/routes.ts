@@ -14,6 +14,9 @@ import { defineRoute, newRouter } from "../router.ts";
 /** Pages that a function reads at once: a request's processor time is counted there. */
 const PAGE = { messages: 2000, bytes: 1_000_000 };
 
+/** The runtime may notice only by writing that a client has gone, and its broker connection is to be free in seconds. */
+const KEEP_ALIVE_MS = 2_000;
+
 const offset = z.string().openapi({
   description: "`-1`: from the oldest message; `now`: from the end; else one that was given out",
   example: "00000000000000000042",
@@ -131,7 +134,7 @@ export function streamsRoutes() {
     const { signal, method, url } = c.req.raw;
     const hub = new Hub(deps.store, {
       limits: { page: PAGE },
-      times: { longPollMs: deps.config.longPollMs },
+      times: { longPollMs: deps.config.longPollMs, keepAliveMs: KEEP_ALIVE_MS },
       now: deps.clock.now,
     });
     const release = keepStore(c);

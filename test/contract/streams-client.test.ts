@@ -156,12 +156,18 @@ test("a function gives its broker connection back within seconds of the client's
   const { url, headers } = await fixture("the functions", 1);
   const connections = () => connectionsTo(direct.broker?.wsPort ?? 0);
   const before = connections();
-  const gone = new AbortController();
-  const open = await Promise.all(
-    Array.from({ length: 20 }, () => fetch(`${url}?offset=-1&live=sse`, { headers, signal: gone.signal })),
+  // Some go before they were answered, some while they follow a stream on which nothing happens.
+  const goneAfter = Array.from({ length: 30 }, (_, i) => 5 + i * 15);
+  await Promise.all(
+    goneAfter
+      .map(async (ms) => {
+        const response = await fetch(`${url}?offset=-1&live=sse`, {
+          headers,
+          signal: AbortSignal.timeout(ms),
+        });
+        await response.text();
+      })
+      .map((reading) => reading.catch(() => undefined)),
   );
-  expect(connections()).toBeGreaterThanOrEqual(before + 20);
-  gone.abort();
   await expect.poll(connections, { timeout: 5000 }).toBeLessThanOrEqual(before);
-  expect(open).toHaveLength(20);
 });
