@@ -19,7 +19,10 @@ export async function readLimited(request: Request, limit: number): Promise<Uint
   let size = 0;
   const reader = request.body.getReader();
   for (;;) {
-    const { done, value } = await reader.read();
+    // Only the sender can make this fail: by going away, or by chunks that are none.
+    const { done, value } = await reader.read().catch((cause: unknown) => {
+      throw new AppError("malformed", "body_incomplete", "The body broke off.", { cause });
+    });
     if (done) break;
     size += value.byteLength;
     if (size >= limit) {
