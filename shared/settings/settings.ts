@@ -217,6 +217,14 @@ async function change(
   // Its place in lists went with its deletion.
   const place = { subject: subjects.entryIndex(address), data: "{}", rollup: true };
   const again = head.status === "DELETED" ? { hints: [place] } : {};
+  const hintsOnly = [...claims.adds, ...claims.frees].every((key) => key.startsWith("e."));
+  if (hintsOnly && prepared.guards.length === 0) {
+    // Messages in a row, hints first and truth last, as many write the same entry and a batch takes long. What is not
+    // held any more stays in the index of equality: freeing it here could take away what the next writer adds.
+    const { messages } = messagesOf({ ...write, ...again, claims: { adds: claims.adds, frees: [] } });
+    await deps.store.pipeline(streams.orb(live.orb), messages);
+    return snapshot;
+  }
   if (attempt > 0 && claims.adds.length > 0) {
     const state = await lookUpClaims(deps, live, schema, address, claims.adds);
     Object.assign(write, { known: state.known, guards: [...prepared.guards, ...state.guards] });

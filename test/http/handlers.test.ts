@@ -393,6 +393,37 @@ test("plain shell", async () => {
 });
 
 describe("the kit", () => {
+  test("instances share the load, and do not write over each other's entry", async () => {
+    const served = [0, 0, 0];
+    const start = async (instance: number) => {
+      const connection = await brokerClient(platform);
+      const handle = () => {
+        served[instance] = (served[instance] ?? 0) + 1;
+        return instance;
+      };
+      const handlers = { work: { description: "", auth: "None", handle } } as const;
+      const service = await serve({ connection, headers, service: "shared", handlers });
+      return async () => {
+        await service.stop();
+        await connection.close();
+      };
+    };
+    const stops = await Promise.all([start(0), start(1)]);
+    const store = platform.operatorStore();
+    const written = (await store.kvGet("handlers", "shared.work"))?.revision;
+    stops.push(await start(2));
+    expect((await store.kvGet("handlers", "shared.work"))?.revision).toBe(written);
+    await orbWith("shares", { shared: ["work"] });
+    for (let round = 0; round < 6; round++) {
+      await Promise.all(
+        Array.from({ length: 10 }, () => call(platform, "POST", "/api/shares/work", { body: {} })),
+      );
+    }
+    expect(served.reduce((sum, count) => sum + count)).toBe(60);
+    expect(served.every((count) => count > 0)).toBe(true);
+    await Promise.all(stops.map((stop) => stop()));
+  });
+
   test("answers what a handler throws, checks both sides, and stops when all is answered", async () => {
     const errors: unknown[] = [];
     const worker = await brokerClient(platform);
