@@ -8,7 +8,7 @@ import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { Actor, Role } from "../../shared/access/actor.ts";
 import { roleIn } from "../../shared/access/authorize.ts";
-import { notFound } from "../../shared/errors.ts";
+import { AppError, notFound } from "../../shared/errors.ts";
 import {
   checkInput,
   invoke,
@@ -91,8 +91,17 @@ export function middlewareOf(handler: Pick<Handler, "auth">): Middleware[] {
   return handler.auth === "None" ? [logging, jwt, input] : [logging, jwt, role, input];
 }
 
+/** Handlers that know what to do with it get the caller's key; the platform itself repeats no call and no answer. */
+function idempotencyKeyOf(c: Context<AppEnv>): string | undefined {
+  const key = c.req.header("idempotency-key");
+  if (key === undefined || (key.length > 0 && key.length <= 255)) return key;
+  throw new AppError("malformed", "invalid_header", "An Idempotency-Key is 1 to 255 characters long.");
+}
+
 const answer = async ({ c, live, resolved, actor, role, input }: Call): Promise<Response> => {
-  const result = await invoke(c.get("deps"), resolved, { live, actor: await actor, role, input });
+  const idempotencyKey = idempotencyKeyOf(c);
+  const call = { live, actor: await actor, role, input, idempotencyKey };
+  const result = await invoke(c.get("deps"), resolved, call);
   c.header("cache-control", "no-store");
   return c.body(JSON.stringify(result ?? null), 200, { "content-type": "application/json" });
 };

@@ -62,16 +62,16 @@ export function checkInput(schema: JsonSchema | undefined, input: unknown): void
 export async function invoke(
   deps: Deps,
   { handler, guess }: Resolved,
-  call: { live: LiveOrb; actor: Actor; role: Role; input: unknown },
+  call: { live: LiveOrb; actor: Actor; role: Role; input: unknown; idempotencyKey?: string | undefined },
 ): Promise<unknown> {
-  const { live, actor, role, input } = call;
+  const { live, actor, role, input, idempotencyKey } = call;
   if (handler.kind === "local") {
-    return handler.run({ deps, live, actor, role, input: input as Record<string, unknown> });
+    return handler.run({ deps, live, actor, role, input: input as Record<string, unknown>, idempotencyKey });
   }
   if (handler.kind === "http") {
     throw new AppError("not_found", "route_not_found", "This handler has routes of its own.");
   }
   const caller = callerOf(actor, role);
   const request = { orbId: live.orb, handler: handler.name, input: input ?? null, caller };
-  return askRemote(deps, handler, request, guess);
+  return askRemote(deps, handler, request, { guess, idempotencyKey });
 }

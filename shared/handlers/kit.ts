@@ -46,6 +46,8 @@ export interface KitCall {
   requestId: string | undefined;
   /** W3C Trace Context, to be passed on. */
   traceparent: string | undefined;
+  /** What the caller sent so that a repeated request is done once. */
+  idempotencyKey: string | undefined;
 }
 
 /** A handler of a service. */
@@ -221,12 +223,14 @@ async function run(each: Bound, message: KitMessage, requestId: string | undefin
     throw new ServiceError(422, "The input is not valid.", { code: "validation_failed", errors: faults });
   }
   const traceparent = message.headers?.get("traceparent") || undefined;
+  const idempotencyKey = message.headers?.get("Idempotency-Key") || undefined;
   const result = await each.handler.handle(input as never, {
     orbId,
     handler,
     caller,
     requestId,
     traceparent,
+    idempotencyKey,
   });
   const wrong = each.output?.(result ?? null) ?? [];
   if (wrong.length > 0) throw new Error(`the answer does not fit its schema: ${JSON.stringify(wrong)}`);

@@ -76,7 +76,7 @@ export async function askRemote(
   deps: Deps,
   handler: RemoteHandler,
   request: RemoteRequest,
-  guess?: Guess,
+  { guess, idempotencyKey }: { guess?: Guess | undefined; idempotencyKey?: string | undefined } = {},
 ): Promise<unknown> {
   await (guess?.subject === handler.subject ? guess.free : requireFree(deps.store, handler.subject));
   remember(handler.name, handler.subject);
@@ -84,6 +84,7 @@ export async function askRemote(
   const headers: Record<string, string> = {
     "X-Request-Id": requestId,
     ...(traceparent === undefined ? {} : { traceparent }),
+    ...(idempotencyKey === undefined ? {} : { "Idempotency-Key": idempotencyKey }),
   };
   const reply = await deps.store
     .request(handler.subject, JSON.stringify(request), { timeoutMs: handler.timeoutMs, headers })

@@ -36,6 +36,8 @@ export interface LocalCall {
   actor: Actor;
   role: Role;
   input: Record<string, unknown>;
+  /** What the caller sent as `Idempotency-Key`. */
+  idempotencyKey?: string | undefined;
 }
 
 /** In this process. */

@@ -119,15 +119,16 @@ export const transactionsRecord: LocalHandler = {
         type: "string",
         minLength: 1,
         maxLength: 255,
-        description: "Idempotency: the same key and values by the same account are one record.",
+        description:
+          "Idempotency: the same key and values by the same account are one record. Left out: the header Idempotency-Key.",
       },
     },
   },
   output: RECORD,
-  async run({ deps, live, actor, role, input }) {
+  async run({ deps, live, actor, role, input, idempotencyKey }) {
     const schema = schemaOf(live, "TRANSACTIONS", input);
     const { values, key } = input;
-    const given: NewRecord = { values, key: typeof key === "string" ? key : undefined };
+    const given: NewRecord = { values, key: typeof key === "string" ? key : idempotencyKey };
     const { record } = await recordTransaction(deps, { actor, role }, live, schema, given);
     return record;
   },

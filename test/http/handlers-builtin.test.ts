@@ -216,6 +216,15 @@ describe("transactions", () => {
     expect(body.items).toHaveLength(1);
     const other = await record({ total: 8 }, bob.token, { key: "order-1" });
     expect(other).toMatchObject({ status: 422, body: { code: "idempotency_mismatch" } });
+    const header = { "idempotency-key": "order-1" };
+    const send = (total: number) =>
+      call(platform, "POST", "/api/desk/record", {
+        token: bob.token,
+        body: { schema: "order", values: { total } },
+        headers: header,
+      });
+    expect((await send(7)).body.id).toBe(body.items[0].id);
+    expect((await send(9)).status).toBe(422);
     const anns = await record({ total: 7 }, ann.token, { key: "order-1" });
     expect(anns.body.id).not.toBe(body.items[0].id);
   });
