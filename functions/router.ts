@@ -1,21 +1,29 @@
 /** How route families are made: one definition drives path, validation, types and the OpenAPI description. */
 import { createRoute, OpenAPIHono, type RouteConfig } from "@hono/zod-openapi";
 import type { MiddlewareHandler } from "hono";
-import { AppError, invalid } from "../shared/errors.ts";
+import { AppError, type Fault, invalid } from "../shared/errors.ts";
 import type { AppEnv } from "./context.ts";
 import { jsonBody } from "./middleware/body.ts";
 import { faultsOf, TITLES } from "./problem.ts";
 import { ProblemSchema } from "./schemas.ts";
+
+/** Parameters are no properties: their faults say so, with the codes of lists. */
+function asParameter(fault: Fault): Fault {
+  if (fault.code === "required") return { ...fault, message: "This parameter is required." };
+  if (fault.code !== "unknown_property") return fault;
+  return { ...fault, code: "unknown_parameter", message: "This address takes no such parameter." };
+}
 
 /** A router whose faults become problem documents: 422 for a body, 400 for parameters. */
 export function newRouter(): OpenAPIHono<AppEnv> {
   return new OpenAPIHono<AppEnv>({
     defaultHook: (result) => {
       if (result.success) return;
-      const faults = faultsOf(result.error);
+      // The validator hands over what it checked, which the hook's type leaves out.
+      const faults = faultsOf(result.error, Reflect.get(result, "data"));
       if (result.target === "json") throw invalid(faults);
       throw new AppError("malformed", "invalid_parameter", "A parameter of the request is not valid.", {
-        errors: faults,
+        errors: faults.map(asParameter),
       });
     },
   });
@@ -43,7 +51,8 @@ export function defineRoute<P extends string, R extends Omit<RouteConfig, "path"
   const { problems = [], ...route } = config;
   const responses: RouteConfig["responses"] = { ...route.responses };
   const json = route.request?.body?.content?.["application/json"] !== undefined;
-  const implied: ProblemStatus[] = json ? [400, 413, 415, 422] : [];
+  const read = route.request?.query !== undefined || route.request?.headers !== undefined;
+  const implied: ProblemStatus[] = json ? [400, 413, 415, 422] : read ? [400] : [];
   for (const status of new Set<ProblemStatus>([...problems, ...implied, 503, 504]))
     responses[status] ??= problemResponse(status);
   const label: MiddlewareHandler<AppEnv> = async (c, next) => {

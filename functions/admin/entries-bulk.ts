@@ -24,6 +24,15 @@ const ResultSchema = z
   })
   .openapi("BulkResult");
 
+const SummarySchema = z
+  .object({
+    done: z.boolean().openapi({ description: "Whether every line was looked at" }),
+    total: z.int(),
+    created: z.int(),
+    failed: z.int(),
+  })
+  .openapi("BulkSummary", { description: "The last line" });
+
 const CREATED = 201;
 
 function wire(result: BulkResult): z.infer<typeof ResultSchema> {
@@ -99,7 +108,7 @@ export function entryBulkRoutes(prefix: AdminPrefix) {
     responses: {
       200: {
         description: "A result per line, and the totals: `{ done, total, created, failed }`",
-        content: { "application/x-ndjson": { schema: ResultSchema } },
+        content: { "application/x-ndjson": { schema: z.union([ResultSchema, SummarySchema]) } },
       },
     },
     problems: [400, 401, 403, 404, 413, 415],

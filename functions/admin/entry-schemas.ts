@@ -36,8 +36,11 @@ export const EntrySchema = z
   })
   .openapi("Entry");
 
+/** A bound of a window as it is sent. */
+export const MOMENT = { type: "string", format: "date-time", nullable: true } as const;
+
 /** Values and windows are judged by the definition, so that all faults come at once: here they are only described. */
-const given = z.unknown().openapi({ type: "string", format: "date-time", nullable: true });
+const given = z.unknown().openapi(MOMENT);
 
 export const NewEntryBody = z
   .strictObject({

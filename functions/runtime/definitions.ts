@@ -6,12 +6,12 @@
  */
 import { z } from "@hono/zod-openapi";
 import { LIST_PARAMETERS, PAGE_SIZE } from "../../shared/entry/query.ts";
-import { EntrySchema, ValuesSchema } from "../admin/entry-schemas.ts";
+import { EntrySchema, MOMENT, ValuesSchema } from "../admin/entry-schemas.ts";
 import { defineRoute } from "../router.ts";
 import { IdempotencyKey, IfMatch, IfNoneMatch, listOf } from "../schemas.ts";
 
 const flag = z.enum(["true", "false"]).optional();
-const moment = z.unknown().openapi({ type: "string", format: "date-time", nullable: true });
+const moment = z.unknown().openapi(MOMENT);
 
 /** An entry with the values of one language and market. */
 const RuntimeEntry = EntrySchema.extend({

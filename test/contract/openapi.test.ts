@@ -1,0 +1,247 @@
+/**
+ * The running platform against its own description: requests are made up from it (json-schema-faker, and its own
+ * examples), sent by callers of every role, and each answer is judged by it (openapi-response-validator): no status,
+ * media type or body that it does not describe, and no 5xx.
+ */
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { generateSync, type JsonSchema } from "json-schema-faker";
+import type validatorModule from "openapi-response-validator";
+import { beforeAll, expect, test } from "vitest";
+import {
+  type ApiDocument,
+  type Operation,
+  operationsOf,
+  type Parameter,
+} from "../../functions/discovery/document.ts";
+import { adminToken, call, user } from "../support/auth.ts";
+import { startPlatform, type TestPlatform } from "../support/platform.ts";
+
+const shop = JSON.parse(readFileSync(new URL("../../scripts/examples/shop.json", import.meta.url), "utf8"));
+
+/** Ends what the other requests need: tried with a caller who has nothing to lose. */
+const FINAL = /\/signout$|^\/api\/_auth\/admins\/|\/import$/;
+const ROUNDS = 3;
+
+type Node = Record<string, unknown>;
+
+// A CommonJS module whose types speak of an ES module.
+const { default: ResponseValidator } = createRequire(import.meta.url)(
+  "openapi-response-validator",
+) as typeof validatorModule;
+
+let platform: TestPlatform;
+let document: ApiDocument;
+let callers: Map<string, string | undefined>;
+let known: Record<string, string[]>;
+let random = 7;
+
+/** The same numbers in every run (Mulberry32). */
+function next(): number {
+  random = (random + 0x6d2b79f5) | 0;
+  let t = Math.imul(random ^ (random >>> 15), 1 | random);
+  t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+  return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+}
+
+const pick = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)] as T;
+
+/** The schema with its references put in, as far as made-up values need them, in the words of JSON Schema. */
+function inlined(schema: unknown, depth = 0): unknown {
+  if (typeof schema !== "object" || schema === null) return schema;
+  if (Array.isArray(schema)) return schema.map((item) => inlined(item, depth));
+  const { $ref, nullable: _, example: __, ...rest } = schema as Node;
+  if (typeof $ref === "string") {
+    const name = $ref.split("/").at(-1) ?? "";
+    return depth > 6 ? {} : inlined(document.components.schemas[name], depth + 1);
+  }
+  const out = Object.fromEntries(
+    Object.entries(rest).map(([key, value]) => [key, inlined(value, depth + 1)]),
+  );
+  if (typeof out.maxLength === "number")
+    out.maxLength = Math.min(out.maxLength, 40 + Number(out.minLength ?? 0));
+  if (typeof out.maxItems === "number") out.maxItems = Math.min(out.maxItems, 3);
+  return out;
+}
+
+function madeUp(schema: unknown): unknown {
+  return generateSync(inlined(schema) as JsonSchema, {
+    seed: Math.floor(next() * 1e9),
+    optionalsProbability: 0.5,
+  });
+}
+
+function shared<T>(part: T | { $ref: string }): T {
+  const ref = Reflect.get(Object(part), "$ref") as string | undefined;
+  if (ref === undefined) return part as T;
+  const [, , group = "", name = ""] = ref.split("/");
+  return (Reflect.get(document.components, group) as Record<string, T>)[name] as T;
+}
+
+const NONSENSE = ["", "*", "a.b", "%00", "🙂", "../..", "0", "null", "x".repeat(300)];
+
+interface Sent {
+  method: string;
+  path: string;
+  headers: Record<string, string>;
+  body?: string | undefined;
+}
+
+/** One request for an operation. @param wild whether it may be anything but what is described */
+function requestFor(path: string, method: string, operation: Operation, wild: boolean): Sent {
+  const headers: Record<string, string> = {};
+  const query = new URLSearchParams();
+  let real = path;
+  for (const each of operation.parameters ?? []) {
+    const parameter = shared<Parameter>(each);
+    const { name, schema } = parameter;
+    const value = (): string => {
+      if (wild && next() < 0.4) return pick(NONSENSE);
+      const spare = method !== "get" && name === "orbId" ? "spare" : name;
+      const names = parameter.in === "path" ? known[spare] : undefined;
+      if (names !== undefined && next() < 0.9) return pick(names);
+      const made = madeUp(schema);
+      return typeof made === "string" ? made : JSON.stringify(made);
+    };
+    if (parameter.in === "path") real = real.replace(`{${name}}`, encodeURIComponent(value()) || "x");
+    else if (parameter.required !== true && next() < 0.6) continue;
+    else if (parameter.in === "header") {
+      const text = value().replace(/[^\x20-\x7e]/g, "");
+      headers[name] = name.startsWith("If-") && !wild ? '"1"' : text;
+    } else if (parameter.style !== "deepObject") query.append(name, value());
+    else if (wild)
+      query.append(
+        `filter[${pick(["title", "nothing", "createdAt"])}][${pick(["eq", "gt", "no"])}]`,
+        value(),
+      );
+  }
+  if (wild && next() < 0.1) query.append("unknown", "1");
+  // Without parameters this one never ends.
+  if (path === "/api/streams/{name}") {
+    query.set("offset", "-1");
+    query.delete("live");
+  }
+  const content = Reflect.get(Object(operation.requestBody), "content") as Record<string, Node> | undefined;
+  const type = content === undefined ? undefined : Object.keys(content)[0];
+  let body: string | undefined;
+  if (type !== undefined && content?.[type] !== undefined) {
+    const { schema, example } = content[type];
+    headers["content-type"] = wild && next() < 0.1 ? "text/plain" : type;
+    const made = example !== undefined && next() < 0.5 ? example : madeUp(schema);
+    body = JSON.stringify(made);
+    if (wild)
+      body = pick([body, "{", "[]", "null", '"x"', '{"values":{"title":7}}', body.replace(/"/g, "'")]);
+  }
+  const search = query.toString();
+  return { method: method.toUpperCase(), path: real + (search === "" ? "" : `?${search}`), headers, body };
+}
+
+const validators = new Map<string, InstanceType<typeof ResponseValidator>>();
+
+/** What is wrong with an answer, in words; undefined when it is as described. */
+async function judged(operation: Operation, answer: Response): Promise<string | undefined> {
+  const status = String(answer.status);
+  const text = await answer.text();
+  const described = operation.responses[status];
+  if (described === undefined) return `status ${status} is not described: ${text.slice(0, 200)}`;
+  if (answer.status >= 500) return `${status}: ${text.slice(0, 200)}`;
+  const { content } = shared<Node>(described) as { content?: Record<string, { schema: Node }> };
+  if (content === undefined) return text === "" ? undefined : `${status} has a body: ${text.slice(0, 100)}`;
+  const type = (answer.headers.get("content-type") ?? "").split(";")[0] ?? "";
+  const schema = content[type]?.schema;
+  if (schema === undefined) return `${status} is ${type}, not ${Object.keys(content).join(" or ")}`;
+  if (!/json$/.test(type)) return undefined;
+  const key = `${operation.operationId} ${status} ${type}`;
+  let validator = validators.get(key);
+  if (validator === undefined) {
+    const parts = structuredClone({
+      responses: { [status]: { schema } },
+      components: { schemas: document.components.schemas },
+    });
+    validator = new ResponseValidator(parts as unknown as ConstructorParameters<typeof ResponseValidator>[0]);
+    validators.set(key, validator);
+  }
+  // Lines of several kinds are described as text.
+  if (schema.type === "string") return undefined;
+  const values = type.endsWith("ndjson") ? text.split("\n").filter((line) => line !== "") : [text];
+  for (const value of values) {
+    const faults = validator.validateResponse(status, JSON.parse(value));
+    if (faults !== undefined)
+      return `${status}: ${JSON.stringify(faults.errors).slice(0, 400)} in ${value.slice(0, 300)}`;
+  }
+  return undefined;
+}
+
+beforeAll(async () => {
+  platform = await startPlatform();
+  const token = await adminToken(platform);
+  const post = async (path: string, body: unknown) => {
+    const answer = await call(platform, "POST", path, { token, body });
+    if (answer.status !== 201) throw new Error(`${path}: ${JSON.stringify(answer.body)}`);
+    return answer.body as { id: string };
+  };
+  await post("/api/admin/orbs?publish=true", shop);
+  for (const id of ["draft", "spare"]) await post("/api/admin/orbs", { ...shop, id });
+  const values = { title: { en: "Chairs" }, slug: "chairs" };
+  const category = await post("/api/shop/catalog/category?publish=true", { values });
+  const product = await post("/api/shop/catalog/product?publish=true", {
+    values: { title: { en: "Chair" }, sku: "AB-1234", price: { US: 1 }, category: category.id },
+  });
+  document = (await call(platform, "GET", "/api/openapi")).body as ApiDocument;
+  callers = new Map([
+    ["nobody", undefined],
+    ["user", (await user(platform, "shop", "user")).token],
+    ["operator", token],
+  ]);
+  const ids = [category.id, product.id];
+  known = {
+    service: ["access", "rules"],
+    kind: ["messages", "modules"],
+    orbId: ["shop", "draft"],
+    spare: ["draft", "spare"],
+    id: ids,
+    entryId: ids,
+    name: ["heartbeat", "wallet"],
+    revision: ["1"],
+  };
+}, 60_000);
+
+test("every operation answers as it is described, to whatever is sent by whomever", async () => {
+  const faults: string[] = [];
+  const answered = new Set<string>();
+  // What removes comes last.
+  const all = operationsOf(document.paths).sort(
+    (a, b) => Number(a.method === "delete") - Number(b.method === "delete"),
+  );
+  for (const { path, method, operation } of all) {
+    for (const [caller, token] of callers) {
+      if (caller !== "nobody" && FINAL.test(path)) continue;
+      for (let round = 0; round < (caller === "operator" ? 3 * ROUNDS : ROUNDS); round++) {
+        const sent = requestFor(path, method, operation, round % 3 === 2);
+        const answer = await fetch(platform.url + sent.path, {
+          method: sent.method,
+          headers: { ...sent.headers, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
+          ...(sent.body === undefined ? {} : { body: sent.body }),
+          redirect: "manual",
+        });
+        answered.add(`${operation.operationId} ${Math.floor(answer.status / 100)}`);
+        const fault = await judged(operation, answer);
+        if (fault !== undefined)
+          faults.push(`${caller}: ${sent.method} ${sent.path} ${sent.body?.slice(0, 200) ?? ""} → ${fault}`);
+      }
+    }
+  }
+  expect(faults).toEqual([]);
+  // It would be easy to pass with refusals alone.
+  const reached = all.filter(({ operation }) => answered.has(`${operation.operationId} 2`));
+  if (process.env.SHOW)
+    console.log(
+      reached.length,
+      all.length,
+      all
+        .filter((each) => !reached.includes(each))
+        .map(({ operation }) => operation.operationId)
+        .join(" "),
+    );
+  expect(reached.length).toBeGreaterThan(all.length / 2);
+}, 120_000);
