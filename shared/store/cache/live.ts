@@ -1,0 +1,381 @@
+/** What is known of the streams that are followed, and what is asked of the broker to know it. */
+import { DirectMessage, MemoryMessage, ownHeaders } from "../message.ts";
+import type { OpenStore } from "../store.ts";
+import { followedFilter } from "../subjects.ts";
+import type { Delivery, Page, StoredMessage } from "../types.ts";
+import { Feed, type FeedOptions, type Listener } from "./feed.ts";
+import { Memory } from "./memory.ts";
+import { isPassing, Order, type Told, toldBy } from "./order.ts";
+
+export interface CacheOptions {
+  /** Replicas of the streams; with more than one, a reading counts only if its replica was far enough. */
+  replicas: number;
+  /** Bytes of heap that remembered messages may take, roughly. Default 24 MiB. */
+  maxBytes?: number;
+  /** Index messages that are kept, over all indexes. Default 250,000 (about 100 bytes each). */
+  maxOrdered?: number;
+  /** Milliseconds between two checks that the broker is there and nothing was missed at the end. Default 1,000. */
+  checkMs?: number;
+  /** Milliseconds that an acknowledged write waits for its echo. Default 2,000. */
+  patienceMs?: number;
+  /** Freeze the JSON that is shared: tests find whoever changes it. */
+  freeze?: boolean;
+}
+
+/** What the cache does at the moment, for metrics and tests. */
+export interface CacheStats {
+  hits: number;
+  misses: number;
+  subjects: number;
+  bytes: number;
+  ordered: number;
+  feeds: number;
+  /** How often everything of a stream was forgotten. */
+  resets: number;
+}
+
+/** How many checks pass between two audits of each stream in use. */
+const AUDIT_EVERY = 5;
+const IDLE_MS = 600_000;
+const RETRY_MS = 500;
+/** The broker counts what is left anew for every page: few large ones. */
+const LOAD_PAGE = 10_000;
+/** Milliseconds before an index is read again: reading it costs the broker more than many a page. */
+const RELOAD_MS = 5_000;
+
+/** The order of one list while it is read, and once it is known. */
+interface Ordered {
+  prefix: string;
+  order: Order;
+  state: "loading" | "known" | "too_large";
+  told: Told[];
+}
+
+/** A read that is under way: what is told of its subject meanwhile. */
+interface Expected {
+  readers: number;
+  told: MemoryMessage | undefined;
+}
+
+export class Cache implements Listener {
+  readonly #store: OpenStore;
+  readonly #options: Required<Omit<CacheOptions, "freeze">> & FeedOptions;
+  readonly #memory: Memory;
+  readonly #feeds = new Map<string, Feed>();
+  readonly #orders = new Map<Feed, Map<string, Ordered>>();
+  readonly #expected = new Map<string, Expected>();
+  /** Highest sequence of each stream that this process was acknowledged. */
+  readonly #acknowledged = new Map<string, number>();
+  /** When the reading of an index last began. */
+  readonly #loads = new Map<string, number>();
+  /** Streams that cannot be followed for now, and until when. */
+  readonly #refused = new Map<string, number>();
+  readonly #timer: ReturnType<typeof setInterval>;
+  #checks = 0;
+  #checking = false;
+  #hits = 0;
+  #misses = 0;
+  #resets = 0;
+
+  constructor(store: OpenStore, options: CacheOptions) {
+    this.#store = store;
+    this.#options = {
+      replicas: options.replicas,
+      maxBytes: options.maxBytes ?? 24 * 1024 * 1024,
+      maxOrdered: options.maxOrdered ?? 250_000,
+      checkMs: options.checkMs ?? 1000,
+      patienceMs: options.patienceMs ?? 2000,
+      freeze: options.freeze ?? false,
+    };
+    this.#memory = new Memory(this.#options.maxBytes);
+    this.#timer = setInterval(() => void this.#check(), this.#options.checkMs);
+  }
+
+  stats(): CacheStats {
+    return {
+      hits: this.#hits,
+      misses: this.#misses,
+      subjects: this.#memory.size,
+      bytes: this.#memory.bytes,
+      ordered: this.#orderedSize(),
+      feeds: this.#feeds.size,
+      resets: this.#resets,
+    };
+  }
+
+  /** The connection broke: nothing that is remembered may be told any more. */
+  broken(): void {
+    for (const feed of [...this.#feeds.values()]) this.drop(feed.stream);
+    this.#memory.clear();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.broken();
+  }
+
+  /** Forgets a stream and follows it no longer. */
+  drop(stream: string): void {
+    const feed = this.#feeds.get(stream);
+    if (feed === undefined) return;
+    this.#feeds.delete(stream);
+    feed.stop();
+    this.#orders.delete(feed);
+  }
+
+  /** The stream is no more; another one of its name counts from one again. */
+  gone(stream: string): void {
+    this.drop(stream);
+    this.#acknowledged.delete(stream);
+  }
+
+  /** Forgets what is known of a stream's messages. */
+  forget(stream: string): void {
+    this.#feeds.get(stream)?.reset();
+  }
+
+  /** Resolves when an acknowledged write of ours is part of what is remembered. */
+  async seen(stream: string, seq: number): Promise<void> {
+    if (this.#options.replicas > 1 && followedFilter(stream) !== undefined)
+      this.#acknowledged.set(stream, Math.max(seq, this.#acknowledged.get(stream) ?? 0));
+    await this.#feeds.get(stream)?.seen(seq);
+  }
+
+  /** The feed of a stream that may be answered from memory now; otherwise following it begins. */
+  #live(stream: string): Feed | undefined {
+    const known = this.#feeds.get(stream);
+    if (known !== undefined) {
+      if (!known.live) return undefined;
+      known.lastUse = Date.now();
+      return known;
+    }
+    const filter = followedFilter(stream);
+    if (filter === undefined) return undefined;
+    const until = this.#refused.get(stream);
+    if (until !== undefined && until > Date.now()) return undefined;
+    this.#refused.delete(stream);
+    const feed = new Feed(this.#store, stream, filter, this, this.#options);
+    this.#feeds.set(stream, feed);
+    const refuse = () => {
+      if (this.#feeds.get(stream) === feed) this.drop(stream);
+      if (this.#refused.size > 10_000) this.#refused.clear();
+      this.#refused.set(stream, Date.now() + RETRY_MS);
+    };
+    feed.start().then((follows) => (follows ? undefined : refuse()), refuse);
+    return undefined;
+  }
+
+  stored(feed: Feed, message: MemoryMessage, delivery: Delivery): void {
+    const { subject } = message;
+    const expected = this.#expected.get(subject);
+    const seq = this.#memory.seqOf(subject, feed.era);
+    // What was read may be ahead of what is told.
+    if (expected !== undefined || (seq !== undefined && seq < message.seq)) {
+      const headers = ownHeaders(delivery.headerNames(), delivery.header);
+      const kept = new MemoryMessage(message, message.text(), headers, this.#options.freeze);
+      if (expected !== undefined) expected.told = kept;
+      if ((seq ?? 0) < message.seq) this.#remember(subject, kept, feed, isPassing(delivery));
+    }
+    const orders = this.#orders.get(feed);
+    if (orders === undefined) return;
+    for (const known of orders.values()) {
+      if (!subject.startsWith(known.prefix)) continue;
+      if (known.state === "loading") known.told.push(toldBy(delivery, message));
+      else if (known.state === "known") known.order.tell(toldBy(delivery, message));
+    }
+  }
+
+  reset(feed: Feed): void {
+    this.#resets++;
+    this.#orders.delete(feed);
+  }
+
+  /**
+   * What the broker will remove by itself (`passing`) is never answered from memory, as nobody tells of its end.
+   */
+  #remember(subject: string, message: MemoryMessage | null, feed: Feed, passing: boolean): void {
+    if (passing) this.#memory.delete(subject);
+    else this.#memory.set(subject, message, feed.era);
+  }
+
+  /** Last messages of subjects, from memory as far as they are known; undefined when any replica may answer. */
+  read(stream: string, subjects: readonly string[]): Promise<Map<string, StoredMessage>> | undefined {
+    const feed = this.#live(stream);
+    if (feed === undefined) {
+      const least = this.#acknowledged.get(stream);
+      return least === undefined ? undefined : this.#through(stream, subjects, least);
+    }
+    const found = new Map<string, StoredMessage>();
+    const missing: string[] = [];
+    for (const subject of subjects) {
+      const known = this.#memory.get(subject, feed.era);
+      if (known === undefined) missing.push(subject);
+      else if (known !== null) found.set(subject, known);
+    }
+    this.#hits += subjects.length - missing.length;
+    if (missing.length === 0) return Promise.resolve(found);
+    this.#misses += missing.length;
+    return this.#fill(feed, missing, found);
+  }
+
+  /** Without memory, but never from before a write of ours: a replica that is not yet there is not believed. */
+  async #through(
+    stream: string,
+    subjects: readonly string[],
+    least: number,
+  ): Promise<Map<string, StoredMessage>> {
+    const page = await this.#store.latest(stream, subjects);
+    if (page.lastSeq < least) return this.#store.getMany(stream, subjects, { consistency: "leader" });
+    return new Map(page.messages.map((message) => [message.subject, message]));
+  }
+
+  async #fill(
+    feed: Feed,
+    subjects: readonly string[],
+    found: Map<string, StoredMessage>,
+  ): Promise<Map<string, StoredMessage>> {
+    const { era } = feed;
+    const least = Math.max(feed.position, feed.acknowledged, this.#acknowledged.get(feed.stream) ?? 0);
+    const expectations = subjects.map((subject) => this.#expect(subject));
+    try {
+      const page = await this.#read(feed.stream, subjects);
+      // A replica that lags behind what was told already: nothing of it is remembered, nor is it an answer.
+      if (this.#options.replicas > 1 && page.lastSeq < least) {
+        const sure = await this.#store.getMany(feed.stream, subjects, { consistency: "leader" });
+        for (const [subject, message] of sure) found.set(subject, message);
+        return found;
+      }
+      const read = new Map(page.messages.map((message) => [message.subject, message]));
+      for (const [i, subject] of subjects.entries()) {
+        const message = read.get(subject);
+        const told = expectations[i]?.told;
+        if (told !== undefined && told.seq >= (message?.seq ?? 0)) {
+          found.set(subject, told);
+          continue;
+        }
+        const kept = message instanceof DirectMessage ? message.kept(this.#options.freeze) : undefined;
+        // Another read may have been quicker and later.
+        if (feed.era === era && (this.#memory.seqOf(subject, era) ?? -1) < (kept?.seq ?? 0))
+          this.#remember(subject, kept ?? null, feed, message !== undefined && isPassing(message));
+        if (kept !== undefined) found.set(subject, kept);
+      }
+      return found;
+    } finally {
+      for (const subject of subjects) this.#unexpect(subject);
+    }
+  }
+
+  /** One message where the only replica answers is asked for in the cheapest way. */
+  async #read(stream: string, subjects: readonly string[]): Promise<Pick<Page, "messages" | "lastSeq">> {
+    const [only] = subjects;
+    if (this.#options.replicas > 1 || subjects.length > 1 || only === undefined)
+      return this.#store.latest(stream, subjects);
+    const message = await this.#store.get(stream, only);
+    return { messages: message === null ? [] : [message], lastSeq: 0 };
+  }
+
+  #expect(subject: string): Expected {
+    const expected = this.#expected.get(subject) ?? { readers: 0, told: undefined };
+    expected.readers++;
+    this.#expected.set(subject, expected);
+    return expected;
+  }
+
+  #unexpect(subject: string): void {
+    const expected = this.#expected.get(subject);
+    if (expected !== undefined && --expected.readers === 0) this.#expected.delete(subject);
+  }
+
+  /** The order of an index, or undefined when it is not (yet) in memory; reading it begins then. */
+  #ordered(stream: string, filter: string): { order: Order; feed: Feed } | undefined {
+    // Pages of a lagging replica carry no sign of it, so they are no ground to stand on.
+    if (this.#options.replicas > 1) return undefined;
+    const feed = this.#live(stream);
+    if (feed === undefined) return undefined;
+    const known = this.#orders.get(feed)?.get(filter);
+    if (known?.state === "known") {
+      this.#hits++;
+      return { order: known.order, feed };
+    }
+    this.#misses++;
+    const now = Date.now();
+    if (known !== undefined || now - (this.#loads.get(filter) ?? 0) < RELOAD_MS) return undefined;
+    if (this.#loads.size > 10_000) this.#loads.clear();
+    this.#loads.set(filter, now);
+    this.#load(feed, filter).catch(() => this.#orders.get(feed)?.delete(filter));
+    return undefined;
+  }
+
+  /** A page of an index. */
+  page(stream: string, filter: string, fromSeq: number, limit: number): Page | undefined {
+    const known = this.#ordered(stream, filter);
+    return known?.order.page(fromSeq, limit, known.feed.position);
+  }
+
+  /** The last message of an index. */
+  last(stream: string, filter: string): StoredMessage | null | undefined {
+    return this.#ordered(stream, filter)?.order.last();
+  }
+
+  #orderedSize(): number {
+    let size = 0;
+    for (const orders of this.#orders.values()) for (const { order } of orders.values()) size += order.size;
+    return size;
+  }
+
+  async #load(feed: Feed, filter: string): Promise<void> {
+    const prefix = filter.slice(0, -1);
+    const known: Ordered = { prefix, order: new Order(prefix), state: "loading", told: [] };
+    const orders = this.#orders.get(feed) ?? new Map<string, Ordered>();
+    this.#orders.set(feed, orders.set(filter, known));
+    const end = Math.max(feed.position, feed.acknowledged);
+    for (let fromSeq = 1; fromSeq <= end; ) {
+      const page = await this.#store.scan(feed.stream, filter, { fromSeq, limit: LOAD_PAGE });
+      if (orders.get(filter) !== known || this.#orders.get(feed) !== orders) return;
+      for (const message of page.messages) {
+        if (message.seq <= end && !isPassing(message)) known.order.add(message);
+      }
+      if (this.#orderedSize() > this.#options.maxOrdered) {
+        known.order = new Order(prefix);
+        known.told = [];
+        known.state = "too_large";
+        return;
+      }
+      const last = page.messages.at(-1);
+      if (last === undefined || page.pending === 0) break;
+      fromSeq = last.seq + 1;
+    }
+    for (const told of known.told) known.order.tell(told);
+    known.told = [];
+    known.state = "known";
+  }
+
+  /** A silent broker is a broken connection, and nothing tells of a last message that was lost: so ask. */
+  async #check(): Promise<void> {
+    if (this.#checking || this.#feeds.size === 0) return;
+    this.#checking = true;
+    const late = setTimeout(() => this.broken(), this.#options.checkMs * 2);
+    try {
+      await this.#store.ping();
+      clearTimeout(late);
+      if (++this.#checks % AUDIT_EVERY === 0) await this.#audit();
+    } catch {
+      this.broken();
+    } finally {
+      clearTimeout(late);
+      this.#checking = false;
+    }
+  }
+
+  async #audit(): Promise<void> {
+    const now = Date.now();
+    for (const feed of [...this.#feeds.values()]) {
+      const idle = now - feed.lastUse;
+      if (idle > IDLE_MS) this.drop(feed.stream);
+      else if (idle < this.#options.checkMs * AUDIT_EVERY) {
+        await feed.audit();
+        if (!feed.live) this.drop(feed.stream);
+      }
+    }
+  }
+}
