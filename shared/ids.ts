@@ -47,3 +47,11 @@ export async function derivedId(parts: readonly string[]): Promise<string> {
   for (const byte of hash.subarray(0, 16)) number = (number << 8n) | BigInt(byte);
   return `0${number.toString(36).padStart(25, "0")}`;
 }
+
+/** Whether two secrets are equal, in a time that does not depend on where they differ. */
+export async function sameSecret(given: string, wanted: string): Promise<boolean> {
+  const [a, b] = await Promise.all([sha256(given), sha256(wanted)]);
+  let differs = a.length ^ b.length;
+  for (let i = 0; i < a.length; i++) differs |= a.charCodeAt(i) ^ b.charCodeAt(i);
+  return differs === 0;
+}

@@ -2,9 +2,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { STATUS, TITLES } from "../../functions/problem.ts";
+import { authenticate } from "../../shared/access/authenticate.ts";
+import { requireOperator } from "../../shared/access/authorize.ts";
 import type { Config, Deps, Log } from "../../shared/deps.ts";
 import { AppError } from "../../shared/errors.ts";
-import { newId, randomToken } from "../../shared/ids.ts";
+import { newId, randomToken, sameSecret } from "../../shared/ids.ts";
 import { type Store, StreamMissing } from "../../shared/store/types.ts";
 import { authenticateReader } from "../../shared/streams/credentials.ts";
 import type { Hub } from "../../shared/streams/hub.ts";
@@ -156,10 +158,15 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
     reply(response, 200, { ...common, "content-type": "application/json" }, JSON.stringify(body));
   }
 
-  function metrics(request: IncomingMessage, response: ServerResponse, common: Headers): void {
+  /** For whoever brings the scrape token, and platform admins. */
+  async function metrics(request: IncomingMessage, response: ServerResponse, common: Headers): Promise<void> {
     const wanted = config.metricsToken;
-    if (wanted !== undefined && request.headers.authorization !== `Bearer ${wanted}`)
-      throw new AppError("unauthenticated", "authentication_required", "Metrics need their token.");
+    const bearer = BEARER.exec(request.headers.authorization ?? "")?.[1];
+    if (wanted === undefined || bearer === undefined || !(await sameSecret(bearer, wanted))) {
+      const deps = depsOf(request, common);
+      const actor = await authenticate(deps, { bearer, cookies: () => undefined }, { platform: true });
+      requireOperator(actor, "metrics.read");
+    }
     reply(response, 200, { ...common, "content-type": METRICS_TYPE }, renderMetrics(hub, counts));
   }
 

@@ -49,6 +49,7 @@ export const PLATFORM_OPERATIONS = [
   "routes.read",
   "streams.write",
   "audit.read",
+  "metrics.read",
   "admins.read",
   "admins.write",
   "realm.bootstrap",

@@ -170,7 +170,10 @@ function readerOfBoth(): Read {
 
 describe("the streams process", () => {
   const headers = () => ({ authorization: `Bearer ${token}` });
-  const text = async () => (await fetch(`${streams.url}/api/metrics`)).text();
+  const text = async () => {
+    expect((await fetch(`${streams.url}/api/metrics`)).status).toBe(401);
+    return (await fetch(`${streams.url}/api/metrics`, { headers: headers() })).text();
+  };
   const figure = async (name: string) => Number(new RegExp(`^${name} (.*)$`, "m").exec(await text())?.[1]);
 
   test("cuts a slow reader off behind a whole event, and does not wait for it", async () => {
