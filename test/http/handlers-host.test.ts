@@ -1,0 +1,68 @@
+import { expect, test } from "vitest";
+import { serveNode } from "../../scripts/host/node.ts";
+import { freePort } from "../../scripts/ports.ts";
+import { adminToken, call, user } from "../support/auth.ts";
+import { startPlatform } from "../support/platform.ts";
+import { startExample } from "../support/services.ts";
+
+test("handlers in the Node host: remote ones, who answers, built-in ones, a thousand calls at once", async () => {
+  await using platform = await startPlatform();
+  const token = await adminToken(platform);
+  const ann = await user(platform);
+  const { CLIENT_ADDRESS: _, ...bindings } = platform.bindings;
+  const served = await serveNode({
+    host: "127.0.0.1",
+    port: await freePort(),
+    bindings,
+    log: () => undefined,
+  });
+  const host = { ...platform, origin: served.url };
+  try {
+    await using _greeter = await startExample(platform, "greeter.mjs");
+    const document = {
+      id: "hosted",
+      uses: [
+        { service: "greeter", handlers: ["hello"] },
+        { service: "transactions", handlers: ["record", "list"] },
+        { service: "settings", handlers: ["get", "set"] },
+        { service: "rules", handlers: ["evaluate"] },
+      ],
+      modules: [
+        {
+          id: "orders",
+          type: "TRANSACTIONS",
+          schemas: [{ id: "order", fields: [{ name: "n", type: "integer" }] }],
+        },
+        {
+          id: "prefs",
+          type: "SETTINGS",
+          schemas: [{ id: "pref", fields: [{ name: "n", type: "integer" }] }],
+        },
+        { id: "rules", type: "RULES", schemas: [{ id: "rule", fields: [{ name: "rule", type: "json" }] }] },
+      ],
+    };
+    const made = await call(host, "POST", "/api/admin/orbs?publish=true", { token, body: document });
+    expect(made.status).toBe(201);
+    const registry = await call(host, "GET", "/api/admin/registry/greeter", { token });
+    expect(registry.body).toMatchObject([{ name: "greeter.hello", status: "available" }]);
+
+    const ask = (handler: string, body: unknown) =>
+      call(host, "POST", `/api/hosted/${handler}`, { body, token: ann.token });
+    const entry = { module: "rules", values: { rule: { "==": [{ var: "n" }, 1] } } };
+    await call(host, "POST", "/api/admin/orbs/hosted/entries?publish=true", { token, body: entry });
+    expect((await ask("evaluate", { facts: { n: 1 } })).body.results).toHaveLength(1);
+    for (let n = 0; n < 3; n++) {
+      expect((await ask("record", { values: { n } })).status).toBe(200);
+      // What was written is read at once, whatever is kept in memory.
+      expect((await ask("list", {})).body.items).toHaveLength(n + 1);
+      expect((await ask("set", { values: { n } })).status).toBe(200);
+      expect((await ask("get", {})).body.values).toEqual({ n });
+    }
+    const names = Array.from({ length: 1_000 }, (_, i) => `Ann ${i}`);
+    const answers = await Promise.all(names.map((name) => ask("hello", { name })));
+    expect(answers.filter(({ status }) => status !== 200).map(({ body }) => body)).toEqual([]);
+    expect(answers.map(({ body }) => body.greeting)).toEqual(names.map((name) => `Hello ${name}`));
+  } finally {
+    await served.stop();
+  }
+});
