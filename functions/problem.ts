@@ -4,6 +4,7 @@ import { HTTPException } from "hono/http-exception";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { ZodError } from "zod";
 import { AppError, type ErrorKind, type Fault } from "../shared/errors.ts";
+import { addZodIssues, Faults } from "../shared/orb/faults.ts";
 import { Conflict, StreamMissing } from "../shared/store/types.ts";
 import type { AppEnv } from "./context.ts";
 
@@ -72,21 +73,11 @@ export function problem(
   });
 }
 
-/** What a zod error says, each fault with a JSON Pointer. */
-export function faultsOf(error: ZodError): Fault[] {
-  return error.issues.flatMap((issue) => {
-    const path = issue.path
-      .map((part) => `/${String(part).replaceAll("~", "~0").replaceAll("/", "~1")}`)
-      .join("");
-    if (issue.code === "unrecognized_keys") {
-      return issue.keys.map((key) => ({
-        path: `${path}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`,
-        code: "unknown_property",
-        message: "This property is not known.",
-      }));
-    }
-    return [{ path, code: issue.code, message: issue.message }];
-  });
+/** What zod found in an input, each fault with a JSON Pointer, a stable code and words for people. */
+export function faultsOf(error: ZodError, input: unknown): Fault[] {
+  const faults = new Faults();
+  addZodIssues(faults, error.issues, input);
+  return faults.list();
 }
 
 /** Maps whatever was thrown. What nobody expected is logged and answered without a word of its own. */

@@ -38,8 +38,9 @@ export interface Writing {
 
 async function bodyOf(c: Context<AppEnv>): Promise<z.infer<typeof bodySchema>> {
   if (c.req.bodyCache.json === undefined) await jsonBody(c, async () => undefined);
-  const result = bodySchema.safeParse(await c.req.bodyCache.json);
-  if (!result.success) throw invalid(faultsOf(result.error));
+  const body: unknown = await c.req.bodyCache.json;
+  const result = bodySchema.safeParse(body);
+  if (!result.success) throw invalid(faultsOf(result.error, body));
   return result.data;
 }
 

@@ -92,6 +92,9 @@ describe("the specification's flow at /api/auth", () => {
       body: device.get(login.body.publicKey),
     });
     expect(without.status).toBe(400);
+    expect(without.body.errors).toEqual([
+      { path: "/sessionid", code: "required", message: "This parameter is required." },
+    ]);
     const signed = await signIn(platform, "/api/auth", device);
     expect(payloadOf(signed.token)).toMatchObject({
       type: "orb",
