@@ -26,6 +26,8 @@ export interface BrokerConfig {
   passwords: Partial<Record<BrokerUser, string>>;
   /** One of several that keep copies together; alone without it. */
   cluster?: ClusterNode | undefined;
+  /** Most that JetStream may store, such as "8MB"; what the disk holds when missing. */
+  maxFileStore?: string | undefined;
   /** False starts a plain broker, for tests of how that is refused. */
   jetstream?: boolean;
 }
@@ -62,7 +64,7 @@ export function renderConfig(config: BrokerConfig): string {
       ? ""
       : `jetstream {
   store_dir: ${text(config.storeDir)}
-  sync_interval: ${text(config.syncInterval)}
+  sync_interval: ${text(config.syncInterval)}${config.maxFileStore === undefined ? "" : `\n  max_file_store: ${config.maxFileStore}`}
   # Atomic batches in flight: beyond these the broker refuses, and the platform tries again.
   limits { batch { max_inflight_per_stream: 1000, max_inflight_total: 5000, timeout: "2s" } }
 }

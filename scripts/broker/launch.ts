@@ -21,6 +21,7 @@ export interface LaunchOptions {
   syncInterval: string;
   passwords: BrokerConfig["passwords"];
   jetstream?: boolean;
+  maxFileStore?: string | undefined;
   /** Its place among several. */
   cluster?: ClusterNode;
   /** Told when the broker died and when it is back. */
@@ -113,6 +114,7 @@ export async function launchBroker(options: LaunchOptions): Promise<Broker> {
         syncInterval,
         passwords,
         jetstream,
+        maxFileStore: options.maxFileStore,
         cluster: options.cluster,
       }),
     );

@@ -46,7 +46,10 @@ function withoutSignals<T>(create: () => T): T {
   return created;
 }
 
-/** Serves the functions in workerd through miniflare. */
+/**
+ * Serves the functions in workerd through miniflare, watched: when workerd dies it is started again on the same port.
+ * @throws Failure when it does not start
+ */
 export async function serveFunctions(options: FunctionsOptions): Promise<Functions> {
   const { host, port, bindings, log } = options;
   const bundle = options.bundle ?? (await bundleFunctions());
@@ -69,19 +72,58 @@ export async function serveFunctions(options: FunctionsOptions): Promise<Functio
       log: new Log(LogLevel.ERROR),
       logRequests: false,
       handleRuntimeStdio(stdout: Readable, stderr: Readable) {
-        createInterface({ input: stdout }).on("line", log);
+        createInterface({ input: stdout }).on("line", log).once("close", died);
         createInterface({ input: stderr }).on("line", log);
       },
     });
-  const miniflare = withoutSignals(create);
-  try {
-    await miniflare.ready;
-  } catch (error) {
-    await miniflare.dispose().catch(() => undefined);
+  let wanted = true;
+  let reviving: Promise<void> | undefined;
+  let running: Miniflare | undefined;
+
+  async function start(): Promise<void> {
+    const miniflare = withoutSignals(create);
+    try {
+      await miniflare.ready;
+      running = miniflare;
+    } catch (error) {
+      await miniflare.dispose().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** Its output ends with it: whoever did not stop it starts it again. */
+  function died(): void {
+    if (!wanted || running === undefined || reviving !== undefined) return;
+    log(JSON.stringify({ level: "warn", message: "the functions stopped; starting them again" }));
+    reviving = revive().finally(() => {
+      reviving = undefined;
+    });
+  }
+
+  async function revive(): Promise<void> {
+    await running?.dispose().catch(() => undefined);
+    running = undefined;
+    for (let wait = 50; wanted; wait = Math.min(wait * 2, 3_000)) {
+      try {
+        await start();
+        return;
+      } catch (error) {
+        log(JSON.stringify({ level: "error", message: String(error) }));
+        await new Promise((resolve) => setTimeout(resolve, wait));
+      }
+    }
+  }
+
+  await start().catch((error: unknown) => {
     throw new Failure(
       `The functions did not start: ${error instanceof Error ? error.message : String(error)}`,
     );
-  }
-  const stop = () => miniflare.dispose();
+  });
+  const stop = async () => {
+    wanted = false;
+    await reviving;
+    await running?.dispose();
+    running = undefined;
+  };
   return { url: `http://localhost:${port}`, stop, [Symbol.asyncDispose]: stop };
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { inject } from "vitest";
 import { findBroker } from "../../scripts/broker/find.ts";
-import { type Broker, launchBroker } from "../../scripts/broker/launch.ts";
+import { type Broker, type LaunchOptions, launchBroker } from "../../scripts/broker/launch.ts";
 import { brokerCaches } from "../../scripts/platform.ts";
 import { provision } from "../../shared/store/provision.ts";
 import { openStore } from "../../shared/store/store.ts";
@@ -31,6 +31,8 @@ export interface TestBroker extends Broker {
   readonly dir: string;
   /** How a user reaches it. */
   access(user?: TestUser): ConnectOptions;
+  /** Changes how much it may store, from its next start on. */
+  allow(maxFileStore: string): void;
   /** `nats://` address with credentials, for clients that speak TCP. */
   tcpUrl(user?: TestUser): string;
   /** A store of a user's; it is closed with the broker. */
@@ -42,17 +44,25 @@ export interface TestBroker extends Broker {
  * @param options.provisioned creates the platform's streams and buckets too (default true)
  */
 export async function startBroker(
-  options: { provisioned?: boolean; dir?: string; jetstream?: boolean; syncInterval?: string } = {},
+  options: {
+    provisioned?: boolean;
+    dir?: string;
+    jetstream?: boolean;
+    syncInterval?: string;
+    maxFileStore?: string;
+  } = {},
 ): Promise<TestBroker> {
   const dir = options.dir ?? tempDir("broker");
   const jetstream = options.jetstream ?? true;
-  const broker = await launchBroker({
+  const launch: LaunchOptions = {
     binary: brokerBinary(),
     dir,
     syncInterval: options.syncInterval ?? "10s",
     passwords: { fn: "fn", streams: "streams", deploy: "deploy", operator: "operator" },
     jetstream,
-  });
+    maxFileStore: options.maxFileStore,
+  };
+  const broker = await launchBroker(launch);
   const stores: Store[] = [];
   const access = (user: TestUser = "fn"): ConnectOptions => ({ url: broker.wsUrl, user, pass: user });
   const stop = async () => {
@@ -63,6 +73,11 @@ export async function startBroker(
   const started: TestBroker = Object.create(broker, {
     dir: { value: dir },
     access: { value: access },
+    allow: {
+      value: (maxFileStore: string) => {
+        launch.maxFileStore = maxFileStore;
+      },
+    },
     tcpUrl: { value: (user: TestUser = "operator") => `nats://${user}:${user}@127.0.0.1:${broker.port}` },
     store: {
       value: (user: TestUser = "fn", more: Partial<ConnectOptions> = {}) => {

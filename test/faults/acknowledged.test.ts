@@ -1,0 +1,143 @@
+/** Acknowledged means kept: clients write through the HTTP API while what they write to breaks. */
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { startBroker, type TestBroker, tempDir } from "../support/broker.ts";
+import { startCutter } from "../support/cutter.ts";
+import { startPlatform } from "../support/platform.ts";
+import { Writers } from "../support/writers.ts";
+
+const onBroker = (broker: TestBroker, port = broker.wsPort) => ({
+  NATS_URL: `ws://127.0.0.1:${port}`,
+  NATS_USER: "operator",
+  NATS_PASS: "operator",
+});
+
+test("the broker is killed four times", async () => {
+  await using platform = await startPlatform();
+  const writers = new Writers(platform);
+  await writers.start(8);
+  for (let kill = 0; kill < 4; kill++) {
+    await delay(500);
+    await platform.broker?.kill("SIGKILL");
+    await platform.broker?.ready();
+  }
+  await delay(300);
+  await writers.stop();
+  writers.expectFairAnswers();
+  expect(writers.statuses[503]).toBeGreaterThan(0);
+  expect(writers.acknowledged.length).toBeGreaterThan(10);
+  await writers.expectKept();
+}, 60_000);
+
+test("the broker is away for three seconds", async () => {
+  await using platform = await startPlatform();
+  const writers = new Writers(platform);
+  await writers.start(6);
+  await delay(300);
+  await platform.broker?.pause();
+  await delay(3_000);
+  await platform.broker?.resume();
+  await delay(300);
+  await writers.stop();
+  writers.expectFairAnswers();
+  expect(writers.statuses[503]).toBeGreaterThan(0);
+  await writers.expectKept();
+}, 60_000);
+
+/** The runtime's processes below this one: they are what serves the functions. */
+function runtimes(): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        const parent = /^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+        return (
+          Number(parent) === process.pid && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("workerd")
+        );
+      } catch {
+        return false;
+      }
+    })
+    .map(Number);
+}
+
+test("the functions' runtime is killed twice, and started again", async () => {
+  await using platform = await startPlatform();
+  const writers = new Writers(platform);
+  await writers.start(6);
+  for (let kill = 0; kill < 2; kill++) {
+    await delay(600);
+    const found = runtimes();
+    expect(found).toHaveLength(1);
+    for (const pid of found) process.kill(pid, "SIGKILL");
+    await delay(300);
+  }
+  await delay(1_500);
+  await writers.stop();
+  writers.expectFairAnswers();
+  expect(writers.statuses[0]).toBeGreaterThan(0);
+  await writers.expectKept();
+}, 60_000);
+
+test("connections are cut in the middle of requests, batches and answers", async () => {
+  await using broker = await startBroker();
+  await using cutter = await startCutter(broker.wsPort);
+  await using platform = await startPlatform({ env: onBroker(broker, cutter.port) });
+  const writers = new Writers(platform);
+  await writers.start(6);
+  // A handshake takes some 700 bytes, a write of several messages some 3,000 more.
+  cutter.after = () => (Math.random() < 0.3 ? 400 + Math.floor(Math.random() * 4_000) : undefined);
+  await delay(5_000);
+  cutter.after = () => undefined;
+  await writers.stop();
+  expect(cutter.cuts).toBeGreaterThan(20);
+  writers.expectFairAnswers();
+  await writers.expectKept();
+}, 60_000);
+
+/** A small disk, where this user may have one; otherwise a broker that is told to keep little. */
+function smallDisk(dir: string, megabytes: number): { grow: () => void; release: () => void } | undefined {
+  if (process.platform !== "linux" || process.getuid?.() !== 0) return undefined;
+  mkdirSync(dir, { recursive: true });
+  const size = (mb: number) => `size=${mb}m`;
+  if (spawnSync("mount", ["-t", "tmpfs", "-o", size(megabytes), "tmpfs", dir]).status !== 0) return undefined;
+  return {
+    grow: () => execFileSync("mount", ["-o", `remount,${size(megabytes * 8)}`, dir]),
+    release: () => spawnSync("umount", ["-l", dir]),
+  };
+}
+
+test.each(["disk", "limit"])(
+  "there is no room any more (%s)",
+  async (kind) => {
+    const dir = join(tempDir("full"), "broker");
+    const disk = kind === "disk" ? smallDisk(dir, 16) : undefined;
+    try {
+      await using broker = await startBroker({
+        dir,
+        ...(disk === undefined ? { maxFileStore: "12MB" } : {}),
+      });
+      await using platform = await startPlatform({ env: onBroker(broker) });
+      const writers = new Writers(platform, "x".repeat(60_000));
+      await writers.start(6);
+      const refused = () => (writers.statuses[503] ?? 0) + (writers.statuses[504] ?? 0);
+      for (let waited = 0; refused() < 30 && waited < 10_000; waited += 50) await delay(50);
+      expect(refused()).toBeGreaterThan(0);
+      if (disk !== undefined) disk.grow();
+      else broker.allow("100MB");
+      // A broker that found its disk full takes nothing until it is started again.
+      await broker.kill("SIGTERM");
+      await broker.ready();
+      await delay(300);
+      await writers.stop();
+      writers.expectFairAnswers();
+      await writers.expectKept();
+    } finally {
+      disk?.release();
+    }
+  },
+  60_000,
+);

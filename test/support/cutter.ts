@@ -1,0 +1,64 @@
+/** A way to a server that breaks: connections end in the middle of what they carry. */
+import { connect, createServer, type Socket } from "node:net";
+
+export interface Cutter extends AsyncDisposable {
+  readonly port: number;
+  /** How many connections were cut. */
+  readonly cuts: number;
+  /** Bytes towards the server after which a new connection is cut; undefined lets it live. */
+  after: () => number | undefined;
+}
+
+/** Listens on a free port and passes everything on to another one. */
+export async function startCutter(target: number): Promise<Cutter> {
+  const sockets = new Set<Socket>();
+  let cuts = 0;
+  const cutter: Pick<Cutter, "after"> = { after: () => undefined };
+  const server = createServer((client) => {
+    const upstream = connect(target, "127.0.0.1");
+    let left = cutter.after();
+    const end = () => {
+      client.destroy();
+      upstream.destroy();
+    };
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.setNoDelay(true);
+      socket.once("error", end);
+      socket.once("close", () => {
+        sockets.delete(socket);
+        end();
+      });
+    }
+    client.on("data", (data: Buffer) => {
+      if (left === undefined || data.length < left) {
+        if (left !== undefined) left -= data.length;
+        upstream.write(data);
+        return;
+      }
+      // What came before still arrives: the server has half of a batch, or a message without its answer.
+      cuts++;
+      upstream.write(data.subarray(0, left), () => upstream.end());
+      client.destroy();
+    });
+    upstream.on("data", (data: Buffer) => client.write(data));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  return {
+    port: typeof address === "object" && address !== null ? address.port : 0,
+    get cuts() {
+      return cuts;
+    },
+    get after() {
+      return cutter.after;
+    },
+    set after(after) {
+      cutter.after = after;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
