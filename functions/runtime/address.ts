@@ -43,10 +43,15 @@ function schemaOf(module: CompiledModule, id: string | undefined): CompiledSchem
 
 /**
  * Resolves the segments after /api/{orbId}.
- * @throws AppError not_found `module_not_found`, `schema_not_found`, `no_automatic_routes`, `route_not_found`
+ * @throws AppError not_found `module_not_found`, `handler_not_found`, `schema_not_found`, `no_automatic_routes`, `route_not_found`
  */
 export function addressOf(compiled: CompiledOrb, segments: readonly string[]): Address {
   const [first = "", ...rest] = segments;
+  if (first === "call" && rest.length === 1) {
+    const handler = compiled.handlers.get(rest[0] ?? "");
+    if (handler === undefined) throw notFound("handler", "The orb uses no handler of this name.");
+    return { kind: "handler", name: handler };
+  }
   const module = compiled.modules.get(first);
   if (module === undefined) {
     const handler = compiled.handlers.get(first);

@@ -97,9 +97,14 @@ export async function askRemote(
 function translated(error: unknown): unknown {
   if (!(error instanceof AppError)) return error;
   if (error.code === "no_responders") {
-    return new AppError("unavailable", "handler_unavailable", "Nobody gives this service at the moment.", {
-      retryAfter: 1,
-    });
+    return new AppError(
+      "unavailable",
+      "handler_unavailable",
+      "The service of this handler is not running at the moment.",
+      {
+        retryAfter: 1,
+      },
+    );
   }
   if (error.kind === "timeout") {
     return new AppError("timeout", "handler_timeout", "The handler did not answer in time.");

@@ -142,6 +142,8 @@ describe("a service that only puts a key and answers", () => {
     expect((await call(platform, "POST", "/api/echoes/call/unknown", { body: {} })).status).toBe(404);
     expect((await call(platform, "POST", "/api/nowhere/call/say", { body: {} })).status).toBe(404);
     expect((await call(platform, "GET", "/api/echoes/say")).status).toBe(405);
+    const long = await call(platform, "GET", "/api/echoes/call/say");
+    expect([long.status, long.headers.get("allow")]).toEqual([405, "POST"]);
   });
 });
 
