@@ -63,7 +63,11 @@ function headersFor(next: number, cursor: number | undefined, upToDate: boolean)
 /** Where a request starts reading, in terms of the stream. */
 async function startPosition(hub: Hub, mapping: Mapping, query: Query): Promise<number> {
   if (query.start.at === "after") return query.start.position;
-  const state = await hub.source.state(mapping.stream);
+  return startIn(await hub.source.state(mapping.stream), query);
+}
+
+function startIn(state: { first: number; last: number }, query: Query): number {
+  if (query.start.at === "after") return query.start.position;
   // What precedes the oldest message is nothing that could be missed.
   return query.start.at === "now" ? state.last : Math.max(0, state.first - 1);
 }
@@ -163,9 +167,10 @@ async function live(
   const { stream } = mapping;
   const leave = hub.admit(caller.userId, caller.admin);
   try {
-    const position = await startPosition(hub, mapping, query);
+    const state = await hub.source.state(stream);
+    const position = startIn(state, query);
     // What is wrong with the offset is told by a status, before events begin.
-    if (query.start.at === "after") checkRetained(await hub.source.state(stream), position);
+    if (query.start.at === "after") checkRetained(state, position);
     const cursor = answerCursor(query.cursor, hub.now());
     return {
       kind: "live",
@@ -175,6 +180,8 @@ async function live(
         "x-accel-buffering": "no",
         "stream-next-offset": formatOffset(position),
         "stream-cursor": String(cursor),
+        // The protocol's client takes the header itself for a yes, so only the plain form may say no with it.
+        ...(query.mode === "sse" ? {} : { "stream-up-to-date": String(position >= state.last) }),
       },
       start(sink, ended) {
         const reader = new Reader({

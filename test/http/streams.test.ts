@@ -134,6 +134,7 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
     await ownStream(own("plain"), ['{"n":1}', '{"n":2}']);
     const first = await get(own("plain"));
     expect(first.headers.get("content-type")).toBe("text/event-stream");
+    expect(first.headers.get("stream-up-to-date")).toBe("false");
     const events = await readUntil(
       first,
       (event) => event.type === "control" && controlOf(event).upToDate === true,
