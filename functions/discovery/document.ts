@@ -112,12 +112,25 @@ export function shareParts({ paths, components }: Pick<ApiDocument, "paths" | "c
     });
     if (parameters !== undefined) operation.parameters = parameters;
     for (const [status, response] of Object.entries(operation.responses)) {
+      shareHeaders(components, response);
       if (JSON.stringify(response).includes("application/problem+json")) {
         const name = `Problem${status}`;
         components.responses[name] ??= problemResponse(Number(status), response);
         operation.responses[status] = { $ref: `#/components/responses/${name}` };
       }
     }
+  }
+}
+
+function shareHeaders(components: Components, response: JsonSchema): void {
+  const { headers } = response;
+  if (typeof headers !== "object" || headers === null) return;
+  for (const [name, header] of Object.entries(headers)) {
+    const text = JSON.stringify(header);
+    const known = Object.entries(components.headers).find(([, other]) => JSON.stringify(other) === text);
+    const key = known?.[0] ?? freeName(components.headers, name);
+    components.headers[key] ??= header;
+    Reflect.set(headers, name, { $ref: `#/components/headers/${key}` });
   }
 }
 

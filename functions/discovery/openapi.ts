@@ -3,7 +3,7 @@ import { type OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Deps } from "../../shared/deps.ts";
 import { notFound } from "../../shared/errors.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
-import { sha256 } from "../../shared/ids.ts";
+import { base64url } from "../../shared/ids.ts";
 import type { LiveOrb } from "../../shared/orb/live.ts";
 import { liveDefinitions } from "../../shared/orb/live.ts";
 import { buckets } from "../../shared/store/subjects.ts";
@@ -23,9 +23,9 @@ export interface Described {
   runtime: OpenAPIHono<AppEnv>;
 }
 
-/** A description as text, with its entity tag. */
+/** A description as it is sent, with its entity tag. */
 interface Rendered {
-  text: string;
+  bytes: Uint8Array<ArrayBuffer>;
   tag: string;
 }
 
@@ -71,6 +71,10 @@ const route = defineRoute({
   },
   problems: [400, 404],
 });
+
+async function tagOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+  return `"${base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes))).slice(0, 22)}"`;
+}
 
 /** Makes and keeps descriptions for one app. */
 class Describer {
@@ -133,8 +137,9 @@ class Describer {
       parts.map(({ part }) => part),
       orb,
     );
-    const text = JSON.stringify(document);
-    const rendered = { text, tag: `"${(await sha256(text)).slice(0, 22)}"` };
+    // Bytes: half the memory of a text with characters beyond Latin-1, and nothing to encode for each answer.
+    const bytes = new TextEncoder().encode(JSON.stringify(document));
+    const rendered = { bytes, tag: await tagOf(bytes) };
     state.rendered.set(name, rendered);
     return rendered;
   }
@@ -178,10 +183,10 @@ class Describer {
 export function openApiRoutes(described: Described) {
   const describer = new Describer(described);
   return newRouter().openapi(route, async (c) => {
-    const { text, tag } = await describer.render(c.var.deps, c.req.valid("query").orb);
+    const { bytes, tag } = await describer.render(c.var.deps, c.req.valid("query").orb);
     c.header("etag", tag);
     c.header("cache-control", "public, no-cache");
     if (matchesTag(c.req.header("if-none-match"), tag)) return c.body(null, 304);
-    return c.body(text, 200, { "content-type": "application/json" }) as never;
+    return c.body(bytes, 200, { "content-type": "application/json" }) as never;
   });
 }
