@@ -3,8 +3,8 @@
  * the client library, does what a request of the platform must at least do, and answers.
  *
  * `/pong` answers at once. `/get?get=<stream>/<subject>&…` asks all these direct gets at once.
- * `/list?get=…&index=<stream>/<filter>&head=<prefix>` reads a definition and 50 index messages, then
- * the heads that they name. `/write?get=…&put=<subject>&put=…` reads, then appends the body to each, and waits for the
+ * `/list?get=…&index=<stream>/<filter>&of=<prefix>&…` reads a definition and 50 index messages, then
+ * the heads and live copies that they name. `/write?get=…&put=<subject>&put=…` reads, then appends the body to each, and waits for the
  * acknowledgements; `{n}` in a subject becomes something new.
  */
 import { connect, type Msg, type NatsConnection } from "nats.ws";
@@ -64,9 +64,9 @@ async function list(nc: NatsConnection, env: Env, query: URLSearchParams): Promi
     many(nc, `${inbox}.index`, stream, { next_by_subj: filter, seq: 1, batch: PAGE }),
     ...query.getAll("get").map((place) => get(nc, place)),
   ]);
-  const names = index.map(
-    (message) => `${query.get("head")}${message.headers?.get("Nats-Subject").split(".").at(-1) ?? ""}`,
-  );
+  const ids = index.map((message) => message.headers?.get("Nats-Subject").split(".").at(-1) ?? "");
+  const prefixes = query.getAll("of");
+  const names = ids.flatMap((id) => prefixes.map((prefix) => `${prefix}${id}`));
   const items = await many(nc, `${inbox}.items`, stream, { multi_last: names, batch: 1024 });
   return `{"items":[${items.map((item) => item.string()).join(",")}]}`;
 }

@@ -73,6 +73,8 @@ export function floorTargets(stand: Stand, { orb, ids }: Seeded): Target[] {
   const place = (of: string, subject: string) => encodeURIComponent(`${of}/${subject}`);
   const definition = `get=${place("KV_orbs", `$KV.orbs.${orb}`)}`;
   const head = subjects.entryLog({ ...at(orb), id: "x" }).slice(0, -1);
+  const live = subjects.entryLive({ ...at(orb), id: "x" }, "public").slice(0, -1);
+  const entry = (prefix: string) => `get=${place(stream, `${prefix}{any}`).replace("%7Bany%7D", "{any}")}`;
   const of = { url: stand.floor.url, pid: stand.floor.pid, brokerPid: stand.brokerPid };
   const index = place(stream, subjects.schemaIndex(at(orb)));
   const put = (subject: string) => `put=${encodeURIComponent(`${subject}{n}`)}`;
@@ -81,10 +83,10 @@ export function floorTargets(stand: Stand, { orb, ids }: Seeded): Target[] {
     {
       ...of,
       name: "floor: get entry",
-      path: `/get?${definition}&get=${place(stream, `${head}{any}`).replace("%7Bany%7D", "{any}")}`,
+      path: `/get?${definition}&${entry(live)}&${entry(head)}`,
       keys: ids,
     },
-    { ...of, name: "floor: list 50", path: `/list?${definition}&index=${index}&head=${head}` },
+    { ...of, name: "floor: list 50", path: `/list?${definition}&index=${index}&of=${head}&of=${live}` },
     {
       ...of,
       name: "floor: create draft",
