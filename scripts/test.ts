@@ -29,6 +29,8 @@ function cleanEnvironment(): NodeJS.ProcessEnv {
   for (const name of Object.keys(env)) {
     if (/^(NATS_|JWT_|ENCRYPTION_|CLAIM_|METRICS_)/.test(name)) delete env[name];
   }
+  // The one that they may take over: on how many brokers each platform of theirs runs.
+  if (process.env.NATS_BROKERS) env.TEST_BROKERS = process.env.NATS_BROKERS;
   return env;
 }
 

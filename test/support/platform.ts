@@ -40,6 +40,8 @@ export async function startPlatform(options: TestPlatformOptions = {}): Promise<
     PORT: String(await freePort()),
     STREAMS_PORT: String(await freePort()),
     DATA_DIR: options.env?.DATA_DIR ?? tempDir("platform"),
+    // `NATS_BROKERS=3 npm test -- test/http` runs everything on a cluster.
+    ...(process.env.TEST_BROKERS === undefined ? {} : { NATS_BROKERS: process.env.TEST_BROKERS }),
     ...options.env,
   };
   const logs: string[] = [];

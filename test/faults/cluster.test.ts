@@ -1,0 +1,126 @@
+/** Three brokers: what one machine promises holds there too, and the death of one is survived in seconds. */
+import { readFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { connect } from "nats";
+import { expect, test } from "vitest";
+import { adminToken, call, user } from "../support/auth.ts";
+import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { Writers } from "../support/writers.ts";
+
+const RECOVERY_MS = 15_000;
+
+/** Index of the broker that leads a stream. */
+async function leaderOf(platform: TestPlatform, stream: string): Promise<number> {
+  const { user: name, pass } = platform.operatorAccess;
+  const client = await connect({
+    servers: platform.brokers.map((broker) => `127.0.0.1:${broker.port}`),
+    ...(name === undefined ? {} : { user: name }),
+    ...(pass === undefined ? {} : { pass }),
+  });
+  try {
+    const manager = await client.jetstreamManager();
+    const leader = (await manager.streams.info(stream)).cluster?.leader ?? "";
+    return Number(leader.replace("n", "")) - 1;
+  } finally {
+    await client.close();
+  }
+}
+
+const shop: unknown = JSON.parse(
+  readFileSync(new URL("../../scripts/examples/shop.json", import.meta.url), "utf8"),
+);
+
+test("a newcomer's path, races, windows and reads of one's own writes on three brokers", async () => {
+  await using platform = await startPlatform({ env: { NATS_BROKERS: "3" } });
+  expect(platform.brokers).toHaveLength(3);
+  const token = await adminToken(platform);
+  const as = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
+    call(platform, method, path, { token, headers, ...(body === undefined ? {} : { body }) });
+  expect((await as("POST", "/api/admin/orbs", shop)).status).toBe(201);
+  expect((await as("POST", "/api/admin/orbs/shop/publish")).status).toBe(200);
+
+  const values = (sku: string) => ({ title: { en: "Lamp" }, sku, price: { US: 1 } });
+  // One value, many at once: one holder.
+  const race = await Promise.all(
+    Array.from({ length: 10 }, () =>
+      as("POST", "/api/shop/catalog/product?publish=true", { values: values("AB-0001") }),
+    ),
+  );
+  expect(race.map((one) => one.status).sort()).toEqual([201, ...Array(9).fill(409)]);
+  const { id } = race.find((one) => one.status === 201)?.body ?? {};
+  // One revision, many at once: one write.
+  const updates = await Promise.all(
+    Array.from({ length: 10 }, (_, i) =>
+      as(
+        "PUT",
+        `/api/shop/catalog/product/${id}`,
+        { values: { ...values("AB-0001"), title: { en: `Lamp ${i}` } } },
+        { "if-match": '"1"' },
+      ),
+    ),
+  );
+  expect(updates.map((one) => one.status).sort()).toEqual([200, ...Array(9).fill(412)]);
+  // One key, many at once: one entry.
+  const keyed = await Promise.all(
+    Array.from({ length: 5 }, () =>
+      as("POST", "/api/shop/catalog/product", { values: values("AB-0002") }, { "idempotency-key": "once" }),
+    ),
+  );
+  expect(new Set(keyed.map((one) => one.body.id)).size).toBe(1);
+
+  // Whoever writes reads what he wrote, in both APIs.
+  const member = await user(platform, "shop", "admin");
+  for (let i = 0; i < 40; i++) {
+    const body = { values: { ...values("AB-0001"), title: { en: `Own ${i}` } } };
+    const written = await as("PUT", `/api/shop/catalog/product/${id}?publish=true`, body);
+    expect(written.status, JSON.stringify(written.body)).toBe(200);
+    const managed = await as("GET", `/api/admin/orbs/shop/entries/${id}`);
+    expect(managed.body.revision).toBe(written.body.revision);
+    const live = await call(platform, "GET", `/api/shop/catalog/product/${id}`, { token: member.token });
+    expect(live.body.values.title).toBe(`Own ${i}`);
+  }
+
+  // A window opens and closes by itself.
+  const opens = Date.now() + 1_500;
+  const windowed = await as("POST", "/api/shop/catalog/product?publish=true", {
+    values: values("AB-0003"),
+    validFrom: new Date(opens).toISOString(),
+    validTo: new Date(opens + 2_000).toISOString(),
+  });
+  expect(windowed.status, JSON.stringify(windowed.body)).toBe(201);
+  const seen = async () =>
+    (await call(platform, "GET", `/api/shop/catalog/product/${windowed.body.id}`)).status;
+  const until = async (status: number) => {
+    for (let tries = 0; tries < 300 && (await seen()) !== status; tries++) await delay(50);
+    expect(await seen()).toBe(status);
+  };
+  await until(200);
+  await until(404);
+  expect(Date.now()).toBeGreaterThanOrEqual(opens + 2_000);
+}, 60_000);
+
+test("the leader of an orb's stream is killed under load: writes go on, and nothing acknowledged is lost", async () => {
+  await using platform = await startPlatform({ env: { NATS_BROKERS: "3" } });
+  const writers = new Writers(platform);
+  await writers.start(4);
+  await delay(1_500);
+  const leader = await leaderOf(platform, "økept");
+  const before = writers.acknowledged.length;
+  expect(before).toBeGreaterThan(0);
+  const killed = performance.now();
+  // It stays away: the other two go on without it.
+  await platform.brokers[leader]?.pause();
+  const fresh = () =>
+    writers.seen.slice(mark).some(({ status, what }) => status === 201 && what.startsWith("POST"));
+  const mark = writers.seen.length;
+  while (!fresh() && performance.now() - killed < RECOVERY_MS) await delay(50);
+  const away = performance.now() - killed;
+  expect(away).toBeLessThan(RECOVERY_MS);
+  expect(await leaderOf(platform, "økept")).not.toBe(leader);
+  await delay(500);
+  await platform.brokers[leader]?.resume();
+  await delay(1_000);
+  await writers.stop();
+  writers.expectFairAnswers();
+  await writers.expectKept();
+}, 90_000);
