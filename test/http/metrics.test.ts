@@ -1,0 +1,107 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { serveNode } from "../../scripts/host/node.ts";
+import { freePort } from "../../scripts/ports.ts";
+import { adminToken, call, user } from "../support/auth.ts";
+import { startPlatform } from "../support/platform.ts";
+
+const shop = JSON.parse(readFileSync(new URL("../../scripts/examples/shop.json", import.meta.url), "utf8"));
+const SCRAPE = "a-token-for-scraping";
+const LINE = /^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? [0-9.e+-]+)$/;
+
+test("metrics are for operators and the scrape token; logs say who, what and how long, and never a value", async () => {
+  await using platform = await startPlatform({ env: { METRICS_TOKEN: SCRAPE } });
+  const token = await adminToken(platform);
+  await call(platform, "POST", "/api/admin/orbs?publish=true", { token, body: shop });
+  for (const slug of ["chairs", "tables"]) {
+    const body = { values: { title: { en: `Never ${slug} in a log` }, slug } };
+    const made = await call(platform, "POST", "/api/shop/catalog/category?publish=true", { token, body });
+    expect(made.status).toBe(201);
+  }
+  const scrape = async (origin: string, bearer?: string) => {
+    const headers: Record<string, string> = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` };
+    const answer = await fetch(`${origin}/api/metrics`, { headers });
+    return { status: answer.status, type: answer.headers.get("content-type"), text: await answer.text() };
+  };
+
+  expect((await scrape(platform.url)).status).toBe(401);
+  expect((await scrape(platform.url, `${SCRAPE}x`)).status).toBe(401);
+  expect((await scrape(platform.url, (await user(platform, "shop", "owner")).token)).status).toBe(401);
+  for (const bearer of [SCRAPE, token]) {
+    const { status, type, text } = await scrape(platform.url, bearer);
+    expect([status, type]).toEqual([200, "text/plain; version=0.0.4; charset=utf-8"]);
+    expect(
+      text
+        .trimEnd()
+        .split("\n")
+        .filter((line) => !LINE.test(line)),
+    ).toEqual([]);
+    expect(text).toContain('platform_orb_entries{orb="shop"} 2');
+    expect(text).toMatch(/platform_orb_bytes\{orb="shop"\} [1-9]/);
+    expect(text).toContain("platform_orbs_published 1");
+    // No process lives on the edge, so nothing is counted there.
+    expect(text).not.toContain("http_requests_total");
+  }
+
+  const { CLIENT_ADDRESS: _, ...bindings } = platform.bindings;
+  const log: string[] = [];
+  const port = await freePort();
+  await using host = await serveNode({ host: "127.0.0.1", port, bindings, log: (line) => log.push(line) });
+  const trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+  const sent = {
+    traceparent: `00-${trace}-00f067aa0ba902b7-01`,
+    "x-request-id": "mine-1",
+    authorization: `Bearer ${token}`,
+  };
+  const read = await fetch(`${host.url}/api/shop/catalog/category`, { headers: sent });
+  expect([read.status, read.headers.get("x-request-id")]).toEqual([200, "mine-1"]);
+  expect(read.headers.get("traceparent")).toMatch(
+    new RegExp(`^00-${trace}-(?!00f067aa0ba902b7)[0-9a-f]{16}-01$`),
+  );
+  await read.text();
+  await fetch(`${host.url}/api/nowhere/at/all`);
+  const { text } = await scrape(host.url, SCRAPE);
+  const route = "/api/{orbId}/{moduleId}/{schemaId}";
+  expect(text).toContain(`http_requests_total{method="GET",route="${route}",status="200"} 1`);
+  expect(text).toContain(`http_request_duration_seconds_count{method="GET",route="${route}"} 1`);
+  expect(text).toContain(`http_request_duration_seconds_bucket{method="GET",route="${route}",le="+Inf"} 1`);
+  expect(text).toMatch(/process_resident_memory_bytes [1-9]/);
+
+  const lines = log.map((line) => JSON.parse(line) as Record<string, unknown>);
+  const { sub } = JSON.parse(atob(token.split(".")[1] ?? "")) as { sub: string };
+  expect(lines.find(({ requestId }) => requestId === "mine-1")).toMatchObject({
+    level: "info",
+    message: "request",
+    trace,
+    method: "GET",
+    route,
+    status: 200,
+    durationMs: expect.any(Number),
+    orb: "shop",
+    caller: sub,
+  });
+  for (const line of [...platform.logs, ...log]) {
+    expect(line).not.toContain("in a log");
+    expect(line).not.toContain(SCRAPE);
+    expect(line).not.toContain(token.split(".")[2]);
+  }
+});
+
+test("health tells versions, and whether requests are answered at all", async () => {
+  await using platform = await startPlatform();
+  const ready = await call(platform, "GET", "/api/health");
+  expect([ready.status, ready.body]).toEqual([
+    200,
+    {
+      status: "ok",
+      version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+      broker: { version: expect.stringMatching(/^2\./), roundTripMs: expect.any(Number) },
+    },
+  ]);
+  await platform.broker?.pause();
+  expect((await call(platform, "GET", "/api/health?probe=live")).status).toBe(200);
+  const away = await call(platform, "GET", "/api/openapi");
+  expect(away.status).toBe(503);
+  await platform.broker?.resume();
+  expect((await call(platform, "GET", "/api/openapi")).status).toBe(200);
+});
