@@ -1,7 +1,7 @@
 /** Turns what the JSON Schema validator found into faults with a JSON Pointer and a stable code. */
 import type { Schema } from "@cfworker/json-schema";
 import type { Fault } from "../errors.ts";
-import { escapeSegment } from "../orb/faults.ts";
+import { article, escapeSegment } from "../orb/faults.ts";
 
 /** Most faults of one input that are told. */
 const MAX_FAULTS = 50;
@@ -79,7 +79,9 @@ export function faultsOf(root: Schema, value: unknown, units: readonly Unit[]): 
         pattern ? "This does not match the pattern." : `This is no ${name}.`,
       );
     } else if (unit.keyword === "false") add(path, "unknown_property", "This property is not known.");
-    else add(path, CODES[unit.keyword] ?? "schema", unit.error.replaceAll("Instance", "This"));
+    else if (unit.keyword === "type" && isObject(node)) {
+      add(path, "type", `This must be ${[node.type].flat().map(String).map(article).join(" or ")}.`);
+    } else add(path, CODES[unit.keyword] ?? "schema", unit.error.replaceAll("Instance", "This"));
   }
   if (faults.size === 0) return [{ path: "", code: "schema", message: "This does not fit its schema." }];
   return [...faults.values()];

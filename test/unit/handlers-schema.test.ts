@@ -40,6 +40,9 @@ describe("JSON Schema of handlers", () => {
     ]);
     expect(told(schema, { a: "ab", b: 1, n: 2, one: 1 })).toEqual([]);
     expect(told(schema, null)).toEqual([" type"]);
+    expect(compiled({ type: ["integer", "null"] })("x")).toEqual([
+      { path: "", code: "type", message: "This must be an integer or a null." },
+    ]);
   });
 
   test("references inside of it work, those outside are refused", () => {
