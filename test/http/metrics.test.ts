@@ -67,6 +67,21 @@ test("metrics are for operators and the scrape token; logs say who, what and how
   expect(text).toContain(`http_request_duration_seconds_bucket{method="GET",route="${route}",le="+Inf"} 1`);
   expect(text).toMatch(/process_resident_memory_bytes [1-9]/);
 
+  // The page's files are there in both hosts, and known by their tags.
+  for (const origin of [platform.url, host.url]) {
+    for (const [file, type] of [
+      ["swagger-ui.css", "text/css"],
+      ["swagger-ui-bundle.js", "text/javascript"],
+    ]) {
+      const first = await fetch(`${origin}/api/_docs/${file}`);
+      expect([first.status, first.headers.get("content-type")]).toEqual([200, `${type}; charset=utf-8`]);
+      expect((await first.text()).length).toBeGreaterThan(100_000);
+      const headers = { "if-none-match": first.headers.get("etag") ?? "" };
+      expect((await fetch(`${origin}/api/_docs/${file}`, { headers })).status).toBe(304);
+    }
+    expect((await fetch(`${origin}/api/_docs/package.json`)).status).toBe(404);
+  }
+
   const lines = log.map((line) => JSON.parse(line) as Record<string, unknown>);
   const { sub } = JSON.parse(atob(token.split(".")[1] ?? "")) as { sub: string };
   expect(lines.find(({ requestId }) => requestId === "mine-1")).toMatchObject({

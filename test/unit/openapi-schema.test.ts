@@ -1,0 +1,97 @@
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { expect, test } from "vitest";
+import { toOpenApi } from "../../functions/discovery/json-schema.ts";
+import { compileSchema } from "../../shared/orb/compile.ts";
+import { exampleValues, valuesSchema } from "../../shared/orb/describe.ts";
+import type { FieldDefinition } from "../../shared/orb/document.ts";
+import { validateValues } from "../../shared/orb/validate.ts";
+
+test.each([
+  [
+    { type: ["string", "null"], maxLength: 3 },
+    { type: "string", nullable: true, maxLength: 3 },
+  ],
+  [{ const: 7 }, { enum: [7] }],
+  [
+    { type: "number", exclusiveMinimum: 0, maximum: 9 },
+    { type: "number", minimum: 0, exclusiveMinimum: true, maximum: 9 },
+  ],
+  [{ type: "array" }, { type: "array", items: {} }],
+  [
+    { type: "array", prefixItems: [{}], items: { type: "string" } },
+    { type: "array", items: {} },
+  ],
+  [{ type: ["string", "number"] }, { anyOf: [{ type: "string" }, { type: "number" }] }],
+  [{ type: "null" }, { type: "string", nullable: true, enum: [null] }],
+  [true, {}],
+  [false, { not: {} }],
+  [{ type: "string", pattern: "(?i)abc" }, { type: "string" }],
+  [{ type: "object", required: [], $schema: "x", if: {}, unevaluatedProperties: false }, { type: "object" }],
+  [
+    { type: "string", examples: ["a", "b"] },
+    { type: "string", example: "a" },
+  ],
+])("a handler's schema %j is told as %j", (source, expected) => {
+  expect(toOpenApi(source, "shop.quote.Input").schema).toEqual(expected);
+});
+
+test("definitions become parts of the document, recursive ones too", async () => {
+  const { schema, schemas } = toOpenApi(
+    {
+      type: "object",
+      properties: { tree: { $ref: "#/$defs/node" }, self: { $ref: "#" } },
+      $defs: {
+        node: {
+          type: "object",
+          properties: { children: { type: "array", items: { $ref: "#/$defs/node" } } },
+        },
+      },
+    },
+    "shop.quote.Input",
+  );
+  const document = {
+    openapi: "3.0.3",
+    info: { title: "x", version: "1" },
+    paths: {},
+    components: { schemas: { ...schemas, "shop.quote.Input": schema } },
+  };
+  expect((await new Validator().validate(document)).errors).toBeUndefined();
+  expect(schema).toMatchObject({
+    properties: {
+      tree: { $ref: "#/components/schemas/shop.quote.Input.node" },
+      self: { $ref: "#/components/schemas/shop.quote.Input" },
+    },
+  });
+});
+
+const base = { id: "shop", languages: ["en", "de"], markets: ["US"] };
+const schemaOf = (fields: FieldDefinition[]) =>
+  compileSchema(base, { id: "m", type: "CONTENT" }, { id: "s", fields });
+
+test("values that an example shows are valid ones, or there is no example", () => {
+  const fields: FieldDefinition[] = [
+    { name: "a", type: "string", translatable: true, marketSpecific: true, required: true, min: 12 },
+    { name: "b", type: "integer", min: 100 },
+    { name: "c", type: "string", enum: ["x", "y"], list: true },
+    { name: "d", type: "number", default: 3, marketSpecific: true },
+    { name: "e", type: "string", pattern: "^[A-Z]{4}-\\d+$" },
+    { name: "f", type: "date", list: true },
+    { name: "g", type: "boolean", sensitive: true },
+    { name: "h", type: "reference", ref: "shop/m/s" },
+    { name: "i", type: "string", list: true, default: ["p", "q"], translatable: true },
+  ];
+  const schema = schemaOf(fields);
+  const values = exampleValues(schema);
+  expect(values).toMatchObject({ a: { US: { en: expect.any(String) } }, c: ["x"], i: { en: ["p", "q"] } });
+  expect(validateValues(schema, values).faults).toEqual([]);
+  const impossible = schemaOf([{ name: "e", type: "string", required: true, pattern: "^[A-Z]{4}-\\d+$" }]);
+  expect(exampleValues(impossible)).toBeUndefined();
+});
+
+test("a sensitive value is described as its mask in answers, and may be sent as it", () => {
+  const schema = schemaOf([{ name: "pin", type: "integer", sensitive: true }]);
+  expect(valuesSchema(schema, "answer", false)).toMatchObject({ properties: { pin: { type: "string" } } });
+  expect(valuesSchema(schema, "input", true)).toMatchObject({
+    properties: { pin: { anyOf: [{ type: "integer" }, { type: "string" }] } },
+  });
+});
