@@ -8,7 +8,7 @@ import { READ_LIMIT } from "./candidates.ts";
 import { expandAll, maySee } from "./expand.ts";
 import { maySeeDraft, requireDraftReader, requireReader } from "./get.ts";
 import type { Choice } from "./localize.ts";
-import { type Collection, readListPage } from "./page.ts";
+import { type Collection, READ_BYTES, readListPage } from "./page.ts";
 import { presentEntry, type RuntimeEntry } from "./present.ts";
 import type { ListQuery } from "./query.ts";
 import { addressOf, type OrbContext, orNull } from "./resolve.ts";
@@ -59,12 +59,13 @@ async function readLatest(
 ): Promise<(Seen | undefined)[]> {
   const logs = ids.map((id) => subjects.entryLog(addressOf(schema, id)));
   const [heads, live] = await Promise.all([
-    deps.store.getMany(streams.orb(orb.orb), logs, ANY),
+    deps.store.getMany(streams.orb(orb.orb), logs, { ...ANY, maxBytes: READ_BYTES }),
     readLive(
       deps,
       orb.orb,
       ids.map((id) => ({ schema, id })),
       "any",
+      READ_BYTES,
     ),
   ]);
   const now = deps.clock.now();
@@ -97,6 +98,7 @@ function collectionOf(deps: Deps, actor: Actor, input: ListInput): Collection<Se
               orb.orb,
               ids.map((id) => ({ schema, id })),
               "any",
+              READ_BYTES,
             );
       return found.map((seen) =>
         seen !== undefined && maySee(actor, orb.compiled, schema, seen.head.createdBy) ? seen : undefined,

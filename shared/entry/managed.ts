@@ -11,7 +11,7 @@ import { entriesAt, entryAt, type Past, readMoment } from "./at.ts";
 import { expandAll } from "./expand.ts";
 import { compareRanked, matches, sortValues } from "./filter.ts";
 import { choose } from "./localize.ts";
-import { type Collection, readListPage } from "./page.ts";
+import { type Collection, READ_BYTES, readListPage } from "./page.ts";
 import { creationOrder, type ListQuery, parseListQuery } from "./query.ts";
 import { loadEntry, type OrbContext, orNull } from "./resolve.ts";
 import { readPage } from "./scan.ts";
@@ -140,7 +140,7 @@ function collectionOf(
         deps.store.getMany(
           streams.orb(orb),
           logs.filter((log) => log !== undefined),
-          { consistency: "any" },
+          { consistency: "any", maxBytes: READ_BYTES },
         ),
       );
       const now = deps.clock.now();

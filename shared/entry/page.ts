@@ -1,6 +1,7 @@
 /** A page of a list: candidates, judged by what the caller sees of them, in order, from a cursor on. */
 import type { Deps } from "../deps.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
+import { TooMuch } from "../store/types.ts";
 import { type Candidates, candidatesOf, type KeyedPlace, READ_LIMIT, tooBroad } from "./candidates.ts";
 import { type Position, readCursor, writeCursor } from "./cursor.ts";
 import { compareRanked, type Judged, matches, type Ranked, sortValues } from "./filter.ts";
@@ -18,7 +19,10 @@ export interface Collection<T> {
   index: string;
   /** The one schema of its entries; undefined where there are several. */
   schema: CompiledSchema | undefined;
-  /** Reads entries; undefined for those that the caller does not see or did not ask for. */
+  /**
+   * Reads entries; undefined for those that the caller does not see or did not ask for.
+   * @throws TooMuch when they are larger than {@link READ_BYTES} together
+   */
   read(places: readonly Place[]): Promise<(T | undefined)[]>;
   judged(item: T): Judged;
   /** Language and market that sort orders go by. */
@@ -42,23 +46,40 @@ export interface ListPage<T> {
 /** Entries of one read: with their live copies, as many as one request of the broker takes. */
 const CHUNK = 500;
 
+/** Bytes of one read at most, as they are stored: a page of large entries ends early, so that it fits into a function. */
+export const READ_BYTES = 8 * 1024 * 1024;
+
 interface Found<T> {
   place: Place;
   item: T;
 }
 
+/** What one read found, and of how many places it was: the first ones, as many as could be taken at once. */
+interface Read<T> {
+  found: Found<T>[];
+  read: number;
+}
+
 async function readMatching<T>(
   list: Collection<T>,
   query: ListQuery,
-  places: readonly Place[],
-): Promise<Found<T>[]> {
-  const items = await list.read(places);
+  wanted: readonly Place[],
+): Promise<Read<T>> {
   const choice = list.localized ? list.choice : undefined;
-  return places.flatMap((place, i) => {
-    const item = items[i];
-    if (item === undefined || !matches(query.conditions, list.judged(item), choice)) return [];
-    return [{ place, item }];
-  });
+  for (let size = wanted.length; ; size = Math.ceil(size / 2)) {
+    const places = wanted.slice(0, size);
+    try {
+      const items = await list.read(places);
+      const found = places.flatMap((place, i) => {
+        const item = items[i];
+        if (item === undefined || !matches(query.conditions, list.judged(item), choice)) return [];
+        return [{ place, item }];
+      });
+      return { found, read: size };
+    } catch (error) {
+      if (!(error instanceof TooMuch) || size <= 1) throw error;
+    }
+  }
 }
 
 async function readAll<T>(
@@ -66,13 +87,20 @@ async function readAll<T>(
   query: ListQuery,
   places: readonly Place[],
 ): Promise<Found<T>[]> {
-  const chunks: Place[][] = [];
-  for (let i = 0; i < places.length; i += CHUNK) chunks.push(places.slice(i, i + CHUNK));
   const found: Found<T>[] = [];
+  const readPart = async (part: readonly Place[]) => {
+    const own: Found<T>[] = [];
+    for (let at = 0; at < part.length; ) {
+      const next = await readMatching(list, query, part.slice(at));
+      own.push(...next.found);
+      at += next.read;
+    }
+    return own;
+  };
   // Two at a time: enough to keep the broker busy, and bounded in memory.
-  for (let i = 0; i < chunks.length; i += 2) {
-    const pair = await Promise.all(chunks.slice(i, i + 2).map((chunk) => readMatching(list, query, chunk)));
-    for (const part of pair) found.push(...part);
+  for (let i = 0; i < places.length; i += 2 * CHUNK) {
+    const parts = [places.slice(i, i + CHUNK), places.slice(i + CHUNK, i + 2 * CHUNK)];
+    for (const part of await Promise.all(parts.map(readPart))) found.push(...part);
   }
   return found;
 }
@@ -124,6 +152,11 @@ function cut<T>(
   };
 }
 
+/** A page that is not full: it goes on behind the last place that was read. */
+function endedEarly<T>(found: readonly Found<T>[], last: Position, signed: string): ListPage<T> {
+  return { items: found.map(({ item }) => item), nextCursor: writeCursor(last, signed) };
+}
+
 /** In creation order, out of a set that is known. */
 async function pageOfSet<T>(
   list: Collection<T>,
@@ -139,8 +172,14 @@ async function pageOfSet<T>(
   const position = ({ place }: Found<T>): Position => ({ kind: "set", key: (place as KeyedPlace).key });
   const found: Found<T>[] = [];
   let size = query.limit + 1;
-  for (let i = 0; i < rest.length && found.length <= query.limit; i += size, size = CHUNK) {
-    found.push(...(await readMatching(list, query, rest.slice(i, i + size))));
+  for (let at = 0; at < rest.length && found.length <= query.limit; size = CHUNK) {
+    const part = rest.slice(at, at + size);
+    const next = await readMatching(list, query, part);
+    found.push(...next.found);
+    at += next.read;
+    const last = rest[at - 1];
+    if (next.read === part.length || found.length === 0 || last === undefined) continue;
+    if (found.length <= query.limit) return endedEarly(found, { kind: "set", key: last.key }, signed);
   }
   return cut(found, query.limit, position, signed);
 }
@@ -187,23 +226,25 @@ async function pageOfSteps<T>(
   // Where nothing is filtered, the first read is as likely as not the page.
   let size = query.conditions.length === 0 ? wanted : CHUNK;
   for await (const window of steps) {
-    for (let i = 0; i < window.length && found.length < wanted; i += size, size = CHUNK) {
-      const chunk = window.slice(i, i + size);
+    for (let at = 0; at < window.length && found.length < wanted; size = CHUNK) {
+      const chunk = window.slice(at, at + size);
       for (const { place, position } of chunk) positions.set(place, position);
-      found.push(
-        ...(await readMatching(
-          list,
-          query,
-          chunk.map(({ place }) => place),
-        )),
+      const next = await readMatching(
+        list,
+        query,
+        chunk.map(({ place }) => place),
       );
-      read += chunk.length;
-      const last = chunk.at(-1);
-      if (found.length >= wanted || read + CHUNK <= most || last === undefined) continue;
+      found.push(...next.found);
+      read += next.read;
+      at += next.read;
+      const last = window[at - 1];
+      if (found.length >= wanted || last === undefined) continue;
+      if (next.read < chunk.length && found.length > 0) return endedEarly(found, last.position, signed);
+      if (read + CHUNK <= most) continue;
       if (most < READ_LIMIT) return undefined;
       // So many entries and still no full page: a filter must be narrowed; what is merely hidden is passed over.
       if (query.conditions.length > 0 || list.narrowed) throw tooBroad(list.schema);
-      return { items: found.map(({ item }) => item), nextCursor: writeCursor(last.position, signed) };
+      return endedEarly(found, last.position, signed);
     }
     if (found.length >= wanted) break;
   }

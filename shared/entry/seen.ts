@@ -42,12 +42,14 @@ export function shownOf(schema: CompiledSchema, snapshot: EntrySnapshot): Seen["
  * Reads the live side of entries of one orb: heads and live copies in one request (of 1,024 subjects). What is live is
  * the head itself, unless a draft lies beside it; then it is the live copy. Those that are not live at this moment are
  * undefined. A live copy that lags behind its head is passed over for the log's own.
+ * @throws TooMuch when they are larger than `maxBytes` together
  */
 export async function readLive(
   deps: Pick<Deps, "store" | "clock">,
   orb: string,
   wanted: readonly Wanted[],
   consistency: Consistency,
+  maxBytes?: number,
 ): Promise<(Seen | undefined)[]> {
   if (wanted.length === 0) return [];
   const stream = streams.orb(orb);
@@ -56,7 +58,9 @@ export async function readLive(
     return { address, log: subjects.entryLog(address), live: subjects.entryLive(address, schema.liveRole) };
   });
   const asked = places.flatMap(({ log, live }) => [log, live]);
-  const found = await orNull(deps.store.getMany(stream, asked, { consistency }));
+  const found = await orNull(
+    deps.store.getMany(stream, asked, { consistency, ...(maxBytes === undefined ? {} : { maxBytes }) }),
+  );
   if (found === null) return wanted.map(() => undefined);
   const now = deps.clock.now();
   return Promise.all(

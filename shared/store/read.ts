@@ -1,6 +1,6 @@
 import { AppError, unavailable } from "../errors.ts";
 import { AnswerHeaders, DirectMessage, type LeaderAnswer, LeaderMessage } from "./message.ts";
-import { type Page, type StoredMessage, StreamMissing } from "./types.ts";
+import { type Page, type StoredMessage, StreamMissing, TooMuch } from "./types.ts";
 import type { Wire } from "./wire.ts";
 
 const NOT_FOUND = 404;
@@ -93,11 +93,12 @@ async function collectLast(
   wire: Wire,
   stream: string,
   subjects: readonly string[],
-  more: { up_to_time?: string } = {},
+  more: { up_to_time?: string; max_bytes?: number } = {},
 ): Promise<Page> {
   const ask = (wanted: readonly string[]) =>
     collect(wire, stream, JSON.stringify({ multi_last: wanted, batch: MULTI_LAST_LIMIT, ...more }));
   const first = await ask(subjects);
+  if (first.pending > 0 && more.max_bytes !== undefined) throw new TooMuch();
   let page = first;
   while (page.pending > 0 && page.messages.length > 0) {
     const known = new Set(first.messages.map(({ subject }) => subject));
@@ -117,7 +118,7 @@ export async function directMany(
   wire: Wire,
   stream: string,
   subjects: readonly string[],
-  upToTime?: number,
+  { upToTime, maxBytes }: { upToTime?: number | undefined; maxBytes?: number | undefined } = {},
 ): Promise<Map<string, StoredMessage>> {
   const found = new Map<string, StoredMessage>();
   const parts: string[][] = [];
@@ -125,12 +126,10 @@ export async function directMany(
     parts.push(subjects.slice(i, i + MULTI_LAST_LIMIT));
   const pages = await Promise.all(
     parts.map((part) =>
-      collectLast(
-        wire,
-        stream,
-        part,
-        upToTime === undefined ? {} : { up_to_time: new Date(upToTime).toISOString() },
-      ),
+      collectLast(wire, stream, part, {
+        ...(upToTime === undefined ? {} : { up_to_time: new Date(upToTime).toISOString() }),
+        ...(maxBytes === undefined ? {} : { max_bytes: maxBytes }),
+      }),
     ),
   );
   for (const page of pages) for (const message of page.messages) found.set(message.subject, message);

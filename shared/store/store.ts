@@ -73,7 +73,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
   async function getMany(
     stream: string,
     subjects: readonly string[],
-    read?: ReadOptions & { upToTime?: number },
+    read?: ReadOptions & { upToTime?: number; maxBytes?: number },
   ): Promise<Map<string, StoredMessage>> {
     if (subjects.length === 0) return new Map();
     const literal = subjects.every((subject) => !subject.includes("*") && !subject.endsWith(">"));
@@ -85,7 +85,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
       for (const message of messages) if (message !== null) found.set(message.subject, message);
       return found;
     }
-    return directMany(wire, stream, subjects, read?.upToTime);
+    return directMany(wire, stream, subjects, { upToTime: read?.upToTime, maxBytes: read?.maxBytes });
   }
 
   const scan = (

@@ -120,11 +120,16 @@ export interface Store {
   get(stream: string, subject: string, options?: ReadOptions): Promise<StoredMessage | null>;
   /** The message at a sequence, or null. */
   getSeq(stream: string, seq: number, options?: ReadOptions): Promise<StoredMessage | null>;
-  /** The last message of each of at most 1,024 subjects; those without one are missing from the map. One request with `any`. */
+  /**
+   * The last message of each of some subjects (at most 1,024 a request); those without one are missing from the map. One
+   * request with `any`.
+   * @param options.maxBytes how much may come at once; what would be larger is no answer at all
+   * @throws TooMuch when more than that would come
+   */
   getMany(
     stream: string,
     subjects: readonly string[],
-    options?: ReadOptions & { upToTime?: number },
+    options?: ReadOptions & { upToTime?: number; maxBytes?: number },
   ): Promise<Map<string, StoredMessage>>;
   /** Messages that match a filter from a sequence on, at most `limit`. One request. */
   scan(
@@ -207,6 +212,14 @@ export class SubjectFull extends Error {
   constructor() {
     super("the subject is full");
     this.name = "SubjectFull";
+  }
+}
+
+/** What was asked for is larger than the reader can take at once. */
+export class TooMuch extends Error {
+  constructor() {
+    super("the answer is larger than what was allowed");
+    this.name = "TooMuch";
   }
 }
 

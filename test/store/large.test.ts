@@ -1,7 +1,12 @@
 import { expect, it } from "vitest";
+import { anonymous } from "../../shared/access/actor.ts";
+import { createEntry } from "../../shared/entry/index.ts";
+import { listEntries } from "../../shared/entry/list.ts";
+import { choose } from "../../shared/entry/localize.ts";
+import { parseListQuery } from "../../shared/entry/query.ts";
 import { streams } from "../../shared/store/subjects.ts";
 import { startBroker } from "../support/broker.ts";
-import { installOrb, SHOP } from "../support/entries.ts";
+import { admin, installOrb, SHOP, testDeps } from "../support/entries.ts";
 
 it("reads all that is asked for, also beyond the bytes of one answer", async () => {
   await using broker = await startBroker();
@@ -17,4 +22,55 @@ it("reads all that is asked for, also beyond the bytes of one answer", async () 
     consistency: "any",
   });
   expect([...found.keys()].sort()).toEqual(subjects.toSorted());
+});
+
+it("ends pages of large entries early, and names each entry once over all of them", async () => {
+  await using broker = await startBroker();
+  const deps = testDeps(broker.store("operator"));
+  const live = await installOrb(deps.store, {
+    id: "library",
+    modules: [
+      {
+        id: "books",
+        type: "CONTENT",
+        schemas: [
+          {
+            id: "book",
+            fields: [
+              { name: "name", type: "string" },
+              { name: "state", type: "string", enum: ["new", "used"] },
+              { name: "text", type: "text" },
+            ],
+          },
+        ],
+      },
+    ],
+  });
+  const schema = live.compiled.schema("books");
+  if (schema === undefined) throw new Error("the orb has no such schema");
+  const text = "x".repeat(400 * 1024);
+  const wanted = Array.from({ length: 40 }, (_, i) => `book ${i}`);
+  for (const name of wanted) {
+    const values = { name, state: "new", text };
+    await createEntry(deps, admin, { orbId: "library", orb: live, module: "books", values, publish: true });
+  }
+  for (const search of ["limit=200", "limit=200&sort=-createdAt", "limit=200&filter[state]=new"]) {
+    const found: unknown[] = [];
+    const sizes: number[] = [];
+    for (let cursor = ""; ; ) {
+      const query = parseListQuery(new URLSearchParams(`${search}${cursor}`), schema, []);
+      const page = await listEntries(deps, anonymous, {
+        orb: live,
+        schema,
+        choice: choose(schema, {}),
+        query,
+      });
+      sizes.push(page.items.length);
+      found.push(...page.items.map(({ values }) => values.name));
+      if (page.nextCursor === null) break;
+      cursor = `&cursor=${page.nextCursor}`;
+    }
+    expect(Math.max(...sizes)).toBeLessThan(20);
+    expect(found).toEqual(search.includes("-createdAt") ? wanted.toReversed() : wanted);
+  }
 });

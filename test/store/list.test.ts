@@ -134,6 +134,10 @@ describe("what it costs", () => {
     expect(await trips(() => list("cost", `filter[parent]=${ids[0]}&limit=3`))).toEqual([3, 4]);
     expect((await trips(() => list("cost", "filter[state]=new&limit=3&sort=-createdAt")))[0]).toBe(4);
     expect(await trips(() => list("cost", "limit=8&expand=parent"))).toEqual([4, 4]);
+    // A draft beside what is live costs nothing more.
+    await updateEntry(deps, admin, { orbId: "cost", orb: live, id: ids[1] ?? "", values: { name: "draft" } });
+    expect(await trips(() => one())).toEqual([2, 2]);
+    expect(await trips(() => list("cost", "limit=3"))).toEqual([3, 3]);
   });
 });
 
