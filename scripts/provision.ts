@@ -18,7 +18,8 @@ try {
   }
   prepareDataDir(dataDir);
   const variables = { ...commonBindings(settings, await loadSecrets(dataDir)), ...brokerVariables(external) };
-  const bootstrap = await prepareBroker(settings, external, variables, 1);
+  // Brokers that keep copies may still be electing their leader: they are waited for.
+  const bootstrap = await prepareBroker(settings, external, variables, replicas);
   console.log(`The broker is ready, with ${replicas} of each stream.`);
   if (bootstrap !== null) console.log(`\nNo administrator yet. Become the first one here:\n${bootstrap.url}`);
   process.exit(0);

@@ -1,0 +1,140 @@
+/**
+ * The configuration of a broker in production. `production.conf` beside this file is what it renders, with the users of
+ * `permissions.ts`; `node scripts/broker/production.ts > scripts/broker/production.conf` brings it up to date.
+ */
+import { pathToFileURL } from "node:url";
+import { PERMISSIONS } from "./permissions.ts";
+
+const list = (subjects: string[], indent: string) =>
+  `[\n${subjects.map((subject) => `${indent}  ${JSON.stringify(subject)}`).join("\n")}\n${indent}]`;
+
+function user(name: keyof typeof PERMISSIONS): string {
+  const { publish, subscribe, connections } = PERMISSIONS[name];
+  const part = ({ allow, deny }: typeof publish) =>
+    [
+      "{",
+      `            allow: ${list(allow, "            ")}`,
+      ...(deny === undefined ? [] : [`            deny: ${list(deny, "            ")}`]),
+      "          }",
+    ].join("\n");
+  return `      {
+        user: ${name}
+        password: $${name.toUpperCase()}_PASSWORD${
+          connections === undefined
+            ? ""
+            : `\n        allowed_connection_types: [${connections.map((kind) => JSON.stringify(kind)).join(", ")}]`
+        }
+        permissions {
+          publish: ${part(publish)}
+          subscribe: ${part(subscribe)}
+        }
+      }`;
+}
+
+/** What a service that answers on `svc.<name>.…` may do. */
+function service(name: string): string {
+  return `      {
+        user: ${name}
+        password: $${name.toUpperCase()}_PASSWORD
+        permissions {
+          publish: { allow: ["$KV.handlers.${name}.>"] }
+          subscribe: { allow: ["_INBOX.${name}.>", "svc.${name}.>"] }
+          allow_responses: { max: 1, expires: "30s" }
+        }
+      }`;
+}
+
+/**
+ * The text of `production.conf`.
+ * @param services names of handler services that get a user of their own; without any, a commented example stands there
+ */
+export function renderProduction(services: readonly string[] = []): string {
+  return `# One of three brokers in production: the same file on each, with a file variables.conf of its own beside it, mode 0600:
+#
+#   NODE_SERVER_NAME: "n1"                                 # unique, and for good: its copies are its own
+#   NODE_STORE_DIR: "/var/lib/nats"
+#   NODE_CERT_FILE: "/etc/nats/cert.pem"                   # for the names by which clients and the other brokers know it
+#   NODE_KEY_FILE: "/etc/nats/key.pem"
+#   NODE_CA_FILE: "/etc/nats/ca.pem"                       # whoever signs the brokers' certificates
+#   NODE_CLIENT_LISTEN: "10.0.0.1:4222"                    # services and operators
+#   NODE_WEBSOCKET_LISTEN: "0.0.0.0:443"                   # the functions and the streams process
+#   NODE_CLUSTER_LISTEN: "10.0.0.1:6222"                   # the other brokers; no one else must reach it
+#   NODE_ROUTES: ["tls://n1.internal:6222", "tls://n2.internal:6222", "tls://n3.internal:6222"]
+#   NODE_MAX_FILE_STORE: 200GB                             # less than the disk: a full one stops the broker's streams
+#   FN_PASSWORD: "…"  STREAMS_PASSWORD: "…"  DEPLOY_PASSWORD: "…"  OPERATOR_PASSWORD: "…"  SYSTEM_PASSWORD: "…"
+#
+# Passwords are long and random ("openssl rand -hex 24"), and plain here: a hashed one would cost every connection of
+# the functions, which is every request on the edge, tens of milliseconds. Each is rotated by changing it on all brokers
+# ("nats-server --signal reload") and in what uses it.
+#
+# The platform: NATS_URL=wss://n1…,wss://n2…,wss://n3… NATS_REPLICAS=3, NATS_USER=fn for the functions, streams for the
+# streams process, deploy for "npm run provision".
+# Rendered by production.ts from permissions.ts.
+
+include "variables.conf"
+
+server_name: $NODE_SERVER_NAME
+listen: $NODE_CLIENT_LISTEN
+max_payload: 4MB
+max_connections: 20000
+max_subscriptions: 10000
+max_control_line: 4KB
+ping_interval: "20s"
+write_deadline: "5s"
+tls {
+  cert_file: $NODE_CERT_FILE
+  key_file: $NODE_KEY_FILE
+  min_version: "1.2"
+}
+
+jetstream {
+  store_dir: $NODE_STORE_DIR
+  max_file_store: $NODE_MAX_FILE_STORE
+  # An acknowledgement means: on disk. With three copies a duration such as "1s" is faster, and loses something only if
+  # all three lose power within it.
+  sync_interval: always
+  limits { batch { max_inflight_per_stream: 1000, max_inflight_total: 5000, timeout: "2s" } }
+}
+
+cluster {
+  name: "platform"
+  listen: $NODE_CLUSTER_LISTEN
+  routes: $NODE_ROUTES
+  # A broker that hangs is noticed within seconds, not minutes.
+  ping_interval: "2s"
+  tls {
+    cert_file: $NODE_CERT_FILE
+    key_file: $NODE_KEY_FILE
+    ca_file: $NODE_CA_FILE
+    verify: true
+  }
+}
+
+websocket {
+  listen: $NODE_WEBSOCKET_LISTEN
+  handshake_timeout: "5s"
+  tls {
+    cert_file: $NODE_CERT_FILE
+    key_file: $NODE_KEY_FILE
+    min_version: "1.2"
+  }
+}
+
+system_account: SYS
+accounts {
+  SYS { users: [{ user: system, password: $SYSTEM_PASSWORD }] }
+  PLATFORM {
+    jetstream: enabled
+    users: [
+${(Object.keys(PERMISSIONS) as (keyof typeof PERMISSIONS)[]).map(user).join("\n")}
+      # A handler service has a user of its own, who answers for its own name and registers it, and no more:
+${services.length === 0 ? service("shipping").replace(/^ {6}/gm, "      # ") : services.map(service).join("\n")}
+    ]
+  }
+}
+`;
+}
+
+if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  process.stdout.write(renderProduction());
+}

@@ -1,0 +1,198 @@
+/** The configuration for production, on three brokers with TLS: it starts, the platform runs on it, and it refuses. */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { connect, type NatsConnection, StringCodec } from "nats";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { renderProduction } from "../../scripts/broker/production.ts";
+import { freePort } from "../../scripts/ports.ts";
+import { brokerBinary, tempDir } from "../support/broker.ts";
+import { runScript, runStart } from "../support/start.ts";
+
+const checkedIn = readFileSync(new URL("../../scripts/broker/production.conf", import.meta.url), "utf8");
+const codec = StringCodec();
+const brokers: ChildProcess[] = [];
+const names = ["fn", "streams", "deploy", "operator", "system", "shipping", "billing"] as const;
+const passwords = Object.fromEntries(names.map((name) => [name, randomBytes(12).toString("hex")]));
+let ca: string;
+let tcp: number[];
+let urls: string;
+
+/** An authority of this test's own, and a certificate by it for this machine. */
+function certificates(dir: string): { ca: string; cert: string; key: string } {
+  const at = (name: string) => join(dir, name);
+  const openssl = (...args: string[]) => execFileSync("openssl", args, { cwd: dir, stdio: "pipe" });
+  const fresh = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+  openssl(
+    "req",
+    "-x509",
+    ...fresh,
+    "-keyout",
+    "ca.key",
+    "-out",
+    "ca.pem",
+    "-days",
+    "2",
+    "-subj",
+    "/CN=test authority",
+  );
+  openssl("req", ...fresh, "-keyout", "key.pem", "-out", "request.pem", "-subj", "/CN=localhost");
+  writeFileSync(
+    at("names"),
+    "subjectAltName=DNS:localhost,IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n",
+  );
+  const signed = ["-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names"];
+  openssl("x509", "-req", "-in", "request.pem", ...signed, "-out", "cert.pem");
+  return { ca: at("ca.pem"), cert: at("cert.pem"), key: at("key.pem") };
+}
+
+beforeAll(async () => {
+  const made = certificates(tempDir("certificates"));
+  ca = made.ca;
+  const free = (count: number) => Promise.all(Array.from({ length: count }, () => freePort()));
+  const [client, web, cluster] = [await free(3), await free(3), await free(3)];
+  tcp = client;
+  urls = web.map((port) => `wss://localhost:${port}`).join(",");
+  await Promise.all(
+    client.map(async (port, i) => {
+      const dir = tempDir("production");
+      const variables = {
+        NODE_SERVER_NAME: `n${i + 1}`,
+        NODE_STORE_DIR: join(dir, "store"),
+        NODE_CERT_FILE: made.cert,
+        NODE_KEY_FILE: made.key,
+        NODE_CA_FILE: made.ca,
+        NODE_CLIENT_LISTEN: `127.0.0.1:${port}`,
+        NODE_WEBSOCKET_LISTEN: `127.0.0.1:${web[i]}`,
+        NODE_CLUSTER_LISTEN: `127.0.0.1:${cluster[i]}`,
+        NODE_ROUTES: cluster.map((one) => `tls://127.0.0.1:${one}`),
+        ...Object.fromEntries(names.map((name) => [`${name.toUpperCase()}_PASSWORD`, passwords[name]])),
+      };
+      const lines = Object.entries(variables).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
+      writeFileSync(join(dir, "variables.conf"), `${[...lines, "NODE_MAX_FILE_STORE: 1GB"].join("\n")}\n`, {
+        mode: 0o600,
+      });
+      writeFileSync(join(dir, "production.conf"), renderProduction(["shipping", "billing"]));
+      const child = spawn(brokerBinary(), ["-c", join(dir, "production.conf")], {
+        stdio: ["ignore", "ignore", "pipe"],
+      });
+      brokers.push(child);
+      const said: string[] = [];
+      await new Promise<void>((resolve, reject) => {
+        createInterface({ input: child.stderr }).on("line", (line) => {
+          said.push(line);
+          if (line.includes("Server is ready")) resolve();
+        });
+        child.once("exit", () => reject(new Error(said.join("\n"))));
+      });
+    }),
+  );
+}, 30_000);
+
+afterAll(async () => {
+  for (const child of brokers) {
+    if (child.exitCode !== null || child.signalCode !== null) continue;
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  }
+});
+
+const client = (user: string, pass = passwords[user]): Promise<NatsConnection> =>
+  connect({
+    servers: `localhost:${tcp[0]}`,
+    user,
+    ...(pass === undefined ? {} : { pass }),
+    tls: { caFile: ca },
+    inboxPrefix: `_INBOX.${user}`,
+    reconnect: false,
+  });
+
+test("the file that is checked in is what the table of permissions makes", () => {
+  expect(checkedIn).toBe(renderProduction());
+});
+
+test("the platform runs on it over TLS, with three copies and a user for each part", async () => {
+  const keys = {
+    DATA_DIR: tempDir("production-data"),
+    NODE_EXTRA_CA_CERTS: ca,
+    NATS_URL: urls,
+    NATS_REPLICAS: "3",
+  };
+  const as = (user: string) => ({ ...keys, NATS_USER: user, NATS_PASS: String(passwords[user]) });
+  await using provisioning = runScript("provision", as("deploy"));
+  expect(await provisioning.exited(), provisioning.output()).toBe(0);
+
+  const port = await freePort();
+  const env = { ...as("fn"), PORT: String(port), STREAMS_PORT: String(await freePort()) };
+  await using started = runStart(env);
+  await started.printed(/ready at/);
+  const health = await fetch(`http://localhost:${port}/api/health`);
+  expect(health.status).toBe(200);
+  expect((await fetch(`http://localhost:${port}/api/_auth/invitations`)).status).toBe(200);
+
+  const operator = await client("operator");
+  const manager = await operator.jetstreamManager();
+  for await (const { config } of manager.streams.list()) expect(config.num_replicas, config.name).toBe(3);
+  await operator.close();
+  started.child.kill("SIGTERM");
+  await started.exited();
+}, 60_000);
+
+test("it takes nobody without TLS, without a password, or over the wrong listener", async () => {
+  const refused = async (attempt: Promise<NatsConnection>) =>
+    attempt.then(
+      async (connection) => {
+        await connection.close();
+        return "taken";
+      },
+      (error: Error) => error.message,
+    );
+  expect(await refused(client("operator"))).toBe("taken");
+  expect(await refused(client("operator", "wrong"))).not.toBe("taken");
+  expect(await refused(client("fn"))).not.toBe("taken");
+  expect(
+    await refused(connect({ servers: `localhost:${tcp[0]}`, tls: { caFile: ca }, reconnect: false })),
+  ).not.toBe("taken");
+});
+
+test("a service registers and answers for itself, and may do nothing else", async () => {
+  const service = await client("shipping");
+  const refusals: string[] = [];
+  void (async () => {
+    for await (const status of service.status()) {
+      if (status.type === "error") refusals.push(String(status.permissionContext?.subject ?? status.data));
+    }
+  })();
+  const operator = await client("operator");
+  service.subscribe("svc.shipping.quote", {
+    callback: (_, message) => message.respond(codec.encode("7 days")),
+  });
+  await service.flush();
+  const answer = await operator.request("svc.shipping.quote", codec.encode("{}"), { timeout: 3_000 });
+  expect(codec.decode(answer.data)).toBe("7 days");
+
+  const forbidden = {
+    publish: [
+      "$KV.handlers.billing.pay",
+      "$KV.sessions.auth.a.b",
+      "shop.content.owner.product.x",
+      "platform.orbs.shop",
+      "$JS.API.DIRECT.GET.øshop",
+      "$JS.API.STREAM.MSG.GET.KV_platform_invitations",
+      "$JS.API.CONSUMER.CREATE.øshop",
+      "$JS.API.STREAM.DELETE.øshop",
+      "svc.billing.pay",
+    ],
+    subscribe: ["svc.billing.pay", "svc.>", "shop.>", "_INBOX.fn.>", "_feed.>", ">"],
+  };
+  for (const subject of forbidden.publish) service.publish(subject, codec.encode("{}"));
+  for (const subject of forbidden.subscribe) service.subscribe(subject, { callback: () => undefined });
+  await service.flush();
+  await expect
+    .poll(() => new Set(refusals).size)
+    .toBe(new Set([...forbidden.publish, ...forbidden.subscribe]).size);
+  await Promise.all([service.close(), operator.close()]);
+});
