@@ -14,8 +14,13 @@ export const PageQuery = z.object({
     .openapi({ description: "Path of this origin to go on to; anything else is ignored" }),
 });
 
+const html = { "text/html": { schema: z.string() } };
+
 export const pageResponses = {
-  200: { description: "The page", content: { "text/html": { schema: z.string() } } },
+  200: { description: "The page", content: html },
+  429: { description: "A page that says so", content: html },
+  503: { description: "A page that says so", content: html },
+  504: { description: "A page that says so", content: html },
   302: { description: "Where the page is by name: passkeys need one" },
 };
 

@@ -60,8 +60,12 @@ async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState> {
   const { deps } = c.var;
   const invite = c.req.query("invite");
   if (invite !== undefined) return invited(c, realm, invite);
-  const actor = await identify(c, accountsOf(realm));
-  if (actor.kind !== "anonymous") {
+  const actor = await identify(c, accountsOf(realm)).catch((error: unknown) => {
+    // Whoever brings a session that does not hold (any more) is here to sign in.
+    if (error instanceof AppError && error.kind === "unauthenticated") return null;
+    throw error;
+  });
+  if (actor !== null && actor.kind !== "anonymous") {
     return { kind: "login", name: "name" in actor ? actor.name : null };
   }
   if (realm === platformRealm && (await ensureBootstrap(deps)) !== null) {

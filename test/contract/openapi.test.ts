@@ -87,8 +87,13 @@ interface Sent {
   body?: string | undefined;
 }
 
-/** One request for an operation. @param wild whether it may be anything but what is described */
-function requestFor(path: string, method: string, operation: Operation, wild: boolean): Sent {
+/** `plain`: nothing that can be left out; `full`: as described; `wild`: anything but. */
+type Manner = "plain" | "full" | "wild";
+const MANNERS: readonly Manner[] = ["plain", "full", "wild"];
+
+/** One request for an operation. */
+function requestFor(path: string, method: string, operation: Operation, manner: Manner): Sent {
+  const wild = manner === "wild";
   const headers: Record<string, string> = {};
   const query = new URLSearchParams();
   let real = path;
@@ -105,7 +110,7 @@ function requestFor(path: string, method: string, operation: Operation, wild: bo
       return typeof made === "string" ? made : JSON.stringify(made);
     };
     if (parameter.in === "path") real = real.replace(`{${name}}`, encodeURIComponent(value()) || "x");
-    else if (parameter.required !== true && next() < 0.6) continue;
+    else if (parameter.required !== true && (manner === "plain" || next() < 0.6)) continue;
     else if (parameter.in === "header") {
       const text = value().replace(/[^\x20-\x7e]/g, "");
       headers[name] = name.startsWith("If-") && !wild ? '"1"' : text;
@@ -128,7 +133,7 @@ function requestFor(path: string, method: string, operation: Operation, wild: bo
   if (type !== undefined && content?.[type] !== undefined) {
     const { schema, example } = content[type];
     headers["content-type"] = wild && next() < 0.1 ? "text/plain" : type;
-    const made = example !== undefined && next() < 0.5 ? example : madeUp(schema);
+    const made = example !== undefined && (manner === "plain" || next() < 0.5) ? example : madeUp(schema);
     body = JSON.stringify(made);
     if (wild)
       body = pick([body, "{", "[]", "null", '"x"', '{"values":{"title":7}}', body.replace(/"/g, "'")]);
@@ -228,16 +233,16 @@ test("the examples of new entries can be sent as they are", async () => {
 test("every operation answers as it is described, to whatever is sent by whomever", async () => {
   const faults: string[] = [];
   const answered = new Set<string>();
-  // What removes comes last.
-  const all = operationsOf(document.paths).sort(
-    (a, b) => Number(a.method === "delete") - Number(b.method === "delete"),
-  );
+  // What hides comes late, and what removes last.
+  const rank = ({ path, method }: { path: string; method: string }) =>
+    method === "delete" ? 2 : /\/(unpublish|archive|restore)$/.test(path) ? 1 : 0;
+  const all = operationsOf(document.paths).sort((a, b) => rank(a) - rank(b));
   for (const { path, method, operation } of all) {
     for (const [caller, token] of callers) {
       if (caller !== "nobody" && FINAL.test(path)) continue;
       for (let round = 0; round < (caller === "operator" ? 3 * ROUNDS : ROUNDS); round++) {
-        const sent = requestFor(path, method, operation, round % 3 === 2);
-        const answer = await fetch(platform.url + sent.path, {
+        const sent = requestFor(path, method, operation, MANNERS[round % 3] ?? "plain");
+        const answer = await fetch(platform.origin + sent.path, {
           method: sent.method,
           headers: { ...sent.headers, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
           ...(sent.body === undefined ? {} : { body: sent.body }),
@@ -253,14 +258,5 @@ test("every operation answers as it is described, to whatever is sent by whomeve
   expect(faults).toEqual([]);
   // It would be easy to pass with refusals alone.
   const reached = all.filter(({ operation }) => answered.has(`${operation.operationId} 2`));
-  if (process.env.SHOW)
-    console.log(
-      reached.length,
-      all.length,
-      all
-        .filter((each) => !reached.includes(each))
-        .map(({ operation }) => operation.operationId)
-        .join(" "),
-    );
   expect(reached.length).toBeGreaterThan(all.length / 2);
 }, 120_000);
