@@ -5,6 +5,12 @@ import type { Host } from "./context.ts";
 import { readSettings, type Settings } from "./env.ts";
 import { consoleLog } from "./log.ts";
 
+/** Requests that are being answered by this isolate: a number, as nothing else may be shared between them. */
+let inFlight = 0;
+
+/** How long a request waits for its connection: a queue of our own making is no sign of a broker that is away. */
+const patience = () => Math.min(1_500 + Math.max(0, inFlight - 50) * 20, 15_000);
+
 const hosts = new WeakMap<object, Host>();
 let app: App | undefined;
 
@@ -35,8 +41,19 @@ function hostOf(env: Record<string, unknown>): Host {
       config: settings.config,
       log: (base) => consoleLog(settings.logLevel, base),
       lend: () => {
-        const store = openStore({ ...settings.broker, name: "functions" });
-        return { store, release: () => store.close() };
+        inFlight++;
+        const waits = patience();
+        const store = openStore({
+          ...settings.broker,
+          name: "functions",
+          connectTimeoutMs: waits,
+          requestTimeoutMs: waits + 2_500,
+        });
+        const release = () => {
+          inFlight--;
+          return store.close();
+        };
+        return { store, release };
       },
       client: (c) => settings.config.clientAddress ?? c.req.header("cf-connecting-ip") ?? "unknown",
     };

@@ -1,0 +1,54 @@
+/** More at once than anybody has: everything is answered. */
+import { setTimeout as delay } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { adminToken, call } from "../support/auth.ts";
+import { sharedPlatform } from "../support/platform.ts";
+
+test.each([400, 2_000])(
+  "%i requests at the same time are all answered",
+  async (count) => {
+    const platform = await sharedPlatform();
+    const token = await adminToken(platform);
+    const id = `load-${count}`;
+    const body = {
+      id,
+      modules: [
+        { id: "m", type: "CONTENT", schemas: [{ id: "s", fields: [{ name: "n", type: "integer" }] }] },
+      ],
+    };
+    expect((await call(platform, "POST", "/api/admin/orbs?publish=true", { token, body })).status).toBe(201);
+    const made = await call(platform, "POST", `/api/${id}/m?publish=true`, {
+      token,
+      body: { values: { n: 0 } },
+    });
+    const at = `/api/${id}/m/${made.body.id}`;
+    let later = 0;
+    /** A machine that is busy with something else may say "later" to a few; whoever asks again is served. */
+    const insist = async (method: string, path: string, more: Parameters<typeof call>[3] = {}) => {
+      for (let tries = 0; ; tries++) {
+        const { status, headers } = await call(platform, method, path, more);
+        if ((status !== 503 && status !== 504) || tries === 20) return status;
+        expect(headers.get("retry-after")).not.toBeNull();
+        later++;
+        await delay(100 + Math.random() * 400);
+      }
+    };
+    const statuses = await Promise.all(
+      Array.from({ length: count }, (_, i) => {
+        const headers = { "idempotency-key": `${id}-${i}` };
+        if (i % 4 === 0)
+          return insist("POST", `/api/${id}/m`, { token, headers, body: { values: { n: i } } });
+        return insist("GET", i % 4 === 1 ? `/api/${id}/m` : at);
+      }),
+    );
+    expect(later).toBeLessThan(count * 2);
+    const counts: Record<number, number> = {};
+    for (const status of statuses) counts[status] = (counts[status] ?? 0) + 1;
+    expect(counts).toEqual({ 200: (count * 3) / 4, 201: count / 4 });
+    const { body: list } = await call(platform, "GET", `/api/admin/orbs/${id}/entries?count=true&limit=1`, {
+      token,
+    });
+    expect(list.total).toBe(count / 4 + 1);
+  },
+  60_000,
+);
