@@ -111,19 +111,20 @@ export async function changeEntry(
     ...(target.ifMatch === undefined ? {} : { ifMatch: target.ifMatch }),
     request: change.request,
   });
-  return attempts(deps, target.orbId, async (attempt) => {
+  const again = () => replay(deps, target.orbId, claim);
+  const run = async (attempt: number): Promise<Written> => {
     const stream = streams.orb(target.orbId);
     const [context, entry, before, guardMessage] = await Promise.all([
       target.orb,
       loadEntry(deps, target.orbId, target.id, target.schema),
-      replay(deps, target.orbId, claim),
+      again(),
       change.guarded === true && claimable(target.id)
         ? orNull(deps.store.get(stream, subjects.referenceGuard(target.orbId, target.id)))
         : (null as StoredMessage | null),
     ]);
     const found = authorised(deps, actor, context, entry, change.acts);
     if (change.upkeep !== true) refuseRecords(found.address.type);
-    if (before !== null) return { ...before, replayed: true };
+    if (before !== null) return before;
     const now = deps.clock.now();
     const base = effective(found.head, now);
     if (target.ifMatch !== undefined && target.ifMatch !== base.revision) throw preconditionFailed(base);
@@ -146,7 +147,8 @@ export async function changeEntry(
       for (const role of rolesOf(schema)) await lookAgain(deps, found.address, role, found.head);
     }
     return { snapshot: next, seq, replayed: false };
-  });
+  };
+  return attempts(deps, target.orbId, run, again);
 }
 
 function claimable(id: string): boolean {

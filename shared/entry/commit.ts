@@ -130,9 +130,16 @@ const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve,
 /**
  * Runs a write until nobody came between. Each run reads anew, so a lost race ends in the answer that the winner's
  * state calls for: 412, 409, or a write on top of it.
+ * @param again the answer that this very request got already, when it was sent twice: its other sending may be what came
+ * between, and be seen only now
  * @throws AppError conflict `write_conflict` when others kept coming between
  */
-export async function attempts<T>(deps: Deps, orb: string, run: (attempt: number) => Promise<T>): Promise<T> {
+export async function attempts<T>(
+  deps: Deps,
+  orb: string,
+  run: (attempt: number) => Promise<T>,
+  again?: () => Promise<T | null>,
+): Promise<T> {
   let created = false;
   for (let attempt = 0; ; attempt++) {
     try {
@@ -144,6 +151,10 @@ export async function attempts<T>(deps: Deps, orb: string, run: (attempt: number
         created = true;
         await deps.store.createStream(orbStreamConfig(orb, deps.config.replicas));
         continue;
+      }
+      if (error instanceof AppError && (error.kind === "conflict" || error.kind === "precondition")) {
+        const answer = await again?.();
+        if (answer !== null && answer !== undefined) return answer;
       }
       if (!(error instanceof Conflict)) throw error;
       if (attempt >= ATTEMPTS) {

@@ -126,13 +126,14 @@ export async function createEntry(deps: Deps, actor: Actor, input: CreateInput):
     schema: schemaId,
     ...request,
   });
-  return attempts(deps, orbId, async (attempt) => {
-    const [context, before] = await Promise.all([orb, replay(deps, orbId, claim)]);
+  const again = () => replay(deps, orbId, claim);
+  const run = async (attempt: number): Promise<Written> => {
+    const [context, before] = await Promise.all([orb, again()]);
     const schema = schemaFor(context, module, schemaId);
     const role = roleIn(actor, orbId, context.compiled);
     requireMay(actor, role, "create", { access: schema.access, own: false });
     if (input.publish === true) requireMay(actor, role, "publish", { access: schema.access, own: true });
-    if (before !== null) return { ...before, replayed: true };
+    if (before !== null) return before;
     const write = await planNew(deps, actor, context, schema, input, deps.newId());
     if (attempt > 0) {
       const state = await lookUpClaims(deps, context, schema, write.address, write.claims.adds);
@@ -143,7 +144,8 @@ export async function createEntry(deps: Deps, actor: Actor, input: CreateInput):
     const [snapshot] = write.snapshots;
     if (snapshot === undefined) throw new AppError("internal", "internal_error", "Nothing was written.");
     return { snapshot, seq, replayed: false };
-  });
+  };
+  return attempts(deps, orbId, run, again);
 }
 
 /** @throws AppError not_found when there is no such orb */

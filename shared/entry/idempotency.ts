@@ -39,6 +39,7 @@ export interface IdempotencyClaim {
 export interface Replay {
   snapshot: EntrySnapshot;
   seq: number;
+  replayed: true;
 }
 
 /** JSON with sorted members: equal for equal values. */
@@ -96,7 +97,7 @@ export async function replay(
   if (snapshot === null) {
     throw new AppError("gone", "answer_gone", "The answer to this Idempotency-Key was erased.");
   }
-  return { snapshot, seq };
+  return { snapshot, seq, replayed: true };
 }
 
 /** The claim's message. @param offset how many messages later in the batch the snapshot stands */
