@@ -250,7 +250,8 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
       });
     },
   );
-  server.maxConnections = hub.limits.total * 2;
+  // Beside those that stream, there must be room to be told that there is no room, and to ask for pages.
+  server.maxConnections = hub.limits.total * 2 + 1000;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen({ host: options.host, port: options.port, backlog: 4096 }, resolve);
