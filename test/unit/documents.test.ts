@@ -1,0 +1,35 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const tracked = execFileSync("git", ["ls-files"], { cwd: root, encoding: "utf8" })
+  .split("\n")
+  .filter(Boolean);
+const documents = tracked.filter((path) => path.endsWith(".md"));
+
+it.each(documents)("%s names only files and folders that exist", (document) => {
+  const text = readFileSync(join(root, document), "utf8");
+  const links = [...text.matchAll(/\]\((?!https?:|#)([^)\s#]+)(?:#[^)]*)?\)/g)].map(
+    (match) => match[1] ?? "",
+  );
+  const named = [...text.matchAll(/`((?:functions|shared|scripts|test)\/[\w./-]+?)`/g)].map(
+    (match) => match[1] ?? "",
+  );
+  const missing = [
+    ...links.filter((path) => !existsSync(join(root, dirname(document), path))),
+    ...named.filter((path) => !existsSync(join(root, path)) && !existsSync(join(root, `${path}.ts`))),
+  ];
+  expect(missing).toEqual([]);
+});
+
+it("the README names every script of package.json", () => {
+  const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    scripts: Record<string, string>;
+  };
+  const text = documents.map((path) => readFileSync(join(root, path), "utf8")).join("\n");
+  const unnamed = Object.keys(scripts).filter((name) => !new RegExp(`npm (run )?${name}\\b`).test(text));
+  expect(unnamed).toEqual([]);
+});
