@@ -14,8 +14,16 @@ function probe(port: number, host: string): Promise<number> {
   });
 }
 
+/** Below the ports that systems give to outgoing connections: one of those could be taken again at any moment. */
+const FIRST_PORT = 15_000;
+const LAST_PORT = 32_000;
+
 /** A port that is free now on the host. */
-export function freePort(host = "127.0.0.1"): Promise<number> {
+export async function freePort(host = "127.0.0.1"): Promise<number> {
+  for (let attempt = 0; attempt < 50; attempt++) {
+    const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
+    if (await isFree(port, host)) return port;
+  }
   return probe(0, host);
 }
 

@@ -1,7 +1,7 @@
 /** Writers and readers that race on a few entries, for tests of what may be remembered. */
 import { AppError } from "../../shared/errors.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
-import { Conflict, type Store } from "../../shared/store/types.ts";
+import { Conflict, type Store, StreamMissing } from "../../shared/store/types.ts";
 
 export const STREAM = streams.orb("shop");
 export const SUBJECTS = Array.from({ length: 12 }, (_, i) =>
@@ -50,8 +50,9 @@ export async function write(
       }
       count++;
     } catch (error) {
-      // Where brokers die, a write may end without a word.
-      if (!(error instanceof Conflict) && !(error instanceof AppError)) throw error;
+      // Where brokers die, a write may end without a word, or meet nobody while a new leader is elected.
+      const expected = [Conflict, AppError, StreamMissing].some((kind) => error instanceof kind);
+      if (!expected) throw error;
     }
     if (Math.random() < 0.3) await pause(Math.random() * 4);
   }
