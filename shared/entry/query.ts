@@ -2,11 +2,12 @@
  * Reads a list's query parameters against a schema. Whatever is not known, or comes twice, is a fault that says what is
  * allowed; all faults are told at once.
  */
+
 import { AppError, type Fault } from "../errors.ts";
 import type { CompiledField, CompiledSchema } from "../orb/compile.ts";
 import { escapeSegment } from "../orb/faults.ts";
 import { FIELD_TYPES, type FieldType, type FilterOperator, type Json } from "../orb/fields/index.ts";
-import { isEntryId } from "../orb/ids.ts";
+import { ENTRY_PROPERTIES, isEntryId } from "../orb/ids.ts";
 import { isLocale, isMarket } from "./localize.ts";
 
 /** Page size of lists: what holds when nothing is said, and the most. */
@@ -16,17 +17,8 @@ const MAX_SORT_KEYS = 5;
 const MAX_VALUES = 100;
 const MAX_TEXT = 1000;
 
-/** Properties of every entry that lists can be filtered and sorted by. */
-export const PROPERTIES = [
-  "id",
-  "revision",
-  "createdAt",
-  "createdBy",
-  "updatedAt",
-  "updatedBy",
-  "validFrom",
-  "validTo",
-] as const;
+/** Properties of every entry that lists can be filtered and sorted by: no field may have such a name. */
+export const PROPERTIES = ENTRY_PROPERTIES;
 export type Property = (typeof PROPERTIES)[number];
 
 /** What a condition or a sort key speaks of. */

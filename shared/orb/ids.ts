@@ -33,7 +33,7 @@ const RESERVED_ORB_IDS: ReadonlySet<string> = new Set([
 const RESERVED_MODULE_IDS: ReadonlySet<string> = new Set(["call", "signin"]);
 
 /** Sort and filter use these names for the entry's own properties. */
-const ENTRY_PROPERTIES = [
+export const ENTRY_PROPERTIES = [
   "id",
   "revision",
   "createdAt",
