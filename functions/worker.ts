@@ -8,8 +8,8 @@ import { consoleLog } from "./log.ts";
 /** Requests that are being answered by this isolate: a number, as nothing else may be shared between them. */
 let inFlight = 0;
 
-/** How long a request waits for its connection: a queue of our own making is no sign of a broker that is away. */
-const patience = () => Math.min(1_500 + Math.max(0, inFlight - 50) * 20, 15_000);
+/** How much longer than alone a request waits for a broker that is heard: a queue of our own making is no silence. */
+const queueMs = () => Math.min(Math.max(0, inFlight - 50) * 20, 13_500);
 
 const hosts = new WeakMap<object, Host>();
 let app: App | undefined;
@@ -42,13 +42,7 @@ function hostOf(env: Record<string, unknown>): Host {
       log: (base) => consoleLog(settings.logLevel, base),
       lend: () => {
         inFlight++;
-        const waits = patience();
-        const store = openStore({
-          ...settings.broker,
-          name: "functions",
-          connectTimeoutMs: waits,
-          requestTimeoutMs: waits + 2_500,
-        });
+        const store = openStore({ ...settings.broker, name: "functions", queueMs: queueMs() });
         const release = () => {
           inFlight--;
           return store.close();

@@ -6,6 +6,8 @@
  * credentials, subscription and requests together.
  */
 
+import { LOOK_MS, type Pulse, pulseOf, Silence, shun } from "./pulse.ts";
+
 /** What is assumed of a broker until it has introduced itself. */
 export const ASSUMED_MAX_PAYLOAD = 1024 * 1024;
 const encoder = new TextEncoder();
@@ -17,6 +19,29 @@ const PING_LENGTH = 6;
 const LETTER_P = 80;
 const LETTER_I = 73;
 
+/** Silence after which another server is tried, where there is one. */
+const NEXT_MS = 500;
+
+/** How long a broker may take to introduce itself. */
+export interface Limits {
+  /** Milliseconds in which nobody hears anything of it. */
+  silenceMs: number;
+  /** Milliseconds in all, while others hear it. */
+  patienceMs: number;
+}
+
+/** A socket as the library opens it, whose server shows signs of life. */
+export function watchedSocket(url: string): WebSocket {
+  const socket = new WebSocket(url);
+  const pulse = pulseOf(url);
+  socket.addEventListener("message", () => {
+    pulse.heard++;
+  });
+  // The library would wait for a silent server to take what was sent before it lets go of the connection.
+  Object.defineProperty(socket, "bufferedAmount", { value: 0 });
+  return socket;
+}
+
 /** The members of a WebSocket that the client library uses. */
 type Handler<T> = ((event: T) => void) | null;
 
@@ -27,7 +52,13 @@ export class EagerSocket {
   onerror: Handler<{ message: string; error: unknown }> = null;
   #onmessage: Handler<{ data: ArrayBuffer | Uint8Array }> = null;
   readonly #urls: string[];
-  readonly #timer: ReturnType<typeof setTimeout>;
+  readonly #limits: Limits;
+  readonly #began = Date.now();
+  readonly #dialing: (pulse: Pulse) => void;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #silence: Silence | undefined;
+  #pulse: Pulse | undefined;
+  #dialed = 0;
   /** Resolves when the broker has introduced itself; rejects when it never did. */
   readonly introduced: Promise<void>;
   #informed: () => void = () => undefined;
@@ -42,17 +73,43 @@ export class EagerSocket {
 
   /**
    * @param urls tried in turn until one opens
-   * @param timeoutMs until the broker must have introduced itself
+   * @param limits until the broker must have introduced itself
+   * @param dialing told of the server that is being tried
    */
-  constructor(urls: readonly string[], timeoutMs: number) {
+  constructor(urls: readonly string[], limits: Limits, dialing: (pulse: Pulse) => void) {
     this.#urls = [...urls];
+    this.#limits = limits;
+    this.#dialing = dialing;
     this.introduced = new Promise((resolve, reject) => {
       this.#informed = resolve;
       this.#refused = reject;
     });
     this.introduced.catch(() => undefined);
-    this.#timer = setTimeout(() => this.#end("connecting took too long"), timeoutMs);
     this.#dial();
+    this.#watch();
+  }
+
+  /** Looks whether anything is heard until the broker has introduced itself. */
+  #watch(): void {
+    const { silenceMs, patienceMs } = this.#limits;
+    const step = Math.min(LOOK_MS, silenceMs);
+    this.#timer = setTimeout(() => {
+      if (this.#known || this.#ended) return;
+      const silentMs = this.#silence?.look(step) ?? 0;
+      const late = Date.now() - this.#began >= patienceMs;
+      if (silentMs >= silenceMs || late) {
+        if (this.#pulse !== undefined && silentMs >= silenceMs) shun(this.#pulse);
+        this.#end("connecting took too long");
+        return;
+      }
+      // Nothing was said yet: another server may answer.
+      if (!this.#open && this.#urls.length > 0 && silentMs >= NEXT_MS * this.#dialed) {
+        if (this.#pulse !== undefined) shun(this.#pulse);
+        this.#socket?.close();
+        this.#dial();
+      }
+      this.#watch();
+    }, step);
   }
 
   get bufferedAmount(): number {
@@ -76,6 +133,12 @@ export class EagerSocket {
       queueMicrotask(() => this.#end("the broker cannot be reached"));
       return;
     }
+    const pulse = pulseOf(url);
+    this.#pulse = pulse;
+    this.#dialed++;
+    if (this.#silence === undefined) this.#silence = new Silence(pulse);
+    else this.#silence.follow(pulse);
+    this.#dialing(pulse);
     const socket = new WebSocket(url);
     socket.binaryType = "arraybuffer";
     this.#socket = socket;
@@ -86,6 +149,7 @@ export class EagerSocket {
       this.#flush();
     };
     socket.onmessage = (event: MessageEvent<ArrayBuffer>) => {
+      pulse.heard++;
       if (!current()) return;
       if (!this.#known) {
         this.#known = new Uint8Array(event.data, 0, 1)[0] === LETTER_I;

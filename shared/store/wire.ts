@@ -2,51 +2,19 @@
  * One connection to the broker, reduced to what the store needs: publish, subscribe, and requests with one or many
  * answers over a single inbox subscription. Everything is pipelined: no call waits for another one's answer.
  */
-import {
-  type ConnectionOptions,
-  connect,
-  credsAuthenticator,
-  Events,
-  type Msg,
-  type MsgHdrs,
-  type NatsConnection,
-  headers as natsHeaders,
-} from "nats.ws";
+import { Events, type Msg, type MsgHdrs, type NatsConnection, headers as natsHeaders } from "nats.ws";
 import { AppError, unavailable } from "../errors.ts";
-import { ASSUMED_MAX_PAYLOAD, EagerSocket } from "./socket.ts";
+import { Answers } from "./answers.ts";
+import { type ConnectOptions, dial } from "./dial.ts";
+import { LOOK_MS, type Pulse, pulseOf } from "./pulse.ts";
+import { ASSUMED_MAX_PAYLOAD } from "./socket.ts";
 import type { Delivery, Reply } from "./types.ts";
 
-/** How to reach the broker. */
-export interface ConnectOptions {
-  /** `ws://` or `wss://`, several separated by commas. */
-  url: string;
-  user?: string;
-  pass?: string;
-  token?: string;
-  /** Contents of a credentials file. Signing costs processor time: see README. */
-  creds?: string;
-  /** Shown by the broker's monitoring. */
-  name?: string;
-  /** Stay connected through failures (long-lived processes); without it, a lost connection is final. */
-  reconnect?: boolean;
-  /** Milliseconds until an attempt to connect is given up. Default 1,500. */
-  connectTimeoutMs?: number;
-  /** Milliseconds until a request is given up. Default 4,000. */
-  requestTimeoutMs?: number;
-  /** Told of reconnections and of what the connection reports, for logs and metrics. */
-  onStatus?: (status: "connected" | "disconnected" | "reconnected" | "closed") => void;
-}
+export type { ConnectOptions } from "./dial.ts";
 
 /** A running subscription. */
 export interface Subscription {
   unsubscribe(): void;
-}
-
-interface Pending {
-  /** Called for every answer; returns true when the last one has come. */
-  receive: (message: Msg) => boolean;
-  fail: (error: unknown) => void;
-  timer: ReturnType<typeof setTimeout>;
 }
 
 const EMPTY = new Uint8Array(0);
@@ -63,13 +31,6 @@ function random(): string {
   let out = "";
   for (const byte of raw) out += (byte & 63).toString(36).padStart(2, "0");
   return out;
-}
-
-function shuffled(values: string[]): string[] {
-  return values
-    .map((value) => ({ value, at: Math.random() }))
-    .sort((a, b) => a.at - b.at)
-    .map(({ value }) => value);
 }
 
 function toHeaders(values: Record<string, string> | undefined): MsgHdrs | undefined {
@@ -95,7 +56,7 @@ const header = (message: Msg) => {
 export class Wire {
   readonly requestTimeoutMs: number;
   readonly #options: ConnectOptions;
-  readonly #pending = new Map<string, Pending>();
+  readonly #answers: Answers<Msg>;
   /** Whom to tell that the connection is gone for good. */
   readonly #lost = new Set<() => void>();
   #connecting: Promise<NatsConnection> | undefined;
@@ -105,12 +66,21 @@ export class Wire {
   #closed = false;
   /** A connection that will come back is away: nothing is asked of it meanwhile. */
   #away = false;
+  /** Nothing is heard of the broker, though the connection stands: nothing is asked either, until it is heard again. */
+  #silent = false;
   #inbox = "";
-  #next = 0;
+  /** Of the server that we are connected to. */
+  #pulse: Pulse;
 
   constructor(options: ConnectOptions) {
     this.#options = options;
-    this.requestTimeoutMs = options.requestTimeoutMs ?? 4000;
+    this.requestTimeoutMs = (options.requestTimeoutMs ?? 4000) + (options.queueMs ?? 0);
+    this.#pulse = pulseOf(options.url);
+    this.#answers = new Answers<Msg>({
+      pulse: () => this.#pulse,
+      probe: () => void this.#connection?.flush().catch(() => undefined),
+      silent: () => this.#hush(),
+    });
   }
 
   /** Begins to connect, without waiting: the caller has something else to do meanwhile. */
@@ -146,50 +116,10 @@ export class Wire {
   async #connect(): Promise<NatsConnection> {
     const o = this.#options;
     const inboxPrefix = `_INBOX.${o.user ?? "client"}`;
-    const urls = o.url.split(",").map((url) => url.trim());
-    const settings: ConnectionOptions & { wsFactory?: () => Promise<unknown> } = {
-      servers: urls,
-      inboxPrefix,
-      noAsyncTraces: true,
-      timeout: o.connectTimeoutMs ?? 1500,
-      name: o.name ?? "platform",
-      ...(o.user === undefined ? {} : { user: o.user }),
-      ...(o.pass === undefined ? {} : { pass: o.pass }),
-      ...(o.token === undefined ? {} : { token: o.token }),
-      ...(o.creds === undefined ? {} : { authenticator: credsAuthenticator(encoder.encode(o.creds)) }),
-      ...(o.reconnect
-        ? {
-            reconnect: true,
-            maxReconnectAttempts: -1,
-            reconnectTimeWait: 250,
-            reconnectJitter: 100,
-            pingInterval: 5000,
-            maxPingOut: 2,
-          }
-        : { reconnect: false, ignoreClusterUpdates: true, maxReconnectAttempts: 0, pingInterval: 3_600_000 }),
-    };
-    // Signing needs the broker's nonce, and a connection that lives long gains nothing.
-    if (!o.reconnect && o.creds === undefined) {
-      const socket = new EagerSocket(shuffled(urls), o.connectTimeoutMs ?? 1500);
-      this.#informed = socket.introduced;
-      settings.servers = urls.slice(0, 1);
-      settings.wsFactory = async () => ({ socket, encrypted: urls[0]?.startsWith("wss:") === true });
-    }
-    // The library's own limit does not cover a socket that opens and then says nothing.
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const attempt = connect(settings);
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(
-        () => reject(new Error("connecting took too long")),
-        (o.connectTimeoutMs ?? 1500) + 100,
-      );
+    const { connection, introduced } = await dial(o, inboxPrefix, (pulse) => {
+      this.#pulse = pulse;
     });
-    const connection = await Promise.race([attempt, late])
-      .catch((error: unknown) => {
-        attempt.then((c) => c.close()).catch(() => undefined);
-        throw error;
-      })
-      .finally(() => clearTimeout(timer));
+    this.#informed = introduced;
     if (this.#closed) {
       await connection.close();
       throw new Error("closed while connecting");
@@ -198,7 +128,7 @@ export class Wire {
     this.#inbox = `${inboxPrefix}.${random()}`;
     connection.subscribe(`${this.#inbox}.*`, { callback: (error, message) => this.#answer(error, message) });
     void connection.closed().then((error) => {
-      this.#failAll(error ?? new Error("connection closed"));
+      this.#answers.failAll(() => unavailable(error ?? new Error("connection closed")));
       this.#connection = undefined;
       this.#connecting = undefined;
       for (const over of this.#lost) over();
@@ -214,7 +144,7 @@ export class Wire {
       if (status.type === Events.Disconnect) {
         // What was asked before the break will never be answered: its outcome is unknown.
         this.#away = true;
-        this.#failAll(new Error("connection lost"));
+        this.#answers.failAll(() => unavailable("connection lost"));
         this.#options.onStatus?.("disconnected");
       } else if (status.type === Events.Reconnect) {
         this.#away = false;
@@ -223,30 +153,37 @@ export class Wire {
     }
   }
 
-  #failAll(error: unknown): void {
-    const pending = [...this.#pending.values()];
-    this.#pending.clear();
-    for (const p of pending) {
-      clearTimeout(p.timer);
-      p.fail(unavailable(error));
+  /** The broker says nothing. A request's own connection ends; a lasting one waits for it, or for another server. */
+  #hush(): void {
+    if (!this.#options.reconnect) {
+      void this.#connection?.close();
+      return;
     }
+    if (this.#silent) return;
+    this.#silent = true;
+    this.#options.onStatus?.("disconnected");
+    const { heard } = this.#pulse;
+    const pulse = this.#pulse;
+    const listen = () => {
+      if (this.#closed) return;
+      if (this.#pulse === pulse && pulse.heard === heard) {
+        setTimeout(listen, LOOK_MS);
+        return;
+      }
+      this.#silent = false;
+      if (!this.#away) this.#options.onStatus?.("reconnected");
+    };
+    setTimeout(listen, LOOK_MS);
   }
 
   #answer(error: Error | null, message: Msg): void {
     if (error !== null) return;
-    const id = message.subject.slice(message.subject.lastIndexOf(".") + 1);
-    const pending = this.#pending.get(id);
-    if (pending === undefined) return;
-    let done = true;
-    try {
-      done = pending.receive(message);
-    } catch (failure) {
-      pending.fail(failure);
-    }
-    if (done) {
-      this.#pending.delete(id);
-      clearTimeout(pending.timer);
-    }
+    this.#answers.answer(message.subject.slice(message.subject.lastIndexOf(".") + 1), message);
+  }
+
+  /** @throws AppError unavailable while nothing can be asked */
+  #present(): void {
+    if (this.#away || this.#silent) throw unavailable("the connection is away");
   }
 
   /**
@@ -264,27 +201,19 @@ export class Wire {
       await this.ready(data.length);
       connection = await this.#connected();
     }
-    if (this.#away) throw unavailable("the connection is away");
+    this.#present();
     const open = connection;
-    return new Promise<T>((resolve, reject) => {
-      const id = (this.#next++).toString(36);
-      const timer = setTimeout(() => {
-        this.#pending.delete(id);
-        reject(
-          new AppError("timeout", "broker_timeout", "The platform's storage did not answer in time.", {
-            retryAfter: 1,
-          }),
-        );
-      }, options.timeoutMs ?? this.requestTimeoutMs);
-      this.#pending.set(id, { receive: (message) => receive(message, resolve, reject), fail: reject, timer });
-      try {
-        this.#publish(open, subject, data, `${this.#inbox}.${id}`, options.headers);
-      } catch (error) {
-        this.#pending.delete(id);
-        clearTimeout(timer);
-        reject(error instanceof AppError ? error : unavailable(error));
-      }
-    });
+    return this.#answers.wait(
+      options.timeoutMs ?? this.requestTimeoutMs,
+      (id) => {
+        try {
+          this.#publish(open, subject, data, `${this.#inbox}.${id}`, options.headers);
+        } catch (error) {
+          throw error instanceof AppError ? error : unavailable(error);
+        }
+      },
+      receive,
+    );
   }
 
   #publish(
@@ -371,10 +300,12 @@ export class Wire {
   /** Milliseconds of one round trip to the broker, after everything sent before. */
   async ping(): Promise<number> {
     const connection = await this.#connected();
-    if (this.#away) throw unavailable("the connection is away");
-    return connection.rtt().catch((error: unknown) => {
-      throw unavailable(error);
+    this.#present();
+    const started = Date.now();
+    await this.#answers.until(this.requestTimeoutMs, connection.flush()).catch((error: unknown) => {
+      throw error instanceof AppError ? error : unavailable(error);
     });
+    return Date.now() - started;
   }
 
   async server(): Promise<{ version: string; name: string; maxPayload: number }> {
@@ -392,7 +323,7 @@ export class Wire {
   async close(): Promise<void> {
     this.#closed = true;
     const connection = this.#connection ?? (await this.#connecting?.catch(() => undefined));
-    this.#failAll(new Error("closed"));
+    this.#answers.failAll(() => unavailable("closed"));
     await connection?.close();
   }
 }

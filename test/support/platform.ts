@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { inject } from "vitest";
-import { type Platform, startPlatform as start } from "../../scripts/platform.ts";
+import { type Platform, type StartOptions, startPlatform as start } from "../../scripts/platform.ts";
 import { freePort } from "../../scripts/ports.ts";
 import { type Environment, readSettings } from "../../scripts/settings.ts";
 import { openStore } from "../../shared/store/store.ts";
@@ -26,6 +26,8 @@ export interface TestPlatformOptions {
   env?: Environment;
   /** Starts the streams process too (default false). */
   streams?: boolean;
+  /** What serves the functions, when it is not workerd. */
+  serve?: StartOptions["serve"];
 }
 
 function bundle(): string {
@@ -49,6 +51,7 @@ export async function startPlatform(options: TestPlatformOptions = {}): Promise<
     natsServer: brokerBinary(),
     streams: options.streams ?? false,
     bundle: bundle(),
+    ...(options.serve === undefined ? {} : { serve: options.serve }),
     say: (line) => logs.push(line),
     log: (line) => logs.push(line),
   });

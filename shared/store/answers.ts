@@ -1,0 +1,137 @@
+/**
+ * What was asked over one connection and is not answered yet. Each has a limit of its own; beside that, a broker of which
+ * nobody hears anything, not even the answer to a ping, is given up early.
+ */
+import { AppError } from "../errors.ts";
+import { LOOK_MS, type Pulse, Silence } from "./pulse.ts";
+
+/** Silence after which a living broker is asked for a sign: one that is busy with our own request still gives it. */
+const PROBE_MS = 1_000;
+/** Silence after which nothing is waited for any more. */
+const SILENT_MS = 3_000;
+
+/** Whom to ask for a sign of life, and to tell of silence. */
+export interface Watched {
+  pulse(): Pulse;
+  probe(): void;
+  silent(): void;
+}
+
+interface Pending<M> {
+  /** Called for every answer; returns true when the last one has come. */
+  receive: (message: M) => boolean;
+  fail: (error: unknown) => void;
+  /** Milliseconds; when it is over. */
+  deadline: number;
+}
+
+/** 504: whether it was done is not known. */
+export function brokerTimeout(): AppError {
+  return new AppError("timeout", "broker_timeout", "The platform's storage did not answer in time.", {
+    retryAfter: 1,
+  });
+}
+
+export class Answers<M> {
+  readonly #watched: Watched;
+  readonly #pending = new Map<string, Pending<M>>();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #silence: Silence | undefined;
+  #next = 0;
+
+  constructor(watched: Watched) {
+    this.#watched = watched;
+  }
+
+  /**
+   * Waits for answers.
+   * @param ask sends the question, whose answers come with this id
+   * @throws AppError timeout when nobody answers in time, or the broker is silent
+   */
+  wait<T>(
+    timeoutMs: number,
+    ask: (id: string) => void,
+    receive: (message: M, resolve: (value: T) => void, reject: (error: unknown) => void) => boolean,
+  ): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const id = this.#expect(timeoutMs, (message) => receive(message, resolve, reject), reject);
+      try {
+        ask(id);
+      } catch (error) {
+        this.fail(id, error);
+      }
+    });
+  }
+
+  /** Waits, within the same limits, for something else that only a living broker ends. */
+  until<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const id = this.#expect(timeoutMs, () => true, reject);
+      work.then(
+        (value) => {
+          this.#pending.delete(id);
+          resolve(value);
+        },
+        (error: unknown) => this.fail(id, error),
+      );
+    });
+  }
+
+  #expect(timeoutMs: number, receive: Pending<M>["receive"], fail: Pending<M>["fail"]): string {
+    const id = (this.#next++).toString(36);
+    this.#pending.set(id, { receive, fail, deadline: Date.now() + timeoutMs });
+    this.#watch();
+    return id;
+  }
+
+  /** Hands an answer to whoever waits for it. */
+  answer(id: string, message: M): void {
+    const pending = this.#pending.get(id);
+    if (pending === undefined) return;
+    let done = true;
+    try {
+      done = pending.receive(message);
+    } catch (failure) {
+      pending.fail(failure);
+    }
+    if (done) this.#pending.delete(id);
+  }
+
+  /** Ends the waiting for one. */
+  fail(id: string, error: unknown): void {
+    const pending = this.#pending.get(id);
+    this.#pending.delete(id);
+    pending?.fail(error);
+  }
+
+  /** Ends the waiting for all. */
+  failAll(error: () => AppError): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const pending = [...this.#pending.values()];
+    this.#pending.clear();
+    for (const one of pending) one.fail(error());
+  }
+
+  /** One timer looks after all that wait; it ends with them. */
+  #watch(): void {
+    if (this.#timer !== undefined) return;
+    this.#silence = new Silence(this.#watched.pulse());
+    this.#timer = setTimeout(() => this.#look(), LOOK_MS);
+  }
+
+  #look(): void {
+    this.#timer = undefined;
+    const now = Date.now();
+    for (const [id, { deadline }] of [...this.#pending]) if (now >= deadline) this.fail(id, brokerTimeout());
+    if (this.#pending.size === 0) return;
+    const silentMs = this.#silence?.look() ?? 0;
+    if (silentMs >= SILENT_MS) {
+      this.failAll(brokerTimeout);
+      this.#watched.silent();
+      return;
+    }
+    if (silentMs === PROBE_MS) this.#watched.probe();
+    this.#timer = setTimeout(() => this.#look(), LOOK_MS);
+  }
+}

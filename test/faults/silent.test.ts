@@ -1,0 +1,110 @@
+/**
+ * A broker that is stopped in its tracks: connections stand, new ones are accepted by the kernel, and nothing answers. It is
+ * told from one that is slow or has many to serve.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { serveProcess } from "../../scripts/host/process.ts";
+import { adminToken, call } from "../support/auth.ts";
+import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { Writers } from "../support/writers.ts";
+
+const AT_ONCE = 300;
+/** Of what is answered while the broker is silent: the promise is 2 s, on a machine that does nothing else. */
+const ANSWERED_MS = 5_000;
+
+function signal(platform: TestPlatform, name: NodeJS.Signals): void {
+  for (const { pid } of platform.brokers) if (pid !== undefined) process.kill(pid, name);
+}
+
+/** Sends many requests at once. @returns how they were answered, and the slowest in milliseconds */
+async function wave(platform: TestPlatform, token: string, id: string) {
+  let slowest = 0;
+  const answers = await Promise.all(
+    Array.from({ length: AT_ONCE }, async (_, n) => {
+      const started = performance.now();
+      const headers = { "idempotency-key": `wave-${n}` };
+      const body = { values: { sku: `wave-${n}`, title: "wave" } };
+      const {
+        status,
+        headers: got,
+        body: said,
+      } = await (n % 3 === 0
+        ? call(platform, "POST", "/api/kept/things?publish=true", { token, headers, body })
+        : call(platform, "GET", n % 3 === 1 ? "/api/kept/things?limit=5" : `/api/kept/things/${id}`));
+      slowest = Math.max(slowest, performance.now() - started);
+      return { status, later: got.get("retry-after"), said };
+    }),
+  );
+  return { answers, slowest };
+}
+
+test.each([
+  ["the functions in workerd", undefined],
+  ["the host in Node", serveProcess],
+])(
+  "%s: hundreds of requests to a silent broker are told so soon, and nothing is lost or doubled",
+  async (_, serve) => {
+    await using platform = await startPlatform({ serve });
+    const writers = new Writers(platform);
+    await writers.start(6);
+    const token = await adminToken(platform);
+    const shown = { values: { sku: "shown", title: "shown" } };
+    const made = await call(platform, "POST", "/api/kept/things?publish=true", { token, body: shown });
+    const { id } = made.body;
+    try {
+      // Some are under way when it falls silent.
+      const caught = wave(platform, token, id);
+      await delay(250);
+      signal(platform, "SIGSTOP");
+      const first = await caught;
+      expect(first.slowest).toBeLessThan(ANSWERED_MS);
+      for (let again = 0; again < 2; again++) {
+        const { answers, slowest } = await wave(platform, token, id);
+        expect(slowest).toBeLessThan(ANSWERED_MS);
+        for (const { status, later } of answers) {
+          expect([503, 504]).toContain(status);
+          expect(later).not.toBeNull();
+        }
+      }
+      expect(first.answers.filter(({ status }) => ![200, 201, 503, 504].includes(status))).toEqual([]);
+    } finally {
+      signal(platform, "SIGCONT");
+    }
+    const health = async () => (await call(platform, "GET", "/api/health")).status;
+    await expect.poll(health, { timeout: 10_000 }).toBe(200);
+    await writers.stop();
+
+    // Sent again with its key, each is there once, whatever became of the first sending.
+    const last = await wave(platform, token, id);
+    expect(last.answers.filter(({ status }) => status !== 200 && status !== 201)).toEqual([]);
+    const { body } = await call(platform, "GET", "/api/kept/things?filter[title]=wave&count=true&limit=1", {
+      token,
+    });
+    expect(body.total).toBe(AT_ONCE / 3);
+    for (const one of writers.acknowledged) {
+      const { status } = await call(platform, "GET", `/api/admin/orbs/kept/entries/${one.id}`, { token });
+      expect(status, one.sku).toBe(200);
+    }
+    writers.expectFairAnswers(ANSWERED_MS);
+  },
+  120_000,
+);
+
+test("of three brokers one falls silent: connections go to the others", async () => {
+  await using platform = await startPlatform({ env: { NATS_BROKERS: "3" } });
+  const [, silent] = platform.brokers;
+  if (silent?.pid === undefined) throw new Error("There are not three brokers.");
+  process.kill(silent.pid, "SIGSTOP");
+  try {
+    const statuses = await Promise.all(
+      Array.from({ length: 40 }, async (_, i) => {
+        await delay(i * 50);
+        return (await call(platform, "GET", "/api/health")).status;
+      }),
+    );
+    expect(new Set(statuses)).toEqual(new Set([200]));
+  } finally {
+    process.kill(silent.pid, "SIGCONT");
+  }
+}, 60_000);
