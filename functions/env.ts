@@ -7,6 +7,11 @@ const optional = z
   .string()
   .optional()
   .transform((value) => (value === undefined || value === "" ? undefined : value));
+/** Values separated by commas. */
+const list = z
+  .string()
+  .optional()
+  .transform((value) => (value ?? "").split(",").flatMap((part) => part.trim() || []));
 const count = (fallback: number, min: number, max: number) =>
   optional
     .transform((value) => (value === undefined ? fallback : Number(value)))
@@ -20,10 +25,10 @@ const Environment = z.object({
   NATS_CREDS: optional,
   NATS_REPLICAS: count(1, 1, 5),
   PUBLIC_URL: z.url().transform((url) => new URL(url).origin),
-  ALLOWED_ORIGINS: optional,
+  ALLOWED_ORIGINS: list,
   JWT_SIGNING_KEYS: z.string().min(1),
   ENCRYPTION_KEYS: z.string().min(1),
-  CLAIM_KEY: z.string().min(1),
+  CLAIM_KEY: list.refine((keys) => keys.length > 0, "must hold a key"),
   STREAMS_URL: optional,
   STREAMS_LONG_POLL_MS: count(25_000, 10, 60_000),
   METRICS_TOKEN: optional,
@@ -56,14 +61,11 @@ export function readSettings(env: Record<string, unknown>): Settings {
   return {
     config: {
       publicUrl: e.PUBLIC_URL,
-      allowedOrigins: (e.ALLOWED_ORIGINS ?? "")
-        .split(",")
-        .map((origin) => origin.trim())
-        .filter((origin) => origin !== ""),
+      allowedOrigins: e.ALLOWED_ORIGINS,
       replicas: e.NATS_REPLICAS,
       jwtSigningKeys: e.JWT_SIGNING_KEYS,
       encryptionKeys: e.ENCRYPTION_KEYS,
-      claimKey: e.CLAIM_KEY,
+      claimKeys: e.CLAIM_KEY,
       streamsUrl: e.STREAMS_URL,
       longPollMs: e.STREAMS_LONG_POLL_MS,
       metricsToken: e.METRICS_TOKEN,

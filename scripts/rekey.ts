@@ -1,5 +1,5 @@
 /**
- * `npm run rekey`: after a new key was put in front of ENCRYPTION_KEYS, seals the newest revision of every entry again.
+ * `npm run rekey`: after ENCRYPTION_KEYS or CLAIM_KEY were changed, seals and claims the newest revision of every entry again.
  * Runs beside a platform that is up; running it again does no harm.
  */
 import { system } from "../shared/access/actor.ts";
@@ -17,7 +17,7 @@ export async function rekey(
   settings: Settings,
   tell: (orb: string, progress: RekeyProgress) => void,
 ): Promise<RekeyProgress> {
-  const total: RekeyProgress = { entries: 0, resealed: 0, failed: [] };
+  const total: RekeyProgress = { entries: 0, resealed: 0, failed: [], conflicts: [] };
   await besidePlatform(settings, "fn", async (deps) => {
     let after: number | undefined;
     do {
@@ -34,6 +34,7 @@ export async function rekey(
         total.entries += last.entries;
         total.resealed += last.resealed;
         total.failed.push(...last.failed.map((entry) => `${id}/${entry}`));
+        total.conflicts.push(...last.conflicts.map((entry) => `${id}/${entry}`));
       }
       after = page.next ?? undefined;
     } while (after !== undefined);
@@ -43,12 +44,23 @@ export async function rekey(
 
 if (import.meta.main) {
   try {
-    const { entries, resealed, failed } = await rekey(readSettings(process.env), (orb, progress) => {
-      console.log(`${orb}: ${progress.resealed} resealed of ${progress.entries} entries looked at`);
-    });
-    console.log(`Done: ${resealed} of ${entries} entries have been sealed under the first key.`);
+    const { entries, resealed, failed, conflicts } = await rekey(
+      readSettings(process.env),
+      (orb, progress) => {
+        console.log(`${orb}: ${progress.resealed} resealed of ${progress.entries} entries looked at`);
+      },
+    );
+    console.log(
+      `Done: ${resealed} of ${entries} entries have been sealed and claimed under the keys of today.`,
+    );
     if (failed.length > 0) {
       console.log(`No configured key opens ${failed.length} of them: ${failed.slice(0, 20).join(", ")}`);
+      process.exitCode = 1;
+    }
+    if (conflicts.length > 0) {
+      console.log(
+        `Another entry has taken a unique value of ${conflicts.length}: ${conflicts.slice(0, 20).join(", ")}`,
+      );
       process.exitCode = 1;
     }
   } catch (error) {

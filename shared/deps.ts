@@ -26,8 +26,8 @@ export interface Config {
   jwtSigningKeys: string;
   /** 256-bit keys as JSON, `[{ "kid", "k" }]`: the first seals, all open. */
   encryptionKeys: string;
-  /** 256-bit base64url key of the HMAC that claims unique sensitive values. */
-  claimKey: string;
+  /** 256-bit base64url keys of the HMAC that claims unique sensitive values: under each of them. The first tells requests apart. */
+  claimKeys: readonly string[];
   /** Where the streams service lives when a process of its own serves it. */
   streamsUrl: string | undefined;
   /** Milliseconds that a long-poll waits. */

@@ -1,4 +1,4 @@
-/** POST /api/admin/orbs/{orbId}/entries/rekey. Seals sensitive values again after a new key was put in front. */
+/** POST /api/admin/orbs/{orbId}/entries/rekey. Seals and claims sensitive values again after keys were changed. */
 import { z } from "@hono/zod-openapi";
 import { type RekeyProgress, rekeyEntries } from "../../shared/entry/index.ts";
 import { defineRoute, newRouter } from "../router.ts";
@@ -13,6 +13,9 @@ const RekeySchema = z
       .int()
       .openapi({ description: "Entries that have a new revision, sealed under the first key" }),
     failed: z.array(z.string()).openapi({ description: "Entries that no configured key opens" }),
+    conflicts: z
+      .array(z.string())
+      .openapi({ description: "Entries with a unique value that another one has taken" }),
   })
   .openapi("RekeyResult");
 
@@ -22,7 +25,7 @@ export function entryRekeyRoutes(prefix: AdminPrefix) {
     method: "post",
     path: `${prefix}/{orbId}/entries/rekey` as const,
     operationId: "rekeyEntries",
-    summary: "Seal sensitive values again under the first key",
+    summary: "Seal and claim sensitive values again under the keys of today",
     description: "For a whole platform, or large orbs, use `npm run rekey`. Running it again does no harm.",
     request: { params: OrbIdParam, query: NoQuery },
     responses: { 200: { description: "Done", content: { "application/json": { schema: RekeySchema } } } },
@@ -30,7 +33,7 @@ export function entryRekeyRoutes(prefix: AdminPrefix) {
   });
   return newRouter().openapi(route, async (c) => {
     const orb = await definition(c, c.req.valid("param").orbId);
-    let result: RekeyProgress = { entries: 0, resealed: 0, failed: [] };
+    let result: RekeyProgress = { entries: 0, resealed: 0, failed: [], conflicts: [] };
     for await (const progress of rekeyEntries(c.var.deps, c.var.actor, { orb })) result = progress;
     return c.json(result, 200);
   });

@@ -3,7 +3,7 @@ import type { Deps } from "../deps.ts";
 import { AppError } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { streams, subjects } from "../store/subjects.ts";
-import { equalityToken, indexKind, uniqueToken } from "./claims.ts";
+import { equalityToken, indexKind, uniqueTokens } from "./claims.ts";
 import type { Condition } from "./query.ts";
 import { orNull } from "./resolve.ts";
 import { type Home, type Place, readPage } from "./scan.ts";
@@ -96,11 +96,9 @@ async function holders(deps: Deps, schema: CompiledSchema, condition: Condition)
   if (subject.kind !== "field") return [];
   const address = { orb: schema.orb, type: schema.subjectType, schema: schema.id };
   const tokens = await Promise.all(
-    values.map((value) => uniqueToken(deps.config, schema, subject.field, value)),
+    values.map((value) => uniqueTokens(deps.config, schema, subject.field, value)),
   );
-  const claims = tokens
-    .filter((token) => token !== null)
-    .map((token) => subjects.unique(address, subject.name, token));
+  const claims = tokens.flat().map((token) => subjects.unique(address, subject.name, token));
   const found = await orNull(deps.store.getMany(streams.orb(schema.orb), claims, { consistency: "any" }));
   return [...(found?.values() ?? [])]
     .filter((message) => message.data.length > 0)

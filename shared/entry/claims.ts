@@ -34,30 +34,41 @@ export async function equalityToken(field: CompiledField, value: Json): Promise<
 }
 
 /**
- * The token under which a unique value is claimed; null when the value has none. Sensitive values are claimed by an
- * HMAC with the claim key, bound to the field: whoever reads the broker's files can neither guess nor compare them.
+ * The tokens under which a unique value is claimed: none when it has none, and one, or for a sensitive value one under
+ * each of the claim keys. That is an HMAC bound to the field: whoever reads the broker's files can neither guess nor
+ * compare them. While keys are changed, two who know one key in common still meet.
  * @param value plaintext in its normal form
  */
-export async function uniqueToken(
+export async function uniqueTokens(
   config: Config,
   schema: CompiledSchema,
   field: CompiledField,
   value: Json,
   market?: string,
   language?: string,
-): Promise<string | null> {
+): Promise<string[]> {
   const token = field.type.token(value);
-  if (token === null) return null;
+  if (token === null) return [];
   const text = `${market ?? ""}/${language ?? ""}/${token}`;
-  if (!field.sensitive) return sha256(text);
-  return hmac(config, `${schema.orb}/${schema.subjectType}/${schema.id}/${field.name}/${text}`);
+  if (!field.sensitive) return [await sha256(text)];
+  return hmacs(config, `${schema.orb}/${schema.subjectType}/${schema.id}/${field.name}/${text}`);
 }
 
-/** HMAC-SHA-256 under the claim key, as base64url: for what must not be guessable from its hash. */
-export async function hmac(config: Config, text: string): Promise<string> {
-  const raw = base64urlBytes(config.claimKey);
-  const key = await crypto.subtle.importKey("raw", raw, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
-  return base64url(new Uint8Array(await crypto.subtle.sign("HMAC", key, encoder.encode(text))));
+/** Whether any of these keys depends on the claim keys. */
+export function areSecret(schema: CompiledSchema, keys: readonly string[]): boolean {
+  const secret = schema.unique.filter((field) => field.sensitive).map(({ name }) => `u.${name}.`);
+  return secret.some((start) => keys.some((key) => key.startsWith(start)));
+}
+
+/** HMAC-SHA-256 under each claim key, as base64url: for what must not be guessable from its hash. */
+export function hmacs(config: Config, text: string): Promise<string[]> {
+  return Promise.all(
+    config.claimKeys.map(async (secret) => {
+      const hmac = { name: "HMAC", hash: "SHA-256" };
+      const key = await crypto.subtle.importKey("raw", base64urlBytes(secret), hmac, false, ["sign"]);
+      return base64url(new Uint8Array(await crypto.subtle.sign("HMAC", key, encoder.encode(text))));
+    }),
+  );
 }
 
 function base64urlBytes(text: string): Uint8Array<ArrayBuffer> {
@@ -74,8 +85,8 @@ export async function claimsOf(
   const keys = new Set<string>();
   for (const field of schema.unique) {
     for (const leaf of leavesOf(field, plain)) {
-      const token = await uniqueToken(config, schema, field, leaf.value, leaf.market, leaf.language);
-      if (token !== null) keys.add(`u.${field.name}.${token}`);
+      const tokens = await uniqueTokens(config, schema, field, leaf.value, leaf.market, leaf.language);
+      for (const token of tokens) keys.add(`u.${field.name}.${token}`);
     }
   }
   for (const field of schema.indexed) {

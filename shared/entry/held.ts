@@ -3,19 +3,19 @@ import type { Deps } from "../deps.ts";
 import { AppError, type Fault } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
-import { claimsOf, keySubject, parseKey } from "./claims.ts";
+import { areSecret, claimsOf, keySubject, parseKey } from "./claims.ts";
 import type { Guard } from "./commit.ts";
 import { type LoadedEntry, loaded, type OrbContext } from "./resolve.ts";
 import { openValues } from "./sealing.ts";
 import { type EntrySnapshot, effective, snapshotOf } from "./snapshot.ts";
 
-/** What an entry holds by the definition at hand. */
+/** What an entry holds by the definition and the claim keys at hand. */
 export interface Holdings {
   /** Of the newest revision. */
   claims: string[];
   /** Of what is live, when that is another revision. */
   liveClaims: string[] | null;
-  /** Whether they had to be worked out anew, as the definition has changed since the entry was written. */
+  /** Whether they are not what the entry was written with, as the definition or the keys have changed since. */
   stale: boolean;
 }
 
@@ -42,7 +42,10 @@ async function holds(
   }
 }
 
-/** What an entry holds. Reads nothing, unless the definition changed and a draft lies beside what is live. */
+/**
+ * What an entry holds. Reads nothing, unless a draft lies beside what is live and either the definition changed or what
+ * is claimed is secret: then nothing but the values tells whether the keys are still the same.
+ */
 export async function holdings(
   deps: Deps,
   context: OrbContext,
@@ -50,16 +53,19 @@ export async function holdings(
   entry: LoadedEntry,
 ): Promise<Holdings> {
   const { head } = entry;
-  if (schema === undefined || head.defRevision === context.revision || head.status === "DELETED") {
+  const follows = head.defRevision === context.revision;
+  const secret = schema !== undefined && areSecret(schema, [...head.claims, ...(head.liveClaims ?? [])]);
+  if (schema === undefined || head.status === "DELETED" || (follows && !secret)) {
     return { claims: head.claims, liveClaims: head.liveClaims, stale: false };
   }
   const published = head.liveClaims === null ? null : await publishedOf(deps, entry);
-  return {
-    claims: (await holds(deps, schema, head)) ?? head.claims,
-    liveClaims: published === null ? null : ((await holds(deps, schema, published)) ?? head.liveClaims),
-    stale: true,
-  };
+  const claims = (await holds(deps, schema, head)) ?? head.claims;
+  const liveClaims = published === null ? null : ((await holds(deps, schema, published)) ?? head.liveClaims);
+  const same = equal(claims, head.claims) && equal(liveClaims, head.liveClaims);
+  return { claims, liveClaims, stale: !follows || !same };
 }
+
+const equal = (a: readonly string[] | null, b: readonly string[] | null) => a?.join() === b?.join();
 
 /** What looking up claims found. */
 export interface ClaimState {

@@ -8,7 +8,7 @@ import { AppError } from "../errors.ts";
 import { sha256 } from "../ids.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import type { Append } from "../store/types.ts";
-import { hmac } from "./claims.ts";
+import { hmacs } from "./claims.ts";
 import { orNull } from "./resolve.ts";
 import { type EntrySnapshot, snapshotOf } from "./snapshot.ts";
 
@@ -32,7 +32,8 @@ interface StoredClaim {
 /** A claim to be made with a write. */
 export interface IdempotencyClaim {
   subject: string;
-  body: string;
+  /** HMACs of the request, one under each key: the first is stored, each is known again. */
+  bodies: readonly string[];
 }
 
 /** An answer that was given before. */
@@ -68,7 +69,7 @@ export async function idempotencyClaim(
   const caller = actor.kind === "orb" ? `${actor.realm}/${actor.sub}` : `${actor.kind}/${actorId(actor)}`;
   return {
     subject: subjects.idempotency(orb, await sha256(JSON.stringify([caller, sent.route, sent.key]))),
-    body: await hmac(deps.config, `idempotency/${canonical(request)}`),
+    bodies: await hmacs(deps.config, `idempotency/${canonical(request)}`),
   };
 }
 
@@ -85,7 +86,7 @@ export async function replay(
   const message = await orNull(deps.store.get(streams.orb(orb), claim.subject));
   if (message === null || message.data.length === 0) return null;
   const stored = message.json<StoredClaim>();
-  if (stored.body !== claim.body) {
+  if (!claim.bodies.includes(stored.body)) {
     throw new AppError(
       "invalid",
       "idempotency_mismatch",
@@ -102,6 +103,6 @@ export async function replay(
 
 /** The claim's message. @param offset how many messages later in the batch the snapshot stands */
 export function claimMessage(claim: IdempotencyClaim, offset: number): Append {
-  const body: StoredClaim = { v: 1, body: claim.body, offset };
+  const body: StoredClaim = { v: 1, body: claim.bodies[0] ?? "", offset };
   return { subject: claim.subject, data: JSON.stringify(body), expect: { seq: 0 }, ttl: LIFETIME_SECONDS };
 }

@@ -1,7 +1,7 @@
 /** The verbs of entries, for transports, scripts and other services. */
 export { type BulkInput, type BulkResult, bulkWrite } from "./bulk.ts";
 export type { Target, Written } from "./change.ts";
-export { equalityToken, indexKind, uniqueToken } from "./claims.ts";
+export { equalityToken, indexKind, uniqueTokens } from "./claims.ts";
 export { type CreateInput, createEntry, type NewEntry, requireOrb, schemaFor } from "./create.ts";
 export { type DeleteInput, deleteEntry } from "./delete.ts";
 export type { Idempotency } from "./idempotency.ts";

@@ -1,6 +1,7 @@
 /**
- * After a new encryption key was put in front: seals the newest revision of every entry again, so that the older keys
- * are needed for the history alone. Each is a revision of its own; what was live without a newer draft stays live by it.
+ * After the encryption keys or the claim keys were changed: seals the newest revision of every entry again, so that the
+ * older keys are needed for the history alone, and lets it claim its unique values under the keys that there are now. Each
+ * is a revision of its own; what was live without a newer draft stays live by it.
  */
 import type { Actor } from "../access/actor.ts";
 import { audit } from "../access/audit.ts";
@@ -8,7 +9,9 @@ import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { AppError } from "../errors.ts";
 import { changeEntry } from "./change.ts";
-import type { OrbContext } from "./resolve.ts";
+import { areSecret } from "./claims.ts";
+import { holdings } from "./held.ts";
+import { type LoadedEntry, type OrbContext, schemaOf } from "./resolve.ts";
 import { publishMessages } from "./schedules.ts";
 import { needsReseal, resealValues } from "./sealing.ts";
 import { hasDraft } from "./snapshot.ts";
@@ -23,6 +26,8 @@ export interface RekeyProgress {
   resealed: number;
   /** Ids of entries that no configured key opens; they were left as they are. */
   failed: string[];
+  /** Ids of entries with a unique value that another one has taken meanwhile; they were left as they are. */
+  conflicts: string[];
 }
 
 /** How many entries are resealed side by side. */
@@ -40,24 +45,26 @@ export async function* rekeyEntries(
 ): AsyncGenerator<RekeyProgress> {
   requireOperator(actor, "entries.manage");
   const { orb } = input;
-  const progress: RekeyProgress = { entries: 0, resealed: 0, failed: [] };
+  const progress: RekeyProgress = { entries: 0, resealed: 0, failed: [], conflicts: [] };
   for await (const page of walkEntries(deps, orb.orb)) {
-    const old = page.map(({ head }) => head).filter((head) => needsReseal(deps.config, head.values));
-    for (let i = 0; i < old.length; i += PARALLEL) {
+    for (let i = 0; i < page.length; i += PARALLEL) {
       await Promise.all(
-        old.slice(i, i + PARALLEL).map(async ({ id }) => {
+        page.slice(i, i + PARALLEL).map(async (entry) => {
+          const { id } = entry.head;
           try {
+            if (!(await isOutdated(deps, orb, entry))) return;
             if (await resealEntry(deps, actor, orb, id)) progress.resealed++;
           } catch (error) {
             if (!(error instanceof AppError)) throw error;
             if (error.code === "sealed_value_lost") progress.failed.push(id);
+            else if (error.code === "unique_conflict") progress.conflicts.push(id);
             else if (error.code !== "entry_not_found") throw error;
           }
         }),
       );
     }
     progress.entries += page.length;
-    yield { ...progress, failed: [...progress.failed] };
+    yield { ...progress, failed: [...progress.failed], conflicts: [...progress.conflicts] };
   }
   await audit(deps, {
     realm: orb.orb,
@@ -66,6 +73,15 @@ export async function* rekeyEntries(
     outcome: "ok",
     detail: `rekeyed_${progress.resealed}`,
   });
+}
+
+/** Whether a value of the newest revision is sealed, or one of it or of what is live is claimed, under other keys. */
+async function isOutdated(deps: Deps, orb: OrbContext, entry: LoadedEntry): Promise<boolean> {
+  if (needsReseal(deps.config, entry.head.values)) return true;
+  const schema = schemaOf(orb.compiled, entry.address);
+  if (schema === undefined || entry.head.status === "DELETED") return false;
+  if (!areSecret(schema, [...entry.head.claims, ...(entry.head.liveClaims ?? [])])) return false;
+  return (await holdings(deps, orb, schema, entry)).stale;
 }
 
 /** Thrown to leave an entry as it is: somebody else sealed it again meanwhile. */
@@ -85,7 +101,7 @@ async function resealEntry(deps: Deps, actor: Actor, orb: OrbContext, id: string
           publishMessages(state.entry.address, role, made, state.entry.head, state.now),
         async decide(state) {
           const { base } = state;
-          if (!needsReseal(deps.config, base.values)) throw new Current();
+          if (!(await isOutdated(deps, orb, state.entry))) throw new Current();
           return {
             operation: "reseal",
             status: statusOf(base),

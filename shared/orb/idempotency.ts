@@ -1,7 +1,7 @@
 /** `Idempotency-Key` of operations on orbs: a claim in the same atomic act as the revision. */
 import { type Actor, actorId } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
-import { hmac } from "../entry/claims.ts";
+import { hmacs } from "../entry/claims.ts";
 import { canonical, type Idempotency } from "../entry/idempotency.ts";
 import { AppError } from "../errors.ts";
 import { sha256 } from "../ids.ts";
@@ -14,8 +14,8 @@ const LIFETIME_SECONDS = 86_400;
 /** A claim to be made with a revision. */
 export interface OrbClaim {
   subject: string;
-  /** Keyed hash of the request. */
-  body: string;
+  /** HMACs of the request, one under each key: the first is stored, each is known again. */
+  bodies: readonly string[];
 }
 
 interface StoredClaim {
@@ -36,7 +36,7 @@ export async function orbClaim(
   const caller = `${actor.kind}/${actorId(actor)}`;
   return {
     subject: subjects.platformIdempotency(await sha256(JSON.stringify([caller, sent.route, sent.key]))),
-    body: await hmac(deps.config, `idempotency/${canonical(request)}`),
+    bodies: await hmacs(deps.config, `idempotency/${canonical(request)}`),
   };
 }
 
@@ -49,7 +49,7 @@ export async function orbReplay(deps: Deps, claim: OrbClaim | undefined): Promis
   const message = await deps.store.get(streams.platform, claim.subject);
   if (message === null) return null;
   const stored = message.json<StoredClaim>();
-  if (stored.body !== claim.body) {
+  if (!claim.bodies.includes(stored.body)) {
     throw new AppError(
       "invalid",
       "idempotency_mismatch",
@@ -63,7 +63,7 @@ export async function orbReplay(deps: Deps, claim: OrbClaim | undefined): Promis
 /** The messages of an act with its claim in front. The revision follows after `also`. */
 export function withClaim(claim: OrbClaim | undefined, also: readonly Append[]): Append[] {
   if (claim === undefined) return [...also];
-  const stored: StoredClaim = { v: 1, body: claim.body, offset: also.length + 1 };
+  const stored: StoredClaim = { v: 1, body: claim.bodies[0] ?? "", offset: also.length + 1 };
   const message = {
     subject: claim.subject,
     data: JSON.stringify(stored),

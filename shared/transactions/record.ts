@@ -2,7 +2,7 @@
 import { type Actor, actorId, type Role } from "../access/actor.ts";
 import { may, refusal } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
-import { hmac } from "../entry/claims.ts";
+import { hmacs } from "../entry/claims.ts";
 import { attempts, commit, messagesOf } from "../entry/commit.ts";
 import { planNew } from "../entry/create.ts";
 import { lookUpClaims } from "../entry/held.ts";
@@ -54,7 +54,8 @@ export async function recordTransaction(
   requireWriter(actor, role, schema);
   const owner = actorId(actor);
   const { key, values } = input;
-  const request = key === undefined ? undefined : await hmac(deps.config, `transaction/${canonical(values)}`);
+  const requests = key === undefined ? [] : await hmacs(deps.config, `transaction/${canonical(values)}`);
+  const [request] = requests;
   // The key makes the id, so that the record itself is the claim: equal requests meet in one place.
   const id =
     key === undefined ? deps.newId() : await derivedId(["transaction", schema.id, accountOf(actor), key]);
@@ -63,7 +64,7 @@ export async function recordTransaction(
     const before = request === undefined ? null : await loadEntry(deps, live.orb, id, schema);
     if (before !== null) {
       const stored: RecordSnapshot = before.head;
-      if (stored.request !== request) throw mismatch();
+      if (stored.request === undefined || !requests.includes(stored.request)) throw mismatch();
       return { record: recordView(stored), replayed: true };
     }
     const plan = await planNew(deps, actor, live, schema, { module: schema.module, values }, id);

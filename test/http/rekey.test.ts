@@ -8,7 +8,7 @@ import { adminToken, call } from "../support/auth.ts";
 import { key } from "../support/entries.ts";
 import { startPlatform } from "../support/platform.ts";
 
-it("seals everything again under a key that was put in front, beside a running platform", async () => {
+it("seals and claims everything again under keys that were changed, beside a running platform", async () => {
   await using platform = await startPlatform();
   const token = await adminToken(platform);
   const document = {
@@ -17,7 +17,7 @@ it("seals everything again under a key that was put in front, beside a running p
       {
         id: "safe",
         type: "CONTENT",
-        schemas: [{ id: "item", fields: [{ name: "pin", type: "string", sensitive: true }] }],
+        schemas: [{ id: "item", fields: [{ name: "pin", type: "string", sensitive: true, unique: true }] }],
       },
     ],
   };
@@ -28,20 +28,28 @@ it("seals everything again under a key that was put in front, beside a running p
   expect(made.status).toBe(201);
 
   const path = join(platform.settings.dataDir, "secrets.json");
-  const secrets = JSON.parse(readFileSync(path, "utf8")) as { ENCRYPTION_KEYS: string };
+  const secrets = JSON.parse(readFileSync(path, "utf8")) as {
+    ENCRYPTION_KEYS: string;
+    CLAIM_KEY: string;
+  };
   const keys = JSON.parse(secrets.ENCRYPTION_KEYS) as object[];
   secrets.ENCRYPTION_KEYS = JSON.stringify([{ kid: "fresh", k: key() }, ...keys]);
+  secrets.CLAIM_KEY = `${secrets.CLAIM_KEY},${key()}`;
   writeFileSync(path, JSON.stringify(secrets));
 
   const told: string[] = [];
   const result = await rekey(platform.settings, (orb) => told.push(orb));
-  expect(result).toEqual({ entries: 1, resealed: 1, failed: [] });
+  expect(result).toEqual({ entries: 1, resealed: 1, failed: [], conflicts: [] });
   expect(told).toEqual(["vault"]);
   const entry = await loadEntry({ store: platform.operatorStore() }, "vault", made.body.id);
   const sealed = entry?.head.values.pin as { $sealed: string };
   expect(isCurrent(secrets.ENCRYPTION_KEYS, sealed.$sealed)).toBe(true);
+  expect(entry?.head.claims).toHaveLength(2);
 
   // The operation does the same for one orb; with the keys that the functions still have, it seals under theirs.
   const again = await call(platform, "POST", `${entries}/rekey`, { token });
-  expect(again).toMatchObject({ status: 200, body: { entries: 1, resealed: 0, failed: [made.body.id] } });
+  expect(again).toMatchObject({
+    status: 200,
+    body: { entries: 1, resealed: 0, failed: [made.body.id], conflicts: [] },
+  });
 });

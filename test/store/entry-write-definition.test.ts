@@ -182,12 +182,12 @@ describe("keys that rotate", () => {
     const fresh = { kid: "k2", k: key() };
     deps.config.encryptionKeys = JSON.stringify([fresh, first]);
     const rounds = async () => {
-      let result = { entries: 0, resealed: 0, failed: [] as string[] };
+      let result = { entries: 0, resealed: 0, failed: [] as string[], conflicts: [] as string[] };
       for await (const progress of rekeyEntries(deps, admin, { orb })) result = progress;
       return result;
     };
-    expect(await rounds()).toEqual({ entries: 3, resealed: 3, failed: [] });
-    expect(await rounds()).toEqual({ entries: 3, resealed: 0, failed: [] });
+    expect(await rounds()).toEqual({ entries: 3, resealed: 3, failed: [], conflicts: [] });
+    expect(await rounds()).toEqual({ entries: 3, resealed: 0, failed: [], conflicts: [] });
     expect((await live(shown.id, "public"))?.revision).toBe(2);
     // The old key is gone: everything newest still opens, and can be written.
     deps.config.encryptionKeys = JSON.stringify([fresh]);

@@ -47,7 +47,7 @@ export function testDeps(store: Store, more: Partial<Deps["config"]> = {}): Test
       replicas: 1,
       jwtSigningKeys: "[]",
       encryptionKeys: JSON.stringify([{ kid: "k1", k: key() }]),
-      claimKey: key(),
+      claimKeys: [key()],
       streamsUrl: undefined,
       longPollMs: 1000,
       metricsToken: undefined,

@@ -30,7 +30,7 @@ export function testDeps(store: Store, bindings: Record<string, string>): Deps {
       replicas: 1,
       jwtSigningKeys: bindings.JWT_SIGNING_KEYS ?? "",
       encryptionKeys: bindings.ENCRYPTION_KEYS ?? "",
-      claimKey: bindings.CLAIM_KEY ?? "",
+      claimKeys: [bindings.CLAIM_KEY ?? ""],
       streamsUrl: undefined,
       longPollMs: 1000,
       metricsToken: undefined,

@@ -1,0 +1,162 @@
+/**
+ * Changing the claim key while everybody writes: instances that know the old key, both, and the new one alone serve side
+ * by side, as in a deployment that rolls, and a sensitive unique value has one holder all the time.
+ */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  createEntry,
+  loadEntry,
+  publishEntry,
+  type RekeyProgress,
+  rekeyEntries,
+  updateEntry,
+} from "../../shared/entry/index.ts";
+import type { LiveOrb } from "../../shared/orb/live.ts";
+import { streams } from "../../shared/store/subjects.ts";
+import { recordTransaction } from "../../shared/transactions/record.ts";
+import { startBroker, type TestBroker } from "../support/broker.ts";
+import { admin, failureOf, installOrb, key, type TestDeps, testDeps } from "../support/entries.ts";
+
+const [OLD, NEW] = [key(), key()];
+const encryptionKeys = JSON.stringify([{ kid: "k", k: key() }]);
+const MODULE = {
+  schemas: [
+    {
+      id: "pass",
+      fields: [
+        { name: "serial", type: "string" as const, sensitive: true, unique: true },
+        { name: "note", type: "string" as const },
+      ],
+    },
+  ],
+};
+
+let broker: TestBroker;
+let orb: LiveOrb;
+
+beforeAll(async () => {
+  broker = await startBroker();
+  orb = await installOrb(broker.store("operator"), {
+    id: "vault",
+    modules: [
+      { id: "passes", type: "CONTENT", ...MODULE },
+      { id: "ledger", type: "TRANSACTIONS", ...MODULE },
+    ],
+  });
+});
+afterAll(() => broker.stop());
+
+/** An instance of the functions that knows these keys, the first of which stands in front. */
+const instance = (...claimKeys: string[]): TestDeps =>
+  testDeps(broker.store("fn"), { claimKeys, encryptionKeys });
+
+const create = (deps: TestDeps, serial: string, more: { idempotency?: string; publish?: boolean } = {}) =>
+  createEntry(deps, admin, {
+    orbId: orb.orb,
+    orb,
+    module: "passes",
+    schema: "pass",
+    values: { serial, note: "" },
+    ...(more.publish === undefined ? {} : { publish: more.publish }),
+    ...(more.idempotency === undefined
+      ? {}
+      : { idempotency: { key: more.idempotency, route: "POST /passes" } }),
+  });
+const change = (deps: TestDeps, id: string, values: object) =>
+  updateEntry(deps, admin, { orbId: orb.orb, orb, id, values });
+
+async function rekey(deps: TestDeps): Promise<RekeyProgress> {
+  let result: RekeyProgress = { entries: 0, resealed: 0, failed: [], conflicts: [] };
+  for await (const progress of rekeyEntries(deps, admin, { orb })) result = progress;
+  return result;
+}
+
+const taken = async (work: Promise<unknown>) => expect((await failureOf(work)).code).toBe("unique_conflict");
+
+/** Of writers of one value in all of these instances, one wins. */
+async function race(deps: readonly TestDeps[], serial: string): Promise<void> {
+  const all = await Promise.allSettled([...deps, ...deps].map((one) => create(one, serial)));
+  const lost = all.flatMap((one) => (one.status === "rejected" ? [one.reason.code] : []));
+  expect(lost, serial).toEqual(Array(deps.length * 2 - 1).fill("unique_conflict"));
+}
+
+/** How many claims of the schema anybody holds. */
+async function standing(): Promise<number> {
+  const store = broker.store("operator");
+  const { messages } = await store.scan(streams.orb(orb.orb), "vault._uq.content.>", {
+    fromSeq: 1,
+    limit: 1_000,
+  });
+  return messages.filter((message) => message.data.length > 0).length;
+}
+
+test("a sensitive unique value has one holder while the claim key is changed", async () => {
+  const [before, adding, turned, after] = [
+    instance(OLD),
+    instance(OLD, NEW),
+    instance(NEW, OLD),
+    instance(NEW),
+  ];
+  const { snapshot: plain } = await create(before, "plain");
+  const { snapshot: shown } = await create(before, "shown", { publish: true });
+  // Its live value is held beside the draft's.
+  await change(before, shown.id, { serial: "draft" });
+  const ledger = orb.compiled.schema("ledger");
+  if (ledger === undefined) throw new Error("no ledger");
+  const record = (deps: TestDeps, serial: string, keyed?: string) =>
+    recordTransaction(deps, { actor: admin, role: "owner" }, orb, ledger, {
+      values: { serial },
+      key: keyed,
+    });
+  await record(before, "record", "once");
+  await create(before, "keyed", { idempotency: "one" });
+
+  // The new key is appended, instance by instance.
+  for (const serial of ["r1", "r2", "r3"]) await race([before, adding], serial);
+  for (const deps of [before, adding])
+    for (const serial of ["plain", "shown", "draft", "r1", "keyed"]) await taken(create(deps, serial));
+  expect((await create(adding, "keyed", { idempotency: "one" })).replayed).toBe(true);
+  expect((await record(adding, "record", "once")).replayed).toBe(true);
+
+  // All know both: everything stored is claimed under both, beside writers.
+  const [first] = await Promise.all([rekey(adding), race([adding, adding], "beside")]);
+  expect(first).toMatchObject({ failed: [], conflicts: [] });
+  expect(await rekey(adding)).toMatchObject({ failed: [], conflicts: [] });
+  expect((await rekey(adding)).resealed).toBe(0);
+
+  // The new one comes to the front, and the old one goes, instance by instance.
+  for (const serial of ["s1", "s2"]) await race([adding, turned], serial);
+  for (const serial of ["t1", "t2", "t3"]) await race([turned, after], serial);
+  for (const deps of [turned, after])
+    for (const serial of ["plain", "shown", "draft", "r1", "keyed", "beside", "s1", "t1"])
+      await taken(create(deps, serial));
+  await taken(record(after, "record"));
+  expect((await create(turned, "keyed", { idempotency: "one" })).replayed).toBe(true);
+  // What was recorded under the old key cannot be told from something else: refused, and not doubled.
+  expect((await failureOf(record(after, "record", "once"))).code).toBe("idempotency_mismatch");
+
+  // Nothing is claimed under the old one any more; what an entry leaves is free.
+  const last = await rekey(after);
+  expect(last).toMatchObject({ failed: [], conflicts: [] });
+  expect(last.resealed).toBeGreaterThan(5);
+  const entries = last.entries - 1;
+  // One value each, and two of the entry with a draft.
+  expect(await standing()).toBe(entries + 1);
+  expect((await loadEntry(after, orb.orb, shown.id))?.head.liveClaims).toHaveLength(1);
+  await publishEntry(after, admin, { orbId: orb.orb, orb, id: shown.id });
+  await change(after, plain.id, { serial: "other" });
+  for (const serial of ["shown", "plain"]) await create(after, serial);
+  await taken(create(after, "other"));
+});
+
+test("a change of the key that leaves stored values behind is told by rekeying", async () => {
+  const before = instance(OLD);
+  const { snapshot: first } = await create(before, "behind");
+  const after = instance(NEW);
+  // Nobody let it claim under the new key, so the value could be taken: the steps were not followed.
+  const { snapshot: second } = await create(after, "behind");
+  expect((await rekey(after)).conflicts).toEqual([first.id]);
+  await change(after, second.id, { serial: "elsewhere" });
+  expect(await rekey(after)).toMatchObject({ conflicts: [], resealed: 1 });
+  await taken(create(after, "behind"));
+});
