@@ -1,18 +1,19 @@
 /**
  * `npm run bench`: where the platform stands against the floor, in a few minutes on two cores.
  * Absolute figures are the machine's; ratios between rows of one run are what counts.
- * `npm run bench -- edge host growth orbs memory` runs only the parts that are named.
+ * `npm run bench -- edge host growth orbs memory` runs only the parts that are named; `peers` runs only when it is.
  */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Client, compare, type Figures, memoryMiB, type Target } from "./bench/measure.ts";
+import { Client, compare, type Figures, memoryMiB, served, type Target } from "./bench/measure.ts";
+import { peers } from "./bench/peers.ts";
 import { machine, printGrowth, printPairs, printRows, type Row, writeReport } from "./bench/report.ts";
 import { adminToken, seedEntries, seedOrb } from "./bench/seed.ts";
 import { type Stand, startStand } from "./bench/stand.ts";
 import { floorTargets, hostFloorTargets, orbTargets, type Seeded, targetsOf } from "./bench/targets.ts";
 import { exitWith } from "./failure.ts";
 
-const PARTS = ["edge", "host", "growth", "orbs", "memory"] as const;
+const PARTS = ["edge", "host", "growth", "orbs", "memory", "peers"] as const;
 const SIZES = [1_000, 10_000, 100_000];
 const ORBS = [10, 100, 1_000];
 const CONNECTIONS = 8;
@@ -25,28 +26,10 @@ const ALONE = { rounds: 3, roundMs: 400, connections: 1 };
 const asked = process.argv
   .slice(2)
   .filter((arg): arg is (typeof PARTS)[number] => PARTS.some((part) => part === arg));
-const wants = (part: (typeof PARTS)[number]) => asked.length === 0 || asked.includes(part);
+const wants = (part: (typeof PARTS)[number]) =>
+  asked.length === 0 ? part !== "peers" : asked.includes(part);
+const DATA = join(fileURLToPath(new URL("..", import.meta.url)), ".data");
 const report: Record<string, unknown> = { machine: machine(), connections: CONNECTIONS };
-
-/** Targets that answer with 2xx; the others are named. */
-async function served(targets: readonly Target[]): Promise<Target[]> {
-  const out: Target[] = [];
-  for (const target of targets) {
-    const fill = (text: string) => text.replaceAll("{any}", target.keys?.[0] ?? "").replaceAll("{n}", "0");
-    const answer = await fetch(`${target.url}${fill(target.path)}`, {
-      method: target.method ?? "GET",
-      headers: {
-        ...target.headers,
-        ...(target.body === undefined ? {} : { "content-type": "application/json" }),
-      },
-      ...(target.body === undefined ? {} : { body: fill(target.body) }),
-    });
-    const text = await answer.text();
-    if (answer.ok) out.push(target);
-    else console.error(`  ${target.name}: status ${answer.status}, left out: ${text.slice(0, 200)}`);
-  }
-  return out;
-}
 
 async function edge(stand: Stand, client: Client, seeded: Seeded, token: string): Promise<void> {
   const ours = ["get entry", "list 50", "create draft"];
@@ -180,13 +163,19 @@ async function memory(stand: Stand, client: Client): Promise<void> {
   report.memory = pairs;
 }
 
+/** Entries of the orbs that are needed for what was asked. */
+function sizes(): readonly number[] {
+  if (wants("growth") || wants("host")) return SIZES;
+  return wants("peers") ? SIZES.filter((_, i) => i === 0 || i === SIZES.length - 1) : SIZES.slice(0, 1);
+}
+
 async function run(): Promise<void> {
   await using stand = await startStand();
   using client = new Client();
   const token = await adminToken(stand.deps);
   console.error("Seeding …");
   const all: Seeded[] = [];
-  for (const size of wants("growth") || wants("host") ? SIZES : SIZES.slice(0, 1)) {
+  for (const size of sizes()) {
     const orb = `bench-${size}`;
     await seedOrb(stand.deps, orb);
     all.push({ orb, ids: await seedEntries(stand.deps, orb, size) });
@@ -199,7 +188,8 @@ async function run(): Promise<void> {
   if (wants("growth")) await growth(stand, client, all, token);
   if (wants("orbs")) await orbs(stand, client, token);
   if (wants("memory")) await memory(stand, client);
-  writeReport(join(fileURLToPath(new URL("..", import.meta.url)), ".data", "bench.json"), report);
+  if (wants("peers")) report.peers = await peers(join(DATA, "peers"), stand, client, large, token);
+  writeReport(join(DATA, "bench.json"), report);
 }
 
 try {

@@ -77,6 +77,26 @@ export interface Target {
   brokerPid: number | undefined;
 }
 
+/** Targets that answer with 2xx; the others are named. */
+export async function served(targets: readonly Target[]): Promise<Target[]> {
+  const out: Target[] = [];
+  for (const target of targets) {
+    const fill = (text: string) => text.replaceAll("{any}", target.keys?.[0] ?? "").replaceAll("{n}", "0");
+    const answer = await fetch(`${target.url}${fill(target.path)}`, {
+      method: target.method ?? "GET",
+      headers: {
+        ...target.headers,
+        ...(target.body === undefined ? {} : { "content-type": "application/json" }),
+      },
+      ...(target.body === undefined ? {} : { body: fill(target.body) }),
+    });
+    const text = await answer.text();
+    if (answer.ok) out.push(target);
+    else console.error(`  ${target.name}: status ${answer.status}, left out: ${text.slice(0, 200)}`);
+  }
+  return out;
+}
+
 /** Medians over the rounds. Processor time is per request, in microseconds. */
 export interface Figures {
   name: string;
@@ -90,6 +110,8 @@ export interface Figures {
   brokerUs: number;
   /** Median latency with one request at a time. */
   aloneP50: number;
+  /** Size of an answer, with its head. */
+  bytes: number;
 }
 
 const median = (values: number[]): number => {
@@ -158,6 +180,7 @@ export async function compare(
       cpuUs: of((r) => r.cpuUs),
       brokerUs: of((r) => r.brokerUs),
       aloneP50: median(alone),
+      bytes: of((r) => r.bytes / Math.max(1, r.requests)),
     });
   }
   return out;

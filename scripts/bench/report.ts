@@ -73,6 +73,34 @@ export function printGrowth(
   );
 }
 
+/** One row per request, asked of us and of others: how many a second, ours to theirs, and the size of an answer. */
+export function printComparison(
+  title: string,
+  names: readonly string[],
+  rows: readonly {
+    what: string;
+    ours: Figures | undefined;
+    peers: Record<string, Figures | undefined>;
+  }[],
+): void {
+  const cells = (f: Figures | undefined) =>
+    f === undefined
+      ? ["refused", ""]
+      : [`${f.perSecond.toFixed(0)}${f.failures === 0 ? "" : ` (${f.failures} failed)`}`, number(f.bytes)];
+  print(
+    title,
+    ["", "ours/s", "bytes", ...names.flatMap((name) => [`${name}/s`, "bytes", "ours : it"])],
+    rows.map(({ what, ours, peers }) => [
+      what,
+      ...cells(ours),
+      ...names.flatMap((name) => [
+        ...cells(peers[name]),
+        ratio(ours?.perSecond ?? 0, peers[name]?.perSecond),
+      ]),
+    ]),
+  );
+}
+
 export function printPairs(title: string, pairs: Record<string, string>): void {
   print(title, ["", ""], Object.entries(pairs));
 }

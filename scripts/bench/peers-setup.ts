@@ -1,0 +1,262 @@
+/** What other products need before they can be measured: a folder that keeps what was built and filled, and a process. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as delay } from "node:timers/promises";
+import { Failure } from "../failure.ts";
+import { freePort } from "../ports.ts";
+import type { Target } from "./measure.ts";
+import { values } from "./seed.ts";
+
+/** One HTTP request, as the load client sends it. */
+export type Ask = Pick<Target, "path" | "method" | "body" | "headers" | "keys">;
+
+/** The table that all rows but one speak of, and its copy whose fields have indexes that a user would add by hand. */
+export const TABLES = ["products", "indexed"] as const;
+export type Table = (typeof TABLES)[number];
+
+/** What every product is asked, of a table of its own. */
+export interface Questions {
+  one(keys: string[]): Ask;
+  list(): Ask;
+  counted(): Ask;
+  /** The dearest of those of {@link DEAR} and more. */
+  dear(table: Table): Ask;
+  /** Those of one category, newest first. */
+  category(table: Table): Ask;
+  /** Those of one category, dearest first. */
+  dearOfCategory(table: Table): Ask;
+  create(): Ask;
+}
+
+export const PAGE = 50;
+/** A tenth of all prices is as high. */
+export const DEAR = 9_000;
+export const CATEGORY = "category-7";
+
+/** A product that can be put on this machine, with one SQLite file as its database. */
+export interface Peer {
+  name: string;
+  version: string;
+  /** When a create is on disk. */
+  durability: string;
+  /** Brings the program into its folder. @throws Failure in one line where that is not possible */
+  install(dir: string): Promise<void>;
+  /** The process that serves on a port of 127.0.0.1; `data` is where everything that it stores is. */
+  serve(at: Place, port: number): Promise<ChildProcess>;
+  /** A path that answers 2xx without a token. */
+  ready: string;
+  /** Signs in. @returns a token to create with */
+  token(at: Place, url: string): Promise<string>;
+  /** Makes both tables of an empty database, readable for everybody. */
+  configure(at: Place, url: string): Promise<void>;
+  /** The database's file within `data`. */
+  file: string;
+  /** A row of both tables. */
+  row(n: number): Record<string, string | number | null>;
+  /** What the API calls that row. */
+  key(n: number): string;
+  /** The column of the moment of creation. */
+  created: string;
+  questions(token: string): Questions;
+}
+
+/** Folders of a peer. */
+export interface Place {
+  dir: string;
+  data: string;
+  /** For keys, passwords and tokens of this machine's copy. */
+  secret: string;
+}
+
+/** A peer that serves. */
+export interface Running {
+  peer: Peer;
+  url: string;
+  pid: number | undefined;
+  keys: string[];
+  questions: Questions;
+  stop(): Promise<void>;
+}
+
+/** Runs a program to its end; what it says goes to `<dir>/<name>.log`. @throws Failure with the end of it */
+export async function run(
+  dir: string,
+  name: string,
+  command: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<void> {
+  const log = join(dir, `${name}.log`);
+  const out = openSync(log, "w");
+  const child = spawn(command, args, {
+    cwd: dir,
+    env: { ...process.env, ...env },
+    stdio: ["ignore", out, out],
+  });
+  const code = await new Promise<string>((resolve, reject) => {
+    child.once("exit", (status, signal) => resolve(String(status ?? signal)));
+    child.once("error", () => reject(new Failure(`there is no ${command} on this machine`)));
+  });
+  if (code === "0") return;
+  const said = readFileSync(log, "utf8").trim().split("\n").at(-1) ?? "";
+  throw new Failure(
+    `${command} ${args.join(" ")} failed (${code}: ${said.slice(0, 200)}); all of it is in ${log}`,
+  );
+}
+
+/** Installs packages of the npm registry; of their install scripts only those run that build what is needed. */
+export async function installPackages(
+  dir: string,
+  manifest: object,
+  build: readonly string[],
+): Promise<void> {
+  const text = JSON.stringify({ private: true, ...manifest }, null, 2);
+  const done = join(dir, "installed.json");
+  if (existsSync(done) && readFileSync(done, "utf8") === text) return;
+  writeFileSync(join(dir, "package.json"), text);
+  await run(dir, "install", "npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund"]);
+  // The pinned Node brings its headers, so that nothing has to be downloaded where there is no prebuilt binary.
+  const node = dirname(dirname(process.execPath));
+  const headers = join(node, "node_modules", `node-${process.platform}-${process.arch}`);
+  const env = existsSync(join(headers, "include")) ? { npm_config_nodedir: headers } : {};
+  if (build.length > 0) await run(dir, "build", "npm", ["rebuild", ...build], env);
+  writeFileSync(done, text);
+}
+
+/** Starts a peer's process; what it says goes to `<dir>/serve.log`. */
+export function serve(
+  { dir }: Place,
+  command: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): ChildProcess {
+  const out = openSync(join(dir, "serve.log"), "w");
+  return spawn(command, args, {
+    cwd: dir,
+    env: { ...process.env, NODE_ENV: "production", ...env },
+    stdio: ["ignore", out, out],
+  });
+}
+
+/** A JSON request of a peer's API. @throws Failure for an answer other than 2xx */
+export async function api(url: string, body?: unknown, token?: string, method?: string): Promise<unknown> {
+  const answer = await fetch(url, {
+    method: method ?? (body === undefined ? "GET" : "POST"),
+    headers: {
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await answer.text();
+  if (!answer.ok) throw new Failure(`${url}: status ${answer.status}, ${text.slice(0, 300)}`);
+  return text === "" ? null : JSON.parse(text);
+}
+
+async function start(
+  peer: Peer,
+  at: Place,
+): Promise<{ url: string; pid: number | undefined; stop(): Promise<void> }> {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const child = await peer.serve(at, port);
+  const ended = new Promise<void>((resolve) => {
+    child.once("exit", () => resolve());
+    child.once("error", () => resolve());
+  });
+  const stop = async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill("SIGTERM");
+    const late = setTimeout(() => child.kill("SIGKILL"), 10_000);
+    await ended;
+    clearTimeout(late);
+  };
+  for (const deadline = Date.now() + 120_000; ; await delay(200)) {
+    const ok = await fetch(url + peer.ready).then(
+      (answer) => answer.ok,
+      () => false,
+    );
+    if (ok) return { url, pid: child.pid, stop };
+    if (child.exitCode !== null || child.signalCode !== null || Date.now() > deadline) {
+      await stop();
+      throw new Failure(`it did not start; what it said is in ${join(at.dir, "serve.log")}`);
+    }
+  }
+}
+
+/** Writes rows straight into the database, as its API would have done one after the other. */
+function fill(peer: Peer, at: Place, count: number): void {
+  const db = new DatabaseSync(join(at.data, peer.file));
+  const names = Object.keys(peer.row(0));
+  for (const table of TABLES) {
+    const insert = db.prepare(
+      `INSERT INTO ${table} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
+    );
+    db.exec("BEGIN");
+    for (let n = 0; n < count; n++) insert.run(...Object.values(peer.row(n)));
+    db.exec("COMMIT");
+  }
+  for (const columns of ["price", `category, ${peer.created}`, "category, price"]) {
+    db.exec(`CREATE INDEX by_hand_${columns.replace(", ", "_")} ON indexed (${columns})`);
+  }
+  db.close();
+}
+
+/** The values of a row, which are those of the platform's entries. */
+export function columnsOf(n: number): Record<string, string | number> {
+  return values(n) as Record<string, string | number>;
+}
+
+/** Moment of creation of a row: one a second, and all of them past. */
+export function createdAt(n: number): Date {
+  return new Date(Date.UTC(2025, 0, 1) + n * 1000);
+}
+
+/**
+ * Starts a peer on so many rows. What is built and filled stays under `<root>/<name>` for the next run, which begins
+ * with a copy of the data as they were after filling.
+ * @throws Failure where it cannot be obtained
+ */
+export async function startPeer(root: string, peer: Peer, count: number): Promise<Running> {
+  const dir = join(root, peer.name.toLowerCase());
+  const data = join(dir, "data");
+  const filled = join(dir, `filled-${peer.version}-${count}`);
+  mkdirSync(dir, { recursive: true });
+  const secretPath = join(dir, "secret");
+  if (!existsSync(secretPath)) writeFileSync(secretPath, randomBytes(24).toString("hex"), { mode: 0o600 });
+  const at: Place = { dir, data, secret: readFileSync(secretPath, "utf8") };
+  await peer.install(dir);
+  rmSync(data, { recursive: true, force: true });
+  mkdirSync(data);
+  if (!existsSync(filled)) {
+    console.error(`  ${peer.name}: tables and ${count} rows …`);
+    const first = await start(peer, at);
+    try {
+      await peer.configure(at, first.url);
+    } finally {
+      await first.stop();
+    }
+    fill(peer, at, count);
+    renameSync(data, filled);
+  }
+  cpSync(filled, data, { recursive: true });
+  const server = await start(peer, at);
+  const token = await peer.token(at, server.url);
+  return {
+    peer,
+    ...server,
+    keys: Array.from({ length: count }, (_, n) => peer.key(n)),
+    questions: peer.questions(token),
+  };
+}

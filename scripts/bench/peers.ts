@@ -1,0 +1,164 @@
+/**
+ * `npm run bench -- peers`: the host beside what users would pick instead, in one run, on the same rows, with the same
+ * client. Only when asked for: the first run brings the others into `.data/peers`, from their public registries.
+ */
+import { type Client, compare, type Figures, memoryMiB, served, type Target } from "./measure.ts";
+import { directus } from "./peers-directus.ts";
+import { pocketbase } from "./peers-pocketbase.ts";
+import {
+  type Ask,
+  CATEGORY,
+  DEAR,
+  PAGE,
+  type Peer,
+  type Questions,
+  type Running,
+  startPeer,
+} from "./peers-setup.ts";
+import { strapi } from "./peers-strapi.ts";
+import { printComparison, printPairs } from "./report.ts";
+import { values } from "./seed.ts";
+import type { Stand } from "./stand.ts";
+import type { Seeded } from "./targets.ts";
+
+const PEERS: readonly Peer[] = [pocketbase, directus, strapi];
+const LOAD = { rounds: 3, roundMs: 1_000, connections: 8 };
+/** Entries that are asked for again and again. */
+const HOT = 1_000;
+const OURS = "host";
+const DURABILITY =
+  "the broker's file store: survives the process, a power cut costs up to NATS_SYNC_INTERVAL";
+
+const ours = ({ orb }: Seeded, token: string): Questions & { publish(): Ask } => {
+  const base = `/api/${orb}/catalog`;
+  const page = (more: string) => ({ path: `${base}?limit=${PAGE}${more}` });
+  const create = {
+    path: base,
+    method: "POST",
+    body: JSON.stringify({ values: values(1) }),
+    headers: { authorization: `Bearer ${token}` },
+  };
+  return {
+    one: (keys) => ({ path: `${base}/{any}`, keys }),
+    list: () => page(""),
+    counted: () => page("&count=true"),
+    // An index is made where a field has one by its definition; there is none to add by hand.
+    dear: () => page(`&filter[price][gte]=${DEAR}&sort=-price`),
+    category: () => page(`&filter[category]=${CATEGORY}&sort=-createdAt`),
+    dearOfCategory: () => page(`&filter[category]=${CATEGORY}&sort=-price`),
+    create: () => create,
+    publish: () => ({ ...create, path: `${base}?publish=true` }),
+  };
+};
+
+/** What is asked of everybody, with the name that both sides' rows are found by. */
+function asks(of: Questions, keys: string[]): Record<string, Ask> {
+  return {
+    any: of.one(keys),
+    hot: of.one(keys.slice(0, HOT)),
+    list: of.list(),
+    counted: of.counted(),
+    dear: of.dear("products"),
+    "dear+": of.dear("indexed"),
+    category: of.category("products"),
+    "category+": of.category("indexed"),
+    dearOfCategory: of.dearOfCategory("products"),
+    "dearOfCategory+": of.dearOfCategory("indexed"),
+    create: of.create(),
+  };
+}
+
+/** Rows of the table: ours and theirs. `+` is the table with indexes that a user would add by hand. */
+const ROWS: readonly [what: string, ours: string, theirs: string][] = [
+  ["get one, any of all", "any", "any"],
+  [`get one, of ${HOT}`, "hot", "hot"],
+  [`list of ${PAGE}`, "list", "list"],
+  [`list of ${PAGE} with the total`, "counted", "counted"],
+  ["price from, dearest first", "dear", "dear"],
+  ["  their index by hand", "dear", "dear+"],
+  ["one category, newest first", "category", "category"],
+  ["  their index by hand", "category", "category+"],
+  ["one category, dearest first", "dearOfCategory", "dearOfCategory"],
+  ["  their index by hand", "dearOfCategory", "dearOfCategory+"],
+  ["create (ours: a draft)", "create", "create"],
+  ["create (ours: and publish)", "publish", "create"],
+];
+
+/** Starts those that can be had here; the others are named with the reason. */
+async function startAll(root: string, count: number): Promise<Running[]> {
+  const running: Running[] = [];
+  for (const peer of PEERS) {
+    try {
+      running.push(await startPeer(root, peer, count));
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      console.error(`  ${peer.name} ${peer.version} is left out: ${why}`);
+    }
+  }
+  return running;
+}
+
+/**
+ * Measures the host and the peers on as many rows as were seeded.
+ * @param root folder that keeps the peers between runs
+ * @returns what belongs into the report
+ */
+export async function peers(
+  root: string,
+  stand: Stand,
+  client: Client,
+  seeded: Seeded,
+  token: string,
+): Promise<unknown> {
+  const running = await startAll(root, seeded.ids.length);
+  try {
+    const mine = ours(seeded, token);
+    const all: [string, Pick<Target, "url" | "pid" | "brokerPid">, Record<string, Ask>][] = [
+      [
+        OURS,
+        { url: stand.host.url, pid: stand.host.pid, brokerPid: stand.brokerPid },
+        { ...asks(mine, seeded.ids), publish: mine.publish() },
+      ],
+      ...running.map(({ peer, url, pid, keys, questions }): (typeof all)[number] => [
+        peer.name,
+        { url, pid, brokerPid: undefined },
+        asks(questions, keys),
+      ]),
+    ];
+    // What is compared is asked one after the other.
+    const wanted = [...new Set(ROWS.flatMap(([, mine, theirs]) => [mine, theirs]))];
+    const targets = wanted.flatMap((name) =>
+      all.flatMap(([who, at, has]): Target[] => {
+        const ask = has[name];
+        if (ask === undefined || (who === OURS && name.endsWith("+"))) return [];
+        return [{ ...at, ...ask, name: `${who}: ${name}` }];
+      }),
+    );
+    const figures = await compare(client, await served(targets), LOAD);
+    const of = (who: string, name: string): Figures | undefined => figures.get(`${who}: ${name}`);
+    const rows = ROWS.map(([what, mine, theirs]) => ({
+      what,
+      ours: of(OURS, mine),
+      peers: Object.fromEntries(running.map(({ peer }) => [peer.name, of(peer.name, theirs)])),
+    }));
+    const names = running.map(({ peer }) => peer.name);
+    printComparison(`The host beside others, ${seeded.ids.length} entries, 8 connections`, names, rows);
+    const durability = {
+      [OURS]: DURABILITY,
+      ...Object.fromEntries(running.map(({ peer }) => [`${peer.name} ${peer.version}`, peer.durability])),
+    };
+    console.log("\nWhat an acknowledged create survives");
+    for (const [who, what] of Object.entries(durability)) console.log(`${who}: ${what}`);
+    const memory = {
+      [`${OURS} and broker`]: memoryMiB(stand.host.pid) + memoryMiB(stand.brokerPid),
+      ...Object.fromEntries(running.map(({ peer, pid }) => [peer.name, memoryMiB(pid)])),
+    };
+    printPairs(
+      "Memory after the load (resident)",
+      Object.fromEntries(Object.entries(memory).map(([who, mib]) => [who, `${mib.toFixed(0)} MiB`])),
+    );
+    return { entries: seeded.ids.length, durability, memory, rows };
+  } finally {
+    for (const peer of running) await peer.stop();
+  }
+}
