@@ -1,6 +1,7 @@
 /** Bindings → settings. Nothing else reads the environment. */
 import { z } from "zod";
 import type { Config } from "../shared/deps.ts";
+import { AppError } from "../shared/errors.ts";
 import type { ConnectOptions } from "../shared/store/wire.ts";
 
 const optional = z
@@ -17,6 +18,21 @@ const count = (fallback: number, min: number, max: number) =>
     .transform((value) => (value === undefined ? fallback : Number(value)))
     .pipe(z.number().int().min(min).max(max));
 
+/** JSON in a variable, which stays text: it is parsed where it is used. */
+const json = (shape: z.ZodType, form: string) =>
+  z.string({ error: "is missing" }).refine((text) => {
+    try {
+      return shape.safeParse(JSON.parse(text)).success;
+    } catch {
+      return false;
+    }
+  }, `must be ${form}`);
+const KEY_256 = /^[A-Za-z0-9_-]{43}$/;
+const SigningKeys = z
+  .array(z.object({ kty: z.literal("OKP"), crv: z.literal("Ed25519"), d: z.string(), x: z.string() }))
+  .min(1);
+const SealingKeys = z.array(z.object({ kid: z.string().min(1), k: z.string().regex(KEY_256) })).min(1);
+
 const Environment = z.object({
   NATS_URL: z.string().regex(/^wss?:\/\//, "must be a ws:// or wss:// address"),
   NATS_USER: optional,
@@ -26,15 +42,22 @@ const Environment = z.object({
   NATS_REPLICAS: count(1, 1, 5),
   PUBLIC_URL: z.url().transform((url) => new URL(url).origin),
   ALLOWED_ORIGINS: list,
-  JWT_SIGNING_KEYS: z.string().min(1),
-  ENCRYPTION_KEYS: z.string().min(1),
-  CLAIM_KEY: list.refine((keys) => keys.length > 0, "must hold a key"),
+  JWT_SIGNING_KEYS: json(SigningKeys, "a JSON array of private Ed25519 keys (JWK)"),
+  ENCRYPTION_KEYS: json(SealingKeys, 'a JSON array of { "kid", "k" }, k 256 bits in base64url'),
+  CLAIM_KEY: list.refine(
+    (keys) => keys.length > 0 && keys.every((key) => KEY_256.test(key)),
+    "must be 256 bits in base64url",
+  ),
   STREAMS_URL: optional,
   STREAMS_LONG_POLL_MS: count(25_000, 10, 60_000),
   METRICS_TOKEN: optional,
   LOG_LEVEL: optional
     .transform((value) => value ?? "info")
-    .pipe(z.enum(["debug", "info", "warn", "error", "silent"])),
+    .pipe(
+      z.enum(["debug", "info", "warn", "error", "silent"], {
+        error: "must be debug, info, warn, error or silent",
+      }),
+    ),
   CLIENT_ADDRESS: optional,
 });
 
@@ -49,13 +72,13 @@ export interface Settings {
 
 /**
  * Reads the settings once per environment.
- * @throws Error that names every wrong variable, and no value
+ * @throws AppError invalid that names every wrong variable, and no value
  */
 export function readSettings(env: Record<string, unknown>): Settings {
   const parsed = Environment.safeParse(env);
   if (!parsed.success) {
-    const faults = parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`);
-    throw new Error(`The environment is not complete. ${faults.join("; ")}`);
+    const faults = parsed.error.issues.map((issue) => `${issue.path.join(".")} ${issue.message}`);
+    throw new AppError("invalid", "settings_invalid", `The settings cannot be used: ${faults.join("; ")}.`);
   }
   const e = parsed.data;
   return {

@@ -1,7 +1,10 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, renameSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Failure, systemCode } from "./failure.ts";
+
+/** Bytes that a start needs: the broker makes its streams with them. */
+const LEAST_ROOM = 32 * 1024 * 1024;
 
 /**
  * Creates the data folder, for its owner only, and makes sure that files can be written there.
@@ -9,14 +12,22 @@ import { Failure, systemCode } from "./failure.ts";
  */
 export function prepareDataDir(dataDir: string): void {
   const probe = join(dataDir, `.probe-${process.pid}`);
+  let room: number;
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    const { bavail, bsize } = statfsSync(dataDir);
+    room = bavail * bsize;
     writeFileSync(probe, "");
     rmSync(probe);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new Failure(
       `The data folder ${dataDir} cannot be written (${why}): choose another with DATA_DIR=….`,
+    );
+  }
+  if (room < LEAST_ROOM) {
+    throw new Failure(
+      `The disk of the data folder ${dataDir} is full: make room, or choose another with DATA_DIR=….`,
     );
   }
 }

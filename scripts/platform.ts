@@ -2,8 +2,10 @@ import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { readSettings as readFunctionsSettings } from "../functions/env.ts";
 import { ensureBootstrap } from "../shared/access/bootstrap.ts";
 import { storeBuiltInMessages } from "../shared/definitions/definitions.ts";
+import { AppError } from "../shared/errors.ts";
 import { settleAll } from "../shared/orb/settle.ts";
 import { provision } from "../shared/store/provision.ts";
 import { openStore } from "../shared/store/store.ts";
@@ -15,7 +17,7 @@ import { findBroker } from "./broker/find.ts";
 import { type Broker, launchBroker } from "./broker/launch.ts";
 import { claimDataDir, prepareDataDir } from "./data-dir.ts";
 import { scriptDeps } from "./deps.ts";
-import { Failure } from "./failure.ts";
+import { Failure, why } from "./failure.ts";
 import type { Functions, FunctionsOptions } from "./host/functions.ts";
 import { type Streams, serveStreams } from "./host/streams.ts";
 import { isNotable, logFile } from "./logs.ts";
@@ -201,7 +203,12 @@ export function prepareBroker(
 ): ReturnType<typeof ensureBootstrap> {
   return withStore(access, settings.replicas, async (store) => {
     await settled(brokers, () => checkBroker(store, hostsOf(access.url)));
-    await provision(store, { replicas: settings.replicas, patienceMs: 10_000 });
+    await provision(store, { replicas: settings.replicas, patienceMs: 10_000 }).catch((error: unknown) => {
+      if (!(error instanceof AppError)) throw error;
+      throw new Failure(
+        `The broker at ${hostsOf(access.url)} does not make the platform's streams${why(error)}: check its disk, its limits, the user's rights, and that NATS_REPLICAS is not more than its servers.`,
+      );
+    });
     const deps = scriptDeps(store, variables);
     const [bootstrap] = await Promise.all([ensureBootstrap(deps), storeBuiltInMessages(deps)]);
     return bootstrap;
@@ -225,6 +232,9 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
   try {
     await checkPorts(settings, withStreams);
     const secrets = await loadSecrets(dataDir);
+    const common = commonBindings(settings, secrets);
+    // What the functions would refuse is told before anything is started.
+    readFunctionsSettings({ ...common, NATS_URL: "ws://localhost" });
     const brokers = await startBrokers(settings, secrets, options);
     const [broker] = brokers;
     started.push(...brokers);
@@ -233,7 +243,6 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
     const as = (user: keyof Secrets["broker"]): ConnectOptions =>
       settings.external ?? { url: address, user, pass: secrets.broker[user] };
 
-    const common = commonBindings(settings, secrets);
     const bindings = { ...common, ...brokerVariables(as("fn")), CLIENT_ADDRESS: "127.0.0.1" };
     const brokerAccess = as("deploy");
     const bootstrap = await prepareBroker(settings, brokerAccess, bindings, brokers.length);

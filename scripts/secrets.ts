@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { exportJWK, generateKeyPair } from "jose";
 import { writePrivate } from "./data-dir.ts";
+import { Failure } from "./failure.ts";
 
 /** Passwords of the started broker's users, by user name. */
 export type BrokerPasswords = Record<"fn" | "streams" | "deploy" | "operator", string>;
@@ -31,10 +32,26 @@ export async function generateKeys(): Promise<Omit<Secrets, "broker">> {
   };
 }
 
+function readSecrets(path: string): Secrets {
+  let secrets: Partial<Secrets> = {};
+  try {
+    secrets = JSON.parse(readFileSync(path, "utf8")) as Partial<Secrets>;
+  } catch {
+    // Told below.
+  }
+  const { broker, JWT_SIGNING_KEYS, ENCRYPTION_KEYS, CLAIM_KEY } = secrets;
+  if (!broker || !JWT_SIGNING_KEYS || !ENCRYPTION_KEYS || !CLAIM_KEY) {
+    throw new Failure(
+      `The keys in ${path} are damaged: bring the file back from your copy. Without it what is sealed cannot be read; remove it only to begin with new keys.`,
+    );
+  }
+  return { broker, JWT_SIGNING_KEYS, ENCRYPTION_KEYS, CLAIM_KEY };
+}
+
 /** Reads the data folder's secrets, and makes them first when there are none. */
 export async function loadSecrets(dataDir: string): Promise<Secrets> {
   const path = join(dataDir, "secrets.json");
-  if (existsSync(path)) return JSON.parse(readFileSync(path, "utf8")) as Secrets;
+  if (existsSync(path)) return readSecrets(path);
   const broker = { fn: secret(24), streams: secret(24), deploy: secret(24), operator: secret(24) };
   const secrets: Secrets = { broker, ...(await generateKeys()) };
   writePrivate(path, `${JSON.stringify(secrets, null, 2)}\n`);

@@ -111,6 +111,12 @@ export function readSettings(env: Environment): Settings {
   const replicas = get(env, "NATS_REPLICAS") ?? brokers;
   if (!/^[1-5]$/.test(replicas))
     throw new Failure(`NATS_REPLICAS=${replicas} is no number of replicas: 1 to 5.`);
+  const external = externalBroker(env);
+  if (external === undefined && Number(replicas) > Number(brokers)) {
+    throw new Failure(
+      `NATS_REPLICAS=${replicas} needs as many brokers: npm run cluster starts three, npm start one.`,
+    );
+  }
   const syncInterval = get(env, "NATS_SYNC_INTERVAL") ?? "10s";
   if (!/^(always|\d+(ms|s|m))$/.test(syncInterval)) {
     throw new Failure(`NATS_SYNC_INTERVAL=${syncInterval} is neither "always" nor a duration such as 1s.`);
@@ -128,7 +134,7 @@ export function readSettings(env: Environment): Settings {
     publicUrl: origin(env, `http://localhost:${functionsPort}`),
     natsPort: port(env, "NATS_PORT"),
     natsWsPort: port(env, "NATS_WS_PORT"),
-    external: externalBroker(env),
+    external,
     brokers: brokers === "3" ? 3 : 1,
     replicas: Number(replicas),
     syncInterval,

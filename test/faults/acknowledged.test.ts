@@ -1,11 +1,11 @@
 /** Acknowledged means kept: clients write through the HTTP API while what they write to breaks. */
-import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { startBroker, type TestBroker, tempDir } from "../support/broker.ts";
 import { startCutter } from "../support/cutter.ts";
+import { smallDisk } from "../support/disk.ts";
 import { startPlatform } from "../support/platform.ts";
 import { Writers } from "../support/writers.ts";
 
@@ -97,18 +97,6 @@ test("connections are cut in the middle of requests, batches and answers", async
   writers.expectFairAnswers();
   await writers.expectKept();
 }, 60_000);
-
-/** A small disk, where this user may have one; otherwise a broker that is told to keep little. */
-function smallDisk(dir: string, megabytes: number): { grow: () => void; release: () => void } | undefined {
-  if (process.platform !== "linux" || process.getuid?.() !== 0) return undefined;
-  mkdirSync(dir, { recursive: true });
-  const size = (mb: number) => `size=${mb}m`;
-  if (spawnSync("mount", ["-t", "tmpfs", "-o", size(megabytes), "tmpfs", dir]).status !== 0) return undefined;
-  return {
-    grow: () => execFileSync("mount", ["-o", `remount,${size(megabytes * 8)}`, dir]),
-    release: () => spawnSync("umount", ["-l", dir]),
-  };
-}
 
 test.each(["disk", "limit"])(
   "there is no room any more (%s)",

@@ -6,6 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { freePort } from "../../scripts/ports.ts";
 import { startBroker, tempDir } from "../support/broker.ts";
+import { smallDisk } from "../support/disk.ts";
 import { runScript, runStart } from "../support/start.ts";
 
 async function settings(more: Record<string, string> = {}): Promise<Record<string, string>> {
@@ -99,6 +100,39 @@ test("says in one line that the data folder cannot be written", async () => {
   expect(said).toMatch(/^The data folder \S+ cannot be written \(.*\): choose another with DATA_DIR=….$/);
 });
 
+test("says in one line that the disk is full", async () => {
+  const dir = join(tempDir("disk"), "full");
+  const disk = smallDisk(dir, 4);
+  try {
+    // Where nobody may make a disk, one that is no disk stands for it.
+    const said = await failure(await settings({ DATA_DIR: disk === undefined ? "/dev/full" : dir }));
+    expect(said).toMatch(/^The (disk of the )?data folder \S+ (is full: make room|cannot be written).*$/);
+  } finally {
+    disk?.release();
+  }
+});
+
+test("says in one line which setting or key cannot be used", async () => {
+  for (const [name, value, said] of [
+    ["PORT", "abc", /^PORT=abc is no port: .*$/],
+    ["PUBLIC_URL", "here", /^PUBLIC_URL=here is no origin: .*$/],
+    ["NATS_REPLICAS", "3", /^NATS_REPLICAS=3 needs as many brokers: .*$/],
+    ["LOG_LEVEL", "loud", /^The settings cannot be used: LOG_LEVEL must be debug, .*\.$/],
+    ["JWT_SIGNING_KEYS", '[{"kty":"RSA"}]', /^The settings cannot be used: JWT_SIGNING_KEYS must be .*\.$/],
+    ["ENCRYPTION_KEYS", "secret-of-mine", /^The settings cannot be used: ENCRYPTION_KEYS must be .*\.$/],
+    ["CLAIM_KEY", "short,secret-of-mine", /^The settings cannot be used: CLAIM_KEY must be .*\.$/],
+  ] as const) {
+    const told = await failure(await settings({ [name]: value }));
+    expect(told).toMatch(said);
+    expect(told).not.toContain("secret-of-mine");
+  }
+  const env = await settings();
+  for (const damaged of ["{", "{}"]) {
+    writeFileSync(join(String(env.DATA_DIR), "secrets.json"), damaged);
+    expect(await failure(env)).toMatch(/^The keys in \S+secrets\.json are damaged: .*$/);
+  }
+}, 60_000);
+
 test("tells the broker's address for other clients while it runs, and says so when it does not", async () => {
   const env = await settings();
   {
@@ -146,6 +180,9 @@ test("says in one line what is wrong with an external broker", async () => {
   );
   expect(await failure(await settings({ ...good, NATS_URL: "nats://127.0.0.1:4222" }))).toMatch(
     /^NATS_URL must be .*$/,
+  );
+  expect(await failure(await settings({ ...good, NATS_REPLICAS: "3" }))).toMatch(
+    /^The broker at 127\.0\.0\.1:\d+ does not make the platform's streams \(10074 .*\): check .*$/,
   );
   await using plain = await startBroker({ jetstream: false });
   expect(await failure(await settings({ ...good, NATS_URL: plain.wsUrl }))).toMatch(

@@ -1,0 +1,17 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync } from "node:fs";
+
+/** A disk of so many megabytes, where this user may have one; otherwise nothing. */
+export function smallDisk(
+  dir: string,
+  megabytes: number,
+): { grow: () => void; release: () => void } | undefined {
+  if (process.platform !== "linux" || process.getuid?.() !== 0) return undefined;
+  mkdirSync(dir, { recursive: true });
+  const size = (mb: number) => `size=${mb}m`;
+  if (spawnSync("mount", ["-t", "tmpfs", "-o", size(megabytes), "tmpfs", dir]).status !== 0) return undefined;
+  return {
+    grow: () => execFileSync("mount", ["-o", `remount,${size(megabytes * 8)}`, dir]),
+    release: () => spawnSync("umount", ["-l", dir]),
+  };
+}
