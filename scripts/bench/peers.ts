@@ -142,7 +142,11 @@ export async function peers(
       peers: Object.fromEntries(running.map(({ peer }) => [peer.name, of(peer.name, theirs)])),
     }));
     const names = running.map(({ peer }) => peer.name);
-    printComparison(`The host beside others, ${seeded.ids.length} entries, 8 connections`, names, rows);
+    const load = `${seeded.ids.length} entries, ${LOAD.connections} connections`;
+    printComparison(`Requests a second, ${load}`, names, rows, (f) => f.perSecond);
+    const cpu = "Processor time of one request in µs, the broker's included (below 1: ours takes less)";
+    printComparison(cpu, names, rows, (f) => f.cpuUs + f.brokerUs);
+    printComparison("Bytes of an answer, with its head", names, rows, (f) => f.bytes);
     const durability = {
       [OURS]: DURABILITY,
       ...Object.fromEntries(running.map(({ peer }) => [`${peer.name} ${peer.version}`, peer.durability])),

@@ -73,30 +73,35 @@ export function printGrowth(
   );
 }
 
-/** One row per request, asked of us and of others: how many a second, ours to theirs, and the size of an answer. */
+/** A request that was asked of us and of others. */
+export interface Compared {
+  what: string;
+  ours: Figures | undefined;
+  peers: Record<string, Figures | undefined>;
+}
+
+/** One figure of every request: ours, and beside each other one ours to theirs. */
 export function printComparison(
   title: string,
   names: readonly string[],
-  rows: readonly {
-    what: string;
-    ours: Figures | undefined;
-    peers: Record<string, Figures | undefined>;
-  }[],
+  rows: readonly Compared[],
+  of: (figures: Figures) => number,
 ): void {
-  const cells = (f: Figures | undefined) =>
-    f === undefined
-      ? ["refused", ""]
-      : [`${f.perSecond.toFixed(0)}${f.failures === 0 ? "" : ` (${f.failures} failed)`}`, number(f.bytes)];
+  const cell = (f: Figures | undefined) => {
+    if (f === undefined) return "refused";
+    return `${of(f).toFixed(0)}${f.failures === 0 ? "" : ` (${f.failures} failed)`}`;
+  };
   print(
     title,
-    ["", "ours/s", "bytes", ...names.flatMap((name) => [`${name}/s`, "bytes", "ours : it"])],
+    ["", "ours", ...names.flatMap((name) => [name, "ours : it"])],
     rows.map(({ what, ours, peers }) => [
       what,
-      ...cells(ours),
-      ...names.flatMap((name) => [
-        ...cells(peers[name]),
-        ratio(ours?.perSecond ?? 0, peers[name]?.perSecond),
-      ]),
+      cell(ours),
+      ...names.flatMap((name) => {
+        const its = peers[name];
+        const both = ours !== undefined && its !== undefined;
+        return [cell(its), both ? ratio(of(ours), of(its)) : ""];
+      }),
     ]),
   );
 }
