@@ -22,6 +22,8 @@ export interface ConnectOptions {
   requestTimeoutMs?: number;
   /** Milliseconds that both may take longer while the broker is heard: it has many of our own to serve. Default 0. */
   queueMs?: number;
+  /** Bytes of pages that may be on their way at once; one alone may always be larger. Default: any number. */
+  maxHeldBytes?: number;
   /** Told of reconnections and of what the connection reports, for logs and metrics. */
   onStatus?: (status: "connected" | "disconnected" | "reconnected" | "closed") => void;
 }

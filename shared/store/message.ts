@@ -9,83 +9,97 @@ const VERSION = "NATS/1.0";
  * A message's headers as text. The client decodes each of them, which costs more than all else of a read; here they
  * are looked up in the bytes, which lie before the body's.
  */
-function headersOf(message: Msg & { size?: () => number }): string | undefined {
+function headersOf(message: Msg & { size?: () => number }): string {
   const { data } = message;
-  if (message.size === undefined) return undefined;
-  const length = message.size() - message.subject.length - (message.reply?.length ?? 0) - data.length;
-  if (length <= VERSION.length || length > data.byteOffset) return undefined;
-  const text = decoder.decode(new Uint8Array(data.buffer, data.byteOffset - length, length));
-  return text.startsWith(VERSION) && text.endsWith("\r\n\r\n") ? text : undefined;
+  const length =
+    (message.size?.() ?? 0) - message.subject.length - (message.reply?.length ?? 0) - data.length;
+  if (length > VERSION.length && length <= data.byteOffset) {
+    const text = decoder.decode(new Uint8Array(data.buffer, data.byteOffset - length, length));
+    if (text.startsWith(VERSION) && text.endsWith("\r\n\r\n")) return text;
+  }
+  const { headers } = message;
+  const code = headers?.code ?? 0;
+  const lines = headers
+    ?.keys()
+    .flatMap((name) => headers.values(name).map((value) => `${name}: ${value}\r\n`));
+  return `${VERSION}${code === 0 ? "" : ` ${code}`}\r\n${lines?.join("") ?? ""}\r\n`;
 }
 
-/** An answer's headers, of which those count that the broker added: a publisher's own ones stand before them. */
+/** An answer's headers: a publisher's own ones stand before those that the broker added. */
 export class AnswerHeaders {
-  readonly #message: Msg;
-  readonly #text: string | undefined;
+  /** As they were sent, with the empty line that ends them. */
+  readonly text: string;
 
-  constructor(message: Msg) {
-    this.#message = message;
-    this.#text = headersOf(message);
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  static of(message: Msg): AnswerHeaders {
+    return new AnswerHeaders(headersOf(message));
   }
 
   /** 0 for a message. */
   get status(): number {
-    const text = this.#text;
-    if (text === undefined) return this.#message.headers?.code ?? 0;
+    const { text } = this;
     return text[VERSION.length] === " " ? Number(text.slice(VERSION.length + 1, VERSION.length + 4)) : 0;
   }
 
-  /** The last value of a header. */
+  get names(): string[] {
+    return this.text
+      .split("\r\n")
+      .slice(1)
+      .filter((line) => line.includes(":"))
+      .map((line) => line.slice(0, line.indexOf(":")));
+  }
+
+  /** The first value of a header. */
+  first(name: string): string | undefined {
+    return this.#at(this.text.indexOf(`\r\n${name}:`), name);
+  }
+
+  /** The last value of a header: what the broker said. */
   last(name: string): string | undefined {
-    const text = this.#text;
-    if (text === undefined) return this.#message.headers?.values(name).at(-1);
-    const at = text.lastIndexOf(`\r\n${name}: `);
+    return this.#at(this.text.lastIndexOf(`\r\n${name}:`), name);
+  }
+
+  #at(at: number, name: string): string | undefined {
     if (at < 0) return undefined;
-    const from = at + name.length + 4;
-    return text.slice(from, text.indexOf("\r\n", from));
+    const from = at + name.length + 3;
+    return this.text.slice(from, this.text.indexOf("\r\n", from)).trim();
   }
 }
 
 /** A stored message as a direct get answers it: its place is told by headers. */
 export class DirectMessage implements StoredMessage {
-  readonly #message: Msg;
-  readonly #headers: AnswerHeaders;
+  readonly headers: AnswerHeaders;
+  readonly data: Uint8Array;
   readonly seq: number;
 
-  constructor(message: Msg, headers = new AnswerHeaders(message)) {
-    this.#message = message;
-    this.#headers = headers;
+  constructor(headers: AnswerHeaders, data: Uint8Array) {
+    this.headers = headers;
+    this.data = data;
     this.seq = Number(headers.last("Nats-Sequence"));
   }
 
   get subject(): string {
-    return this.#headers.last("Nats-Subject") ?? "";
+    return this.headers.last("Nats-Subject") ?? "";
   }
   get time(): number {
-    return Date.parse(this.#headers.last("Nats-Time-Stamp") ?? "");
-  }
-  get data(): Uint8Array {
-    return this.#message.data;
+    return Date.parse(this.headers.last("Nats-Time-Stamp") ?? "");
   }
   get size(): number {
-    return this.#message.data.length;
+    return this.data.length;
   }
   header(name: string): string | undefined {
-    const value = this.#message.headers?.get(name);
-    return value === undefined || value === "" ? undefined : value;
+    return this.headers.first(name) || undefined;
   }
   /** A copy that does not hold on to the frame in which the message came. */
   kept(freeze: boolean): MemoryMessage {
-    const names = this.#message.headers?.keys() ?? [];
-    return new MemoryMessage(
-      this,
-      this.text(),
-      ownHeaders(names, (name) => this.header(name)),
-      freeze,
-    );
+    const own = ownHeaders(this.headers.names, (name) => this.header(name));
+    return new MemoryMessage(this, this.text(), own, freeze);
   }
   text(): string {
-    return decoder.decode(this.#message.data);
+    return decoder.decode(this.data);
   }
   json<T>(): T {
     return JSON.parse(this.text()) as T;
@@ -169,9 +183,18 @@ export class MemoryMessage implements StoredMessage {
   }
 }
 
+/** A message in the shape in which the stream's leader tells it: the parts in base64. */
+export interface LeaderShape {
+  subject: string;
+  seq: number;
+  time: string;
+  data?: string;
+  hdrs?: string;
+}
+
 /** The shape in which the stream's leader answers `STREAM.MSG.GET`. */
 export interface LeaderAnswer {
-  message?: { subject: string; seq: number; time: string; data?: string; hdrs?: string };
+  message?: LeaderShape;
   error?: { code: number; err_code: number; description: string };
 }
 
@@ -182,30 +205,36 @@ function fromBase64(text: string): Uint8Array {
   return out;
 }
 
-/** A stored message as the leader answers it: JSON with the parts in base64. */
+/** A stored message as the leader answers it. */
 export class LeaderMessage implements StoredMessage {
-  readonly subject: string;
-  readonly seq: number;
+  readonly shape: LeaderShape;
   readonly time: number;
-  readonly data: Uint8Array;
-  readonly #raw: string;
+  #data: Uint8Array | undefined;
   #headers: Map<string, string> | undefined;
 
-  constructor(message: NonNullable<LeaderAnswer["message"]>) {
-    this.subject = message.subject;
-    this.seq = message.seq;
-    this.time = Date.parse(message.time);
-    this.data = message.data === undefined ? new Uint8Array(0) : fromBase64(message.data);
-    this.#raw = message.hdrs ?? "";
+  constructor(shape: LeaderShape) {
+    this.shape = shape;
+    this.time = Date.parse(shape.time);
   }
 
+  get subject(): string {
+    return this.shape.subject;
+  }
+  get seq(): number {
+    return this.shape.seq;
+  }
+  get data(): Uint8Array {
+    this.#data ??= this.shape.data === undefined ? EMPTY : fromBase64(this.shape.data);
+    return this.#data;
+  }
   get size(): number {
     return this.data.length;
   }
   header(name: string): string | undefined {
     if (this.#headers === undefined) {
       this.#headers = new Map();
-      const text = this.#raw === "" ? "" : decoder.decode(fromBase64(this.#raw));
+      const { hdrs } = this.shape;
+      const text = hdrs === undefined ? "" : decoder.decode(fromBase64(hdrs));
       for (const line of text.split("\r\n").slice(1)) {
         const colon = line.indexOf(":");
         if (colon > 0) this.#headers.set(line.slice(0, colon), line.slice(colon + 1).trim());

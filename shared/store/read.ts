@@ -39,9 +39,9 @@ export function directSeq(wire: Wire, stream: string, seq: number): Promise<Stor
 
 function direct(wire: Wire, stream: string, api: string, body: string): Promise<StoredMessage | null> {
   return wire.ask<StoredMessage | null>(api, body, (message, resolve, reject) => {
-    const headers = new AnswerHeaders(message);
+    const headers = AnswerHeaders.of(message);
     const { status } = headers;
-    if (status === 0) resolve(new DirectMessage(message, headers));
+    if (status === 0) resolve(new DirectMessage(headers, message.data));
     else if (status === NOT_FOUND) resolve(null);
     else reject(refused(stream, status));
     return true;
@@ -68,12 +68,16 @@ export async function leaderGet(
 /** A batch of direct-get answers: messages, then one end-of-batch status. */
 function collect(wire: Wire, stream: string, body: string): Promise<Page> {
   const messages: StoredMessage[] = [];
-  return wire.ask<Page>(`$JS.API.DIRECT.GET.${stream}`, body, (message, resolve, reject) => {
-    const headers = new AnswerHeaders(message);
+  let held = 0;
+  const page = wire.ask<Page>(`$JS.API.DIRECT.GET.${stream}`, body, (message, resolve, reject) => {
+    const headers = AnswerHeaders.of(message);
     const { status } = headers;
     if (status === 0) {
-      messages.push(new DirectMessage(message, headers));
-      return false;
+      messages.push(new DirectMessage(headers, message.data));
+      held += message.data.length;
+      if (wire.hold(message.data.length, held)) return false;
+      reject(unavailable("too much is being read at once"));
+      return true;
     }
     if (status === END_OF_BATCH) {
       const pending = Number(headers.last("Nats-Num-Pending") ?? 0);
@@ -83,6 +87,7 @@ function collect(wire: Wire, stream: string, body: string): Promise<Page> {
     else reject(refused(stream, status));
     return true;
   });
+  return page.finally(() => wire.hold(-held, 0));
 }
 
 /**

@@ -101,6 +101,7 @@ export interface StreamInfo {
 export interface Reply {
   data: Uint8Array;
   header(name: string): string | undefined;
+  headerNames(): readonly string[];
 }
 
 /** A message that a subscription delivers. */

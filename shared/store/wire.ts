@@ -71,6 +71,7 @@ export class Wire {
   #inbox = "";
   /** Of the server that we are connected to. */
   #pulse: Pulse;
+  #held = 0;
 
   constructor(options: ConnectOptions) {
     this.#options = options;
@@ -216,6 +217,16 @@ export class Wire {
     );
   }
 
+  /**
+   * Takes room for a part of an answer that is not whole yet, or gives it back.
+   * @param mine bytes that this answer holds already, the part included
+   * @returns false when those of others leave no room for it
+   */
+  hold(bytes: number, mine: number): boolean {
+    this.#held += bytes;
+    return this.#held <= (this.#options.maxHeldBytes ?? Number.POSITIVE_INFINITY) || this.#held === mine;
+  }
+
   #publish(
     connection: NatsConnection,
     subject: string,
@@ -255,7 +266,12 @@ export class Wire {
       subject,
       data,
       (message, resolve) => {
-        resolve({ data: message.data, header: header(message), status: message.headers?.code ?? 0 });
+        resolve({
+          data: message.data,
+          header: header(message),
+          headerNames: () => message.headers?.keys() ?? [],
+          status: message.headers?.code ?? 0,
+        });
         return true;
       },
       options,
