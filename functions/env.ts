@@ -59,6 +59,10 @@ const Environment = z.object({
       }),
     ),
   CLIENT_ADDRESS: optional,
+  NATS_LINK_COUNT: count(1, 1, 64),
+  NATS_LINK_LOCATION: optional.pipe(
+    z.enum(["wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr", "me"]).optional(),
+  ),
 });
 
 export type LogLevel = z.infer<typeof Environment>["LOG_LEVEL"];
@@ -67,6 +71,8 @@ export type LogLevel = z.infer<typeof Environment>["LOG_LEVEL"];
 export interface Settings {
   config: Config;
   broker: ConnectOptions & { replicas: number };
+  /** How many objects hold connections where there is a link, and where they are made. */
+  link: { count: number; location: string | undefined };
   logLevel: LogLevel;
 }
 
@@ -102,6 +108,7 @@ export function readSettings(env: Record<string, unknown>): Settings {
       ...(e.NATS_TOKEN === undefined ? {} : { token: e.NATS_TOKEN }),
       ...(e.NATS_CREDS === undefined ? {} : { creds: e.NATS_CREDS }),
     },
+    link: { count: e.NATS_LINK_COUNT, location: e.NATS_LINK_LOCATION },
     logLevel: e.LOG_LEVEL,
   };
 }

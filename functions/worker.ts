@@ -1,8 +1,9 @@
-/** Entry of the functions: stateless, a connection to the broker per request. */
+/** Entry of the functions: stateless, a connection to the broker per request, or the link's. */
 import { openStore } from "../shared/store/store.ts";
 import { type App, createApp, type ExecutionContextLike } from "./app.ts";
 import type { Host } from "./context.ts";
 import { readSettings, type Settings } from "./env.ts";
+import { linkOf } from "./link.ts";
 import { consoleLog } from "./log.ts";
 
 /** Requests that are being answered by this isolate: a number, as nothing else may be shared between them. */
@@ -36,13 +37,15 @@ function hostOf(env: Record<string, unknown>): Host {
   let host = hosts.get(env);
   if (host === undefined) {
     const settings: Settings = readSettings(env);
+    const direct = () => openStore({ ...settings.broker, name: "functions", queueMs: queueMs() });
+    const link = linkOf(env, settings.link);
     host = {
       ...assetsOf(env),
       config: settings.config,
       log: (base) => consoleLog(settings.logLevel, base),
       lend: () => {
         inFlight++;
-        const store = openStore({ ...settings.broker, name: "functions", queueMs: queueMs() });
+        const store = link === undefined ? direct() : link(direct);
         const release = () => {
           inFlight--;
           return store.close();
@@ -55,6 +58,8 @@ function hostOf(env: Record<string, unknown>): Host {
   }
   return host;
 }
+
+export { BrokerLink } from "./link.ts";
 
 export default {
   fetch(

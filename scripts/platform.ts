@@ -260,6 +260,7 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
       bindings,
       log: functionsLog,
       bundle: options.bundle,
+      link: settings.link,
     });
     started.push(functions);
     options.signal?.throwIfAborted();

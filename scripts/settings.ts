@@ -30,6 +30,8 @@ export interface Settings {
   /** How many brokers are started: one, or a cluster of three. */
   brokers: 1 | 3;
   replicas: number;
+  /** Whether the functions reach the broker through Durable Objects that hold the connection. */
+  link: boolean;
   /** Broker's `sync_interval`: "always", or a duration such as "10s". */
   syncInterval: string;
   /** Variables that go to the functions unchanged. */
@@ -49,6 +51,8 @@ const PASSED_ON = [
   "STREAMS_MAX_PER_ADMIN",
   "STREAMS_ROTATE_MS",
   "METRICS_TOKEN",
+  "NATS_LINK_COUNT",
+  "NATS_LINK_LOCATION",
   "LOG_LEVEL",
 ] as const;
 
@@ -121,6 +125,10 @@ export function readSettings(env: Environment): Settings {
   if (!/^(always|\d+(ms|s|m))$/.test(syncInterval)) {
     throw new Failure(`NATS_SYNC_INTERVAL=${syncInterval} is neither "always" nor a duration such as 1s.`);
   }
+  const link = get(env, "NATS_LINK") ?? "none";
+  if (link !== "none" && link !== "durable-object") {
+    throw new Failure(`NATS_LINK=${link} is neither "none" nor "durable-object".`);
+  }
   const passedOn: Record<string, string> = {};
   for (const name of PASSED_ON) {
     const value = get(env, name);
@@ -137,6 +145,7 @@ export function readSettings(env: Environment): Settings {
     external,
     brokers: brokers === "3" ? 3 : 1,
     replicas: Number(replicas),
+    link: link === "durable-object",
     syncInterval,
     passedOn,
   };

@@ -29,8 +29,9 @@ function cleanEnvironment(): NodeJS.ProcessEnv {
   for (const name of Object.keys(env)) {
     if (/^(NATS_|JWT_|ENCRYPTION_|CLAIM_|METRICS_)/.test(name)) delete env[name];
   }
-  // The one that they may take over: on how many brokers each platform of theirs runs.
+  // What they may take over: on how many brokers each platform of theirs runs, and how its functions reach them.
   if (process.env.NATS_BROKERS) env.TEST_BROKERS = process.env.NATS_BROKERS;
+  if (process.env.NATS_LINK) env.TEST_LINK = process.env.NATS_LINK;
   return env;
 }
 

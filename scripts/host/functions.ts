@@ -21,6 +21,8 @@ export interface FunctionsOptions {
   log: (line: string) => void;
   /** A bundle made before; it is made now when missing. */
   bundle?: string | undefined;
+  /** Durable Objects hold the connection to the broker. */
+  link?: boolean;
 }
 
 /** The functions, being served by the Workers runtime on this machine. */
@@ -60,6 +62,7 @@ export async function serveFunctions(options: FunctionsOptions): Promise<Functio
       ...compatibility(),
       modules: [{ type: "ESModule", path: "worker.js", contents: bundle }],
       bindings,
+      ...(options.link ? { durableObjects: { BROKER_LINK: "BrokerLink" } } : {}),
       serviceBindings: {
         ASSETS: async (request: MiniflareRequest) => {
           const name = new URL(request.url).pathname.slice(1);

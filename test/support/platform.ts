@@ -42,8 +42,9 @@ export async function startPlatform(options: TestPlatformOptions = {}): Promise<
     PORT: String(await freePort()),
     STREAMS_PORT: String(await freePort()),
     DATA_DIR: options.env?.DATA_DIR ?? tempDir("platform"),
-    // `NATS_BROKERS=3 npm test -- test/http` runs everything on a cluster.
+    // `NATS_BROKERS=3 npm test -- test/http` runs everything on a cluster, `NATS_LINK=durable-object` over the link.
     ...(process.env.TEST_BROKERS === undefined ? {} : { NATS_BROKERS: process.env.TEST_BROKERS }),
+    ...(process.env.TEST_LINK === undefined ? {} : { NATS_LINK: process.env.TEST_LINK }),
     ...options.env,
   };
   const logs: string[] = [];

@@ -1,0 +1,84 @@
+/**
+ * The end of the link that holds the connection: one for all requests, made with the first call and given up when
+ * nobody has called for a while, so that what hosts it may sleep.
+ */
+import { AppError } from "../../errors.ts";
+import type { OpenStore } from "../store.ts";
+import type { Store } from "../types.ts";
+import { type Answer, CALLS, type Call, type Parcel, pack, packFailure } from "./parcel.ts";
+
+export interface FarEndOptions {
+  /** Calls that may be under way at once; further ones are refused. Default 2,000. */
+  maxCalls?: number;
+  /** Milliseconds without a call after which the connection is given up. Default 30,000. */
+  idleMs?: number;
+}
+
+const KNOWN = new Set<string>(CALLS);
+
+export class FarEnd {
+  readonly #open: () => OpenStore;
+  readonly #maxCalls: number;
+  readonly #idleMs: number;
+  #store: OpenStore | undefined;
+  #underWay = 0;
+  /** Of these, requests to services: they may take long, and must not take every place. */
+  #services = 0;
+  #called = false;
+
+  constructor(open: () => OpenStore, options: FarEndOptions = {}) {
+    this.#open = open;
+    this.#maxCalls = options.maxCalls ?? 2_000;
+    this.#idleMs = options.idleMs ?? 30_000;
+  }
+
+  /** Does one call of the store's. Never throws: a failure is an answer too. */
+  async call(call: string, args: readonly unknown[]): Promise<Parcel> {
+    if (!isCall(call)) return packFailure(new Error(`no such call: ${call}`));
+    const service = call === "request";
+    if (this.#underWay >= this.#maxCalls || (service && this.#services >= this.#maxCalls / 2)) {
+      return packFailure(
+        new AppError("unavailable", "link_busy", "Too many requests are under way. Try again in a moment.", {
+          retryAfter: 1,
+        }),
+      );
+    }
+    this.#underWay++;
+    if (service) this.#services++;
+    try {
+      return pack(call, await this.#ask(call, args));
+    } catch (error) {
+      return packFailure(error);
+    } finally {
+      this.#underWay--;
+      if (service) this.#services--;
+    }
+  }
+
+  #ask<C extends Call>(call: C, args: readonly unknown[]): Promise<Answer<C>> {
+    this.#called = true;
+    const store = this.#connection();
+    const method = store[call] as unknown as (...args: readonly unknown[]) => Promise<Answer<C>>;
+    return method.apply(store, [...args]);
+  }
+
+  #connection(): Store {
+    if (this.#store !== undefined) return this.#store;
+    const store = this.#open();
+    this.#store = store;
+    const timer = setInterval(() => {
+      if (this.#called || this.#underWay > 0) {
+        this.#called = false;
+        return;
+      }
+      clearInterval(timer);
+      this.#store = undefined;
+      void store.close().catch(() => undefined);
+    }, this.#idleMs);
+    return store;
+  }
+}
+
+function isCall(name: string): name is Call {
+  return KNOWN.has(name);
+}

@@ -1,0 +1,249 @@
+/**
+ * What crosses the link: plain values that the runtime copies from one isolate to another. A stored message travels as
+ * the broker sent it and is read where it is wanted; a failure travels as its facts and is thrown again as what it was.
+ */
+import { AppError, type ErrorKind, type Fault } from "../../errors.ts";
+import { AnswerHeaders, DirectMessage, LeaderMessage, type LeaderShape } from "../message.ts";
+import {
+  Conflict,
+  type KvEntry,
+  type Page,
+  type Reply,
+  type Store,
+  type StoredMessage,
+  StreamMissing,
+  SubjectFull,
+  SubjectsTaken,
+  TooMuch,
+} from "../types.ts";
+
+/** What may be asked over the link, and nothing else: each is one call, however often the far end asks the broker. */
+export const CALLS = [
+  "get",
+  "getSeq",
+  "getMany",
+  "scan",
+  "nextMessage",
+  "append",
+  "batch",
+  "pipeline",
+  "kvGet",
+  "kvList",
+  "kvLast",
+  "kvPut",
+  "kvDelete",
+  "createStream",
+  "updateStream",
+  "deleteStream",
+  "streamInfo",
+  "streamNames",
+  "purge",
+  "request",
+  "ping",
+  "server",
+] as const satisfies readonly (keyof Store)[];
+
+export type Call = (typeof CALLS)[number];
+/** What a call resolves to. */
+export type Answer<C extends Call> = Awaited<ReturnType<Store[C]>>;
+
+/** Stored messages: where each comes from, and the bodies of those from direct gets one behind the other. */
+interface Messages {
+  heads: (string | LeaderShape)[];
+  sizes: number[];
+  bodies: Uint8Array | ReadableStream<Uint8Array>;
+}
+
+/** More bytes than this travel as a stream: the runtime copies 32 MiB at most as one value. */
+const STREAMED_BYTES = 16 * 1024 * 1024;
+
+interface PlainKv {
+  key: string;
+  revision: number;
+  time: number;
+  text: string;
+}
+
+/** An answer on its way, by what it is. */
+export type Parcel =
+  | { is: "value"; value: unknown }
+  | { is: "message" | "map"; messages: Messages }
+  | { is: "page"; messages: Messages; pending: number; lastSeq: number }
+  | { is: "kv"; entries: PlainKv[]; one: boolean }
+  | { is: "reply"; data: Uint8Array; headers: Record<string, string> }
+  | { is: "failure"; failure: Failure };
+
+/** A failure's facts. The cause is for the log only, as text. */
+type Failure =
+  | {
+      name: "AppError";
+      kind: ErrorKind;
+      code: string;
+      detail: string;
+      errors: Fault[] | undefined;
+      retryAfter: number | undefined;
+      data: Record<string, unknown> | undefined;
+      cause: string | undefined;
+    }
+  | { name: "StreamMissing"; stream: string }
+  | { name: string; message: string };
+
+/** Bytes of their own: of a view, the runtime would copy all that lies around it too. */
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+/** Bytes as a stream that holds nothing twice. */
+function streamed(parts: readonly Uint8Array[]): ReadableStream<Uint8Array> {
+  const left = parts.filter(({ length }) => length > 0);
+  return new ReadableStream({
+    type: "bytes",
+    pull(controller) {
+      const part = left.shift();
+      if (part === undefined) controller.close();
+      else controller.enqueue(part.slice());
+    },
+  });
+}
+
+function packMessages(messages: readonly StoredMessage[]): Messages {
+  const heads: Messages["heads"] = [];
+  const bodies: Uint8Array[] = [];
+  for (const message of messages) {
+    if (message instanceof LeaderMessage) {
+      heads.push(message.shape);
+    } else if (message instanceof DirectMessage) {
+      heads.push(message.headers.text);
+      bodies.push(message.data);
+    } else throw new Error("a message of an unknown kind");
+  }
+  const sizes = bodies.map(({ length }) => length);
+  const large = sizes.reduce((sum, size) => sum + size, 0) > STREAMED_BYTES;
+  return { heads, sizes, bodies: large ? streamed(bodies) : joined(bodies) };
+}
+
+async function unpackMessages({ heads, sizes, bodies }: Messages): Promise<StoredMessage[]> {
+  const whole =
+    bodies instanceof Uint8Array ? bodies : new Uint8Array(await new Response(bodies).arrayBuffer());
+  let next = 0;
+  let end = 0;
+  return heads.map((head) => {
+    if (typeof head !== "string") return new LeaderMessage(head);
+    const start = end;
+    end += sizes[next++] ?? 0;
+    return new DirectMessage(new AnswerHeaders(head), whole.subarray(start, end));
+  });
+}
+
+const plainKv = ({ key, revision, time, text }: KvEntry): PlainKv => ({ key, revision, time, text: text() });
+
+function kvOf({ key, revision, time, text }: PlainKv): KvEntry {
+  return { key, revision, time, text: () => text, json: <T>() => JSON.parse(text) as T };
+}
+
+/** The store's own errors that have nothing to tell but their name. */
+const NAMED = { Conflict, SubjectFull, TooMuch, SubjectsTaken } as const;
+
+/** What a call threw, for the way. */
+export function packFailure(error: unknown): Parcel {
+  if (error instanceof AppError) {
+    const { kind, code, detail, errors, retryAfter, data } = error;
+    const cause = error.cause === undefined ? undefined : String(error.cause);
+    return {
+      is: "failure",
+      failure: { name: "AppError", kind, code, detail, errors, retryAfter, data, cause },
+    };
+  }
+  if (error instanceof StreamMissing)
+    return { is: "failure", failure: { name: "StreamMissing", stream: error.stream } };
+  const { name, message } = error instanceof Error ? error : new Error(String(error));
+  return { is: "failure", failure: { name, message } };
+}
+
+function thrown(failure: Failure): Error {
+  if ("kind" in failure) {
+    const { kind, code, detail, errors, retryAfter, data, cause } = failure;
+    return new AppError(kind, code, detail, {
+      ...(errors === undefined ? {} : { errors }),
+      ...(retryAfter === undefined ? {} : { retryAfter }),
+      ...(data === undefined ? {} : { data }),
+      ...(cause === undefined ? {} : { cause }),
+    });
+  }
+  if ("stream" in failure) return new StreamMissing(failure.stream);
+  const { name, message } = failure;
+  if (Object.hasOwn(NAMED, name)) return new NAMED[name as keyof typeof NAMED]();
+  return new Error(`${name}: ${message}`);
+}
+
+/** What a call answered, for the way. */
+export function pack<C extends Call>(call: C, answer: Answer<C>): Parcel {
+  switch (call) {
+    case "get":
+    case "getSeq":
+    case "nextMessage": {
+      const message = answer as StoredMessage | null;
+      return { is: "message", messages: packMessages(message === null ? [] : [message]) };
+    }
+    case "getMany":
+      return { is: "map", messages: packMessages([...(answer as Map<string, StoredMessage>).values()]) };
+    case "scan": {
+      const { messages, pending, lastSeq } = answer as Page;
+      return { is: "page", messages: packMessages(messages), pending, lastSeq };
+    }
+    case "kvGet": {
+      const entry = answer as KvEntry | null;
+      return { is: "kv", entries: entry === null ? [] : [plainKv(entry)], one: true };
+    }
+    case "kvList":
+      return { is: "kv", entries: (answer as KvEntry[]).map(plainKv), one: false };
+    case "request": {
+      const reply = answer as Reply;
+      const headers = Object.fromEntries(reply.headerNames().map((name) => [name, reply.header(name) ?? ""]));
+      return { is: "reply", data: joined([reply.data]), headers };
+    }
+    default:
+      return { is: "value", value: answer };
+  }
+}
+
+/**
+ * What a call answered, as the store itself would have answered it.
+ * @throws what the store threw
+ */
+export async function unpack(parcel: Parcel): Promise<unknown> {
+  switch (parcel.is) {
+    case "value":
+      return parcel.value;
+    case "message":
+      return (await unpackMessages(parcel.messages))[0] ?? null;
+    case "map":
+      return new Map((await unpackMessages(parcel.messages)).map((message) => [message.subject, message]));
+    case "page":
+      return {
+        messages: await unpackMessages(parcel.messages),
+        pending: parcel.pending,
+        lastSeq: parcel.lastSeq,
+      } satisfies Page;
+    case "kv": {
+      const entries = parcel.entries.map(kvOf);
+      return parcel.one ? (entries[0] ?? null) : entries;
+    }
+    case "reply": {
+      const { data, headers } = parcel;
+      return {
+        data,
+        header: (name) => (Object.hasOwn(headers, name) ? headers[name] : undefined) || undefined,
+        headerNames: () => Object.keys(headers),
+      } satisfies Reply;
+    }
+    case "failure":
+      throw thrown(parcel.failure);
+  }
+}
