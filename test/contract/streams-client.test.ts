@@ -1,9 +1,9 @@
-import { readFileSync } from "node:fs";
 import { DurableStreamError, stream } from "@durable-streams/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Streams, serveStreams } from "../../scripts/host/streams.ts";
 import { freePort } from "../../scripts/ports.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { connectionsTo } from "../support/sockets.ts";
 import { type Publisher, publisher, readUntil, signIn } from "../support/streams.ts";
 
 let direct: TestPlatform;
@@ -141,16 +141,6 @@ describe("handing over", () => {
     expect(events.map(({ type }) => type)).toEqual(["data", "control", "data", "control"]);
   });
 });
-
-/** Established connections to a port of this machine, as the kernel lists them. */
-function connectionsTo(port: number): number {
-  const local = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
-  const ESTABLISHED = "01";
-  return ["/proc/net/tcp", "/proc/net/tcp6"]
-    .flatMap((path) => readFileSync(path, "utf8").split("\n").slice(1))
-    .map((line) => line.trim().split(/\s+/))
-    .filter((fields) => fields[1]?.endsWith(local) && fields[3] === ESTABLISHED).length;
-}
 
 test("a function gives its broker connection back within seconds of the client's going", async () => {
   const { url, headers } = await fixture("the functions", 1);

@@ -88,8 +88,10 @@ test("connections are cut in the middle of requests, batches and answers", async
   await using platform = await startPlatform({ env: onBroker(broker, cutter.port) });
   const writers = new Writers(platform);
   await writers.start(6);
-  // A handshake takes some 700 bytes, a write of several messages some 3,000 more.
-  cutter.after = () => (Math.random() < 0.3 ? 400 + Math.floor(Math.random() * 4_000) : undefined);
+  // A handshake takes some 700 bytes, a write of several messages some 3,000 more. One that serves many requests is cut
+  // in the middle of several.
+  cutter.after = () => 400 + Math.floor(Math.random() * (Math.random() < 0.3 ? 4_000 : 20_000));
+  cutter.cutAll();
   await delay(5_000);
   cutter.after = () => undefined;
   await writers.stop();

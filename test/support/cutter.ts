@@ -5,6 +5,11 @@ export interface Cutter extends AsyncDisposable {
   readonly port: number;
   /** How many connections were cut. */
   readonly cuts: number;
+  /** How many connections came, and how many of them there are. */
+  readonly opened: number;
+  readonly open: number;
+  /** Cuts every connection that there is. */
+  cutAll(): void;
   /** Bytes towards the server after which a new connection is cut; undefined lets it live. */
   after: () => number | undefined;
 }
@@ -13,9 +18,14 @@ export interface Cutter extends AsyncDisposable {
 export async function startCutter(target: number): Promise<Cutter> {
   const sockets = new Set<Socket>();
   let cuts = 0;
+  let opened = 0;
+  let open = 0;
   const cutter: Pick<Cutter, "after"> = { after: () => undefined };
   const server = createServer((client) => {
     const upstream = connect(target, "127.0.0.1");
+    opened++;
+    open++;
+    client.once("close", () => open--);
     let left = cutter.after();
     const end = () => {
       client.destroy();
@@ -49,6 +59,16 @@ export async function startCutter(target: number): Promise<Cutter> {
     port: typeof address === "object" && address !== null ? address.port : 0,
     get cuts() {
       return cuts;
+    },
+    get opened() {
+      return opened;
+    },
+    get open() {
+      return open;
+    },
+    cutAll() {
+      cuts += open;
+      for (const socket of sockets) socket.destroy();
     },
     get after() {
       return cutter.after;

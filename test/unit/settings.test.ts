@@ -54,6 +54,7 @@ test.each([
   [{ NATS_URL: "ws://broker:80", NATS_USER: "fn" }, /belong together/],
   [{ NATS_REPLICAS: "0" }, /^NATS_REPLICAS=0/],
   [{ NATS_SYNC_INTERVAL: "often" }, /^NATS_SYNC_INTERVAL=often/],
+  [{ NATS_LINK: "yes" }, /^NATS_LINK=yes is neither/],
 ])("refuses %j with a sentence", (env, message) => {
   expect(() => readSettings(env)).toThrow(message);
 });

@@ -1,0 +1,38 @@
+import { execFile } from "node:child_process";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const run = promisify(execFile);
+
+/** What `wrangler deploy --dry-run` says of a configuration, which lies in a folder below the checkout's. */
+async function dryRun(toml: string): Promise<string> {
+  const path = join(root, ".wrangler", `deploy-${process.pid}.toml`);
+  mkdirSync(join(root, ".wrangler"), { recursive: true });
+  writeFileSync(
+    path,
+    toml
+      .replace('main = "functions/', 'main = "../functions/')
+      .replace('directory = ".wrangler/assets"', 'directory = "assets"'),
+  );
+  try {
+    const args = [join(root, "scripts/deploy.ts"), "--dry-run", "-c", path];
+    return (await run(process.execPath, args, { cwd: root })).stdout;
+  } finally {
+    rmSync(path, { force: true });
+  }
+}
+
+test("the functions can be deployed as they are, and with the link that wrangler.toml shows", async () => {
+  const toml = readFileSync(join(root, "wrangler.toml"), "utf8");
+  const plain = await dryRun(toml);
+  expect(plain).toContain("env.ASSETS");
+  expect(plain).not.toContain("BROKER_LINK");
+
+  const [block = ""] = /# \[\[durable_objects(?:.*\n)+?(?=\n)/.exec(toml) ?? [];
+  const linked = await dryRun(toml.replace(block, block.replaceAll(/^# /gm, "")));
+  expect(linked).toMatch(/env\.BROKER_LINK \(BrokerLink\)\s+Durable Object/);
+}, 60_000);

@@ -1,0 +1,192 @@
+/** The link under load and when something breaks: one connection for all, and nobody waits for what is gone. */
+import { setTimeout as delay } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { adminToken, call } from "../support/auth.ts";
+import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { brokerClient } from "../support/services.ts";
+import { connectionsTo } from "../support/sockets.ts";
+import { publisher, sentEvents, signIn } from "../support/streams.ts";
+import { Writers } from "../support/writers.ts";
+
+const LINK = { NATS_LINK: "durable-object" };
+
+/** How many there are once those of the start are closed. */
+async function settled(count: () => number): Promise<number> {
+  for (let last = count(); ; ) {
+    await delay(200);
+    const now = count();
+    if (now === last) return now;
+    last = now;
+  }
+}
+
+/** Starts a platform over the link, with an orb. */
+async function linked(env: Record<string, string> = {}, uses: object[] = []) {
+  const platform = await startPlatform({ env: { ...LINK, ...env } });
+  const token = await adminToken(platform);
+  const schemas = [{ id: "s", fields: [{ name: "n", type: "integer" }] }];
+  const body = { id: "many", uses, modules: [{ id: "m", type: "CONTENT", schemas }] };
+  return {
+    platform,
+    token,
+    publish: async () => {
+      const made = await call(platform, "POST", "/api/admin/orbs?publish=true", { token, body });
+      expect(made.status).toBe(201);
+    },
+    /** Connections of the functions, and of the test's own stores. */
+    connections: () => connectionsTo(platform.broker?.wsPort ?? 0),
+    [Symbol.asyncDispose]: () => platform.stop(),
+  };
+}
+
+const health = async (platform: TestPlatform) => {
+  const began = performance.now();
+  const { status } = await call(platform, "GET", "/api/health");
+  return { status, ms: performance.now() - began };
+};
+
+test("hundreds of requests at once share one connection", async () => {
+  await using stand = await linked();
+  await stand.publish();
+  const { platform, token } = stand;
+  const idle = await settled(stand.connections);
+  let most = 0;
+  const watch = setInterval(() => {
+    most = Math.max(most, stand.connections());
+  }, 5);
+  const answers = await Promise.all(
+    Array.from({ length: 400 }, (_, i) =>
+      i % 4 === 0
+        ? call(platform, "POST", "/api/many/m?publish=true", { token, body: { values: { n: i } } })
+        : call(platform, "GET", "/api/many/m?limit=10"),
+    ),
+  );
+  clearInterval(watch);
+  const statuses = answers.map(({ status }) => status);
+  expect(statuses.filter((status) => status === 201)).toHaveLength(100);
+  expect(statuses.filter((status) => status === 200)).toHaveLength(300);
+  expect(most).toBe(idle);
+  const { body } = await call(platform, "GET", "/api/many/m?count=true&limit=200");
+  const numbers = body.items.map((item: { values: { n: number } }) => item.values.n);
+  expect(numbers.toSorted((a: number, b: number) => a - b)).toEqual(
+    Array.from({ length: 100 }, (_, i) => i * 4),
+  );
+});
+
+test("with several objects, each has one", async () => {
+  await using one = await linked();
+  const alone = await settled(one.connections);
+  await using stand = await linked({ NATS_LINK_COUNT: "4", NATS_LINK_LOCATION: "weur" });
+  for (let i = 0; i < 8; i++) expect((await health(stand.platform)).status).toBe(200);
+  expect(await settled(stand.connections)).toBe(alone + 3);
+});
+
+test("a broker that stops answering is away within seconds, and there again at once", async () => {
+  await using stand = await linked();
+  const { platform } = stand;
+  const pid = platform.broker?.pid ?? 0;
+  process.kill(pid, "SIGSTOP");
+  try {
+    // What was under way when it fell silent: nobody knows what came of it.
+    const first = await health(platform);
+    expect(first.status).toBe(504);
+    expect(first.ms).toBeLessThan(5_000);
+    const then = await Promise.all(Array.from({ length: 20 }, () => health(platform)));
+    for (const { status, ms } of then) {
+      expect(status).toBe(503);
+      expect(ms).toBeLessThan(4_000);
+    }
+  } finally {
+    process.kill(pid, "SIGCONT");
+  }
+  const after = await health(platform);
+  expect(after.status).toBe(200);
+});
+
+test("a broker that is killed is away at once, and what was acknowledged is kept", async () => {
+  await using stand = await linked();
+  const { platform } = stand;
+  const writers = new Writers(platform);
+  await writers.start(6);
+  await delay(300);
+  await platform.broker?.pause("SIGKILL");
+  for (let i = 0; i < 20; i++) {
+    const { status, ms } = await health(platform);
+    expect(status).toBe(503);
+    expect(ms).toBeLessThan(2_000);
+  }
+  await platform.broker?.resume();
+  expect((await health(platform)).status).toBe(200);
+  await delay(300);
+  await writers.stop();
+  writers.expectFairAnswers();
+  expect(writers.statuses[503]).toBeGreaterThan(0);
+  await writers.expectKept();
+}, 60_000);
+
+test("clients that go away leave nothing behind", async () => {
+  const uses = [{ service: "slow", handlers: ["wait"] }];
+  await using stand = await linked({}, uses);
+  const { platform, token } = stand;
+  const service = await brokerClient(platform);
+  service.subscribe("svc.slow.wait", {
+    callback: (_, message) => void delay(400).then(() => message.respond("{}")),
+  });
+  const entry = {
+    name: "slow.wait",
+    description: "",
+    auth: "None",
+    kind: "nats",
+    subject: "svc.slow.wait",
+    timeoutMs: 2_000,
+  };
+  await service.request("$KV.handlers.slow.wait", JSON.stringify(entry));
+  await stand.publish();
+  const wait = (signal: AbortSignal | null = null) =>
+    fetch(`${platform.url}/api/many/call/wait`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: "{}",
+      signal,
+    });
+  const before = await wait();
+  expect([before.status, await before.text()]).toEqual([200, "{}"]);
+  const connections = await settled(stand.connections);
+  // More than there are places: none of them may stay taken.
+  for (let wave = 0; wave < 11; wave++) {
+    const gone = Array.from({ length: 100 }, () =>
+      wait(AbortSignal.timeout(150)).catch((error: Error) => error.name),
+    );
+    await Promise.all(gone);
+  }
+  const after = await wait();
+  expect([after.status, await after.text()]).toEqual([200, "{}"]);
+  expect(stand.connections()).toBe(connections);
+  expect((await call(platform, "GET", "/api/many/m", { token })).status).toBe(200);
+  await service.close();
+}, 60_000);
+
+test("a live stream has a connection of its own, for as long as it is read", async () => {
+  await using stand = await linked();
+  const { platform } = stand;
+  await using broker = await publisher(platform);
+  const headers = { authorization: `Bearer ${await signIn(platform)}` };
+  const url = `${platform.url}/api/streams/wallet?offset=-1`;
+  const quiet = await settled(stand.connections);
+  await broker.js.publish("wallet.admin1.paid", JSON.stringify({ n: 1 }));
+  expect(await (await fetch(url, { headers })).json()).toEqual([{ n: 1 }]);
+  expect(stand.connections()).toBe(quiet);
+
+  const events = sentEvents(await fetch(`${url}&live=sse`, { headers }));
+  const next = async () => {
+    for await (const { type, data } of { [Symbol.asyncIterator]: () => ({ next: () => events.next() }) })
+      if (type === "data") return JSON.parse(data) as unknown;
+    return undefined;
+  };
+  expect(await next()).toEqual([{ n: 1 }]);
+  expect(stand.connections()).toBe(quiet + 1);
+  await broker.js.publish("wallet.admin1.paid", JSON.stringify({ n: 2 }));
+  expect(await next()).toEqual([{ n: 2 }]);
+  await events.return(undefined);
+  await expect.poll(stand.connections, { timeout: 5_000 }).toBe(quiet);
+});

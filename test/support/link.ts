@@ -1,0 +1,44 @@
+import { fileURLToPath } from "node:url";
+import { Miniflare } from "miniflare";
+import { bundleFunctions, compatibility } from "../../scripts/host/bundle.ts";
+import { generateKeys } from "../../scripts/secrets.ts";
+import type { ConnectOptions } from "../../shared/store/wire.ts";
+import type { Asked, Outcome } from "./outcome.ts";
+
+/** A worker in the real runtime that reaches a broker over the link. */
+export interface LinkWorker extends AsyncDisposable {
+  /** Makes calls of one store at the same time, as one request does. */
+  ask(...asked: Asked[]): Promise<Outcome[]>;
+}
+
+let bundle: Promise<string> | undefined;
+
+/** Starts one. Use it with `await using`. */
+export async function startLinkWorker(access: ConnectOptions, replicas = 1): Promise<LinkWorker> {
+  bundle ??= bundleFunctions(fileURLToPath(new URL("./link-worker.ts", import.meta.url)));
+  const miniflare = new Miniflare({
+    ...compatibility(),
+    modules: [{ type: "ESModule", path: "worker.js", contents: await bundle }],
+    durableObjects: { BROKER_LINK: "BrokerLink" },
+    bindings: {
+      NATS_URL: access.url,
+      NATS_USER: access.user ?? "",
+      NATS_PASS: access.pass ?? "",
+      NATS_REPLICAS: String(replicas),
+      PUBLIC_URL: "http://localhost",
+      ...(await generateKeys()),
+    },
+    cf: false,
+  });
+  await miniflare.ready;
+  return {
+    async ask(...asked) {
+      const body = JSON.stringify(asked, (_, value: unknown) =>
+        value instanceof Uint8Array ? { $bytes: [...value] } : value,
+      );
+      const answer = await miniflare.dispatchFetch("http://link/", { method: "POST", body });
+      return (await answer.json()) as Outcome[];
+    },
+    [Symbol.asyncDispose]: () => miniflare.dispose(),
+  };
+}

@@ -1,0 +1,85 @@
+/** What a call of a store's came to, in a form in which two stores' can be compared, wherever they were called. */
+import { AppError } from "../../shared/errors.ts";
+import type { Store } from "../../shared/store/types.ts";
+import { StreamMissing } from "../../shared/store/types.ts";
+
+/** A call and its arguments. */
+export interface Asked {
+  call: keyof Store;
+  args: unknown[];
+}
+
+/** What it answered or threw, as JSON. */
+export type Outcome = { answer: unknown } | { thrown: Record<string, unknown> };
+
+/** Bytes in JSON, for {@link revive}. */
+export const bytes = (...values: number[]) => ({ $bytes: values });
+
+/** Makes bytes of what stands for them. */
+export function revive(_: string, value: unknown): unknown {
+  const given = (value as { $bytes?: number[] } | null)?.$bytes;
+  return given === undefined ? value : Uint8Array.from(given);
+}
+
+/** Headers of each kind: a publisher's own, what it expected, what the broker added, and one that is not there. */
+const HEADERS = [
+  "Own",
+  "KV-Operation",
+  "Nats-TTL",
+  "Nats-Expected-Stream",
+  "Nats-Rollup",
+  "Nats-Subject",
+  "None",
+];
+const SHOWN = 30;
+
+/** Everything that a message, an entry or a reply tells, through its own methods. */
+function shown(value: unknown): unknown {
+  if (value instanceof Map) return [...value].map(([key, of]) => [key, shown(of)]);
+  if (Array.isArray(value)) return value.map(shown);
+  if (typeof value !== "object" || value === null) return value;
+  const of = value as Record<string, unknown>;
+  const plain: Record<string, unknown> = {};
+  for (const name of ["subject", "key", "seq", "revision", "time", "size", "pending", "lastSeq"])
+    if (name in of) plain[name] = of[name];
+  if (typeof of.text === "function") {
+    const text = (of.text as () => string).call(of);
+    plain.text = text.length > SHOWN ? `${text.slice(0, SHOWN)} (${text.length})` : text;
+    plain.json = parsed(() => (of.json as () => unknown).call(of));
+  }
+  if (of.data instanceof Uint8Array) plain.bytes = [of.data.length, ...of.data.subarray(0, SHOWN)];
+  if (typeof of.header === "function") {
+    const header = (of.header as (name: string) => string | undefined).bind(of);
+    plain.headers = HEADERS.map((name) => header(name) ?? null);
+  }
+  if (Array.isArray(of.messages)) plain.messages = of.messages.map(shown);
+  return Object.keys(plain).length === 0 ? value : plain;
+}
+
+function parsed(read: () => unknown): unknown {
+  try {
+    const text = JSON.stringify(read());
+    return text.length > SHOWN ? text.length : text;
+  } catch (error) {
+    return error instanceof Error ? error.name : "?";
+  }
+}
+
+/** Calls a store, and tells what came of it. */
+export async function outcomeOf(store: Store, { call, args }: Asked): Promise<Outcome> {
+  try {
+    const method = store[call] as (...args: unknown[]) => Promise<unknown>;
+    const answer = shown(await method.apply(store, args));
+    return { answer: answer === undefined ? null : answer };
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    const thrown: Record<string, unknown> = { of: error.constructor.name, message: error.message };
+    if (error instanceof StreamMissing) thrown.stream = error.stream;
+    if (error instanceof AppError) {
+      const { kind, code, detail, retryAfter, errors, data } = error;
+      Object.assign(thrown, { kind, code, detail, retryAfter, errors, data });
+      thrown.cause = error.cause === undefined ? undefined : String(error.cause);
+    }
+    return JSON.parse(JSON.stringify({ thrown })) as Outcome;
+  }
+}
