@@ -5,6 +5,7 @@
  */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { FAR_MS, startLinks } from "./bench/link.ts";
 import { Client, compare, type Figures, memoryMiB, served, type Target } from "./bench/measure.ts";
 import { peers } from "./bench/peers.ts";
 import { machine, printGrowth, printPairs, printRows, type Row, writeReport } from "./bench/report.ts";
@@ -31,8 +32,10 @@ const wants = (part: (typeof PARTS)[number]) =>
 const DATA = join(fileURLToPath(new URL("..", import.meta.url)), ".data");
 const report: Record<string, unknown> = { machine: machine(), connections: CONNECTIONS };
 
+/** The requests that have a floor in workerd. */
+const ours = ["get entry", "list 50", "create draft"];
+
 async function edge(stand: Stand, client: Client, seeded: Seeded, token: string): Promise<void> {
-  const ours = ["get entry", "list 50", "create draft"];
   const targets = await served([
     ...floorTargets(stand, seeded),
     ...targetsOf(stand, stand.functions, seeded, token, "").filter(({ name }) => ours.includes(name)),
@@ -46,6 +49,19 @@ async function edge(stand: Stand, client: Client, seeded: Seeded, token: string)
     rows,
   );
   report.edge = rows;
+}
+
+async function link(stand: Stand, client: Client, seeded: Seeded, token: string): Promise<void> {
+  await using links = await startLinks(stand, seeded, token, ours);
+  const figures = await compare(client, await served(links.targets), LOADED);
+  const rows = [...figures.values()].map(
+    (of): Row => ({ what: of.name, figures: of, floor: figures.get(links.without(of.name)) }),
+  );
+  printRows(
+    `The functions over the link; the floor is the same without it. "far": a broker ${FAR_MS} ms away`,
+    rows,
+  );
+  report.link = rows;
 }
 
 async function host(stand: Stand, client: Client, seeded: Seeded, token: string): Promise<void> {
@@ -183,7 +199,10 @@ async function run(): Promise<void> {
   const [small] = all;
   const large = all.at(-1);
   if (small === undefined || large === undefined) return;
-  if (wants("edge")) await edge(stand, client, small, token);
+  if (wants("edge")) {
+    await edge(stand, client, small, token);
+    await link(stand, client, small, token);
+  }
   if (wants("host")) await host(stand, client, large, token);
   if (wants("growth")) await growth(stand, client, all, token);
   if (wants("orbs")) await orbs(stand, client, token);

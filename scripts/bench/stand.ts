@@ -48,7 +48,7 @@ async function answering(url: string): Promise<void> {
 }
 
 /** The process that a start brought into being. */
-async function born<T>(
+export async function born<T>(
   command: RegExp,
   start: () => Promise<T>,
 ): Promise<{ value: T; pid: number | undefined }> {

@@ -1,0 +1,44 @@
+/** A way to the broker that takes time, as from another continent: what goes in comes out as much later, in order. */
+import { connect, createServer, type Socket } from "node:net";
+
+export interface Delay extends AsyncDisposable {
+  /** The broker's address over it. */
+  url: string;
+}
+
+/** Passes on with a delay what one end says; an end that is over is passed on too. */
+function forward(from: Socket, to: Socket, delayMs: number): void {
+  from.on("data", (data) => setTimeout(() => to.write(data), delayMs));
+  from.on("close", () => setTimeout(() => to.destroy(), delayMs));
+  from.on("error", () => undefined);
+}
+
+/**
+ * @param target port on this machine
+ * @param delayMs one way; making a connection takes both ways, as it does over a network
+ */
+export async function startDelay(target: number, delayMs: number): Promise<Delay> {
+  const sockets = new Set<Socket>();
+  const server = createServer((client) => {
+    const upstream = connect(target, "127.0.0.1");
+    for (const socket of [client, upstream]) {
+      sockets.add(socket.setNoDelay(true));
+      socket.once("close", () => sockets.delete(socket));
+    }
+    // The handshake of the connection itself is a round trip before anything else.
+    client.pause();
+    setTimeout(() => client.resume(), 2 * delayMs);
+    forward(client, upstream, delayMs);
+    forward(upstream, client, delayMs);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  return {
+    url: `ws://127.0.0.1:${port}`,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

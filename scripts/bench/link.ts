@@ -1,0 +1,56 @@
+/** The functions over the link and without it, beside the broker and far from it. */
+import { bundleFunctions } from "../host/bundle.ts";
+import { serveFunctions } from "../host/functions.ts";
+import { freePort } from "../ports.ts";
+import { startDelay } from "./delay.ts";
+import type { Target } from "./measure.ts";
+import { born, type Served, type Stand } from "./stand.ts";
+import { type Seeded, targetsOf } from "./targets.ts";
+
+/** Milliseconds of a round trip to a distant broker. */
+export const FAR_MS = 40;
+
+export interface Links extends AsyncDisposable {
+  targets: Target[];
+  /** Name of the target without the link that one with it is compared with; itself where it has none. */
+  without: (name: string) => string;
+}
+
+/** Starts what is compared: the stand's functions, and three more. */
+export async function startLinks(
+  stand: Stand,
+  seeded: Seeded,
+  token: string,
+  requests: readonly string[],
+): Promise<Links> {
+  await using stack = new AsyncDisposableStack();
+  const bundle = await bundleFunctions();
+  const near = stand.bindings.NATS_URL ?? "";
+  const far = stack.use(await startDelay(Number(new URL(near).port), FAR_MS / 2)).url;
+  const serve = async (link: boolean, url: string): Promise<Served> => {
+    const port = await freePort();
+    const bindings = { ...stand.bindings, NATS_URL: url };
+    const log = (line: string) => console.error(`  ${line}`);
+    const options = { host: "127.0.0.1", port, bindings, log, bundle, link };
+    const { value, pid } = await born(/workerd/, () => serveFunctions(options));
+    stack.use(value);
+    return { url: `http://127.0.0.1:${port}`, pid };
+  };
+  const parts: [string, Served][] = [
+    ["", stand.functions],
+    ["link: ", await serve(true, near)],
+    ["far: ", await serve(false, far)],
+    ["far, link: ", await serve(true, far)],
+  ];
+  const targets = parts.flatMap(([label, part]) =>
+    targetsOf(stand, part, seeded, token, label).filter(({ name }) =>
+      requests.includes(name.slice(label.length)),
+    ),
+  );
+  const all = stack.move();
+  return {
+    targets,
+    without: (name) => name.replace(/^link: /, "").replace("far, link", "far"),
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+}
