@@ -16,6 +16,7 @@ import { healthRoutes } from "./discovery/health.ts";
 import { metricsRoutes } from "./discovery/metrics.ts";
 import { openApiRoutes } from "./discovery/openapi.ts";
 import { overviewRoutes } from "./discovery/overview.ts";
+import { readToEnd } from "./middleware/body.ts";
 import { cors } from "./middleware/cors.ts";
 import { securityHeaders } from "./middleware/headers.ts";
 import { sharedAuthRoutes } from "./orb-auth/index.ts";
@@ -86,7 +87,7 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   const own = newRouter();
   const runtime = newRouter();
   for (const app of [own, runtime]) {
-    app.use("*", context(hostOf), securityHeaders, cors);
+    app.use("*", context(hostOf), readToEnd, securityHeaders, cors);
     app.onError(onError);
     app.notFound(notFoundOrWrongMethod(app));
   }

@@ -26,7 +26,7 @@ export async function readLimited(request: Request, limit: number): Promise<Uint
     if (done) break;
     size += value.byteLength;
     if (size >= limit) {
-      await reader.cancel();
+      reader.releaseLock();
       throw tooLarge(limit);
     }
     parts.push(value);
@@ -41,6 +41,36 @@ export async function readLimited(request: Request, limit: number): Promise<Uint
   }
   return out;
 }
+
+/** What is read away at most, and how long it may stand still meanwhile. */
+const DISCARD_LIMIT = 8 * 1024 * 1024;
+const DISCARD_IDLE_MS = 500;
+
+async function discard(body: ReadableStream<Uint8Array>): Promise<void> {
+  const reader = body.getReader();
+  for (let size = 0; size < DISCARD_LIMIT; ) {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const idle = new Promise<undefined>((resolve) => {
+      timer = setTimeout(() => resolve(undefined), DISCARD_IDLE_MS);
+    });
+    const part = await Promise.race([reader.read(), idle]).finally(() => clearTimeout(timer));
+    if (part === undefined || part.done) return;
+    size += part.value.byteLength;
+  }
+}
+
+/**
+ * Reads away the body that an early answer left unread. A server that has answered without reading closes the connection
+ * under the sender, who sees that and not the answer: a 503 would look like a crash.
+ */
+export const readToEnd: MiddlewareHandler<AppEnv> = async (c, next) => {
+  await next();
+  if (c.req.method === "GET" || c.req.method === "HEAD") return;
+  const { body, headers } = c.req.raw;
+  if (body === null || body.locked || Number(headers.get("content-length") ?? 0) > DISCARD_LIMIT) return;
+  // Read by somebody else, or broken off by its sender: then nothing is left to be done.
+  await discard(body).catch(() => undefined);
+};
 
 function tooDeep(text: string): boolean {
   let depth = 0;

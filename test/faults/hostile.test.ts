@@ -299,7 +299,6 @@ test("as much again leaves the runtime's memory where it was", async () => {
   const { seen, failures } = await fuzz(FUZZ_MS);
   expect(failures).toEqual([]);
   const requests = [...seen.values()].reduce((a, b) => a + b, 0);
-  console.log(before, memoryMiB(runtime), requests);
   expect(memoryMiB(runtime) - before, `after ${requests} requests`).toBeLessThan(GROWTH_MIB);
 }, 60_000);
 

@@ -34,15 +34,18 @@ async function send(url: string, init: RequestInit): Promise<Response> {
   }
 }
 
-/** One request; a body that is given is sent as JSON, and the answer's is parsed. */
+/**
+ * One request; a body that is given is sent as JSON, and the answer's is parsed.
+ * @param options.once never sends it again by itself
+ */
 export async function call(
   platform: TestPlatform,
   method: string,
   path: string,
-  options: { body?: unknown; headers?: Record<string, string>; token?: string } = {},
+  options: { body?: unknown; headers?: Record<string, string>; token?: string; once?: boolean } = {},
 ): Promise<Answer> {
   const { body, headers, token } = options;
-  const response = await send(`${platform.origin}${path}`, {
+  const response = await (options.once === true ? fetch : send)(`${platform.origin}${path}`, {
     method,
     redirect: "manual",
     headers: {
