@@ -52,10 +52,8 @@ test("the same app in Node: health, errors, headers; away and back with the brok
   expect(Date.now() - began).toBeLessThan(3000);
   await Promise.all(platform.brokers.map((broker) => broker.resume()));
   // Several brokers elect their leaders first.
-  for (const deadline = Date.now() + 20_000; (await fetch(`${host.url}/api/health`)).status !== 200; ) {
-    expect(Date.now()).toBeLessThan(deadline);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+  const reads = async () => (await fetch(`${host.url}/api/_auth/invitations`)).status;
+  await expect.poll(reads, { timeout: 20_000 }).toBe(200);
 
   // A request whose body is still under way when the stop begins is answered.
   const late = request(`${host.url}/api/_auth/passkey/begin`, {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 import { controlOf, type Publisher, publisher, readUntil, sentEvents, signIn } from "../support/streams.ts";
 
-const LONG_POLL_MS = 300;
+const LONG_POLL_MS = 1_500;
 let platform: TestPlatform;
 let broker: Publisher;
 let admin: string;
