@@ -6,7 +6,7 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { FAR_MS, startLinks } from "./bench/link.ts";
-import { Client, compare, type Figures, memoryMiB, served, type Target } from "./bench/measure.ts";
+import { afterRest, Client, compare, type Figures, memoryMiB, served, type Target } from "./bench/measure.ts";
 import { peers } from "./bench/peers.ts";
 import { machine, printGrowth, printPairs, printRows, type Row, writeReport } from "./bench/report.ts";
 import { adminToken, seedEntries, seedOrb } from "./bench/seed.ts";
@@ -22,7 +22,9 @@ const CONNECTIONS = 8;
 const HOT = 1_000;
 const LOADED = { rounds: 3, roundMs: 1_500, connections: CONNECTIONS };
 /** Growth is about one request's cost, not about load. */
-const ALONE = { rounds: 3, roundMs: 400, connections: 1 };
+const ALONE = { rounds: 3, roundMs: 1_000, connections: 1 };
+/** Longer than the broker remembers what it read. */
+const REST = { rounds: 5, restMs: 12_000 };
 
 const asked = process.argv
   .slice(2)
@@ -95,6 +97,12 @@ async function growth(stand: Stand, client: Client, all: readonly Seeded[], toke
     for (const name of new Set([...figures.keys()].map((key) => key.split(": ")[1] ?? ""))) {
       rows[name] = all.map(({ orb }) => figures.get(`${orb}: ${name}`)?.aloneP50);
     }
+    const rested = await afterRest(
+      client,
+      targets.filter(({ name }) => name.endsWith(": get entry")),
+      REST,
+    );
+    rows["get entry, first after a rest"] = all.map(({ orb }) => rested.get(`${orb}: get entry`));
     printGrowth(
       `Growth of the ${part}: median ms of one request at a time, by entries`,
       sizes.map(String),

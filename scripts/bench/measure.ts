@@ -1,6 +1,7 @@
 /** Rounds of load, and what they cost in processor time: figures that can be compared only within one run. */
 import { type ChildProcess, fork } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 import type { Job, Result } from "./client.ts";
 
 /** Kernel clock ticks a second in /proc (always 100 on Linux). */
@@ -146,7 +147,9 @@ async function round(client: Client, target: Target, connections: number, durati
 }
 
 /**
- * Measures targets in interleaved rounds, so that a slow moment of the machine meets all of them.
+ * Measures targets in interleaved rounds, so that a slow moment of the machine meets all of them. In each round the load
+ * comes first, so that the latency of one request at a time is that of a target in use; the first request after a rest
+ * is {@link afterRest}.
  * @param options.roundMs length of one round under load; a fifth of it goes to latency with one request at a time
  */
 export async function compare(
@@ -162,8 +165,8 @@ export async function compare(
   for (let i = 0; i < options.rounds; i++) {
     for (const target of targets) {
       const of = seen.get(target.name);
-      of?.alone.push((await round(client, target, 1, options.roundMs / 5)).p50);
       of?.loaded.push(await round(client, target, options.connections, options.roundMs));
+      of?.alone.push((await round(client, target, 1, options.roundMs / 5)).p50);
     }
   }
   const out = new Map<string, Figures>();
@@ -184,4 +187,21 @@ export async function compare(
     });
   }
   return out;
+}
+
+/**
+ * Median latency in milliseconds of the first request after nobody asked for a while: the broker forgets the blocks of
+ * its files that were not read for 10 s.
+ */
+export async function afterRest(
+  client: Client,
+  targets: readonly Target[],
+  options: { rounds: number; restMs: number },
+): Promise<Map<string, number>> {
+  const seen = new Map(targets.map(({ name }) => [name, [] as number[]]));
+  for (let i = 0; i < options.rounds; i++) {
+    await delay(options.restMs);
+    for (const target of targets) seen.get(target.name)?.push((await round(client, target, 1, 0)).p50);
+  }
+  return new Map([...seen].map(([name, latencies]) => [name, median(latencies)]));
 }
