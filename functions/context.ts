@@ -3,7 +3,6 @@ import type { Context, MiddlewareHandler } from "hono";
 import type { Actor } from "../shared/access/actor.ts";
 import type { Config, Deps, Log } from "../shared/deps.ts";
 import { base64url, newId, randomToken } from "../shared/ids.ts";
-import type { Store } from "../shared/store/types.ts";
 import type { Metric } from "./discovery/request-counts.ts";
 
 export interface AppEnv {
@@ -25,7 +24,7 @@ export interface Host {
   config: Config;
   log: (base: Record<string, unknown>) => Log;
   /** A store for one request, and how to give it back. */
-  lend: () => { store: Store; release: () => Promise<void> };
+  lend: (c: Context<AppEnv>) => Pick<Deps, "store" | "expires"> & { release: () => Promise<void> };
   /** The client's address, as far as the host vouches for it. */
   client: (c: Context<AppEnv>) => string;
   /** A file of the pages that is not part of the functions, by name; undefined where the host has none. */
@@ -61,7 +60,15 @@ function randomBytes(count: number): Uint8Array {
   return pool.subarray(drawn - count, drawn);
 }
 
-/** Goes on the caller's trace with a span of our own, or begins one (W3C Trace Context). */
+/** A request's id, taken or made, and its place in the caller's trace or in one of its own (W3C Trace Context). */
+export function namesOf(
+  given: string | undefined,
+  incoming: string | undefined,
+): { requestId: string; traceparent: string } {
+  const requestId = given !== undefined && REQUEST_ID.test(given) ? given : base64url(randomBytes(12));
+  return { requestId, traceparent: trace(incoming) };
+}
+
 function trace(incoming: string | undefined): string {
   const match = incoming === undefined ? null : TRACEPARENT.exec(incoming);
   const random = randomBytes(24);
@@ -85,15 +92,13 @@ export function context(hostOf: (env: Record<string, unknown>) => Host): Middlew
   return async (c, next) => {
     const started = Date.now();
     const host = hostOf(c.env);
-    const given = c.req.header("x-request-id");
-    const requestId = given !== undefined && REQUEST_ID.test(given) ? given : base64url(randomBytes(12));
-    const traceparent = trace(c.req.header("traceparent"));
-    const { store, release } = host.lend();
+    const { requestId, traceparent } = namesOf(c.req.header("x-request-id"), c.req.header("traceparent"));
+    const { release, ...lent } = host.lend(c);
     const pending: Promise<unknown>[] = [];
-    const log = host.log({ requestId, trace: traceparent.slice(3, 35) });
+    const log = logOf(host, requestId, traceparent);
     c.set("host", host);
     c.set("deps", {
-      store,
+      ...lent,
       clock: { now: Date.now },
       log,
       config: host.config,
@@ -118,20 +123,48 @@ export function context(hostOf: (env: Record<string, unknown>) => Host): Middlew
       })();
       waitUntil(c, finish);
     }
-    const route = c.get("route") ?? "";
-    const durationMs = Date.now() - started;
-    host.observe?.({ method: c.req.method, route, status: c.res.status, durationMs });
     const actor = c.get("actor");
-    const orb = c.req.param("orbId");
-    log.info("request", {
+    finished(host, log, {
       method: c.req.method,
-      route,
+      route: c.get("route") ?? "",
       status: c.res.status,
-      durationMs,
-      ...(orb === undefined ? {} : { orb }),
-      ...(actor === undefined || actor.kind === "anonymous" ? {} : { caller: actor.sub }),
+      started,
+      orb: c.req.param("orbId"),
+      caller: actor === undefined || actor.kind === "anonymous" ? undefined : actor.sub,
     });
   };
+}
+
+/** The log of one request. */
+export function logOf(host: Host, requestId: string, traceparent: string): Log {
+  return host.log({ requestId, trace: traceparent.slice(3, 35) });
+}
+
+/** Tells log and metrics of an answered request. */
+export function finished(
+  host: Host,
+  log: Log,
+  request: {
+    method: string;
+    route: string;
+    status: number;
+    /** Milliseconds since 1970. */
+    started: number;
+    orb: string | undefined;
+    caller: string | undefined;
+  },
+): void {
+  const { method, route, status, started, orb, caller } = request;
+  const durationMs = Date.now() - started;
+  host.observe?.({ method, route, status, durationMs });
+  log.info("request", {
+    method,
+    route,
+    status,
+    durationMs,
+    ...(orb === undefined ? {} : { orb }),
+    ...(caller === undefined ? {} : { caller }),
+  });
 }
 
 function waitUntil(c: Context<AppEnv>, work: Promise<unknown>): void {

@@ -32,6 +32,7 @@ function cleanEnvironment(): NodeJS.ProcessEnv {
   // What they may take over: on how many brokers each platform of theirs runs, and how its functions reach them.
   if (process.env.NATS_BROKERS) env.TEST_BROKERS = process.env.NATS_BROKERS;
   if (process.env.NATS_LINK) env.TEST_LINK = process.env.NATS_LINK;
+  if (process.env.PLATFORM_HOST) env.TEST_HOST = process.env.PLATFORM_HOST;
   return env;
 }
 

@@ -58,4 +58,9 @@ export interface Deps {
   randomToken: (bytes: number) => string;
   /** Work that may go on after the answer was sent, and before the connection is given back. */
   afterwards: (work: Promise<unknown>) => void;
+  /**
+   * Told when what was read will mean something else without anybody writing (milliseconds since 1970), by those hosts
+   * that give an answer again while nothing has changed.
+   */
+  expires?: (time: number) => void;
 }

@@ -3,9 +3,9 @@
  * memory as long as the broker tells of every change.
  */
 import { once } from "node:events";
-import type { Server } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
+import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { createApp } from "../../functions/app.ts";
 import type { AppEnv, Host } from "../../functions/context.ts";
 import { type Metric, RequestCounts } from "../../functions/discovery/request-counts.ts";
@@ -13,8 +13,10 @@ import { readSettings } from "../../functions/env.ts";
 import { consoleLog } from "../../functions/log.ts";
 import { type CacheStats, openCachedStore } from "../../shared/store/cache.ts";
 import { Failure, systemCode } from "../failure.ts";
+import { Answers } from "./answers.ts";
 import { assetResponse } from "./assets.ts";
 import type { Functions, FunctionsOptions } from "./functions.ts";
+import { openSocket } from "./socket.ts";
 
 /** Milliseconds that requests under way have to end once the process is told to stop. */
 const GRACE_MS = 3_000;
@@ -23,7 +25,12 @@ const GRACE_MS = 3_000;
 export interface NodeFunctions extends Functions {
   /** What the memory does at the moment. */
   stats(): CacheStats;
+  /** What is remembered of whole answers. */
+  answers(): Answers["stats"];
 }
+
+/** The connection's own request, as the server's adapter hands it over. */
+const incomingOf = (env: Record<string, unknown>) => (env as unknown as HttpBindings).incoming;
 
 /** A client's address: that of its connection, or the one that a proxy in front of us vouches for. */
 function clientAddress(incoming: HttpBindings["incoming"], behindProxy: boolean): string {
@@ -83,6 +90,7 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
     {
       ...settings.broker,
       name: "host",
+      openSocket,
       onStatus: (status) => {
         if (status !== "connected") log.warn("broker connection", { status });
       },
@@ -90,16 +98,22 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
     {},
   );
   // A request gives back nothing: the connection is everybody's.
-  const lent = { store: { ...store, close: async () => undefined }, release: async () => undefined };
+  const shared = { ...store, close: async () => undefined };
+  const release = async () => undefined;
+  const answers = new Answers(() => host);
   const counts = new RequestCounts();
   const host: Host = {
     observe: (request) => counts.observe(request),
     metrics: () => [...counts.metrics(), ...processMetrics()],
     config: settings.config,
     log: (base) => consoleLog(settings.logLevel, base, options.log),
-    lend: () => lent,
+    lend: (c) => {
+      const trace = answers.begin(incomingOf(c.env), c);
+      if (trace === undefined) return { store: shared, release };
+      return { store: store.traced(trace), expires: (time) => trace.expires(time), release };
+    },
     assets: assetResponse,
-    client: (c) => clientAddress((c.env as unknown as HttpBindings).incoming, behindProxy),
+    client: (c) => clientAddress(incomingOf(c.env), behindProxy),
   };
   const app = createApp(() => host);
   const context = {
@@ -107,11 +121,19 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
     passThroughOnException: () => undefined,
     props: {},
   };
-  const server = createAdaptorServer({
-    fetch: (request, env) => app.fetch(request, env as unknown as AppEnv["Bindings"], context),
+  const listener = getRequestListener((request, env) =>
+    answers.keep(
+      (env as HttpBindings).incoming,
+      app.fetch(request, env as unknown as AppEnv["Bindings"], context),
+    ),
+  );
+  const server = createServer(
     // Slow headers and bodies must not hold connections for ever.
-    serverOptions: { requestTimeout: 60_000, headersTimeout: 20_000, keepAliveTimeout: 20_000 },
-  }) as Server;
+    { requestTimeout: 60_000, headersTimeout: 20_000, keepAliveTimeout: 20_000 },
+    (request, response) => {
+      if (!answers.give(request, response)) void listener(request, response);
+    },
+  );
   await listen(server, options.port, options.host);
   const { port } = server.address() as AddressInfo;
 
@@ -129,5 +151,11 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
     })();
     return stopping;
   };
-  return { url: `http://localhost:${port}`, stats: () => store.stats(), stop, [Symbol.asyncDispose]: stop };
+  return {
+    url: `http://localhost:${port}`,
+    stats: () => store.stats(),
+    answers: () => answers.stats,
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
 }

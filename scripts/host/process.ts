@@ -22,8 +22,8 @@ async function bundleHost(outfile: string): Promise<void> {
   await build({
     entryPoints: [fileURLToPath(new URL("./serve.ts", import.meta.url))],
     bundle: true,
-    minify: true,
-    keepNames: true,
+    minifySyntax: true,
+    minifyWhitespace: true,
     outfile,
     format: "esm",
     platform: "node",
@@ -31,7 +31,7 @@ async function bundleHost(outfile: string): Promise<void> {
     loader: { ".txt": "text", ".html": "text", ".css": "text", ".svg": "text" },
     // Packages in the older module format ask for modules by this name; they are found where ours are.
     banner: {
-      js: `import { createRequire } from "node:module"; const require = createRequire(${JSON.stringify(import.meta.url)});`,
+      js: `import { createRequire as requireFrom } from "node:module"; const require = requireFrom(${JSON.stringify(import.meta.url)});`,
     },
     // Files beside the modules are looked for where the modules are, not where the bundle is.
     define: { "import.meta.url": JSON.stringify(import.meta.url) },

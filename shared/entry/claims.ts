@@ -27,10 +27,23 @@ export function indexKind(field: CompiledField): "uq" | "ref" | "eq" | null {
   return field.unique ? "uq" : "eq";
 }
 
+/** Hashes of short texts: the values of enums are few and come again and again. */
+const hashes = new Map<string, string>();
+const HASHES = 1000;
+const SHORT = 64;
+
 /** The token of a value in a field's equality index; null when the value has none. */
 export async function equalityToken(field: CompiledField, value: Json): Promise<string | null> {
   const token = field.type.token(value);
-  return token === null ? null : `h${(await sha256(token)).slice(0, 22)}`;
+  if (token === null) return null;
+  const known = hashes.get(token);
+  if (known !== undefined) return known;
+  const hash = `h${(await sha256(token)).slice(0, 22)}`;
+  if (token.length <= SHORT) {
+    if (hashes.size >= HASHES) hashes.clear();
+    hashes.set(token, hash);
+  }
+  return hash;
 }
 
 /**

@@ -195,8 +195,7 @@ async function pageOfAll<T>(
   after: Position | undefined,
   signed: string,
 ): Promise<ListPage<T>> {
-  const fresh = list.schema !== undefined && deps.store.remembers !== true;
-  const byOrder = after === undefined ? fresh : after.kind === "order";
+  const byOrder = after === undefined ? list.schema !== undefined : after.kind === "order";
   if (byOrder) {
     const steps = stepsOfAll(deps, list, query, after, "order");
     const page = await pageOfSteps(list, query, steps, signed, after === undefined ? PASSED : READ_LIMIT);

@@ -7,9 +7,11 @@ import { addressOf, orNull } from "./resolve.ts";
 import {
   type EntrySnapshot,
   effective,
+  hasDraft,
   type LiveCopy,
   liveCopyOf,
   maskValues,
+  nextEdge,
   snapshotOf,
   visible,
 } from "./snapshot.ts";
@@ -45,7 +47,7 @@ export function shownOf(schema: CompiledSchema, snapshot: EntrySnapshot): Seen["
  * @throws TooMuch when they are larger than `maxBytes` together
  */
 export async function readLive(
-  deps: Pick<Deps, "store" | "clock">,
+  deps: Pick<Deps, "store" | "clock" | "expires">,
   orb: string,
   wanted: readonly Wanted[],
   consistency: Consistency,
@@ -57,15 +59,17 @@ export async function readLive(
     const address = addressOf(schema, id);
     return { address, log: subjects.entryLog(address), live: subjects.entryLive(address, schema.liveRole) };
   });
-  const asked = places.flatMap(({ log, live }) => [log, live]);
-  const found = await orNull(lastOf(deps.store, stream, asked, consistency, maxBytes));
+  const found = await orNull(lastOf(deps.store, stream, places, consistency, maxBytes));
   if (found === null) return wanted.map(() => undefined);
   const now = deps.clock.now();
   return Promise.all(
     places.map(async ({ address, log, live }, at): Promise<Seen | undefined> => {
       const schema = wanted[at]?.schema;
       const head = snapshotOf(found.get(log));
-      if (schema === undefined || head === null || !visible(head, now)) return undefined;
+      if (schema === undefined || head === null) return undefined;
+      const edge = nextEdge(head, now);
+      if (edge !== undefined) deps.expires?.(edge);
+      if (!visible(head, now)) return undefined;
       const seen = { schema, address, head, newest: head.revision };
       if (head.revision === head.publishedRevision) return { ...seen, shown: shownOf(schema, head) };
       const copy = liveCopyOf(found.get(live));
@@ -77,10 +81,29 @@ export async function readLive(
 }
 
 /**
- * The last message of each subject. Of one entry, both are asked for by name and at once, which is the broker's cheapest
- * read.
+ * Heads and live copies. Where each turn is waited for, both are asked for at once; a store that remembers is near, and
+ * is asked for a live copy only where it is needed, beside a draft.
  */
 async function lastOf(
+  store: Store,
+  stream: string,
+  places: readonly { log: string; live: string }[],
+  consistency: Consistency,
+  maxBytes: number | undefined,
+): Promise<Map<string, StoredMessage>> {
+  const read = (subjects: readonly string[]) => lastOfAll(store, stream, subjects, consistency, maxBytes);
+  if (store.remembers !== true) return read(places.flatMap(({ log, live }) => [log, live]));
+  const heads = await read(places.map(({ log }) => log));
+  const beside = places.filter(({ log }) => {
+    const head = snapshotOf(heads.get(log));
+    return head !== null && head.publishedRevision !== null && hasDraft(head);
+  });
+  if (beside.length === 0) return heads;
+  return new Map([...heads, ...(await read(beside.map(({ live }) => live)))]);
+}
+
+/** The last message of each subject. One or two are asked for by name, which is the broker's cheapest read. */
+async function lastOfAll(
   store: Store,
   stream: string,
   asked: readonly string[],

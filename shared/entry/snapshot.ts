@@ -158,6 +158,12 @@ export function visible(head: EntrySnapshot, now: number): boolean {
   return (from === undefined || from <= now) && !closed(head, now);
 }
 
+/** When what is live of an entry next becomes visible or invisible by itself, in milliseconds since 1970. */
+export function nextEdge(head: EntrySnapshot, now: number): number | undefined {
+  const edges = [at(head.liveFrom), at(head.liveTo)].filter((edge) => edge !== undefined && edge > now);
+  return edges.length === 0 ? undefined : Math.min(...(edges as number[]));
+}
+
 /** Whether a newer draft than what is live exists. */
 export function hasDraft(head: EntrySnapshot): boolean {
   return head.publishedRevision === null || head.revision !== head.publishedRevision;

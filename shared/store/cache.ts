@@ -9,6 +9,7 @@
  * anything may have been missed (a gap, a break, a purge) everything known of the stream is forgotten at once.
  */
 import { Cache, type CacheOptions, type CacheStats } from "./cache/live.ts";
+import type { Trace } from "./cache/trace.ts";
 import { MULTI_LAST_LIMIT } from "./read.ts";
 import { isMarker, kvEntry, type OpenStore, openStore } from "./store.ts";
 import { buckets, isIndexFilter, isStateSubject, kvSubject, streams } from "./subjects.ts";
@@ -16,9 +17,12 @@ import type { ReadOptions, Store } from "./types.ts";
 import type { ConnectOptions } from "./wire.ts";
 
 export type { CacheOptions, CacheStats } from "./cache/live.ts";
+export { Trace } from "./cache/trace.ts";
 
 export interface CachedStore extends Store {
   stats(): CacheStats;
+  /** The same store for one request, which notes what the answer is made of. */
+  traced(trace: Trace): Store;
 }
 
 /**
@@ -32,36 +36,58 @@ export function cachedStore(
   const cache = new Cache(store, options);
   const any = (read?: ReadOptions) => read?.consistency === "any";
 
-  const get: Store["get"] = async (stream, subject, read) => {
-    if (!any(read)) return store.get(stream, subject, read);
-    if (isIndexFilter(subject)) {
-      const last = cache.last(stream, subject);
-      return last === undefined ? store.get(stream, subject, read) : last;
-    }
-    const known = isStateSubject(subject) ? cache.read(stream, [subject]) : undefined;
-    return known === undefined ? store.get(stream, subject, read) : ((await known).get(subject) ?? null);
-  };
+  /** The reads that memory may answer. */
+  function reads(trace?: Trace): Pick<Store, "get" | "getMany" | "scan" | "kvGet"> {
+    const get: Store["get"] = async (stream, subject, read) => {
+      if (any(read) && isIndexFilter(subject)) {
+        const last = cache.last(stream, subject, trace);
+        if (last !== undefined) return last;
+      } else if (any(read) && isStateSubject(subject)) {
+        const known = cache.read(stream, [subject], trace);
+        if (known !== undefined) return (await known).get(subject) ?? null;
+      }
+      trace?.spoil();
+      return store.get(stream, subject, read);
+    };
+    return {
+      get,
+      getMany(stream, subjects, read) {
+        const may =
+          any(read) &&
+          read?.upToTime === undefined &&
+          subjects.length <= MULTI_LAST_LIMIT &&
+          subjects.every(isStateSubject);
+        const known = may ? cache.read(stream, subjects, trace) : undefined;
+        if (known !== undefined) return known;
+        trace?.spoil();
+        return store.getMany(stream, subjects, read);
+      },
+      scan(stream, filter, page) {
+        const known =
+          page.maxBytes === undefined && isIndexFilter(filter)
+            ? cache.page(stream, filter, page.fromSeq, page.limit, trace)
+            : undefined;
+        if (known !== undefined) return Promise.resolve(known);
+        trace?.spoil();
+        return store.scan(stream, filter, page);
+      },
+      async kvGet(bucket, key, read) {
+        if (bucket === buckets.orbs && any(read)) {
+          const message = await get(streams.kv(bucket), kvSubject(bucket, key), read);
+          return message === null || isMarker(message) ? null : kvEntry(bucket, message);
+        }
+        trace?.spoil();
+        return store.kvGet(bucket, key, read);
+      },
+    };
+  }
 
   const cached: CachedStore = {
     ...store,
+    ...reads(),
     remembers: true,
     stats: () => cache.stats(),
-    get,
-    getMany(stream, subjects, read) {
-      const may =
-        any(read) &&
-        read?.upToTime === undefined &&
-        subjects.length <= MULTI_LAST_LIMIT &&
-        subjects.every(isStateSubject);
-      return (may ? cache.read(stream, subjects) : undefined) ?? store.getMany(stream, subjects, read);
-    },
-    scan(stream, filter, page) {
-      const known =
-        page.maxBytes === undefined && isIndexFilter(filter)
-          ? cache.page(stream, filter, page.fromSeq, page.limit)
-          : undefined;
-      return known === undefined ? store.scan(stream, filter, page) : Promise.resolve(known);
-    },
+    traced: (trace) => spoiling({ ...cached, ...reads(trace) }, trace),
     async append(stream, message) {
       const seq = await store.append(stream, message);
       await cache.seen(stream, seq);
@@ -76,11 +102,6 @@ export function cachedStore(
       const seqs = await store.pipeline(stream, messages);
       await cache.seen(stream, Math.max(0, ...seqs));
       return seqs;
-    },
-    async kvGet(bucket, key, read) {
-      if (bucket !== buckets.orbs || !any(read)) return store.kvGet(bucket, key, read);
-      const message = await get(streams.kv(bucket), kvSubject(bucket, key), read);
-      return message === null || isMarker(message) ? null : kvEntry(bucket, message);
     },
     async kvPut(bucket, key, value, write) {
       const seq = await store.kvPut(bucket, key, value, write);
@@ -111,6 +132,18 @@ export function cachedStore(
     },
   };
   return { store: cached, broken: () => cache.broken() };
+}
+
+/** What is done beside these is nothing that an answer may be given again of. */
+const TRACED: ReadonlySet<PropertyKey> = new Set(["get", "getMany", "scan", "kvGet", "remembers"]);
+
+function spoiling(store: Store, trace: Trace): Store {
+  return new Proxy(store, {
+    get(target, name, receiver) {
+      if (!TRACED.has(name)) trace.spoil();
+      return Reflect.get(target, name, receiver);
+    },
+  });
 }
 
 /** Opens a store for a long-lived process: one connection that comes back by itself, with memory in front of it. */

@@ -1,7 +1,7 @@
 /** How a connection to the broker comes about. */
 import { type ConnectionOptions, connect, credsAuthenticator, type NatsConnection } from "nats.ws";
 import { inOrder, type Pulse, pulseOf } from "./pulse.ts";
-import { EagerSocket, watchedSocket } from "./socket.ts";
+import { type BrokerSocket, EagerSocket, watchedSocket } from "./socket.ts";
 
 /** How to reach the broker. */
 export interface ConnectOptions {
@@ -24,6 +24,11 @@ export interface ConnectOptions {
   queueMs?: number;
   /** Bytes of pages that may be on their way at once; one alone may always be larger. Default: any number. */
   maxHeldBytes?: number;
+  /**
+   * Opens the socket of a connection that lives long, where the host has a better one than the runtime's.
+   * @param heard to be called with each frame from the broker
+   */
+  openSocket?: (url: string, heard: () => void) => BrokerSocket;
   /** Told of reconnections and of what the connection reports, for logs and metrics. */
   onStatus?: (status: "connected" | "disconnected" | "reconnected" | "closed") => void;
 }
@@ -70,8 +75,12 @@ export async function dial(
         }
       : { reconnect: false, ignoreClusterUpdates: true, maxReconnectAttempts: 0, pingInterval: 3_600_000 }),
     async wsFactory(url) {
-      towards(pulseOf(url));
-      return { socket: watchedSocket(url), encrypted: encrypted(url) };
+      const pulse = pulseOf(url);
+      towards(pulse);
+      const socket = o.openSocket?.(url, () => {
+        pulse.heard++;
+      });
+      return { socket: socket ?? watchedSocket(url), encrypted: encrypted(url) };
     },
   };
   let introduced = Promise.resolve();

@@ -42,10 +42,21 @@ export function watchedSocket(url: string): WebSocket {
   return socket;
 }
 
-/** The members of a WebSocket that the client library uses. */
 type Handler<T> = ((event: T) => void) | null;
 
-export class EagerSocket {
+/** The members of a WebSocket that the client library uses. */
+export interface BrokerSocket {
+  binaryType: string;
+  onopen: Handler<unknown>;
+  onclose: Handler<{ wasClean: boolean; reason: string }>;
+  onerror: Handler<{ message: string; error: unknown }>;
+  onmessage: Handler<{ data: ArrayBuffer | Uint8Array }>;
+  readonly bufferedAmount: number;
+  send(data: ArrayBuffer): void;
+  close(code?: number, reason?: string): void;
+}
+
+export class EagerSocket implements BrokerSocket {
   binaryType = "arraybuffer";
   onopen: Handler<unknown> = null;
   onclose: Handler<{ wasClean: boolean; reason: string }> = null;

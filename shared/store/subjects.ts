@@ -175,5 +175,5 @@ export function isStateSubject(subject: string): boolean {
 
 /** Whether a filter asks for an index that readers verify: entries in the order of creation, or with one value. */
 export function isIndexFilter(filter: string): boolean {
-  return /^[^.*>]+\._(ix|eq)\.[^*>]*\*$/.test(filter);
+  return /^[^.*>]+\.(_(ix|eq|late)\.[^*>]*\*|_or\.[^.*>]+\.[^.*>]+)$/.test(filter);
 }

@@ -6,6 +6,7 @@ import { Events, type Msg, type MsgHdrs, type NatsConnection, headers as natsHea
 import { AppError, unavailable } from "../errors.ts";
 import { Answers } from "./answers.ts";
 import { type ConnectOptions, dial } from "./dial.ts";
+import { AnswerHeaders } from "./message.ts";
 import { LOOK_MS, type Pulse, pulseOf } from "./pulse.ts";
 import { ASSUMED_MAX_PAYLOAD } from "./socket.ts";
 import type { Delivery, Reply } from "./types.ts";
@@ -51,6 +52,36 @@ const header = (message: Msg) => {
     return value === undefined || value === "" ? undefined : value;
   };
 };
+
+/** A message of a subscription. Where a header comes twice, the broker's own one counts, which is the last. */
+class Delivered implements Delivery {
+  readonly #message: Msg;
+  #headers: AnswerHeaders | undefined;
+
+  constructor(message: Msg) {
+    this.#message = message;
+  }
+
+  get subject(): string {
+    return this.#message.subject;
+  }
+  get data(): Uint8Array {
+    return this.#message.data;
+  }
+  get reply(): string | undefined {
+    return this.#message.reply === "" ? undefined : this.#message.reply;
+  }
+  get #text(): AnswerHeaders {
+    this.#headers ??= AnswerHeaders.of(this.#message);
+    return this.#headers;
+  }
+  header(name: string): string | undefined {
+    return this.#text.last(name) || undefined;
+  }
+  headerNames(): readonly string[] {
+    return this.#text.names;
+  }
+}
 
 /** A connection that opens on first use. */
 export class Wire {
@@ -294,13 +325,7 @@ export class Wire {
           // The broker does not let us listen to this.
           if (error !== null) over();
           if (error !== null || stopped) return;
-          deliver({
-            subject: message.subject,
-            data: message.data,
-            reply: message.reply === "" ? undefined : message.reply,
-            header: header(message),
-            headerNames: () => message.headers?.keys() ?? [],
-          });
+          deliver(new Delivered(message));
         },
       });
     }, over);

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { inject } from "vitest";
+import { serveNode } from "../../scripts/host/node.ts";
 import { type Platform, type StartOptions, startPlatform as start } from "../../scripts/platform.ts";
 import { freePort } from "../../scripts/ports.ts";
 import { type Environment, readSettings } from "../../scripts/settings.ts";
@@ -52,6 +53,8 @@ export async function startPlatform(options: TestPlatformOptions = {}): Promise<
     natsServer: brokerBinary(),
     streams: options.streams ?? false,
     bundle: bundle(),
+    // `PLATFORM_HOST=node npm test -- test/http` runs everything on the long-lived host.
+    ...(process.env.TEST_HOST === "node" ? { serve: serveNode } : {}),
     ...(options.serve === undefined ? {} : { serve: options.serve }),
     say: (line) => logs.push(line),
     log: (line) => logs.push(line),

@@ -28,7 +28,7 @@ export class Feed {
   readonly stream: string;
   /** Everything the stream's subjects begin with, as a filter. */
   readonly filter: string;
-  era: Era = {};
+  era: Era = { over: false };
   /** Sequence of the last message that was told. */
   position = 0;
   /** Highest sequence that this process was acknowledged. */
@@ -104,7 +104,12 @@ export class Feed {
       time: Date.parse(delivery.header("Nats-Time-Stamp") ?? ""),
     };
     // The body is cut out of a larger frame; whoever keeps the message copies it.
-    const message = new MemoryMessage(place, delivery.data, delivery.header, this.#options.freeze);
+    const message = new MemoryMessage(
+      place,
+      delivery.data,
+      (name) => delivery.header(name),
+      this.#options.freeze,
+    );
     this.#listener.stored(this, message, delivery);
     if (this.#waiting.length > 0) this.#wake();
   }
@@ -117,7 +122,8 @@ export class Feed {
 
   /** Begins a new era: what was known is forgotten, and what is being read will not be remembered. */
   reset(): void {
-    this.era = {};
+    this.era.over = true;
+    this.era = { over: false };
     this.#listener.reset(this);
     const waiting = this.#waiting;
     this.#waiting = [];

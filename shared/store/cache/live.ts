@@ -6,6 +6,7 @@ import type { Delivery, Page, StoredMessage } from "../types.ts";
 import { Feed, type FeedOptions, type Listener } from "./feed.ts";
 import { Memory } from "./memory.ts";
 import { isPassing, Order, type Told, toldBy } from "./order.ts";
+import type { Trace } from "./trace.ts";
 
 export interface CacheOptions {
   /** Replicas of the streams; with more than one, a reading counts only if its replica was far enough. */
@@ -45,7 +46,6 @@ const RELOAD_MS = 5_000;
 
 /** The order of one list while it is read, and once it is known. */
 interface Ordered {
-  prefix: string;
   order: Order;
   state: "loading" | "known" | "too_large";
   told: Told[];
@@ -171,7 +171,7 @@ export class Cache implements Listener {
     const seq = this.#memory.seqOf(subject, feed.era);
     // What was read may be ahead of what is told.
     if (expected !== undefined || (seq !== undefined && seq < message.seq)) {
-      const headers = ownHeaders(delivery.headerNames(), delivery.header);
+      const headers = ownHeaders(delivery.headerNames(), (name) => delivery.header(name));
       const kept = new MemoryMessage(message, message.text(), headers, this.#options.freeze);
       if (expected !== undefined) expected.told = kept;
       if ((seq ?? 0) < message.seq) this.#remember(subject, kept, feed, isPassing(delivery));
@@ -179,7 +179,7 @@ export class Cache implements Listener {
     const orders = this.#orders.get(feed);
     if (orders === undefined) return;
     for (const known of orders.values()) {
-      if (!subject.startsWith(known.prefix)) continue;
+      if (!known.order.covers(subject)) continue;
       if (known.state === "loading") known.told.push(toldBy(delivery, message));
       else if (known.state === "known") known.order.tell(toldBy(delivery, message));
     }
@@ -198,10 +198,18 @@ export class Cache implements Listener {
     else this.#memory.set(subject, message, feed.era);
   }
 
-  /** Last messages of subjects, from memory as far as they are known; undefined when any replica may answer. */
-  read(stream: string, subjects: readonly string[]): Promise<Map<string, StoredMessage>> | undefined {
+  /**
+   * Last messages of subjects, from memory as far as they are known; undefined when any replica may answer.
+   * @param trace notes what is remembered of them
+   */
+  read(
+    stream: string,
+    subjects: readonly string[],
+    trace?: Trace,
+  ): Promise<Map<string, StoredMessage>> | undefined {
     const feed = this.#live(stream);
     if (feed === undefined) {
+      trace?.spoil();
       const least = this.#acknowledged.get(stream);
       return least === undefined ? undefined : this.#through(stream, subjects, least);
     }
@@ -213,9 +221,15 @@ export class Cache implements Listener {
       else if (known !== null) found.set(subject, known);
     }
     this.#hits += subjects.length - missing.length;
-    if (missing.length === 0) return Promise.resolve(found);
     this.#misses += missing.length;
-    return this.#fill(feed, missing, found);
+    if (missing.length > 0) {
+      // What is not remembered now is the next time.
+      trace?.spoil();
+      return this.#fill(feed, missing, found);
+    }
+    if (trace !== undefined)
+      for (const subject of subjects) trace.note(this.#memory.ground(subject, feed.era));
+    return Promise.resolve(found);
   }
 
   /** Without memory, but never from before a write of ours: a replica that is not yet there is not believed. */
@@ -307,14 +321,17 @@ export class Cache implements Listener {
   }
 
   /** A page of an index. */
-  page(stream: string, filter: string, fromSeq: number, limit: number): Page | undefined {
+  page(stream: string, filter: string, fromSeq: number, limit: number, trace?: Trace): Page | undefined {
     const known = this.#ordered(stream, filter);
+    trace?.note(known?.order.ground(known.feed.era));
     return known?.order.page(fromSeq, limit, known.feed.position);
   }
 
   /** The last message of an index. */
-  last(stream: string, filter: string): StoredMessage | null | undefined {
-    return this.#ordered(stream, filter)?.order.last();
+  last(stream: string, filter: string, trace?: Trace): StoredMessage | null | undefined {
+    const known = this.#ordered(stream, filter);
+    trace?.note(known?.order.ground(known.feed.era));
+    return known?.order.last();
   }
 
   #orderedSize(): number {
@@ -324,8 +341,7 @@ export class Cache implements Listener {
   }
 
   async #load(feed: Feed, filter: string): Promise<void> {
-    const prefix = filter.slice(0, -1);
-    const known: Ordered = { prefix, order: new Order(prefix), state: "loading", told: [] };
+    const known: Ordered = { order: new Order(filter), state: "loading", told: [] };
     const orders = this.#orders.get(feed) ?? new Map<string, Ordered>();
     this.#orders.set(feed, orders.set(filter, known));
     const end = Math.max(feed.position, feed.acknowledged);
@@ -336,7 +352,7 @@ export class Cache implements Listener {
         if (message.seq <= end && !isPassing(message)) known.order.add(message);
       }
       if (this.#orderedSize() > this.#options.maxOrdered) {
-        known.order = new Order(prefix);
+        known.order = new Order(filter);
         known.told = [];
         known.state = "too_large";
         return;

@@ -1,15 +1,31 @@
 import type { MemoryMessage } from "../message.ts";
+import type { Ground } from "./trace.ts";
 
 /** What holds while a feed is followed without a break. Another one begins when anything may have been missed. */
-export type Era = object;
+export interface Era {
+  over: boolean;
+}
 
 /** What is known of a subject: its last message, or (null) that there is none. */
-interface Slot {
-  message: MemoryMessage | null;
-  era: Era;
+class Slot implements Ground {
+  readonly message: MemoryMessage | null;
+  readonly era: Era;
   /** Asked for since the hand last passed: its parsed form is kept too. */
   used: boolean;
   bytes: number;
+  /** Something else is known of the subject by now, or nothing. */
+  gone = false;
+
+  constructor(message: MemoryMessage | null, era: Era, used: boolean, bytes: number) {
+    this.message = message;
+    this.era = era;
+    this.used = used;
+    this.bytes = bytes;
+  }
+
+  get holds(): boolean {
+    return !this.gone && !this.era.over;
+  }
 }
 
 /** Bytes that one remembered subject costs beside its text and body. */
@@ -63,6 +79,12 @@ export class Memory {
     return slot.message;
   }
 
+  /** What is known of a subject, for answers that are made of it. */
+  ground(subject: string, era: Era): Ground | undefined {
+    const slot = this.#slots.get(subject);
+    return slot?.era === era ? slot : undefined;
+  }
+
   /** Sequence of what is known, 0 when it is that there is nothing; undefined when nothing is known. */
   seqOf(subject: string, era: Era): number | undefined {
     const slot = this.#slots.get(subject);
@@ -76,7 +98,7 @@ export class Memory {
     const bytes = cost(subject, message, used);
     // One message must not push out all others.
     if (bytes + parsed(message) > this.#maxBytes / 8) return;
-    this.#slots.set(subject, { message, era, used, bytes });
+    this.#slots.set(subject, new Slot(message, era, used, bytes));
     this.#bytes += bytes;
     if (this.#bytes > this.#maxBytes) this.#evict();
   }
@@ -87,11 +109,13 @@ export class Memory {
   }
 
   clear(): void {
+    for (const slot of this.#slots.values()) slot.gone = true;
     this.#slots.clear();
     this.#bytes = 0;
   }
 
   #remove(subject: string, slot: Slot): void {
+    slot.gone = true;
     this.#slots.delete(subject);
     this.#bytes -= slot.bytes;
   }
@@ -102,6 +126,7 @@ export class Memory {
       if (this.#bytes <= this.#maxBytes) return;
       this.#remove(subject, slot);
       if (!slot.used) continue;
+      slot.gone = false;
       slot.used = false;
       slot.message?.forgetJson();
       slot.bytes -= parsed(slot.message);

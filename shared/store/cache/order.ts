@@ -1,6 +1,8 @@
 /** The messages under one index filter in stream order, kept in memory: what pages of a list are cut from. */
 import { MemoryMessage } from "../message.ts";
 import type { Delivery, Page, StoredMessage } from "../types.ts";
+import type { Era } from "./memory.ts";
+import type { Ground } from "./trace.ts";
 
 /** What the feed told while the order was being read. */
 export interface Told {
@@ -28,23 +30,42 @@ export function isPassing(message: Pick<StoredMessage, "header">): boolean {
   return message.header("Nats-TTL") !== undefined;
 }
 
-const same = (a: Uint8Array, b: Uint8Array) => a.length === b.length && a.every((byte, i) => byte === b[i]);
-
 /** Columns rather than objects: a hundred thousand messages cost about 10 MB. */
 export class Order {
+  /** Of a wildcard what all subjects begin with, otherwise the subject. */
   readonly #prefix: string;
+  readonly #literal: boolean;
   readonly #seqs: number[] = [];
   readonly #times: number[] = [];
   readonly #names: string[] = [];
-  readonly #bodies: Uint8Array[] = [];
+  readonly #bodies: string[] = [];
+  /** How often it changed. */
+  #changes = 0;
 
-  /** @param prefix what all subjects begin with */
-  constructor(prefix: string) {
-    this.#prefix = prefix;
+  /** @param filter a subject, or one that ends with a wildcard */
+  constructor(filter: string) {
+    this.#literal = !filter.endsWith("*");
+    this.#prefix = this.#literal ? filter : filter.slice(0, -1);
+  }
+
+  /** Whether messages on a subject belong to the order. */
+  covers(subject: string): boolean {
+    return this.#literal ? subject === this.#prefix : subject.startsWith(this.#prefix);
   }
 
   get size(): number {
     return this.#seqs.length;
+  }
+
+  /** The order as it is now, for answers that are made of it. */
+  ground(era: Era): Ground {
+    const changes = this.#changes;
+    const unchanged = () => this.#changes === changes && !era.over;
+    return {
+      get holds() {
+        return unchanged();
+      },
+    };
   }
 
   /** First position whose sequence is at least `seq`. */
@@ -62,20 +83,25 @@ export class Order {
   /** Adds a message behind all others; one that is not newer is known already. */
   add(message: StoredMessage): void {
     if (message.seq <= (this.#seqs.at(-1) ?? 0)) return;
+    this.#changes++;
     const last = this.#bodies.at(-1);
+    const body = message.text();
     this.#seqs.push(message.seq);
     this.#times.push(message.time);
     // A string cut from a longer one would hold on to it.
-    this.#names.push(JSON.parse(JSON.stringify(message.subject.slice(this.#prefix.length))) as string);
-    this.#bodies.push(last !== undefined && same(last, message.data) ? last : message.data.slice());
+    if (!this.#literal)
+      this.#names.push(JSON.parse(JSON.stringify(message.subject.slice(this.#prefix.length))) as string);
+    // Nearly all are the same, and then kept once.
+    this.#bodies.push(last === body ? last : body);
   }
 
   #remove(seq: number): void {
     const at = this.#at(seq);
     if (this.#seqs[at] !== seq) return;
+    this.#changes++;
     this.#seqs.splice(at, 1);
     this.#times.splice(at, 1);
-    this.#names.splice(at, 1);
+    if (!this.#literal) this.#names.splice(at, 1);
     this.#bodies.splice(at, 1);
   }
 
@@ -88,7 +114,7 @@ export class Order {
   #message(at: number): StoredMessage {
     const subject = this.#prefix + (this.#names[at] ?? "");
     const place = { subject, seq: this.#seqs[at] ?? 0, time: this.#times[at] ?? 0 };
-    return new MemoryMessage(place, this.#bodies[at] ?? new Uint8Array(0), undefined);
+    return new MemoryMessage(place, this.#bodies[at] ?? "", undefined);
   }
 
   /** The last message, or null. */

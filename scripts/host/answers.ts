@@ -1,0 +1,181 @@
+/**
+ * Remembers whole answers to anonymous reads that everybody may see, for as long as all that they were made of is
+ * unchanged (`shared/store/cache/trace.ts` says what that is). An answer is remembered when it is asked for again soon;
+ * giving it once more costs a look at its parts and one write to the socket.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Context } from "hono";
+import { type AppEnv, finished, type Host, logOf, namesOf } from "../../functions/context.ts";
+import { matchesTag } from "../../functions/etag.ts";
+import { Trace } from "../../shared/store/cache.ts";
+
+interface Remembered {
+  trace: Trace;
+  /** Names and values in turn, without those of one request. */
+  headers: string[];
+  /** Its `Content-Type`, which an answer without a body does not carry. */
+  type: string;
+  body: Buffer;
+  etag: string | undefined;
+  route: string;
+  orb: string | undefined;
+  bytes: number;
+  /** Given since the hand last passed. */
+  used: boolean;
+}
+
+/** An answer in the making that shall be remembered. */
+interface Recording {
+  key: string;
+  trace: Trace;
+  context: Context<AppEnv> | undefined;
+}
+
+/** Longer addresses are not worth remembering. */
+const MOST_KEY = 1_000;
+/** Addresses that were asked for once and may be asked for again. */
+const MOST_ASKED = 5_000;
+/** What one part of an answer and the answer itself take beside text. */
+const PART_BYTES = 16;
+const ANSWER_BYTES = 1_000;
+/** Headers of one request, and those of one body. */
+const OWN: ReadonlySet<string> = new Set([
+  "x-request-id",
+  "traceparent",
+  "date",
+  "content-length",
+  "content-type",
+]);
+const OPEN = "public, no-cache";
+
+export class Answers {
+  readonly #host: () => Host;
+  readonly #maxBytes: number;
+  readonly #known = new Map<string, Remembered>();
+  readonly #recordings = new WeakMap<IncomingMessage, Recording>();
+  #asked = new Set<string>();
+  #bytes = 0;
+  #given = 0;
+
+  /** @param maxBytes of all answers together, never exceeded. Default 8 MiB */
+  constructor(host: () => Host, maxBytes = 8 * 1024 * 1024) {
+    this.#host = host;
+    this.#maxBytes = maxBytes;
+  }
+
+  /** How many are remembered and what they take, and how often one was given. */
+  get stats(): { answers: number; bytes: number; given: number } {
+    return { answers: this.#known.size, bytes: this.#bytes, given: this.#given };
+  }
+
+  /** Gives the answer out of memory. False when it has to be made. */
+  give(request: IncomingMessage, response: ServerResponse): boolean {
+    const { method, url = "", headers } = request;
+    if (method !== "GET" || headers.authorization !== undefined || headers.cookie !== undefined) return false;
+    const key = `${url}\n${headers["accept-language"] ?? ""}\n${headers.origin ?? ""}`;
+    if (key.length > MOST_KEY || headers.range !== undefined) return false;
+    const started = Date.now();
+    const known = this.#known.get(key);
+    if (known?.trace.holds(started) !== true) {
+      if (known !== undefined) this.#forget(key, known);
+      if (known !== undefined || this.#asked.has(key))
+        this.#recordings.set(request, { key, trace: new Trace(), context: undefined });
+      else if (this.#asked.size < MOST_ASKED) this.#asked.add(key);
+      else this.#asked = new Set([key]);
+      return false;
+    }
+    known.used = true;
+    this.#given++;
+    const { requestId, traceparent } = namesOf(text(headers["x-request-id"]), text(headers.traceparent));
+    const own = ["x-request-id", requestId, "traceparent", traceparent];
+    const same = known.etag !== undefined && matchesTag(text(headers["if-none-match"]), known.etag);
+    const status = same ? 304 : 200;
+    if (same) {
+      response.writeHead(304, [...known.headers, ...own]);
+      response.end();
+    } else {
+      const of = ["content-type", known.type, "content-length", String(known.body.length)];
+      response.writeHead(200, [...known.headers, ...own, ...of]);
+      response.end(known.body);
+    }
+    const host = this.#host();
+    const { route, orb } = known;
+    finished(host, logOf(host, requestId, traceparent), {
+      method,
+      route,
+      status,
+      started,
+      orb,
+      caller: undefined,
+    });
+    return true;
+  }
+
+  /** The recording of a request, where its answer shall be remembered. */
+  begin(request: IncomingMessage, context: Context<AppEnv>): Trace | undefined {
+    const recording = this.#recordings.get(request);
+    if (recording === undefined) return undefined;
+    recording.context = context;
+    return recording.trace;
+  }
+
+  /** Takes a look at an answer on its way out, and remembers it where that is allowed. */
+  keep(request: IncomingMessage, answer: Response | Promise<Response>): Response | Promise<Response> {
+    const recording = this.#recordings.get(request);
+    return recording === undefined ? answer : this.#look(recording, answer);
+  }
+
+  async #look(recording: Recording, answer: Response | Promise<Response>): Promise<Response> {
+    const made = await answer;
+    const { key, trace, context } = recording;
+    const open = made.status === 200 && made.headers.get("cache-control") === OPEN;
+    if (!open || context === undefined || made.headers.has("set-cookie") || trace.size === 0) return made;
+    const body = Buffer.from(await made.arrayBuffer());
+    const headers: string[] = [];
+    for (const [name, value] of made.headers) if (!OWN.has(name)) headers.push(name, value);
+    this.#remember(key, {
+      trace,
+      headers,
+      type: made.headers.get("content-type") ?? "application/json",
+      body,
+      etag: made.headers.get("etag") ?? undefined,
+      route: context.get("route") ?? "",
+      orb: context.req.param("orbId"),
+      bytes: ANSWER_BYTES + key.length * 2 + body.length + trace.size * PART_BYTES,
+      used: false,
+    });
+    return new Response(body, { status: made.status, headers: made.headers });
+  }
+
+  #remember(key: string, answer: Remembered): void {
+    const before = this.#known.get(key);
+    if (before !== undefined) this.#forget(key, before);
+    // One answer must not push out all others; and what changed while it was made is known to be wrong already.
+    if (answer.bytes > this.#maxBytes / 8 || !answer.trace.holds(Date.now())) return;
+    this.#known.set(key, answer);
+    this.#bytes += answer.bytes;
+    if (this.#bytes > this.#maxBytes) this.#evict();
+  }
+
+  #forget(key: string, answer: Remembered): void {
+    this.#known.delete(key);
+    this.#bytes -= answer.bytes;
+  }
+
+  /** Goes round from the oldest: what was given meanwhile gets another turn. */
+  #evict(): void {
+    for (const [key, answer] of this.#known) {
+      if (this.#bytes <= this.#maxBytes) return;
+      this.#forget(key, answer);
+      if (!answer.used || !answer.trace.holds(Date.now())) continue;
+      answer.used = false;
+      this.#known.set(key, answer);
+      this.#bytes += answer.bytes;
+    }
+  }
+}
+
+/** A header that may come once. */
+function text(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header[0] : header;
+}

@@ -1,0 +1,64 @@
+/**
+ * The broker's WebSocket for processes that live long. What is sent within one turn of the event loop leaves as one
+ * frame, and with it in one system call: requests that came together are asked for together.
+ */
+import { WebSocket } from "ws";
+import type { BrokerSocket } from "../../shared/store/socket.ts";
+
+/** An answer larger than this is none of the broker's. */
+const MAX_FRAME_BYTES = 128 * 1024 * 1024;
+
+class JoiningSocket implements BrokerSocket {
+  binaryType = "arraybuffer";
+  onopen: BrokerSocket["onopen"] = null;
+  onclose: BrokerSocket["onclose"] = null;
+  onerror: BrokerSocket["onerror"] = null;
+  onmessage: BrokerSocket["onmessage"] = null;
+  readonly #socket: WebSocket;
+  #queue: Uint8Array[] = [];
+
+  constructor(url: string, heard: () => void) {
+    this.#socket = new WebSocket(url, {
+      perMessageDeflate: false,
+      maxPayload: MAX_FRAME_BYTES,
+      skipUTF8Validation: true,
+    });
+    this.#socket.binaryType = "arraybuffer";
+    this.#socket.on("open", () => this.onopen?.({}));
+    this.#socket.on("message", (data) => {
+      heard();
+      this.onmessage?.({ data: data as ArrayBuffer });
+    });
+    this.#socket.on("error", (error) => this.onerror?.({ message: error.message, error }));
+    this.#socket.on("close", (code, reason) =>
+      this.onclose?.({ wasClean: code === 1000, reason: reason.toString() || `closed with ${code}` }),
+    );
+  }
+
+  /** The library would wait for a silent server to take what was sent before it lets go of the connection. */
+  get bufferedAmount(): number {
+    return 0;
+  }
+
+  send(data: ArrayBuffer): void {
+    if (this.#queue.length === 0) setImmediate(() => this.#flush());
+    this.#queue.push(new Uint8Array(data));
+  }
+
+  #flush(): void {
+    const queue = this.#queue;
+    this.#queue = [];
+    if (this.#socket.readyState !== WebSocket.OPEN) return;
+    this.#socket.send(queue.length === 1 ? (queue[0] ?? "") : Buffer.concat(queue), { binary: true });
+  }
+
+  close(code?: number, reason?: string): void {
+    this.#flush();
+    this.#socket.close(code, reason);
+  }
+}
+
+/** Opens a WebSocket to the broker. @param heard called with each frame from it */
+export function openSocket(url: string, heard: () => void): BrokerSocket {
+  return new JoiningSocket(url, heard);
+}
