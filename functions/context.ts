@@ -27,6 +27,11 @@ export interface Host {
   lend: (c: Context<AppEnv>) => Pick<Deps, "store" | "expires"> & { release: () => Promise<void> };
   /** The client's address, as far as the host vouches for it. */
   client: (c: Context<AppEnv>) => string;
+  /**
+   * Reads a whole body of fewer than `limit` bytes, where the host has a shorter way to it than the request's stream.
+   * @throws AppError as `readLimited`
+   */
+  body?: (c: Context<AppEnv>, limit: number) => Promise<Uint8Array>;
   /** A file of the pages that is not part of the functions, by name; undefined where the host has none. */
   assets?: (name: string, ifNoneMatch: string | undefined) => Promise<Response>;
   /** Told of each finished request, for metrics. */

@@ -7,8 +7,14 @@ export const BODY_LIMIT = 512 * 1024;
 /** Deepest nesting of a JSON body. */
 export const DEPTH_LIMIT = 64;
 
-function tooLarge(limit: number): AppError {
+/** 413 */
+export function tooLarge(limit: number): AppError {
   return new AppError("too_large", "body_too_large", `The body must be smaller than ${limit / 1024} KiB.`);
+}
+
+/** 400: only the sender can make the reading of a body fail, by going away or by chunks that are none. */
+export function brokenOff(cause: unknown): AppError {
+  return new AppError("malformed", "body_incomplete", "The body broke off.", { cause });
 }
 
 /** Reads a body of at most `limit` - 1 bytes; a larger one is refused as soon as that is known. */
@@ -19,9 +25,8 @@ export async function readLimited(request: Request, limit: number): Promise<Uint
   let size = 0;
   const reader = request.body.getReader();
   for (;;) {
-    // Only the sender can make this fail: by going away, or by chunks that are none.
     const { done, value } = await reader.read().catch((cause: unknown) => {
-      throw new AppError("malformed", "body_incomplete", "The body broke off.", { cause });
+      throw brokenOff(cause);
     });
     if (done) break;
     size += value.byteLength;
@@ -117,7 +122,7 @@ export function parseJson(body: Uint8Array | string): unknown {
  */
 export const jsonBody: MiddlewareHandler<AppEnv> = async (c, next) => {
   const type = c.req.header("content-type");
-  const bytes = await readLimited(c.req.raw, BODY_LIMIT);
+  const bytes = await (c.get("host").body?.(c, BODY_LIMIT) ?? readLimited(c.req.raw, BODY_LIMIT));
   if (bytes.length > 0) {
     if (type === undefined || !/^application\/([a-z0-9.+-]+\+)?json\s*(;|$)/i.test(type)) {
       throw new AppError("unsupported_media", "not_json", "The body must be application/json.");

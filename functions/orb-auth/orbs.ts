@@ -50,6 +50,7 @@ export function orbAuth(
   const inner = newRouter();
   inner.use("*", async (c, next) => {
     const { outer } = handedTo(c);
+    c.set("host", outer.var.host);
     c.set("deps", outer.var.deps);
     c.header("x-request-id", outer.var.deps.request.requestId);
     if (outer.var.deps.request.traceparent !== undefined) {

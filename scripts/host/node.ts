@@ -15,6 +15,7 @@ import { type CacheStats, openCachedStore } from "../../shared/store/cache.ts";
 import { Failure, systemCode } from "../failure.ts";
 import { Answers } from "./answers.ts";
 import { assetResponse } from "./assets.ts";
+import { readBody } from "./body.ts";
 import type { Functions, FunctionsOptions } from "./functions.ts";
 import { openSocket } from "./socket.ts";
 
@@ -113,6 +114,7 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
       return { store: store.traced(trace), expires: (time) => trace.expires(time), release };
     },
     assets: assetResponse,
+    body: (c, limit) => readBody(incomingOf(c.env), limit),
     client: (c) => clientAddress(incomingOf(c.env), behindProxy),
   };
   const app = createApp(() => host);

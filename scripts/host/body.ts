@@ -1,0 +1,23 @@
+/** Bodies read from the connection itself: a web stream in between costs as much as all else that reading takes. */
+import type { IncomingMessage } from "node:http";
+import { brokenOff, tooLarge } from "../../functions/middleware/body.ts";
+
+/**
+ * Reads a body of fewer than `limit` bytes; a larger one is refused as soon as that is known.
+ * @throws AppError too_large; malformed when it breaks off
+ */
+export function readBody(incoming: IncomingMessage, limit: number): Promise<Uint8Array> {
+  if (Number(incoming.headers["content-length"] ?? 0) >= limit) return Promise.reject(tooLarge(limit));
+  return new Promise((resolve, reject) => {
+    const parts: Buffer[] = [];
+    let size = 0;
+    incoming.on("data", (part: Buffer) => {
+      size += part.length;
+      if (size < limit) parts.push(part);
+      else reject(tooLarge(limit));
+    });
+    incoming.on("end", () => resolve(parts.length === 1 ? (parts[0] ?? Buffer.of()) : Buffer.concat(parts)));
+    incoming.on("error", (cause) => reject(brokenOff(cause)));
+    incoming.on("close", () => reject(brokenOff(undefined)));
+  });
+}
