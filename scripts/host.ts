@@ -16,6 +16,12 @@ import { stopRequest } from "./stop.ts";
 
 const say = (line: string) => console.error(line);
 
+/** Variables that only this host knows. */
+function ownVariables(): Record<string, string> {
+  const { TRUST_PROXY, HOST_CACHE_MIB } = process.env;
+  return { ...(TRUST_PROXY ? { TRUST_PROXY } : {}), ...(HOST_CACHE_MIB ? { HOST_CACHE_MIB } : {}) };
+}
+
 /** The WebSocket address of the broker that a running platform started. */
 function brokerOf(dataDir: string): string {
   try {
@@ -44,7 +50,7 @@ async function serveBeside(settings: Settings, running: Running): Promise<{ stop
       ...brokerVariables(
         settings.external ?? { url: brokerOf(dataDir), user: "fn", pass: secrets.broker.fn },
       ),
-      ...(process.env.TRUST_PROXY === undefined ? {} : { TRUST_PROXY: process.env.TRUST_PROXY }),
+      ...ownVariables(),
     },
     log: terminalAndFile(join(dataDir, "logs", "host.log"), settings, say),
   });
@@ -63,10 +69,7 @@ try {
         serve: ({ bindings: { CLIENT_ADDRESS: _, ...bindings }, ...options }) =>
           serveProcess({
             ...options,
-            bindings: {
-              ...bindings,
-              ...(process.env.TRUST_PROXY === undefined ? {} : { TRUST_PROXY: process.env.TRUST_PROXY }),
-            },
+            bindings: { ...bindings, ...ownVariables() },
           }),
       });
   if (!stopped.aborted) {

@@ -11,9 +11,8 @@ import { Trace } from "../../shared/store/cache.ts";
 
 interface Remembered {
   trace: Trace;
-  /** Names and values in turn, without those of one request. */
-  headers: string[];
-  /** Its `Content-Type`, which an answer without a body does not carry. */
+  /** Names and values in turn, without those of one request and one body: nearly all answers share a few lists. */
+  headers: readonly string[];
   type: string;
   body: Buffer;
   etag: string | undefined;
@@ -37,7 +36,9 @@ const MOST_KEY = 1_000;
 const MOST_ASKED = 5_000;
 /** What one part of an answer and the answer itself take beside text. */
 const PART_BYTES = 16;
-const ANSWER_BYTES = 1_000;
+const ANSWER_BYTES = 500;
+/** Different lists of headers. */
+const MOST_LISTS = 200;
 /** Headers of one request, and those of one body. */
 const OWN: ReadonlySet<string> = new Set([
   "x-request-id",
@@ -45,6 +46,7 @@ const OWN: ReadonlySet<string> = new Set([
   "date",
   "content-length",
   "content-type",
+  "etag",
 ]);
 const OPEN = "public, no-cache";
 
@@ -52,13 +54,14 @@ export class Answers {
   readonly #host: () => Host;
   readonly #maxBytes: number;
   readonly #known = new Map<string, Remembered>();
+  readonly #lists = new Map<string, readonly string[]>();
   readonly #recordings = new WeakMap<IncomingMessage, Recording>();
   #asked = new Set<string>();
   #bytes = 0;
   #given = 0;
 
-  /** @param maxBytes of all answers together, never exceeded. Default 8 MiB */
-  constructor(host: () => Host, maxBytes = 8 * 1024 * 1024) {
+  /** @param maxBytes of all answers together, never exceeded */
+  constructor(host: () => Host, maxBytes: number) {
     this.#host = host;
     this.#maxBytes = maxBytes;
   }
@@ -88,6 +91,7 @@ export class Answers {
     this.#given++;
     const { requestId, traceparent } = namesOf(text(headers["x-request-id"]), text(headers.traceparent));
     const own = ["x-request-id", requestId, "traceparent", traceparent];
+    if (known.etag !== undefined) own.push("etag", known.etag);
     const same = known.etag !== undefined && matchesTag(text(headers["if-none-match"]), known.etag);
     const status = same ? 304 : 200;
     if (same) {
@@ -131,11 +135,9 @@ export class Answers {
     const open = made.status === 200 && made.headers.get("cache-control") === OPEN;
     if (!open || context === undefined || made.headers.has("set-cookie") || trace.size === 0) return made;
     const body = Buffer.from(await made.arrayBuffer());
-    const headers: string[] = [];
-    for (const [name, value] of made.headers) if (!OWN.has(name)) headers.push(name, value);
     this.#remember(key, {
       trace,
-      headers,
+      headers: this.#listOf(made.headers),
       type: made.headers.get("content-type") ?? "application/json",
       body,
       etag: made.headers.get("etag") ?? undefined,
@@ -145,6 +147,16 @@ export class Answers {
       used: false,
     });
     return new Response(body, { status: made.status, headers: made.headers });
+  }
+
+  #listOf(headers: Headers): readonly string[] {
+    const list = [...headers].filter(([name]) => !OWN.has(name)).flat();
+    const text = list.join("\n");
+    const known = this.#lists.get(text);
+    if (known !== undefined) return known;
+    if (this.#lists.size >= MOST_LISTS) this.#lists.clear();
+    this.#lists.set(text, list);
+    return list;
   }
 
   #remember(key: string, answer: Remembered): void {

@@ -22,6 +22,18 @@ import { openSocket } from "./socket.ts";
 /** Milliseconds that requests under way have to end once the process is told to stop. */
 const GRACE_MS = 3_000;
 
+/** MiB of heap that what is remembered takes unless HOST_CACHE_MIB says otherwise. */
+const CACHE_MIB = 8;
+
+/** Bytes for what is remembered: a quarter of them for whole answers. */
+function cacheBytes(setting: string | undefined): { entries: number; answers: number } {
+  const mib = setting === undefined ? CACHE_MIB : Number(setting);
+  if (!(mib >= 1 && mib <= 4096))
+    throw new Failure(`HOST_CACHE_MIB=${setting} is no size: give a number of MiB from 1 to 4096.`);
+  const bytes = mib * 1024 * 1024;
+  return { entries: bytes * 0.75, answers: bytes * 0.25 };
+}
+
 /** The functions in this process. */
 export interface NodeFunctions extends Functions {
   /** What the memory does at the moment. */
@@ -81,11 +93,12 @@ async function listen(server: Server, port: number, host: string): Promise<void>
 /**
  * Serves the app from this process.
  * @param options.bindings the functions' variables; `TRUST_PROXY=true` takes the client's address from the last
- * entry of `X-Forwarded-For`, where a proxy of one's own is the only way in
+ * entry of `X-Forwarded-For`, where a proxy of one's own is the only way in; `HOST_CACHE_MIB` bounds what is remembered
  */
 export async function serveNode(options: FunctionsOptions): Promise<NodeFunctions> {
   const settings = readSettings(options.bindings);
   const behindProxy = options.bindings.TRUST_PROXY === "true";
+  const memory = cacheBytes(options.bindings.HOST_CACHE_MIB);
   const log = consoleLog(settings.logLevel, {}, options.log);
   const store = openCachedStore(
     {
@@ -96,12 +109,12 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
         if (status !== "connected") log.warn("broker connection", { status });
       },
     },
-    {},
+    { maxBytes: memory.entries },
   );
   // A request gives back nothing: the connection is everybody's.
   const shared = { ...store, close: async () => undefined };
   const release = async () => undefined;
-  const answers = new Answers(() => host);
+  const answers = new Answers(() => host, memory.answers);
   const counts = new RequestCounts();
   const host: Host = {
     observe: (request) => counts.observe(request),

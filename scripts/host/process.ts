@@ -22,8 +22,7 @@ async function bundleHost(outfile: string): Promise<void> {
   await build({
     entryPoints: [fileURLToPath(new URL("./serve.ts", import.meta.url))],
     bundle: true,
-    minifySyntax: true,
-    minifyWhitespace: true,
+    minify: true,
     outfile,
     format: "esm",
     platform: "node",
@@ -55,7 +54,8 @@ export async function serveProcess(options: FunctionsOptions): Promise<Functions
   async function start(): Promise<void> {
     const born = spawn(process.execPath, [...FLAGS, file], {
       stdio: ["ignore", "pipe", "pipe", "ipc"],
-      env: { PATH: process.env.PATH, ...bindings, HOST: host, PORT: String(port) },
+      // One arena of the C library: what is freed by one thread is used again by all.
+      env: { PATH: process.env.PATH, MALLOC_ARENA_MAX: "1", ...bindings, HOST: host, PORT: String(port) },
     });
     child = born;
     for (const output of [born.stdout, born.stderr])

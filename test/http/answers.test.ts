@@ -319,6 +319,6 @@ test("the memory is bounded", async () => {
       most = Math.max(most, host.answers().bytes);
     }
   }
-  expect(most).toBeGreaterThan(4 * 1024 * 1024);
-  expect(most).toBeLessThanOrEqual(8 * 1024 * 1024);
+  expect(most).toBeGreaterThan(1024 * 1024);
+  expect(most).toBeLessThanOrEqual(2 * 1024 * 1024);
 });

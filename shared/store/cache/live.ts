@@ -11,7 +11,7 @@ import type { Trace } from "./trace.ts";
 export interface CacheOptions {
   /** Replicas of the streams; with more than one, a reading counts only if its replica was far enough. */
   replicas: number;
-  /** Bytes of heap that remembered messages may take, roughly. Default 24 MiB. */
+  /** Bytes of heap that remembered messages may take, roughly. Default 16 MiB. */
   maxBytes?: number;
   /** Index messages that are kept, over all indexes. Default 250,000 (about 100 bytes each). */
   maxOrdered?: number;
@@ -39,8 +39,8 @@ export interface CacheStats {
 const AUDIT_EVERY = 5;
 const IDLE_MS = 600_000;
 const RETRY_MS = 500;
-/** The broker counts what is left anew for every page: few large ones. */
-const LOAD_PAGE = 10_000;
+/** Pages of an index that is read whole: what others ask for meanwhile waits behind one of them. */
+const LOAD_PAGE = 500;
 /** Milliseconds before an index is read again: reading it costs the broker more than many a page. */
 const RELOAD_MS = 5_000;
 
@@ -81,7 +81,7 @@ export class Cache implements Listener {
     this.#store = store;
     this.#options = {
       replicas: options.replicas,
-      maxBytes: options.maxBytes ?? 24 * 1024 * 1024,
+      maxBytes: options.maxBytes ?? 16 * 1024 * 1024,
       maxOrdered: options.maxOrdered ?? 250_000,
       checkMs: options.checkMs ?? 1000,
       patienceMs: options.patienceMs ?? 2000,
