@@ -18,6 +18,8 @@ export function readBody(incoming: IncomingMessage, limit: number): Promise<Uint
     });
     incoming.on("end", () => resolve(parts.length === 1 ? (parts[0] ?? Buffer.of()) : Buffer.concat(parts)));
     incoming.on("error", (cause) => reject(brokenOff(cause)));
-    incoming.on("close", () => reject(brokenOff(undefined)));
+    incoming.on("close", () => {
+      if (!incoming.complete) reject(brokenOff(undefined));
+    });
   });
 }
