@@ -7,9 +7,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Context } from "hono";
 import { type AppEnv, finished, type Host, logOf, namesOf } from "../../functions/context.ts";
 import { matchesTag } from "../../functions/etag.ts";
-import { Trace } from "../../shared/store/cache.ts";
+import { Bounded, type Held, Trace } from "../../shared/store/cache.ts";
 
-interface Remembered {
+interface Remembered extends Held {
   trace: Trace;
   /** Names and values in turn, without those of one request and one body: nearly all answers share a few lists. */
   headers: readonly string[];
@@ -18,9 +18,6 @@ interface Remembered {
   etag: string | undefined;
   route: string;
   orb: string | undefined;
-  bytes: number;
-  /** Given since the hand last passed. */
-  used: boolean;
 }
 
 /** An answer in the making that shall be remembered. */
@@ -53,22 +50,22 @@ const OPEN = "public, no-cache";
 export class Answers {
   readonly #host: () => Host;
   readonly #maxBytes: number;
-  readonly #known = new Map<string, Remembered>();
+  readonly #known: Bounded<Remembered>;
   readonly #lists = new Map<string, readonly string[]>();
   readonly #recordings = new WeakMap<IncomingMessage, Recording>();
   #asked = new Set<string>();
-  #bytes = 0;
   #given = 0;
 
   /** @param maxBytes of all answers together, never exceeded */
   constructor(host: () => Host, maxBytes: number) {
     this.#host = host;
     this.#maxBytes = maxBytes;
+    this.#known = new Bounded(maxBytes);
   }
 
   /** How many are remembered and what they take, and how often one was given. */
   get stats(): { answers: number; bytes: number; given: number } {
-    return { answers: this.#known.size, bytes: this.#bytes, given: this.#given };
+    return { answers: this.#known.size, bytes: this.#known.bytes, given: this.#given };
   }
 
   /** Gives the answer out of memory. False when it has to be made. */
@@ -80,7 +77,7 @@ export class Answers {
     const started = Date.now();
     const known = this.#known.get(key);
     if (known?.trace.holds(started) !== true) {
-      if (known !== undefined) this.#forget(key, known);
+      this.#known.delete(key);
       if (known !== undefined || this.#asked.has(key))
         this.#recordings.set(request, { key, trace: new Trace(), context: undefined });
       else if (this.#asked.size < MOST_ASKED) this.#asked.add(key);
@@ -160,30 +157,10 @@ export class Answers {
   }
 
   #remember(key: string, answer: Remembered): void {
-    const before = this.#known.get(key);
-    if (before !== undefined) this.#forget(key, before);
+    this.#known.delete(key);
     // One answer must not push out all others; and what changed while it was made is known to be wrong already.
     if (answer.bytes > this.#maxBytes / 8 || !answer.trace.holds(Date.now())) return;
     this.#known.set(key, answer);
-    this.#bytes += answer.bytes;
-    if (this.#bytes > this.#maxBytes) this.#evict();
-  }
-
-  #forget(key: string, answer: Remembered): void {
-    this.#known.delete(key);
-    this.#bytes -= answer.bytes;
-  }
-
-  /** Goes round from the oldest: what was given meanwhile gets another turn. */
-  #evict(): void {
-    for (const [key, answer] of this.#known) {
-      if (this.#bytes <= this.#maxBytes) return;
-      this.#forget(key, answer);
-      if (!answer.used || !answer.trace.holds(Date.now())) continue;
-      answer.used = false;
-      this.#known.set(key, answer);
-      this.#bytes += answer.bytes;
-    }
   }
 }
 

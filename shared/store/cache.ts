@@ -16,6 +16,7 @@ import { buckets, isIndexFilter, isStateSubject, kvSubject, streams } from "./su
 import type { ReadOptions, Store } from "./types.ts";
 import type { ConnectOptions } from "./wire.ts";
 
+export { Bounded, type Held } from "./cache/bounded.ts";
 export type { CacheOptions, CacheStats } from "./cache/live.ts";
 export { Trace } from "./cache/trace.ts";
 
@@ -46,7 +47,7 @@ export function cachedStore(
         const known = cache.read(stream, [subject], trace);
         if (known !== undefined) return (await known).get(subject) ?? null;
       }
-      trace?.spoil();
+      cache.asked(stream, trace);
       return store.get(stream, subject, read);
     };
     return {
@@ -59,7 +60,7 @@ export function cachedStore(
           subjects.every(isStateSubject);
         const known = may ? cache.read(stream, subjects, trace) : undefined;
         if (known !== undefined) return known;
-        trace?.spoil();
+        cache.asked(stream, trace);
         return store.getMany(stream, subjects, read);
       },
       scan(stream, filter, page) {
@@ -68,7 +69,7 @@ export function cachedStore(
             ? cache.page(stream, filter, page.fromSeq, page.limit, trace)
             : undefined;
         if (known !== undefined) return Promise.resolve(known);
-        trace?.spoil();
+        cache.asked(stream, trace);
         return store.scan(stream, filter, page);
       },
       async kvGet(bucket, key, read) {

@@ -115,6 +115,12 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
     }
   }
 
+  /** Removes what lies before a sequence. */
+  async function erase(stream: string, before: number): Promise<void> {
+    const answer = await api(`STREAM.PURGE.${stream}`, { seq: before });
+    if (answer.error !== undefined) throw failure(stream, answer.error);
+  }
+
   return {
     open: () => wire.open(),
     latest: (stream, subjects) => directLatest(wire, stream, subjects),
@@ -161,7 +167,12 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
 
     async createStream(config) {
       const answer = await api(`STREAM.CREATE.${config.name}`, config);
-      if (answer.error === undefined) return;
+      if (answer.error === undefined) {
+        const { messages, last_seq } = (answer as unknown as StreamInfo).state;
+        // The broker deletes files in its own time, and takes what it finds of a namesake for its own.
+        if (answer.did_create === true && messages > 0) await erase(config.name, last_seq + 1);
+        return;
+      }
       if (answer.error.err_code === ApiCode.subjectOverlap) throw new SubjectsTaken();
       // Created by somebody else in the meantime, with other settings: it exists, which is what was wanted.
       if (answer.error.err_code === ApiCode.nameInUse) return;

@@ -96,6 +96,7 @@ test("an answer given again is the answer, with names of its own", async () => {
     path(orb, "?sort=-createdAt&limit=1"),
     path(orb, "?filter[kind]=a"),
     path(orb, "?sort=size"),
+    path(orb, "?count=true"),
   ]) {
     const first = await call(near, "GET", address, { headers: { "accept-language": "de" } });
     const again = await warm(address, { "accept-language": "de" });
@@ -125,7 +126,8 @@ test("whatever changes an answer is seen at once by who did it, and soon when an
   const orb = await orbOf("changes");
   const id = await published(orb, { title: { en: "One" }, kind: "a", size: 1 });
   const one = path(orb, `/${id}`);
-  const addresses = [one, path(orb), path(orb, "?filter[kind]=a"), path(orb, "?sort=-createdAt")];
+  const lists = ["", "?filter[kind]=a", "?sort=-createdAt", "?sort=size&count=true", "?filter[size][gt]=0"];
+  const addresses = [one, ...lists.map((query) => path(orb, query))];
   const all = async () => {
     for (const address of addresses) await warm(address);
   };

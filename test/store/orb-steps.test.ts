@@ -9,6 +9,7 @@ import { archiveOrb, deleteOrb, publishOrb, unpublishOrb } from "../../shared/or
 import { getOrb, getOrbRevision, listOrbRevisions, listOrbs } from "../../shared/orb/read.ts";
 import { settleAll } from "../../shared/orb/settle.ts";
 import { updateOrb } from "../../shared/orb/update.ts";
+import { orbStreamConfig } from "../../shared/store/provision.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
@@ -216,6 +217,18 @@ describe("cut off at every step", () => {
     );
     expect(steps).toBeGreaterThan(8);
   });
+});
+
+test("a stream that is made anew is empty, however soon after it was deleted", async () => {
+  // The broker removes files in its own time; a namesake that is deleted meanwhile stays on the disk.
+  for (let round = 0; round < 40; round++) {
+    const name = streams.orb("anew");
+    await store.createStream(orbStreamConfig("anew", 1));
+    const { messages } = (await store.streamInfo(name))?.state ?? { messages: -1 };
+    expect(messages).toBe(0);
+    for (let i = 0; i < 5; i++) await store.append(name, { subject: `anew._test.${i}`, data: "old" });
+    await store.deleteStream(name);
+  }
 });
 
 test("an import that is cut off leaves no orb, or a whole one", async () => {

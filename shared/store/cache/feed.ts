@@ -8,6 +8,7 @@ import type { OpenStore } from "../store.ts";
 import type { Delivery } from "../types.ts";
 import type { Subscription } from "../wire.ts";
 import type { Era } from "./memory.ts";
+import type { Ground } from "./trace.ts";
 
 /** Whom a feed tells. */
 export interface Listener {
@@ -54,6 +55,17 @@ export class Feed {
 
   get live(): boolean {
     return this.#state === "live";
+  }
+
+  /** The whole stream as it is now, for answers that are made of more than is remembered. */
+  ground(): Ground {
+    const { era, position } = this;
+    const unchanged = () => !era.over && this.position === position;
+    return {
+      get holds() {
+        return unchanged();
+      },
+    };
   }
 
   #stopped(): boolean {

@@ -222,14 +222,11 @@ export class Cache implements Listener {
     }
     this.#hits += subjects.length - missing.length;
     this.#misses += missing.length;
-    if (missing.length > 0) {
-      // What is not remembered now is the next time.
-      trace?.spoil();
-      return this.#fill(feed, missing, found);
+    if (trace !== undefined) {
+      trace.touch(feed, this.#options.replicas);
+      for (const subject of subjects) trace.note(stream, this.#memory.ground(subject, feed.era));
     }
-    if (trace !== undefined)
-      for (const subject of subjects) trace.note(this.#memory.ground(subject, feed.era));
-    return Promise.resolve(found);
+    return missing.length === 0 ? Promise.resolve(found) : this.#fill(feed, missing, found);
   }
 
   /** Without memory, but never from before a write of ours: a replica that is not yet there is not believed. */
@@ -320,17 +317,32 @@ export class Cache implements Listener {
     return undefined;
   }
 
+  /** The stream is read beside what is remembered of it. */
+  asked(stream: string, trace: Trace | undefined): void {
+    if (trace === undefined) return;
+    const feed = this.#live(stream);
+    if (feed !== undefined) trace.touch(feed, this.#options.replicas);
+    trace.note(stream, undefined);
+  }
+
+  #noteOrder(known: { order: Order; feed: Feed } | undefined, trace: Trace | undefined): void {
+    if (known === undefined || trace === undefined) return;
+    const { feed, order } = known;
+    trace.touch(feed, this.#options.replicas);
+    trace.note(feed.stream, order.ground(feed.era));
+  }
+
   /** A page of an index. */
   page(stream: string, filter: string, fromSeq: number, limit: number, trace?: Trace): Page | undefined {
     const known = this.#ordered(stream, filter);
-    trace?.note(known?.order.ground(known.feed.era));
+    this.#noteOrder(known, trace);
     return known?.order.page(fromSeq, limit, known.feed.position);
   }
 
   /** The last message of an index. */
   last(stream: string, filter: string, trace?: Trace): StoredMessage | null | undefined {
     const known = this.#ordered(stream, filter);
-    trace?.note(known?.order.ground(known.feed.era));
+    this.#noteOrder(known, trace);
     return known?.order.last();
   }
 

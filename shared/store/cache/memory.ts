@@ -1,31 +1,10 @@
 import type { MemoryMessage } from "../message.ts";
+import { Bounded, type Held } from "./bounded.ts";
 import type { Ground } from "./trace.ts";
 
 /** What holds while a feed is followed without a break. Another one begins when anything may have been missed. */
 export interface Era {
   over: boolean;
-}
-
-/** What is known of a subject: its last message, or (null) that there is none. */
-class Slot implements Ground {
-  readonly message: MemoryMessage | null;
-  readonly era: Era;
-  /** Asked for since the hand last passed: its parsed form is kept too. */
-  used: boolean;
-  bytes: number;
-  /** Something else is known of the subject by now, or nothing. */
-  gone = false;
-
-  constructor(message: MemoryMessage | null, era: Era, used: boolean, bytes: number) {
-    this.message = message;
-    this.era = era;
-    this.used = used;
-    this.bytes = bytes;
-  }
-
-  get holds(): boolean {
-    return !this.gone && !this.era.over;
-  }
 }
 
 /** Bytes that one remembered subject costs beside its text and body. */
@@ -35,26 +14,48 @@ const JSON_FACTOR = 3;
 
 const parsed = (message: MemoryMessage | null) => (message === null ? 0 : message.size * JSON_FACTOR);
 
-function cost(subject: string, message: MemoryMessage | null, used: boolean): number {
-  return OVERHEAD + subject.length + (message?.size ?? 0) + (used ? parsed(message) : 0);
+/** What is known of a subject: its last message, or (null) that there is none. */
+class Slot implements Ground, Held {
+  readonly message: MemoryMessage | null;
+  readonly era: Era;
+  /** Then its parsed form is kept too. */
+  used: boolean;
+  bytes: number;
+  /** Something else is known of the subject by now, or nothing. */
+  #gone = false;
+
+  constructor(subject: string, message: MemoryMessage | null, era: Era, used: boolean) {
+    this.message = message;
+    this.era = era;
+    this.used = used;
+    this.bytes = OVERHEAD + subject.length + (message?.size ?? 0) + (used ? parsed(message) : 0);
+  }
+
+  get holds(): boolean {
+    return !this.#gone && !this.era.over;
+  }
+  ease(): void {
+    this.message?.forgetJson();
+    this.bytes -= parsed(this.message);
+  }
+  leave(): void {
+    this.#gone = true;
+  }
 }
 
-/**
- * Last messages of subjects, bounded in bytes. Who was not asked for since the hand's last turn goes first
- * (second chance): nearly as good as least recently used, and a hit costs one look-up.
- */
+/** Last messages of subjects, bounded in bytes. */
 export class Memory {
-  readonly #slots = new Map<string, Slot>();
+  readonly #slots: Bounded<Slot>;
   readonly #maxBytes: number;
-  #bytes = 0;
 
   /** @param maxBytes estimated bytes of heap that are never exceeded */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
+    this.#slots = new Bounded(maxBytes);
   }
 
   get bytes(): number {
-    return this.#bytes;
+    return this.#slots.bytes;
   }
 
   get size(): number {
@@ -66,15 +67,14 @@ export class Memory {
     const slot = this.#slots.get(subject);
     if (slot === undefined) return undefined;
     if (slot.era !== era) {
-      this.#remove(subject, slot);
+      this.#slots.delete(subject);
       return undefined;
     }
     if (!slot.used) {
       slot.used = true;
       const more = parsed(slot.message);
       slot.bytes += more;
-      this.#bytes += more;
-      if (this.#bytes > this.#maxBytes) this.#evict();
+      this.#slots.grow(more);
     }
     return slot.message;
   }
@@ -92,46 +92,17 @@ export class Memory {
   }
 
   set(subject: string, message: MemoryMessage | null, era: Era): void {
-    const before = this.#slots.get(subject);
-    if (before !== undefined) this.#remove(subject, before);
-    const used = before?.used ?? false;
-    const bytes = cost(subject, message, used);
+    const slot = new Slot(subject, message, era, this.#slots.get(subject)?.used ?? false);
     // One message must not push out all others.
-    if (bytes + parsed(message) > this.#maxBytes / 8) return;
-    this.#slots.set(subject, new Slot(message, era, used, bytes));
-    this.#bytes += bytes;
-    if (this.#bytes > this.#maxBytes) this.#evict();
+    if (slot.bytes + parsed(message) > this.#maxBytes / 8) this.#slots.delete(subject);
+    else this.#slots.set(subject, slot);
   }
 
   delete(subject: string): void {
-    const slot = this.#slots.get(subject);
-    if (slot !== undefined) this.#remove(subject, slot);
+    this.#slots.delete(subject);
   }
 
   clear(): void {
-    for (const slot of this.#slots.values()) slot.gone = true;
     this.#slots.clear();
-    this.#bytes = 0;
-  }
-
-  #remove(subject: string, slot: Slot): void {
-    slot.gone = true;
-    this.#slots.delete(subject);
-    this.#bytes -= slot.bytes;
-  }
-
-  /** Goes round from the oldest: who was used loses his parsed form and gets another turn. */
-  #evict(): void {
-    for (const [subject, slot] of this.#slots) {
-      if (this.#bytes <= this.#maxBytes) return;
-      this.#remove(subject, slot);
-      if (!slot.used) continue;
-      slot.gone = false;
-      slot.used = false;
-      slot.message?.forgetJson();
-      slot.bytes -= parsed(slot.message);
-      this.#slots.set(subject, slot);
-      this.#bytes += slot.bytes;
-    }
   }
 }

@@ -1,33 +1,64 @@
 /**
  * What an answer was made of. Whoever remembers answers may give one again for as long as everything that it was made
- * of is still what this process remembers, and not a moment longer.
+ * of is still so, and not a moment longer.
  */
 
-/** A part of what is remembered, as it was when an answer was made of it. */
+/** A part of what is known, as it was when an answer was made of it. */
 export interface Ground {
   /** Whether it is still so: neither replaced, nor forgotten, nor doubtful because something may have been missed. */
   readonly holds: boolean;
 }
 
-/** Most parts of one answer: looking whether they hold must stay cheaper than making it again. */
+/** A stream whose changes are told. */
+export interface Source {
+  readonly stream: string;
+  /** Milliseconds since 1970: what is used is looked after. */
+  lastUse: number;
+  /** The whole of it as it is now. */
+  ground(): Ground;
+}
+
+/** Most parts of one stream: looking whether they hold must stay cheaper than making the answer again. */
 const MOST = 512;
+
+/** What was read of one stream. */
+interface Part {
+  source: Source;
+  /** That nothing at all was stored since it was first read: enough for whatever was read of it. */
+  whole: Ground | undefined;
+  /** Each message that was read, as long as these are all. */
+  fine: Ground[] | undefined;
+}
 
 /** Collects what one request reads. */
 export class Trace {
-  readonly #grounds: Ground[] = [];
+  readonly #parts = new Map<string, Part>();
   #until = Number.POSITIVE_INFINITY;
   #spoiled = false;
 
-  /** Something that the answer is made of; undefined: something that is not remembered. */
-  note(ground: Ground | undefined): void {
-    if (ground === undefined || this.#grounds.length >= MOST) this.spoil();
-    else this.#grounds.push(ground);
+  /**
+   * Begins a read of a stream.
+   * @param replicas with more than one, what is read may be older than what was told: then only what is remembered counts
+   */
+  touch(source: Source, replicas: number): void {
+    if (this.#parts.has(source.stream)) return;
+    this.#parts.set(source.stream, { source, whole: replicas > 1 ? undefined : source.ground(), fine: [] });
+  }
+
+  /** What was read; undefined: something that is not remembered by itself. */
+  note(stream: string, ground: Ground | undefined): void {
+    const part = this.#parts.get(stream);
+    if (part === undefined) this.spoil();
+    else if (ground === undefined || (part.fine?.length ?? MOST) >= MOST) {
+      part.fine = undefined;
+      if (part.whole === undefined) this.spoil();
+    } else part.fine?.push(ground);
   }
 
   /** The answer is made of something that may change without this process hearing of it. */
   spoil(): void {
     this.#spoiled = true;
-    this.#grounds.length = 0;
+    this.#parts.clear();
   }
 
   /** What was read means something else from then on. @param time milliseconds since 1970 */
@@ -37,13 +68,20 @@ export class Trace {
 
   /** How many parts there are. */
   get size(): number {
-    return this.#grounds.length;
+    let size = 0;
+    for (const { fine } of this.#parts.values()) size += fine?.length ?? 1;
+    return size;
   }
 
   /** Whether the answer may be given at a moment. */
   holds(now: number): boolean {
     if (this.#spoiled || now >= this.#until) return false;
-    for (const ground of this.#grounds) if (!ground.holds) return false;
+    for (const { source, whole, fine } of this.#parts.values()) {
+      source.lastUse = now;
+      if (fine === undefined) {
+        if (whole?.holds !== true) return false;
+      } else for (const ground of fine) if (!ground.holds) return false;
+    }
     return true;
   }
 }
