@@ -2,9 +2,9 @@
  * The link, an option of deployments (README, "A link to a distant broker"): Durable Objects that hold the connection to
  * the broker, so that a request spares its own.
  */
-import { DurableObject } from "cloudflare:workers";
+import { DurableObject, RpcTarget } from "cloudflare:workers";
 import { FarEnd } from "../shared/store/link/far-end.ts";
-import { type FarEndStub, linkedStore } from "../shared/store/link/near-end.ts";
+import { type LinkStub, linkedStore } from "../shared/store/link/near-end.ts";
 import type { Parcel } from "../shared/store/link/parcel.ts";
 import { openStore } from "../shared/store/store.ts";
 import type { Store } from "../shared/store/types.ts";
@@ -30,6 +30,20 @@ export class BrokerLink extends DurableObject<Record<string, unknown>> {
     }),
   );
 
+  session(): Session {
+    return new Session(this.#end);
+  }
+}
+
+/** What one request asks. Its first call travels with the opening, and all of it counts as one request to the object. */
+class Session extends RpcTarget {
+  readonly #end: FarEnd;
+
+  constructor(end: FarEnd) {
+    super();
+    this.#end = end;
+  }
+
   call(call: string, args: readonly unknown[]): Promise<Parcel> {
     return this.#end.call(call, args);
   }
@@ -37,7 +51,7 @@ export class BrokerLink extends DurableObject<Record<string, unknown>> {
 
 interface Namespace {
   idFromName(name: string): object;
-  get(id: object, options: { locationHint?: string }): FarEndStub;
+  get(id: object, options: { locationHint?: string }): LinkStub;
 }
 
 /**

@@ -1,7 +1,9 @@
 /** The part of the runtime's own module that is used. */
 declare module "cloudflare:workers" {
   export abstract class DurableObject<Env> {
+    protected readonly ctx: { abort(reason: string): void };
     protected readonly env: Env;
     constructor(ctx: object, env: Env);
   }
+  export abstract class RpcTarget {}
 }

@@ -241,6 +241,24 @@ describe("over the link, in the runtime", () => {
     expect(outcome).toEqual(await outcomeOf(store, asked));
   });
 
+  test("an object that is taken away leaves its calls undecided, and is there again at once", async () => {
+    const service = broker.store("operator");
+    const heard = Promise.withResolvers<void>();
+    service.subscribe("svc.never", () => heard.resolve());
+    await service.ping();
+    const never = ask("request", "svc.never", "", { timeoutMs: 20_000 });
+    const underWay = alone.ask(never, never);
+    await heard.promise;
+    await alone.reset();
+    for (const outcome of await underWay)
+      expect(outcome).toMatchObject({
+        thrown: { of: "AppError", code: "broker_unavailable", retryAfter: 1 },
+      });
+    const [after] = await alone.ask(ask("kvGet", "handlers", "s.h1"));
+    expect(after).toMatchObject({ answer: { key: "s.h1" } });
+    expect(alone.complaints).toEqual([]);
+  });
+
   test("only calls of the store's that ask the broker can be made", async () => {
     for (const call of ["close", "subscribe", "publish", "open", "latest", "constructor", "toString"]) {
       const far = new FarEnd(nobody);
@@ -251,15 +269,11 @@ describe("over the link, in the runtime", () => {
 
 /** Both ends in one process. @param seen told of each call */
 function inOneProcess(far: FarEnd, seen: (call: string) => void = () => undefined) {
-  return linkedStore(
-    {
-      call: async (call, args) => {
-        seen(call);
-        return structuredClone(await far.call(call, structuredClone(args)));
-      },
-    },
-    nobody,
-  );
+  const call = async (name: string, args: readonly unknown[]) => {
+    seen(name);
+    return structuredClone(await far.call(name, structuredClone(args)));
+  };
+  return linkedStore({ session: () => ({ call, [Symbol.dispose]: () => undefined }) }, nobody);
 }
 
 test("each question is one hop, however often the far end asks the broker", async () => {

@@ -1,3 +1,5 @@
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { Miniflare } from "miniflare";
 import { bundleFunctions, compatibility } from "../../scripts/host/bundle.ts";
@@ -9,6 +11,10 @@ import type { Asked, Outcome } from "./outcome.ts";
 export interface LinkWorker extends AsyncDisposable {
   /** Makes calls of one store at the same time, as one request does. */
   ask(...asked: Asked[]): Promise<Outcome[]>;
+  /** Takes the object away from under everybody, as when it is moved or deployed anew. */
+  reset(): Promise<void>;
+  /** What the runtime complained of. */
+  complaints: string[];
 }
 
 let bundle: Promise<string> | undefined;
@@ -16,6 +22,7 @@ let bundle: Promise<string> | undefined;
 /** Starts one. Use it with `await using`. */
 export async function startLinkWorker(access: ConnectOptions, replicas = 1): Promise<LinkWorker> {
   bundle ??= bundleFunctions(fileURLToPath(new URL("./link-worker.ts", import.meta.url)));
+  const complaints: string[] = [];
   const miniflare = new Miniflare({
     ...compatibility(),
     modules: [{ type: "ESModule", path: "worker.js", contents: await bundle }],
@@ -29,9 +36,17 @@ export async function startLinkWorker(access: ConnectOptions, replicas = 1): Pro
       ...(await generateKeys()),
     },
     cf: false,
+    handleRuntimeStdio(stdout: Readable, stderr: Readable) {
+      for (const input of [stdout, stderr])
+        createInterface({ input }).on("line", (line) => complaints.push(line));
+    },
   });
   await miniflare.ready;
   return {
+    complaints,
+    reset: async () => {
+      await miniflare.dispatchFetch("http://link/reset");
+    },
     async ask(...asked) {
       const body = JSON.stringify(asked, (_, value: unknown) =>
         value instanceof Uint8Array ? { $bytes: [...value] } : value,

@@ -4,9 +4,15 @@ import { brokerTimeout } from "../answers.ts";
 import type { Store } from "../types.ts";
 import { type Answer, CALLS, type Call, type Parcel, unpack } from "./parcel.ts";
 
-/** The far end, as a request sees it. */
-export interface FarEndStub {
+/** What one request asks of the far end. It may be used before it is known to be open. */
+export interface LinkSession {
   call(call: Call, args: readonly unknown[]): Promise<Parcel>;
+  [Symbol.dispose](): void;
+}
+
+/** The far end, as a request sees it. */
+export interface LinkStub {
+  session(): LinkSession;
 }
 
 /** Milliseconds that a call may take: the far end gives up on the broker long before. */
@@ -17,7 +23,8 @@ const PATIENCE_MS = 15_000;
  * it is first needed.
  * @param direct opens that connection
  */
-export function linkedStore(far: FarEndStub, direct: () => Store): Store {
+export function linkedStore(far: LinkStub, direct: () => Store): Store {
+  let session: LinkSession | undefined;
   let own: Store | undefined;
   const ownConnection = () => {
     own ??= direct();
@@ -31,7 +38,8 @@ export function linkedStore(far: FarEndStub, direct: () => Store): Store {
       timer = setTimeout(() => reject(brokerTimeout()), PATIENCE_MS + asked);
     });
     // Whatever fails on the way leaves the outcome unknown, as a lost connection does.
-    const parcel = await Promise.race([far.call(call, args), late])
+    session ??= far.session();
+    const parcel = await Promise.race([session.call(call, args), late])
       .catch((error: unknown) => {
         throw error instanceof AppError ? error : unavailable(error);
       })
@@ -49,6 +57,7 @@ export function linkedStore(far: FarEndStub, direct: () => Store): Store {
     // Whoever listens wants to know that the broker has heard so.
     ping: () => (own === undefined ? linked.ping() : own.ping()),
     close: async () => {
+      session?.[Symbol.dispose]();
       await own?.close();
     },
   };
