@@ -16,21 +16,34 @@ const BINDING = "BROKER_LINK";
 /** How much longer than alone a call waits for a broker that is heard: what many ask goes over one connection. */
 const QUEUE_MS = 4_000;
 
+/** Everybody waits for one connection: that it is silent is to be known soon. */
+const SILENT_MS = 1_500;
+
 /** An object has 128 MB for everything; a page is in it three times while it is handed on. */
 const MAX_HELD_BYTES = 16 * 1024 * 1024;
 
+function farEnd(env: Record<string, unknown>): FarEnd {
+  const { broker } = readSettings(env);
+  return new FarEnd(
+    (broken) =>
+      openStore({
+        ...broker,
+        onStatus: (status) => status === "closed" && broken(),
+        name: "link",
+        queueMs: QUEUE_MS,
+        silentMs: SILENT_MS,
+        maxHeldBytes: MAX_HELD_BYTES,
+      }),
+    { others: broker.url.includes(",") },
+  );
+}
+
 /** Holds one connection for all who call. The credentials come from its own environment. */
 export class BrokerLink extends DurableObject<Record<string, unknown>> {
-  readonly #end = new FarEnd(() =>
-    openStore({
-      ...readSettings(this.env).broker,
-      name: "link",
-      queueMs: QUEUE_MS,
-      maxHeldBytes: MAX_HELD_BYTES,
-    }),
-  );
+  #end: FarEnd | undefined;
 
   session(): Session {
+    this.#end ??= farEnd(this.env);
     return new Session(this.#end);
   }
 }

@@ -5,10 +5,10 @@
 import { AppError } from "../errors.ts";
 import { LOOK_MS, type Pulse, Silence } from "./pulse.ts";
 
-/** Silence after which a living broker is asked for a sign: one that is busy with our own request still gives it. */
-const PROBE_MS = 1_000;
 /** Silence after which nothing is waited for any more. */
 const SILENT_MS = 3_000;
+/** Of that, how much passes before a living broker is asked for a sign: one that is busy with our own request gives it. */
+const UNASKED = 1 / 3;
 
 /** Whom to ask for a sign of life, and to tell of silence. */
 export interface Watched {
@@ -34,13 +34,16 @@ export function brokerTimeout(): AppError {
 
 export class Answers<M> {
   readonly #watched: Watched;
+  readonly #silentMs: number;
   readonly #pending = new Map<string, Pending<M>>();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #silence: Silence | undefined;
   #next = 0;
 
-  constructor(watched: Watched) {
+  /** @param silentMs a multiple of three looks */
+  constructor(watched: Watched, silentMs = SILENT_MS) {
     this.#watched = watched;
+    this.#silentMs = silentMs;
   }
 
   /**
@@ -126,12 +129,13 @@ export class Answers<M> {
     for (const [id, { deadline }] of [...this.#pending]) if (now >= deadline) this.fail(id, brokerTimeout());
     if (this.#pending.size === 0) return;
     const silentMs = this.#silence?.look() ?? 0;
-    if (silentMs >= SILENT_MS) {
-      this.failAll(brokerTimeout);
+    if (silentMs >= this.#silentMs) {
+      // Who asks again at once is to find another connection.
       this.#watched.silent();
+      this.failAll(brokerTimeout);
       return;
     }
-    if (silentMs === PROBE_MS) this.#watched.probe();
+    if (silentMs === this.#silentMs * UNASKED) this.#watched.probe();
     this.#timer = setTimeout(() => this.#look(), LOOK_MS);
   }
 }

@@ -4,7 +4,7 @@
  */
 import { Events, type Msg, type MsgHdrs, type NatsConnection, headers as natsHeaders } from "nats.ws";
 import { AppError, unavailable } from "../errors.ts";
-import { Answers } from "./answers.ts";
+import { Answers, brokerTimeout } from "./answers.ts";
 import { type ConnectOptions, dial } from "./dial.ts";
 import { AnswerHeaders } from "./message.ts";
 import { LOOK_MS, type Pulse, pulseOf } from "./pulse.ts";
@@ -108,11 +108,14 @@ export class Wire {
     this.#options = options;
     this.requestTimeoutMs = (options.requestTimeoutMs ?? 4000) + (options.queueMs ?? 0);
     this.#pulse = pulseOf(options.url);
-    this.#answers = new Answers<Msg>({
-      pulse: () => this.#pulse,
-      probe: () => void this.#connection?.flush().catch(() => undefined),
-      silent: () => this.#hush(),
-    });
+    this.#answers = new Answers<Msg>(
+      {
+        pulse: () => this.#pulse,
+        probe: () => void this.#connection?.flush().catch(() => undefined),
+        silent: () => this.#hush(),
+      },
+      options.silentMs,
+    );
   }
 
   /** Begins to connect, without waiting: the caller has something else to do meanwhile. */
@@ -160,15 +163,21 @@ export class Wire {
     this.#inbox = `${inboxPrefix}.${random()}`;
     connection.subscribe(`${this.#inbox}.*`, { callback: (error, message) => this.#answer(error, message) });
     void connection.closed().then((error) => {
-      this.#answers.failAll(() => unavailable(error ?? new Error("connection closed")));
-      this.#connection = undefined;
-      this.#connecting = undefined;
-      for (const over of this.#lost) over();
-      o.onStatus?.("closed");
+      this.#over(connection, () => unavailable(error ?? new Error("connection closed")));
     });
     if (o.reconnect) void this.#watch(connection);
     o.onStatus?.("connected");
     return connection;
+  }
+
+  /** A connection is gone for good; the next question makes another one. */
+  #over(connection: NatsConnection, error: () => AppError): void {
+    if (this.#connection !== connection) return;
+    this.#connection = undefined;
+    this.#connecting = undefined;
+    this.#answers.failAll(error);
+    for (const over of this.#lost) over();
+    this.#options.onStatus?.("closed");
   }
 
   async #watch(connection: NatsConnection): Promise<void> {
@@ -188,7 +197,10 @@ export class Wire {
   /** The broker says nothing. A request's own connection ends; a lasting one waits for it, or for another server. */
   #hush(): void {
     if (!this.#options.reconnect) {
-      void this.#connection?.close();
+      const silent = this.#connection;
+      if (silent === undefined) return;
+      this.#over(silent, brokerTimeout);
+      void silent.close();
       return;
     }
     if (this.#silent) return;

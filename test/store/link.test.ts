@@ -370,3 +370,24 @@ test("one connection serves everybody, is given up when nobody asks, and made ag
   expect(way.opened).toBe(2);
   await expect.poll(() => way.open, { timeout: 5_000 }).toBe(0);
 });
+
+test("what changes nothing is asked again when the connection breaks, and what changes something is not", async () => {
+  await using broker = await startBroker();
+  await using way = await startCutter(broker.wsPort);
+  const access = { ...broker.access("operator"), url: `ws://127.0.0.1:${way.port}` };
+  const store = inOneProcess(
+    new FarEnd((broken) => openStore({ ...access, onStatus: (status) => status === "closed" && broken() })),
+  );
+  for (let i = 0; i < 20; i++) {
+    await store.ping();
+    const both = Promise.allSettled([store.kvGet("handlers", "s.x"), store.kvPut("handlers", "s.x", "{}")]);
+    way.cutAll();
+    const [read, write] = await both;
+    expect(read.status).toBe("fulfilled");
+    if (write.status === "rejected")
+      expect(write.reason).toMatchObject({ kind: "unavailable", code: "broker_unavailable" });
+  }
+  // Each break made one connection; no write was sent a second time.
+  expect(way.opened).toBeLessThanOrEqual(21);
+  expect((await store.kvGet("handlers", "s.x"))?.revision ?? 0).toBeLessThanOrEqual(20);
+});

@@ -12,24 +12,50 @@ export interface FarEndOptions {
   maxCalls?: number;
   /** Milliseconds without a call after which the connection is given up. Default 30,000. */
   idleMs?: number;
+  /** Whether there is another server to be asked when one falls silent. Default false. */
+  others?: boolean;
 }
 
 const KNOWN = new Set<string>(CALLS);
 
+/**
+ * Calls that change nothing. A connection that breaks is everybody's, so these are asked once more, over the next one; what
+ * became of a write is for the caller to find out, as ever.
+ */
+const REPEATABLE = new Set<Call>([
+  "get",
+  "getSeq",
+  "getMany",
+  "scan",
+  "nextMessage",
+  "kvGet",
+  "kvList",
+  "kvLast",
+  "streamInfo",
+  "streamNames",
+  "ping",
+  "server",
+]);
+
 export class FarEnd {
-  readonly #open: () => OpenStore;
+  readonly #open: (broken: () => void) => OpenStore;
   readonly #maxCalls: number;
   readonly #idleMs: number;
+  readonly #others: boolean;
   #store: OpenStore | undefined;
   #underWay = 0;
   /** Of these, requests to services: they may take long, and must not take every place. */
   #services = 0;
   #called = false;
+  /** How many connections were lost. */
+  #breaks = 0;
 
-  constructor(open: () => OpenStore, options: FarEndOptions = {}) {
+  /** @param open makes a store, and has it tell when its connection is lost */
+  constructor(open: (broken: () => void) => OpenStore, options: FarEndOptions = {}) {
     this.#open = open;
     this.#maxCalls = options.maxCalls ?? 2_000;
     this.#idleMs = options.idleMs ?? 30_000;
+    this.#others = options.others ?? false;
   }
 
   /** Does one call of the store's. Never throws: a failure is an answer too. */
@@ -46,12 +72,24 @@ export class FarEnd {
     this.#underWay++;
     if (service) this.#services++;
     try {
-      return pack(call, await this.#ask(call, args));
+      return pack(call, await this.#insist(call, args));
     } catch (error) {
       return packFailure(error);
     } finally {
       this.#underWay--;
       if (service) this.#services--;
+    }
+  }
+
+  async #insist<C extends Call>(call: C, args: readonly unknown[]): Promise<Answer<C>> {
+    const breaks = this.#breaks;
+    try {
+      return await this.#ask(call, args);
+    } catch (error) {
+      if (this.#breaks === breaks || !REPEATABLE.has(call)) throw error;
+      // Who waited for a server that fell silent has waited long enough, unless another one knows.
+      if (!this.#others && error instanceof AppError && error.kind === "timeout") throw error;
+      return this.#ask(call, args);
     }
   }
 
@@ -64,7 +102,9 @@ export class FarEnd {
 
   #connection(): Store {
     if (this.#store !== undefined) return this.#store;
-    const store = this.#open();
+    const store = this.#open(() => {
+      this.#breaks++;
+    });
     this.#store = store;
     const timer = setInterval(() => {
       if (this.#called || this.#underWay > 0) {
