@@ -10,7 +10,7 @@ import { Writers } from "../support/writers.ts";
 const RECOVERY_MS = 15_000;
 
 /** Index of the broker that leads a stream. */
-async function leaderOf(platform: TestPlatform, stream: string): Promise<number> {
+async function leaderOf(platform: TestPlatform, stream: string, timeout: number): Promise<number> {
   const { user: name, pass } = platform.operatorAccess;
   const client = await connect({
     servers: platform.brokers.map((broker) => `127.0.0.1:${broker.port}`),
@@ -18,7 +18,7 @@ async function leaderOf(platform: TestPlatform, stream: string): Promise<number>
     ...(pass === undefined ? {} : { pass }),
   });
   try {
-    const manager = await client.jetstreamManager();
+    const manager = await client.jetstreamManager({ timeout });
     const leader = (await manager.streams.info(stream)).cluster?.leader ?? "";
     return Number(leader.replace("n", "")) - 1;
   } finally {
@@ -104,7 +104,8 @@ test("the leader of an orb's stream is killed under load: writes go on, and noth
   const writers = new Writers(platform);
   await writers.start(4);
   await delay(1_500);
-  const leader = await leaderOf(platform, "økept");
+  // The writers leave a busy machine little to answer with.
+  const leader = await leaderOf(platform, "økept", RECOVERY_MS);
   const before = writers.acknowledged.length;
   expect(before).toBeGreaterThan(0);
   const killed = performance.now();
@@ -117,7 +118,7 @@ test("the leader of an orb's stream is killed under load: writes go on, and noth
   const away = performance.now() - killed;
   expect(away).toBeLessThan(RECOVERY_MS);
   // Who leads is told by whoever leads all of them, and that may just be elected too.
-  const other = () => leaderOf(platform, "økept").catch(() => leader);
+  const other = () => leaderOf(platform, "økept", 2_000).catch(() => leader);
   await expect.poll(other, { timeout: RECOVERY_MS }).not.toBe(leader);
   await delay(500);
   await platform.brokers[leader]?.resume();

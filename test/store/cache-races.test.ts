@@ -30,7 +30,7 @@ for (const [what, share, maxBytes] of [
       replicas: 1,
       maxBytes,
       // Short only where echoes are lost: on a busy machine an echo may take its time.
-      ...(share > 0 ? { patienceMs: 20, checkMs: 50 } : {}),
+      ...(share > 0 ? { patienceMs: 20, checkMs: 50 } : { patienceMs: 10_000, checkMs: 5_000 }),
       freeze: true,
     });
     const acknowledged = new Map<string, number>();
