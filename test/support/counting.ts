@@ -1,29 +1,8 @@
+import { CALLS } from "../../shared/store/link/parcel.ts";
 import type { Store } from "../../shared/store/types.ts";
 
-/** Methods of a store that ask the broker something. */
-const ASKING = new Set([
-  "get",
-  "getSeq",
-  "getMany",
-  "scan",
-  "nextMessage",
-  "append",
-  "batch",
-  "pipeline",
-  "kvGet",
-  "kvList",
-  "kvLast",
-  "kvPut",
-  "kvDelete",
-  "createStream",
-  "updateStream",
-  "deleteStream",
-  "streamInfo",
-  "streamNames",
-  "purge",
-  "request",
-  "ping",
-]);
+/** Methods of a store that ask the broker something: all that cross a link but one, which only looks at the connection. */
+const ASKING: ReadonlySet<string> = new Set(CALLS.filter((call) => call !== "server"));
 
 /** What a wrapped store saw. */
 export interface Counted {
