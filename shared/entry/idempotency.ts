@@ -4,7 +4,7 @@
  */
 import { type Actor, actorId } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
-import { AppError } from "../errors.ts";
+import { AppError, unavailable } from "../errors.ts";
 import { sha256 } from "../ids.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import type { Append } from "../store/types.ts";
@@ -96,6 +96,9 @@ export async function replay(
   const seq = message.seq + stored.offset;
   const snapshot = snapshotOf(await deps.store.getSeq(streams.orb(orb), seq));
   if (snapshot === null) {
+    // A broker that is stopping finds nothing any more: only one that answers this has looked.
+    const info = await deps.store.streamInfo(streams.orb(orb));
+    if (info === null || info.state.last_seq < seq) throw unavailable("the answer is not there yet");
     throw new AppError("gone", "answer_gone", "The answer to this Idempotency-Key was erased.");
   }
   return { snapshot, seq, replayed: true };

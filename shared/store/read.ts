@@ -14,9 +14,34 @@ const NO_STREAM = 10059;
 
 const decoder = new TextDecoder();
 
-/** A direct get answered with a status and no message. 503: no stream with direct gets listens, or none is left. */
-function refused(stream: string, status: number): Error {
-  if (status === NO_RESPONDERS) return new StreamMissing(stream);
+/** Nobody listens. */
+class Nobody extends Error {}
+
+/**
+ * Where nobody listens for a stream's messages or reads there is no such stream, or the broker is stopping, or electing:
+ * its API tells which. What is merely away must not be taken for nothing.
+ */
+export async function streamMissing(wire: Wire, stream: string): Promise<Error> {
+  const reply = await wire.request(`$JS.API.STREAM.INFO.${stream}`, "");
+  if (reply.status !== 0) return unavailable("JetStream does not answer");
+  const { error } = JSON.parse(decoder.decode(reply.data)) as LeaderAnswer;
+  return error?.err_code === NO_STREAM
+    ? new StreamMissing(stream)
+    : unavailable("the stream does not answer");
+}
+
+/** A read; where nobody answered it, why. */
+async function heard<T>(wire: Wire, stream: string, read: Promise<T>): Promise<T> {
+  try {
+    return await read;
+  } catch (error) {
+    throw error instanceof Nobody ? await streamMissing(wire, stream) : error;
+  }
+}
+
+/** A direct get answered with a status and no message. */
+function refused(status: number): Error {
+  if (status === NO_RESPONDERS) return new Nobody();
   if (status === TOO_MANY_SUBJECTS) return new AppError("invalid", "too_broad", "Too many messages match.");
   return unavailable(`direct get answered ${status}`);
 }
@@ -38,14 +63,15 @@ export function directSeq(wire: Wire, stream: string, seq: number): Promise<Stor
 }
 
 function direct(wire: Wire, stream: string, api: string, body: string): Promise<StoredMessage | null> {
-  return wire.ask<StoredMessage | null>(api, body, (message, resolve, reject) => {
+  const read = wire.ask<StoredMessage | null>(api, body, (message, resolve, reject) => {
     const headers = AnswerHeaders.of(message);
     const { status } = headers;
     if (status === 0) resolve(new DirectMessage(headers, message.data));
     else if (status === NOT_FOUND) resolve(null);
-    else reject(refused(stream, status));
+    else reject(refused(status));
     return true;
   });
+  return heard(wire, stream, read);
 }
 
 /** One message as the stream's leader has it: sees every acknowledged write. */
@@ -84,10 +110,10 @@ function collect(wire: Wire, stream: string, body: string): Promise<Page> {
       const last = Number(headers.last("Nats-UpTo-Sequence") || headers.last("Nats-Last-Sequence") || 0);
       resolve({ messages, pending, lastSeq: last });
     } else if (status === NOT_FOUND) resolve({ messages, pending: 0, lastSeq: 0 });
-    else reject(refused(stream, status));
+    else reject(refused(status));
     return true;
   });
-  return page.finally(() => wire.hold(-held, 0));
+  return heard(wire, stream, page).finally(() => wire.hold(-held, 0));
 }
 
 /**

@@ -1,4 +1,5 @@
 import { AppError, unavailable } from "../errors.ts";
+import { streamMissing } from "./read.ts";
 import { type Append, Conflict, StreamMissing, SubjectFull } from "./types.ts";
 import type { Wire } from "./wire.ts";
 
@@ -66,7 +67,7 @@ async function acknowledged(
   headers: Record<string, string>,
 ): Promise<number> {
   const reply = await wire.request(message.subject, message.data, { headers });
-  if (reply.status === NO_RESPONDERS) throw new StreamMissing(stream);
+  if (reply.status === NO_RESPONDERS) throw await streamMissing(wire, stream);
   const ack = JSON.parse(decoder.decode(reply.data)) as Ack;
   if (ack.error !== undefined) throw failure(stream, ack.error);
   return ack.seq ?? 0;
@@ -134,6 +135,6 @@ async function sendBatch(wire: Wire, stream: string, messages: readonly Append[]
   headers["Nats-Batch-Sequence"] = String(last + 1);
   headers["Nats-Batch-Commit"] = "1";
   const reply = await wire.request(final.subject, final.data, { headers });
-  if (reply.status === NO_RESPONDERS) throw new StreamMissing(stream);
+  if (reply.status === NO_RESPONDERS) throw await streamMissing(wire, stream);
   return JSON.parse(decoder.decode(reply.data)) as Ack;
 }

@@ -1,0 +1,44 @@
+/** A broker that is stopped in order lets go of its streams before its connections: what it says then is not "nothing". */
+import { expect, test } from "vitest";
+import { AppError } from "../../shared/errors.ts";
+import { orbStreamConfig } from "../../shared/store/provision.ts";
+import { StreamMissing } from "../../shared/store/types.ts";
+import { startBroker } from "../support/broker.ts";
+
+test("reads and writes of a broker that is stopping are unavailable, and of a stream that does not exist missing", async () => {
+  for (let round = 0; round < 5; round++) {
+    await using broker = await startBroker();
+    const store = broker.store("operator");
+    const subject = "shop.content.owner.s.1";
+    await store.createStream(orbStreamConfig("shop", 1));
+    await store.append("øshop", { subject, data: "x" });
+    const wrong: unknown[] = [];
+    let over = false;
+    const ask = async (act: (one: typeof store) => Promise<unknown>) => {
+      const own = broker.store("operator", { reconnect: true });
+      while (!over) {
+        try {
+          if ((await act(own)) === null) wrong.push("nothing");
+        } catch (error) {
+          if (!(error instanceof AppError)) wrong.push(error);
+          await new Promise((resolve) => setTimeout(resolve, 5));
+        }
+      }
+    };
+    const asking = [
+      ask((own) => own.get("øshop", subject)),
+      ask((own) => own.getSeq("øshop", 1)),
+      ask(async (own) => (await own.getMany("øshop", [subject])).get(subject) ?? null),
+      ask(async (own) => (await own.scan("øshop", "shop.>", { fromSeq: 1, limit: 1 })).messages[0] ?? null),
+      ask((own) => own.append("øshop", { subject: "shop._ix.content.s.1", data: "{}" })),
+    ];
+    await expect(store.get("øother", "other.x")).rejects.toBeInstanceOf(StreamMissing);
+    await expect(store.append("øother", { subject: "other.x", data: "" })).rejects.toBeInstanceOf(
+      StreamMissing,
+    );
+    await broker.pause("SIGTERM");
+    over = true;
+    await Promise.all(asking);
+    expect(wrong).toEqual([]);
+  }
+}, 60_000);
