@@ -13,7 +13,7 @@ import { readSettings } from "../../functions/env.ts";
 import { consoleLog } from "../../functions/log.ts";
 import { type CacheStats, openCachedStore } from "../../shared/store/cache.ts";
 import { Failure, systemCode } from "../failure.ts";
-import { Answers } from "./answers.ts";
+import { AnswerMemory } from "./answer-memory.ts";
 import { assetResponse } from "./assets.ts";
 import { readBody } from "./body.ts";
 import type { Functions, FunctionsOptions } from "./functions.ts";
@@ -39,7 +39,7 @@ export interface NodeFunctions extends Functions {
   /** What the memory does at the moment. */
   stats(): CacheStats;
   /** What is remembered of whole answers. */
-  answers(): Answers["stats"];
+  answers(): AnswerMemory["stats"];
 }
 
 /** The connection's own request, as the server's adapter hands it over. */
@@ -114,7 +114,7 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
   // A request gives back nothing: the connection is everybody's.
   const shared = { ...store, close: async () => undefined };
   const release = async () => undefined;
-  const answers = new Answers(() => host, memory.answers);
+  const answers = new AnswerMemory(() => host, memory.answers);
   const counts = new RequestCounts();
   const host: Host = {
     observe: (request) => counts.observe(request),

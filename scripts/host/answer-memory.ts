@@ -47,7 +47,7 @@ const OWN: ReadonlySet<string> = new Set([
 ]);
 const OPEN = "public, no-cache";
 
-export class Answers {
+export class AnswerMemory {
   readonly #host: () => Host;
   readonly #maxBytes: number;
   readonly #known: Bounded<Remembered>;
