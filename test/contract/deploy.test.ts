@@ -35,4 +35,4 @@ test("the functions can be deployed as they are, and with the link that wrangler
   const [block = ""] = /# \[\[durable_objects(?:.*\n)+?(?=\n)/.exec(toml) ?? [];
   const linked = await dryRun(toml.replace(block, block.replaceAll(/^# /gm, "")));
   expect(linked).toMatch(/env\.BROKER_LINK \(BrokerLink\)\s+Durable Object/);
-}, 60_000);
+}, 120_000);
