@@ -166,11 +166,16 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
     },
 
     async createStream(config) {
+      // The broker says of a stream that was there already that it created it: only this tells.
+      const before = await api(`STREAM.INFO.${config.name}`, undefined);
+      if (before.error === undefined) return;
       const answer = await api(`STREAM.CREATE.${config.name}`, config);
       if (answer.error === undefined) {
-        const { messages, last_seq } = (answer as unknown as StreamInfo).state;
-        // The broker deletes files in its own time, and takes what it finds of a namesake for its own.
-        if (answer.did_create === true && messages > 0) await erase(config.name, last_seq + 1);
+        const { state, created } = answer as unknown as StreamInfo & { created: string };
+        // The broker deletes files in its own time, and takes what it finds of a namesake for its own. What was written
+        // since, by whoever created it at the same moment, is younger than the stream.
+        const older = state.messages > 0 && Date.parse(state.last_ts) < Date.parse(created);
+        if (older) await erase(config.name, state.last_seq + 1);
         return;
       }
       if (answer.error.err_code === ApiCode.subjectOverlap) throw new SubjectsTaken();

@@ -92,6 +92,7 @@ export interface StreamInfo {
     bytes: number;
     first_seq: number;
     last_seq: number;
+    last_ts: string;
     consumer_count: number;
     num_subjects?: number;
   };

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { AppError } from "../../shared/errors.ts";
+import { orbStreamConfig } from "../../shared/store/provision.ts";
 import { startBroker, tempDir } from "../support/broker.ts";
 
 test("a broker that is killed is back on the same ports with its data", async () => {
@@ -40,4 +41,17 @@ test("while a broker is paused nothing answers, and after resume everything does
   expect(lost).toBeInstanceOf(AppError);
   await broker.resume();
   expect(await broker.store("operator").kvGet("orbs", "shop")).toBeNull();
+});
+
+test("creating a stream again keeps what it holds, whoever does it", async () => {
+  await using broker = await startBroker();
+  const config = orbStreamConfig("shop", 1);
+  const subject = "shop.content.owner.s.1";
+  const store = broker.store("fn");
+  await store.createStream(config);
+  await store.append(config.name, { subject, data: "kept" });
+  for (const user of ["fn", "operator", "deploy"] as const) {
+    await Promise.all(Array.from({ length: 5 }, () => broker.store(user).createStream(config)));
+    expect((await store.get(config.name, subject))?.text(), user).toBe("kept");
+  }
 });
