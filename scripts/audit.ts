@@ -4,6 +4,7 @@
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -25,14 +26,15 @@ export function secretsIn(text: string): string[] {
   return Object.entries(SECRETS).flatMap(([kind, pattern]) => (pattern.test(text) ? [kind] : []));
 }
 
-/** Searches every tracked file. @returns one line per finding */
-export function searchTrackedFiles(): string[] {
-  const files = execFileSync("git", ["ls-files", "-z"], { cwd: root, encoding: "utf8" }).split("\0");
+/** Searches every tracked file of a working tree. @returns one line per finding */
+export function searchTrackedFiles(tree = root): string[] {
+  const files = execFileSync("git", ["ls-files", "-z"], { cwd: tree, encoding: "utf8" }).split("\0");
   return files.flatMap((file) => {
     if (file === "") return [];
     try {
-      if (statSync(root + file).size > 2_000_000) return [];
-      return secretsIn(readFileSync(root + file, "utf8")).map((kind) => `${file}: ${kind}`);
+      const path = join(tree, file);
+      if (statSync(path).size > 2_000_000) return [];
+      return secretsIn(readFileSync(path, "utf8")).map((kind) => `${file}: ${kind}`);
     } catch {
       // A file that is tracked and was just removed.
       return [];

@@ -1,11 +1,13 @@
 /** Nothing secret in the repository, in logs, or in the broker where it does not belong. */
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { readAudit, searchTrackedFiles, secretsIn } from "../../scripts/audit.ts";
 import { freePort } from "../../scripts/ports.ts";
 import { admin, call, signIn, user } from "../support/auth.ts";
 import { tempDir } from "../support/broker.ts";
+import { searchLogFiles } from "../support/logs.ts";
 import { startPlatform } from "../support/platform.ts";
 import { runStart } from "../support/start.ts";
 
@@ -104,7 +106,38 @@ test("of what a start leaves in its data folder, only what its owner alone may r
   }
 }, 30_000);
 
+describe("the search of logs", () => {
+  test("finds what is planted in a platform's lines, and in a file", async () => {
+    const platform = await startPlatform();
+    const [key] = JSON.parse(platform.bindings.ENCRYPTION_KEYS ?? "[]") as { k: string }[];
+    platform.logs.push(`{"level":"info","message":"sealed under ${key?.k}"}`);
+    await expect(platform.stop()).rejects.toThrow("ENCRYPTION_KEYS 0");
+
+    const dir = tempDir("planted");
+    mkdirSync(join(dir, "x", "logs"), { recursive: true });
+    const file = join(dir, "x", "logs", "functions.log");
+    writeFileSync(
+      file,
+      `{"level":"info"}\n{"authorization":"Bearer eyJ${"a".repeat(20)}.eyJ${"b".repeat(20)}.${"c".repeat(86)}"}\n`,
+    );
+    try {
+      expect(searchLogFiles(dir)).toEqual([`${file}: signed token`]);
+    } finally {
+      rmSync(dir, { recursive: true });
+    }
+  });
+});
+
 describe("the search of the repository", () => {
+  test("finds what is planted in a tracked file, and says where", () => {
+    const dir = tempDir("tree");
+    execFileSync("git", ["init", "-q"], { cwd: dir });
+    writeFileSync(join(dir, "settings.json"), `{"kty":"OKP","d":"${"a1B2".repeat(11)}"}`);
+    writeFileSync(join(dir, "harmless.json"), "{}");
+    execFileSync("git", ["add", "."], { cwd: dir });
+    expect(searchTrackedFiles(dir)).toEqual(["settings.json: private key (JWK)"]);
+  });
+
   test("finds nothing in what is checked in", () => {
     expect(searchTrackedFiles()).toEqual([]);
   });

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import { bundleFunctions } from "../../scripts/host/bundle.ts";
+import { searchLogFiles } from "./logs.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
@@ -26,5 +27,9 @@ export default async function setup(project: TestProject): Promise<() => void> {
     // Tests that need no functions can still run, and the others tell why they cannot.
     project.provide("bundle", { error: error instanceof Error ? error.message : String(error) });
   }
-  return () => rmSync(runDir, { recursive: true, force: true, maxRetries: 5 });
+  return () => {
+    const leaks = searchLogFiles(runDir);
+    rmSync(runDir, { recursive: true, force: true, maxRetries: 5 });
+    if (leaks.length > 0) throw new Error(`Logs that the tests left hold secrets: ${leaks.join("; ")}`);
+  };
 }

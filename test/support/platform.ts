@@ -8,11 +8,12 @@ import { openStore } from "../../shared/store/store.ts";
 import type { Store } from "../../shared/store/types.ts";
 import type { ConnectOptions } from "../../shared/store/wire.ts";
 import { brokerBinary, tempDir } from "./broker.ts";
+import { leaksIn, secretsOf } from "./logs.ts";
 
 /** A whole platform for a test: real broker, real functions in workerd, on free ports and in a folder of its own. */
 export interface TestPlatform extends Platform {
   /** Every log line of the functions and of the streams process so far. */
-  readonly logs: readonly string[];
+  readonly logs: string[];
   /** Origin for requests and for the browser: `http://localhost:<port>`. */
   readonly origin: string;
   /** A store with the provisioning user's rights; it is closed with the platform. */
@@ -63,6 +64,8 @@ export async function startPlatform(options: TestPlatformOptions = {}): Promise<
   const stop = async () => {
     for (const store of stores.splice(0)) await store.close().catch(() => undefined);
     await platform.stop();
+    const leaks = leaksIn(logs.join("\n"), secretsOf(platform.bindings));
+    if (leaks.length > 0) throw new Error(`The platform's log holds secrets: ${leaks.join(", ")}`);
   };
   const open = (access: ConnectOptions): Store => {
     const store = openStore(access);

@@ -1,0 +1,36 @@
+/** No log that a test run leaves may hold a secret: every platform's lines are searched, and every log file. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { secretsIn } from "../../scripts/audit.ts";
+
+/** What of these secrets, or of what looks like one, a text holds: by name, without the secret itself. */
+export function leaksIn(text: string, secrets: Record<string, string | undefined> = {}): string[] {
+  const known = Object.entries(secrets).flatMap(([name, value]) =>
+    value !== undefined && value.length > 15 && text.includes(value) ? [name] : [],
+  );
+  return [...known, ...secretsIn(text)];
+}
+
+/** Secrets of a platform by name: keys whole and each by itself, and passwords. */
+export function secretsOf(bindings: Record<string, string>): Record<string, string | undefined> {
+  const secrets: Record<string, string | undefined> = {
+    NATS_PASS: bindings.NATS_PASS,
+    METRICS_TOKEN: bindings.METRICS_TOKEN,
+  };
+  for (const [i, key] of (bindings.CLAIM_KEY ?? "").split(",").entries()) secrets[`CLAIM_KEY ${i}`] = key;
+  for (const name of ["JWT_SIGNING_KEYS", "ENCRYPTION_KEYS"]) {
+    const keys = JSON.parse(bindings[name] ?? "[]") as { d?: string; k?: string }[];
+    for (const [i, { d, k }] of keys.entries()) secrets[`${name} ${i}`] = d ?? k;
+  }
+  return secrets;
+}
+
+/** Searches the log files of all data folders below a folder. @returns one line per finding */
+export function searchLogFiles(dir: string): string[] {
+  return readdirSync(dir, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && (entry.parentPath.endsWith("/logs") || entry.name.endsWith(".log")))
+    .flatMap((entry) => {
+      const path = join(entry.parentPath, entry.name);
+      return leaksIn(readFileSync(path, "utf8")).map((kind) => `${path}: ${kind}`);
+    });
+}
