@@ -148,8 +148,9 @@ describe("over the link, in the runtime", () => {
 
   test("a service is asked, and its answer comes with its headers", async () => {
     const service = broker.store("operator");
-    service.subscribe("svc.echo", ({ data, reply, header }) => {
-      if (reply !== undefined) service.publish(reply, data, { Own: header("Own") ?? "" });
+    service.subscribe("svc.echo", (message) => {
+      const { data, reply } = message;
+      if (reply !== undefined) service.publish(reply, data, { Own: message.header("Own") ?? "" });
     });
     await service.ping();
     const asked = ask("request", "svc.echo", bytes(7, 0, 200), { timeoutMs: 2000, headers: { Own: "back" } });
