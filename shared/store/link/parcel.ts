@@ -141,7 +141,10 @@ async function unpackMessages({ heads, sizes, bodies }: Messages): Promise<Store
   });
 }
 
-const plainKv = ({ key, revision, time, text }: KvEntry): PlainKv => ({ key, revision, time, text: text() });
+function plainKv(entry: KvEntry): PlainKv {
+  const { key, revision, time } = entry;
+  return { key, revision, time, text: entry.text() };
+}
 
 function kvOf({ key, revision, time, text }: PlainKv): KvEntry {
   return { key, revision, time, text: () => text, json: <T>() => JSON.parse(text) as T };
