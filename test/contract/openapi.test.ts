@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { generateSync, type JsonSchema } from "json-schema-faker";
 import type validatorModule from "openapi-response-validator";
-import { beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   type ApiDocument,
   type Operation,
@@ -178,6 +178,7 @@ async function judged(operation: Operation, answer: Response): Promise<string | 
   return undefined;
 }
 
+afterAll(() => platform?.stop());
 beforeAll(async () => {
   platform = await startPlatform();
   const token = await adminToken(platform);
