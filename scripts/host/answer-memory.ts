@@ -27,6 +27,11 @@ interface Recording {
   context: Context<AppEnv> | undefined;
 }
 
+/**
+ * A name that adds nothing to an address. Others may: an international name grows when it is written in ASCII, behind
+ * which the server's adapter overlooks a path, and the answer would be that of another address than the one asked for.
+ */
+const HOST_NAME = /^[\w.:[\]-]+$/;
 /** Longer addresses are not worth remembering. */
 const MOST_KEY = 1_000;
 /** Addresses that were asked for once and may be asked for again. */
@@ -74,6 +79,7 @@ export class AnswerMemory {
     if (method !== "GET" || headers.authorization !== undefined || headers.cookie !== undefined) return false;
     const key = `${url}\n${headers["accept-language"] ?? ""}\n${headers.origin ?? ""}`;
     if (key.length > MOST_KEY || headers.range !== undefined) return false;
+    if (!HOST_NAME.test(headers.host ?? "")) return false;
     const started = Date.now();
     const known = this.#known.get(key);
     if (known?.trace.holds(started) !== true) {

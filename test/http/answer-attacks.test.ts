@@ -1,0 +1,198 @@
+import { connect } from "node:net";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type NodeFunctions, serveNode } from "../../scripts/host/node.ts";
+import { freePort } from "../../scripts/ports.ts";
+import { admin, call } from "../support/auth.ts";
+import { startPlatform, type TestPlatform } from "../support/platform.ts";
+
+/** What clients send that no well-behaved one does, to a host that remembers its answers. */
+let platform: TestPlatform;
+let host: NodeFunctions;
+let near: TestPlatform;
+let token: string;
+let port: number;
+const log: Record<string, unknown>[] = [];
+
+const product = (orb: string, rest = "") => `/api/${orb}/catalog/product${rest}`;
+
+async function orbOf(id: string, fields: object[] = []): Promise<string> {
+  const body = {
+    id,
+    languages: ["en"],
+    uses: [],
+    modules: [
+      {
+        id: "catalog",
+        type: "CONTENT",
+        schemas: [
+          {
+            id: "product",
+            access: { read: "public", write: "admin" },
+            fields: [{ name: "title", type: "string" }, ...fields],
+          },
+        ],
+      },
+    ],
+  };
+  expect((await call(platform, "POST", "/api/admin/orbs", { token, body })).status).toBe(201);
+  expect((await call(platform, "POST", `/api/admin/orbs/${id}/publish`, { token })).status).toBe(200);
+  return id;
+}
+
+async function published(orb: string, values: object): Promise<string> {
+  const made = await call(near, "POST", product(orb, "?publish=true"), { token, body: { values } });
+  expect(made.status).toBe(201);
+  return made.body.id as string;
+}
+
+async function warm(address: string): Promise<void> {
+  for (let i = 0; i < 50; i++) {
+    const { given } = host.answers();
+    await ask(address);
+    if (host.answers().given > given) return;
+    await pause(20);
+  }
+  throw new Error(`${address} is never answered from memory`);
+}
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Sends bytes over one connection and collects what comes until it is closed. */
+function talk(
+  bytes: string,
+  then: (socket: ReturnType<typeof connect>, got: string) => void,
+): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1");
+    let got = "";
+    socket.setEncoding("latin1");
+    socket.on("data", (text: string) => {
+      got += text;
+      then(socket, got);
+    });
+    socket.on("error", () => undefined);
+    socket.once("close", () => resolve(got));
+    socket.write(bytes, "latin1");
+    then(socket, got);
+  });
+}
+
+/** A plain read of an address, as by a server of that name. */
+const ask = (address: string, name = "localhost") =>
+  talk(`GET ${address} HTTP/1.1\r\nHost: ${name}\r\nConnection: close\r\n\r\n`, () => undefined);
+
+const statuses = (got: string) =>
+  [...got.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status));
+
+beforeAll(async () => {
+  platform = await startPlatform();
+  const { CLIENT_ADDRESS: _, ...bindings } = platform.bindings;
+  port = await freePort();
+  host = await serveNode({
+    host: "127.0.0.1",
+    port,
+    bindings,
+    log: (line) => log.push(JSON.parse(line) as Record<string, unknown>),
+  });
+  near = { ...platform, origin: host.url };
+  token = (await admin(platform)).token;
+});
+afterAll(async () => {
+  await host?.stop();
+  await platform?.stop();
+});
+
+test("a Host that carries a path of its own puts no other answer under an address", async () => {
+  const mine = await orbOf("mine");
+  const theirs = await orbOf("theirs");
+  const good = await published(mine, { title: "good" });
+  const evil = await published(theirs, { title: "evil" });
+  // International names grow when they are written in ASCII: as long as the path that follows them.
+  let name = "";
+  const target = product(theirs, `/${evil}`);
+  for (let labels = 1; name === ""; labels++)
+    for (let fill = 0; fill < 10 && name === ""; fill++) {
+      const tried = `${Array(labels).fill("\u00e9").join(".")}${target}#${"p".repeat(fill)}`;
+      if (new URL(`http://${tried}`).hostname.length === tried.length) name = tried;
+    }
+  const address = product(mine, `/${good}`);
+  for (let i = 0; i < 10; i++) await ask(address, name);
+  for (let i = 0; i < 10; i++) expect(await ask(address)).toContain('"good"');
+});
+
+test("several requests in one packet, bodies of reads, old clients", async () => {
+  const orb = await orbOf("wire");
+  const id = await published(orb, { title: "wire" });
+  const address = product(orb, `/${id}`);
+  await warm(address);
+  const get = (more = "", body = "") => `GET ${address} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n${body}`;
+  const { given } = host.answers();
+  const got = await talk(
+    get() +
+      get("Content-Length: 4\r\n", "body") +
+      get("Transfer-Encoding: chunked\r\n", "4\r\nbody\r\n0\r\n\r\n") +
+      get("If-None-Match: *\r\n") +
+      get('If-None-Match: W/"x", "y"\r\nAuthorization: \r\n') +
+      get("Connection: close\r\n"),
+    () => undefined,
+  );
+  expect(statuses(got)).toEqual([200, 200, 200, 304, 401, 200]);
+  expect(host.answers().given - given).toBe(5);
+  expect(got.split('"title":"wire"').length - 1).toBe(4);
+  const expecting = get("Expect: 100-continue\r\nContent-Length: 4\r\nConnection: close\r\n", "body");
+  expect(statuses(await talk(expecting, () => undefined))).toEqual([100, 200]);
+  const old = await talk(`GET ${address} HTTP/1.0\r\nHost: localhost\r\n\r\n`, () => undefined);
+  expect(statuses(old)).toEqual([200]);
+  const kept = await talk(
+    `GET ${address} HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n`,
+    (socket, text) => text.includes('"wire"') && socket.end(),
+  );
+  expect(kept.toLowerCase()).toContain("connection: keep-alive");
+});
+
+test("what is told of an answer given again is what was told of the first", async () => {
+  const orb = await orbOf("told");
+  const id = await published(orb, { title: "told" });
+  for (const address of [product(orb), product(orb, `/${id}`), `/api/${orb}/catalog/${id}`]) {
+    log.length = 0;
+    await warm(address);
+    const lines = log.filter(({ message }) => message === "request");
+    const plain = lines.map(({ requestId: _, trace: __, durationMs, time, ts, ...line }) => {
+      expect(typeof durationMs).toBe("number");
+      return line;
+    });
+    expect(plain.length).toBeGreaterThan(1);
+    expect(plain.at(-1)).toEqual(plain[0]);
+    expect(Object.keys(lines.at(-1) ?? {})).toEqual(Object.keys(lines[0] ?? {}));
+  }
+});
+
+test("bodies that are too large, or whose sender goes away", async () => {
+  const orb = await orbOf("bodies");
+  const head = (length: string, more = "") =>
+    `POST ${product(orb)} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n${length}${more}\r\n`;
+  const large = 600 * 1024;
+  // The connection is of use afterwards.
+  const next = `GET /api/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`;
+  expect(
+    statuses(await talk(head(`Content-Length: ${large}\r\n`) + " ".repeat(large) + next, () => undefined)),
+  ).toEqual([413, 200]);
+  const chunk = `${large.toString(16)}\r\n${" ".repeat(large)}\r\n0\r\n\r\n`;
+  expect(
+    statuses(await talk(head("Transfer-Encoding: chunked\r\n") + chunk + next, () => undefined)),
+  ).toEqual([413, 200]);
+  // Each of these is told of, whatever became of its sender.
+  const posts = () => log.filter(({ message, method }) => message === "request" && method === "POST");
+  for (const [what, bytes] of [
+    ["half a body", `${head("Content-Length: 100\r\n")}{"values"`],
+    ["a whole body", `${head("Content-Length: 13\r\n")}{"values":{}}`],
+    ["half a chunk", `${head("Transfer-Encoding: chunked\r\n")}ff\r\n{"values"`],
+    ["all chunks", `${head("Transfer-Encoding: chunked\r\n")}d\r\n{"values":{}}\r\n0\r\n\r\n`],
+  ] as const) {
+    for (const wait of [0, 1, 3, 10]) {
+      log.length = 0;
+      await talk(bytes, (socket) => void setTimeout(() => socket.destroy(), wait));
+      await expect.poll(() => posts().length, { message: `${what} after ${wait} ms` }).toBe(1);
+    }
+  }
+});
