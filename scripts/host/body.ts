@@ -8,6 +8,8 @@ import { brokenOff, tooLarge } from "../../functions/middleware/body.ts";
  */
 export function readBody(incoming: IncomingMessage, limit: number): Promise<Uint8Array> {
   if (Number(incoming.headers["content-length"] ?? 0) >= limit) return Promise.reject(tooLarge(limit));
+  // Whoever went away before anybody listened is told of by no event.
+  if (incoming.destroyed) return Promise.reject(brokenOff(undefined));
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];
     let size = 0;
@@ -18,8 +20,7 @@ export function readBody(incoming: IncomingMessage, limit: number): Promise<Uint
     });
     incoming.on("end", () => resolve(parts.length === 1 ? (parts[0] ?? Buffer.of()) : Buffer.concat(parts)));
     incoming.on("error", (cause) => reject(brokenOff(cause)));
-    incoming.on("close", () => {
-      if (!incoming.complete) reject(brokenOff(undefined));
-    });
+    // Even a body that came whole has no end once its sender is gone; after an end this says nothing.
+    incoming.on("close", () => reject(brokenOff(undefined)));
   });
 }
