@@ -72,8 +72,8 @@ function talk(
     });
     socket.on("error", () => undefined);
     socket.once("close", () => resolve(got));
-    socket.write(bytes, "latin1");
-    then(socket, got);
+    // What was not sent yet would go with whoever goes away.
+    socket.write(bytes, "latin1", () => then(socket, got));
   });
 }
 
