@@ -51,8 +51,10 @@ export async function dial(
   towards: (pulse: Pulse) => void,
 ): Promise<Dialed> {
   const urls = o.url.split(",").map((url) => url.trim());
-  const silenceMs = o.connectTimeoutMs ?? 1500;
-  const patienceMs = 2 * silenceMs + (o.queueMs ?? 0);
+  const queueMs = o.queueMs ?? 0;
+  // A machine that many of our own requests keep busy may hear nothing for a while, though all are well.
+  const silenceMs = (o.connectTimeoutMs ?? 1500) + Math.min(queueMs / 4, 2500);
+  const patienceMs = 2 * silenceMs + queueMs;
   const encrypted = (url: string | undefined) => url?.startsWith("wss:") === true;
   const settings: ConnectionOptions & { wsFactory: (url: string) => Promise<unknown> } = {
     servers: urls,
