@@ -16,7 +16,7 @@ const parsed = (message: MemoryMessage | null) => (message === null ? 0 : messag
 
 /** What is known of a subject: its last message, or (null) that there is none. */
 class Slot implements Ground, Held {
-  readonly message: MemoryMessage | null;
+  message: MemoryMessage | null;
   readonly era: Era;
   /** Then its parsed form is kept too. */
   used: boolean;
@@ -40,6 +40,8 @@ class Slot implements Ground, Held {
   }
   leave(): void {
     this.#gone = true;
+    // Answers that were made of it hold on to the slot for as long as they are remembered themselves.
+    this.message = null;
   }
 }
 
@@ -70,13 +72,15 @@ export class Memory {
       this.#slots.delete(subject);
       return undefined;
     }
+    const { message } = slot;
     if (!slot.used) {
       slot.used = true;
-      const more = parsed(slot.message);
+      const more = parsed(message);
       slot.bytes += more;
+      // It may be what has to go.
       this.#slots.grow(more);
     }
-    return slot.message;
+    return message;
   }
 
   /** What is known of a subject, for answers that are made of it. */
