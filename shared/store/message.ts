@@ -177,6 +177,10 @@ export class MemoryMessage implements StoredMessage {
     }
     return this.#json as T;
   }
+  /** The same message with a parsed form of its own: what is kept takes no more room because it was read once. */
+  apart(): MemoryMessage {
+    return new MemoryMessage(this, this.#body, this.#header, this.#freeze);
+  }
   /** Lets go of the parsed form; who still uses it keeps it. */
   forgetJson(): void {
     this.#json = undefined;

@@ -33,6 +33,10 @@ export class Bounded<V extends Held> {
     return this.#held.size;
   }
 
+  [Symbol.iterator](): MapIterator<[string, V]> {
+    return this.#held.entries();
+  }
+
   get(key: string): V | undefined {
     return this.#held.get(key);
   }

@@ -5,7 +5,8 @@ import { followedFilter } from "../subjects.ts";
 import type { Delivery, Page, StoredMessage } from "../types.ts";
 import { Feed, type FeedOptions, type Listener } from "./feed.ts";
 import { Memory } from "./memory.ts";
-import { isPassing, Order, type Told, toldBy } from "./order.ts";
+import { isPassing, type Order } from "./order.ts";
+import { Orders } from "./orders.ts";
 import type { Trace } from "./trace.ts";
 
 export interface CacheOptions {
@@ -29,6 +30,8 @@ export interface CacheStats {
   misses: number;
   subjects: number;
   bytes: number;
+  /** Indexes whose order is in memory, and messages in them. */
+  orders: number;
   ordered: number;
   feeds: number;
   /** How often everything of a stream was forgotten. */
@@ -39,17 +42,6 @@ export interface CacheStats {
 const AUDIT_EVERY = 5;
 const IDLE_MS = 600_000;
 const RETRY_MS = 500;
-/** Pages of an index that is read whole: what others ask for meanwhile waits behind one of them. */
-const LOAD_PAGE = 500;
-/** Milliseconds before an index is read again: reading it costs the broker more than many a page. */
-const RELOAD_MS = 5_000;
-
-/** The order of one list while it is read, and once it is known. */
-interface Ordered {
-  order: Order;
-  state: "loading" | "known" | "too_large";
-  told: Told[];
-}
 
 /** A read that is under way: what is told of its subject meanwhile. */
 interface Expected {
@@ -62,12 +54,10 @@ export class Cache implements Listener {
   readonly #options: Required<Omit<CacheOptions, "freeze">> & FeedOptions;
   readonly #memory: Memory;
   readonly #feeds = new Map<string, Feed>();
-  readonly #orders = new Map<Feed, Map<string, Ordered>>();
+  readonly #orders: Orders;
   readonly #expected = new Map<string, Expected>();
   /** Highest sequence of each stream that this process was acknowledged. */
   readonly #acknowledged = new Map<string, number>();
-  /** When the reading of an index last began. */
-  readonly #loads = new Map<string, number>();
   /** Streams that cannot be followed for now, and until when. */
   readonly #refused = new Map<string, number>();
   readonly #timer: ReturnType<typeof setInterval>;
@@ -88,6 +78,7 @@ export class Cache implements Listener {
       freeze: options.freeze ?? false,
     };
     this.#memory = new Memory(this.#options.maxBytes);
+    this.#orders = new Orders(store, this.#options.maxOrdered);
     this.#timer = setInterval(() => void this.#check(), this.#options.checkMs);
   }
 
@@ -97,7 +88,8 @@ export class Cache implements Listener {
       misses: this.#misses,
       subjects: this.#memory.size,
       bytes: this.#memory.bytes,
-      ordered: this.#orderedSize(),
+      orders: this.#orders.count,
+      ordered: this.#orders.size,
       feeds: this.#feeds.size,
       resets: this.#resets,
     };
@@ -120,7 +112,6 @@ export class Cache implements Listener {
     if (feed === undefined) return;
     this.#feeds.delete(stream);
     feed.stop();
-    this.#orders.delete(feed);
   }
 
   /** The stream is no more; another one of its name counts from one again. */
@@ -176,18 +167,12 @@ export class Cache implements Listener {
       if (expected !== undefined) expected.told = kept;
       if ((seq ?? 0) < message.seq) this.#remember(subject, kept, feed, isPassing(delivery));
     }
-    const orders = this.#orders.get(feed);
-    if (orders === undefined) return;
-    for (const known of orders.values()) {
-      if (!known.order.covers(subject)) continue;
-      if (known.state === "loading") known.told.push(toldBy(delivery, message));
-      else if (known.state === "known") known.order.tell(toldBy(delivery, message));
-    }
+    this.#orders.tell(delivery, message);
   }
 
   reset(feed: Feed): void {
     this.#resets++;
-    this.#orders.delete(feed);
+    this.#orders.forget(feed);
   }
 
   /**
@@ -261,14 +246,14 @@ export class Cache implements Listener {
         const message = read.get(subject);
         const told = expectations[i]?.told;
         if (told !== undefined && told.seq >= (message?.seq ?? 0)) {
-          found.set(subject, told);
+          found.set(subject, told.apart());
           continue;
         }
         const kept = message instanceof DirectMessage ? message.kept(this.#options.freeze) : undefined;
         // Another read may have been quicker and later.
         if (feed.era === era && (this.#memory.seqOf(subject, era) ?? -1) < (kept?.seq ?? 0))
           this.#remember(subject, kept ?? null, feed, message !== undefined && isPassing(message));
-        if (kept !== undefined) found.set(subject, kept);
+        if (kept !== undefined) found.set(subject, kept.apart());
       }
       return found;
     } finally {
@@ -303,18 +288,10 @@ export class Cache implements Listener {
     if (this.#options.replicas > 1) return undefined;
     const feed = this.#live(stream);
     if (feed === undefined) return undefined;
-    const known = this.#orders.get(feed)?.get(filter);
-    if (known?.state === "known") {
-      this.#hits++;
-      return { order: known.order, feed };
-    }
-    this.#misses++;
-    const now = Date.now();
-    if (known !== undefined || now - (this.#loads.get(filter) ?? 0) < RELOAD_MS) return undefined;
-    if (this.#loads.size > 10_000) this.#loads.clear();
-    this.#loads.set(filter, now);
-    this.#load(feed, filter).catch(() => this.#orders.get(feed)?.delete(filter));
-    return undefined;
+    const order = this.#orders.get(feed, filter);
+    if (order === undefined) this.#misses++;
+    else this.#hits++;
+    return order === undefined ? undefined : { order, feed };
   }
 
   /** The stream is read beside what is remembered of it. */
@@ -344,38 +321,6 @@ export class Cache implements Listener {
     const known = this.#ordered(stream, filter);
     this.#noteOrder(known, trace);
     return known?.order.last();
-  }
-
-  #orderedSize(): number {
-    let size = 0;
-    for (const orders of this.#orders.values()) for (const { order } of orders.values()) size += order.size;
-    return size;
-  }
-
-  async #load(feed: Feed, filter: string): Promise<void> {
-    const known: Ordered = { order: new Order(filter), state: "loading", told: [] };
-    const orders = this.#orders.get(feed) ?? new Map<string, Ordered>();
-    this.#orders.set(feed, orders.set(filter, known));
-    const end = Math.max(feed.position, feed.acknowledged);
-    for (let fromSeq = 1; fromSeq <= end; ) {
-      const page = await this.#store.scan(feed.stream, filter, { fromSeq, limit: LOAD_PAGE });
-      if (orders.get(filter) !== known || this.#orders.get(feed) !== orders) return;
-      for (const message of page.messages) {
-        if (message.seq <= end && !isPassing(message)) known.order.add(message);
-      }
-      if (this.#orderedSize() > this.#options.maxOrdered) {
-        known.order = new Order(filter);
-        known.told = [];
-        known.state = "too_large";
-        return;
-      }
-      const last = page.messages.at(-1);
-      if (last === undefined || page.pending === 0) break;
-      fromSeq = last.seq + 1;
-    }
-    for (const told of known.told) known.order.tell(told);
-    known.told = [];
-    known.state = "known";
   }
 
   /** A silent broker is a broken connection, and nothing tells of a last message that was lost: so ask. */

@@ -30,6 +30,23 @@ export function isPassing(message: Pick<StoredMessage, "header">): boolean {
   return message.header("Nats-TTL") !== undefined;
 }
 
+/** One state of an order. It does not hold on to the order, which may be forgotten long before an answer made of it. */
+class State implements Ground {
+  readonly #era: Era;
+  #past = false;
+
+  constructor(era: Era) {
+    this.#era = era;
+  }
+
+  get holds(): boolean {
+    return !this.#past && !this.#era.over;
+  }
+  pass(): void {
+    this.#past = true;
+  }
+}
+
 /** Columns rather than objects: a hundred thousand messages cost about 10 MB. */
 export class Order {
   /** Of a wildcard what all subjects begin with, otherwise the subject. */
@@ -39,8 +56,8 @@ export class Order {
   readonly #times: number[] = [];
   readonly #names: string[] = [];
   readonly #bodies: string[] = [];
-  /** How often it changed. */
-  #changes = 0;
+  /** As it is now, once anybody asked. */
+  #state: State | undefined;
 
   /** @param filter a subject, or one that ends with a wildcard */
   constructor(filter: string) {
@@ -48,24 +65,19 @@ export class Order {
     this.#prefix = this.#literal ? filter : filter.slice(0, -1);
   }
 
-  /** Whether messages on a subject belong to the order. */
-  covers(subject: string): boolean {
-    return this.#literal ? subject === this.#prefix : subject.startsWith(this.#prefix);
-  }
-
   get size(): number {
     return this.#seqs.length;
   }
 
-  /** The order as it is now, for answers that are made of it. */
+  /** The order as it is now, for answers that are made of it. @param era the one in which it was read */
   ground(era: Era): Ground {
-    const changes = this.#changes;
-    const unchanged = () => this.#changes === changes && !era.over;
-    return {
-      get holds() {
-        return unchanged();
-      },
-    };
+    this.#state ??= new State(era);
+    return this.#state;
+  }
+
+  #change(): void {
+    this.#state?.pass();
+    this.#state = undefined;
   }
 
   /** First position whose sequence is at least `seq`. */
@@ -83,7 +95,7 @@ export class Order {
   /** Adds a message behind all others; one that is not newer is known already. */
   add(message: StoredMessage): void {
     if (message.seq <= (this.#seqs.at(-1) ?? 0)) return;
-    this.#changes++;
+    this.#change();
     const last = this.#bodies.at(-1);
     const body = message.text();
     this.#seqs.push(message.seq);
@@ -98,7 +110,7 @@ export class Order {
   #remove(seq: number): void {
     const at = this.#at(seq);
     if (this.#seqs[at] !== seq) return;
-    this.#changes++;
+    this.#change();
     this.#seqs.splice(at, 1);
     this.#times.splice(at, 1);
     if (!this.#literal) this.#names.splice(at, 1);

@@ -1,0 +1,123 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { expect, test } from "vitest";
+import { Memory } from "../../shared/store/cache/memory.ts";
+import { Order } from "../../shared/store/cache/order.ts";
+import type { Ground } from "../../shared/store/cache/trace.ts";
+import { openCachedStore } from "../../shared/store/cache.ts";
+import { MemoryMessage } from "../../shared/store/message.ts";
+import { orbStreamConfig } from "../../shared/store/provision.ts";
+import { type EntryAddress, streams, subjects } from "../../shared/store/subjects.ts";
+import { startBroker } from "../support/broker.ts";
+
+const ANY = { consistency: "any" } as const;
+const STREAM = streams.orb("shop");
+const at = (id: string): EntryAddress => ({ orb: "shop", type: "content", schema: "product", id });
+const log = (id: string) => subjects.entryLog(at(id));
+const withKind = (value: string) => subjects.equalityOf(at("x"), "kind", value);
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+setFlagsFromString("--expose-gc");
+const collect = runInNewContext("gc") as () => void;
+
+async function setUp(options: Parameters<typeof openCachedStore>[1]) {
+  const broker = await startBroker();
+  const other = broker.store();
+  await other.createStream(orbStreamConfig("shop", 1));
+  const cached = openCachedStore({ ...broker.access(), replicas: 1 }, options);
+  return {
+    other,
+    cached,
+    async [Symbol.asyncDispose]() {
+      await cached.close();
+      await broker.stop();
+    },
+  };
+}
+
+async function until(what: () => Promise<boolean> | boolean): Promise<void> {
+  for (const deadline = Date.now() + 5000; Date.now() < deadline; await pause(5)) if (await what()) return;
+  throw new Error("it never came true");
+}
+
+test("an answer that is remembered holds on to nothing that it was made of", async () => {
+  const era = { over: false };
+  const message = (seq: number) => new MemoryMessage({ subject: "a", seq, time: 0 }, '{"a":1}', undefined);
+  const memory = new Memory(1024 * 1024);
+  const grounds: (Ground | undefined)[] = [];
+  const parts: WeakRef<object>[] = [];
+  const hold = (leave: () => void) => {
+    memory.set("a", message(1), era);
+    const held = memory.get("a", era);
+    if (held == null) throw new Error("nothing is held");
+    parts.push(new WeakRef(held), new WeakRef(held.json<object>()));
+    const ground = memory.ground("a", era);
+    expect(ground?.holds).toBe(true);
+    leave();
+    grounds.push(ground);
+  };
+  hold(() => memory.delete("a"));
+  hold(() => memory.set("a", message(9), era));
+  hold(() => memory.clear());
+  const follow = () => {
+    const order = new Order("a");
+    for (const seq of [1, 2]) {
+      order.add(message(seq));
+      grounds.push(order.ground(era));
+    }
+    parts.push(new WeakRef(order));
+  };
+  follow();
+  await pause(1);
+  collect();
+  expect(parts.map((part) => part.deref())).toEqual(parts.map(() => undefined));
+  expect(grounds.map((ground) => ground?.holds)).toEqual([false, false, false, false, true]);
+  era.over = true;
+  expect(grounds.at(-1)?.holds).toBe(false);
+});
+
+test("values that nobody has leave no more than so many indexes, and what is used stays", async () => {
+  await using s = await setUp({});
+  const page = (value: string) =>
+    s.cached.scan(STREAM, withKind(value), {
+      fromSeq: 1,
+      limit: 10,
+    });
+  const add = (id: string) =>
+    s.cached.append(STREAM, { subject: subjects.equality(at(id), "kind", "used"), data: "1" });
+  await add("1");
+  await until(async () => (await page("used")) !== undefined && s.cached.stats().ordered === 1);
+  for (let i = 0; i < 6000; i += 50) {
+    await Promise.all(Array.from({ length: 50 }, (_, at) => page(`none${i + at}`)));
+    expect((await page("used")).messages).toHaveLength(1);
+    expect(s.cached.stats().orders).toBeLessThanOrEqual(2000);
+  }
+  await add("2");
+  const { hits } = s.cached.stats();
+  expect((await page("used")).messages).toHaveLength(2);
+  expect(s.cached.stats()).toMatchObject({ hits: hits + 1, ordered: 2, resets: 0 });
+});
+
+test("what was read once takes no more of the heap than is said", async () => {
+  const maxBytes = 4 * 1024 * 1024;
+  await using s = await setUp({ maxBytes });
+  const body = () =>
+    JSON.stringify({
+      values: Object.fromEntries(
+        Array.from({ length: 40 }, (_, i) => [`field${i}`, `${Math.random()} of a value`]),
+      ),
+    });
+  const ids = Array.from({ length: 3000 }, (_, i) => String(i));
+  await s.other.pipeline(
+    STREAM,
+    ids.map((id) => ({ subject: log(id), data: body() })),
+  );
+  await until(async () => (await s.cached.get(STREAM, log("0"), ANY)) !== null && s.cached.stats().hits > 0);
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  for (const id of ids) (await s.cached.get(STREAM, log(id), ANY))?.json();
+  await pause(50);
+  collect();
+  const grown = process.memoryUsage().heapUsed - before;
+  expect(grown).toBeLessThan(maxBytes * 1.5);
+});
