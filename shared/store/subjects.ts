@@ -166,6 +166,13 @@ export function followedFilter(stream: string): string | undefined {
   return stream.startsWith("ø") ? subjects.orbAll(stream.slice(1)) : undefined;
 }
 
+/** The stream of the orb whose definition a subject holds; undefined for every other subject. */
+export function definedStream(subject: string): string | undefined {
+  const start = kvSubject(buckets.orbs, "");
+  const orb = subject.startsWith(start) ? subject.slice(start.length) : "";
+  return isToken(orb) ? streams.orb(orb) : undefined;
+}
+
 const STATE = /^(\$KV\.[^.*>]+\.[^.*>]+|[^._*>$][^.*>]*\.[^._*>][^.*>]*\.[^.*>]+\.[^.*>]+\.[^.*>]+)$/;
 
 /** Whether a literal subject holds state whose last message counts: an entry's log or live copy, a key. */

@@ -196,3 +196,14 @@ test("bodies that are too large, or whose sender goes away", async () => {
     }
   }
 });
+
+test("an orb that another process deleted and made anew shows nothing of the former one", async () => {
+  const orb = await orbOf("anew");
+  const id = await published(orb, { title: "former" });
+  const addresses = [product(orb, `/${id}`), product(orb), product(orb, "?sort=-createdAt")];
+  for (const address of addresses) await warm(address);
+  expect((await call(platform, "DELETE", `/api/admin/orbs/${orb}`, { token })).status).toBe(204);
+  await orbOf(orb);
+  await expect.poll(async () => statuses(await ask(product(orb)))).toEqual([200]);
+  for (const address of addresses) expect(await ask(address)).not.toContain("former");
+});

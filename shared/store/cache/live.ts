@@ -1,7 +1,7 @@
 /** What is known of the streams that are followed, and what is asked of the broker to know it. */
 import { DirectMessage, MemoryMessage, ownHeaders } from "../message.ts";
 import type { OpenStore } from "../store.ts";
-import { followedFilter } from "../subjects.ts";
+import { buckets, definedStream, followedFilter, streams } from "../subjects.ts";
 import type { Delivery, Page, StoredMessage } from "../types.ts";
 import { Feed, type FeedOptions, type Listener } from "./feed.ts";
 import { Memory } from "./memory.ts";
@@ -40,6 +40,8 @@ export interface CacheStats {
 
 /** How many checks pass between two audits of each stream in use. */
 const AUDIT_EVERY = 5;
+/** What tells when an orb's stream may be another one. */
+const DEFINITIONS = streams.kv(buckets.orbs);
 const IDLE_MS = 600_000;
 const RETRY_MS = 500;
 
@@ -168,11 +170,16 @@ export class Cache implements Listener {
       if ((seq ?? 0) < message.seq) this.#remember(subject, kept, feed, isPassing(delivery));
     }
     this.#orders.tell(delivery, message);
+    // Nobody is told that a stream is no more, nor at once that there is another one of its name.
+    const defined = definedStream(subject);
+    if (defined !== undefined) this.drop(defined);
   }
 
   reset(feed: Feed): void {
     this.#resets++;
     this.#orders.forget(feed);
+    if (feed.stream !== DEFINITIONS) return;
+    for (const { stream } of [...this.#feeds.values()]) if (stream !== DEFINITIONS) this.drop(stream);
   }
 
   /**
