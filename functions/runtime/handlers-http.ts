@@ -51,6 +51,8 @@ export function httpHandlers(mounted: readonly MountedHandler[] = MOUNTED): Midd
     const live = await liveOrb(c.var.deps, orb);
     const found = byName.get(live?.compiled.handlers.get(segment) ?? "");
     if (live === null || found === undefined) return next();
+    // Its answer may rest on more than was read here, whatever it says about caches: it is never given again.
+    c.var.deps.expires?.(0);
     c.set("route", `/api/{orbId}/${segment}`);
     c.var.deps.log.info("handler", { handler: found.handler.name, orb });
     const { usesAccess } = live.compiled;

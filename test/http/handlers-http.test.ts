@@ -13,6 +13,7 @@ import { installOrb, testDeps } from "../support/entries.ts";
 
 let broker: TestBroker;
 const lines: string[] = [];
+const expired: number[] = [];
 let app: ReturnType<typeof newRouter>;
 
 /** An OAuth callback, as the README's example has it, and one that is for admins. */
@@ -49,7 +50,7 @@ beforeAll(async () => {
     context(() => ({
       config: testDeps(store).config,
       log: (base) => consoleLog("info", base, (line) => lines.push(line)),
-      lend: () => ({ store, release: async () => undefined }),
+      lend: () => ({ store, expires: (time) => expired.push(time), release: async () => undefined }),
       client: () => "test",
     })),
   );
@@ -64,6 +65,8 @@ test("an HTTP handler gets the request and answers a response", async () => {
   expect(answer.status).toBe(303);
   expect(answer.headers.get("location")).toBe("/done?orb=shop&path=/api/shop/callback/google");
   expect(lines.join("\n")).toContain("oauth.callback");
+  // No host remembers it.
+  expect(expired).toEqual([0]);
   const refused = await app.request("/api/shop/callback");
   expect(refused.status).toBe(400);
   expect(await refused.json()).toMatchObject({ code: "invalid_parameter" });
