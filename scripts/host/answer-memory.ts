@@ -34,8 +34,8 @@ interface Recording {
 const HOST_NAME = /^[\w.:[\]-]+$/;
 /** Longer addresses are not worth remembering. */
 const MOST_KEY = 1_000;
-/** Addresses that were asked for once and may be asked for again. */
-const MOST_ASKED = 5_000;
+/** Characters of addresses that were asked for once and may be asked for again: some thousands of them. */
+const MOST_ASKED = 500_000;
 /** What one part of an answer and the answer itself take beside text. */
 const PART_BYTES = 16;
 const ANSWER_BYTES = 500;
@@ -58,7 +58,8 @@ export class AnswerMemory {
   readonly #known: Bounded<Remembered>;
   readonly #lists = new Map<string, readonly string[]>();
   readonly #recordings = new WeakMap<IncomingMessage, Recording>();
-  #asked = new Set<string>();
+  readonly #asked = new Set<string>();
+  #askedLength = 0;
   #given = 0;
 
   /** @param maxBytes of all answers together, never exceeded */
@@ -77,7 +78,8 @@ export class AnswerMemory {
   give(request: IncomingMessage, response: ServerResponse): boolean {
     const { method, url = "", headers } = request;
     if (method !== "GET" || headers.authorization !== undefined || headers.cookie !== undefined) return false;
-    const key = `${url}\n${headers["accept-language"] ?? ""}\n${headers.origin ?? ""}`;
+    // No header is empty and none at once: an empty origin is answered with a `Vary` of its own.
+    const key = `${url}\n${headers["accept-language"] ?? "\0"}\n${headers.origin ?? "\0"}`;
     if (key.length > MOST_KEY || headers.range !== undefined) return false;
     if (!HOST_NAME.test(headers.host ?? "")) return false;
     const started = Date.now();
@@ -86,8 +88,7 @@ export class AnswerMemory {
       this.#known.delete(key);
       if (known !== undefined || this.#asked.has(key))
         this.#recordings.set(request, { key, trace: new Trace(), context: undefined });
-      else if (this.#asked.size < MOST_ASKED) this.#asked.add(key);
-      else this.#asked = new Set([key]);
+      else this.#ask(key);
       return false;
     }
     known.used = true;
@@ -116,6 +117,15 @@ export class AnswerMemory {
       caller: undefined,
     });
     return true;
+  }
+
+  #ask(key: string): void {
+    this.#askedLength += key.length;
+    if (this.#askedLength > MOST_ASKED) {
+      this.#asked.clear();
+      this.#askedLength = key.length;
+    }
+    this.#asked.add(key);
   }
 
   /** The recording of a request, where its answer shall be remembered. */

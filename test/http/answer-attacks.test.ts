@@ -150,6 +150,20 @@ test("several requests in one packet, bodies of reads, old clients", async () =>
   expect(kept.toLowerCase()).toContain("connection: keep-alive");
 });
 
+test("clients that ask for much and go away leave the host as it was", async () => {
+  const orb = await orbOf("gone", [{ name: "body", type: "text" }]);
+  const id = await published(orb, { title: "gone", body: "x".repeat(100_000) });
+  const address = product(orb, `/${id}`);
+  await warm(address);
+  const many = `GET ${address} HTTP/1.1\r\nHost: localhost\r\n\r\n`.repeat(500);
+  await talk(many, (socket) => socket.resetAndDestroy());
+  await talk(many, (socket, got) => got === "" || socket.destroy());
+  await talk(many, (socket, got) => got === "" || socket.end());
+  const { bytes } = host.answers();
+  expect(bytes).toBeLessThan(2 * 1024 * 1024);
+  expect(statuses(await ask(address))).toEqual([200]);
+});
+
 test("what is told of an answer given again is what was told of the first", async () => {
   const orb = await orbOf("told");
   const id = await published(orb, { title: "told" });
