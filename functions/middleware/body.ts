@@ -71,6 +71,8 @@ async function discard(body: ReadableStream<Uint8Array>): Promise<void> {
 export const readToEnd: MiddlewareHandler<AppEnv> = async (c, next) => {
   await next();
   if (c.req.method === "GET" || c.req.method === "HEAD") return;
+  // Read to its end already. A host with a way of its own to it would make a stream only to find that out.
+  if (c.req.bodyCache.json !== undefined) return;
   const { body, headers } = c.req.raw;
   if (body === null || body.locked || Number(headers.get("content-length") ?? 0) > DISCARD_LIMIT) return;
   // Read by somebody else, or broken off by its sender: then nothing is left to be done.
