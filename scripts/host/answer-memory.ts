@@ -36,8 +36,8 @@ const HOST_NAME = /^[\w.:[\]-]+$/;
 const MOST_KEY = 1_000;
 /** Characters of addresses that were asked for once and may be asked for again: some thousands of them. */
 const MOST_ASKED = 500_000;
-/** What one part of an answer and the answer itself take beside text. */
-const PART_BYTES = 16;
+/** What one part of an answer, which may be forgotten by all but the answer, and the answer itself take beside text. */
+const PART_BYTES = 72;
 const ANSWER_BYTES = 500;
 /** Different lists of headers. */
 const MOST_LISTS = 200;
