@@ -167,7 +167,7 @@ test("clients that ask for much and go away leave the host as it was", async () 
 test("what is told of an answer given again is what was told of the first", async () => {
   const orb = await orbOf("told");
   const id = await published(orb, { title: "told" });
-  for (const address of [product(orb), product(orb, `/${id}`), `/api/${orb}/catalog/${id}`]) {
+  for (const address of [product(orb, `/${id}`), `/api/${orb}/catalog/${id}`]) {
     log.length = 0;
     await warm(address);
     const lines = log.filter(({ message }) => message === "request");
@@ -214,8 +214,9 @@ test("bodies that are too large, or whose sender goes away", async () => {
 test("an orb that another process deleted and made anew shows nothing of the former one", async () => {
   const orb = await orbOf("anew");
   const id = await published(orb, { title: "former" });
-  const addresses = [product(orb, `/${id}`), product(orb), product(orb, "?sort=-createdAt")];
-  for (const address of addresses) await warm(address);
+  const addresses = [product(orb), product(orb, "?sort=-createdAt"), product(orb, `/${id}`)];
+  await warm(product(orb, `/${id}`));
+  for (let i = 0; i < 5; i++) for (const address of addresses) expect(await ask(address)).toContain("former");
   expect((await call(platform, "DELETE", `/api/admin/orbs/${orb}`, { token })).status).toBe(204);
   await orbOf(orb);
   await expect.poll(async () => statuses(await ask(product(orb)))).toEqual([200]);
