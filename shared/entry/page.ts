@@ -47,7 +47,7 @@ export interface ListPage<T> {
 const CHUNK = 500;
 
 /** Bytes of one read at most, as they are stored: a page of large entries ends early, so that it fits into a function. */
-export const READ_BYTES = 8 * 1024 * 1024;
+export const READ_BYTES = 2 * 1024 * 1024;
 
 interface Found<T> {
   place: Place;
