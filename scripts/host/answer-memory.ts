@@ -25,6 +25,8 @@ interface Recording {
   key: string;
   trace: Trace;
   context: Context<AppEnv> | undefined;
+  /** Lets those who wait for it go on. */
+  over: () => void;
 }
 
 /**
@@ -58,6 +60,8 @@ export class AnswerMemory {
   readonly #known: Bounded<Remembered>;
   readonly #lists = new Map<string, readonly string[]>();
   readonly #recordings = new WeakMap<IncomingMessage, Recording>();
+  /** What is being made to be remembered. */
+  readonly #making = new Map<string, Promise<void>>();
   readonly #asked = new Set<string>();
   #askedLength = 0;
   #given = 0;
@@ -74,23 +78,40 @@ export class AnswerMemory {
     return { answers: this.#known.size, bytes: this.#known.bytes, given: this.#given };
   }
 
-  /** Gives the answer out of memory. False when it has to be made. */
-  give(request: IncomingMessage, response: ServerResponse): boolean {
-    const { method, url = "", headers } = request;
-    if (method !== "GET" || headers.authorization !== undefined || headers.cookie !== undefined) return false;
-    // No header is empty and none at once: an empty origin is answered with a `Vary` of its own.
-    const key = `${url}\n${headers["accept-language"] ?? "\0"}\n${headers.origin ?? "\0"}`;
-    if (key.length > MOST_KEY || headers.range !== undefined) return false;
-    if (!HOST_NAME.test(headers.host ?? "")) return false;
+  /**
+   * Gives an answer out of memory, or lets it be made. While one is made to be remembered, others who ask for it wait
+   * for it; it is theirs if all that it was made of still holds then.
+   */
+  give(request: IncomingMessage, response: ServerResponse, make: () => void): void {
+    const key = keyOf(request);
+    if (key === undefined) {
+      make();
+      return;
+    }
     const started = Date.now();
     const known = this.#known.get(key);
-    if (known?.trace.holds(started) !== true) {
-      this.#known.delete(key);
-      if (known !== undefined || this.#asked.has(key))
-        this.#recordings.set(request, { key, trace: new Trace(), context: undefined });
-      else this.#ask(key);
-      return false;
+    if (this.#send(known, request, response, started)) return;
+    this.#known.delete(key);
+    const making = this.#making.get(key);
+    if (making !== undefined) {
+      void making.then(() => {
+        if (!this.#send(this.#known.get(key), request, response, started)) make();
+      });
+      return;
     }
+    if (known !== undefined || this.#asked.has(key)) this.#record(key, request, response);
+    else this.#ask(key);
+    make();
+  }
+
+  #send(
+    known: Remembered | undefined,
+    request: IncomingMessage,
+    response: ServerResponse,
+    started: number,
+  ): boolean {
+    if (known?.trace.holds(Date.now()) !== true) return false;
+    const { headers } = request;
     known.used = true;
     this.#given++;
     const { requestId, traceparent } = namesOf(text(headers["x-request-id"]), text(headers.traceparent));
@@ -109,7 +130,7 @@ export class AnswerMemory {
     const host = this.#host();
     const { route, orb } = known;
     finished(host, logOf(host, requestId, traceparent), {
-      method,
+      method: "GET",
       route,
       status,
       started,
@@ -117,6 +138,18 @@ export class AnswerMemory {
       caller: undefined,
     });
     return true;
+  }
+
+  #record(key: string, request: IncomingMessage, response: ServerResponse): void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const over = () => {
+      if (this.#making.get(key) === promise) this.#making.delete(key);
+      resolve();
+    };
+    this.#recordings.set(request, { key, trace: new Trace(), context: undefined, over });
+    this.#making.set(key, promise);
+    // However it ends.
+    response.once("close", over);
   }
 
   #ask(key: string): void {
@@ -139,7 +172,7 @@ export class AnswerMemory {
   /** Takes a look at an answer on its way out, and remembers it where that is allowed. */
   keep(request: IncomingMessage, answer: Response | Promise<Response>): Response | Promise<Response> {
     const recording = this.#recordings.get(request);
-    return recording === undefined ? answer : this.#look(recording, answer);
+    return recording === undefined ? answer : this.#look(recording, answer).finally(recording.over);
   }
 
   async #look(recording: Recording, answer: Response | Promise<Response>): Promise<Response> {
@@ -178,6 +211,16 @@ export class AnswerMemory {
     if (answer.bytes > this.#maxBytes / 8 || !answer.trace.holds(Date.now())) return;
     this.#known.set(key, answer);
   }
+}
+
+/** What an answer is known by; undefined where none is given from memory. */
+function keyOf({ method, url = "", headers }: IncomingMessage): string | undefined {
+  if (method !== "GET" || headers.authorization !== undefined || headers.cookie !== undefined)
+    return undefined;
+  if (headers.range !== undefined || !HOST_NAME.test(headers.host ?? "")) return undefined;
+  // No header is empty and none at once: an empty origin is answered with a `Vary` of its own.
+  const key = `${url}\n${headers["accept-language"] ?? "\0"}\n${headers.origin ?? "\0"}`;
+  return key.length > MOST_KEY ? undefined : key;
 }
 
 /** A header that may come once. */

@@ -145,9 +145,7 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
   const server = createServer(
     // Slow headers and bodies must not hold connections for ever.
     { requestTimeout: 60_000, headersTimeout: 20_000, keepAliveTimeout: 20_000 },
-    (request, response) => {
-      if (!answers.give(request, response)) void listener(request, response);
-    },
+    (request, response) => answers.give(request, response, () => void listener(request, response)),
   );
   await listen(server, options.port, options.host);
   const { port } = server.address() as AddressInfo;

@@ -101,7 +101,7 @@ async function holders(deps: Deps, schema: CompiledSchema, condition: Condition)
   const claims = tokens.flat().map((token) => subjects.unique(address, subject.name, token));
   const found = await orNull(deps.store.getMany(streams.orb(schema.orb), claims, { consistency: "any" }));
   return [...(found?.values() ?? [])]
-    .filter((message) => message.data.length > 0)
+    .filter((message) => message.size > 0)
     .map((message) => keyed(schema, message.text(), message.seq));
 }
 
@@ -118,7 +118,7 @@ export async function gather(
       const page = await readPage(deps.store, schema.orb, filter, { fromSeq, limit: WINDOW });
       count += page.messages.length;
       for (const message of page.messages) {
-        if (message.data.length === 0) continue;
+        if (message.size === 0) continue;
         places.push(keyed(schema, message.subject.slice(message.subject.lastIndexOf(".") + 1), message.seq));
       }
       const last = page.messages.at(-1);

@@ -163,7 +163,7 @@ function collectionOf(
           ? subjects.orbIndex(orb)
           : subjects.schemaIndex({ orb, type: one.subjectType, schema: one.id });
       const page = await readPage(deps.store, orb, filter, { fromSeq: 1, limit: 1000 });
-      return page.messages.filter((message) => message.data.length > 0).length;
+      return page.messages.filter((message) => message.size > 0).length;
     },
   };
 }

@@ -41,7 +41,7 @@ export interface Home {
 
 /** The place in an index message, `<orb>._ix.<type>.<schema>.<id>`; undefined for what a deletion left. */
 function placeOf(message: StoredMessage, { home, literal }: Walk): Place | undefined {
-  if (message.data.length === 0) return undefined;
+  if (message.size === 0) return undefined;
   const { subject, seq, time } = message;
   if (home !== undefined) {
     const id = literal === true ? message.text() : subject.slice(subject.lastIndexOf(".") + 1);

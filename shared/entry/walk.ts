@@ -37,7 +37,7 @@ export async function* walkEntries(
     if (page === null) return;
     // <orb>._ix.<type>.<schema>.<id>
     const logs = page.messages
-      .filter((message) => message.data.length > 0)
+      .filter((message) => message.size > 0)
       .map((message) => message.subject.split("."))
       .map(([, , type = "", schema = "", id = ""]) =>
         subjects.entryLog({ orb, type: type as ModuleToken, schema, id }),

@@ -294,6 +294,32 @@ test("readers never see the past while writers write", async () => {
   expect(host.answers().given).toBeGreaterThan(given);
 });
 
+test("who asks while an answer is made waits for it, unless it is made of what has changed meanwhile", async () => {
+  const orb = await orbOf("herd");
+  const id = await published(orb, { title: { en: "0" }, size: 0 });
+  await warm(path(orb));
+  for (let n = 1; n <= 10; n++) {
+    const address = path(orb, `?sort=size&limit=${n}`);
+    const { given } = host.answers();
+    const together = (count: number) =>
+      Promise.all(Array.from({ length: count }, () => call(near, "GET", address)));
+    const answers = await together(20);
+    expect(new Set(answers.map(({ status, body }) => `${status} ${JSON.stringify(body)}`)).size).toBe(1);
+    expect(host.answers().given - given).toBeGreaterThanOrEqual(15);
+    // Others are on their way while it is written: whoever asks after the answer to the write sees it.
+    const early = together(5);
+    const body = { values: { title: { en: String(n) }, size: n } };
+    expect((await call(near, "PUT", path(orb, `/${id}?publish=true`), { token, body })).status).toBe(200);
+    for (const { body: late } of await together(5)) expect(late.items[0].values.size).toBe(n);
+    await early;
+  }
+  // What is not remembered is answered too, each by itself.
+  const missing = await Promise.all(
+    Array.from({ length: 20 }, () => call(near, "GET", path(orb, "/0nothing"))),
+  );
+  expect(new Set(missing.map(({ status }) => status))).toEqual(new Set([404]));
+});
+
 test("nothing is given from memory while the broker is away", async () => {
   const orb = await orbOf("away");
   const id = await published(orb, { title: { en: "Here" } });

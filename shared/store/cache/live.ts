@@ -42,6 +42,8 @@ export interface CacheStats {
 const AUDIT_EVERY = 5;
 /** What tells when an orb's stream may be another one. */
 const DEFINITIONS = streams.kv(buckets.orbs);
+/** Messages of one read, at most, that are remembered: a walk through everything must not push out what is asked for. */
+const MOST_REMEMBERED = 256;
 const IDLE_MS = 600_000;
 const RETRY_MS = 500;
 
@@ -254,6 +256,10 @@ export class Cache implements Listener {
         const told = expectations[i]?.told;
         if (told !== undefined && told.seq >= (message?.seq ?? 0)) {
           found.set(subject, told.apart());
+          continue;
+        }
+        if (subjects.length > MOST_REMEMBERED) {
+          if (message !== undefined) found.set(subject, message);
           continue;
         }
         const kept = message instanceof DirectMessage ? message.kept(this.#options.freeze) : undefined;
