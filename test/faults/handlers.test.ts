@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { adminToken, call } from "../support/auth.ts";
+import { freeze } from "../support/freeze.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 import { brokerClient, startExample } from "../support/services.ts";
 
@@ -33,7 +34,7 @@ test("a service that dies in the middle is 504, then 503, and there again when i
   expect((await quote()).status).toBe(200);
 
   // It hangs, takes the request, and is gone without a word.
-  service.child.kill("SIGSTOP");
+  await freeze(service.child.pid ?? 0);
   const asked = quote();
   await new Promise((resolve) => setTimeout(resolve, 200));
   const gone = new Promise((resolve) => service.child.once("exit", resolve));

@@ -2,6 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { adminToken, call } from "../support/auth.ts";
+import { freeze } from "../support/freeze.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 import { brokerClient } from "../support/services.ts";
 import { connectionsTo } from "../support/sockets.ts";
@@ -85,7 +86,7 @@ test("a broker that stops answering is away within seconds, and there again at o
   await using stand = await linked();
   const { platform } = stand;
   const pid = platform.broker?.pid ?? 0;
-  process.kill(pid, "SIGSTOP");
+  await freeze(pid);
   try {
     // What was under way when it fell silent: nobody knows what came of it.
     const first = await health(platform);
@@ -113,7 +114,7 @@ test.each(["SIGSTOP", "SIGKILL"] as const)(
     if (serving?.pid === undefined) throw new Error("nobody serves the link");
     const { pid } = serving;
     if (signal === "SIGKILL") await serving.pause("SIGKILL");
-    else process.kill(pid, signal);
+    else await freeze(pid);
     try {
       const answers = await Promise.all(Array.from({ length: 20 }, () => health(platform)));
       for (const { status } of answers) expect(status).toBe(200);

@@ -6,6 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { serveProcess } from "../../scripts/host/process.ts";
 import { adminToken, call } from "../support/auth.ts";
+import { freeze } from "../support/freeze.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 import { Writers } from "../support/writers.ts";
 
@@ -95,7 +96,7 @@ test("of three brokers one falls silent: connections go to the others", async ()
   await using platform = await startPlatform({ env: { NATS_BROKERS: "3" } });
   const [, silent] = platform.brokers;
   if (silent?.pid === undefined) throw new Error("There are not three brokers.");
-  process.kill(silent.pid, "SIGSTOP");
+  await freeze(silent.pid);
   try {
     const statuses = await Promise.all(
       Array.from({ length: 40 }, async (_, i) => {

@@ -4,6 +4,7 @@ import { orbStreamConfig } from "../../shared/store/provision.ts";
 import { buckets, type EntryAddress, streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
+import { freeze } from "../support/freeze.ts";
 
 const ANY = { consistency: "any" } as const;
 const STREAM = streams.orb("shop");
@@ -152,7 +153,7 @@ describe("forgetting", () => {
     await warm(s.cached, () => s.cached.get(STREAM, log("1"), ANY));
     const { pid } = s.broker;
     if (pid === undefined) throw new Error("no broker");
-    process.kill(pid, "SIGSTOP");
+    await freeze(pid);
     try {
       await until(() => s.cached.stats().feeds === 0);
     } finally {
