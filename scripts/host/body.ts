@@ -18,9 +18,15 @@ export function readBody(incoming: IncomingMessage, limit: number): Promise<Uint
       if (size < limit) parts.push(part);
       else reject(tooLarge(limit));
     });
-    incoming.on("end", () => resolve(parts.length === 1 ? (parts[0] ?? Buffer.of()) : Buffer.concat(parts)));
+    let ended = false;
+    incoming.on("end", () => {
+      ended = true;
+      resolve(parts.length === 1 ? (parts[0] ?? Buffer.of()) : Buffer.concat(parts));
+    });
     incoming.on("error", (cause) => reject(brokenOff(cause)));
-    // Even a body that came whole has no end once its sender is gone; after an end this says nothing.
-    incoming.on("close", () => reject(brokenOff(undefined)));
+    // Even a body that came whole has no end once its sender is gone. Every request closes: an error costs its stack.
+    incoming.on("close", () => {
+      if (!ended) reject(brokenOff(undefined));
+    });
   });
 }
