@@ -13,6 +13,8 @@ import type { AddressInfo } from "node:net";
 export interface ShimTarget {
   /** Where streams are read. */
   base: string;
+  /** Begins the names of all streams: suites that run at the same time name theirs by the millisecond. */
+  prefix: string;
   token: string;
   create: (name: string) => Promise<void>;
   /** Resolves once the broker has acknowledged all of them. */
@@ -82,7 +84,7 @@ async function* untunnel(type: string, body: AsyncIterable<Uint8Array>): AsyncGe
 /** Starts the shim on a free port. */
 export async function startShim(target: ShimTarget): Promise<Shim> {
   const types = new Map<string, string>();
-  const nameOf = (path: string) => `c${path.toLowerCase().replace(/[^a-z0-9]/g, "")}`;
+  const nameOf = (path: string) => `${target.prefix}-${path.toLowerCase().replace(/[^a-z0-9]/g, "")}`;
   const authorization = `Bearer ${target.token}`;
   const address = (path: string) => `${target.base}/api/streams/${nameOf(path)}`;
 

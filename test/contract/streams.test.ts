@@ -44,6 +44,7 @@ interface Report {
 async function runSuite(base: string, stream: string): Promise<Map<string, string>> {
   await using shim = await startShim({
     base,
+    prefix: stream,
     token,
     async create(name) {
       const response = await fetch(`${platform.origin}/api/admin/streams/${name}`, {
