@@ -2,7 +2,7 @@
 import type { Context, MiddlewareHandler } from "hono";
 import type { Actor } from "../shared/access/actor.ts";
 import type { Config, Deps, Log } from "../shared/deps.ts";
-import { base64url, newId, randomToken } from "../shared/ids.ts";
+import { base64url, newId, randomBytes, randomToken } from "../shared/ids.ts";
 import type { Metric } from "./discovery/request-counts.ts";
 
 export interface AppEnv {
@@ -49,20 +49,6 @@ function hex(bytes: Uint8Array): string {
   let out = "";
   for (const byte of bytes) out += HEX[byte] ?? "";
   return out;
-}
-
-const POOL_BYTES = 3600;
-const pool = new Uint8Array(POOL_BYTES);
-let drawn = POOL_BYTES;
-
-/** Random bytes for names of requests, each used once: asking for few at a time would cost more than all the rest. */
-function randomBytes(count: number): Uint8Array {
-  if (drawn + count > POOL_BYTES) {
-    crypto.getRandomValues(pool);
-    drawn = 0;
-  }
-  drawn += count;
-  return pool.subarray(drawn - count, drawn);
 }
 
 /** A request's id, taken or made, and its place in the caller's trace or in one of its own (W3C Trace Context). */

@@ -3,6 +3,24 @@
 const ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz";
 const BASE64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
+const POOL_BYTES = 4096;
+const pool = new Uint8Array(POOL_BYTES);
+let drawn = POOL_BYTES;
+
+/**
+ * Random bytes for names, each given once: asking the system for few at a time costs more than all else of a name.
+ * Secrets are drawn on their own ({@link randomToken}), so that none waits in memory.
+ * @param count at most 4,096; the result is only good until the next call
+ */
+export function randomBytes(count: number): Uint8Array {
+  if (drawn + count > POOL_BYTES) {
+    crypto.getRandomValues(pool);
+    drawn = 0;
+  }
+  drawn += count;
+  return pool.subarray(drawn - count, drawn);
+}
+
 /**
  * An entry id: 9 characters of time (base 36, milliseconds, always beginning with a digit until the year 5188)
  * and 11 random ones (56 bits), so that ids sort by creation and never collide.
@@ -10,7 +28,7 @@ const BASE64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 export function newId(now: number): string {
   const time = now.toString(36).padStart(9, "0");
   let out = time;
-  for (const byte of crypto.getRandomValues(new Uint8Array(11))) out += ALPHABET[byte % 36] ?? "0";
+  for (const byte of randomBytes(11)) out += ALPHABET[byte % 36] ?? "0";
   return out;
 }
 

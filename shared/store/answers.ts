@@ -18,6 +18,8 @@ export interface Watched {
 }
 
 interface Pending<M> {
+  /** Tells it from others that had its place before: an answer may come when nobody waits for it any more. */
+  id: string;
   /** Called for every answer; returns true when the last one has come. */
   receive: (message: M) => boolean;
   fail: (error: unknown) => void;
@@ -35,7 +37,12 @@ export function brokerTimeout(): AppError {
 export class Answers<M> {
   readonly #watched: Watched;
   readonly #silentMs: number;
-  readonly #pending = new Map<string, Pending<M>>();
+  /**
+   * Places that are used again and again. A map of what comes and goes makes itself anew all the time, and each that it
+   * leaves behind keeps what it held until all memory is swept.
+   */
+  readonly #places: (Pending<M> | undefined)[] = [];
+  readonly #free: number[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #silence: Silence | undefined;
   #next = 0;
@@ -72,7 +79,7 @@ export class Answers<M> {
       const id = this.#expect(timeoutMs, () => true, reject);
       work.then(
         (value) => {
-          this.#pending.delete(id);
+          this.#take(id);
           resolve(value);
         },
         (error: unknown) => this.fail(id, error),
@@ -81,15 +88,32 @@ export class Answers<M> {
   }
 
   #expect(timeoutMs: number, receive: Pending<M>["receive"], fail: Pending<M>["fail"]): string {
-    const id = (this.#next++).toString(36);
-    this.#pending.set(id, { receive, fail, deadline: Date.now() + timeoutMs });
+    const place = this.#free.pop() ?? this.#places.length;
+    const id = `${place.toString(36)}-${(this.#next++).toString(36)}`;
+    this.#places[place] = { id, receive, fail, deadline: Date.now() + timeoutMs };
     this.#watch();
     return id;
   }
 
+  #at(id: string): Pending<M> | undefined {
+    // What follows the place is no digit, so that it ends there.
+    const pending = this.#places[Number.parseInt(id, 36)];
+    return pending?.id === id ? pending : undefined;
+  }
+
+  /** Who waits under an id, and waits no longer. */
+  #take(id: string): Pending<M> | undefined {
+    const pending = this.#at(id);
+    if (pending === undefined) return undefined;
+    const place = Number.parseInt(id, 36);
+    this.#places[place] = undefined;
+    this.#free.push(place);
+    return pending;
+  }
+
   /** Hands an answer to whoever waits for it. */
   answer(id: string, message: M): void {
-    const pending = this.#pending.get(id);
+    const pending = this.#at(id);
     if (pending === undefined) return;
     let done = true;
     try {
@@ -97,23 +121,19 @@ export class Answers<M> {
     } catch (failure) {
       pending.fail(failure);
     }
-    if (done) this.#pending.delete(id);
+    if (done) this.#take(id);
   }
 
   /** Ends the waiting for one. */
   fail(id: string, error: unknown): void {
-    const pending = this.#pending.get(id);
-    this.#pending.delete(id);
-    pending?.fail(error);
+    this.#take(id)?.fail(error);
   }
 
   /** Ends the waiting for all. */
   failAll(error: () => AppError): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const pending = [...this.#pending.values()];
-    this.#pending.clear();
-    for (const one of pending) one.fail(error());
+    for (const pending of [...this.#places]) if (pending !== undefined) this.fail(pending.id, error());
   }
 
   /** One timer looks after all that wait; it ends with them. */
@@ -126,8 +146,9 @@ export class Answers<M> {
   #look(): void {
     this.#timer = undefined;
     const now = Date.now();
-    for (const [id, { deadline }] of [...this.#pending]) if (now >= deadline) this.fail(id, brokerTimeout());
-    if (this.#pending.size === 0) return;
+    for (const pending of [...this.#places])
+      if (pending !== undefined && now >= pending.deadline) this.fail(pending.id, brokerTimeout());
+    if (this.#free.length === this.#places.length) return;
     const silentMs = this.#silence?.look() ?? 0;
     if (silentMs >= this.#silentMs) {
       // Who asks again at once is to find another connection.

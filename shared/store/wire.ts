@@ -2,7 +2,7 @@
  * One connection to the broker, reduced to what the store needs: publish, subscribe, and requests with one or many
  * answers over a single inbox subscription. Everything is pipelined: no call waits for another one's answer.
  */
-import { Events, type Msg, type MsgHdrs, type NatsConnection, headers as natsHeaders } from "nats.ws";
+import { Events, type Msg, type MsgHdrs, type NatsConnection, type PublishOptions } from "nats.ws";
 import { AppError, unavailable } from "../errors.ts";
 import { Answers, brokerTimeout } from "./answers.ts";
 import { type ConnectOptions, dial } from "./dial.ts";
@@ -34,14 +34,33 @@ function random(): string {
   return out;
 }
 
-function toHeaders(values: Record<string, string> | undefined): MsgHdrs | undefined {
-  if (values === undefined) return undefined;
-  const headers = natsHeaders();
+const BREAKS = /[\r\n]/;
+const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** Blocks of headers by their text: most writes of an orb carry the same. */
+const blocks = new Map<string, Uint8Array>();
+const MOST_BLOCKS = 256;
+
+/**
+ * Headers for the client library, which asks nothing of them but their bytes. Its own kind of them costs as much as all
+ * else of a message.
+ * @throws Error when a name or value could begin another line
+ */
+function toHeaders(values: Record<string, string>): MsgHdrs {
+  let text = "NATS/1.0\r\n";
   for (const name in values) {
     const value = values[name];
-    if (value !== undefined) headers.set(name, value);
+    if (value === undefined) continue;
+    if (!NAME.test(name) || BREAKS.test(value)) throw new Error(`no header of a message: ${name}`);
+    text += `${name}: ${value}\r\n`;
   }
-  return headers;
+  text += "\r\n";
+  let block = blocks.get(text);
+  if (block === undefined) {
+    block = encoder.encode(text);
+    if (blocks.size >= MOST_BLOCKS) blocks.clear();
+    blocks.set(text, block);
+  }
+  return { encode: () => block } as unknown as MsgHdrs;
 }
 
 /** Reads headers without holding on to the frame in which the message came. */
@@ -81,6 +100,12 @@ class Delivered implements Delivery {
   headerNames(): readonly string[] {
     return this.#text.names;
   }
+}
+
+/** How a question is asked. */
+interface Asking {
+  timeoutMs?: number;
+  headers?: Record<string, string> | undefined;
 }
 
 /** A connection that opens on first use. */
@@ -234,24 +259,33 @@ export class Wire {
    * Publishes and collects answers until `receive` says that the last has come.
    * @throws AppError unavailable when the broker is away, timeout when nobody answers in time
    */
-  async ask<T>(
+  ask<T>(
     subject: string,
     data: string | Uint8Array,
     receive: (message: Msg, resolve: (value: T) => void, reject: (error: unknown) => void) => boolean,
-    options: { timeoutMs?: number; headers?: Record<string, string> | undefined } = {},
+    options: Asking = {},
   ): Promise<T> {
-    let connection = this.#connection;
-    if (connection === undefined || data.length + 1024 > ASSUMED_MAX_PAYLOAD) {
-      await this.ready(data.length);
-      connection = await this.#connected();
-    }
-    this.#present();
-    const open = connection;
+    const open = this.#connection;
+    if (open !== undefined && data.length + 1024 <= ASSUMED_MAX_PAYLOAD)
+      return this.#askOn(open, subject, data, receive, options);
+    return this.ready(data.length)
+      .then(() => this.#connected())
+      .then((connection) => this.#askOn(connection, subject, data, receive, options));
+  }
+
+  #askOn<T>(
+    connection: NatsConnection,
+    subject: string,
+    data: string | Uint8Array,
+    receive: (message: Msg, resolve: (value: T) => void, reject: (error: unknown) => void) => boolean,
+    options: Asking,
+  ): Promise<T> {
     return this.#answers.wait(
       options.timeoutMs ?? this.requestTimeoutMs,
       (id) => {
+        this.#present();
         try {
-          this.#publish(open, subject, data, `${this.#inbox}.${id}`, options.headers);
+          this.#publish(connection, subject, data, `${this.#inbox}.${id}`, options.headers);
         } catch (error) {
           throw error instanceof AppError ? error : unavailable(error);
         }
@@ -286,11 +320,10 @@ export class Wire {
         `The data is larger than the broker takes (${limit} bytes).`,
       );
     }
-    const headers = toHeaders(values);
-    connection.publish(subject, body, {
-      ...(reply === undefined ? {} : { reply }),
-      ...(headers === undefined ? {} : { headers }),
-    });
+    const options: PublishOptions = {};
+    if (reply !== undefined) options.reply = reply;
+    if (values !== undefined) options.headers = toHeaders(values);
+    connection.publish(subject, body, options);
   }
 
   /** Publishes without waiting for anything. Needs an open connection. */
@@ -303,7 +336,7 @@ export class Wire {
   request(
     subject: string,
     data: string | Uint8Array,
-    options: { timeoutMs?: number; headers?: Record<string, string> | undefined } = {},
+    options: Asking = {},
   ): Promise<Reply & { status: number }> {
     return this.ask(
       subject,

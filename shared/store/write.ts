@@ -60,22 +60,25 @@ function headersOf(stream: string, message: Append): Record<string, string> {
   return headers;
 }
 
-async function acknowledged(
-  wire: Wire,
-  stream: string,
-  message: Append,
-  headers: Record<string, string>,
-): Promise<number> {
-  const reply = await wire.request(message.subject, message.data, { headers });
-  if (reply.status === NO_RESPONDERS) throw await streamMissing(wire, stream);
-  const ack = JSON.parse(decoder.decode(reply.data)) as Ack;
-  if (ack.error !== undefined) throw failure(stream, ack.error);
-  return ack.seq ?? 0;
+/** A message to a stream, and what is acknowledged of it: also a refusal. */
+function publish(wire: Wire, stream: string, message: Append, headers: Record<string, string>): Promise<Ack> {
+  return wire.ask<Ack>(
+    message.subject,
+    message.data,
+    ({ data, headers: status }, resolve, reject) => {
+      if (status?.code === NO_RESPONDERS) streamMissing(wire, stream).then(reject, reject);
+      else resolve(JSON.parse(decoder.decode(data)) as Ack);
+      return true;
+    },
+    { headers },
+  );
 }
 
 /** One message, one acknowledgement. */
-export function append(wire: Wire, stream: string, message: Append): Promise<number> {
-  return acknowledged(wire, stream, message, headersOf(stream, message));
+export async function append(wire: Wire, stream: string, message: Append): Promise<number> {
+  const ack = await publish(wire, stream, message, headersOf(stream, message));
+  if (ack.error !== undefined) throw failure(stream, ack.error);
+  return ack.seq ?? 0;
 }
 
 /** Several single messages in order, all sent before the first is acknowledged. */
@@ -134,7 +137,5 @@ async function sendBatch(wire: Wire, stream: string, messages: readonly Append[]
   headers["Nats-Batch-Id"] = id;
   headers["Nats-Batch-Sequence"] = String(last + 1);
   headers["Nats-Batch-Commit"] = "1";
-  const reply = await wire.request(final.subject, final.data, { headers });
-  if (reply.status === NO_RESPONDERS) throw await streamMissing(wire, stream);
-  return JSON.parse(decoder.decode(reply.data)) as Ack;
+  return publish(wire, stream, final, headers);
 }
