@@ -1,4 +1,4 @@
-import type { MiddlewareHandler } from "hono";
+import type { Context, MiddlewareHandler, Next } from "hono";
 import { AppError } from "../../shared/errors.ts";
 import type { AppEnv } from "../context.ts";
 
@@ -68,16 +68,18 @@ async function discard(body: ReadableStream<Uint8Array>): Promise<void> {
  * Reads away the body that an early answer left unread. A server that has answered without reading closes the connection
  * under the sender, who sees that and not the answer: a 503 would look like a crash.
  */
-export const readToEnd: MiddlewareHandler<AppEnv> = async (c, next) => {
+export const readToEnd: MiddlewareHandler<AppEnv> = (c, next) =>
+  c.req.method === "GET" || c.req.method === "HEAD" ? next() : thenDiscard(c, next);
+
+async function thenDiscard(c: Context<AppEnv>, next: Next): Promise<void> {
   await next();
-  if (c.req.method === "GET" || c.req.method === "HEAD") return;
   // Read to its end already. A host with a way of its own to it would make a stream only to find that out.
   if (c.req.bodyCache.json !== undefined) return;
   const { body, headers } = c.req.raw;
   if (body === null || body.locked || Number(headers.get("content-length") ?? 0) > DISCARD_LIMIT) return;
   // Read by somebody else, or broken off by its sender: then nothing is left to be done.
   await discard(body).catch(() => undefined);
-};
+}
 
 function tooDeep(text: string): boolean {
   let depth = 0;

@@ -1,4 +1,4 @@
-import type { MiddlewareHandler } from "hono";
+import type { Context, MiddlewareHandler, Next } from "hono";
 import type { Config } from "../../shared/deps.ts";
 import type { AppEnv } from "../context.ts";
 
@@ -24,11 +24,22 @@ export function isTrustedOrigin(config: Config, origin: string): boolean {
 }
 
 /** Answers to browsers of other origins: only to those in `ALLOWED_ORIGINS`; `*` lets everybody in without cookies. */
-export const cors: MiddlewareHandler<AppEnv> = async (c, next) => {
+export const cors: MiddlewareHandler<AppEnv> = (c, next) => {
   const origin = c.req.header("origin");
+  const open = c.get("deps").config.allowedOrigins.includes("*");
+  // Nobody asks from elsewhere: nothing to add, nor to wait for.
+  if (origin === undefined && !open && c.req.method !== "OPTIONS") return next();
+  return crossOrigin(c, next, origin, open);
+};
+
+async function crossOrigin(
+  c: Context<AppEnv>,
+  next: Next,
+  origin: string | undefined,
+  open: boolean,
+): Promise<Response | undefined> {
   const { config } = c.get("deps");
   const trusted = origin !== undefined && isTrustedOrigin(config, origin);
-  const open = config.allowedOrigins.includes("*");
   const allow = trusted ? origin : open ? "*" : undefined;
   if (
     c.req.method === "OPTIONS" &&
@@ -46,8 +57,9 @@ export const cors: MiddlewareHandler<AppEnv> = async (c, next) => {
   }
   await next();
   if (origin !== undefined) c.res.headers.append("vary", "Origin");
-  if (allow === undefined) return;
+  if (allow === undefined) return undefined;
   c.res.headers.set("access-control-allow-origin", allow);
   c.res.headers.set("access-control-expose-headers", EXPOSED_HEADERS);
   if (trusted) c.res.headers.set("access-control-allow-credentials", "true");
-};
+  return undefined;
+}

@@ -5,7 +5,7 @@
  */
 
 import { z } from "@hono/zod-openapi";
-import type { Context, MiddlewareHandler } from "hono";
+import type { Context, MiddlewareHandler, Next } from "hono";
 import { orbRealm, type Realm } from "../../shared/access/realms.ts";
 import { notFound } from "../../shared/errors.ts";
 import { liveOrb } from "../../shared/orb/live.ts";
@@ -88,9 +88,16 @@ export function orbAuth(
   );
 
   /** Answers realm routes of orbs that use the service `access`, and every orb's sign-in page; the rest goes on. */
-  const middleware: MiddlewareHandler<AppEnv> = async (c, next) => {
+  const middleware: MiddlewareHandler<AppEnv> = (c, next) => {
     const [, , orbId = "", segment = ""] = c.req.path.split("/", 4);
-    if (!SEGMENTS.has(segment)) return next();
+    return SEGMENTS.has(segment) ? answer(c, next, orbId, segment) : next();
+  };
+  async function answer(
+    c: Context<AppEnv>,
+    next: Next,
+    orbId: string,
+    segment: string,
+  ): Promise<Response | undefined> {
     const live = await liveOrb(c.var.deps, token(orbId, "orb"));
     if (live === null) throw notFound("orb");
     const realm = orbRealm(live.document);
@@ -99,10 +106,13 @@ export function orbAuth(
     }
     // A module of this name has the path; `signin` and the orb's handlers can be no module's.
     const isModule = live.document.modules.some(({ id }) => id === segment);
-    if (realm === null || isModule) return next();
+    if (realm === null || isModule) {
+      await next();
+      return undefined;
+    }
     handed.set(c.req.raw, { outer: c, realm });
     return inner.fetch(c.req.raw, c.env, executionCtx(c));
-  };
+  }
   return { router: inner, middleware };
 }
 

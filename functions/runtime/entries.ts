@@ -22,14 +22,10 @@ const SEGMENTS = ["first", "second", "third", "fourth"] as const;
 
 /** Where the orb's stream ends, asked for beside the definition by lists that begin with the newest entry. */
 function lookAhead(c: Context<AppEnv>, orb: string): Promise<number | undefined> | undefined {
+  const isRead = c.req.method === "GET" || c.req.method === "HEAD";
+  if (!isRead || c.get("deps").store.remembers === true) return undefined;
   const { search } = new URL(c.req.url);
-  const newest = search.includes("sort=-createdAt") && !/[?&](cursor=|filter)/.test(search);
-  if (
-    !newest ||
-    c.get("deps").store.remembers === true ||
-    (c.req.method !== "GET" && c.req.method !== "HEAD")
-  )
-    return undefined;
+  if (!search.includes("sort=-createdAt") || /[?&](cursor=|filter)/.test(search)) return undefined;
   const last = lastOf(c.get("deps"), orb);
   last.catch(() => undefined);
   return last;

@@ -6,7 +6,7 @@
  * its `auth`), and put its code into {@link CODE} under the same name; the compiler asks for it. Orbs that list it in
  * `uses` have it from their next publication on.
  */
-import type { Context, MiddlewareHandler } from "hono";
+import type { Context, MiddlewareHandler, Next } from "hono";
 import type { Actor, Role } from "../../shared/access/actor.ts";
 import { roleIn } from "../../shared/access/authorize.ts";
 import { requireAuth } from "../../shared/handlers/dispatch.ts";
@@ -45,12 +45,18 @@ const MOUNTED: readonly MountedHandler[] = HTTP_HANDLERS.flatMap((handler) => {
 export function httpHandlers(mounted: readonly MountedHandler[] = MOUNTED): MiddlewareHandler<AppEnv> {
   const byName = new Map(mounted.map((each) => [each.handler.name, each] as const));
   const shorts = new Set([...byName.keys()].map((name) => name.slice(name.indexOf(".") + 1)));
-  return async (c, next) => {
-    const [, , orb = "", segment = ""] = c.req.path.split("/", 4);
-    if (!shorts.has(segment) || !isOrbId(orb)) return next();
+  async function answer(
+    c: Context<AppEnv>,
+    next: Next,
+    orb: string,
+    segment: string,
+  ): Promise<Response | undefined> {
     const live = await liveOrb(c.var.deps, orb);
     const found = byName.get(live?.compiled.handlers.get(segment) ?? "");
-    if (live === null || found === undefined) return next();
+    if (live === null || found === undefined) {
+      await next();
+      return undefined;
+    }
     // Its answer may rest on more than was read here, whatever it says about caches: it is never given again.
     c.var.deps.expires?.(0);
     c.set("route", `/api/{orbId}/${segment}`);
@@ -60,6 +66,10 @@ export function httpHandlers(mounted: readonly MountedHandler[] = MOUNTED): Midd
     const role = roleIn(actor, orb, { usesAccess });
     requireAuth(found.handler.auth, actor, role);
     return withoutMarkup(await found.run({ c, live, actor, role }));
+  }
+  return (c, next) => {
+    const [, , orb = "", segment = ""] = c.req.path.split("/", 4);
+    return shorts.has(segment) && isOrbId(orb) ? answer(c, next, orb, segment) : next();
   };
 }
 

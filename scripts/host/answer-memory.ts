@@ -8,6 +8,7 @@ import type { Context } from "hono";
 import { type AppEnv, finished, type Host, logOf, namesOf } from "../../functions/context.ts";
 import { matchesTag } from "../../functions/etag.ts";
 import { Bounded, type Held, Trace } from "../../shared/store/cache.ts";
+import { Lately } from "./lately.ts";
 
 interface Remembered extends Held {
   trace: Trace;
@@ -36,8 +37,8 @@ interface Recording {
 const HOST_NAME = /^[\w.:[\]-]+$/;
 /** Longer addresses are not worth remembering. */
 const MOST_KEY = 1_000;
-/** Characters of addresses that were asked for once and may be asked for again: some thousands of them. */
-const MOST_ASKED = 500_000;
+/** Addresses that were asked for once and may be asked for again. */
+const ASKED = 16_384;
 /** What one part of an answer, which may be forgotten by all but the answer, and the answer itself take beside text. */
 const PART_BYTES = 72;
 const ANSWER_BYTES = 500;
@@ -62,8 +63,7 @@ export class AnswerMemory {
   readonly #recordings = new WeakMap<IncomingMessage, Recording>();
   /** What is being made to be remembered. */
   readonly #making = new Map<string, Promise<void>>();
-  readonly #asked = new Set<string>();
-  #askedLength = 0;
+  readonly #asked = new Lately(ASKED);
   #given = 0;
 
   /** @param maxBytes of all answers together, never exceeded */
@@ -99,8 +99,7 @@ export class AnswerMemory {
       });
       return;
     }
-    if (known !== undefined || this.#asked.has(key)) this.#record(key, request, response);
-    else this.#ask(key);
+    if (known !== undefined || this.#asked.ask(key)) this.#record(key, request, response);
     make();
   }
 
@@ -150,15 +149,6 @@ export class AnswerMemory {
     this.#making.set(key, promise);
     // However it ends.
     response.once("close", over);
-  }
-
-  #ask(key: string): void {
-    this.#askedLength += key.length;
-    if (this.#askedLength > MOST_ASKED) {
-      this.#asked.clear();
-      this.#askedLength = key.length;
-    }
-    this.#asked.add(key);
   }
 
   /** The recording of a request, where its answer shall be remembered. */

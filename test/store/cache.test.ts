@@ -213,6 +213,27 @@ describe("forgetting", () => {
     await s.cached.get(STREAM, log("0"), ANY);
     expect(s.cached.stats().misses).toBe(misses);
   });
+
+  test("what is asked for once, one after the other, pushes out nothing", async () => {
+    await using s = await setUp({ maxBytes: 64 * 1024 });
+    const ids = Array.from({ length: 1000 }, (_, i) => String(i));
+    await s.other.pipeline(
+      STREAM,
+      ids.map((id) => ({ subject: log(id), data: "x".repeat(200) })),
+    );
+    await warm(s.cached, () => s.cached.get(STREAM, log("0"), ANY));
+    const wanted = ids.slice(0, 20);
+    for (let round = 0; round < 2; round++) for (const id of wanted) await s.cached.get(STREAM, log(id), ANY);
+    for (const id of ids.slice(20)) await s.cached.get(STREAM, log(id), ANY);
+    const { misses } = s.cached.stats();
+    for (const id of wanted) await s.cached.get(STREAM, log(id), ANY);
+    expect(s.cached.stats().misses).toBe(misses);
+    // What is asked for again finds its place all the same.
+    for (let round = 0; round < 2; round++) await s.cached.get(STREAM, log("999"), ANY);
+    const after = s.cached.stats().misses;
+    expect((await s.cached.get(STREAM, log("999"), ANY))?.text()).toBe("x".repeat(200));
+    expect(s.cached.stats().misses).toBe(after);
+  });
 });
 
 describe("the order of creation", () => {
