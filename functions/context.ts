@@ -14,6 +14,8 @@ export interface AppEnv {
     actor: Actor;
     /** The matched route's pattern, for logs and metrics. */
     route: string;
+    /** The answer, where it has all its headers already. */
+    whole: Response | undefined;
     /** An answer that streams gives the connection back itself: {@link keepStore}. */
     releaseStore: (() => void) | undefined;
   };
@@ -102,8 +104,6 @@ export function context(hostOf: (env: Record<string, unknown>) => Host): Middlew
         );
       },
     });
-    c.header("x-request-id", requestId);
-    c.header("traceparent", traceparent);
     try {
       await next();
     } finally {

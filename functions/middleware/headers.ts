@@ -1,4 +1,4 @@
-import type { MiddlewareHandler } from "hono";
+import type { Context, MiddlewareHandler } from "hono";
 import type { AppEnv } from "../context.ts";
 
 /** Headers that every answer carries unless its route set its own. Pages set their own Content-Security-Policy. */
@@ -12,24 +12,42 @@ export const SECURITY_HEADERS: Record<string, string> = {
   "permissions-policy": "geolocation=(), camera=(), microphone=()",
 };
 
-const NO_STORE = "no-store";
 const HSTS = "max-age=31536000; includeSubDomains";
 
+/** What every answer says unless its route says otherwise. */
+function commonHeaders(c: Context<AppEnv>): Record<string, string> {
+  const { config, request } = c.get("deps");
+  return {
+    ...SECURITY_HEADERS,
+    "cache-control": "no-store",
+    ...(config.publicUrl.startsWith("https:") ? { "strict-transport-security": HSTS } : {}),
+    "x-request-id": request.requestId,
+    ...(request.traceparent === undefined ? {} : { traceparent: request.traceparent }),
+  };
+}
+
+/**
+ * An answer with all its headers at once: where many are asked for, adding each to the others costs more than making
+ * what is answered.
+ * @param headers in lower case; they replace the common ones
+ */
+export function whole(
+  c: Context<AppEnv>,
+  body: string | null,
+  status: number,
+  headers: Record<string, string>,
+): Response {
+  const response = new Response(body, { status, headers: { ...commonHeaders(c), ...headers } });
+  c.set("whole", response);
+  return response;
+}
+
+/** Adds what an answer does not say by itself. */
 export const securityHeaders: MiddlewareHandler<AppEnv> = async (c, next) => {
-  const secure = c.get("deps").config.publicUrl.startsWith("https:");
-  // Prepared beforehand: whatever a route sets replaces them, and nothing is looked up again afterwards.
-  for (const name in SECURITY_HEADERS) c.header(name, SECURITY_HEADERS[name]);
-  c.header("cache-control", NO_STORE);
-  if (secure) c.header("strict-transport-security", HSTS);
   await next();
+  // Looking at the headers of an answer makes them.
+  if (c.get("whole") === c.res) return;
   const { headers } = c.res;
-  if (headers.has("x-content-type-options")) return;
-  // An answer that was not made by the context knows nothing of what was prepared.
-  for (const name in SECURITY_HEADERS)
-    if (!headers.has(name)) headers.set(name, SECURITY_HEADERS[name] ?? "");
-  if (!headers.has("cache-control")) headers.set("cache-control", NO_STORE);
-  if (secure) headers.set("strict-transport-security", HSTS);
-  const { requestId, traceparent } = c.get("deps").request;
-  if (!headers.has("x-request-id")) headers.set("x-request-id", requestId);
-  if (traceparent !== undefined && !headers.has("traceparent")) headers.set("traceparent", traceparent);
+  for (const [name, value] of Object.entries(commonHeaders(c)))
+    if (!headers.has(name)) headers.set(name, value);
 };

@@ -52,10 +52,6 @@ export function orbAuth(
     const { outer } = handedTo(c);
     c.set("host", outer.var.host);
     c.set("deps", outer.var.deps);
-    c.header("x-request-id", outer.var.deps.request.requestId);
-    if (outer.var.deps.request.traceparent !== undefined) {
-      c.header("traceparent", outer.var.deps.request.traceparent);
-    }
     await next();
     outer.set("route", c.var.route);
     outer.set("actor", c.var.actor);

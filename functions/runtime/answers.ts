@@ -24,16 +24,18 @@ export interface Dependence {
   languages: readonly string[];
 }
 
-/** Sets `Vary`, `Content-Language` and `Cache-Control`. Answers are always asked for again, which the tag makes cheap. */
-export function describeAnswer(c: Context<AppEnv>, answer: Dependence): void {
+/** `Vary`, `Content-Language` and `Cache-Control`. Answers are always asked for again, which the tag makes cheap. */
+export function describeAnswer(answer: Dependence): Record<string, string> {
   const { schema, actor, choice, personal, languages } = answer;
   const vary: string[] = [];
   if (choice.negotiated && schema.translatable.length > 0) vary.push("Accept-Language");
   if (personal || schema.access.read !== "public") vary.push("Authorization", "Cookie");
-  if (vary.length > 0) c.header("vary", vary.join(", "));
   const first = schema.translatable.length > 0 ? choice.languages[0] : undefined;
   const spoken = languages.length > 0 ? languages.join(", ") : first;
-  if (spoken !== undefined && !choice.whole) c.header("content-language", spoken);
   const open = actor.kind === "anonymous" && !personal && schema.access.read === "public";
-  c.header("cache-control", open ? "public, no-cache" : "private, no-cache");
+  return {
+    ...(vary.length > 0 ? { vary: vary.join(", ") } : {}),
+    ...(spoken !== undefined && !choice.whole ? { "content-language": spoken } : {}),
+    "cache-control": open ? "public, no-cache" : "private, no-cache",
+  };
 }

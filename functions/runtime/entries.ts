@@ -39,9 +39,6 @@ const ROUTES: Record<Address["kind"], string> = {
   operation: "/api/{orbId}/{moduleId}/{schemaId}/{id}/{operation}",
 };
 
-/** Headers that a read sets on its way. */
-const OF_READS = ["etag", "vary", "content-language", "cache-control"] as const;
-
 /** An anonymous read whose answer was begun on the suspicion that the definition is still the one of last time. */
 interface Suspicion {
   live: LiveOrb;
@@ -62,13 +59,6 @@ function begin(c: Context<AppEnv>, orb: string): Suspicion | undefined {
   return { live, answer };
 }
 
-/** What was suspected wrongly leaves no trace. */
-async function forget(c: Context<AppEnv>, suspicion: Suspicion): Promise<void> {
-  await suspicion.answer.catch(() => undefined);
-  for (const name of OF_READS) c.header(name, undefined);
-  c.header("cache-control", "no-store");
-}
-
 async function serve(c: Context<AppEnv>): Promise<Response> {
   const orb = c.req.param("orbId") ?? "";
   c.set("route", "/api/{orbId}/…");
@@ -79,7 +69,8 @@ async function serve(c: Context<AppEnv>): Promise<Response> {
   const live = await liveOrb(c.get("deps"), orb, hasCredentials(c) ? "leader" : "any");
   if (suspicion !== undefined) {
     if (live === suspicion.live) return suspicion.answer;
-    await forget(c, suspicion);
+    // What was suspected wrongly is over before anything else is begun.
+    await suspicion.answer.catch(() => undefined);
   }
   if (live === null) throw notFound("orb");
   return answerBy(c, live, caller, last);

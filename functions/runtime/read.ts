@@ -9,11 +9,11 @@ import type { CompiledSchema } from "../../shared/orb/compile.ts";
 import type { LiveOrb } from "../../shared/orb/live.ts";
 import type { AppEnv } from "../context.ts";
 import { matchesTag } from "../etag.ts";
+import { whole } from "../middleware/headers.ts";
 import { choiceOf, describeAnswer } from "./answers.ts";
 import { definitions, furtherNames } from "./definitions.ts";
 
 const EXTRA = furtherNames(definitions.get);
-const JSON_TYPE = { "content-type": "application/json" };
 
 /** A read on its way. */
 export interface Reading {
@@ -54,8 +54,11 @@ export async function list(
   const choice = choiceOf(c, schema, query.extra);
   const page = await listEntries(c.get("deps"), actor, { orb: live, schema, choice, query, latest, last });
   const { languages, ...body } = page;
-  describeAnswer(c, { schema, actor, choice, personal: latest || query.expand.length > 0, languages });
-  return c.body(JSON.stringify(body), 200, JSON_TYPE);
+  const personal = latest || query.expand.length > 0;
+  return whole(c, JSON.stringify(body), 200, {
+    ...describeAnswer({ schema, actor, choice, personal, languages }),
+    "content-type": "application/json",
+  });
 }
 
 /** One entry. */
@@ -72,8 +75,8 @@ export async function get(reading: Reading, id: string): Promise<Response> {
     query,
     latest,
   });
-  describeAnswer(c, { schema, actor, choice, personal: latest || query.expand.length > 0, languages });
-  c.header("etag", etag);
-  if (matchesTag(c.req.header("if-none-match"), etag)) return c.body(null, 304);
-  return c.body(JSON.stringify(entry), 200, JSON_TYPE);
+  const personal = latest || query.expand.length > 0;
+  const headers = { ...describeAnswer({ schema, actor, choice, personal, languages }), etag };
+  if (matchesTag(c.req.header("if-none-match"), etag)) return whole(c, null, 304, headers);
+  return whole(c, JSON.stringify(entry), 200, { ...headers, "content-type": "application/json" });
 }

@@ -22,6 +22,7 @@ import type { LiveOrb } from "../../shared/orb/live.ts";
 import type { AppEnv } from "../context.ts";
 import { ifMatch } from "../etag.ts";
 import { jsonBody } from "../middleware/body.ts";
+import { whole } from "../middleware/headers.ts";
 import { faultsOf } from "../problem.ts";
 import type { Operation } from "./address.ts";
 import { choiceOf, describeAnswer } from "./answers.ts";
@@ -77,12 +78,14 @@ function answer(
   const { c, live, schema, actor } = writing;
   const choice = choiceOf(c, schema, extra);
   const { entry, etag, languages } = presentWritten(live, schema, written.snapshot, choice);
-  describeAnswer(c, { schema, actor, choice, personal: true, languages });
-  c.header("cache-control", "no-store");
-  c.header("etag", etag);
-  if (written.replayed) c.header("idempotent-replayed", "true");
-  if (status === 201) c.header("location", `${c.req.path}/${entry.id}`);
-  return c.body(JSON.stringify(entry), status, { "content-type": "application/json" });
+  return whole(c, JSON.stringify(entry), status, {
+    ...describeAnswer({ schema, actor, choice, personal: true, languages }),
+    "content-type": "application/json",
+    "cache-control": "no-store",
+    etag,
+    ...(written.replayed ? { "idempotent-replayed": "true" } : {}),
+    ...(status === 201 ? { location: `${c.req.path}/${entry.id}` } : {}),
+  });
 }
 
 const FLAGS = ["publish", "force"];
