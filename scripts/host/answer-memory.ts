@@ -30,11 +30,6 @@ interface Recording {
   over: () => void;
 }
 
-/**
- * A name that adds nothing to an address. Others may: an international name grows when it is written in ASCII, behind
- * which the server's adapter overlooks a path, and the answer would be that of another address than the one asked for.
- */
-const HOST_NAME = /^[\w.:[\]-]+$/;
 /** Longer addresses are not worth remembering. */
 const MOST_KEY = 1_000;
 /** Addresses that were asked for once and may be asked for again. */
@@ -207,7 +202,7 @@ export class AnswerMemory {
 function keyOf({ method, url = "", headers }: IncomingMessage): string | undefined {
   if (method !== "GET" || headers.authorization !== undefined || headers.cookie !== undefined)
     return undefined;
-  if (headers.range !== undefined || !HOST_NAME.test(headers.host ?? "")) return undefined;
+  if (headers.range !== undefined) return undefined;
   // No header is empty and none at once: an empty origin is answered with a `Vary` of its own.
   const key = `${url}\n${headers["accept-language"] ?? "\0"}\n${headers.origin ?? "\0"}`;
   return key.length > MOST_KEY ? undefined : key;

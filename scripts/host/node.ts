@@ -3,7 +3,7 @@
  * memory as long as the broker tells of every change.
  */
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { createApp } from "../../functions/app.ts";
@@ -11,6 +11,8 @@ import type { AppEnv, Host } from "../../functions/context.ts";
 import { type Metric, RequestCounts } from "../../functions/discovery/request-counts.ts";
 import { readSettings } from "../../functions/env.ts";
 import { consoleLog } from "../../functions/log.ts";
+import { SECURITY_HEADERS } from "../../functions/middleware/headers.ts";
+import { TITLES } from "../../functions/problem.ts";
 import { type CacheStats, openCachedStore } from "../../shared/store/cache.ts";
 import { Failure, systemCode } from "../failure.ts";
 import { AnswerMemory } from "./answer-memory.ts";
@@ -53,6 +55,25 @@ function clientAddress(incoming: HttpBindings["incoming"], behindProxy: boolean)
     .at(-1)
     ?.trim();
   return last || incoming.socket.remoteAddress || "unknown";
+}
+
+/**
+ * A name that adds nothing to an address. Others may: an international name grows when it is written in ASCII, behind
+ * which the server's adapter overlooks a path, and the answer would be that of another address than the one asked for.
+ * Browsers write such names in ASCII themselves.
+ */
+const HOST_NAME = /^[\w.:[\]-]*$/;
+
+function refuseHost(response: ServerResponse): void {
+  const detail = "The Host header must be a name in ASCII, with a port or without.";
+  const problem = { type: "urn:problem:invalid_host", title: TITLES[400], status: 400, detail };
+  response.writeHead(400, {
+    ...SECURITY_HEADERS,
+    "content-type": "application/problem+json",
+    "cache-control": "no-store",
+    connection: "close",
+  });
+  response.end(JSON.stringify({ ...problem, code: "invalid_host" }));
 }
 
 function processMetrics(): Metric[] {
@@ -145,7 +166,10 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
   const server = createServer(
     // Slow headers and bodies must not hold connections for ever.
     { requestTimeout: 60_000, headersTimeout: 20_000, keepAliveTimeout: 20_000 },
-    (request, response) => answers.give(request, response, () => void listener(request, response)),
+    (request, response) => {
+      if (!HOST_NAME.test(request.headers.host ?? "")) refuseHost(response);
+      else answers.give(request, response, () => void listener(request, response));
+    },
   );
   await listen(server, options.port, options.host);
   const { port } = server.address() as AddressInfo;

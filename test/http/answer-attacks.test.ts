@@ -116,7 +116,13 @@ test("a Host that carries a path of its own puts no other answer under an addres
       if (new URL(`http://${tried}`).hostname.length === tried.length) name = tried;
     }
   const address = product(mine, `/${good}`);
-  for (let i = 0; i < 10; i++) await ask(address, name);
+  for (let i = 0; i < 10; i++) {
+    const got = await ask(address, name);
+    expect(statuses(got)).toEqual([400]);
+    expect(got).toContain('"invalid_host"');
+  }
+  for (const plain of ["localhost:8787", "[::1]:8787", "Example.ORG", "a_b.example"])
+    expect(await ask(address, plain)).toContain('"good"');
   for (let i = 0; i < 10; i++) expect(await ask(address)).toContain('"good"');
 });
 
