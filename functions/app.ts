@@ -27,7 +27,6 @@ import { platformAuthRoutes } from "./platform-auth/index.ts";
 import { onError, problem } from "./problem.ts";
 import { newRouter } from "./router.ts";
 import { runtimeRoutes } from "./runtime/entries.ts";
-import { handlerRoutes } from "./runtime/handlers.ts";
 import { httpHandlers } from "./runtime/handlers-http.ts";
 import { streamsRoutes } from "./streams/routes.ts";
 
@@ -120,7 +119,6 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
     if (definition.type === "route") runtime.openAPIRegistry.registerPath(definition.route);
   }
   runtime.use("/api/:orbId/*", httpHandlers());
-  runtime.route("/", handlerRoutes());
   // Its generic paths match everything below an orb: the last of all.
   runtime.route("/", runtimeRoutes());
 

@@ -14,7 +14,7 @@ import { newRouter } from "../router.ts";
 import { type Address, addressOf, METHODS } from "./address.ts";
 import { beginCaller, hasCredentials } from "./caller.ts";
 import { definitions } from "./definitions.ts";
-import { callHandler } from "./handlers.ts";
+import { callHandler, callRoute } from "./handlers.ts";
 import { get, list } from "./read.ts";
 import { create, operate, remove, update } from "./write.ts";
 
@@ -117,7 +117,8 @@ function answer(
 /** Mount it last: its paths would match every other one below /api/{orbId}. */
 export function runtimeRoutes() {
   const router = newRouter();
-  for (const definition of Object.values(definitions)) router.openAPIRegistry.registerPath(definition);
+  for (const definition of [callRoute, ...Object.values(definitions)])
+    router.openAPIRegistry.registerPath(definition);
   for (let depth = 1; depth <= SEGMENTS.length; depth++) {
     const path = SEGMENTS.slice(0, depth)
       .map((name) => `/:${name}`)

@@ -8,7 +8,7 @@ import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { Actor, Role } from "../../shared/access/actor.ts";
 import { roleIn } from "../../shared/access/authorize.ts";
-import { AppError, notFound } from "../../shared/errors.ts";
+import { AppError } from "../../shared/errors.ts";
 import {
   checkInput,
   invoke,
@@ -18,18 +18,12 @@ import {
 } from "../../shared/handlers/dispatch.ts";
 import { ServiceRefusal } from "../../shared/handlers/remote.ts";
 import type { Handler } from "../../shared/handlers/types.ts";
-import { type LiveOrb, liveOrb } from "../../shared/orb/live.ts";
-import { token } from "../../shared/store/subjects.ts";
+import type { LiveOrb } from "../../shared/orb/live.ts";
 import type { AppEnv } from "../context.ts";
 import { jsonBody } from "../middleware/body.ts";
 import { actorFor } from "../middleware/session.ts";
 import { problem } from "../problem.ts";
-import { defineRoute, newRouter } from "../router.ts";
-
-/** The full name of the handler that an orb serves under a name; undefined when it has none. */
-export function findHandler(live: LiveOrb, name: string): string | undefined {
-  return live.compiled.handlers.get(name);
-}
+import { defineRoute } from "../router.ts";
 
 /** One call on its way. */
 interface Call {
@@ -106,7 +100,7 @@ const answer = async ({ c, live, resolved, actor, role, input }: Call): Promise<
   return c.body(JSON.stringify(result ?? null), 200, { "content-type": "application/json" });
 };
 
-/** Calls the handler of a live orb with the request's body as input. @param name full name, of {@link findHandler} */
+/** Calls the handler of a live orb with the request's body as input. @param name full name */
 export async function callHandler(c: Context<AppEnv>, live: LiveOrb, name: string): Promise<Response> {
   const actor = actorFor(c, live.orb, live.compiled.usesAccess);
   // Whoever awaits it later meets the failure.
@@ -130,7 +124,8 @@ export async function callHandler(c: Context<AppEnv>, live: LiveOrb, name: strin
   }
 }
 
-const route = defineRoute({
+/** The form of the path that no module can shadow. */
+export const callRoute = defineRoute({
   method: "post",
   path: "/api/{orbId}/call/{handler}",
   operationId: "callHandler",
@@ -152,15 +147,3 @@ const route = defineRoute({
   },
   problems: [400, 401, 403, 404, 413, 415, 422, 502],
 });
-
-/** The form of the path that no module can shadow. */
-export function handlerRoutes() {
-  return newRouter().openapi(route, async (c) => {
-    const { orbId, handler } = c.req.valid("param");
-    const live = await liveOrb(c.get("deps"), token(orbId, "orb"));
-    if (live === null) throw notFound("orb");
-    const name = findHandler(live, handler);
-    if (name === undefined) throw notFound("handler", "The orb uses no handler of this name.");
-    return (await callHandler(c, live, name)) as never;
-  });
-}

@@ -71,7 +71,9 @@ export async function prepare(
   if (faults.length > 0) throw invalid(faults);
   if (notLive.length > 0) throw referencesNotLive(notLive);
   const { stored, plain } = await sealValues(deps.config, schema, input.id, checked.values, input.stored);
-  if (encoder.encode(JSON.stringify(plain)).length >= ENTRY_LIMIT) throw tooLarge();
+  const text = JSON.stringify(plain);
+  // A character takes three bytes at most.
+  if (text.length * 3 >= ENTRY_LIMIT && encoder.encode(text).length >= ENTRY_LIMIT) throw tooLarge();
   return {
     values: stored,
     claims: await claimsOf(deps.config, schema, plain),
