@@ -13,9 +13,38 @@ import type { Ground } from "./trace.ts";
 /** Whom a feed tells. */
 export interface Listener {
   /** A message was stored. Only called while the feed is live, in stream order. */
-  stored(feed: Feed, message: MemoryMessage, delivery: Delivery): void;
+  stored(feed: Feed, echo: Echo): void;
   /** Nothing known of the stream counts any more. */
   reset(feed: Feed): void;
+}
+
+/** A stored message as it is told. Nearly all are of no interest: what they say is only read when it is asked for. */
+export class Echo {
+  readonly subject: string;
+  readonly seq: number;
+  readonly delivery: Delivery;
+  readonly #freeze: boolean;
+  #message: MemoryMessage | undefined;
+
+  constructor(delivery: Delivery, seq: number, freeze: boolean) {
+    this.subject = delivery.header("Nats-Subject") ?? "";
+    this.seq = seq;
+    this.delivery = delivery;
+    this.#freeze = freeze;
+  }
+
+  /** Its body is cut out of a larger frame; whoever keeps the message copies it. */
+  get message(): MemoryMessage {
+    this.#message ??= this.#read();
+    return this.#message;
+  }
+
+  #read(): MemoryMessage {
+    const { subject, seq, delivery } = this;
+    const time = Date.parse(delivery.header("Nats-Time-Stamp") ?? "");
+    const header = (name: string) => delivery.header(name);
+    return new MemoryMessage({ subject, seq, time }, delivery.data, header, this.#freeze);
+  }
 }
 
 export interface FeedOptions {
@@ -110,19 +139,7 @@ export class Feed {
       return;
     }
     this.position = seq;
-    const place = {
-      subject: delivery.header("Nats-Subject") ?? "",
-      seq,
-      time: Date.parse(delivery.header("Nats-Time-Stamp") ?? ""),
-    };
-    // The body is cut out of a larger frame; whoever keeps the message copies it.
-    const message = new MemoryMessage(
-      place,
-      delivery.data,
-      (name) => delivery.header(name),
-      this.#options.freeze,
-    );
-    this.#listener.stored(this, message, delivery);
+    this.#listener.stored(this, new Echo(delivery, seq, this.#options.freeze));
     if (this.#waiting.length > 0) this.#wake();
   }
 

@@ -2,8 +2,8 @@
 import { DirectMessage, MemoryMessage, ownHeaders } from "../message.ts";
 import type { OpenStore } from "../store.ts";
 import { buckets, definedStream, followedFilter, streams } from "../subjects.ts";
-import type { Delivery, Page, StoredMessage } from "../types.ts";
-import { Feed, type FeedOptions, type Listener } from "./feed.ts";
+import type { Page, StoredMessage } from "../types.ts";
+import { type Echo, Feed, type FeedOptions, type Listener } from "./feed.ts";
 import { Memory } from "./memory.ts";
 import { isPassing, type Order } from "./order.ts";
 import { Orders } from "./orders.ts";
@@ -160,18 +160,19 @@ export class Cache implements Listener {
     return undefined;
   }
 
-  stored(feed: Feed, message: MemoryMessage, delivery: Delivery): void {
-    const { subject } = message;
+  stored(feed: Feed, echo: Echo): void {
+    const { subject, delivery } = echo;
     const expected = this.#expected.get(subject);
     const seq = this.#memory.seqOf(subject, feed.era);
     // What was read may be ahead of what is told.
-    if (expected !== undefined || (seq !== undefined && seq < message.seq)) {
+    if (expected !== undefined || (seq !== undefined && seq < echo.seq)) {
+      const { message } = echo;
       const headers = ownHeaders(delivery.headerNames(), (name) => delivery.header(name));
       const kept = new MemoryMessage(message, message.text(), headers, this.#options.freeze);
       if (expected !== undefined) expected.told = kept;
       if ((seq ?? 0) < message.seq) this.#remember(subject, kept, feed, isPassing(delivery));
     }
-    this.#orders.tell(delivery, message);
+    this.#orders.tell(echo);
     // Nobody is told that a stream is no more, nor at once that there is another one of its name.
     const defined = definedStream(subject);
     if (defined !== undefined) this.drop(defined);

@@ -1,6 +1,7 @@
 /** The messages under one index filter in stream order, kept in memory: what pages of a list are cut from. */
 import { MemoryMessage } from "../message.ts";
-import type { Delivery, Page, StoredMessage } from "../types.ts";
+import type { Page, StoredMessage } from "../types.ts";
+import type { Echo } from "./feed.ts";
 import type { Era } from "./memory.ts";
 import type { Ground } from "./trace.ts";
 
@@ -15,8 +16,8 @@ export interface Told {
   passing: boolean;
 }
 
-/** What a delivery of a feed says about the order. */
-export function toldBy(delivery: Delivery, message: StoredMessage): Told {
+/** What a feed says about the order. */
+export function toldBy({ delivery, message }: Echo): Told {
   return {
     previous: Number(delivery.header("Nats-Last-Sequence") ?? 0),
     message,

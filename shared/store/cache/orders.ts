@@ -1,8 +1,7 @@
 /** The orders of lists that are in memory: each is read once, and then kept up by what the feeds tell. */
 import type { OpenStore } from "../store.ts";
-import type { Delivery, StoredMessage } from "../types.ts";
 import { Bounded, type Held } from "./bounded.ts";
-import type { Feed } from "./feed.ts";
+import type { Echo, Feed } from "./feed.ts";
 import { isPassing, Order, type Told, toldBy } from "./order.ts";
 
 /** Pages of an index that is read whole: what others ask for meanwhile waits behind one of them. */
@@ -69,13 +68,13 @@ export class Orders {
   }
 
   /** Follows a feed by one message. */
-  tell(delivery: Delivery, message: StoredMessage): void {
+  tell(echo: Echo): void {
     if (this.#known.size === 0) return;
-    const { subject } = message;
+    const { subject } = echo;
     for (const filter of [subject, `${subject.slice(0, subject.lastIndexOf(".") + 1)}*`]) {
       const known = this.#known.get(filter);
-      if (known?.state === "loading") known.told.push(toldBy(delivery, message));
-      else if (known?.state === "known") known.order.tell(toldBy(delivery, message));
+      if (known?.state === "loading") known.told.push(toldBy(echo));
+      else if (known?.state === "known") known.order.tell(toldBy(echo));
     }
   }
 
