@@ -4,8 +4,11 @@ import { Bounded, type Held } from "./bounded.ts";
 import type { Echo, Feed } from "./feed.ts";
 import { isPassing, Order, type Told, toldBy } from "./order.ts";
 
-/** Pages of an index that is read whole: what others ask for meanwhile waits behind one of them. */
-const LOAD_PAGE = 500;
+/**
+ * Pages of an index that is read whole. What others ask for meanwhile waits behind one of them; but for each the broker
+ * counts what is left of them all, so that many small ones keep it busy for seconds.
+ */
+const LOAD_PAGE = 2_000;
 /** Milliseconds before an index is read again: reading it costs the broker more than many a page. */
 const RELOAD_MS = 5_000;
 /** Indexes at once, the empty ones too: whoever asks for values that nobody has makes one with each of them. */
