@@ -36,9 +36,15 @@ function random(): string {
 
 const BREAKS = /[\r\n]/;
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** Blocks of headers by their text: most writes of an orb carry the same. */
+/** Blocks of headers by their text: most messages of new entries carry the same. */
 const blocks = new Map<string, Uint8Array>();
 const MOST_BLOCKS = 256;
+
+/** Whether a block comes again: it says which stream is meant and at most that there is nothing yet. Others may hold secrets. */
+function comesAgain(values: Record<string, string>): boolean {
+  const { "Nats-Expected-Stream": stream, "Nats-Expected-Last-Subject-Sequence": seq, ...others } = values;
+  return stream !== undefined && (seq ?? "0") === "0" && Object.keys(others).length === 0;
+}
 
 /**
  * Headers for the client library, which asks nothing of them but their bytes. Its own kind of them costs as much as all
@@ -54,9 +60,9 @@ function toHeaders(values: Record<string, string>): MsgHdrs {
     text += `${name}: ${value}\r\n`;
   }
   text += "\r\n";
-  let block = blocks.get(text);
-  if (block === undefined) {
-    block = encoder.encode(text);
+  const known = blocks.get(text);
+  const block = known ?? encoder.encode(text);
+  if (known === undefined && comesAgain(values)) {
     if (blocks.size >= MOST_BLOCKS) blocks.clear();
     blocks.set(text, block);
   }
