@@ -204,7 +204,7 @@ test("users are listed in pages, and nobody is missed", async () => {
 
 test("what each act asks of the broker", async () => {
   const device = new Authenticator(ORIGIN);
-  const counted = countingStore(store);
+  const counted = countingStore(store, undefined, 30);
   const measured: Record<string, { trips: number; requests: number }> = {};
   async function measure<T>(name: string, act: () => Promise<T>): Promise<T> {
     counted.reset();

@@ -309,7 +309,7 @@ test("an older state never comes over a newer one", async () => {
 
 describe("round trips", () => {
   const trips = async (run: (deps: TestDeps) => Promise<unknown>): Promise<number> => {
-    const counted: Counted = countingStore(store);
+    const counted: Counted = countingStore(store, undefined, 30);
     await run({ ...deps, store: counted.store });
     return counted.trips;
   };

@@ -1,3 +1,4 @@
+import { setImmediate, setTimeout } from "node:timers/promises";
 import { CALLS } from "../../shared/store/link/parcel.ts";
 import type { Store } from "../../shared/store/types.ts";
 
@@ -17,8 +18,14 @@ export interface Counted {
 /**
  * Wraps a store, and counts what one verb asks of it.
  * @param before runs before each call: what it throws is the call's failure, without the broker having seen anything
+ * @param distance milliseconds that each answer takes on its way. Whoever counts trips of acts that sign or hash
+ *   between two calls sent side by side needs some: the answer to the first must not overtake the second
  */
-export function countingStore(inner: Store, before?: (call: string, index: number) => void): Counted {
+export function countingStore(
+  inner: Store,
+  before?: (call: string, index: number) => void,
+  distance = 0,
+): Counted {
   let running = 0;
   const counted: Counted = {
     store: inner,
@@ -38,7 +45,13 @@ export function countingStore(inner: Store, before?: (call: string, index: numbe
         counted.calls.push(name);
         if (running++ === 0) counted.trips++;
         try {
-          return await Reflect.apply(member, target, args);
+          const answer: unknown = await Reflect.apply(member, target, args);
+          if (distance > 0) {
+            await setTimeout(distance);
+            // When everything stood still meanwhile, what was computed is seen to first.
+            await setImmediate();
+          }
+          return answer;
         } finally {
           running--;
         }
