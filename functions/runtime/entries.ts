@@ -66,7 +66,7 @@ async function serve(c: Context<AppEnv>): Promise<Response> {
   const suspicion = begin(c, orb);
   const caller = beginCaller(c, orb);
   const last = suspicion === undefined ? lookAhead(c, orb) : undefined;
-  const live = await liveOrb(c.get("deps"), orb, hasCredentials(c) ? "leader" : "any");
+  const live = await liveOrb(c.get("deps"), orb, hasCredentials(c) ? "told" : "any");
   if (suspicion !== undefined) {
     if (live === suspicion.live) return suspicion.answer;
     // What was suspected wrongly is over before anything else is begun.

@@ -52,6 +52,9 @@ const ERASABLE = [
   buckets.orbInvitations,
 ].map((bucket) => streams.kv(bucket));
 
+/** What buckets tell of definitions and sessions is for hosts only. */
+const TOLD = "_feed.$KV.>";
+
 /** What live streams are made of: any stream that an administrator maps, but nothing of the broker's or the platform's. */
 const FEEDS_DENIED = ["$SYS.>", "$JS.>", "$KV.>", "$SRV.>", "platform.>", "_limit.>"];
 
@@ -95,7 +98,7 @@ export const PERMISSIONS: Record<BrokerUser, Permissions> = {
   // The streams process only reads.
   streams: {
     publish: { allow: READ },
-    subscribe: { allow: [">"], deny: [...FEEDS_DENIED, ...inboxes("fn", "deploy", "operator")] },
+    subscribe: { allow: [">"], deny: [...FEEDS_DENIED, TOLD, ...inboxes("fn", "deploy", "operator")] },
     connections: ["WEBSOCKET"],
   },
   // Provisioning: creates streams and buckets, and writes what the platform ships with.

@@ -6,7 +6,7 @@ import type { Actor } from "./actor.ts";
 import { audit } from "./audit.ts";
 import { refusal } from "./authorize.ts";
 import { keys, type Realm } from "./realms.ts";
-import { endSessionsOf } from "./sessions.ts";
+import { endSessions } from "./sessions.ts";
 
 /** A passkey as its owner sees it. */
 export interface Passkey {
@@ -74,7 +74,7 @@ export async function removePasskey(
     return { ...account, credentials: account.credentials.filter((other) => other !== id) };
   });
   // Whoever has the device is signed out with it.
-  await endSessionsOf(deps, realm.name, sub, id, sid);
+  await endSessions(deps, realm.name, sub, { credential: id, but: sid });
   await Promise.all([
     deps.store.kvDelete(realm.buckets.credentials, await keys.credential(realm, id), { ttl: 60 }),
     audit(deps, {

@@ -1,6 +1,6 @@
 /** Sessions: the record without which a token is worth nothing. Key `<realm>.<sub>.<sid>` in the bucket `sessions`. */
 import type { Deps } from "../deps.ts";
-import { buckets, kvSubject, streams, token } from "../store/subjects.ts";
+import { buckets, token } from "../store/subjects.ts";
 import { listRecords } from "./accounts.ts";
 import type { Role } from "./actor.ts";
 import { issueToken } from "./tokens.ts";
@@ -63,14 +63,14 @@ export async function startSession(deps: Deps, start: SessionStart): Promise<Sta
   return { token: signed, sid, ttl };
 }
 
-/** A session that has neither expired nor ended. One request. */
+/** A session that has neither expired nor ended. One request; none where the broker tells of every change. */
 export async function readSession(
   deps: Deps,
   realm: string,
   sub: string,
   sid: string,
 ): Promise<SessionRecord | null> {
-  const entry = await deps.store.kvGet(buckets.sessions, key(realm, sub, sid));
+  const entry = await deps.store.kvGet(buckets.sessions, key(realm, sub, sid), { consistency: "told" });
   if (entry === null) return null;
   const record = entry.json<SessionRecord>();
   return Date.parse(record.expiresAt) > deps.clock.now() ? record : null;
@@ -81,29 +81,22 @@ export async function endSession(deps: Deps, realm: string, sub: string, sid: st
   await deps.store.kvDelete(buckets.sessions, key(realm, sub, sid), { ttl: 60 });
 }
 
-/** Ends the sessions of an account that were begun with one passkey, all but the one that asks for it. */
-export async function endSessionsOf(
+/**
+ * Ends an account's sessions. Each by itself: those who remember sessions hear of what is stored, but of no purge.
+ * @param of which of them; all when left out
+ */
+export async function endSessions(
   deps: Deps,
   realm: string,
   sub: string,
-  credential: string,
-  asking: string,
+  of: { credential?: string; but?: string } = {},
 ): Promise<void> {
-  const sessions = await listRecords<SessionRecord>(
-    deps,
-    buckets.sessions,
-    `${token(realm, "realm")}.${token(sub, "user")}.*`,
-  );
+  const filter = `${token(realm, "realm")}.${token(sub, "user")}.*`;
+  const sessions = await listRecords<SessionRecord>(deps, buckets.sessions, filter);
   await Promise.all(
     sessions
-      .filter(({ key: name, value }) => value.credential === credential && !name.endsWith(`.${asking}`))
+      .filter(({ value }) => of.credential === undefined || value.credential === of.credential)
+      .filter(({ key: name }) => of.but === undefined || !name.endsWith(`.${of.but}`))
       .map((session) => deps.store.kvDelete(buckets.sessions, session.key, { ttl: 60 })),
   );
-}
-
-/** Ends all sessions of an account, or of a whole realm, at once. */
-export async function endSessions(deps: Deps, realm: string, sub?: string): Promise<void> {
-  const filter =
-    sub === undefined ? `${token(realm, "realm")}.>` : `${token(realm, "realm")}.${token(sub, "user")}.>`;
-  await deps.store.purge(streams.kv(buckets.sessions), kvSubject(buckets.sessions, filter));
 }

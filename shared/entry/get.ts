@@ -35,7 +35,7 @@ export interface Got {
 
 /** Public reads may lag by milliseconds on replicas; who signed in sees what he wrote. */
 export function consistencyFor(actor: Actor): Consistency {
-  return actor.kind === "anonymous" ? "any" : "leader";
+  return actor.kind === "anonymous" ? "any" : "told";
 }
 
 /** What nobody in particular may not see at all is told apart from what he might see after signing in. */

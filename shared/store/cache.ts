@@ -1,7 +1,7 @@
 /**
  * A store for long-lived processes that answers reads of live state from memory: `get`, `getMany` and `kvGet` with
- * `consistency: "any"` of entries' heads, live copies and live definitions, and pages of indexes (the order of creation,
- * equality).
+ * `consistency: "told"` or `"any"` of entries' heads, live copies, live definitions and sessions, and pages of indexes (the
+ * order of creation, equality).
  *
  * What keeps it true: each stream that is read from is followed through its `republish` (`cache/feed.ts`). A reading that
  * is remembered began while the stream was followed, and what was told meanwhile wins by its sequence. A write of this
@@ -12,7 +12,7 @@ import { Cache, type CacheOptions, type CacheStats } from "./cache/live.ts";
 import type { Trace } from "./cache/trace.ts";
 import { MULTI_LAST_LIMIT } from "./read.ts";
 import { isMarker, kvEntry, type OpenStore, openStore } from "./store.ts";
-import { buckets, isIndexFilter, isStateSubject, kvSubject, streams } from "./subjects.ts";
+import { FOLLOWED, isIndexFilter, isStateSubject, kvSubject, streams } from "./subjects.ts";
 import type { ReadOptions, Store } from "./types.ts";
 import type { ConnectOptions } from "./wire.ts";
 
@@ -35,16 +35,16 @@ export function cachedStore(
   options: CacheOptions,
 ): { store: CachedStore; broken: () => void } {
   const cache = new Cache(store, options);
-  const any = (read?: ReadOptions) => read?.consistency === "any";
+  const may = (read?: ReadOptions) => (read?.consistency ?? "leader") !== "leader";
 
   /** The reads that memory may answer. */
   function reads(trace?: Trace): Pick<Store, "get" | "getMany" | "scan" | "kvGet"> {
     const get: Store["get"] = async (stream, subject, read) => {
-      if (any(read) && isIndexFilter(subject)) {
+      if (may(read) && isIndexFilter(subject)) {
         const last = cache.last(stream, subject, trace);
         if (last !== undefined) return last;
-      } else if (any(read) && isStateSubject(subject)) {
-        const known = cache.read(stream, [subject], trace);
+      } else if (may(read) && isStateSubject(subject)) {
+        const known = cache.read(stream, [subject], read, trace);
         if (known !== undefined) return (await known).get(subject) ?? null;
       }
       cache.asked(stream, trace);
@@ -53,12 +53,11 @@ export function cachedStore(
     return {
       get,
       getMany(stream, subjects, read) {
-        const may =
-          any(read) &&
+        const states =
           read?.upToTime === undefined &&
           subjects.length <= MULTI_LAST_LIMIT &&
           subjects.every(isStateSubject);
-        const known = may ? cache.read(stream, subjects, trace) : undefined;
+        const known = may(read) && states ? cache.read(stream, subjects, read, trace) : undefined;
         if (known !== undefined) return known;
         cache.asked(stream, trace);
         return store.getMany(stream, subjects, read);
@@ -73,7 +72,7 @@ export function cachedStore(
         return store.scan(stream, filter, page);
       },
       async kvGet(bucket, key, read) {
-        if (bucket === buckets.orbs && any(read)) {
+        if (FOLLOWED.includes(bucket) && may(read)) {
           const message = await get(streams.kv(bucket), kvSubject(bucket, key), read);
           return message === null || isMarker(message) ? null : kvEntry(bucket, message);
         }
@@ -110,8 +109,9 @@ export function cachedStore(
       return seq;
     },
     async kvDelete(bucket, key, write) {
-      await store.kvDelete(bucket, key, write);
-      cache.forget(streams.kv(bucket));
+      const seq = await store.kvDelete(bucket, key, write);
+      await cache.seen(streams.kv(bucket), seq);
+      return seq;
     },
     async deleteStream(stream) {
       try {

@@ -93,10 +93,8 @@ export class DirectMessage implements StoredMessage {
   header(name: string): string | undefined {
     return this.headers.first(name) || undefined;
   }
-  /** A copy that does not hold on to the frame in which the message came. */
-  kept(freeze: boolean): MemoryMessage {
-    const own = ownHeaders(this.headers.names, (name) => this.header(name));
-    return new MemoryMessage(this, this.text(), own, freeze);
+  get names(): readonly string[] {
+    return this.headers.names;
   }
   text(): string {
     return decoder.decode(this.data);
@@ -130,6 +128,15 @@ export function ownHeaders(
   if (own.length === 0) return undefined;
   const values = new Map(own.map((name) => [name, header(name)]));
   return (name) => values.get(name);
+}
+
+/** A message as the broker answered it, which can be copied. */
+export type Answered = DirectMessage | LeaderMessage;
+
+/** A copy for keeping, which does not hold on to the frame in which the message came. */
+export function kept(message: Answered, freeze: boolean): MemoryMessage {
+  const own = ownHeaders(message.names, (name) => message.header(name));
+  return new MemoryMessage(message, message.text(), own, freeze);
 }
 
 /** A message that is kept in memory. Its JSON is parsed once and shared by all who read it: nobody may change it. */
@@ -234,7 +241,7 @@ export class LeaderMessage implements StoredMessage {
   get size(): number {
     return this.data.length;
   }
-  header(name: string): string | undefined {
+  #all(): Map<string, string> {
     if (this.#headers === undefined) {
       this.#headers = new Map();
       const { hdrs } = this.shape;
@@ -244,7 +251,13 @@ export class LeaderMessage implements StoredMessage {
         if (colon > 0) this.#headers.set(line.slice(0, colon), line.slice(colon + 1).trim());
       }
     }
-    return this.#headers.get(name);
+    return this.#headers;
+  }
+  get names(): readonly string[] {
+    return [...this.#all().keys()];
+  }
+  header(name: string): string | undefined {
+    return this.#all().get(name);
   }
   text(): string {
     return decoder.decode(this.data);

@@ -1,6 +1,6 @@
 /** The platform's streams and buckets. Creating them again changes nothing. */
 import { baseConfig } from "./store.ts";
-import { buckets, kvSubject, streams, subjects } from "./subjects.ts";
+import { buckets, FOLLOWED, kvSubject, streams, subjects } from "./subjects.ts";
 import { Conflict, type Store, type StreamConfig } from "./types.ts";
 
 const NANOS_PER_SECOND = 1_000_000_000;
@@ -30,14 +30,22 @@ export function feedSubject(subject: string): string {
   return `_feed.${subject}`;
 }
 
+/** Filter of what a stream tells of, where it does. */
+export function toldOf(config: StreamConfig): string | undefined {
+  const { src, dest } = (config.republish ?? {}) as { src?: string; dest?: string };
+  return src !== undefined && dest === feedSubject(src) ? src : undefined;
+}
+
 function bucketConfig(bucket: string, replicas: number, more: Partial<StreamConfig> = {}): StreamConfig {
+  const all = kvSubject(bucket, ">");
   return {
-    ...baseConfig(streams.kv(bucket), [kvSubject(bucket, ">")], replicas),
+    ...baseConfig(streams.kv(bucket), [all], replicas),
     max_msgs_per_subject: 1,
     discard: "new",
     deny_delete: true,
     allow_rollup_hdrs: true,
     allow_msg_ttl: true,
+    ...(FOLLOWED.includes(bucket) ? { republish: { src: all, dest: feedSubject(all) } } : {}),
     ...more,
   };
 }
@@ -70,13 +78,7 @@ function platformStreams(replicas: number): StreamConfig[] {
       ...baseConfig(streams.wallet, ["wallet.>"], replicas),
       republish: { src: "wallet.>", dest: feedSubject("wallet.>") },
     },
-    // Told to caches of long-lived hosts: every request of the runtime API reads a live definition first.
-    bucketConfig(buckets.orbs, replicas, {
-      republish: {
-        src: kvSubject(buckets.orbs, ">"),
-        dest: feedSubject(kvSubject(buckets.orbs, ">")),
-      },
-    }),
+    bucketConfig(buckets.orbs, replicas),
     bucketConfig(buckets.platformAdmins, replicas),
     bucketConfig(buckets.platformInvitations, replicas),
     bucketConfig(buckets.platformCredentials, replicas),
@@ -140,6 +142,14 @@ async function once(step: Promise<void>): Promise<void> {
   });
 }
 
+/** Creates a stream; one that is there already keeps its settings, but tells what it stores as this version wants it. */
+async function bringUp(store: Store, config: StreamConfig): Promise<void> {
+  const there = await store.streamInfo(config.name);
+  if (there === null) return store.createStream(config);
+  const { republish } = config;
+  if (toldOf(config) !== toldOf(there.config)) await store.updateStream({ ...there.config, republish });
+}
+
 /**
  * Creates what is missing. Right after a start, a broker that reports itself healthy may still refuse to create a
  * stream: it is asked again for up to `patienceMs`.
@@ -152,7 +162,7 @@ export async function provision(
   for (const config of platformStreams(options.replicas)) {
     for (;;) {
       try {
-        await store.createStream(config);
+        await bringUp(store, config);
         break;
       } catch (error) {
         if (Date.now() > deadline) throw error;

@@ -154,16 +154,15 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
       return (answer as unknown as StreamInfo).state.last_seq;
     },
     kvPut,
-    async kvDelete(bucket, key, write = {}) {
-      await append(wire, streams.kv(bucket), {
+    kvDelete: (bucket, key, write = {}) =>
+      append(wire, streams.kv(bucket), {
         subject: kvSubject(bucket, key),
         data: "",
         headers: { [MARKER]: "DEL" },
         ...(write.expect === undefined ? {} : { expect: { seq: write.expect } }),
         ...(write.expectBucket === undefined ? {} : { expectStreamSeq: write.expectBucket }),
         ...(write.ttl === undefined ? {} : { ttl: write.ttl }),
-      });
-    },
+      }),
 
     async createStream(config) {
       // The broker says of a stream that was there already that it created it: only this tells.

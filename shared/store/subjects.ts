@@ -160,9 +160,12 @@ export const subjects = {
   probes: (id: string) => `_probe.${token(id, "probe")}.*`,
 } as const;
 
+/** Buckets that every request needs: live definitions and sessions. Their streams tell what they store. */
+export const FOLLOWED: readonly string[] = [buckets.orbs, buckets.sessions];
+
 /** What all subjects of a stream are, for the streams whose live state may be followed; undefined for others. */
 export function followedFilter(stream: string): string | undefined {
-  if (stream === streams.kv(buckets.orbs)) return kvSubject(buckets.orbs, ">");
+  for (const bucket of FOLLOWED) if (stream === streams.kv(bucket)) return kvSubject(bucket, ">");
   return stream.startsWith("ø") ? subjects.orbAll(stream.slice(1)) : undefined;
 }
 
@@ -173,7 +176,7 @@ export function definedStream(subject: string): string | undefined {
   return isToken(orb) ? streams.orb(orb) : undefined;
 }
 
-const STATE = /^(\$KV\.[^.*>]+\.[^.*>]+|[^._*>$][^.*>]*\.[^._*>][^.*>]*\.[^.*>]+\.[^.*>]+\.[^.*>]+)$/;
+const STATE = /^(\$KV\.[^.*>]+(\.[^.*>]+)+|[^._*>$][^.*>]*\.[^._*>][^.*>]*\.[^.*>]+\.[^.*>]+\.[^.*>]+)$/;
 
 /** Whether a literal subject holds state whose last message counts: an entry's log or live copy, a key. */
 export function isStateSubject(subject: string): boolean {

@@ -41,8 +41,12 @@ export interface Append {
   headers?: Record<string, string>;
 }
 
-/** Which message answers a read: `leader` sees every acknowledged write, `any` may lag milliseconds on replicas. */
-export type Consistency = "leader" | "any";
+/**
+ * Which message answers a read: `leader` sees every acknowledged write, `any` may lag milliseconds on replicas. `told`
+ * is the leader's, or what a long-lived process remembers because the broker tells it of every change: that sees every
+ * acknowledged write of this process, and those of others as soon as they are told.
+ */
+export type Consistency = "leader" | "told" | "any";
 
 export interface ReadOptions {
   /** Default `leader`. */
@@ -158,8 +162,8 @@ export interface Store {
   kvLast(bucket: string): Promise<number>;
   /** @returns the new revision @throws Conflict */
   kvPut(bucket: string, key: string, value: string, write?: KvWrite): Promise<number>;
-  /** Leaves nothing readable of the key. @throws Conflict */
-  kvDelete(bucket: string, key: string, write?: KvWrite): Promise<void>;
+  /** Leaves nothing readable of the key. @returns the revision of what marks that @throws Conflict */
+  kvDelete(bucket: string, key: string, write?: KvWrite): Promise<number>;
 
   createStream(config: StreamConfig): Promise<void>;
   updateStream(config: StreamConfig): Promise<void>;

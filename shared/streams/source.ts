@@ -1,6 +1,6 @@
 /** Reading a broker stream: its state, and pages of what a filter matches. */
 import { AppError, notFound } from "../errors.ts";
-import { feedSubject } from "../store/provision.ts";
+import { feedSubject, toldOf } from "../store/provision.ts";
 import type { Page, Store, StreamInfo } from "../store/types.ts";
 import { concat, encodeMessages, type Messages, none } from "./messages.ts";
 import type { PageCache } from "./page-cache.ts";
@@ -37,8 +37,7 @@ function stateOf(info: StreamInfo): StreamState {
   const { config, state } = info;
   const { created } = info as StreamInfo & { created?: string };
   const { num_deleted: deleted = 0 } = state as StreamInfo["state"] & { num_deleted?: number };
-  const republish = config.republish as { src?: string; dest?: string } | undefined;
-  const fed = republish?.src !== undefined && republish.dest === feedSubject(republish.src);
+  const fed = toldOf(config) !== undefined;
   return {
     first: state.first_seq,
     last: state.last_seq,

@@ -74,7 +74,8 @@ export async function read(
   while (Date.now() < until) {
     const wanted = Math.random() < 0.5 ? [pick(SUBJECTS)] : SUBJECTS.filter(() => Math.random() < 0.5);
     const least = new Map(wanted.map((subject) => [subject, acknowledged.get(subject) ?? 0]));
-    const found = await store.getMany(STREAM, wanted, { consistency: "any" }).catch((error: unknown) => {
+    const consistency = pick(["any", "told"] as const);
+    const found = await store.getMany(STREAM, wanted, { consistency }).catch((error: unknown) => {
       if (brokers > 1 && error instanceof AppError) return undefined;
       throw error;
     });

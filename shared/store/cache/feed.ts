@@ -3,7 +3,7 @@
  * sequences, so a gap tells that something was missed: a new era begins then, and nothing remembered counts any more.
  */
 import { MemoryMessage } from "../message.ts";
-import { feedSubject } from "../provision.ts";
+import { feedSubject, toldOf } from "../provision.ts";
 import type { OpenStore } from "../store.ts";
 import type { Delivery } from "../types.ts";
 import type { Subscription } from "../wire.ts";
@@ -111,9 +111,7 @@ export class Feed {
     // Once the broker has answered this, it knows that we listen; what it stores from now on reaches us.
     await this.#store.ping();
     const info = await this.#store.streamInfo(this.stream);
-    const republish = info?.config.republish as { src?: string; dest?: string } | undefined;
-    const whole = republish?.src === this.filter && republish.dest === feedSubject(this.filter);
-    if (info === null || !whole || this.#stopped()) {
+    if (info === null || toldOf(info.config) !== this.filter || this.#stopped()) {
       this.stop();
       return false;
     }

@@ -1,8 +1,8 @@
 /** What is known of the streams that are followed, and what is asked of the broker to know it. */
-import { DirectMessage, MemoryMessage, ownHeaders } from "../message.ts";
+import { type Answered, DirectMessage, kept, LeaderMessage, MemoryMessage, ownHeaders } from "../message.ts";
 import type { OpenStore } from "../store.ts";
 import { buckets, definedStream, followedFilter, streams } from "../subjects.ts";
-import type { Page, StoredMessage } from "../types.ts";
+import type { Page, ReadOptions, StoredMessage } from "../types.ts";
 import { type Echo, Feed, type FeedOptions, type Listener } from "./feed.ts";
 import { Memory } from "./memory.ts";
 import { isPassing, type Order } from "./order.ts";
@@ -42,6 +42,8 @@ export interface CacheStats {
 const AUDIT_EVERY = 5;
 /** What tells when an orb's stream may be another one. */
 const DEFINITIONS = streams.kv(buckets.orbs);
+/** Say themselves until when they hold, so that nobody needs to be told of their end. */
+const SESSIONS = streams.kv(buckets.sessions);
 /** Messages of one read, at most, that are remembered: a walk through everything must not push out what is asked for. */
 const MOST_REMEMBERED = 256;
 const IDLE_MS = 600_000;
@@ -51,6 +53,10 @@ const RETRY_MS = 500;
 interface Expected {
   readers: number;
   told: MemoryMessage | undefined;
+}
+
+function isAnswered(message: StoredMessage | undefined): message is Answered {
+  return message instanceof DirectMessage || message instanceof LeaderMessage;
 }
 
 export class Cache implements Listener {
@@ -146,6 +152,8 @@ export class Cache implements Listener {
     }
     const filter = followedFilter(stream);
     if (filter === undefined) return undefined;
+    // It tells when what is known of another stream is void.
+    if (stream !== DEFINITIONS && this.#live(DEFINITIONS) === undefined) return undefined;
     const until = this.#refused.get(stream);
     if (until !== undefined && until > Date.now()) return undefined;
     this.#refused.delete(stream);
@@ -168,14 +176,17 @@ export class Cache implements Listener {
     if (expected !== undefined || (seq !== undefined && seq < echo.seq)) {
       const { message } = echo;
       const headers = ownHeaders(delivery.headerNames(), (name) => delivery.header(name));
-      const kept = new MemoryMessage(message, message.text(), headers, this.#options.freeze);
-      if (expected !== undefined) expected.told = kept;
-      if ((seq ?? 0) < message.seq) this.#remember(subject, kept, feed, isPassing(delivery));
+      const copy = new MemoryMessage(message, message.text(), headers, this.#options.freeze);
+      if (expected !== undefined) expected.told = copy;
+      if ((seq ?? 0) < message.seq) this.#remember(subject, copy, feed, isPassing(delivery));
     }
     this.#orders.tell(echo);
     // Nobody is told that a stream is no more, nor at once that there is another one of its name.
     const defined = definedStream(subject);
-    if (defined !== undefined) this.drop(defined);
+    if (defined === undefined) return;
+    this.drop(defined);
+    // With an orb, the sessions of its users are erased at once.
+    this.forget(SESSIONS);
   }
 
   reset(feed: Feed): void {
@@ -189,23 +200,24 @@ export class Cache implements Listener {
    * What the broker will remove by itself (`passing`) is never answered from memory, as nobody tells of its end.
    */
   #remember(subject: string, message: MemoryMessage | null, feed: Feed, passing: boolean): void {
-    if (passing) this.#memory.delete(subject);
+    if (passing && feed.stream !== SESSIONS) this.#memory.delete(subject);
     else this.#memory.set(subject, message, feed.era);
   }
 
   /**
-   * Last messages of subjects, from memory as far as they are known; undefined when any replica may answer.
+   * Last messages of subjects, from memory as far as they are known; undefined when the broker may just be asked.
    * @param trace notes what is remembered of them
    */
   read(
     stream: string,
     subjects: readonly string[],
+    options: ReadOptions | undefined,
     trace?: Trace,
   ): Promise<Map<string, StoredMessage>> | undefined {
     const feed = this.#live(stream);
     if (feed === undefined) {
       trace?.spoil();
-      const least = this.#acknowledged.get(stream);
+      const least = options?.consistency === "any" ? this.#acknowledged.get(stream) : undefined;
       return least === undefined ? undefined : this.#through(stream, subjects, least);
     }
     const found = new Map<string, StoredMessage>();
@@ -221,7 +233,7 @@ export class Cache implements Listener {
       trace.touch(feed, this.#options.replicas);
       for (const subject of subjects) trace.note(stream, this.#memory.ground(subject, feed.era));
     }
-    return missing.length === 0 ? Promise.resolve(found) : this.#fill(feed, missing, found);
+    return missing.length === 0 ? Promise.resolve(found) : this.#fill(feed, missing, found, options);
   }
 
   /** Without memory, but never from before a write of ours: a replica that is not yet there is not believed. */
@@ -239,12 +251,13 @@ export class Cache implements Listener {
     feed: Feed,
     subjects: readonly string[],
     found: Map<string, StoredMessage>,
+    options: ReadOptions | undefined,
   ): Promise<Map<string, StoredMessage>> {
     const { era } = feed;
     const least = Math.max(feed.position, feed.acknowledged, this.#acknowledged.get(feed.stream) ?? 0);
     const expectations = subjects.map((subject) => this.#expect(subject));
     try {
-      const page = await this.#read(feed.stream, subjects);
+      const page = await this.#read(feed.stream, subjects, options);
       // A replica that lags behind what was told already: nothing of it is remembered, nor is it an answer.
       if (this.#options.replicas > 1 && page.lastSeq < least) {
         const sure = await this.#store.getMany(feed.stream, subjects, { consistency: "leader" });
@@ -263,11 +276,11 @@ export class Cache implements Listener {
           if (message !== undefined) found.set(subject, message);
           continue;
         }
-        const kept = message instanceof DirectMessage ? message.kept(this.#options.freeze) : undefined;
+        const copy = isAnswered(message) ? kept(message, this.#options.freeze) : undefined;
         // Another read may have been quicker and later.
-        if (feed.era === era && (this.#memory.seqOf(subject, era) ?? -1) < (kept?.seq ?? 0))
-          this.#remember(subject, kept ?? null, feed, message !== undefined && isPassing(message));
-        if (kept !== undefined) found.set(subject, kept.apart());
+        if (feed.era === era && (this.#memory.seqOf(subject, era) ?? -1) < (copy?.seq ?? 0))
+          this.#remember(subject, copy ?? null, feed, message !== undefined && isPassing(message));
+        if (copy !== undefined) found.set(subject, copy.apart());
       }
       return found;
     } finally {
@@ -275,11 +288,19 @@ export class Cache implements Listener {
     }
   }
 
-  /** One message where the only replica answers is asked for in the cheapest way. */
-  async #read(stream: string, subjects: readonly string[]): Promise<Pick<Page, "messages" | "lastSeq">> {
+  /** One message where the only replica answers is asked for in the cheapest way; the leader lags behind nobody. */
+  async #read(
+    stream: string,
+    subjects: readonly string[],
+    options: ReadOptions | undefined,
+  ): Promise<Pick<Page, "messages" | "lastSeq">> {
     const [only] = subjects;
-    if (this.#options.replicas > 1 || subjects.length > 1 || only === undefined)
-      return this.#store.latest(stream, subjects);
+    const replicated = this.#options.replicas > 1;
+    if (replicated && options?.consistency !== "any") {
+      const sure = await this.#store.getMany(stream, subjects, { consistency: "leader" });
+      return { messages: [...sure.values()], lastSeq: Number.POSITIVE_INFINITY };
+    }
+    if (replicated || subjects.length > 1 || only === undefined) return this.#store.latest(stream, subjects);
     const message = await this.#store.get(stream, only);
     return { messages: message === null ? [] : [message], lastSeq: 0 };
   }
@@ -359,6 +380,8 @@ export class Cache implements Listener {
     for (const feed of [...this.#feeds.values()]) {
       const idle = now - feed.lastUse;
       if (idle > IDLE_MS) this.drop(feed.stream);
+      // Whoever erases some by hand tells nobody: a session is taken on trust for no longer than this.
+      else if (feed.stream === SESSIONS) feed.reset();
       else if (idle < this.#options.checkMs * AUDIT_EVERY) {
         await feed.audit();
         if (!feed.live) this.drop(feed.stream);

@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { generateKeys } from "../../scripts/secrets.ts";
+import { endSession, endSessions, readSession, startSession } from "../../shared/access/sessions.ts";
+import { eraseRealm } from "../../shared/access/users.ts";
+import type { Deps } from "../../shared/deps.ts";
+import { type CachedStore, openCachedStore } from "../../shared/store/cache.ts";
+import { provision, toldOf } from "../../shared/store/provision.ts";
+import { buckets, kvSubject, streams } from "../../shared/store/subjects.ts";
+import type { Store } from "../../shared/store/types.ts";
+import { startBroker, type TestBroker } from "../support/broker.ts";
+import { testDeps } from "../support/entries.ts";
+import { pause } from "../support/races.ts";
+
+const REALM = "shop";
+let broker: TestBroker;
+let config: Partial<Deps["config"]>;
+
+beforeAll(async () => {
+  broker = await startBroker();
+  config = { jwtSigningKeys: (await generateKeys()).JWT_SIGNING_KEYS };
+});
+afterAll(() => broker.stop());
+
+async function until(what: () => Promise<boolean>): Promise<void> {
+  for (const deadline = Date.now() + 5000; Date.now() < deadline; await pause(5)) if (await what()) return;
+  throw new Error("it never came true");
+}
+
+/** A host that remembers sessions, and another process that begins and ends them. */
+async function setUp(checkMs = 60_000) {
+  const host: CachedStore = openCachedStore({ ...broker.access(), replicas: 1 }, { checkMs, freeze: true });
+  const there = testDeps(broker.store(), config);
+  const here = testDeps(host, config);
+  const begin = async (sub: string, deps: Deps = there, credential = "key") => {
+    const { sid } = await startSession(deps, {
+      realm: REALM,
+      sub,
+      role: "user",
+      name: sub,
+      email: null,
+      credential,
+      ttl: 600,
+    });
+    return { sub, sid, open: async () => (await readSession(here, REALM, sub, sid)) !== null };
+  };
+  const first = await begin("warm");
+  // Once a read asks the broker nothing, the host is told of everything.
+  await until(async () => {
+    const { hits } = host.stats();
+    await first.open();
+    return host.stats().hits > hits;
+  });
+  return { host, here, there, begin, [Symbol.asyncDispose]: () => host.close() };
+}
+
+/** Reads until a session is remembered. */
+async function remembered(host: CachedStore, session: { open(): Promise<boolean> }): Promise<void> {
+  expect(await session.open()).toBe(true);
+  const { misses } = host.stats();
+  expect(await session.open()).toBe(true);
+  expect(host.stats().misses).toBe(misses);
+}
+
+test("a session is read once, and over by its own time", async () => {
+  await using s = await setUp();
+  const session = await s.begin("anna");
+  await remembered(s.host, session);
+  s.here.clock = { now: () => Date.now() + 601_000 };
+  expect(await session.open()).toBe(false);
+});
+
+test("a session that another process ends is over as soon as that is told, and one of ours at once", async () => {
+  await using s = await setUp();
+  const sessions = [await s.begin("ben"), await s.begin("ben"), await s.begin("ben", s.here)] as const;
+  for (const session of sessions) await remembered(s.host, session);
+  await endSession(s.there, REALM, "ben", sessions[0].sid);
+  await until(async () => !(await sessions[0].open()));
+  expect(await sessions[1].open()).toBe(true);
+  await endSessions(s.there, REALM, "ben", { but: sessions[2].sid });
+  await until(async () => !(await sessions[1].open()));
+  expect(await sessions[2].open()).toBe(true);
+  await endSessions(s.here, REALM, "ben");
+  expect(await sessions[2].open()).toBe(false);
+  // Others are still known.
+  expect(s.host.stats().resets).toBe(0);
+});
+
+test("only the sessions of one passkey end with it", async () => {
+  await using s = await setUp();
+  const [old, asking, other] = [
+    await s.begin("cleo"),
+    await s.begin("cleo"),
+    await s.begin("cleo", s.there, "b"),
+  ];
+  await endSessions(s.here, REALM, "cleo", { credential: "key", but: asking.sid });
+  expect([await old.open(), await asking.open(), await other.open()]).toEqual([false, true, true]);
+});
+
+test("a session that was asked for before it began is found as soon as that is told, and at once where it began", async () => {
+  await using s = await setUp();
+  for (const deps of [s.there, s.here]) {
+    const sid = deps.randomToken(16);
+    expect(await readSession(s.here, REALM, "dora", sid)).toBeNull();
+    const session = await s.begin("dora", { ...deps, randomToken: () => sid });
+    if (deps === s.here) expect(await session.open()).toBe(true);
+    else await until(session.open);
+  }
+});
+
+test("sessions of an orb that was erased do not come back with the next orb of its name", async () => {
+  await using s = await setUp();
+  const session = await s.begin("emil");
+  await remembered(s.host, session);
+  await eraseRealm(s.there, REALM);
+  await s.there.store.kvPut(buckets.orbs, REALM, "{}");
+  await until(async () => !(await session.open()));
+});
+
+test("a session that somebody erased by hand, which nobody is told of, is over soon", async () => {
+  await using s = await setUp(50);
+  const session = await s.begin("fritz");
+  expect(await session.open()).toBe(true);
+  await broker
+    .store("operator")
+    .purge(streams.kv(buckets.sessions), kvSubject(buckets.sessions, `${REALM}.fritz.>`));
+  await until(async () => !(await session.open()));
+});
+
+test("buckets of an older version learn to tell what they store, and lose nothing", async () => {
+  const operator: Store = broker.store("operator");
+  const name = streams.kv(buckets.sessions);
+  await operator.kvPut(buckets.sessions, "shop.gustav.s", "{}");
+  const { republish: _, ...silent } = (await operator.streamInfo(name))?.config ?? { name };
+  await operator.updateStream(silent);
+  expect(toldOf((await operator.streamInfo(name))?.config ?? silent)).toBeUndefined();
+  await provision(broker.store("deploy"), { replicas: 1 });
+  expect(toldOf((await operator.streamInfo(name))?.config ?? silent)).toBe(kvSubject(buckets.sessions, ">"));
+  expect(await operator.kvGet(buckets.sessions, "shop.gustav.s")).not.toBeNull();
+});
