@@ -1,73 +1,8 @@
 import type { Msg } from "nats.ws";
-import type { StoredMessage } from "./types.ts";
+import { AnswerHeaders } from "./headers.ts";
+import type { Delivery, StoredMessage } from "./types.ts";
 
 const decoder = new TextDecoder();
-
-const VERSION = "NATS/1.0";
-
-/**
- * A message's headers as text. The client decodes each of them, which costs more than all else of a read; here they
- * are looked up in the bytes, which lie before the body's.
- */
-function headersOf(message: Msg & { size?: () => number }): string {
-  const { data } = message;
-  const length =
-    (message.size?.() ?? 0) - message.subject.length - (message.reply?.length ?? 0) - data.length;
-  if (length > VERSION.length && length <= data.byteOffset) {
-    const text = decoder.decode(new Uint8Array(data.buffer, data.byteOffset - length, length));
-    if (text.startsWith(VERSION) && text.endsWith("\r\n\r\n")) return text;
-  }
-  const { headers } = message;
-  const code = headers?.code ?? 0;
-  const lines = headers
-    ?.keys()
-    .flatMap((name) => headers.values(name).map((value) => `${name}: ${value}\r\n`));
-  return `${VERSION}${code === 0 ? "" : ` ${code}`}\r\n${lines?.join("") ?? ""}\r\n`;
-}
-
-/** An answer's headers: a publisher's own ones stand before those that the broker added. */
-export class AnswerHeaders {
-  /** As they were sent, with the empty line that ends them. */
-  readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
-  }
-
-  static of(message: Msg): AnswerHeaders {
-    return new AnswerHeaders(headersOf(message));
-  }
-
-  /** 0 for a message. */
-  get status(): number {
-    const { text } = this;
-    return text[VERSION.length] === " " ? Number(text.slice(VERSION.length + 1, VERSION.length + 4)) : 0;
-  }
-
-  get names(): string[] {
-    return this.text
-      .split("\r\n")
-      .slice(1)
-      .filter((line) => line.includes(":"))
-      .map((line) => line.slice(0, line.indexOf(":")));
-  }
-
-  /** The first value of a header. */
-  first(name: string): string | undefined {
-    return this.#at(this.text.indexOf(`\r\n${name}:`), name);
-  }
-
-  /** The last value of a header: what the broker said. */
-  last(name: string): string | undefined {
-    return this.#at(this.text.lastIndexOf(`\r\n${name}:`), name);
-  }
-
-  #at(at: number, name: string): string | undefined {
-    if (at < 0) return undefined;
-    const from = at + name.length + 3;
-    return this.text.slice(from, this.text.indexOf("\r\n", from)).trim();
-  }
-}
 
 /** A stored message as a direct get answers it: its place is told by headers. */
 export class DirectMessage implements StoredMessage {
@@ -101,6 +36,36 @@ export class DirectMessage implements StoredMessage {
   }
   json<T>(): T {
     return JSON.parse(this.text()) as T;
+  }
+}
+
+/** A message of a subscription. Where a header comes twice, the broker's own one counts, which is the last. */
+export class Delivered implements Delivery {
+  readonly #message: Msg;
+  #headers: AnswerHeaders | undefined;
+
+  constructor(message: Msg) {
+    this.#message = message;
+  }
+
+  get subject(): string {
+    return this.#message.subject;
+  }
+  get data(): Uint8Array {
+    return this.#message.data;
+  }
+  get reply(): string | undefined {
+    return this.#message.reply === "" ? undefined : this.#message.reply;
+  }
+  get #text(): AnswerHeaders {
+    this.#headers ??= AnswerHeaders.of(this.#message);
+    return this.#headers;
+  }
+  header(name: string): string | undefined {
+    return this.#text.last(name) || undefined;
+  }
+  headerNames(): readonly string[] {
+    return this.#text.names;
   }
 }
 

@@ -1,5 +1,6 @@
 import { AppError, unavailable } from "../errors.ts";
-import { AnswerHeaders, DirectMessage, type LeaderAnswer, LeaderMessage } from "./message.ts";
+import { AnswerHeaders } from "./headers.ts";
+import { DirectMessage, type LeaderAnswer, LeaderMessage } from "./message.ts";
 import { type Page, type StoredMessage, StreamMissing, TooMuch } from "./types.ts";
 import type { Wire } from "./wire.ts";
 

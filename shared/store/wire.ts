@@ -2,11 +2,12 @@
  * One connection to the broker, reduced to what the store needs: publish, subscribe, and requests with one or many
  * answers over a single inbox subscription. Everything is pipelined: no call waits for another one's answer.
  */
-import { Events, type Msg, type MsgHdrs, type NatsConnection, type PublishOptions } from "nats.ws";
+import { Events, type Msg, type NatsConnection, type PublishOptions } from "nats.ws";
 import { AppError, unavailable } from "../errors.ts";
 import { Answers, brokerTimeout } from "./answers.ts";
 import { type ConnectOptions, dial } from "./dial.ts";
-import { AnswerHeaders } from "./message.ts";
+import { toHeaders } from "./headers.ts";
+import { Delivered } from "./message.ts";
 import { LOOK_MS, type Pulse, pulseOf } from "./pulse.ts";
 import { ASSUMED_MAX_PAYLOAD } from "./socket.ts";
 import type { Delivery, Reply } from "./types.ts";
@@ -34,41 +35,6 @@ function random(): string {
   return out;
 }
 
-const BREAKS = /[\r\n]/;
-const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** Blocks of headers by their text: most messages of new entries carry the same. */
-const blocks = new Map<string, Uint8Array>();
-const MOST_BLOCKS = 256;
-
-/** Whether a block comes again: it says which stream is meant and at most that there is nothing yet. Others may hold secrets. */
-function comesAgain(values: Record<string, string>): boolean {
-  const { "Nats-Expected-Stream": stream, "Nats-Expected-Last-Subject-Sequence": seq, ...others } = values;
-  return stream !== undefined && (seq ?? "0") === "0" && Object.keys(others).length === 0;
-}
-
-/**
- * Headers for the client library, which asks nothing of them but their bytes. Its own kind of them costs as much as all
- * else of a message.
- * @throws Error when a name or value could begin another line
- */
-function toHeaders(values: Record<string, string>): MsgHdrs {
-  let text = "NATS/1.0\r\n";
-  for (const name in values) {
-    const value = values[name];
-    if (value === undefined) continue;
-    if (!NAME.test(name) || BREAKS.test(value)) throw new Error(`no header of a message: ${name}`);
-    text += `${name}: ${value}\r\n`;
-  }
-  text += "\r\n";
-  const known = blocks.get(text);
-  const block = known ?? encoder.encode(text);
-  if (known === undefined && comesAgain(values)) {
-    if (blocks.size >= MOST_BLOCKS) blocks.clear();
-    blocks.set(text, block);
-  }
-  return { encode: () => block } as unknown as MsgHdrs;
-}
-
 /** Reads headers without holding on to the frame in which the message came. */
 const header = (message: Msg) => {
   const headers = message.headers;
@@ -77,36 +43,6 @@ const header = (message: Msg) => {
     return value === undefined || value === "" ? undefined : value;
   };
 };
-
-/** A message of a subscription. Where a header comes twice, the broker's own one counts, which is the last. */
-class Delivered implements Delivery {
-  readonly #message: Msg;
-  #headers: AnswerHeaders | undefined;
-
-  constructor(message: Msg) {
-    this.#message = message;
-  }
-
-  get subject(): string {
-    return this.#message.subject;
-  }
-  get data(): Uint8Array {
-    return this.#message.data;
-  }
-  get reply(): string | undefined {
-    return this.#message.reply === "" ? undefined : this.#message.reply;
-  }
-  get #text(): AnswerHeaders {
-    this.#headers ??= AnswerHeaders.of(this.#message);
-    return this.#headers;
-  }
-  header(name: string): string | undefined {
-    return this.#text.last(name) || undefined;
-  }
-  headerNames(): readonly string[] {
-    return this.#text.names;
-  }
-}
 
 /** How a question is asked. */
 interface Asking {

@@ -3,7 +3,8 @@
  * the broker sent it and is read where it is wanted; a failure travels as its facts and is thrown again as what it was.
  */
 import { AppError, type ErrorKind, type Fault } from "../../errors.ts";
-import { AnswerHeaders, DirectMessage, LeaderMessage, type LeaderShape } from "../message.ts";
+import { AnswerHeaders } from "../headers.ts";
+import { DirectMessage, LeaderMessage, type LeaderShape } from "../message.ts";
 import {
   Conflict,
   type KvEntry,

@@ -1,0 +1,104 @@
+/** Headers of messages, both ways: the client library's own kind of them costs as much as all else of a message. */
+import type { Msg, MsgHdrs } from "nats.ws";
+
+const VERSION = "NATS/1.0";
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+const BREAKS = /[\r\n]/;
+const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** Blocks of headers by their text: most messages of new entries carry the same. */
+const blocks = new Map<string, Uint8Array>();
+const MOST_BLOCKS = 256;
+
+/** Whether a block comes again: it says which stream is meant and at most that there is nothing yet. Others may hold secrets. */
+function comesAgain(values: Record<string, string>): boolean {
+  const { "Nats-Expected-Stream": stream, "Nats-Expected-Last-Subject-Sequence": seq, ...others } = values;
+  return stream !== undefined && (seq ?? "0") === "0" && Object.keys(others).length === 0;
+}
+
+/**
+ * Headers for the client library, which asks nothing of them but their bytes.
+ * @throws Error when a name or value could begin another line
+ */
+export function toHeaders(values: Record<string, string>): MsgHdrs {
+  let text = `${VERSION}\r\n`;
+  for (const name in values) {
+    const value = values[name];
+    if (value === undefined) continue;
+    if (!NAME.test(name) || BREAKS.test(value)) throw new Error(`no header of a message: ${name}`);
+    text += `${name}: ${value}\r\n`;
+  }
+  text += "\r\n";
+  const known = blocks.get(text);
+  const block = known ?? encoder.encode(text);
+  if (known === undefined && comesAgain(values)) {
+    if (blocks.size >= MOST_BLOCKS) blocks.clear();
+    blocks.set(text, block);
+  }
+  return { encode: () => block } as unknown as MsgHdrs;
+}
+
+/**
+ * A message's headers as text. The client decodes each of them, which costs more than all else of a read; here they
+ * are looked up in the bytes, which lie before the body's.
+ */
+function headersOf(message: Msg & { size?: () => number }): string {
+  const { data } = message;
+  const length =
+    (message.size?.() ?? 0) - message.subject.length - (message.reply?.length ?? 0) - data.length;
+  if (length > VERSION.length && length <= data.byteOffset) {
+    const text = decoder.decode(new Uint8Array(data.buffer, data.byteOffset - length, length));
+    if (text.startsWith(VERSION) && text.endsWith("\r\n\r\n")) return text;
+  }
+  const { headers } = message;
+  const code = headers?.code ?? 0;
+  const lines = headers
+    ?.keys()
+    .flatMap((name) => headers.values(name).map((value) => `${name}: ${value}\r\n`));
+  return `${VERSION}${code === 0 ? "" : ` ${code}`}\r\n${lines?.join("") ?? ""}\r\n`;
+}
+
+/** An answer's headers: a publisher's own ones stand before those that the broker added. */
+export class AnswerHeaders {
+  /** As they were sent, with the empty line that ends them. */
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  static of(message: Msg): AnswerHeaders {
+    return new AnswerHeaders(headersOf(message));
+  }
+
+  /** 0 for a message. */
+  get status(): number {
+    const { text } = this;
+    return text[VERSION.length] === " " ? Number(text.slice(VERSION.length + 1, VERSION.length + 4)) : 0;
+  }
+
+  get names(): string[] {
+    return this.text
+      .split("\r\n")
+      .slice(1)
+      .filter((line) => line.includes(":"))
+      .map((line) => line.slice(0, line.indexOf(":")));
+  }
+
+  /** The first value of a header. */
+  first(name: string): string | undefined {
+    return this.#at(this.text.indexOf(`\r\n${name}:`), name);
+  }
+
+  /** The last value of a header: what the broker said. */
+  last(name: string): string | undefined {
+    return this.#at(this.text.lastIndexOf(`\r\n${name}:`), name);
+  }
+
+  #at(at: number, name: string): string | undefined {
+    if (at < 0) return undefined;
+    const from = at + name.length + 3;
+    return this.text.slice(from, this.text.indexOf("\r\n", from)).trim();
+  }
+}
