@@ -10,6 +10,7 @@
  */
 import { Cache, type CacheOptions, type CacheStats } from "./cache/live.ts";
 import type { Trace } from "./cache/trace.ts";
+import { grouped } from "./group.ts";
 import { MULTI_LAST_LIMIT } from "./read.ts";
 import { isMarker, kvEntry, type OpenStore, openStore } from "./store.ts";
 import { FOLLOWED, isIndexFilter, isStateSubject, kvSubject, streams } from "./subjects.ts";
@@ -147,7 +148,10 @@ function spoiling(store: Store, trace: Trace): Store {
   });
 }
 
-/** Opens a store for a long-lived process: one connection that comes back by itself, with memory in front of it. */
+/**
+ * Opens a store for a long-lived process: one connection that comes back by itself, with memory in front of it, and what
+ * is written at the same time written together.
+ */
 export function openCachedStore(
   connect: ConnectOptions & { replicas: number },
   options: Omit<CacheOptions, "replicas"> = {},
@@ -160,6 +164,6 @@ export function openCachedStore(
       connect.onStatus?.(status);
     },
   });
-  const { store, broken } = cachedStore(inner, { ...options, replicas: connect.replicas });
+  const { store, broken } = cachedStore(grouped(inner), { ...options, replicas: connect.replicas });
   return store;
 }

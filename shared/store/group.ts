@@ -1,0 +1,144 @@
+/**
+ * Atomic writes of a long-lived process, several as one. A batch costs the broker the same few file operations however
+ * much it holds, so what comes while one is under way is written by the next: nobody waits longer than for his turn, and
+ * many together cost little more than one.
+ */
+import { AppError } from "../errors.ts";
+import type { OpenStore } from "./store.ts";
+import type { Append } from "./types.ts";
+import { BATCH_LIMIT } from "./write.ts";
+
+/** Bytes of the bodies of one group. */
+const MOST_BYTES = 1024 * 1024;
+/** How long those who were just answered are waited for, where several write: about as long as one batch takes. */
+const GATHER_MS = 2;
+
+/** A write that waits for its turn. */
+interface Waiting {
+  messages: readonly Append[];
+  bytes: number;
+  done: (seq: number) => void;
+  failed: (error: unknown) => void;
+}
+
+/**
+ * The subjects of a group. A message may say what must be the last one on a subject, or replace all that is there: of such
+ * a subject no other write of the group may know anything.
+ */
+class Subjects {
+  readonly #touched = new Set<string>();
+  readonly #bound = new Set<string>();
+  /** Of a write that expects something of the whole stream. */
+  #alone = false;
+
+  /** Takes a write in; false when it must not be in one group with those that are. */
+  take(messages: readonly Append[]): boolean {
+    const alone = messages.some(({ expectStreamSeq }) => expectStreamSeq !== undefined);
+    if (this.#alone || (alone && this.#touched.size > 0)) return false;
+    this.#alone = alone;
+    const bound = new Set<string>();
+    for (const { subject, expect, rollup } of messages) {
+      if (expect !== undefined) bound.add(expect.subject ?? subject);
+      if (rollup === true) bound.add(subject);
+    }
+    for (const subject of bound) if (this.#touched.has(subject) || this.#bound.has(subject)) return false;
+    for (const { subject } of messages) if (this.#bound.has(subject)) return false;
+    for (const subject of bound) this.#bound.add(subject);
+    for (const { subject } of messages) this.#touched.add(subject);
+    return true;
+  }
+}
+
+/** Whether it may have been written all the same. */
+function isUnsure(error: unknown): boolean {
+  return error instanceof AppError && (error.kind === "timeout" || error.kind === "unavailable");
+}
+
+/** Takes out the first that waits, and as many behind it as may be one with it, in their order. */
+function nextGroup(waiting: Waiting[]): Waiting[] {
+  const subjects = new Subjects();
+  let messages = 0;
+  let bytes = 0;
+  const end = waiting.findIndex((one, at) => {
+    messages += one.messages.length;
+    bytes += one.bytes;
+    return !subjects.take(one.messages) || (at > 0 && (messages > BATCH_LIMIT || bytes > MOST_BYTES));
+  });
+  return waiting.splice(0, end < 0 ? waiting.length : Math.max(1, end));
+}
+
+/** What is written to one stream. */
+class Queue {
+  readonly waiting: Waiting[] = [];
+  #enough = 1;
+  #come: (() => void) | undefined;
+
+  add(one: Waiting): void {
+    this.waiting.push(one);
+    if (this.waiting.length >= this.#enough) this.#come?.();
+  }
+
+  /** Resolves when those who were answered just now, and often write again at once, wait too; or soon. */
+  async gather(answered: number): Promise<void> {
+    const enough = this.waiting.length + answered;
+    // Whoever writes alone waits for nobody.
+    if (enough < 3) return;
+    this.#enough = enough;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#come = resolve;
+    const timer = setTimeout(resolve, GATHER_MS);
+    await promise;
+    clearTimeout(timer);
+    this.#come = undefined;
+  }
+}
+
+/** The same store, whose batches are written several as one. */
+export function grouped(store: OpenStore): OpenStore {
+  /** What waits for each stream that is being written to. */
+  const queues = new Map<string, Queue>();
+
+  async function write(stream: string, group: readonly Waiting[]): Promise<void> {
+    try {
+      let seq = await store.batch(
+        stream,
+        group.flatMap(({ messages }) => messages),
+      );
+      // One batch is stored without anything in between: each write ends where the one behind it begins.
+      for (const one of group.toReversed()) {
+        one.done(seq);
+        seq -= one.messages.length;
+      }
+    } catch (error) {
+      if (group.length === 1 || isUnsure(error)) for (const { failed } of group) failed(error);
+      // Nothing was written, because of one of them: each by itself gets the answer that is its own.
+      else for (const one of group) await write(stream, [one]);
+    }
+  }
+
+  async function run(stream: string, queue: Queue): Promise<void> {
+    while (queue.waiting.length > 0) {
+      const group = nextGroup(queue.waiting);
+      await write(stream, group);
+      await queue.gather(group.length);
+    }
+    queues.delete(stream);
+  }
+
+  return {
+    ...store,
+    batch(stream, messages) {
+      if (messages.length < 2) return store.batch(stream, messages);
+      const { promise, resolve: done, reject: failed } = Promise.withResolvers<number>();
+      const bytes = messages.reduce((sum, { data }) => sum + data.length, 0);
+      const busy = queues.get(stream);
+      const queue = busy ?? new Queue();
+      queue.add({ messages, bytes, done, failed });
+      if (busy === undefined) {
+        queues.set(stream, queue);
+        void run(stream, queue);
+      }
+      return promise;
+    },
+  };
+}
