@@ -1,7 +1,6 @@
 /**
  * Atomic writes of a long-lived process, several as one. A batch costs the broker the same few file operations however
- * much it holds, so what comes while one is under way is written by the next: nobody waits longer than for his turn, and
- * many together cost little more than one.
+ * much it holds, so what comes while one is under way is written by the next, and many together cost little more than one.
  */
 import { AppError } from "../errors.ts";
 import type { OpenStore } from "./store.ts";
@@ -12,6 +11,8 @@ import { BATCH_LIMIT } from "./write.ts";
 const MOST_BYTES = 1024 * 1024;
 /** How long those who were just answered are waited for, where several write: about as long as one batch takes. */
 const GATHER_MS = 2;
+/** How long others wait for a group: one that takes longer met a broker that is busy or away, and is not alone with it. */
+const PATIENCE_MS = 50;
 
 /** A write that waits for its turn. */
 interface Waiting {
@@ -67,6 +68,14 @@ function nextGroup(waiting: Waiting[]): Waiting[] {
   return waiting.splice(0, end < 0 ? waiting.length : Math.max(1, end));
 }
 
+/** Resolves when something is done, or that time is over. */
+async function within(ms: number, work: Promise<void>): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  await Promise.race([work, promise]);
+  clearTimeout(timer);
+}
+
 /** What is written to one stream. */
 class Queue {
   readonly waiting: Waiting[] = [];
@@ -86,9 +95,7 @@ class Queue {
     this.#enough = enough;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#come = resolve;
-    const timer = setTimeout(resolve, GATHER_MS);
-    await promise;
-    clearTimeout(timer);
+    await within(GATHER_MS, promise);
     this.#come = undefined;
   }
 }
@@ -111,15 +118,19 @@ export function grouped(store: OpenStore): OpenStore {
       }
     } catch (error) {
       if (group.length === 1 || isUnsure(error)) for (const { failed } of group) failed(error);
-      // Nothing was written, because of one of them: each by itself gets the answer that is its own.
-      else for (const one of group) await write(stream, [one]);
+      else {
+        // Nothing was written, because of some of them: by halves, until these are alone with the answer that is theirs.
+        const half = Math.ceil(group.length / 2);
+        await write(stream, group.slice(0, half));
+        await write(stream, group.slice(half));
+      }
     }
   }
 
   async function run(stream: string, queue: Queue): Promise<void> {
     while (queue.waiting.length > 0) {
       const group = nextGroup(queue.waiting);
-      await write(stream, group);
+      await within(PATIENCE_MS, write(stream, group));
       await queue.gather(group.length);
     }
     queues.delete(stream);
