@@ -5,7 +5,7 @@
 import { AppError } from "../errors.ts";
 import type { OpenStore } from "./store.ts";
 import type { Append } from "./types.ts";
-import { BATCH_LIMIT } from "./write.ts";
+import { BATCH_LIMIT, Refused } from "./write.ts";
 
 /** Bytes of the bodies of one group. */
 const MOST_BYTES = 1024 * 1024;
@@ -52,7 +52,8 @@ class Subjects {
 
 /** Whether it may have been written all the same. */
 function isUnsure(error: unknown): boolean {
-  return error instanceof AppError && (error.kind === "timeout" || error.kind === "unavailable");
+  if (!(error instanceof AppError) || error instanceof Refused) return false;
+  return error.kind === "timeout" || error.kind === "unavailable";
 }
 
 /** Takes out the first that waits, and as many behind it as may be one with it, in their order. */

@@ -29,6 +29,17 @@ interface Ack {
   error?: { code: number; err_code: number; description: string };
 }
 
+/** The broker does not take a message for what it is: neither that nor what should be one with it was written. */
+export class Refused extends AppError {
+  constructor(cause: string) {
+    const { kind, code, detail, retryAfter = 1 } = unavailable();
+    super(kind, code, detail, { retryAfter, cause });
+  }
+}
+
+/** Codes of the kind that HTTP has, for faults of the message itself. */
+const BAD_MESSAGE = 400;
+
 /** What the broker's refusal means to a caller. */
 export function failure(stream: string, error: NonNullable<Ack["error"]>): Error {
   switch (error.err_code) {
@@ -40,8 +51,10 @@ export function failure(stream: string, error: NonNullable<Ack["error"]>): Error
       return new StreamMissing(stream);
     case ApiCode.maxPerSubject:
       return new SubjectFull();
-    default:
-      return unavailable(`${error.err_code} ${error.description}`);
+    default: {
+      const cause = `${error.err_code} ${error.description}`;
+      return error.code === BAD_MESSAGE ? new Refused(cause) : unavailable(cause);
+    }
   }
 }
 

@@ -133,6 +133,19 @@ test("one that is too large fails by itself", async () => {
   expect(results.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
 });
 
+test("one that the broker does not take for what it is fails by itself", async () => {
+  await using s = await setUp();
+  const odd = entry("odd").map((message) => ({ ...message, headers: { "Nats-TTL": "soon" } }));
+  const results = await Promise.allSettled([
+    s.store.batch(STREAM, entry("a")),
+    s.store.batch(STREAM, entry("b")),
+    s.store.batch(STREAM, odd),
+    s.store.batch(STREAM, entry("c")),
+  ]);
+  expect(results.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
+  expect(results[2]).toMatchObject({ reason: { kind: "unavailable", cause: expect.stringMatching(/TTL/) } });
+});
+
 test("what expects something of the whole stream is written alone", async () => {
   await using s = await setUp();
   const last = await s.store.batch(STREAM, entry("a"));
