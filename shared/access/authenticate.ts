@@ -24,7 +24,7 @@ export function cookieName(realm: string): string {
 }
 
 /**
- * Finds out who asks: verifies the token and reads its session's record (one request, to the leader).
+ * Finds out who asks: verifies the token and reads its session's record ({@link readSession}).
  *
  * A bearer token that does not hold is an error; a cookie that does not hold is as good as none, so that a stale one
  * does not lock anybody out of what is public.

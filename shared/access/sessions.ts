@@ -82,16 +82,17 @@ export async function endSession(deps: Deps, realm: string, sub: string, sid: st
 }
 
 /**
- * Ends an account's sessions. Each by itself: those who remember sessions hear of what is stored, but of no purge.
+ * Ends the sessions of an account, or of a whole realm. Each by itself: those who remember sessions hear of what is stored,
+ * but of no purge.
  * @param of which of them; all when left out
  */
 export async function endSessions(
   deps: Deps,
   realm: string,
-  sub: string,
+  sub?: string,
   of: { credential?: string; but?: string } = {},
 ): Promise<void> {
-  const filter = `${token(realm, "realm")}.${token(sub, "user")}.*`;
+  const filter = `${token(realm, "realm")}.${sub === undefined ? "*" : token(sub, "user")}.*`;
   const sessions = await listRecords<SessionRecord>(deps, buckets.sessions, filter);
   await Promise.all(
     sessions

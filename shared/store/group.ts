@@ -36,7 +36,6 @@ class Subjects {
   take(messages: readonly Append[]): boolean {
     const alone = messages.some(({ expectStreamSeq }) => expectStreamSeq !== undefined);
     if (this.#alone || (alone && this.#touched.size > 0)) return false;
-    this.#alone = alone;
     const bound = new Set<string>();
     for (const { subject, expect, rollup } of messages) {
       if (expect !== undefined) bound.add(expect.subject ?? subject);
@@ -44,6 +43,7 @@ class Subjects {
     }
     for (const subject of bound) if (this.#touched.has(subject) || this.#bound.has(subject)) return false;
     for (const { subject } of messages) if (this.#bound.has(subject)) return false;
+    this.#alone = alone;
     for (const subject of bound) this.#bound.add(subject);
     for (const { subject } of messages) this.#touched.add(subject);
     return true;
@@ -56,17 +56,26 @@ function isUnsure(error: unknown): boolean {
   return error.kind === "timeout" || error.kind === "unavailable";
 }
 
-/** Takes out the first that waits, and as many behind it as may be one with it, in their order. */
+/**
+ * Takes out the first that waits, and all others that may be one with it. They were sent at the same time: one that must
+ * wait for another's subject holds up nobody else.
+ */
 function nextGroup(waiting: Waiting[]): Waiting[] {
   const subjects = new Subjects();
   let messages = 0;
   let bytes = 0;
-  const end = waiting.findIndex((one, at) => {
-    messages += one.messages.length;
-    bytes += one.bytes;
-    return !subjects.take(one.messages) || (at > 0 && (messages > BATCH_LIMIT || bytes > MOST_BYTES));
-  });
-  return waiting.splice(0, end < 0 ? waiting.length : Math.max(1, end));
+  const group: Waiting[] = [];
+  const later: Waiting[] = [];
+  for (const one of waiting) {
+    const fits = messages + one.messages.length <= BATCH_LIMIT && bytes + one.bytes <= MOST_BYTES;
+    if ((fits || group.length === 0) && subjects.take(one.messages)) {
+      messages += one.messages.length;
+      bytes += one.bytes;
+      group.push(one);
+    } else later.push(one);
+  }
+  waiting.splice(0, waiting.length, ...later);
+  return group;
 }
 
 /** Resolves when something is done, or that time is over. */
@@ -122,8 +131,7 @@ export function grouped(store: OpenStore): OpenStore {
       else {
         // Nothing was written, because of some of them: by halves, until these are alone with the answer that is theirs.
         const half = Math.ceil(group.length / 2);
-        await write(stream, group.slice(0, half));
-        await write(stream, group.slice(half));
+        await Promise.all([write(stream, group.slice(0, half)), write(stream, group.slice(half))]);
       }
     }
   }
@@ -131,8 +139,10 @@ export function grouped(store: OpenStore): OpenStore {
   async function run(stream: string, queue: Queue): Promise<void> {
     while (queue.waiting.length > 0) {
       const group = nextGroup(queue.waiting);
+      const left = queue.waiting.length;
       await within(PATIENCE_MS, write(stream, group));
-      await queue.gather(group.length);
+      // Those that had to wait already are not kept.
+      if (left === 0) await queue.gather(group.length);
     }
     queues.delete(stream);
   }

@@ -107,13 +107,21 @@ test("a session that was asked for before it began is found as soon as that is t
   }
 });
 
-test("sessions of an orb that was erased do not come back with the next orb of its name", async () => {
+test("sessions of an orb that was erased end for everybody, and leave nothing behind", async () => {
   await using s = await setUp();
   const session = await s.begin("emil");
   await remembered(s.host, session);
   await eraseRealm(s.there, REALM);
-  await s.there.store.kvPut(buckets.orbs, REALM, "{}");
   await until(async () => !(await session.open()));
+  const left = await s.there.store.scan(
+    streams.kv(buckets.sessions),
+    kvSubject(buckets.sessions, `${REALM}.>`),
+    {
+      fromSeq: 1,
+      limit: 10,
+    },
+  );
+  expect(left.messages).toEqual([]);
 });
 
 test("a session that somebody erased by hand, which nobody is told of, is over soon", async () => {

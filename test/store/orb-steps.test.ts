@@ -337,7 +337,7 @@ describe("round trips", () => {
       revision: 1,
       list: 2,
       unpublish: 4,
-      delete: 11,
+      delete: 12,
     });
   });
 });

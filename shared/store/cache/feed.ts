@@ -105,8 +105,10 @@ export class Feed {
   async start(): Promise<boolean> {
     await this.#store.ping();
     if (this.#state === "off") return false;
-    this.#subscription = this.#store.subscribe(feedSubject(this.filter), (delivery) =>
-      this.#deliver(delivery),
+    this.#subscription = this.#store.subscribe(
+      feedSubject(this.filter),
+      (delivery) => this.#deliver(delivery),
+      () => this.stop(),
     );
     // Once the broker has answered this, it knows that we listen; what it stores from now on reaches us.
     await this.#store.ping();

@@ -183,10 +183,7 @@ export class Cache implements Listener {
     this.#orders.tell(echo);
     // Nobody is told that a stream is no more, nor at once that there is another one of its name.
     const defined = definedStream(subject);
-    if (defined === undefined) return;
-    this.drop(defined);
-    // With an orb, the sessions of its users are erased at once.
-    this.forget(SESSIONS);
+    if (defined !== undefined) this.drop(defined);
   }
 
   reset(feed: Feed): void {
@@ -253,8 +250,8 @@ export class Cache implements Listener {
     found: Map<string, StoredMessage>,
     options: ReadOptions | undefined,
   ): Promise<Map<string, StoredMessage>> {
-    const { era } = feed;
-    const least = Math.max(feed.position, feed.acknowledged, this.#acknowledged.get(feed.stream) ?? 0);
+    const { era, position } = feed;
+    const least = Math.max(position, feed.acknowledged, this.#acknowledged.get(feed.stream) ?? 0);
     const expectations = subjects.map((subject) => this.#expect(subject));
     try {
       const page = await this.#read(feed.stream, subjects, options);
@@ -268,7 +265,8 @@ export class Cache implements Listener {
       for (const [i, subject] of subjects.entries()) {
         const message = read.get(subject);
         const told = expectations[i]?.told;
-        if (told !== undefined && told.seq >= (message?.seq ?? 0)) {
+        // What was told before this read began may be gone by now.
+        if (told !== undefined && told.seq > position && told.seq >= (message?.seq ?? 0)) {
           found.set(subject, told.apart());
           continue;
         }
@@ -376,12 +374,12 @@ export class Cache implements Listener {
   }
 
   async #audit(): Promise<void> {
+    // Whoever erases some by hand tells nobody: a session is taken on trust for no longer than this.
+    this.forget(SESSIONS);
     const now = Date.now();
     for (const feed of [...this.#feeds.values()]) {
       const idle = now - feed.lastUse;
       if (idle > IDLE_MS) this.drop(feed.stream);
-      // Whoever erases some by hand tells nobody: a session is taken on trust for no longer than this.
-      else if (feed.stream === SESSIONS) feed.reset();
       else if (idle < this.#options.checkMs * AUDIT_EVERY) {
         await feed.audit();
         if (!feed.live) this.drop(feed.stream);
