@@ -39,18 +39,29 @@ function isOwnPath(path: string): boolean {
   return OWN.has(family) || (family === "docs" && rest === undefined);
 }
 
-/** Whether a route's pattern matches a path, for `405` and its `Allow`. */
-function matches(pattern: string, path: string): boolean {
-  const want = pattern.split("/");
-  const have = path.split("/");
-  return want.length === have.length && want.every((part, i) => part.startsWith(":") || part === have[i]);
+/** The patterns of a router by their number of segments, each once, with the methods it takes. */
+function patternsOf(app: OpenAPIHono<AppEnv>): Map<number, { parts: string[]; methods: Set<string> }[]> {
+  const methods = Map.groupBy(
+    app.routes.filter(({ method }) => method !== "ALL"),
+    ({ path }) => path,
+  );
+  const patterns = [...methods].map(([path, routes]) => ({
+    parts: path.split("/"),
+    methods: new Set(routes.map(({ method }) => method)),
+  }));
+  return Map.groupBy(patterns, ({ parts }) => parts.length);
 }
 
+/** For addresses that no route takes: 405 with `Allow` where another method is taken, otherwise 404. */
 function notFoundOrWrongMethod(app: OpenAPIHono<AppEnv>) {
+  let patterns: ReturnType<typeof patternsOf> | undefined;
   return (c: Context<AppEnv>) => {
+    patterns ??= patternsOf(app);
+    const have = c.req.path.split("/");
     const allowed = new Set<string>();
-    for (const route of app.routes) {
-      if (route.method !== "ALL" && matches(route.path, c.req.path)) allowed.add(route.method);
+    for (const { parts, methods } of patterns.get(have.length) ?? []) {
+      if (parts.every((part, i) => part.startsWith(":") || part === have[i]))
+        for (const method of methods) allowed.add(method);
     }
     if (allowed.has("GET")) allowed.add("HEAD");
     if (allowed.size === 0 || allowed.has(c.req.method)) {
