@@ -7,6 +7,7 @@ import { AppError, type ErrorKind, type Fault } from "../shared/errors.ts";
 import { addZodIssues, Faults } from "../shared/orb/faults.ts";
 import { Conflict, StreamMissing } from "../shared/store/types.ts";
 import type { AppEnv } from "./context.ts";
+import { whole } from "./middleware/headers.ts";
 
 export const STATUS: Record<ErrorKind, ContentfulStatusCode> = {
   malformed: 400,
@@ -66,7 +67,7 @@ export function problem(
     code,
     ...(more.errors === undefined ? {} : { errors: more.errors }),
   };
-  return c.body(JSON.stringify(body), status, {
+  return whole(c, JSON.stringify(body), status, {
     "content-type": "application/problem+json",
     "cache-control": "no-store",
     ...more.headers,

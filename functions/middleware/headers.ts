@@ -1,4 +1,5 @@
 import type { Context, MiddlewareHandler } from "hono";
+import type { Deps } from "../../shared/deps.ts";
 import type { AppEnv } from "../context.ts";
 
 /** Headers that every answer carries unless its route set its own. Pages set their own Content-Security-Policy. */
@@ -16,14 +17,15 @@ const HSTS = "max-age=31536000; includeSubDomains";
 
 /** What every answer says unless its route says otherwise. */
 function commonHeaders(c: Context<AppEnv>): Record<string, string> {
-  const { config, request } = c.get("deps");
-  return {
-    ...SECURITY_HEADERS,
-    "cache-control": "no-store",
-    ...(config.publicUrl.startsWith("https:") ? { "strict-transport-security": HSTS } : {}),
-    "x-request-id": request.requestId,
-    ...(request.traceparent === undefined ? {} : { traceparent: request.traceparent }),
-  };
+  const deps: Deps | undefined = c.get("deps");
+  const headers: Record<string, string> = { ...SECURITY_HEADERS, "cache-control": "no-store" };
+  // A host that could not even begin has only an error to tell.
+  if (deps === undefined) return headers;
+  const { config, request } = deps;
+  if (config.publicUrl.startsWith("https:")) headers["strict-transport-security"] = HSTS;
+  headers["x-request-id"] = request.requestId;
+  if (request.traceparent !== undefined) headers.traceparent = request.traceparent;
+  return headers;
 }
 
 /**
