@@ -17,9 +17,10 @@ import { stopRequest } from "./stop.ts";
 const say = (line: string) => console.error(line);
 
 /** Variables that only this host knows. */
+const OWN = ["TRUST_PROXY", "HOST_CACHE_MIB", "HOST_CACHE_FILE_MIB"];
+
 function ownVariables(): Record<string, string> {
-  const { TRUST_PROXY, HOST_CACHE_MIB } = process.env;
-  return { ...(TRUST_PROXY ? { TRUST_PROXY } : {}), ...(HOST_CACHE_MIB ? { HOST_CACHE_MIB } : {}) };
+  return Object.fromEntries(OWN.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
 }
 
 /** The WebSocket address of the broker that a running platform started. */

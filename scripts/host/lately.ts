@@ -1,3 +1,5 @@
+import { hashOf } from "./hash.ts";
+
 /**
  * Whether something was asked for lately, in a fixed number of bytes and without keeping what it was. Each name has one
  * place, which the next one that falls there takes over: so the longer ago, the less likely it is known.
@@ -12,10 +14,8 @@ export class Lately {
 
   /** Notes that a name is asked for. @returns whether it was before; very rarely so of one that was not */
   ask(name: string): boolean {
-    // FNV-1a
-    let hash = 0x811c9dc5;
-    for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193);
-    const place = (hash ^ (hash >>> 15)) & (this.#places.length - 1);
+    const hash = hashOf(name);
+    const place = hash & (this.#places.length - 1);
     const before = this.#places[place] === hash;
     this.#places[place] = hash;
     return before;

@@ -15,10 +15,12 @@ import { SECURITY_HEADERS } from "../../functions/middleware/headers.ts";
 import { TITLES } from "../../functions/problem.ts";
 import { type CacheStats, openCachedStore } from "../../shared/store/cache.ts";
 import { Failure, systemCode } from "../failure.ts";
+import { AnswerFile } from "./answer-file.ts";
 import { AnswerMemory } from "./answer-memory.ts";
 import { assetResponse } from "./assets.ts";
 import { readBody } from "./body.ts";
 import type { Functions, FunctionsOptions } from "./functions.ts";
+import { RecordedResponse } from "./response.ts";
 import { openSocket } from "./socket.ts";
 
 /** Milliseconds that requests under way have to end once the process is told to stop. */
@@ -27,13 +29,15 @@ const GRACE_MS = 3_000;
 /** MiB of heap that what is remembered takes unless HOST_CACHE_MIB says otherwise. */
 const CACHE_MIB = 8;
 
-/** Bytes for what is remembered: a quarter of them for whole answers. */
-function cacheBytes(setting: string | undefined): { entries: number; answers: number } {
-  const mib = setting === undefined ? CACHE_MIB : Number(setting);
-  if (!(mib >= 1 && mib <= 4096))
-    throw new Failure(`HOST_CACHE_MIB=${setting} is no size: give a number of MiB from 1 to 4096.`);
-  const bytes = mib * 1024 * 1024;
-  return { entries: bytes * 0.75, answers: bytes * 0.25 };
+/** MiB of the file for answers that are made of one entry, unless HOST_CACHE_FILE_MIB says otherwise. */
+const FILE_MIB = 128;
+
+/** A setting that is a size in MiB, in bytes. */
+function bytesOf(name: string, setting: string | undefined, otherwise: number, least: number): number {
+  const mib = setting === undefined ? otherwise : Number(setting);
+  if (!(mib >= least && mib <= 4096))
+    throw new Failure(`${name}=${setting} is no size: give a number of MiB from ${least} to 4096.`);
+  return mib * 1024 * 1024;
 }
 
 /** The functions in this process. */
@@ -46,6 +50,7 @@ export interface NodeFunctions extends Functions {
 
 /** The connection's own request, as the server's adapter hands it over. */
 const incomingOf = (env: Record<string, unknown>) => (env as unknown as HttpBindings).incoming;
+const outgoingOf = (env: Record<string, unknown>) => env.outgoing as RecordedResponse;
 
 /** A client's address: that of its connection, or the one that a proxy in front of us vouches for. */
 function clientAddress(incoming: HttpBindings["incoming"], behindProxy: boolean): string {
@@ -114,12 +119,15 @@ async function listen(server: Server, port: number, host: string): Promise<void>
 /**
  * Serves the app from this process.
  * @param options.bindings the functions' variables; `TRUST_PROXY=true` takes the client's address from the last
- * entry of `X-Forwarded-For`, where a proxy of one's own is the only way in; `HOST_CACHE_MIB` bounds what is remembered
+ * entry of `X-Forwarded-For`, where a proxy of one's own is the only way in; `HOST_CACHE_MIB` and `HOST_CACHE_FILE_MIB`
+ * bound what is remembered
  */
 export async function serveNode(options: FunctionsOptions): Promise<NodeFunctions> {
   const settings = readSettings(options.bindings);
   const behindProxy = options.bindings.TRUST_PROXY === "true";
-  const memory = cacheBytes(options.bindings.HOST_CACHE_MIB);
+  const { HOST_CACHE_MIB, HOST_CACHE_FILE_MIB } = options.bindings;
+  const memory = bytesOf("HOST_CACHE_MIB", HOST_CACHE_MIB, CACHE_MIB, 1);
+  const fileBytes = bytesOf("HOST_CACHE_FILE_MIB", HOST_CACHE_FILE_MIB, FILE_MIB, 0);
   const log = consoleLog(settings.logLevel, {}, options.log);
   const store = openCachedStore(
     {
@@ -130,12 +138,15 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
         if (status !== "connected") log.warn("broker connection", { status });
       },
     },
-    { maxBytes: memory.entries },
+    // A quarter is for whole answers.
+    { maxBytes: memory * 0.75, onStored: (subject) => answers.stored(subject) },
   );
   // A request gives back nothing: the connection is everybody's.
   const shared = { ...store, close: async () => undefined };
   const release = async () => undefined;
-  const answers = new AnswerMemory(() => host, memory.answers);
+  const noFile = (error: unknown) => log.warn("answers are not kept in a file", { error: String(error) });
+  const file = fileBytes === 0 ? undefined : new AnswerFile(fileBytes, noFile);
+  const answers = new AnswerMemory(() => host, memory * 0.25, file);
   const counts = new RequestCounts();
   const host: Host = {
     observe: (request) => counts.observe(request),
@@ -143,7 +154,7 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
     config: settings.config,
     log: (base) => consoleLog(settings.logLevel, base, options.log),
     lend: (c) => {
-      const trace = answers.begin(incomingOf(c.env), c);
+      const trace = answers.begin(outgoingOf(c.env), c);
       if (trace === undefined) return { store: shared, release };
       return { store: store.traced(trace), expires: (time) => trace.expires(time), release };
     },
@@ -158,14 +169,16 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
     props: {},
   };
   const listener = getRequestListener((request, env) =>
-    answers.keep(
-      (env as HttpBindings).incoming,
-      app.fetch(request, env as unknown as AppEnv["Bindings"], context),
-    ),
+    app.fetch(request, env as unknown as AppEnv["Bindings"], context),
   );
   const server = createServer(
     // Slow headers and bodies must not hold connections for ever.
-    { requestTimeout: 60_000, headersTimeout: 20_000, keepAliveTimeout: 20_000 },
+    {
+      ServerResponse: RecordedResponse,
+      requestTimeout: 60_000,
+      headersTimeout: 20_000,
+      keepAliveTimeout: 20_000,
+    },
     (request, response) => {
       if (!HOST_NAME.test(request.headers.host ?? "")) refuseHost(response);
       else answers.give(request, response, () => void listener(request, response));
@@ -185,6 +198,7 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
       clearInterval(idle);
       clearTimeout(late);
       await store.close();
+      file?.close();
     })();
     return stopping;
   };

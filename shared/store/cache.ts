@@ -19,7 +19,7 @@ import type { ConnectOptions } from "./wire.ts";
 
 export { Bounded, type Held } from "./cache/bounded.ts";
 export type { CacheOptions, CacheStats } from "./cache/live.ts";
-export { Trace } from "./cache/trace.ts";
+export { type Ground, type Pair, Trace } from "./cache/trace.ts";
 
 export interface CachedStore extends Store {
   stats(): CacheStats;

@@ -163,6 +163,9 @@ export const subjects = {
 /** Buckets that every request needs: live definitions and sessions. Their streams tell what they store. */
 export const FOLLOWED: readonly string[] = [buckets.orbs, buckets.sessions];
 
+/** The stream of live definitions. It tells too when an orb's stream may be another one. */
+export const DEFINITIONS = streams.kv(buckets.orbs);
+
 /** What all subjects of a stream are, for the streams whose live state may be followed; undefined for others. */
 export function followedFilter(stream: string): string | undefined {
   for (const bucket of FOLLOWED) if (stream === streams.kv(bucket)) return kvSubject(bucket, ">");

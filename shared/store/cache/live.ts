@@ -1,7 +1,7 @@
 /** What is known of the streams that are followed, and what is asked of the broker to know it. */
 import { type Answered, DirectMessage, kept, LeaderMessage, MemoryMessage, ownHeaders } from "../message.ts";
 import type { OpenStore } from "../store.ts";
-import { buckets, definedStream, followedFilter, streams } from "../subjects.ts";
+import { buckets, DEFINITIONS, definedStream, followedFilter, streams } from "../subjects.ts";
 import type { Page, ReadOptions, StoredMessage } from "../types.ts";
 import { type Echo, Feed, type FeedOptions, type Listener } from "./feed.ts";
 import { Memory } from "./memory.ts";
@@ -22,6 +22,8 @@ export interface CacheOptions {
   patienceMs?: number;
   /** Freeze the JSON that is shared: tests find whoever changes it. */
   freeze?: boolean;
+  /** Told of each subject of the streams that are followed, when a message is stored on it. */
+  onStored?: (subject: string) => void;
 }
 
 /** What the cache does at the moment, for metrics and tests. */
@@ -40,8 +42,6 @@ export interface CacheStats {
 
 /** How many checks pass between two audits of each stream in use. */
 const AUDIT_EVERY = 5;
-/** What tells when an orb's stream may be another one. */
-const DEFINITIONS = streams.kv(buckets.orbs);
 /** Say themselves until when they hold, so that nobody needs to be told of their end. */
 const SESSIONS = streams.kv(buckets.sessions);
 /** Messages of one read, at most, that are remembered: a walk through everything must not push out what is asked for. */
@@ -61,7 +61,7 @@ function isAnswered(message: StoredMessage | undefined): message is Answered {
 
 export class Cache implements Listener {
   readonly #store: OpenStore;
-  readonly #options: Required<Omit<CacheOptions, "freeze">> & FeedOptions;
+  readonly #options: Required<CacheOptions> & FeedOptions;
   readonly #memory: Memory;
   readonly #feeds = new Map<string, Feed>();
   readonly #orders: Orders;
@@ -86,6 +86,7 @@ export class Cache implements Listener {
       checkMs: options.checkMs ?? 1000,
       patienceMs: options.patienceMs ?? 2000,
       freeze: options.freeze ?? false,
+      onStored: options.onStored ?? (() => undefined),
     };
     this.#memory = new Memory(this.#options.maxBytes);
     this.#orders = new Orders(store, this.#options.maxOrdered);
@@ -180,6 +181,7 @@ export class Cache implements Listener {
       if (expected !== undefined) expected.told = copy;
       if ((seq ?? 0) < message.seq) this.#remember(subject, copy, feed, isPassing(delivery));
     }
+    this.#options.onStored(subject);
     this.#orders.tell(echo);
     // Nobody is told that a stream is no more, nor at once that there is another one of its name.
     const defined = definedStream(subject);
@@ -226,11 +228,13 @@ export class Cache implements Listener {
     }
     this.#hits += subjects.length - missing.length;
     this.#misses += missing.length;
-    if (trace !== undefined) {
-      trace.touch(feed, this.#options.replicas);
-      for (const subject of subjects) trace.note(stream, this.#memory.ground(subject, feed.era));
-    }
-    return missing.length === 0 ? Promise.resolve(found) : this.#fill(feed, missing, found, options);
+    trace?.touch(feed, this.#options.replicas);
+    const note = () => {
+      for (const subject of subjects) trace?.note(stream, this.#memory.ground(subject, feed.era));
+    };
+    if (missing.length > 0) return this.#fill(feed, missing, found, options).finally(note);
+    note();
+    return Promise.resolve(found);
   }
 
   /** Without memory, but never from before a write of ours: a replica that is not yet there is not believed. */

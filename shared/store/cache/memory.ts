@@ -16,8 +16,10 @@ const parsed = (message: MemoryMessage | null) => (message === null ? 0 : messag
 
 /** What is known of a subject: its last message, or (null) that there is none. */
 class Slot implements Ground, Held {
-  message: MemoryMessage | null;
+  readonly subject: string;
+  readonly seq: number;
   readonly era: Era;
+  known: MemoryMessage | null;
   /** Then its parsed form is kept too. */
   used: boolean;
   bytes: number;
@@ -25,8 +27,10 @@ class Slot implements Ground, Held {
   #gone = false;
 
   constructor(subject: string, message: MemoryMessage | null, era: Era, used: boolean) {
-    this.message = message;
+    this.subject = subject;
+    this.seq = message?.seq ?? 0;
     this.era = era;
+    this.known = message;
     this.used = used;
     this.bytes = OVERHEAD + subject.length + (message?.size ?? 0) + (used ? parsed(message) : 0);
   }
@@ -34,14 +38,17 @@ class Slot implements Ground, Held {
   get holds(): boolean {
     return !this.#gone && !this.era.over;
   }
+  get message(): this {
+    return this;
+  }
   ease(): void {
-    this.message?.forgetJson();
-    this.bytes -= parsed(this.message);
+    this.known?.forgetJson();
+    this.bytes -= parsed(this.known);
   }
   leave(): void {
     this.#gone = true;
     // Answers that were made of it hold on to the slot for as long as they are remembered themselves.
-    this.message = null;
+    this.known = null;
   }
 }
 
@@ -72,7 +79,7 @@ export class Memory {
       this.#slots.delete(subject);
       return undefined;
     }
-    const { message } = slot;
+    const message = slot.known;
     if (!slot.used) {
       slot.used = true;
       const more = parsed(message);
@@ -92,7 +99,7 @@ export class Memory {
   /** Sequence of what is known, 0 when it is that there is nothing; undefined when nothing is known. */
   seqOf(subject: string, era: Era): number | undefined {
     const slot = this.#slots.get(subject);
-    return slot?.era === era ? (slot.message?.seq ?? 0) : undefined;
+    return slot?.era === era ? slot.seq : undefined;
   }
 
   set(subject: string, message: MemoryMessage | null, era: Era): void {

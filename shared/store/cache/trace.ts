@@ -3,10 +3,14 @@
  * of is still so, and not a moment longer.
  */
 
+import type { Era } from "./memory.ts";
+
 /** A part of what is known, as it was when an answer was made of it. */
 export interface Ground {
   /** Whether it is still so: neither replaced, nor forgotten, nor doubtful because something may have been missed. */
   readonly holds: boolean;
+  /** The message that it is, where it is one: as long as the era lasts, whatever replaces it is told of. */
+  readonly message?: { readonly subject: string; readonly seq: number; readonly era: Era };
 }
 
 /** A stream whose changes are told. */
@@ -28,6 +32,14 @@ interface Part {
   whole: Ground | undefined;
   /** Each message that was read, as long as these are all. */
   fine: Ground[] | undefined;
+}
+
+/** What an answer was made of when that was two messages: one that many answers are made of, and one of its own. */
+export interface Pair {
+  common: Ground;
+  own: NonNullable<Ground["message"]>;
+  /** Of both. */
+  sources: readonly Source[];
 }
 
 /** Collects what one request reads. */
@@ -64,6 +76,22 @@ export class Trace {
   /** What was read means something else from then on. @param time milliseconds since 1970 */
   expires(time: number): void {
     this.#until = Math.min(this.#until, time);
+  }
+
+  /** What the answer was made of, where that is two messages. @param shared the stream of the common one */
+  pair(shared: string): Pair | undefined {
+    if (this.#spoiled || this.#until !== Number.POSITIVE_INFINITY || this.#parts.size !== 2) return undefined;
+    let common: Ground | undefined;
+    let own: Ground["message"];
+    for (const [stream, { fine }] of this.#parts) {
+      const [first] = fine ?? [];
+      if (fine === undefined || first?.message === undefined || fine.some((other) => other !== first))
+        return undefined;
+      if (stream === shared) common = first;
+      else own = first.message;
+    }
+    if (common === undefined || own === undefined) return undefined;
+    return { common, own, sources: [...this.#parts.values()].map(({ source }) => source) };
   }
 
   /** How many parts there are. */

@@ -1,0 +1,274 @@
+/**
+ * Answers in a file: an index of 24 bytes each stays in memory, all else is where the system keeps what is read often in
+ * memory that it may take back at any time. A read is a plain one, as nginx reads its cache: of what the system holds it
+ * takes two microseconds.
+ *
+ * The file is a ring of blocks, written in order; what is in a block goes when it is written again. It has no name, so
+ * nothing of it outlives the process.
+ */
+import { randomUUID } from "node:crypto";
+import { closeSync, openSync, readSync, unlinkSync, writeSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { hashOf } from "./hash.ts";
+
+/** What is kept of one answer beside its key. */
+export interface Filed {
+  /** Which of the caller's families it belongs to, 0 to 65,535. */
+  family: number;
+  etag: string | undefined;
+  body: Buffer;
+}
+
+/** Bytes that are written at once; a longer answer is not kept. */
+const BLOCK = 65_535;
+/** There is a place in the index for each so many bytes of the file: smaller answers use up the index first. */
+const BYTES_EACH = 768;
+/** Lengths of key and tag, before both. */
+const HEAD = 4;
+const NO_TAG = 0xffff;
+
+/** Places in the index, found by the hash of one of their names: in each bucket a chain of them. */
+class Chains {
+  readonly #first: Uint32Array;
+  readonly #next: Uint32Array;
+  readonly #hash: Int32Array;
+
+  constructor(places: number) {
+    this.#first = new Uint32Array(2 ** Math.ceil(Math.log2(places)));
+    this.#next = new Uint32Array(places);
+    this.#hash = new Int32Array(places);
+  }
+
+  #bucket(hash: number): number {
+    return hash & (this.#first.length - 1);
+  }
+
+  add(place: number, hash: number): void {
+    const bucket = this.#bucket(hash);
+    this.#hash[place] = hash;
+    // One more than the place: 0 ends a chain.
+    this.#next[place] = this.#first[bucket] ?? 0;
+    this.#first[bucket] = place + 1;
+  }
+
+  remove(place: number): void {
+    const bucket = this.#bucket(this.#hash[place] ?? 0);
+    const after = this.#next[place] ?? 0;
+    let at = (this.#first[bucket] ?? 0) - 1;
+    if (at === place) {
+      this.#first[bucket] = after;
+      return;
+    }
+    while (at >= 0) {
+      const next = (this.#next[at] ?? 0) - 1;
+      if (next === place) {
+        this.#next[at] = after;
+        return;
+      }
+      at = next;
+    }
+  }
+
+  /** The next place of a hash behind another, or from the beginning; -1 when there is none. */
+  find(hash: number, behind = -1): number {
+    let at = ((behind < 0 ? this.#first[this.#bucket(hash)] : this.#next[behind]) ?? 0) - 1;
+    while (at >= 0 && this.#hash[at] !== hash) at = (this.#next[at] ?? 0) - 1;
+    return at;
+  }
+}
+
+export class AnswerFile {
+  readonly #onFailure: (error: unknown) => void;
+  #file: number | undefined;
+  readonly #blocks: number;
+  /** What is still to be written, and of which block it is the beginning. */
+  readonly #open = Buffer.alloc(BLOCK);
+  #openBlock = 0;
+  #openBytes = 0;
+  // The index, a ring too: answers in the order in which they were written. Untouched memory costs nothing.
+  readonly #block: Uint16Array;
+  readonly #offset: Uint16Array;
+  /** 0: not known any more. */
+  readonly #size: Uint16Array;
+  readonly #family: Uint16Array;
+  readonly #keys: Chains;
+  readonly #subjects: Chains;
+  #oldest = 0;
+  #used = 0;
+  #answers = 0;
+
+  /**
+   * @param bytes of the file, from two blocks (128 KiB) to 4 GiB
+   * @param onFailure called once when the file cannot be used (any more); from then on nothing is kept
+   */
+  constructor(bytes: number, onFailure: (error: unknown) => void) {
+    this.#onFailure = onFailure;
+    this.#blocks = Math.min(65_536, Math.max(2, Math.floor(bytes / BLOCK)));
+    const places = Math.ceil((this.#blocks * BLOCK) / BYTES_EACH);
+    this.#block = new Uint16Array(places);
+    this.#offset = new Uint16Array(places);
+    this.#size = new Uint16Array(places);
+    this.#family = new Uint16Array(places);
+    this.#keys = new Chains(places);
+    this.#subjects = new Chains(places);
+    try {
+      const path = join(tmpdir(), `platform-answers-${randomUUID()}`);
+      this.#file = openSync(path, "wx+", 0o600);
+      unlinkSync(path);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** How many are known. */
+  get answers(): number {
+    return this.#answers;
+  }
+
+  /** Whether it can be used. */
+  get works(): boolean {
+    return this.#file !== undefined;
+  }
+
+  /**
+   * Keeps an answer in the place of an earlier one with its key.
+   * @param subject what the answer is about, for {@link forget}
+   * @returns false when it is too long
+   */
+  put(
+    key: string,
+    subject: string,
+    family: number,
+    etag: string | undefined,
+    body: string | Buffer,
+  ): boolean {
+    this.drop(key);
+    const bytes = typeof body === "string" ? Buffer.byteLength(body) : body.length;
+    const size = HEAD + key.length + (etag?.length ?? 0) + bytes;
+    if (size > BLOCK || this.#file === undefined) return false;
+    if (this.#openBytes + size > BLOCK && !this.#turn()) return false;
+    if (this.#used === this.#size.length) this.#dropOldest();
+    const place = (this.#oldest + this.#used++) % this.#size.length;
+    const at = this.#openBytes;
+    const open = this.#open;
+    let end = open.writeUInt16LE(key.length, at);
+    end = open.writeUInt16LE(etag?.length ?? NO_TAG, end);
+    end += open.write(key, end, "latin1");
+    if (etag !== undefined) end += open.write(etag, end, "latin1");
+    if (typeof body === "string") open.write(body, end);
+    else body.copy(open, end);
+    this.#block[place] = this.#openBlock;
+    this.#offset[place] = at;
+    this.#size[place] = size;
+    this.#family[place] = family;
+    this.#keys.add(place, hashOf(key));
+    this.#subjects.add(place, hashOf(subject));
+    this.#openBytes += size;
+    this.#answers++;
+    return true;
+  }
+
+  /** The answer of a key. */
+  get(key: string): Filed | undefined {
+    const hash = hashOf(key);
+    for (let place = this.#keys.find(hash); place >= 0; place = this.#keys.find(hash, place)) {
+      const bytes = this.#read(place);
+      if (bytes === undefined) return undefined;
+      const keyEnd = HEAD + bytes.readUInt16LE(0);
+      if (bytes.toString("latin1", HEAD, keyEnd) !== key) continue;
+      const tag = bytes.readUInt16LE(2);
+      const tagEnd = keyEnd + (tag === NO_TAG ? 0 : tag);
+      const etag = tag === NO_TAG ? undefined : bytes.toString("latin1", keyEnd, tagEnd);
+      return { family: this.#family[place] ?? 0, etag, body: bytes.subarray(tagEnd) };
+    }
+    return undefined;
+  }
+
+  /** Forgets the answer of a key. */
+  drop(key: string): void {
+    const hash = hashOf(key);
+    for (let place = this.#keys.find(hash); place >= 0; ) {
+      const next = this.#keys.find(hash, place);
+      // Another of the same hash goes too: it is one of billions, and only asked for anew.
+      this.#remove(place);
+      place = next;
+    }
+  }
+
+  /** Forgets all answers about a subject. */
+  forget(subject: string): void {
+    if (this.#answers === 0) return;
+    const hash = hashOf(subject);
+    for (let place = this.#subjects.find(hash); place >= 0; ) {
+      const next = this.#subjects.find(hash, place);
+      this.#remove(place);
+      place = next;
+    }
+  }
+
+  /** Forgets everything. */
+  clear(): void {
+    while (this.#used > 0) this.#dropOldest();
+  }
+
+  close(): void {
+    this.clear();
+    if (this.#file !== undefined) closeSync(this.#file);
+    this.#file = undefined;
+  }
+
+  #fail(error: unknown): void {
+    this.close();
+    this.#onFailure(error);
+  }
+
+  #read(place: number): Buffer | undefined {
+    const size = this.#size[place] ?? 0;
+    const offset = this.#offset[place] ?? 0;
+    const block = this.#block[place] ?? 0;
+    const bytes = Buffer.allocUnsafe(size);
+    if (block === this.#openBlock) {
+      this.#open.copy(bytes, 0, offset, offset + size);
+      return bytes;
+    }
+    if (this.#file === undefined) return undefined;
+    try {
+      if (readSync(this.#file, bytes, 0, size, block * BLOCK + offset) === size) return bytes;
+      throw new Error("the file of answers is shorter than what was written to it");
+    } catch (error) {
+      this.#fail(error);
+      return undefined;
+    }
+  }
+
+  /** Writes the open block and begins the next one, in which the oldest answers are. */
+  #turn(): boolean {
+    try {
+      const { length } = this.#open;
+      for (let done = 0; done < length && this.#file !== undefined; )
+        done += writeSync(this.#file, this.#open, done, length - done, this.#openBlock * BLOCK + done);
+    } catch (error) {
+      this.#fail(error);
+      return false;
+    }
+    this.#openBlock = (this.#openBlock + 1) % this.#blocks;
+    this.#openBytes = 0;
+    while (this.#used > 0 && this.#block[this.#oldest] === this.#openBlock) this.#dropOldest();
+    return true;
+  }
+
+  #dropOldest(): void {
+    this.#remove(this.#oldest);
+    this.#oldest = (this.#oldest + 1) % this.#size.length;
+    this.#used--;
+  }
+
+  #remove(place: number): void {
+    if (this.#size[place] === 0) return;
+    this.#size[place] = 0;
+    this.#keys.remove(place);
+    this.#subjects.remove(place);
+    this.#answers--;
+  }
+}

@@ -1,0 +1,56 @@
+import { type IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from "node:http";
+import type { Context } from "hono";
+import type { AppEnv } from "../../functions/context.ts";
+import type { Trace } from "../../shared/store/cache.ts";
+
+/** Told of an answer with status 200 and a head that it wants, once all of it is written, or that there is none. */
+export interface Recorder {
+  /** What the answer is made of, and the request's context, once it has one. */
+  trace: Trace;
+  context: Context<AppEnv> | undefined;
+  wants(headers: OutgoingHttpHeaders): boolean;
+  written(headers: OutgoingHttpHeaders, body: string | Buffer): void;
+  nothing(): void;
+}
+
+/** An answer that can be listened to while it is written, which costs less than making another one of it to read. */
+export class RecordedResponse<R extends IncomingMessage = IncomingMessage> extends ServerResponse<R> {
+  /** Let go of with the last byte: through responses that are done with, one request would keep the next alive. */
+  recorder: Recorder | undefined;
+  #head: OutgoingHttpHeaders | undefined;
+  #parts: Buffer[] | undefined;
+
+  override writeHead(status: number, reason?: unknown, headers?: unknown): this {
+    if (status === 200 && isRecord(reason) && this.recorder?.wants(reason) === true) this.#head = reason;
+    return super.writeHead(status, reason as string, headers as OutgoingHttpHeaders);
+  }
+
+  override write(chunk: unknown, encoding?: unknown, callback?: unknown): boolean {
+    if (this.#head !== undefined) {
+      this.#parts ??= [];
+      this.#parts.push(Buffer.from(chunk as Uint8Array));
+    }
+    return super.write(chunk, encoding as BufferEncoding, callback as () => void);
+  }
+
+  override end(chunk?: unknown, encoding?: unknown, callback?: unknown): this {
+    const { recorder } = this;
+    if (recorder !== undefined) {
+      this.recorder = undefined;
+      if (this.#head === undefined) recorder.nothing();
+      else recorder.written(this.#head, this.#whole(chunk));
+      this.#head = this.#parts = undefined;
+    }
+    return super.end(chunk, encoding as BufferEncoding, callback as () => void);
+  }
+
+  #whole(last: unknown): string | Buffer {
+    if (this.#parts === undefined && typeof last === "string") return last;
+    const parts = this.#parts ?? [];
+    return Buffer.concat(last === undefined ? parts : [...parts, Buffer.from(last as Uint8Array)]);
+  }
+}
+
+function isRecord(value: unknown): value is OutgoingHttpHeaders {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
