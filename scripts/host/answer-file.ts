@@ -101,8 +101,9 @@ export class AnswerFile {
   /**
    * @param bytes of the file, from two blocks (128 KiB) to 4 GiB
    * @param onFailure called once when the file cannot be used (any more); from then on nothing is kept
+   * @param dir where it is made; the system's temporary folder
    */
-  constructor(bytes: number, onFailure: (error: unknown) => void) {
+  constructor(bytes: number, onFailure: (error: unknown) => void, dir = tmpdir()) {
     this.#onFailure = onFailure;
     this.#blocks = Math.min(65_536, Math.max(2, Math.floor(bytes / BLOCK)));
     const places = Math.ceil((this.#blocks * BLOCK) / BYTES_EACH);
@@ -113,7 +114,7 @@ export class AnswerFile {
     this.#keys = new Chains(places);
     this.#subjects = new Chains(places);
     try {
-      const path = join(tmpdir(), `platform-answers-${randomUUID()}`);
+      const path = join(dir, `platform-answers-${randomUUID()}`);
       this.#file = openSync(path, "wx+", 0o600);
       unlinkSync(path);
     } catch (error) {

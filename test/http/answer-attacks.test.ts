@@ -1,22 +1,22 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type NodeFunctions, serveNode } from "../../scripts/host/node.ts";
-import { freePort } from "../../scripts/ports.ts";
-import { admin, call } from "../support/auth.ts";
+import type { NodeFunctions } from "../../scripts/host/node.ts";
+import { call } from "../support/auth.ts";
+import { type Near, startNear } from "../support/near.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 
 /** What clients send that no well-behaved one does, to a host that remembers its answers. */
 let platform: TestPlatform;
+let served: Near;
 let host: NodeFunctions;
-let near: TestPlatform;
 let token: string;
 let port: number;
 const log: Record<string, unknown>[] = [];
 
 const product = (orb: string, rest = "") => `/api/${orb}/catalog/product${rest}`;
 
-async function orbOf(id: string, fields: object[] = []): Promise<string> {
-  const body = {
+const orbOf = (id: string, fields: object[] = []) =>
+  served.orb({
     id,
     languages: ["en"],
     uses: [],
@@ -33,17 +33,8 @@ async function orbOf(id: string, fields: object[] = []): Promise<string> {
         ],
       },
     ],
-  };
-  expect((await call(platform, "POST", "/api/admin/orbs", { token, body })).status).toBe(201);
-  expect((await call(platform, "POST", `/api/admin/orbs/${id}/publish`, { token })).status).toBe(200);
-  return id;
-}
-
-async function published(orb: string, values: object): Promise<string> {
-  const made = await call(near, "POST", product(orb, "?publish=true"), { token, body: { values } });
-  expect(made.status).toBe(201);
-  return made.body.id as string;
-}
+  } as { id: string });
+const published = (orb: string, values: object) => served.published(product(orb), values);
 
 async function warm(address: string): Promise<void> {
   for (let i = 0; i < 50; i++) {
@@ -86,16 +77,8 @@ const statuses = (got: string) =>
 
 beforeAll(async () => {
   platform = await startPlatform();
-  const { CLIENT_ADDRESS: _, ...bindings } = platform.bindings;
-  port = await freePort();
-  host = await serveNode({
-    host: "127.0.0.1",
-    port,
-    bindings,
-    log: (line) => log.push(JSON.parse(line) as Record<string, unknown>),
-  });
-  near = { ...platform, origin: host.url };
-  token = (await admin(platform)).token;
+  served = await startNear(platform, {}, (line) => log.push(JSON.parse(line) as Record<string, unknown>));
+  ({ host, port, token } = served);
 });
 afterAll(async () => {
   await host?.stop();

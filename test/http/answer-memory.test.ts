@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type NodeFunctions, serveNode } from "../../scripts/host/node.ts";
-import { freePort } from "../../scripts/ports.ts";
-import { admin, call } from "../support/auth.ts";
+import type { NodeFunctions } from "../../scripts/host/node.ts";
+import { call } from "../support/auth.ts";
+import { type Near, startNear } from "../support/near.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 
 /** The functions in workerd write; the host remembers, and writes too. */
 let platform: TestPlatform;
+let served: Near;
 let host: NodeFunctions;
 /** The same platform, asked through the host. */
 let near: TestPlatform;
@@ -39,48 +40,16 @@ const document = (id: string, more: object[] = []) => ({
 
 const path = (orb: string, rest = "") => `/api/${orb}/catalog/product${rest}`;
 
-async function published(orb: string, values: object, more: object = {}): Promise<string> {
-  const made = await call(near, "POST", path(orb, "?publish=true"), {
-    token,
-    body: { values, ...more },
-  });
-  expect(made.status).toBe(201);
-  return made.body.id as string;
-}
-
-async function orbOf(id: string): Promise<string> {
-  expect((await call(platform, "POST", "/api/admin/orbs", { token, body: document(id) })).status).toBe(201);
-  expect((await call(platform, "POST", `/api/admin/orbs/${id}/publish`, { token })).status).toBe(200);
-  return id;
-}
-
-/** Asks until the answer comes out of memory. */
-async function warm(address: string, headers: Record<string, string> = {}) {
-  for (let i = 0; i < 50; i++) {
-    const { given } = host.answers();
-    const answer = await call(near, "GET", address, { headers });
-    if (host.answers().given > given) return answer;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  throw new Error(`${address} is never answered from memory`);
-}
-
-/** Asks until the answer is as expected: what another process wrote arrives by its echo. */
-async function soon(address: string, fits: (answer: Awaited<ReturnType<typeof call>>) => boolean) {
-  for (const deadline = Date.now() + 3000; ; ) {
-    const answer = await call(near, "GET", address);
-    if (fits(answer)) return;
-    expect(Date.now(), JSON.stringify(answer.body)).toBeLessThan(deadline);
-  }
-}
+const published = (orb: string, values: object, more?: object) => served.published(path(orb), values, more);
+const orbOf = (id: string) => served.orb(document(id));
+const warm: Near["warm"] = (address, headers) => served.warm(address, headers);
+const soon: Near["soon"] = (address, fits) => served.soon(address, fits);
 
 beforeAll(async () => {
   // On several brokers the order of lists is not remembered; what is, answer-same.test.ts tries there too.
   platform = await startPlatform({ env: { NATS_BROKERS: "1" } });
-  const { CLIENT_ADDRESS: _, ...bindings } = platform.bindings;
-  host = await serveNode({ host: "127.0.0.1", port: await freePort(), bindings, log: () => undefined });
-  near = { ...platform, origin: host.url };
-  token = (await admin(platform)).token;
+  served = await startNear(platform);
+  ({ host, token, platform: near } = served);
 });
 afterAll(async () => {
   await host?.stop();
@@ -340,14 +309,16 @@ test("the memory is bounded", async () => {
   const orb = await orbOf("bounded");
   const ids: string[] = [];
   for (let i = 0; i < 60; i++) ids.push(await published(orb, { body: `${i} ${"x".repeat(40_000)}` }));
+  await using without = await startNear(platform, { HOST_CACHE_FILE_MIB: "0" });
   let most = 0;
   for (let variant = 0; variant < 5; variant++) {
     for (let round = 0; round < 3; round++) {
       const headers = { "accept-language": `en;q=0.${variant + 1}` };
-      await Promise.all(ids.map((id) => call(near, "GET", path(orb, `/${id}`), { headers })));
-      most = Math.max(most, host.answers().bytes);
+      await Promise.all(ids.map((id) => call(without.platform, "GET", path(orb, `/${id}`), { headers })));
+      most = Math.max(most, without.host.answers().bytes);
     }
   }
   expect(most).toBeGreaterThan(1024 * 1024);
   expect(most).toBeLessThanOrEqual(2 * 1024 * 1024);
+  expect(without.host.answers().filed).toBe(0);
 });

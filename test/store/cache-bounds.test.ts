@@ -1,6 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
+import { Bounded } from "../../shared/store/cache/bounded.ts";
 import { Memory } from "../../shared/store/cache/memory.ts";
 import { Order } from "../../shared/store/cache/order.ts";
 import type { Ground } from "../../shared/store/cache/trace.ts";
@@ -39,6 +40,19 @@ async function until(what: () => Promise<boolean> | boolean): Promise<void> {
   for (const deadline = Date.now() + 5000; Date.now() < deadline; await pause(5)) if (await what()) return;
   throw new Error("it never came true");
 }
+
+test("what is new finds a place among what is in use, and what is in use no more goes", () => {
+  const bounded = new Bounded<{ used: boolean; bytes: number }>(100);
+  for (let n = 0; n < 100; n++) bounded.set(`old ${n}`, { used: true, bytes: 1 });
+  for (let n = 0; n < 250; n++) {
+    bounded.set(`new ${n}`, { used: false, bytes: 1 });
+    const found = bounded.get(`new ${n}`);
+    expect(found).toBeDefined();
+    if (found !== undefined) found.used = true;
+    expect(bounded.bytes).toBeLessThanOrEqual(100);
+  }
+  expect([...bounded].filter(([key]) => key.startsWith("old"))).toEqual([]);
+});
 
 test("an answer that is remembered holds on to nothing that it was made of", async () => {
   const era = { over: false };

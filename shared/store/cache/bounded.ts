@@ -10,8 +10,8 @@ export interface Held {
 }
 
 /**
- * A map that is bounded in bytes. Who was not used since the hand's last turn goes first (second chance): nearly as good
- * as least recently used, and a hit costs one look-up.
+ * A map that is bounded in bytes. Who was not used since the hand's last turn goes first, and who was stays where he is
+ * (SIEVE): what is asked for once, one after the other, pushes out nothing, and a hit costs one look-up.
  */
 export class Bounded<V extends Held> {
   readonly #held = new Map<string, V>();
@@ -41,11 +41,11 @@ export class Bounded<V extends Held> {
     return this.#held.get(key);
   }
 
-  /** Takes the place of what was there. */
+  /** Takes the place of what was there. Room is made first: nobody has asked for it yet, and it would be the first to go. */
   set(key: string, value: V): void {
     this.delete(key);
-    this.#held.set(key, value);
     this.grow(value.bytes);
+    this.#held.set(key, value);
   }
 
   /** Something that is held became larger by so many bytes. */

@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { call } from "../support/auth.ts";
+import { type Near, startNear } from "../support/near.ts";
+import { startPlatform, type TestPlatform } from "../support/platform.ts";
+
+/** Far more entries than are remembered one by one: what is known of most is only what is in the file. */
+const MANY = 1_500;
+const PATH = "/api/shelf/catalog/product";
+const OTHER = "/api/other/catalog/product";
+
+let platform: TestPlatform;
+let near: Near;
+let ids: string[];
+
+const document = (id: string, more: object[] = []) => ({
+  id,
+  languages: ["en"],
+  uses: [],
+  modules: [
+    {
+      id: "catalog",
+      type: "CONTENT",
+      schemas: [
+        {
+          id: "product",
+          access: { read: "public", write: "admin" },
+          fields: [{ name: "title", type: "string" }, { name: "body", type: "text" }, ...more],
+        },
+      ],
+    },
+  ],
+});
+
+/** Creates an orb with many entries. @param size of each @returns their ids */
+async function filled(orb: string, size: number): Promise<string[]> {
+  await near.orb(document(orb));
+  const values = (n: number) => ({ title: `T${n}`, body: "x".repeat(size) });
+  const response = await fetch(`${platform.origin}/api/admin/orbs/${orb}/entries/bulk?publish=true`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${near.token}`, "content-type": "application/x-ndjson" },
+    body: Array.from({ length: MANY }, (_, n) =>
+      JSON.stringify({ module: "catalog", schema: "product", values: values(n) }),
+    ).join("\n"),
+  });
+  const lines = (await response.text()).trim().split("\n").slice(0, MANY);
+  return lines.map((line) => (JSON.parse(line) as { id: string }).id);
+}
+
+/** Asks the host for all of them. @returns their titles, and how many answers came from memory */
+async function readAll(of = ids): Promise<{ titles: (string | undefined)[]; given: number }> {
+  const before = near.host.answers().given;
+  const titles: (string | undefined)[] = [];
+  let next = 0;
+  const one = async () => {
+    while (next < of.length) {
+      const n = next++;
+      const { status, body } = await call(near.platform, "GET", `${PATH}/${of[n]}`);
+      titles[n] = status === 200 ? body.values.title : undefined;
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, one));
+  return { titles, given: near.host.answers().given - before };
+}
+
+beforeAll(async () => {
+  platform = await startPlatform();
+  near = await startNear(platform, { HOST_CACHE_MIB: "1", HOST_CACHE_FILE_MIB: "16" });
+  ids = await filled("shelf", 500);
+});
+afterAll(async () => {
+  await near?.host.stop();
+  await platform?.stop();
+});
+
+test("every entry is answered from the file once it was asked for, whatever else is remembered of it", async () => {
+  const wanted = ids.map((_, n) => `T${n}`);
+  await near.warm(`${PATH}/${ids[0]}`);
+  expect((await readAll()).titles).toEqual(wanted);
+  const { filed, answers } = near.host.answers();
+  expect([filed, answers]).toEqual([MANY, 0]);
+  expect(near.host.stats().subjects).toBeLessThan(MANY);
+  expect(await readAll()).toEqual({ titles: wanted, given: MANY });
+});
+
+test("what another process writes is seen, also of what is known from the file alone", async () => {
+  await readAll();
+  for (const n of [0, 700, MANY - 1]) {
+    const address = `${PATH}/${ids[n]}`;
+    await near.warm(address);
+    const body = { values: { title: `U${n}` } };
+    const { token } = near;
+    expect((await call(platform, "PUT", `${address}?publish=true`, { token, body })).status).toBe(200);
+    await near.soon(address, (answer) => answer.body.values.title === `U${n}`);
+  }
+  const gone = `${PATH}/${ids[5]}`;
+  expect((await call(platform, "DELETE", gone, { token: near.token })).status).toBe(204);
+  await near.soon(gone, ({ status }) => status === 404);
+  // All others are what they were, and where they were.
+  const { titles, given } = await readAll();
+  for (const [n, title] of titles.entries())
+    expect(title).toBe(n === 5 ? undefined : [0, 700, MANY - 1].includes(n) ? `U${n}` : `T${n}`);
+  expect(given).toBeGreaterThanOrEqual(MANY - 4);
+});
+
+test("a write of this host is seen by the next request", async () => {
+  await readAll();
+  for (let n = 10; n < 60; n++) {
+    const address = `${PATH}/${ids[n]}`;
+    const body = { values: { title: `V${n}` } };
+    const { token } = near;
+    expect((await call(near.platform, "PUT", `${address}?publish=true`, { token, body })).status).toBe(200);
+    expect((await call(near.platform, "GET", address)).body.values.title).toBe(`V${n}`);
+  }
+});
+
+test("a definition that is looked up again counts for what was made of it, a changed one does not", async () => {
+  await readAll();
+  // Entries of another orb, each asked for twice and never as a whole answer, push the definition out of memory; it is
+  // the same when it is read again.
+  for (const id of (await filled("other", 4_000)).slice(0, 500).flatMap((id) => [id, id]))
+    await call(near.platform, "GET", `${OTHER}/${id}`, { headers: { range: "bytes=0-" } });
+  expect((await readAll(ids.slice(0, 1))).given).toBe(0);
+  await call(near.platform, "GET", `${PATH}/${ids[1]}?fields=title`);
+  expect((await readAll()).given).toBeGreaterThan(MANY * 0.9);
+
+  const changed = document("shelf", [{ name: "more", type: "string", default: "yes" }]);
+  const { token } = near;
+  expect(
+    (await call(platform, "PUT", "/api/admin/orbs/shelf?publish=true", { token, body: changed })).status,
+  ).toBe(200);
+  const tag = (await call(near.platform, "GET", `${PATH}/${ids[1]}`)).headers.get("etag");
+  await expect
+    .poll(async () => (await call(near.platform, "GET", `${PATH}/${ids[1]}`)).headers.get("etag"))
+    .toBe((await call(platform, "GET", `${PATH}/${ids[1]}`)).headers.get("etag"));
+  expect(tag).not.toBeNull();
+  expect((await readAll()).given).toBeLessThan(MANY * 0.1);
+  expect((await readAll()).given).toBeGreaterThan(MANY * 0.9);
+});
+
+test("nothing of it is given while the broker is away, nor after that what was known before", async () => {
+  await readAll();
+  await platform.broker?.pause();
+  for (const deadline = Date.now() + 4000; ; ) {
+    if ((await call(near.platform, "GET", `${PATH}/${ids[3]}`)).status === 503) break;
+    expect(Date.now()).toBeLessThan(deadline);
+  }
+  await platform.broker?.resume();
+  for (const deadline = Date.now() + 8000; ; ) {
+    if ((await call(near.platform, "GET", `${PATH}/${ids[3]}`)).status === 200) break;
+    expect(Date.now()).toBeLessThan(deadline);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  await near.warm(`${PATH}/${ids[3]}`);
+  expect((await readAll()).given).toBeLessThan(10);
+  expect((await readAll()).given).toBeGreaterThan(MANY * 0.9);
+});
