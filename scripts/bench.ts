@@ -6,7 +6,16 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { FAR_MS, startLinks } from "./bench/link.ts";
-import { afterRest, Client, compare, type Figures, memoryMiB, served, type Target } from "./bench/measure.ts";
+import {
+  afterRest,
+  askForAll,
+  Client,
+  compare,
+  type Figures,
+  memoryMiB,
+  served,
+  type Target,
+} from "./bench/measure.ts";
 import { peers } from "./bench/peers.ts";
 import { machine, printGrowth, printPairs, printRows, type Row, writeReport } from "./bench/report.ts";
 import { adminToken, seedEntries, seedOrb } from "./bench/seed.ts";
@@ -67,7 +76,7 @@ async function link(stand: Stand, client: Client, seeded: Seeded, token: string)
 }
 
 async function host(stand: Stand, client: Client, seeded: Seeded, token: string): Promise<void> {
-  // Few are asked for again and again, as is usual; then any of all, more than fit into memory.
+  // Few are asked for again and again, as is usual; then any of all, nearly always for the first time.
   const hot = { ...seeded, ids: seeded.ids.slice(0, HOT) };
   const targets = await served([
     ...hostFloorTargets(stand, seeded),
@@ -79,6 +88,15 @@ async function host(stand: Stand, client: Client, seeded: Seeded, token: string)
   const figures = await compare(client, targets, LOADED);
   const pong = figures.get("host floor: pong");
   const rows = [...figures.values()].map((of): Row => ({ what: of.name, figures: of, floor: pong }));
+  const all = targets.find(({ name }) => name === "get entry");
+  if (all !== undefined) {
+    const again = { ...all, name: "get entry, each asked for before" };
+    await askForAll(client, again, { connections: CONNECTIONS, mostMs: 60_000 });
+    const floor = targets.filter(({ name }) => name === pong?.name);
+    const later = await compare(client, [...floor, again], LOADED);
+    const of = later.get(again.name);
+    if (of !== undefined) rows.push({ what: again.name, figures: of, floor: later.get("host floor: pong") });
+  }
   printRows(`The host in Node against a bare pong of the same server (${seeded.ids.length} entries)`, rows);
   report.host = rows;
 }

@@ -189,6 +189,17 @@ export async function compare(
   return out;
 }
 
+/** Asks for each of a target's keys once, or for as many as there is time for. */
+export async function askForAll(
+  client: Client,
+  target: Target,
+  options: { connections: number; mostMs: number },
+): Promise<void> {
+  const deadline = Date.now() + options.mostMs;
+  for (let asked = 0; asked < (target.keys?.length ?? 0) && Date.now() < deadline; )
+    asked += (await round(client, target, options.connections, 1_000)).requests;
+}
+
 /**
  * Median latency in milliseconds of the first request after nobody asked for a while: the broker forgets the blocks of
  * its files that were not read for 10 s.
