@@ -54,11 +54,15 @@ export async function serveProcess(options: FunctionsOptions): Promise<Functions
   let child: ChildProcess | undefined;
   let wanted = true;
 
+  // What the system needs to know beside the settings.
+  const { PATH, TMPDIR } = process.env;
+  const system = { ...(PATH ? { PATH } : {}), ...(TMPDIR ? { TMPDIR } : {}) };
+
   async function start(): Promise<void> {
     const born = spawn(process.execPath, [...FLAGS, file], {
       stdio: ["ignore", "pipe", "pipe", "ipc"],
       // One arena of the C library: what is freed by one thread is used again by all.
-      env: { PATH: process.env.PATH, MALLOC_ARENA_MAX: "1", ...bindings, HOST: host, PORT: String(port) },
+      env: { ...system, MALLOC_ARENA_MAX: "1", ...bindings, HOST: host, PORT: String(port) },
     });
     child = born;
     for (const output of [born.stdout, born.stderr])
