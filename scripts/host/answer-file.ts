@@ -1,5 +1,5 @@
 /**
- * Answers in a file: an index of 24 bytes each stays in memory, all else is where the system keeps what is read often in
+ * Answers in a file: an index of some 40 bytes each stays in memory, all else is where the system keeps what is read often in
  * memory that it may take back at any time. A read is a plain one, as nginx reads its cache: of what the system holds it
  * takes two microseconds.
  *
@@ -14,7 +14,7 @@ import { hashOf } from "./hash.ts";
 
 /** What is kept of one answer beside its key. */
 export interface Filed {
-  /** Which of the caller's families it belongs to, 0 to 65,535. */
+  /** Which of the caller's families it belongs to, up to 2³² - 1. */
   family: number;
   etag: string | undefined;
   body: Buffer;
@@ -28,15 +28,21 @@ const BYTES_EACH = 768;
 const HEAD = 4;
 const NO_TAG = 0xffff;
 
-/** Places in the index, found by the hash of one of their names: in each bucket a chain of them. */
+/** Answers about one subject: in other languages, for other origins, with other parameters. The oldest makes room. */
+const MOST_VARIANTS = 32;
+
+/** Places in the index, found by the hash of one of their names: in each bucket a chain of them, the newest first. */
 class Chains {
+  // Each is one more than a place: 0 ends a chain.
   readonly #first: Uint32Array;
   readonly #next: Uint32Array;
+  readonly #previous: Uint32Array;
   readonly #hash: Int32Array;
 
   constructor(places: number) {
     this.#first = new Uint32Array(2 ** Math.ceil(Math.log2(places)));
     this.#next = new Uint32Array(places);
+    this.#previous = new Uint32Array(places);
     this.#hash = new Int32Array(places);
   }
 
@@ -46,35 +52,33 @@ class Chains {
 
   add(place: number, hash: number): void {
     const bucket = this.#bucket(hash);
+    const next = this.#first[bucket] ?? 0;
     this.#hash[place] = hash;
-    // One more than the place: 0 ends a chain.
-    this.#next[place] = this.#first[bucket] ?? 0;
+    this.#next[place] = next;
+    this.#previous[place] = 0;
+    if (next > 0) this.#previous[next - 1] = place + 1;
     this.#first[bucket] = place + 1;
   }
 
   remove(place: number): void {
-    const bucket = this.#bucket(this.#hash[place] ?? 0);
-    const after = this.#next[place] ?? 0;
-    let at = (this.#first[bucket] ?? 0) - 1;
-    if (at === place) {
-      this.#first[bucket] = after;
-      return;
-    }
-    while (at >= 0) {
-      const next = (this.#next[at] ?? 0) - 1;
-      if (next === place) {
-        this.#next[at] = after;
-        return;
-      }
-      at = next;
+    const next = this.#next[place] ?? 0;
+    const previous = this.#previous[place] ?? 0;
+    if (next > 0) this.#previous[next - 1] = previous;
+    if (previous > 0) this.#next[previous - 1] = next;
+    else this.#first[this.#bucket(this.#hash[place] ?? 0)] = next;
+  }
+
+  /** The places of a hash, the newest first. Whoever is told of one may remove it. */
+  *find(hash: number): Generator<number> {
+    for (let at = this.#first[this.#bucket(hash)] ?? 0; at > 0; ) {
+      const place = at - 1;
+      at = this.#next[place] ?? 0;
+      if (this.#hash[place] === hash) yield place;
     }
   }
 
-  /** The next place of a hash behind another, or from the beginning; -1 when there is none. */
-  find(hash: number, behind = -1): number {
-    let at = ((behind < 0 ? this.#first[this.#bucket(hash)] : this.#next[behind]) ?? 0) - 1;
-    while (at >= 0 && this.#hash[at] !== hash) at = (this.#next[at] ?? 0) - 1;
-    return at;
+  clear(): void {
+    this.#first.fill(0);
   }
 }
 
@@ -91,7 +95,7 @@ export class AnswerFile {
   readonly #offset: Uint16Array;
   /** 0: not known any more. */
   readonly #size: Uint16Array;
-  readonly #family: Uint16Array;
+  readonly #family: Uint32Array;
   readonly #keys: Chains;
   readonly #subjects: Chains;
   #oldest = 0;
@@ -110,7 +114,7 @@ export class AnswerFile {
     this.#block = new Uint16Array(places);
     this.#offset = new Uint16Array(places);
     this.#size = new Uint16Array(places);
-    this.#family = new Uint16Array(places);
+    this.#family = new Uint32Array(places);
     this.#keys = new Chains(places);
     this.#subjects = new Chains(places);
     try {
@@ -164,16 +168,18 @@ export class AnswerFile {
     this.#size[place] = size;
     this.#family[place] = family;
     this.#keys.add(place, hashOf(key));
+    this.#limit(hashOf(subject));
     this.#subjects.add(place, hashOf(subject));
     this.#openBytes += size;
     this.#answers++;
     return true;
   }
 
-  /** The answer of a key. */
-  get(key: string): Filed | undefined {
-    const hash = hashOf(key);
-    for (let place = this.#keys.find(hash); place >= 0; place = this.#keys.find(hash, place)) {
+  /** The answer of a key. @param wanted which families it may be of: others are not read */
+  get(key: string, wanted: (family: number) => boolean): Filed | undefined {
+    for (const place of this.#keys.find(hashOf(key))) {
+      const family = this.#family[place] ?? 0;
+      if (!wanted(family)) continue;
       const bytes = this.#read(place);
       if (bytes === undefined) return undefined;
       const keyEnd = HEAD + bytes.readUInt16LE(0);
@@ -181,46 +187,48 @@ export class AnswerFile {
       const tag = bytes.readUInt16LE(2);
       const tagEnd = keyEnd + (tag === NO_TAG ? 0 : tag);
       const etag = tag === NO_TAG ? undefined : bytes.toString("latin1", keyEnd, tagEnd);
-      return { family: this.#family[place] ?? 0, etag, body: bytes.subarray(tagEnd) };
+      return { family, etag, body: bytes.subarray(tagEnd) };
     }
     return undefined;
   }
 
-  /** Forgets the answer of a key. */
+  /** Forgets the answer of a key. Another key of the same hash goes too: it is one of billions, and only asked for anew. */
   drop(key: string): void {
-    const hash = hashOf(key);
-    for (let place = this.#keys.find(hash); place >= 0; ) {
-      const next = this.#keys.find(hash, place);
-      // Another of the same hash goes too: it is one of billions, and only asked for anew.
-      this.#remove(place);
-      place = next;
-    }
+    if (this.#answers > 0) for (const place of this.#keys.find(hashOf(key))) this.#remove(place);
   }
 
   /** Forgets all answers about a subject. */
   forget(subject: string): void {
-    if (this.#answers === 0) return;
-    const hash = hashOf(subject);
-    for (let place = this.#subjects.find(hash); place >= 0; ) {
-      const next = this.#subjects.find(hash, place);
-      this.#remove(place);
-      place = next;
-    }
+    if (this.#answers > 0) for (const place of this.#subjects.find(hashOf(subject))) this.#remove(place);
+  }
+
+  /** Makes room for one more answer about a subject. */
+  #limit(hash: number): void {
+    let variants = 0;
+    for (const place of this.#subjects.find(hash)) if (++variants >= MOST_VARIANTS) this.#remove(place);
   }
 
   /** Forgets everything. */
-  clear(): void {
-    while (this.#used > 0) this.#dropOldest();
+  #clear(): void {
+    this.#keys.clear();
+    this.#subjects.clear();
+    this.#size.fill(0);
+    this.#oldest = this.#used = this.#answers = 0;
   }
 
   close(): void {
-    this.clear();
-    if (this.#file !== undefined) closeSync(this.#file);
+    const file = this.#file;
     this.#file = undefined;
+    this.#clear();
+    if (file !== undefined) closeSync(file);
   }
 
   #fail(error: unknown): void {
-    this.close();
+    try {
+      this.close();
+    } catch {
+      // What cannot be written often cannot be closed either; why, is told already.
+    }
     this.#onFailure(error);
   }
 

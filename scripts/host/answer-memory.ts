@@ -1,20 +1,27 @@
 /**
  * Remembers whole answers to anonymous reads that everybody may see, for as long as all that they were made of is
- * unchanged (`shared/store/cache/trace.ts` says what that is). An answer is remembered when it is asked for again soon;
- * giving it once more costs a look at its parts and one write to the socket.
+ * unchanged (`shared/store/cache/trace.ts` says what that is): those that are made of one entry in a file, at once, others in
+ * memory when they are asked for again soon. Giving one once more costs a look at its parts and one write to the socket.
  */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Context } from "hono";
 import { type AppEnv, finished, type Host, logOf, namesOf } from "../../functions/context.ts";
 import { matchesTag } from "../../functions/etag.ts";
-import { Bounded, type Ground, type Held, type Pair, Trace } from "../../shared/store/cache.ts";
-import { DEFINITIONS } from "../../shared/store/subjects.ts";
+import { Bounded, type Held, type Pair, Trace } from "../../shared/store/cache.ts";
 import type { AnswerFile } from "./answer-file.ts";
 import { Lately } from "./lately.ts";
 import type { RecordedResponse, Recorder } from "./response.ts";
 
+/** What an answer is known by: its address alone, or with the languages that were asked for where these count. */
+interface Keys {
+  plain: string;
+  spoken: string;
+}
+
 /** What many answers have in common. */
-interface Common {
+interface Head {
+  /** All of it as one text. */
+  key: string;
   /** Names and values in turn, without those of one request and one body. */
   headers: readonly string[];
   type: string;
@@ -24,7 +31,7 @@ interface Common {
 
 /** An answer without the names of one request. */
 interface Answer {
-  common: Common;
+  head: Head;
   etag: string | undefined;
   body: Buffer;
 }
@@ -35,12 +42,11 @@ interface Remembered extends Answer, Held {
 }
 
 /**
- * Answers in the file that are made of the same definition. What each is made of beside it is told of; the definition,
- * as it may be forgotten and looked up again, is known by its sequence.
+ * Answers in the file with the same head, made under the same definition. What each is made of beside that is told of; the
+ * definition, which may be forgotten and looked up again, is known by its sequence.
  */
-interface Family extends Pick<Pair, "sources"> {
-  common: Common;
-  definition: Ground;
+interface Family extends Pick<Pair, "definition" | "sources"> {
+  head: Head;
   /** Of the orb's stream. */
   era: Pair["own"]["era"];
 }
@@ -52,9 +58,9 @@ const ASKED = 16_384;
 /** What one part of an answer, which may be forgotten by all but the answer, and the answer itself take beside text. */
 const PART_BYTES = 72;
 const ANSWER_BYTES = 500;
-/** Different heads of answers, and families of those in the file. */
-const MOST_HEADS = 200;
-const MOST_FAMILIES = 1_000;
+/** Different heads of answers, and families of those in the file: one for each orb, language and origin, about. */
+const MOST_HEADS = 1_000;
+const MOST_FAMILIES = 4_096;
 /** Headers of one request, and those of one body. */
 const OWN: ReadonlySet<string> = new Set([
   "x-request-id",
@@ -71,11 +77,12 @@ export class AnswerMemory {
   readonly #maxBytes: number;
   readonly #file: AnswerFile | undefined;
   readonly #known: Bounded<Remembered>;
-  readonly #heads = new Map<string, Common>();
-  /** By their place in this list, as the file knows them. */
-  readonly #families: Family[] = [];
-  /** The last family of each head. */
-  readonly #familyOf = new Map<Common, number>();
+  readonly #heads = new Map<string, Head>();
+  /** By the numbers that the file knows them by, the oldest first. */
+  readonly #families = new Map<number, Family>();
+  /** The number of the newest family with a head. */
+  readonly #newest = new Map<string, number>();
+  #numbers = 0;
   /** What is being made to be remembered. */
   readonly #making = new Map<string, Promise<void>>();
   readonly #asked = new Lately(ASKED);
@@ -92,7 +99,7 @@ export class AnswerMemory {
     this.#known = new Bounded(maxBytes);
   }
 
-  /** How many are in memory and what they take, how many are in the file, and how often one was given. */
+  /** How many are in memory and what they take, how many are in the file (void ones too), and how often one was given. */
   get stats(): { answers: number; bytes: number; filed: number; given: number } {
     const filed = this.#file?.answers ?? 0;
     return { answers: this.#known.size, bytes: this.#known.bytes, filed, given: this.#given };
@@ -108,39 +115,44 @@ export class AnswerMemory {
    * wait for it; it is theirs if all that it was made of still holds then.
    */
   give(request: IncomingMessage, response: RecordedResponse, make: () => void): void {
-    const key = keyOf(request);
-    if (key === undefined) {
+    const keys = keysOf(request);
+    if (keys === undefined) {
       make();
       return;
     }
     const started = Date.now();
-    const known = this.#known.get(key) !== undefined;
-    if (this.#send(this.#find(key), request, response, started)) return;
-    const making = this.#making.get(key);
+    if (this.#send(this.#find(keys), request, response, started)) return;
+    const making = this.#making.get(keys.spoken);
     if (making !== undefined) {
       void making.then(() => {
-        if (!this.#send(this.#find(key), request, response, started)) make();
+        if (!this.#send(this.#find(keys), request, response, started)) make();
       });
       return;
     }
-    const again = this.#asked.ask(key) || known;
-    if (again || this.#file?.works === true) this.#record(key, again, response);
+    const again = this.#asked.ask(keys.spoken);
+    if (again || this.#file?.works === true) this.#record(keys, again, response);
     make();
   }
 
-  /** The answer of a key, if it may be given. */
-  #find(key: string): Answer | undefined {
+  /** The answer to a request, if it may be given. */
+  #find({ plain, spoken }: Keys): Answer | undefined {
     const now = Date.now();
-    const known = this.#known.get(key);
-    if (known !== undefined) {
-      known.used = true;
-      if (known.trace.holds(now)) return known;
+    for (const key of [plain, spoken]) {
+      const known = this.#known.get(key);
+      if (known?.trace.holds(now) === true) {
+        known.used = true;
+        return known;
+      }
       this.#known.delete(key);
     }
-    const filed = this.#file?.get(key);
-    const family = filed === undefined ? undefined : this.#families[filed.family];
-    if (filed === undefined || family === undefined || !holds(family, now)) return undefined;
-    return { common: family.common, etag: filed.etag, body: filed.body };
+    const wanted = (number: number) => {
+      const family = this.#families.get(number);
+      return family !== undefined && holds(family, now);
+    };
+    const filed = this.#file?.get(plain, wanted) ?? this.#file?.get(spoken, wanted);
+    const family = filed === undefined ? undefined : this.#families.get(filed.family);
+    if (filed === undefined || family === undefined) return undefined;
+    return { head: family.head, etag: filed.etag, body: filed.body };
   }
 
   #send(
@@ -151,7 +163,7 @@ export class AnswerMemory {
   ): boolean {
     if (answer === undefined) return false;
     const { headers } = request;
-    const { common, etag, body } = answer;
+    const { head, etag, body } = answer;
     this.#given++;
     const { requestId, traceparent } = namesOf(text(headers["x-request-id"]), text(headers.traceparent));
     const own = ["x-request-id", requestId, "traceparent", traceparent];
@@ -159,15 +171,15 @@ export class AnswerMemory {
     const same = etag !== undefined && matchesTag(text(headers["if-none-match"]), etag);
     const status = same ? 304 : 200;
     if (same) {
-      response.writeHead(304, [...common.headers, ...own]);
+      response.writeHead(304, [...head.headers, ...own]);
       response.end();
     } else {
-      const of = ["content-type", common.type, "content-length", String(body.length)];
-      response.writeHead(200, [...common.headers, ...own, ...of]);
+      const of = ["content-type", head.type, "content-length", String(body.length)];
+      response.writeHead(200, [...head.headers, ...own, ...of]);
       response.end(body);
     }
     const host = this.#host();
-    const { route, orb } = common;
+    const { route, orb } = head;
     finished(host, logOf(host, requestId, traceparent), {
       method: "GET",
       route,
@@ -179,25 +191,27 @@ export class AnswerMemory {
     return true;
   }
 
-  #record(key: string, again: boolean, response: RecordedResponse): void {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const over = () => {
-      if (this.#making.get(key) === promise) this.#making.delete(key);
-      resolve();
-    };
+  #record(keys: Keys, again: boolean, response: RecordedResponse): void {
+    let over: (() => void) | undefined;
     const recorder: Recorder = {
       trace: new Trace(),
       context: undefined,
       wants: (headers) => headers["cache-control"] === OPEN && headers["set-cookie"] === undefined,
       written: (headers, body) => {
-        this.#keep(key, again, recorder, headers, body);
-        over();
+        this.#keep(keys, again, recorder, headers, body);
+        over?.();
       },
-      nothing: over,
+      nothing: () => over?.(),
     };
     response.recorder = recorder;
     if (!again) return;
-    this.#making.set(key, promise);
+    const { spoken } = keys;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#making.set(spoken, promise);
+    over = () => {
+      if (this.#making.get(spoken) === promise) this.#making.delete(spoken);
+      resolve();
+    };
     // However it ends.
     response.once("close", over);
   }
@@ -211,7 +225,7 @@ export class AnswerMemory {
 
   /** Remembers an answer that everybody may have. */
   #keep(
-    key: string,
+    { plain, spoken }: Keys,
     again: boolean,
     { trace, context }: Recorder,
     headers: OutgoingHttpHeaders,
@@ -219,50 +233,63 @@ export class AnswerMemory {
   ): void {
     // What changed while it was made is known to be wrong already.
     if (context === undefined || trace.size === 0 || !trace.holds(Date.now())) return;
+    const key = /accept-language/i.test(String(headers.vary)) ? spoken : plain;
     const etag = headers.etag === undefined ? undefined : String(headers.etag);
-    const common = this.#commonOf(headers, context.get("route") ?? "", context.req.param("orbId"));
-    const pair = this.#file?.works === true ? trace.pair(DEFINITIONS) : undefined;
-    const family = pair === undefined ? 0 : this.#familyFor(common, pair);
-    if (pair !== undefined && this.#file?.put(key, pair.own.subject, family, etag, body) === true) return;
+    const name = headOf(headers, context.get("route") ?? "", context.req.param("orbId"));
+    const head = this.#sameHead(name);
+    const pair = this.#file?.works === true ? trace.pair() : undefined;
+    if (pair !== undefined) {
+      const family = this.#familyFor(head, pair);
+      if (this.#file?.put(key, pair.own.subject, family, etag, body) === true) return;
+    }
     if (!again) return;
     const held = typeof body === "string" ? Buffer.from(body) : body;
     const bytes = ANSWER_BYTES + key.length * 2 + held.length + trace.size * PART_BYTES;
     // One answer must not push out all others.
     if (bytes > this.#maxBytes / 8) return;
-    this.#known.set(key, { common, etag, body: held, trace, bytes, used: false });
+    this.#known.set(key, { head, etag, body: held, trace, bytes, used: false });
   }
 
-  #commonOf(all: OutgoingHttpHeaders, route: string, orb: string | undefined): Common {
-    const headers: string[] = [];
-    for (const name in all) if (!OWN.has(name.toLowerCase())) headers.push(name, String(all[name]));
-    const type = String(all["content-type"] ?? "application/json");
-    const text = [route, orb, type, ...headers].join("\n");
-    let common = this.#heads.get(text);
-    if (common === undefined) {
-      if (this.#heads.size >= MOST_HEADS) this.#heads.clear();
-      common = { headers, type, route, orb };
-      this.#heads.set(text, common);
-    }
-    return common;
+  /** A head, in the place of which one object is enough for all. */
+  #sameHead(head: Head): Head {
+    const same = this.#heads.get(head.key);
+    if (same !== undefined) return same;
+    if (this.#heads.size >= MOST_HEADS) this.#heads.clear();
+    this.#heads.set(head.key, head);
+    return head;
   }
 
-  /** The family of an answer in the file: that of the last one with this head, unless the definition is another by now. */
-  #familyFor(common: Common, { common: definition, own, sources }: Pair): number {
-    const family: Family = { common, definition, era: own.era, sources };
-    const last = this.#familyOf.get(common);
-    const before = last === undefined ? undefined : this.#families[last];
-    if (last !== undefined && before !== undefined && sameGround(before, family)) {
-      this.#families[last] = family;
-      return last;
+  /** The family of an answer in the file: that of the last one with this head, unless what it is made of is another by now. */
+  #familyFor(head: Head, { definition, own, sources }: Pair): number {
+    const family: Family = { head, definition, era: own.era, sources };
+    const last = this.#newest.get(head.key);
+    const before = last === undefined ? undefined : this.#families.get(last);
+    if (last !== undefined && before !== undefined) {
+      if (sameGround(before, family)) {
+        this.#families.set(last, family);
+        return last;
+      }
+      // Whatever is in the file of it is never given again.
+      this.#families.delete(last);
     }
-    if (this.#families.length === MOST_FAMILIES) {
-      this.#file?.clear();
-      this.#families.length = 0;
-      this.#familyOf.clear();
+    const [oldest] = this.#families;
+    if (oldest !== undefined && this.#families.size === MOST_FAMILIES) {
+      this.#families.delete(oldest[0]);
+      this.#newest.delete(oldest[1].head.key);
     }
-    this.#familyOf.set(common, this.#families.length);
-    return this.#families.push(family) - 1;
+    const number = this.#numbers++;
+    this.#families.set(number, family);
+    this.#newest.set(head.key, number);
+    return number;
   }
+}
+
+/** What others have in common with an answer. */
+function headOf(all: OutgoingHttpHeaders, route: string, orb: string | undefined): Head {
+  const headers: string[] = [];
+  for (const name in all) if (!OWN.has(name.toLowerCase())) headers.push(name, String(all[name]));
+  const type = String(all["content-type"] ?? "application/json");
+  return { key: [route, orb, type, ...headers].join("\n"), headers, type, route, orb };
 }
 
 /** Whether all that the answers of a family have in common is still so. */
@@ -280,14 +307,16 @@ function sameGround(a: Family, b: Family): boolean {
   );
 }
 
-/** What an answer is known by; undefined where none is given from memory. */
-function keyOf({ method, url = "", headers }: IncomingMessage): string | undefined {
+/** What the answer to a request is known by; undefined where none is given from memory. */
+function keysOf({ method, url = "", headers }: IncomingMessage): Keys | undefined {
   if (method !== "GET" || headers.authorization !== undefined || headers.cookie !== undefined)
     return undefined;
-  if (headers.range !== undefined) return undefined;
+  // Other ways to write an address only make more of them.
+  if (headers.range !== undefined || !url.startsWith("/") || url.includes("#")) return undefined;
   // No header is empty and none at once: an empty origin is answered with a `Vary` of its own.
-  const key = `${url}\n${headers["accept-language"] ?? "\0"}\n${headers.origin ?? "\0"}`;
-  return key.length > MOST_KEY ? undefined : key;
+  const plain = `${url}\n${headers.origin ?? "\0"}`;
+  const spoken = `${plain}\n${headers["accept-language"] ?? "\0"}`;
+  return spoken.length > MOST_KEY ? undefined : { plain, spoken };
 }
 
 /** A header that may come once. */

@@ -21,8 +21,11 @@ export class RecordedResponse<R extends IncomingMessage = IncomingMessage> exten
   #parts: Buffer[] | undefined;
 
   override writeHead(status: number, reason?: unknown, headers?: unknown): this {
+    super.writeHead(status, reason as string, headers as OutgoingHttpHeaders);
+    // Who waits for it learns at once that there is nothing to wait for.
     if (status === 200 && isRecord(reason) && this.recorder?.wants(reason) === true) this.#head = reason;
-    return super.writeHead(status, reason as string, headers as OutgoingHttpHeaders);
+    else this.#nothing();
+    return this;
   }
 
   override write(chunk: unknown, encoding?: unknown, callback?: unknown): boolean {
@@ -34,21 +37,33 @@ export class RecordedResponse<R extends IncomingMessage = IncomingMessage> exten
   }
 
   override end(chunk?: unknown, encoding?: unknown, callback?: unknown): this {
-    const { recorder } = this;
-    if (recorder !== undefined) {
-      this.recorder = undefined;
-      if (this.#head === undefined) recorder.nothing();
-      else recorder.written(this.#head, this.#whole(chunk));
-      this.#head = this.#parts = undefined;
-    }
+    const head = this.#head;
+    const body = head === undefined ? undefined : wholeBody(head, this.#parts, chunk);
+    if (head !== undefined && body !== undefined) this.recorder?.written(head, body);
+    else this.#nothing();
+    this.recorder = this.#head = this.#parts = undefined;
     return super.end(chunk, encoding as BufferEncoding, callback as () => void);
   }
 
-  #whole(last: unknown): string | Buffer {
-    if (this.#parts === undefined && typeof last === "string") return last;
-    const parts = this.#parts ?? [];
-    return Buffer.concat(last === undefined ? parts : [...parts, Buffer.from(last as Uint8Array)]);
+  #nothing(): void {
+    this.recorder?.nothing();
+    this.recorder = undefined;
   }
+}
+
+/** All of a body, unless something of it is missing or more than was announced. */
+function wholeBody(
+  head: OutgoingHttpHeaders,
+  parts: readonly Buffer[] | undefined,
+  last: unknown,
+): string | Buffer | undefined {
+  if (parts === undefined && typeof last === "string") return last;
+  const body = Buffer.concat([
+    ...(parts ?? []),
+    ...(last === undefined ? [] : [Buffer.from(last as Uint8Array)]),
+  ]);
+  const announced = head["content-length"] ?? head["Content-Length"];
+  return parts === undefined || Number(announced) === body.length ? body : undefined;
 }
 
 function isRecord(value: unknown): value is OutgoingHttpHeaders {

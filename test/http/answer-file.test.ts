@@ -82,6 +82,17 @@ test("every entry is answered from the file once it was asked for, whatever else
   expect(await readAll()).toEqual({ titles: wanted, given: MANY });
 });
 
+test("an answer is the same in all languages where nothing is translated", async () => {
+  const address = `${PATH}/${ids[2]}`;
+  await near.warm(address);
+  const { given, filed } = near.host.answers();
+  for (const language of ["de", "en;q=0.3", "fr-CH, fr;q=0.9, *;q=0.1"])
+    expect(
+      (await call(near.platform, "GET", address, { headers: { "accept-language": language } })).status,
+    ).toBe(200);
+  expect(near.host.answers()).toMatchObject({ given: given + 3, filed });
+});
+
 test("what another process writes is seen, also of what is known from the file alone", async () => {
   await readAll();
   for (const n of [0, 700, MANY - 1]) {

@@ -4,7 +4,7 @@ import type { OpenStore } from "../store.ts";
 import { buckets, DEFINITIONS, definedStream, followedFilter, streams } from "../subjects.ts";
 import type { Page, ReadOptions, StoredMessage } from "../types.ts";
 import { type Echo, Feed, type FeedOptions, type Listener } from "./feed.ts";
-import { Memory } from "./memory.ts";
+import { type Era, Memory } from "./memory.ts";
 import { isPassing, type Order } from "./order.ts";
 import { Orders } from "./orders.ts";
 import type { Trace } from "./trace.ts";
@@ -219,22 +219,41 @@ export class Cache implements Listener {
       const least = options?.consistency === "any" ? this.#acknowledged.get(stream) : undefined;
       return least === undefined ? undefined : this.#through(stream, subjects, least);
     }
+    const { era } = feed;
     const found = new Map<string, StoredMessage>();
     const missing: string[] = [];
+    trace?.touch(feed, this.#options.replicas);
     for (const subject of subjects) {
-      const known = this.#memory.get(subject, feed.era);
-      if (known === undefined) missing.push(subject);
-      else if (known !== null) found.set(subject, known);
+      const known = this.#memory.get(subject, era);
+      if (known === undefined) {
+        missing.push(subject);
+        continue;
+      }
+      if (known !== null) found.set(subject, known);
+      // Before anything is waited for: later, something else may be known of it.
+      trace?.note(stream, this.#memory.ground(subject, era));
     }
     this.#hits += subjects.length - missing.length;
     this.#misses += missing.length;
-    trace?.touch(feed, this.#options.replicas);
-    const note = () => {
-      for (const subject of subjects) trace?.note(stream, this.#memory.ground(subject, feed.era));
-    };
-    if (missing.length > 0) return this.#fill(feed, missing, found, options).finally(note);
-    note();
-    return Promise.resolve(found);
+    if (missing.length === 0) return Promise.resolve(found);
+    const filled = this.#fill(feed, missing, found, options);
+    return trace === undefined ? filled : this.#noteRead(filled, stream, missing, era, trace);
+  }
+
+  /** Notes what was read, as far as that is what is known by now. */
+  async #noteRead(
+    filled: Promise<Map<string, StoredMessage>>,
+    stream: string,
+    subjects: readonly string[],
+    era: Era,
+    trace: Trace,
+  ): Promise<Map<string, StoredMessage>> {
+    const found = await filled;
+    for (const subject of subjects) {
+      const same = this.#memory.seqOf(subject, era) === (found.get(subject)?.seq ?? 0);
+      trace.note(stream, same ? this.#memory.ground(subject, era) : undefined);
+    }
+    return found;
   }
 
   /** Without memory, but never from before a write of ours: a replica that is not yet there is not believed. */

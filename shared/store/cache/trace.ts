@@ -3,6 +3,7 @@
  * of is still so, and not a moment longer.
  */
 
+import { DEFINITIONS } from "../subjects.ts";
 import type { Era } from "./memory.ts";
 
 /** A part of what is known, as it was when an answer was made of it. */
@@ -34,9 +35,9 @@ interface Part {
   fine: Ground[] | undefined;
 }
 
-/** What an answer was made of when that was two messages: one that many answers are made of, and one of its own. */
+/** What an answer was made of when that was a definition and one message. */
 export interface Pair {
-  common: Ground;
+  definition: Ground;
   own: NonNullable<Ground["message"]>;
   /** Of both. */
   sources: readonly Source[];
@@ -78,20 +79,20 @@ export class Trace {
     this.#until = Math.min(this.#until, time);
   }
 
-  /** What the answer was made of, where that is two messages. @param shared the stream of the common one */
-  pair(shared: string): Pair | undefined {
+  /** What the answer was made of, where that is a live definition and one message of another stream. */
+  pair(): Pair | undefined {
     if (this.#spoiled || this.#until !== Number.POSITIVE_INFINITY || this.#parts.size !== 2) return undefined;
-    let common: Ground | undefined;
+    let definition: Ground | undefined;
     let own: Ground["message"];
     for (const [stream, { fine }] of this.#parts) {
       const [first] = fine ?? [];
       if (fine === undefined || first?.message === undefined || fine.some((other) => other !== first))
         return undefined;
-      if (stream === shared) common = first;
+      if (stream === DEFINITIONS) definition = first;
       else own = first.message;
     }
-    if (common === undefined || own === undefined) return undefined;
-    return { common, own, sources: [...this.#parts.values()].map(({ source }) => source) };
+    if (definition === undefined || own === undefined) return undefined;
+    return { definition, own, sources: [...this.#parts.values()].map(({ source }) => source) };
   }
 
   /** How many parts there are. */

@@ -1,0 +1,149 @@
+import { expect, test } from "vitest";
+import { cachedStore, Trace } from "../../shared/store/cache.ts";
+import { orbStreamConfig } from "../../shared/store/provision.ts";
+import { type OpenStore, openStore } from "../../shared/store/store.ts";
+import { type EntryAddress, subjects } from "../../shared/store/subjects.ts";
+import type { Delivery } from "../../shared/store/types.ts";
+import { startBroker } from "../support/broker.ts";
+import { pause, STREAM } from "../support/races.ts";
+
+/** What an answer was made of is vouched for while it is made: nothing that happens meanwhile may be overlooked. */
+
+const ANY = { consistency: "any" } as const;
+const at = (id: string): EntryAddress => ({ orb: "shop", type: "content", schema: "product", id });
+const log = (id: string) => subjects.entryLog(at(id));
+
+/** A broker's answers and echoes on their way, where they may be held up. */
+class Way {
+  /** What happens when an answer of the broker has come, before whoever asked has it. */
+  onAnswer: (() => Promise<void>) | undefined;
+  /** Whether an echo is on hold; `lose` lets it never arrive. */
+  echo: (delivery: Delivery) => "pass" | "hold" | "lose" = () => "pass";
+  readonly #held: (() => void)[] = [];
+
+  get held(): number {
+    return this.#held.length;
+  }
+
+  release(): void {
+    this.echo = () => "pass";
+    for (const deliver of this.#held.splice(0)) deliver();
+  }
+
+  store(store: OpenStore): OpenStore {
+    const late = async <T>(answer: Promise<T>): Promise<T> => {
+      const value = await answer;
+      const act = this.onAnswer;
+      this.onAnswer = undefined;
+      await act?.();
+      return value;
+    };
+    return {
+      ...store,
+      get: (...args) => late(store.get(...args)),
+      latest: (...args) => late(store.latest(...args)),
+      subscribe: (subject, deliver, lost) =>
+        store.subscribe(
+          subject,
+          (delivery) => {
+            const what = this.echo(delivery);
+            if (what === "pass") deliver(delivery);
+            else if (what === "hold") this.#held.push(() => deliver(delivery));
+          },
+          lost,
+        ),
+    };
+  }
+}
+
+async function setUp() {
+  const broker = await startBroker();
+  const other = broker.store();
+  await other.createStream(orbStreamConfig("shop", 1));
+  const way = new Way();
+  const inner = openStore({ ...broker.access(), reconnect: true });
+  const { store } = cachedStore(way.store(inner), { replicas: 1, patienceMs: 10_000, checkMs: 5_000 });
+  const write = (id: string) => other.append(STREAM, { subject: log(id), data: `{"id":"${id}"}` });
+  await write("first");
+  // The second time it comes from memory, once the stream is followed.
+  while ((await store.get(STREAM, log("first"), ANY)) !== null && store.stats().hits === 0) await pause(5);
+  const known = async (id: string, seq: number) => {
+    while ((await store.get(STREAM, log(id), ANY))?.seq !== seq) await pause(1);
+  };
+  return {
+    way,
+    store,
+    write,
+    known,
+    async [Symbol.asyncDispose]() {
+      await store.close();
+      await broker.stop();
+    },
+  };
+}
+
+test("a list whose known part is written while the rest is read", async () => {
+  await using s = await setUp();
+  const before = await s.write("a");
+  await s.write("b");
+  await s.write("c");
+  await s.known("a", before);
+  const trace = new Trace();
+  s.way.onAnswer = async () => s.known("a", await s.write("a"));
+  const ids = ["a", "b", "c"].map(log);
+  const found = await s.store.traced(trace).getMany(STREAM, ids, ANY);
+  expect(found.get(log("a"))?.seq).toBe(before);
+  expect(trace.holds(Date.now())).toBe(false);
+  // Nothing happens while it is read again.
+  const again = new Trace();
+  await s.store.traced(again).getMany(STREAM, ids, ANY);
+  expect(again.holds(Date.now())).toBe(true);
+});
+
+test("an entry that is written between its reading and its answer, at whichever moment", async () => {
+  await using s = await setUp();
+  let old = 0;
+  for (let steps = 0; steps < 40; steps++) {
+    const id = `entry-${steps}`;
+    await s.write(id);
+    await s.known("first", 1);
+    let newest = 0;
+    const trace = new Trace();
+    s.way.onAnswer = async () => {
+      s.way.echo = () => "hold";
+      newest = await s.write(id);
+      while (s.way.held === 0) await pause(1);
+      let left = steps;
+      const step = () => (left-- === 0 ? s.way.release() : queueMicrotask(step));
+      queueMicrotask(step);
+    };
+    const message = await s.store.traced(trace).get(STREAM, log(id), ANY);
+    await pause(1);
+    expect(newest).toBeGreaterThan(0);
+    if (message?.seq !== newest) {
+      old++;
+      expect([steps, trace.holds(Date.now())]).toEqual([steps, false]);
+    }
+  }
+  expect(old).toBeGreaterThan(10);
+});
+
+test("an entry that is read while something is missed, and known anew before it is answered", async () => {
+  await using s = await setUp();
+  const before = await s.write("a");
+  await s.write("b");
+  const trace = new Trace();
+  s.way.onAnswer = async () => {
+    s.way.echo = () => "lose";
+    const lost = await s.write("a");
+    await pause(20);
+    s.way.echo = () => "pass";
+    // The gap is noticed.
+    await s.known("b", await s.write("b"));
+    expect(s.store.stats().resets).toBeGreaterThan(0);
+    await s.known("a", lost);
+  };
+  const message = await s.store.traced(trace).get(STREAM, log("a"), ANY);
+  expect(message?.seq).toBe(before);
+  expect(trace.holds(Date.now())).toBe(false);
+});
