@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { NodeFunctions } from "../../scripts/host/node.ts";
 import { call } from "../support/auth.ts";
-import { type Near, startNear } from "../support/near.ts";
+import { catalogOf, type Near, startNear } from "../support/near.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 
 /** What clients send that no well-behaved one does, to a host that remembers its answers. */
@@ -16,24 +16,7 @@ const log: Record<string, unknown>[] = [];
 const product = (orb: string, rest = "") => `/api/${orb}/catalog/product${rest}`;
 
 const orbOf = (id: string, fields: object[] = []) =>
-  served.orb({
-    id,
-    languages: ["en"],
-    uses: [],
-    modules: [
-      {
-        id: "catalog",
-        type: "CONTENT",
-        schemas: [
-          {
-            id: "product",
-            access: { read: "public", write: "admin" },
-            fields: [{ name: "title", type: "string" }, ...fields],
-          },
-        ],
-      },
-    ],
-  } as { id: string });
+  served.orb(catalogOf(id, [{ name: "title", type: "string" }, ...fields]));
 const published = (orb: string, values: object) => served.published(product(orb), values);
 
 async function warm(address: string): Promise<void> {

