@@ -139,9 +139,11 @@ export async function peers(
     );
     const figures = await compare(client, await served(targets), LOAD);
     // Whoever remembers what he was asked for, in whichever way, gets the time to be asked.
-    const again = targets
-      .filter(({ name }) => name.endsWith(": any"))
-      .map((target) => ({ ...target, name: target.name.replace(/any$/, "again") }));
+    const again = await served(
+      all.flatMap(([who, at, { any }]) =>
+        any === undefined ? [] : [{ ...at, ...any, name: `${who}: again` }],
+      ),
+    );
     for (const target of again)
       await askForAll(client, target, { connections: LOAD.connections, mostMs: WARM_UP_MS });
     for (const [name, of] of await compare(client, again, LOAD)) figures.set(name, of);

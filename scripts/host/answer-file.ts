@@ -148,7 +148,9 @@ export class AnswerFile {
     etag: string | undefined,
     body: string | Buffer,
   ): boolean {
-    this.drop(key);
+    const keyHash = hashOf(key);
+    const subjectHash = hashOf(subject);
+    this.#removeAll(this.#keys, keyHash);
     const bytes = typeof body === "string" ? Buffer.byteLength(body) : body.length;
     const size = HEAD + key.length + (etag?.length ?? 0) + bytes;
     if (size > BLOCK || this.#file === undefined) return false;
@@ -167,9 +169,9 @@ export class AnswerFile {
     this.#offset[place] = at;
     this.#size[place] = size;
     this.#family[place] = family;
-    this.#keys.add(place, hashOf(key));
-    this.#limit(hashOf(subject));
-    this.#subjects.add(place, hashOf(subject));
+    this.#keys.add(place, keyHash);
+    this.#limit(subjectHash);
+    this.#subjects.add(place, subjectHash);
     this.#openBytes += size;
     this.#answers++;
     return true;
@@ -194,12 +196,16 @@ export class AnswerFile {
 
   /** Forgets the answer of a key. Another key of the same hash goes too: it is one of billions, and only asked for anew. */
   drop(key: string): void {
-    if (this.#answers > 0) for (const place of this.#keys.find(hashOf(key))) this.#remove(place);
+    this.#removeAll(this.#keys, hashOf(key));
   }
 
   /** Forgets all answers about a subject. */
   forget(subject: string): void {
-    if (this.#answers > 0) for (const place of this.#subjects.find(hashOf(subject))) this.#remove(place);
+    if (this.#answers > 0) this.#removeAll(this.#subjects, hashOf(subject));
+  }
+
+  #removeAll(chains: Chains, hash: number): void {
+    for (const place of chains.find(hash)) this.#remove(place);
   }
 
   /** Makes room for one more answer about a subject. */

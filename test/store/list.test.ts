@@ -134,7 +134,7 @@ describe("what it costs", () => {
     expect(await trips(() => list("cost", `filter[parent]=${ids[0]}&limit=3`))).toEqual([3, 4]);
     // One fewer where the late marks, which are asked for beside the ends of the index, take until its window is read.
     const newest = await trips(() => list("cost", "filter[state]=new&limit=3&sort=-createdAt"));
-    expect(newest[0]).toBeLessThanOrEqual(4);
+    expect([3, 4]).toContain(newest[0]);
     expect(await trips(() => list("cost", "limit=8&expand=parent"))).toEqual([4, 5]);
     // A draft beside what is live costs nothing more.
     await updateEntry(deps, admin, { orbId: "cost", orb: live, id: ids[1] ?? "", values: { name: "draft" } });
