@@ -1,11 +1,11 @@
 /** What is known of the streams that are followed, and what is asked of the broker to know it. */
-import { type Answered, DirectMessage, kept, LeaderMessage, MemoryMessage, ownHeaders } from "../message.ts";
 import type { OpenStore } from "../store.ts";
-import { buckets, DEFINITIONS, definedStream, followedFilter, streams } from "../subjects.ts";
+import { DEFINITIONS, definedStream, followedFilter } from "../subjects.ts";
 import type { Page, ReadOptions, StoredMessage } from "../types.ts";
 import { type Echo, Feed, type FeedOptions, type Listener } from "./feed.ts";
-import { type Era, Memory } from "./memory.ts";
-import { isPassing, type Order } from "./order.ts";
+import { Lasts, SESSIONS } from "./lasts.ts";
+import type { Era } from "./memory.ts";
+import type { Order } from "./order.ts";
 import { Orders } from "./orders.ts";
 import type { Trace } from "./trace.ts";
 
@@ -42,32 +42,15 @@ export interface CacheStats {
 
 /** How many checks pass between two audits of each stream in use. */
 const AUDIT_EVERY = 5;
-/** Say themselves until when they hold, so that nobody needs to be told of their end. */
-const SESSIONS = streams.kv(buckets.sessions);
-/** Messages of one read, at most, that are remembered: a walk through everything must not push out what is asked for. */
-const MOST_REMEMBERED = 256;
 const IDLE_MS = 600_000;
 const RETRY_MS = 500;
-
-/** A read that is under way: what is told of its subject meanwhile. */
-interface Expected {
-  readers: number;
-  told: MemoryMessage | undefined;
-}
-
-function isAnswered(message: StoredMessage | undefined): message is Answered {
-  return message instanceof DirectMessage || message instanceof LeaderMessage;
-}
 
 export class Cache implements Listener {
   readonly #store: OpenStore;
   readonly #options: Required<CacheOptions> & FeedOptions;
-  readonly #memory: Memory;
+  readonly #lasts: Lasts;
   readonly #feeds = new Map<string, Feed>();
   readonly #orders: Orders;
-  readonly #expected = new Map<string, Expected>();
-  /** Highest sequence of each stream that this process was acknowledged. */
-  readonly #acknowledged = new Map<string, number>();
   /** Streams that cannot be followed for now, and until when. */
   readonly #refused = new Map<string, number>();
   readonly #timer: ReturnType<typeof setInterval>;
@@ -88,7 +71,7 @@ export class Cache implements Listener {
       freeze: options.freeze ?? false,
       onStored: options.onStored ?? (() => undefined),
     };
-    this.#memory = new Memory(this.#options.maxBytes);
+    this.#lasts = new Lasts(store, this.#options);
     this.#orders = new Orders(store, this.#options.maxOrdered);
     this.#timer = setInterval(() => void this.#check(), this.#options.checkMs);
   }
@@ -97,8 +80,8 @@ export class Cache implements Listener {
     return {
       hits: this.#hits,
       misses: this.#misses,
-      subjects: this.#memory.size,
-      bytes: this.#memory.bytes,
+      subjects: this.#lasts.size,
+      bytes: this.#lasts.bytes,
       orders: this.#orders.count,
       ordered: this.#orders.size,
       feeds: this.#feeds.size,
@@ -109,7 +92,7 @@ export class Cache implements Listener {
   /** The connection broke: nothing that is remembered may be told any more. */
   broken(): void {
     for (const feed of [...this.#feeds.values()]) this.drop(feed.stream);
-    this.#memory.clear();
+    this.#lasts.clear();
   }
 
   close(): void {
@@ -128,7 +111,7 @@ export class Cache implements Listener {
   /** The stream is no more; another one of its name counts from one again. */
   gone(stream: string): void {
     this.drop(stream);
-    this.#acknowledged.delete(stream);
+    this.#lasts.gone(stream);
   }
 
   /** Forgets what is known of a stream's messages. */
@@ -139,7 +122,7 @@ export class Cache implements Listener {
   /** Resolves when an acknowledged write of ours is part of what is remembered. */
   async seen(stream: string, seq: number): Promise<void> {
     if (this.#options.replicas > 1 && followedFilter(stream) !== undefined)
-      this.#acknowledged.set(stream, Math.max(seq, this.#acknowledged.get(stream) ?? 0));
+      this.#lasts.acknowledge(stream, seq);
     await this.#feeds.get(stream)?.seen(seq);
   }
 
@@ -170,17 +153,8 @@ export class Cache implements Listener {
   }
 
   stored(feed: Feed, echo: Echo): void {
-    const { subject, delivery } = echo;
-    const expected = this.#expected.get(subject);
-    const seq = this.#memory.seqOf(subject, feed.era);
-    // What was read may be ahead of what is told.
-    if (expected !== undefined || (seq !== undefined && seq < echo.seq)) {
-      const { message } = echo;
-      const headers = ownHeaders(delivery.headerNames(), (name) => delivery.header(name));
-      const copy = new MemoryMessage(message, message.text(), headers, this.#options.freeze);
-      if (expected !== undefined) expected.told = copy;
-      if ((seq ?? 0) < message.seq) this.#remember(subject, copy, feed, isPassing(delivery));
-    }
+    const { subject } = echo;
+    this.#lasts.tell(feed, echo);
     this.#options.onStored(subject);
     this.#orders.tell(echo);
     // Nobody is told that a stream is no more, nor at once that there is another one of its name.
@@ -196,14 +170,6 @@ export class Cache implements Listener {
   }
 
   /**
-   * What the broker will remove by itself (`passing`) is never answered from memory, as nobody tells of its end.
-   */
-  #remember(subject: string, message: MemoryMessage | null, feed: Feed, passing: boolean): void {
-    if (passing && feed.stream !== SESSIONS) this.#memory.delete(subject);
-    else this.#memory.set(subject, message, feed.era);
-  }
-
-  /**
    * Last messages of subjects, from memory as far as they are known; undefined when the broker may just be asked.
    * @param trace notes what is remembered of them
    */
@@ -216,27 +182,26 @@ export class Cache implements Listener {
     const feed = this.#live(stream);
     if (feed === undefined) {
       trace?.spoil();
-      const least = options?.consistency === "any" ? this.#acknowledged.get(stream) : undefined;
-      return least === undefined ? undefined : this.#through(stream, subjects, least);
+      return this.#lasts.through(stream, subjects, options);
     }
     const { era } = feed;
     const found = new Map<string, StoredMessage>();
     const missing: string[] = [];
     trace?.touch(feed, this.#options.replicas);
     for (const subject of subjects) {
-      const known = this.#memory.get(subject, era);
+      const known = this.#lasts.known(subject, era);
       if (known === undefined) {
         missing.push(subject);
         continue;
       }
       if (known !== null) found.set(subject, known);
       // Before anything is waited for: later, something else may be known of it.
-      trace?.note(stream, this.#memory.ground(subject, era));
+      trace?.note(stream, this.#lasts.ground(subject, era));
     }
     this.#hits += subjects.length - missing.length;
     this.#misses += missing.length;
     if (missing.length === 0) return Promise.resolve(found);
-    const filled = this.#fill(feed, missing, found, options);
+    const filled = this.#lasts.fill(feed, missing, found, options);
     return trace === undefined ? filled : this.#noteRead(filled, stream, missing, era, trace);
   }
 
@@ -250,92 +215,9 @@ export class Cache implements Listener {
   ): Promise<Map<string, StoredMessage>> {
     const found = await filled;
     for (const subject of subjects) {
-      const same = this.#memory.seqOf(subject, era) === (found.get(subject)?.seq ?? 0);
-      trace.note(stream, same ? this.#memory.ground(subject, era) : undefined);
+      trace.note(stream, this.#lasts.ground(subject, era, found.get(subject)?.seq ?? 0));
     }
     return found;
-  }
-
-  /** Without memory, but never from before a write of ours: a replica that is not yet there is not believed. */
-  async #through(
-    stream: string,
-    subjects: readonly string[],
-    least: number,
-  ): Promise<Map<string, StoredMessage>> {
-    const page = await this.#store.latest(stream, subjects);
-    if (page.lastSeq < least) return this.#store.getMany(stream, subjects, { consistency: "leader" });
-    return new Map(page.messages.map((message) => [message.subject, message]));
-  }
-
-  async #fill(
-    feed: Feed,
-    subjects: readonly string[],
-    found: Map<string, StoredMessage>,
-    options: ReadOptions | undefined,
-  ): Promise<Map<string, StoredMessage>> {
-    const { era, position } = feed;
-    const least = Math.max(position, feed.acknowledged, this.#acknowledged.get(feed.stream) ?? 0);
-    const expectations = subjects.map((subject) => this.#expect(subject));
-    try {
-      const page = await this.#read(feed.stream, subjects, options);
-      // A replica that lags behind what was told already: nothing of it is remembered, nor is it an answer.
-      if (this.#options.replicas > 1 && page.lastSeq < least) {
-        const sure = await this.#store.getMany(feed.stream, subjects, { consistency: "leader" });
-        for (const [subject, message] of sure) found.set(subject, message);
-        return found;
-      }
-      const read = new Map(page.messages.map((message) => [message.subject, message]));
-      for (const [i, subject] of subjects.entries()) {
-        const message = read.get(subject);
-        const told = expectations[i]?.told;
-        // What was told before this read began may be gone by now.
-        if (told !== undefined && told.seq > position && told.seq >= (message?.seq ?? 0)) {
-          found.set(subject, told.apart());
-          continue;
-        }
-        if (subjects.length > MOST_REMEMBERED) {
-          if (message !== undefined) found.set(subject, message);
-          continue;
-        }
-        const copy = isAnswered(message) ? kept(message, this.#options.freeze) : undefined;
-        // Another read may have been quicker and later.
-        if (feed.era === era && (this.#memory.seqOf(subject, era) ?? -1) < (copy?.seq ?? 0))
-          this.#remember(subject, copy ?? null, feed, message !== undefined && isPassing(message));
-        if (copy !== undefined) found.set(subject, copy.apart());
-      }
-      return found;
-    } finally {
-      for (const subject of subjects) this.#unexpect(subject);
-    }
-  }
-
-  /** One message where the only replica answers is asked for in the cheapest way; the leader lags behind nobody. */
-  async #read(
-    stream: string,
-    subjects: readonly string[],
-    options: ReadOptions | undefined,
-  ): Promise<Pick<Page, "messages" | "lastSeq">> {
-    const [only] = subjects;
-    const replicated = this.#options.replicas > 1;
-    if (replicated && options?.consistency !== "any") {
-      const sure = await this.#store.getMany(stream, subjects, { consistency: "leader" });
-      return { messages: [...sure.values()], lastSeq: Number.POSITIVE_INFINITY };
-    }
-    if (replicated || subjects.length > 1 || only === undefined) return this.#store.latest(stream, subjects);
-    const message = await this.#store.get(stream, only);
-    return { messages: message === null ? [] : [message], lastSeq: 0 };
-  }
-
-  #expect(subject: string): Expected {
-    const expected = this.#expected.get(subject) ?? { readers: 0, told: undefined };
-    expected.readers++;
-    this.#expected.set(subject, expected);
-    return expected;
-  }
-
-  #unexpect(subject: string): void {
-    const expected = this.#expected.get(subject);
-    if (expected !== undefined && --expected.readers === 0) this.#expected.delete(subject);
   }
 
   /** The order of an index, or undefined when it is not (yet) in memory; reading it begins then. */
