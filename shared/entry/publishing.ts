@@ -138,7 +138,7 @@ export async function moveLive(
   deps: Deps,
   orb: string,
   home: Home,
-  from: LiveRole,
+  from: LiveRole | null,
   to: LiveRole,
 ): Promise<number> {
   if (from === to) return 0;
@@ -155,7 +155,7 @@ export async function moveLive(
 async function moveGroup(
   deps: Deps,
   entries: readonly LoadedEntry[],
-  from: LiveRole,
+  from: LiveRole | null,
   to: LiveRole,
 ): Promise<number> {
   const orb = entries[0]?.address.orb;
@@ -190,13 +190,18 @@ async function moveGroup(
 }
 
 /** The messages that move one entry; the head must not move meanwhile. */
-async function moveMessages(deps: Deps, entry: LoadedEntry, from: LiveRole, to: LiveRole): Promise<Append[]> {
+async function moveMessages(
+  deps: Deps,
+  entry: LoadedEntry,
+  from: LiveRole | null,
+  to: LiveRole,
+): Promise<Append[]> {
   const published = await publishedOf(deps, entry);
   if (published === null) return [];
   const now = deps.clock.now();
   const at = new Date(now).toISOString();
   const guard = { subject: subjects.entryLog(entry.address), seq: entry.seq };
-  const out = leave(entry.address, from, published, at);
+  const out = from === null ? [] : [leave(entry.address, from, published, at)];
   const closed = published.liveTo !== null && Date.parse(published.liveTo) <= now;
   const shown = visible(entry.head, now) || !closed;
   const messages = shown
@@ -205,7 +210,9 @@ async function moveMessages(deps: Deps, entry: LoadedEntry, from: LiveRole, to: 
         rollup: true,
       }))
     : [];
-  return [{ ...out, expect: guard }, ...messages];
+  return [...out, ...messages].map((message, index) =>
+    index === 0 ? { ...message, expect: guard } : message,
+  );
 }
 
 /** What a new definition makes of stored values. */
@@ -219,6 +226,27 @@ export interface InvalidEntries {
 
 const CHECKED = 10_000;
 const EXAMPLES = 10;
+
+/** How many stored entries of a schema hold a value of each field, in their newest or their live revision. */
+export async function valuesStored(
+  deps: Deps,
+  orb: string,
+  home: Home,
+  fields: readonly string[],
+): Promise<Map<string, number>> {
+  const counts = new Map(fields.map((field) => [field, 0]));
+  for await (const page of walkEntries(deps, orb, home)) {
+    for (const entry of page) {
+      const { head } = entry;
+      const live = head.publishedRevision === head.revision ? head : await publishedOf(deps, entry);
+      for (const field of fields) {
+        const some = [head, live].some((one) => (one?.values[field] ?? null) !== null);
+        if (some) counts.set(field, (counts.get(field) ?? 0) + 1);
+      }
+    }
+  }
+  return counts;
+}
 
 /** How many stored entries of a schema a new definition would refuse on their next write. */
 export async function invalidEntries(

@@ -130,7 +130,7 @@ export async function impactOf(
   force: boolean,
 ) {
   const from = await basisOf(deps, orb, head);
-  const options = { revision: head.revision + 1, examine: true, force };
+  const options = { revision: head.revision + 1, examine: true, force, retired: head.retired ?? [] };
   return (await planChange(deps, orb, from, document, options)).impact;
 }
 
@@ -153,12 +153,14 @@ export async function comeIntoForce(
     revision,
     examine: false,
     force: options.force,
+    retired: head.retired ?? [],
   });
   await enforce(deps, orb, document, revision, plan);
   const { work } = plan;
-  if (work.claims.length === 0 && work.moves.length === 0) return { basis: revision };
-  if (options.live) return { basis: revision, work };
+  const judged = { basis: revision, retired: plan.retired.length === 0 ? undefined : plan.retired };
+  if (work.claims.length === 0 && work.moves.length === 0) return judged;
+  if (options.live) return { ...judged, work };
   // Nothing is live, so nobody reads meanwhile: entries move before the revision is appended, and again if it is not.
   await doWork(deps, orb, work, { revision, document });
-  return { basis: revision };
+  return judged;
 }

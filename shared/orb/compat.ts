@@ -37,7 +37,10 @@ export interface SchemaChange {
 }
 
 /** Attributes whose change makes stored values mean something else. */
-const DANGEROUS = ["type", "list", "translatable", "marketSpecific", "sensitive"] as const;
+export const FIELD_MEANING = ["type", "list", "translatable", "marketSpecific", "sensitive"] as const;
+
+/** What stored values of a field are read by. */
+export type FieldMeaning = Pick<FieldDefinition, "name" | (typeof FIELD_MEANING)[number]>;
 
 /** Everything that matters to stored entries when the live definition becomes another one. */
 export function compareDefinitions(from: OrbDocument, to: OrbDocument): SchemaChange[] {
@@ -136,18 +139,24 @@ function compareSchemas(
   return changes;
 }
 
-function compareFields(before: FieldDefinition, after: FieldDefinition): Change[] {
+/** Changes of a field that make stored values mean something else. */
+export function meaningChanges(before: FieldMeaning, after: FieldMeaning): Change[] {
   const field = after.name;
-  const dangerous = DANGEROUS.filter(
+  const changed = FIELD_MEANING.filter(
     (attribute) => (before[attribute] || false) !== (after[attribute] || false),
   );
-  const changes: Change[] = dangerous.map((attribute) => ({
+  return changed.map((attribute) => ({
     severity: "dangerous",
     code: `changed_${snake(attribute)}`,
     field,
     message: `Field ${field}: ${attribute} changes from ${before[attribute] ?? false} to ${after[attribute] ?? false}.`,
   }));
-  if (dangerous.length > 0) return changes;
+}
+
+function compareFields(before: FieldDefinition, after: FieldDefinition): Change[] {
+  const field = after.name;
+  const changes = meaningChanges(before, after);
+  if (changes.length > 0) return changes;
   if (before.unique !== true && after.unique === true) {
     changes.push({
       severity: "claim",

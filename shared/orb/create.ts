@@ -23,6 +23,7 @@ import {
   orbHead,
 } from "./history.ts";
 import { type OrbClaim, orbClaim, orbReplay, withClaim } from "./idempotency.ts";
+import type { Retired } from "./retired.ts";
 import { createOrbStream, leavePlace, settle } from "./settle.ts";
 import { withoutState } from "./view.ts";
 
@@ -124,10 +125,15 @@ export async function beginImport(deps: Deps, actor: Actor, orb: string): Promis
 }
 
 /** Ends an import: the orb is there as a draft. @throws Conflict when it was given up meanwhile */
-export async function finishImport(deps: Deps, begun: OrbHead, document: OrbDocument): Promise<void> {
+export async function finishImport(
+  deps: Deps,
+  begun: OrbHead,
+  document: OrbDocument,
+  retired: Retired[] | undefined,
+): Promise<void> {
   const act = { operation: "create", by: begun.by, now: deps.clock.now() } as const;
   const { summary } = changeLog(null, document);
-  const record = following(begun, act, { status: "SAVED", document, summary });
+  const record = following(begun, act, { status: "SAVED", document, summary, retired });
   await appendRecord(deps, document.id, record, begun.seq);
 }
 

@@ -10,9 +10,11 @@ import { publishedOf } from "../entry/held.ts";
 import type { EntrySnapshot } from "../entry/snapshot.ts";
 import { walkEntries } from "../entry/walk.ts";
 import { readOrb } from "./change.ts";
+import { compileOrb } from "./compile.ts";
 import type { OrbDocument } from "./document.ts";
 import { type ExistingOrb, findRevision } from "./history.ts";
 import type { Status } from "./lifecycle.ts";
+import type { Retired } from "./retired.ts";
 
 /** First line. */
 export interface OrbLine {
@@ -25,6 +27,8 @@ export interface OrbLine {
   publishedRevision: number | null;
   /** The document that is live, where it is another one. */
   published: OrbDocument | null;
+  /** Fields that were removed and that entries still hold values of. */
+  retired?: Retired[];
   /** ISO 8601. */
   exportedAt: string;
 }
@@ -72,6 +76,8 @@ async function* lines(
 ): AsyncGenerator<OrbLine | EntryLine | EndLine> {
   const { document, status, revision, publishedRevision } = head;
   const live = publishedRevision === null ? null : await findRevision(deps, orb, head, publishedRevision);
+  const { byType } = compileOrb(live?.document ?? document);
+  const retired = head.retired?.filter(({ whole }) => !whole) ?? [];
   yield {
     kind: "orb",
     v: 1,
@@ -80,11 +86,14 @@ async function* lines(
     revision,
     publishedRevision,
     published: live === null || live.revision === revision ? null : live.document,
+    ...(retired.length === 0 ? {} : { retired }),
     exportedAt: new Date(deps.clock.now()).toISOString(),
   };
   let entries = 0;
   for await (const page of walkEntries(deps, orb)) {
     for (const entry of page) {
+      // Of a schema that was removed with force: out of reach here too.
+      if (!byType.has(`${entry.address.type}/${entry.address.schema}`)) continue;
       const published = entry.head.publishedSeq === null ? null : await publishedOf(deps, entry);
       entries++;
       yield {

@@ -5,6 +5,7 @@ import type { Append, Consistency, StoredMessage } from "../store/types.ts";
 import type { Operation as PatchOperation } from "./diff.ts";
 import type { OrbDocument } from "./document.ts";
 import type { Status } from "./lifecycle.ts";
+import type { Retired } from "./retired.ts";
 
 /** What made a revision. */
 export type OrbOperation =
@@ -45,6 +46,8 @@ export interface OrbRecord {
   createdBy: string;
   /** Revision of the definition that stored entries were last judged by. */
   basis: number;
+  /** What is stored and the definition speaks of no more. */
+  retired?: Retired[] | undefined;
   /** What becoming live asks of stored entries; repeatable, done by `settle.ts`. */
   work?: EntryWork | undefined;
 }
@@ -53,8 +56,8 @@ export interface OrbRecord {
 export interface EntryWork {
   /** Schemas whose claims and indexes are written once more, for entries written meanwhile. */
   claims: Home[];
-  /** Live copies that move to another audience; `to` is null where the schema is gone. */
-  moves: (Home & { from: LiveRole; to: LiveRole | null })[];
+  /** Live copies that move to another audience; `to` is null where the schema is gone, `from` where it is back. */
+  moves: (Home & { from: LiveRole | null; to: LiveRole | null })[];
 }
 
 /** Where the entries of a schema are stored. */

@@ -6,12 +6,14 @@ import {
   entryCounts,
   type InvalidEntries,
   invalidEntries,
+  valuesStored,
 } from "../entry/publishing.ts";
 import { AppError } from "../errors.ts";
 import { compareDefinitions, type SchemaChange } from "./compat.ts";
 import { type CompiledOrb, type CompiledSchema, compileOrb, SUBJECT_TYPES } from "./compile.ts";
 import type { OrbDocument } from "./document.ts";
 import type { EntryWork, Home } from "./history.ts";
+import { compareRetired, homeKey, type Retired, retiredAfter } from "./retired.ts";
 
 /** One change that concerns stored entries, with how many there are. */
 export interface ImpactItem extends SchemaChange {
@@ -36,30 +38,37 @@ export interface Impact {
 export interface Plan {
   impact: Impact;
   work: EntryWork;
+  /** What was retired by then. */
+  retired: Retired[];
   /** Schemas of the new definition whose claims and indexes change. */
   claims: CompiledSchema[];
 }
 
-/** Compares two definitions over what is stored. @param options.examine also checks stored values (for a dry run) */
+/**
+ * Compares two definitions over what is stored.
+ * @param options.retired what came before `from` and is stored still
+ * @param options.examine also checks stored values (for a dry run)
+ */
 export async function planChange(
   deps: Deps,
   orb: string,
   from: OrbDocument,
   to: OrbDocument,
-  options: { revision: number; examine: boolean; force: boolean },
+  options: { revision: number; examine: boolean; force: boolean; retired: readonly Retired[] },
 ): Promise<Plan> {
   const [before, after] = [compileOrb(from), compileOrb(to)];
-  const counts = await countStored(deps, orb, before);
-  const stored = (module: string, schema: string) => {
-    const found = before.modules.get(module)?.schemas.get(schema);
-    return found === undefined ? 0 : (counts.get(key(homeOf(found))) ?? 0);
-  };
-  const changes = compareDefinitions(from, to).map((change): ImpactItem => {
-    const entries = stored(change.module, change.schema);
+  const { retired } = options;
+  const counts = await countStored(deps, orb, [before, after], retired);
+  const stored = (change: SchemaChange) => counts.get(homeKey(change.moduleType, change.schema)) ?? 0;
+  const judged = (change: SchemaChange, entries: number): ImpactItem => {
     const forceable = change.severity === "removal";
     const refused = entries > 0 && (change.severity === "dangerous" || (forceable && !options.force));
     return { ...change, entries, refused, forceable };
-  });
+  };
+  const changes = [
+    ...compareDefinitions(from, to).map((change) => judged(change, stored(change))),
+    ...(await returning(deps, orb, compareRetired(retired, to), stored)).map((one) => judged(...one)),
+  ];
   const claims = reindexed(before, after).filter((schema) => (counts.get(key(homeOf(schema))) ?? 0) > 0);
   const context = { orb, revision: options.revision, compiled: after };
   const impact: Impact = { changes, duplicates: [], invalid: [] };
@@ -84,7 +93,7 @@ export async function planChange(
     }
   }
   const work: EntryWork = { claims: claims.map(homeOf), moves: movesOf(before, after, changes) };
-  return { impact, work, claims };
+  return { impact, work, claims, retired: retiredAfter(from, retired, to, counts) };
 }
 
 /**
@@ -135,19 +144,55 @@ function homeOf(schema: CompiledSchema): Home {
 
 const key = (home: Home) => `${home.type}/${home.schema}`;
 
-async function countStored(deps: Deps, orb: string, compiled: CompiledOrb): Promise<Map<string, number>> {
-  const homes = [...compiled.byType.values()].map(homeOf);
-  const counts = await entryCounts(deps, orb, homes);
-  return new Map(homes.map((home, index) => [key(home), counts[index] ?? 0]));
+/** Changes of what comes back, each with the entries that it concerns: of a field those that still hold a value of it. */
+async function returning(
+  deps: Deps,
+  orb: string,
+  changes: readonly SchemaChange[],
+  stored: (change: SchemaChange) => number,
+): Promise<[SchemaChange, number][]> {
+  const places = Map.groupBy(changes, (change) => homeKey(change.moduleType, change.schema));
+  const out: [SchemaChange, number][] = [];
+  for (const group of places.values()) {
+    const [first] = group;
+    const fields = [...new Set(group.map(({ field }) => field).filter((field) => field !== undefined))];
+    const values =
+      first === undefined || fields.length === 0
+        ? new Map<string, number>()
+        : await valuesStored(
+            deps,
+            orb,
+            { type: SUBJECT_TYPES[first.moduleType], schema: first.schema },
+            fields,
+          );
+    for (const change of group)
+      out.push([change, change.field === undefined ? stored(change) : (values.get(change.field) ?? 0)]);
+  }
+  return out;
 }
 
-/** Schemas in which a field gets another index, or a claim, than it had. */
+/** Entries by {@link homeKey}, wherever there may be some. */
+async function countStored(
+  deps: Deps,
+  orb: string,
+  compiled: readonly CompiledOrb[],
+  retired: readonly Retired[],
+): Promise<Map<string, number>> {
+  const homes = new Map<string, Home>();
+  for (const { byType } of compiled)
+    for (const schema of byType.values()) homes.set(key(homeOf(schema)), homeOf(schema));
+  for (const { moduleType, schema } of retired)
+    homes.set(homeKey(moduleType, schema), { type: SUBJECT_TYPES[moduleType], schema });
+  const counts = await entryCounts(deps, orb, [...homes.values()]);
+  return new Map([...homes.keys()].map((home, index) => [home, counts[index] ?? 0]));
+}
+
+/** Schemas in which a field gets another index, or a claim, than it had; or that are new, for entries of before. */
 function reindexed(before: CompiledOrb, after: CompiledOrb): CompiledSchema[] {
   return [...after.byType.values()].filter((schema) => {
     const old = before.byType.get(key(homeOf(schema)));
-    if (old === undefined) return false;
     const changed = [...schema.fields.values()].some((field) => {
-      const was = old.fields.get(field.name);
+      const was = old?.fields.get(field.name);
       const special = field.indexed || field.unique || field.target !== undefined;
       return special && (was === undefined || was.indexed !== field.indexed || was.unique !== field.unique);
     });
@@ -163,10 +208,11 @@ function movesOf(
   const moves: EntryWork["moves"] = [];
   for (const change of changes) {
     if (change.entries === 0 || (change.severity !== "access" && change.severity !== "removal")) continue;
+    const home = homeKey(change.moduleType, change.schema);
+    const from = before.byType.get(home)?.liveRole ?? null;
+    const to = after.byType.get(home)?.liveRole ?? null;
     const type = SUBJECT_TYPES[change.moduleType];
-    const from = before.byType.get(`${type}/${change.schema}`)?.liveRole;
-    const to = after.byType.get(`${type}/${change.schema}`)?.liveRole ?? null;
-    if (from !== undefined && from !== to) moves.push({ type, schema: change.schema, from, to });
+    if (from !== to) moves.push({ type, schema: change.schema, from, to });
   }
   return moves;
 }

@@ -12,7 +12,7 @@ import { readOrb } from "./change.ts";
 import { checkDocument } from "./check.ts";
 import { compileOrb } from "./compile.ts";
 import { beginImport, finishImport } from "./create.ts";
-import type { OrbDocument } from "./document.ts";
+import { FIELD_TYPE_NAMES, MODULE_TYPES, type OrbDocument } from "./document.ts";
 import { addZodIssues, Faults } from "./faults.ts";
 import { requireHandlers } from "./handlers.ts";
 import type { ExistingOrb } from "./history.ts";
@@ -46,6 +46,24 @@ const snapshot = z.strictObject({
   values: z.record(z.string(), z.unknown()),
 });
 
+const flag = z.boolean().optional();
+const retired = z.strictObject({
+  module: z.string().max(64),
+  moduleType: z.enum(MODULE_TYPES),
+  schema: z.string().max(64),
+  whole: z.literal(false),
+  fields: z.array(
+    z.strictObject({
+      name: z.string().max(64),
+      type: z.enum(FIELD_TYPE_NAMES),
+      list: flag,
+      translatable: flag,
+      marketSpecific: flag,
+      sensitive: flag,
+    }),
+  ),
+});
+
 const orbLine = z.strictObject({
   kind: z.literal("orb"),
   v: z.literal(1),
@@ -54,6 +72,7 @@ const orbLine = z.strictObject({
   revision: number,
   publishedRevision: number.nullable(),
   published: z.unknown(),
+  retired: z.array(retired).max(10_000).optional(),
   exportedAt: z.string(),
 });
 const entryLine = z.strictObject({
@@ -101,7 +120,7 @@ export async function importOrb(deps: Deps, actor: Actor, input: ImportInput): P
   try {
     const context = { orb, revision: begun.revision + 1, compiled: compileOrb(published ?? document) };
     const entries = await importEntries(deps, context, entriesOf(lines, orb));
-    await finishImport(deps, begun, published ?? document);
+    await finishImport(deps, begun, published ?? document, line.retired);
     await bringTo(deps, actor, orb, line.status, published === null ? null : document);
     return { orb: await readOrb(deps, orb), entries };
   } catch (error) {

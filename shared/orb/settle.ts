@@ -104,7 +104,7 @@ export async function doWork(
 ): Promise<void> {
   for (const { from, to, ...home } of work.moves) {
     if (to !== null) await moveLive(deps, orb, home, from, to);
-    else await purgeLive(deps, orb, subjects.schemaLive({ orb, ...home }, from));
+    else if (from !== null) await purgeLive(deps, orb, subjects.schemaLive({ orb, ...home }, from));
   }
   if (definition.document === null) return;
   const compiled = compileOrb(definition.document);

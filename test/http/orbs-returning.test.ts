@@ -1,0 +1,172 @@
+/** What was removed while entries were stored and comes back finds their values there, and must mean by them what was meant. */
+import { beforeAll, expect, test } from "vitest";
+import { adminToken, call as request } from "../support/auth.ts";
+import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+
+let platform: TestPlatform;
+let token: string;
+beforeAll(async () => {
+  platform = await sharedPlatform();
+  token = await adminToken(platform);
+});
+
+const call = (method: string, path: string, body?: unknown) =>
+  request(platform, method, path, { token, ...(body === undefined ? {} : { body }) });
+
+type Field = { name: string; type: string } & Record<string, unknown>;
+const title: Field = { name: "title", type: "string" };
+const note: Field = { name: "note", type: "string" };
+
+/** A document with one schema of these fields beside one that stays. */
+function document(id: string, fields: Field[], module = "news") {
+  return {
+    id,
+    languages: ["en", "de"],
+    modules: [
+      { id: "base", type: "CONTENT", schemas: [{ id: "kept", fields: [title] }] },
+      { id: module, type: "CONTENT", schemas: [{ id: "article", fields }] },
+    ],
+  };
+}
+
+const without = (id: string) => ({
+  ...document(id, []),
+  modules: document(id, []).modules.filter(({ id: module }) => module === "base"),
+});
+
+let number = 0;
+/** A published orb with live entries. */
+async function withEntries(fields: Field[], entries: object[]) {
+  const id = `return-${++number}`;
+  expect((await call("POST", "/api/admin/orbs?publish=true", document(id, fields))).status).toBe(201);
+  const path = `/api/admin/orbs/${id}`;
+  const ids: string[] = [];
+  for (const values of entries) {
+    const made = await call("POST", `${path}/entries?publish=true`, { module: "news", values });
+    expect(made.body).toMatchObject({ status: "PUBLISHED" });
+    ids.push(made.body.id);
+  }
+  return { id, path, ids };
+}
+
+const publish = (path: string, body: object, more = "") => call("PUT", `${path}?publish=true${more}`, body);
+
+const meanings: [string, Field][] = [
+  ["sensitive", { ...note, sensitive: true }],
+  ["type", { ...note, type: "number" }],
+  ["list", { ...note, list: true }],
+  ["translatable", { ...note, translatable: true }],
+];
+test.each(meanings)(
+  "a field that comes back with another %s is 409 while values of it are stored",
+  async (attribute, field) => {
+    const { id, path, ids } = await withEntries(
+      [title, note],
+      [{ title: "a", note: "secret" }, { title: "b" }],
+    );
+    expect((await publish(path, document(id, [title]))).status).toBe(200);
+    const back = document(id, [title, field]);
+    const change = {
+      code: `changed_${attribute}`,
+      field: "note",
+      entries: 1,
+      refused: true,
+      forceable: false,
+    };
+    expect((await call("PUT", `${path}?dryRun=true`, back)).body).toMatchObject({
+      refused: true,
+      impact: { changes: [change] },
+    });
+    for (const force of ["", "&force=true"])
+      expect(await publish(path, back, force)).toMatchObject({
+        status: 409,
+        body: { code: "incompatible_change", impact: { changes: [change] } },
+      });
+    // Also by way of another revision, and with nothing live.
+    expect((await call("POST", `${path}/unpublish`)).status).toBe(200);
+    expect((await call("PUT", path, back)).status).toBe(409);
+    // Nobody ever sees it with the other meaning; as it was, it is back.
+    expect((await publish(path, document(id, [title, note]))).status).toBe(200);
+    expect((await call("GET", `${path}/entries/${ids[0]}`)).body.values).toEqual({
+      title: "a",
+      note: "secret",
+    });
+  },
+);
+
+test("once no entry holds a value of it any more, a field may come back as anything", async () => {
+  const { id, path, ids } = await withEntries([title, note], [{ title: "a", note: "1" }, { title: "b" }]);
+  expect((await publish(path, document(id, [title]))).status).toBe(200);
+  const entry = `${path}/entries/${ids[0]}`;
+  const back = document(id, [title, { ...note, type: "number" }]);
+  // A draft that lost it lies beside a live revision that still has it.
+  expect((await call("PUT", entry, { values: { title: "c" } })).status).toBe(200);
+  expect((await publish(path, back)).status).toBe(409);
+  expect((await call("POST", `${entry}/publish`)).status).toBe(200);
+  expect((await publish(path, back)).status).toBe(200);
+  expect((await call("PUT", entry, { values: { title: "c", note: 5 } })).status).toBe(200);
+});
+
+test("a schema that comes back is judged like one that never went, and its entries are live again", async () => {
+  const { id, path, ids } = await withEntries([title, note], [{ title: "a" }, { title: "a", note: "x" }]);
+  expect((await publish(path, without(id), "&force=true")).status).toBe(200);
+  const refused = (code: string) => ({ status: 409, body: { code } });
+  const unique = document(id, [{ ...title, unique: true }, note]);
+  expect(await publish(path, unique)).toMatchObject(refused("unique_conflict"));
+  expect((await call("PUT", `${path}?dryRun=true`, unique)).body).toMatchObject({
+    refused: true,
+    impact: { duplicates: [{ schema: "article", field: "title" }] },
+  });
+  expect(await publish(path, document(id, [title, { ...note, sensitive: true }]))).toMatchObject(
+    refused("incompatible_change"),
+  );
+  expect(await publish(path, document(id, [title, note], "other"), "&force=true")).toMatchObject(
+    refused("incompatible_change"),
+  );
+  // Without one of its fields, which is remembered on its own from then on.
+  expect((await publish(path, document(id, [title]))).status).toBe(200);
+  expect(await publish(path, document(id, [title, { ...note, list: true }]))).toMatchObject(
+    refused("incompatible_change"),
+  );
+  expect((await publish(path, document(id, [title, note]))).status).toBe(200);
+  expect((await call("GET", `/api/${id}/news/${ids[1]}`)).body.values).toEqual({ title: "a", note: "x" });
+  const feed = await platform
+    .operatorStore()
+    .scan(`ø${id}`, `${id}.content.public.article.*`, { fromSeq: 1, limit: 10 });
+  const live = feed.messages.map((message) => message.json<{ id: string; tombstone?: true }>());
+  expect(live.map((copy) => [copy.id, copy.tombstone])).toEqual(ids.map((one) => [one, undefined]));
+});
+
+/** Exports an orb, deletes it and imports it again. @returns kinds of the export's lines */
+async function moved(path: string): Promise<string[]> {
+  const headers = { authorization: `Bearer ${token}` };
+  const text = await (await fetch(`${platform.origin}${path}/export`, { headers })).text();
+  expect((await call("DELETE", path)).status).toBe(204);
+  const imported = await fetch(`${platform.origin}/api/admin/orbs/import`, {
+    method: "POST",
+    headers: { ...headers, "content-type": "application/x-ndjson" },
+    body: text,
+  });
+  expect(imported.status).toBe(201);
+  return text
+    .trim()
+    .split("\n")
+    .map((line) => (JSON.parse(line) as { kind: string }).kind);
+}
+
+test("what was removed is remembered by an export", async () => {
+  const { id, path } = await withEntries([title, note], [{ title: "a", note: "secret" }]);
+  expect((await publish(path, document(id, [title]))).status).toBe(200);
+  await moved(path);
+  expect(await publish(path, document(id, [title, { ...note, sensitive: true }]))).toMatchObject({
+    status: 409,
+    body: { impact: { changes: [{ code: "changed_sensitive", entries: 1 }] } },
+  });
+});
+
+test("an export leaves out entries of a schema that was removed, and can be imported", async () => {
+  const { id, path } = await withEntries([title], [{ title: "a" }]);
+  await call("POST", `${path}/entries?publish=true`, { module: "base", values: { title: "kept" } });
+  expect((await publish(path, without(id), "&force=true")).status).toBe(200);
+  expect(await moved(path)).toEqual(["orb", "entry", "end"]);
+});
