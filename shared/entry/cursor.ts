@@ -1,20 +1,29 @@
 /**
  * Cursors: where the next page of a list begins. They carry a position and a check over the position and the query, so
  * that one of another orb, schema or query is refused and never read as a wrong place. A position says nothing that
- * its list did not say, and every page judges anew what its caller may see, so there is nothing to sign.
+ * its list did not say, and every page judges anew what its caller may see, so there is nothing to sign; but anybody can
+ * make one, so what it says is checked like any other input.
  */
+import { z } from "zod";
 import { AppError } from "../errors.ts";
 
-/** A place in a list. */
-export type Position =
+const seq = z.int().min(0);
+const density = z.number().min(0).max(1);
+const key = z.union([z.string(), z.number(), z.boolean(), z.null()]);
+
+const positions = z.discriminatedUnion("kind", [
   /** Creation order by the index: after (or, newest first, before) this sequence. `density` is index messages per sequence. */
-  | { kind: "index" | "order"; seq: number; density: number }
+  z.strictObject({ kind: z.enum(["index", "order"]), seq, density }),
   /** Creation order by a value's index: like `index`, and beyond this entry among those that took the value later. */
-  | { kind: "value"; seq: number; density: number; id: string }
+  z.strictObject({ kind: z.literal("value"), seq, density, id: z.string() }),
   /** Creation order of a set: beyond this key. */
-  | { kind: "set"; key: string }
+  z.strictObject({ kind: z.literal("set"), key: z.string() }),
   /** Sorted: beyond the entry with these sort keys and id. */
-  | { kind: "sorted"; keys: (string | number | boolean | null)[]; id: string };
+  z.strictObject({ kind: z.literal("sorted"), keys: z.array(key), id: z.string() }),
+]);
+
+/** A place in a list. */
+export type Position = z.infer<typeof positions>;
 
 /** 53 bits that spread well (no secret, no signature): for cursors and entity tags. */
 export function fingerprint(text: string): string {
@@ -70,6 +79,15 @@ export function readCursor(cursor: string, query: string): Position {
   const dot = whole.indexOf(".");
   const text = whole.slice(dot + 1);
   if (dot < 1 || whole.slice(0, dot) !== fingerprint(`${query}\n${text}`)) throw refused();
-  // The check covers the text: it is one of ours.
-  return JSON.parse(text) as Position;
+  const position = positions.safeParse(parsed(text));
+  if (!position.success) throw refused();
+  return position.data;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

@@ -98,7 +98,7 @@ export async function* backwards(
   hint = USUAL_DENSITY,
 ): AsyncGenerator<BackwardWindow> {
   let upper = before;
-  let density = hint;
+  let density = hint > 0 ? hint : USUAL_DENSITY;
   let want = walk.first;
   while (upper > 1) {
     const width = Math.max(1, Math.ceil((want * 1.2) / density));

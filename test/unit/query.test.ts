@@ -121,6 +121,36 @@ describe("a cursor", () => {
     expect(readCursor(writeCursor({ ...position, keys: [...position.keys] }, "q"), "q")).toEqual(position);
   });
 
+  it("made by somebody else is checked like any other input", () => {
+    const made = (position: object) => {
+      const text = JSON.stringify(position).replace('"1e999"', "1e999");
+      return Buffer.from(`${fingerprint(`q\n${text}`)}.${text}`).toString("base64url");
+    };
+    const wrong: object[] = [
+      { kind: "order", seq: 1e9, density: "x" },
+      { kind: "order", seq: 1e9, density: -1 },
+      { kind: "order", seq: 1e9, density: 7 },
+      { kind: "order", seq: 1e9 },
+      { kind: "index", seq: 1e300, density: 0.1 },
+      { kind: "index", seq: "1e999", density: 0.1 },
+      { kind: "index", seq: -1, density: 0.1 },
+      { kind: "index", seq: 1.5, density: 0.1 },
+      { kind: "value", seq: 1, density: 0.1 },
+      { kind: "set" },
+      { kind: "sorted", id: "0abc" },
+      { kind: "sorted", keys: [{}], id: "0abc" },
+      { kind: "else" },
+      [],
+    ];
+    for (const position of wrong)
+      expect(faults(() => readCursor(made(position), "q"))).toEqual(["/cursor invalid_cursor"]);
+    const text = `${fingerprint("q\n{")}.{`;
+    expect(faults(() => readCursor(Buffer.from(text).toString("base64url"), "q"))).toEqual([
+      "/cursor invalid_cursor",
+    ]);
+    expect(readCursor(made(position), "q")).toEqual(position);
+  });
+
   it("is of its query and unchanged, or none", () => {
     const cursor = writeCursor({ kind: "index", seq: 17, density: 0.2 }, "q");
     const wrong = [`${cursor}A`, cursor.slice(1), cursor.replace(/.$/, "!"), "", "AAAA", "x".repeat(9000)];
