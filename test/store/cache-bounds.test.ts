@@ -5,7 +5,7 @@ import { Bounded } from "../../shared/store/cache/bounded.ts";
 import { Memory } from "../../shared/store/cache/memory.ts";
 import { Order } from "../../shared/store/cache/order.ts";
 import type { Ground } from "../../shared/store/cache/trace.ts";
-import { openCachedStore } from "../../shared/store/cache.ts";
+import { openCachedStore, Trace } from "../../shared/store/cache.ts";
 import { MemoryMessage } from "../../shared/store/message.ts";
 import { orbStreamConfig } from "../../shared/store/provision.ts";
 import { type EntryAddress, streams, subjects } from "../../shared/store/subjects.ts";
@@ -110,6 +110,29 @@ test("values that nobody has leave no more than so many indexes, and what is use
   const { hits } = s.cached.stats();
   expect((await page("used")).messages).toHaveLength(2);
   expect(s.cached.stats()).toMatchObject({ hits: hits + 1, ordered: 2, resets: 0 });
+});
+
+test("an answer that was made of an order is vouched for no longer than the order is followed", async () => {
+  await using s = await setUp({});
+  const page = (value: string, trace?: Trace) =>
+    (trace === undefined ? s.cached : s.cached.traced(trace)).scan(STREAM, withKind(value), {
+      fromSeq: 1,
+      limit: 10,
+    });
+  const add = (id: string) =>
+    s.other.append(STREAM, { subject: subjects.equality(at(id), "kind", "seen"), data: "1" });
+  await add("1");
+  await until(async () => (await page("seen")) !== undefined && s.cached.stats().ordered === 1);
+  const trace = new Trace();
+  expect((await page("seen", trace)).messages).toHaveLength(1);
+  expect(trace.holds(Date.now())).toBe(true);
+  // Asked twice, they are in use, and it is not any more: it is among those that go.
+  for (let i = 0; i < 4200; i += 50) {
+    const some = Array.from({ length: 50 }, (_, at) => `none${i + at}`);
+    for (let turn = 0; turn < 3; turn++) await Promise.all(some.map((value) => page(value)));
+  }
+  expect(s.cached.stats()).toMatchObject({ ordered: 0, resets: 0 });
+  expect(trace.holds(Date.now())).toBe(false);
 });
 
 test("what was read once takes no more of the heap than is said", async () => {

@@ -76,6 +76,11 @@ export class Order {
     return this.#state;
   }
 
+  /** It follows nothing from now on, so what was made of it is not vouched for any more. */
+  leave(): void {
+    this.#change();
+  }
+
   #change(): void {
     this.#state?.pass();
     this.#state = undefined;

@@ -27,6 +27,10 @@ class Ordered implements Held {
     this.feed = feed;
     this.order = new Order(filter);
   }
+
+  leave(): void {
+    this.order.leave();
+  }
 }
 
 export class Orders {
