@@ -127,6 +127,8 @@ export class Wire {
       throw new Error("closed while connecting");
     }
     this.#connection = connection;
+    // It may be another one than that which was lost.
+    this.#away = this.#silent = false;
     this.#inbox = `${inboxPrefix}.${random()}`;
     connection.subscribe(`${this.#inbox}.*`, { callback: (error, message) => this.#answer(error, message) });
     void connection.closed().then((error) => {

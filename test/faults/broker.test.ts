@@ -43,6 +43,24 @@ test("while a broker is paused nothing answers, and after resume everything does
   expect(await broker.store("operator").kvGet("orbs", "shop")).toBeNull();
 });
 
+test("a process that was refused, as the password was another one for a while, is served once it is right again", async () => {
+  await using broker = await startBroker();
+  const seen: string[] = [];
+  const store = broker.store("fn", { reconnect: true, onStatus: (status) => void seen.push(status) });
+  expect(await store.kvGet("orbs", "shop")).toBeNull();
+  broker.rename("another");
+  await broker.kill();
+  await broker.ready();
+  // The library gives up when it is refused the second time.
+  while (!seen.includes("closed")) await delay(20);
+  await expect(store.kvGet("orbs", "shop")).rejects.toMatchObject({ kind: "unavailable" });
+  broker.rename("fn");
+  await broker.kill();
+  await broker.ready();
+  const answer = () => store.kvGet("orbs", "shop").then(String, () => undefined);
+  await expect.poll(answer, { timeout: 10_000 }).toBe("null");
+});
+
 test("creating a stream again keeps what it holds, whoever does it", async () => {
   await using broker = await startBroker();
   const config = orbStreamConfig("shop", 1);

@@ -33,6 +33,8 @@ export interface TestBroker extends Broker {
   access(user?: TestUser): ConnectOptions;
   /** Changes how much it may store, from its next start on. */
   allow(maxFileStore: string): void;
+  /** Changes the password of the functions, from its next start on. */
+  rename(password: string): void;
   /** `nats://` address with credentials, for clients that speak TCP. */
   tcpUrl(user?: TestUser): string;
   /** A store of a user's; it is closed with the broker. */
@@ -76,6 +78,11 @@ export async function startBroker(
     allow: {
       value: (maxFileStore: string) => {
         launch.maxFileStore = maxFileStore;
+      },
+    },
+    rename: {
+      value: (password: string) => {
+        launch.passwords = { ...launch.passwords, fn: password };
       },
     },
     tcpUrl: { value: (user: TestUser = "operator") => `nats://${user}:${user}@127.0.0.1:${broker.port}` },
