@@ -72,6 +72,7 @@ const cases: [FieldDefinition["type"], unknown, unknown][] = [
   ["json", { a: { "b/c": "\u0000" } }, ["/a/b~1ctext"]],
   ["json", [JSON.parse("9007199254740993")], ["/0range"]],
   ["json", JSON.parse('{"a":{"__proto__":1}}'), ["/a/__proto__text"]],
+  ["json", { a: { $sealed: "x" } }, ["/a/$sealedtext"]],
   ["json", { "\ud800": 1 }, ["/\ud800text"]],
   ["json", deep(32), ok(deep(32))],
   ["json", deep(33), [`${"/0".repeat(32)}too_deep`]],

@@ -68,7 +68,8 @@ function isSound(value: unknown, depth: number, path: string, walk: Walk, report
   for (const [key, item] of Object.entries(value)) {
     if (walk.nodes > MAX_JSON_NODES || walk.faults > 50) return false;
     const below = `${path}/${escapeSegment(key)}`;
-    if (key === "__proto__" || textFlaw(key) !== undefined || characters(key) > 1_000) {
+    // An object with this name is how a sealed value is stored.
+    if (key === "__proto__" || key === "$sealed" || textFlaw(key) !== undefined || characters(key) > 1_000) {
       walk.faults++;
       report("text", "This property name is not allowed.", below);
       sound = false;
