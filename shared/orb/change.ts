@@ -10,9 +10,9 @@ import type { OrbDocument } from "./document.ts";
 import {
   type Act,
   appendRecord,
+  basisOf,
   type ExistingOrb,
   exists,
-  findRevision,
   following,
   type OrbHead,
   type OrbOperation,
@@ -22,7 +22,7 @@ import {
 import { type OrbClaim, orbClaim, orbReplay, withClaim } from "./idempotency.ts";
 import { isOrbId } from "./ids.ts";
 import { enforce, planChange } from "./impact.ts";
-import { doWork, liveRecord, settle, settled } from "./settle.ts";
+import { liveRecord, settle, settled } from "./settle.ts";
 
 /** Which orb an operation is about, and under what conditions. */
 export interface OrbTarget {
@@ -76,8 +76,9 @@ export async function changeOrb(
     if (target.ifMatch !== undefined && target.ifMatch !== head.revision)
       throw preconditionFailed(head.revision);
     const act: Act = { operation, by: actorId(actor), now: deps.clock.now() };
-    const record = following(head, act, await decide(head));
-    const made = await appended(deps, target.orb, record, head, claim);
+    const change = await orNull(decide(head));
+    const record = change === null ? null : following(head, act, change);
+    const made = record === null ? null : await appended(deps, target.orb, record, head, claim);
     if (made !== null) return made;
     if (attempt > 0) await pause(Math.random() * 20 * attempt);
   }
@@ -96,11 +97,20 @@ async function appended(
   head: ExistingOrb,
   claim: OrbClaim | undefined,
 ): Promise<ExistingOrb | null> {
+  const seq = await orNull(appendRecord(deps, orb, record, head.seq, withClaim(claim, [])));
+  if (seq === null) return null;
+  const made: OrbHead = { ...record, seq };
+  const undone = record.work !== undefined || record.publishedRevision !== head.publishedRevision;
+  // It is committed: who comes next finishes what others kept from being finished now.
+  if (undone && (await orNull(settle(deps, orb, made).then(() => true))) === null)
+    deps.log.warn("entries follow their definition later", { orb });
+  return exists(made) ? made : null;
+}
+
+/** Null when somebody came between. */
+async function orNull<T>(act: Promise<T>): Promise<T | null> {
   try {
-    const seq = await appendRecord(deps, orb, record, head.seq, withClaim(claim, []));
-    const made: OrbHead = { ...record, seq };
-    if (record.publishedRevision !== head.publishedRevision) await settle(deps, orb, made);
-    return exists(made) ? made : null;
+    return await act;
   } catch (error) {
     if (error instanceof Conflict) return null;
     throw error;
@@ -115,12 +125,6 @@ export async function replayed(deps: Deps, orb: string, before: OrbHead): Promis
   return before;
 }
 
-/** The document that stored entries were last judged by. */
-async function basisOf(deps: Deps, orb: string, head: ExistingOrb): Promise<OrbDocument> {
-  const basis = await findRevision(deps, orb, head, head.basis);
-  return basis?.document ?? head.document;
-}
-
 /** What a document would do to stored entries as the next revision. Changes nothing. */
 export async function impactOf(
   deps: Deps,
@@ -129,7 +133,7 @@ export async function impactOf(
   document: OrbDocument,
   force: boolean,
 ) {
-  const from = await basisOf(deps, orb, head);
+  const { document: from } = await basisOf(deps, orb, head);
   const options = { revision: head.revision + 1, examine: true, force, retired: head.retired ?? [] };
   return (await planChange(deps, orb, from, document, options)).impact;
 }
@@ -144,23 +148,19 @@ export async function comeIntoForce(
   orb: string,
   head: ExistingOrb,
   document: OrbDocument,
-  options: { force: boolean; live: boolean },
+  force: boolean,
 ): Promise<Partial<OrbRecord>> {
   const revision = head.revision + 1;
-  const from = await basisOf(deps, orb, head);
+  const { document: from } = await basisOf(deps, orb, head);
   if (equal(from, document)) return { basis: revision };
   const plan = await planChange(deps, orb, from, document, {
     revision,
     examine: false,
-    force: options.force,
+    force,
     retired: head.retired ?? [],
   });
   await enforce(deps, orb, document, revision, plan);
   const { work } = plan;
   const judged = { basis: revision, retired: plan.retired.length === 0 ? undefined : plan.retired };
-  if (work.claims.length === 0 && work.moves.length === 0) return judged;
-  if (options.live) return { ...judged, work };
-  // Nothing is live, so nobody reads meanwhile: entries move before the revision is appended, and again if it is not.
-  await doWork(deps, orb, work, { revision, document });
-  return judged;
+  return work.claims.length === 0 && work.moves.length === 0 ? judged : { ...judged, work };
 }

@@ -9,10 +9,11 @@ import type { Deps } from "../deps.ts";
 import { publishedOf } from "../entry/held.ts";
 import type { EntrySnapshot } from "../entry/snapshot.ts";
 import { walkEntries } from "../entry/walk.ts";
+import { equal } from "./cache.ts";
 import { readOrb } from "./change.ts";
 import { compileOrb } from "./compile.ts";
 import type { OrbDocument } from "./document.ts";
-import { type ExistingOrb, findRevision } from "./history.ts";
+import { basisOf, type ExistingOrb, findRevision } from "./history.ts";
 import type { Status } from "./lifecycle.ts";
 import type { Retired } from "./retired.ts";
 
@@ -25,7 +26,7 @@ export interface OrbLine {
   status: Status;
   revision: number;
   publishedRevision: number | null;
-  /** The document that is live, where it is another one. */
+  /** The document in force, where it is another one: the live one, or what entries go by while none is. */
   published: OrbDocument | null;
   /** Fields that were removed and that entries still hold values of. */
   retired?: Retired[];
@@ -76,7 +77,8 @@ async function* lines(
 ): AsyncGenerator<OrbLine | EntryLine | EndLine> {
   const { document, status, revision, publishedRevision } = head;
   const live = publishedRevision === null ? null : await findRevision(deps, orb, head, publishedRevision);
-  const { byType } = compileOrb(live?.document ?? document);
+  const basis = live ?? (await basisOf(deps, orb, head));
+  const { byType } = compileOrb(basis.document ?? document);
   const retired = head.retired?.filter(({ whole }) => !whole) ?? [];
   yield {
     kind: "orb",
@@ -85,7 +87,7 @@ async function* lines(
     status,
     revision,
     publishedRevision,
-    published: live === null || live.revision === revision ? null : live.document,
+    published: equal(basis.document, document) ? null : basis.document,
     ...(retired.length === 0 ? {} : { retired }),
     exportedAt: new Date(deps.clock.now()).toISOString(),
   };

@@ -174,6 +174,18 @@ export async function findRevision(
   return null;
 }
 
+/** The definition that stored entries go by while none is live. */
+export interface Basis {
+  revision: number;
+  document: OrbDocument;
+}
+
+/** The revision whose document stored entries were last judged by. No request where that is the newest one. */
+export async function basisOf(deps: Pick<Deps, "store">, orb: string, head: ExistingOrb): Promise<Basis> {
+  const { revision, document } = (await findRevision(deps, orb, head, head.basis)) ?? head;
+  return document === null ? head : { revision, document };
+}
+
 /** Revisions `first` to `last`, in this order. Documents are read page by page and given to `take` one by one. */
 export async function readRevisions<T>(
   deps: Pick<Deps, "store">,

@@ -20,7 +20,7 @@ import { ENTRY_ID } from "./ids.ts";
 import { type ImportedEntry, importEntries } from "./import-entries.ts";
 import { STATUSES } from "./lifecycle.ts";
 import { archiveOrb, deleteOrb, publishOrb, restoreOrb } from "./operate.ts";
-import { updateOrb } from "./update.ts";
+import { layDraft } from "./update.ts";
 
 const instant = z.iso.datetime({ precision: 3 });
 const number = z.int().min(1);
@@ -139,9 +139,9 @@ async function bringTo(
   draft: OrbDocument | null,
 ): Promise<void> {
   if (status === "PUBLISHED") await publishOrb(deps, actor, { orb });
+  if (draft !== null) await layDraft(deps, actor, orb, draft);
   if (status === "ARCHIVED" || status === "UNPUBLISHED") await archiveOrb(deps, actor, { orb });
   if (status === "UNPUBLISHED") await restoreOrb(deps, actor, { orb });
-  if (draft !== null) await updateOrb(deps, actor, { orb, document: draft });
 }
 
 interface Line {

@@ -6,7 +6,7 @@ import type { Consistency, KvEntry } from "../store/types.ts";
 import { compiled } from "./cache.ts";
 import type { CompiledOrb } from "./compile.ts";
 import type { OrbDocument } from "./document.ts";
-import { type EntryWork, type ExistingOrb, exists, orbHead } from "./history.ts";
+import { type Basis, basisOf, type EntryWork, type ExistingOrb, exists, orbHead } from "./history.ts";
 import { isOrbId } from "./ids.ts";
 
 /** What the bucket `orbs` holds under an orb's id. */
@@ -121,25 +121,33 @@ export async function liveOrbs(deps: Pick<Deps, "store" | "log">): Promise<LiveO
   return (await liveDefinitions(deps)).orbs;
 }
 
-/** The newest definition of an orb that exists, live or not; null otherwise. One request. */
-export async function newestOrb(
-  deps: Pick<Deps, "store">,
-  orb: string,
-): Promise<(LiveOrb & { head: ExistingOrb }) | null> {
-  if (!isOrbId(orb)) return null;
-  const head = await orbHead(deps, orb);
-  if (!exists(head)) return null;
-  const { revision, document } = head;
-  return { orb, revision, document, compiled: compiled(orb, revision, document), head };
+/** What was looked up last for orbs of which nothing is live, by head and basis. Pure values only. */
+const bases = new Map<string, Basis>();
+
+/** A draft that was never judged by what is stored does not count, though it is newer. */
+async function basisFor(deps: Pick<Deps, "store">, orb: string, head: ExistingOrb): Promise<Basis> {
+  if (head.basis === head.revision) return head;
+  const key = `${orb}/${head.basis}/${head.seq}/${head.at}`;
+  const known = bases.get(key);
+  if (known !== undefined) return known;
+  const basis = await basisOf(deps, orb, head);
+  if (bases.size >= RECENT) bases.clear();
+  bases.set(key, basis);
+  return basis;
 }
 
 /**
- * The definition that entries are checked against: the live one, else the newest; null when there is no such orb.
- * One request when it is live, two otherwise.
+ * The definition that entries are checked against: the live one, else the newest that was judged by them; null when there
+ * is no such orb. One request when it is live, two otherwise; more the first time where a draft lies above it.
  */
 export async function definitionFor(deps: Pick<Deps, "store">, orb: string): Promise<LiveOrb | null> {
   if (!isOrbId(orb)) return null;
-  return (await liveOrb(deps, orb)) ?? newestOrb(deps, orb);
+  const live = await liveOrb(deps, orb);
+  if (live !== null) return live;
+  const head = await orbHead(deps, orb);
+  if (!exists(head)) return null;
+  const { revision, document } = await basisFor(deps, orb, head);
+  return { orb, revision, document, compiled: compiled(orb, revision, document) };
 }
 
 function liveFrom(record: LiveRecord): LiveOrb | null {

@@ -28,7 +28,7 @@ export function publishOrb(deps: Deps, actor: Actor, input: PublishOptions): Pro
   return changeOrb(deps, actor, input, "publish", { publish: true, force }, async (head) => {
     const status = next(head.status, "publish", head.revision !== head.publishedRevision);
     await requireHandlers(deps, head.document);
-    const judged = await comeIntoForce(deps, input.orb, head, head.document, { force, live: true });
+    const judged = await comeIntoForce(deps, input.orb, head, head.document, force);
     return { status, publishedRevision: head.revision + 1, summary: ["published"], ...judged };
   });
 }

@@ -13,6 +13,7 @@ import { compileOrb } from "./compile.ts";
 import type { OrbDocument } from "./document.ts";
 import {
   appendRecord,
+  basisOf,
   type EntryWork,
   exists,
   findRevision,
@@ -35,8 +36,9 @@ export async function liveRecord(
 export function settled(head: OrbHead, live: LiveRecord | null): boolean {
   if (live?.work !== undefined) return false;
   const want = exists(head) ? head.publishedRevision : null;
-  if (want === null) return live === null || live.document === null;
-  return live !== null && live.revision >= want;
+  if (want !== null) return live !== null && live.revision >= want;
+  if (exists(head) && head.work !== undefined && (live?.revision ?? 0) < head.revision) return false;
+  return live === null || live.document === null;
 }
 
 /** A live record and the bucket's revision of it. */
@@ -58,7 +60,7 @@ export async function settle(deps: Deps, orb: string, head: OrbHead): Promise<vo
     document: want === null ? null : target.document,
     ...(target.work === undefined ? {} : { work: target.work }),
   };
-  await followUp(deps, await putLive(deps, record, current));
+  await followUp(deps, await putLive(deps, record, current), head);
 }
 
 /** Puts the live definition, unless one of a later revision is there. Answers what is there then. */
@@ -83,11 +85,15 @@ function joined(before: EntryWork | undefined, after: EntryWork | undefined): En
   return { claims: [...before.claims, ...after.claims], moves: [...before.moves, ...after.moves] };
 }
 
-/** Lets stored entries follow the definition that became live, and then says that they did. */
-async function followUp(deps: Deps, current: Current): Promise<void> {
+/**
+ * Lets stored entries follow the definition that came into force, and then says that they did.
+ */
+async function followUp(deps: Deps, current: Current, head: OrbHead): Promise<void> {
   if (current?.record.work === undefined) return;
   const { work, ...done } = current.record;
-  await doWork(deps, done.orb, work, { revision: done.revision, document: done.document });
+  const { orb, revision } = done;
+  const basis = done.document === null && exists(head) ? await basisOf(deps, orb, head) : null;
+  await doWork(deps, orb, work, { revision, document: done.document ?? basis?.document ?? null });
   try {
     await deps.store.kvPut(buckets.orbs, done.orb, JSON.stringify(done), { expect: current.revision });
   } catch (error) {
@@ -96,7 +102,7 @@ async function followUp(deps: Deps, current: Current): Promise<void> {
 }
 
 /** What entries have to follow. Every part of it can be repeated. */
-export async function doWork(
+async function doWork(
   deps: Deps,
   orb: string,
   work: EntryWork,

@@ -41,6 +41,18 @@ export function updateOrb(
   );
 }
 
+/**
+ * Lays a draft over an orb as it was exported: entries go by what is in force, as if that were live, until it is published
+ * or replaced.
+ */
+export function layDraft(deps: Deps, actor: Actor, orb: string, document: OrbDocument): Promise<ExistingOrb> {
+  return changeOrb(deps, actor, { orb }, "update", null, async (head) => ({
+    document,
+    status: next(head.status, "update", true),
+    ...changeLog(head.document, document),
+  }));
+}
+
 /** Tells what an update would do, and changes nothing. @throws AppError invalid, not_found, precondition, conflict */
 export async function tryUpdate(
   deps: Deps,
@@ -92,10 +104,7 @@ function replace(
     const status = next(head.status, publish ? "publish" : "update", true);
     if (publish) await requireHandlers(deps, document);
     const inForce = publish || head.publishedRevision === null;
-    const force = input.force === true;
-    const judged = inForce
-      ? await comeIntoForce(deps, input.orb, head, document, { force, live: publish })
-      : {};
+    const judged = inForce ? await comeIntoForce(deps, input.orb, head, document, input.force === true) : {};
     return {
       document,
       status,

@@ -170,3 +170,49 @@ test("an export leaves out entries of a schema that was removed, and can be impo
   expect((await publish(path, without(id), "&force=true")).status).toBe(200);
   expect(await moved(path)).toEqual(["orb", "entry", "end"]);
 });
+
+/** As they are stored, whatever answers show of them. */
+const stored = async (id: string, role: string) => {
+  const page = await platform
+    .operatorStore()
+    .scan(`ø${id}`, `${id}.content.${role}.article.*`, { fromSeq: 1, limit: 10 });
+  return page.messages.map((message) => message.json<{ values?: object; tombstone?: true }>());
+};
+
+test("a draft that was refused does not come into force by taking the orb off the air", async () => {
+  const secret = { ...note, sensitive: true };
+  const { id, path } = await withEntries([title, secret], [{ title: "a", note: "x" }]);
+  // Stored entries stand against it.
+  const draft = document(id, [{ ...title, unique: true }, note]);
+  expect((await call("PUT", path, draft)).status).toBe(200);
+  expect((await call("POST", `${path}/publish`)).status).toBe(409);
+  for (const act of ["unpublish", "archive", "restore"]) {
+    expect((await call("POST", `${path}/${act}`)).status).toBe(200);
+    const values = { title: "a", note: "plain" };
+    const made = await call("POST", `${path}/entries?publish=true`, { module: "news", values });
+    expect(made).toMatchObject({ status: 201, body: { values: { note: "••••••••" } } });
+  }
+  expect(JSON.stringify(await stored(id, "owner"))).not.toContain("plain");
+  expect((await call("POST", `${path}/publish`)).status).toBe(409);
+  // It travels with the draft that lies above what is in force.
+  expect((await call("POST", `${path}/archive`)).status).toBe(200);
+  expect(await moved(path)).toEqual(["orb", ...Array.from({ length: 4 }, () => "entry"), "end"]);
+  expect((await call("GET", path)).body).toMatchObject({
+    status: "ARCHIVED",
+    modules: draft.modules,
+  });
+  expect((await call("POST", `${path}/restore`)).status).toBe(200);
+  expect((await call("POST", `${path}/publish`)).status).toBe(409);
+  expect((await publish(path, document(id, [title, secret]))).status).toBe(200);
+});
+
+test("readers that change while nothing is live move what is live too", async () => {
+  const { id, path } = await withEntries([title], [{ title: "a" }]);
+  expect((await call("POST", `${path}/unpublish`)).status).toBe(200);
+  const admins = document(id, [title]);
+  const [, news] = admins.modules;
+  Object.assign(news?.schemas[0] ?? {}, { access: { read: "admin" } });
+  expect((await call("PUT", path, admins)).status).toBe(200);
+  expect(await stored(id, "admin")).toMatchObject([{ values: { title: "a" } }]);
+  expect((await stored(id, "public")).filter(({ tombstone }) => tombstone !== true)).toEqual([]);
+});

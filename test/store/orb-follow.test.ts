@@ -1,0 +1,118 @@
+/** Stored entries follow the definition that is committed, and none that was only tried. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createEntry, liveCopyOf } from "../../shared/entry/index.ts";
+import { readOrb } from "../../shared/orb/change.ts";
+import { createOrb } from "../../shared/orb/create.ts";
+import { definitionFor } from "../../shared/orb/live.ts";
+import { publishOrb, unpublishOrb } from "../../shared/orb/operate.ts";
+import { settleAll } from "../../shared/orb/settle.ts";
+import { updateOrb } from "../../shared/orb/update.ts";
+import { streams, subjects } from "../../shared/store/subjects.ts";
+import { type Append, Conflict, type Store } from "../../shared/store/types.ts";
+import { startBroker, type TestBroker } from "../support/broker.ts";
+import { admin, failureOf, type TestDeps, testDeps } from "../support/entries.ts";
+
+let broker: TestBroker;
+let store: Store;
+let deps: TestDeps;
+beforeAll(async () => {
+  broker = await startBroker();
+  store = broker.store("fn");
+  deps = testDeps(store);
+});
+afterAll(() => broker.stop());
+
+let number = 0;
+const document = (id: string, read: string, more: object = {}) => ({
+  id,
+  modules: [
+    {
+      id: "news",
+      type: "CONTENT",
+      schemas: [{ id: "article", access: { read }, fields: [{ name: "title", type: "string", ...more }] }],
+    },
+  ],
+});
+
+/** A published orb that admins read, with one live entry. */
+async function withEntry() {
+  const orb = `follow-${++number}`;
+  await createOrb(deps, admin, { document: document(orb, "admin"), publish: true });
+  const context = await definitionFor(deps, orb);
+  if (context === null) throw new Error("nothing is live");
+  const input = { orbId: orb, orb: context, module: "news", values: { title: "a" }, publish: true };
+  const { snapshot } = await createEntry(deps, admin, input);
+  const address = { orb, type: "content", schema: "article", id: snapshot.id } as const;
+  const live = async (role: "public" | "admin") =>
+    liveCopyOf((await store.get(streams.orb(orb), subjects.entryLive(address, role))) ?? undefined) !== null;
+  return { orb, live };
+}
+
+/** The same platform, where something comes before each batch to a stream. */
+const before = (act: (stream: string, messages: readonly Append[]) => Promise<void>): TestDeps => ({
+  ...deps,
+  store: {
+    ...store,
+    batch: async (stream, messages) => {
+      await act(stream, messages);
+      return store.batch(stream, messages);
+    },
+  },
+});
+
+test("an update that loses against another one moves nothing", async () => {
+  const { orb, live } = await withEntry();
+  const { revision } = await unpublishOrb(deps, admin, { orb });
+  let raced = false;
+  const racing = before(async (stream) => {
+    if (stream !== streams.platform || raced) return;
+    raced = true;
+    await updateOrb(deps, admin, { orb, document: { ...document(orb, "admin"), name: "Other" } });
+  });
+  const lost = updateOrb(racing, admin, { orb, document: document(orb, "public"), ifMatch: revision });
+  expect((await failureOf(lost)).code).toBe("revision_mismatch");
+  expect([await live("public"), await live("admin")]).toEqual([false, true]);
+});
+
+test("an update that dies before it is committed moves nothing; one that dies after it is finished by the next start", async () => {
+  const { orb, live } = await withEntry();
+  await unpublishOrb(deps, admin, { orb });
+  const dying = (at: (stream: string) => boolean) =>
+    before(async (stream) => {
+      if (at(stream)) throw new Error("died");
+    });
+  const open = { orb, document: document(orb, "public") };
+  await failureOf(
+    updateOrb(
+      dying((stream) => stream === streams.platform),
+      admin,
+      open,
+    ),
+  ).catch(() => undefined);
+  expect([await live("public"), await live("admin")]).toEqual([false, true]);
+  await updateOrb(
+    dying((stream) => stream !== streams.platform),
+    admin,
+    open,
+  ).catch(() => undefined);
+  expect([await live("public"), await live("admin")]).toEqual([false, true]);
+  expect(await settleAll(deps)).toBe(1);
+  expect([await live("public"), await live("admin")]).toEqual([true, false]);
+  expect(await settleAll(deps)).toBe(0);
+});
+
+test("others who write entries all the time delay what follows, and not the answer", async () => {
+  const { orb, live } = await withEntry();
+  const busy = before(async (stream) => {
+    if (stream !== streams.platform) throw new Conflict();
+  });
+  const made = await updateOrb(busy, admin, { orb, document: document(orb, "public"), publish: true });
+  expect(made).toMatchObject({ revision: 2, publishedRevision: 2 });
+  expect([await live("public"), await live("admin")]).toEqual([false, true]);
+  expect(await readOrb(deps, orb)).toMatchObject({ revision: 2 });
+  expect([await live("public"), await live("admin")]).toEqual([true, false]);
+  // What cannot be claimed for them is told as a conflict.
+  await updateOrb(deps, admin, { orb, document: document(orb, "public", { unique: true }) });
+  expect((await failureOf(publishOrb(busy, admin, { orb }))).code).toBe("write_conflict");
+  expect(await publishOrb(deps, admin, { orb })).toMatchObject({ revision: 4, publishedRevision: 4 });
+});
