@@ -6,6 +6,7 @@ import type { Actor } from "../access/actor.ts";
 import { requireMay, roleIn } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { AppError, type Fault, unavailable } from "../errors.ts";
+import { definitionFor } from "../orb/live.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { type Append, Conflict, StreamMissing } from "../store/types.ts";
 import { attempts, commit, type EntryWrite, messagesOf, onlyHints } from "./commit.ts";
@@ -59,7 +60,8 @@ interface Item {
 }
 
 /** Writes new entries, and tells of each in the order of the lines. */
-export async function* bulkWrite(deps: Deps, actor: Actor, input: BulkInput): AsyncGenerator<BulkResult> {
+export async function* bulkWrite(deps: Deps, actor: Actor, given: BulkInput): AsyncGenerator<BulkResult> {
+  let input = given;
   let group: (Item | BulkResult)[] = [];
   let size = { messages: 0, bytes: 0 };
   let claimed = new Set<string>();
@@ -71,6 +73,8 @@ export async function* bulkWrite(deps: Deps, actor: Actor, input: BulkInput): As
   const prepareSome = async () => {
     const some = waiting;
     waiting = [];
+    // An upload takes minutes, and its lines go by the definition of their moment.
+    input = { ...input, orb: (await definitionFor(deps, input.orbId)) ?? input.orb };
     return Promise.all(some.map((each) => prepareLine(deps, actor, input, each.line, each.text)));
   };
   async function* flush(): AsyncGenerator<BulkResult> {
@@ -109,7 +113,10 @@ export async function* bulkWrite(deps: Deps, actor: Actor, input: BulkInput): As
     number++;
     if (text.trim() === "") continue;
     waiting.push({ line: number, text });
-    if (waiting.length >= GROUP_ENTRIES) yield* take(await prepareSome());
+    if (waiting.length < GROUP_ENTRIES) continue;
+    yield* take(await prepareSome());
+    // What is checked does not wait for a client who sends no more for a while.
+    yield* flush();
   }
   yield* take(await prepareSome());
   yield* flush();

@@ -8,6 +8,7 @@ import { audit } from "../access/audit.ts";
 import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { AppError } from "../errors.ts";
+import { definitionFor } from "../orb/live.ts";
 import { changeEntry } from "./change.ts";
 import { areSecret } from "./claims.ts";
 import { holdings } from "./held.ts";
@@ -47,13 +48,15 @@ export async function* rekeyEntries(
   const { orb } = input;
   const progress: RekeyProgress = { entries: 0, resealed: 0, failed: [], conflicts: [] };
   for await (const page of walkEntries(deps, orb.orb)) {
+    // It takes minutes, and an entry goes by the definition of its moment.
+    const context = (await definitionFor(deps, orb.orb)) ?? orb;
     for (let i = 0; i < page.length; i += PARALLEL) {
       await Promise.all(
         page.slice(i, i + PARALLEL).map(async (entry) => {
           const { id } = entry.head;
           try {
-            if (!(await isOutdated(deps, orb, entry))) return;
-            if (await resealEntry(deps, actor, orb, id)) progress.resealed++;
+            if (!(await isOutdated(deps, context, entry))) return;
+            if (await resealEntry(deps, actor, context, id)) progress.resealed++;
           } catch (error) {
             if (!(error instanceof AppError)) throw error;
             if (error.code === "sealed_value_lost") progress.failed.push(id);

@@ -1,6 +1,6 @@
 /** Stored entries follow the definition that is committed, and none that was only tried. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createEntry, liveCopyOf } from "../../shared/entry/index.ts";
+import { bulkWrite, createEntry, liveCopyOf, rekeyEntries, updateEntry } from "../../shared/entry/index.ts";
 import { readOrb } from "../../shared/orb/change.ts";
 import { createOrb } from "../../shared/orb/create.ts";
 import { definitionFor } from "../../shared/orb/live.ts";
@@ -115,4 +115,76 @@ test("others who write entries all the time delay what follows, and not the answ
   await updateOrb(deps, admin, { orb, document: document(orb, "public", { unique: true }) });
   expect((await failureOf(publishOrb(busy, admin, { orb }))).code).toBe("write_conflict");
   expect(await publishOrb(deps, admin, { orb })).toMatchObject({ revision: 4, publishedRevision: 4 });
+});
+
+const fields = (id: string, read: string, more: object) => {
+  const { modules } = document(id, read);
+  const schema = {
+    id: "article",
+    access: { read },
+    fields: [{ name: "title", type: "string", ...more }, SECRET],
+  };
+  return { id, modules: modules.map((module) => ({ ...module, schemas: [schema] })) };
+};
+const SECRET = { name: "secret", type: "string", sensitive: true };
+
+async function inForce(orb: string) {
+  const found = await definitionFor(deps, orb);
+  if (found === null) throw new Error("there is no such orb");
+  return found;
+}
+
+const taken = async (orb: string, title: string) =>
+  (
+    await failureOf(
+      createEntry(deps, admin, { orbId: orb, orb: await inForce(orb), module: "news", values: { title } }),
+    )
+  ).code;
+
+test("an upload that goes on for long goes by the definition of each moment", async () => {
+  const orb = `follow-${++number}`;
+  await createOrb(deps, admin, { document: fields(orb, "public", {}), publish: true });
+  const line = (title: string) => JSON.stringify({ module: "news", publish: true, values: { title } });
+  const after = fields(orb, "admin", { unique: true });
+  async function* lines() {
+    for (let n = 0; n < 150; n++) yield line(`title ${n}`);
+    // Whoever uploads takes his time.
+    while ((await store.get(streams.orb(orb), `${orb}.content.public.>`)) === null);
+    await updateOrb(deps, admin, { orb, document: after, publish: true });
+    yield line("later");
+    yield line("later");
+  }
+  const codes: string[] = [];
+  const input = {
+    orbId: orb,
+    orb: await inForce(orb),
+    lines: lines(),
+    parse: (text: string) => JSON.parse(text),
+  };
+  for await (const result of bulkWrite(deps, admin, input))
+    codes.push("error" in result ? result.error.code : "written");
+  expect(codes.slice(149)).toEqual(["written", "written", "unique_conflict"]);
+  await readOrb(deps, orb);
+  const { messages } = await store.scan(streams.orb(orb), `${orb}.content.public.>`, {
+    fromSeq: 1,
+    limit: 500,
+  });
+  expect(messages.filter((message) => liveCopyOf(message) !== null)).toEqual([]);
+  for (const title of ["title 7", "later"]) expect(await taken(orb, title)).toBe("unique_conflict");
+});
+
+test("sealing entries again goes by the definition of the moment too", async () => {
+  const orb = `follow-${++number}`;
+  await createOrb(deps, admin, { document: fields(orb, "admin", {}), publish: true });
+  const old = await inForce(orb);
+  const values = { title: "held", secret: "x" };
+  const { snapshot } = await createEntry(deps, admin, { orbId: orb, orb: old, module: "news", values });
+  await updateOrb(deps, admin, { orb, document: fields(orb, "admin", { unique: true }), publish: true });
+  await updateEntry(deps, admin, { orbId: orb, orb: await inForce(orb), id: snapshot.id, values });
+  const keys = JSON.parse(deps.config.encryptionKeys) as object[];
+  const newest = { kid: "newest", k: Buffer.alloc(32, 7).toString("base64url") };
+  const config = { ...deps.config, encryptionKeys: JSON.stringify([newest, ...keys]) };
+  for await (const { resealed } of rekeyEntries({ ...deps, config }, admin, { orb: old }))
+    expect(resealed).toBe(1);
+  expect(await taken(orb, "held")).toBe("unique_conflict");
 });
