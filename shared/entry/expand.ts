@@ -6,10 +6,11 @@ import type { Actor } from "../access/actor.ts";
 import { actorId } from "../access/actor.ts";
 import { may, roleIn } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
+import { AppError } from "../errors.ts";
 import type { CompiledField, CompiledOrb, CompiledSchema } from "../orb/compile.ts";
 import { isEntryId } from "../orb/ids.ts";
 import { liveOrb } from "../orb/live.ts";
-import type { Consistency } from "../store/types.ts";
+import { type Consistency, TooMuch } from "../store/types.ts";
 import { type Choice, choose } from "./localize.ts";
 import { presentEntry, presentField, type RuntimeEntry } from "./present.ts";
 import { readLive, type Seen } from "./seen.ts";
@@ -59,6 +60,37 @@ function referenceOf(seen: Expandable, field: CompiledField, choice: Choice): un
   return presentField(field, Object.hasOwn(values, field.name) ? values[field.name] : undefined, choice);
 }
 
+/** Most entries that the references of one answer may name, and most bytes that these may add to it. */
+const MOST_TARGETS = 2_000;
+const MOST_BYTES = 8 * 1024 * 1024;
+
+function tooBroad(): AppError {
+  return new AppError(
+    "invalid",
+    "too_broad",
+    `More is to be expanded than one answer holds: ${MOST_TARGETS} entries, ${MOST_BYTES / 1024 / 1024} MiB. Ask for fewer entries or fields.`,
+  );
+}
+
+/** Counts what stands in an answer more than once: it was read once, and is written each time. */
+class Repeats {
+  readonly #placed = new Set<RuntimeEntry>();
+  readonly #sizes = new Map<RuntimeEntry, number>();
+  #bytes = 0;
+
+  /** @throws AppError invalid `too_broad` */
+  place(entry: RuntimeEntry): void {
+    if (!this.#placed.has(entry)) {
+      this.#placed.add(entry);
+      return;
+    }
+    const size = this.#sizes.get(entry) ?? JSON.stringify(entry).length;
+    this.#sizes.set(entry, size);
+    this.#bytes += size;
+    if (this.#bytes > MOST_BYTES) throw tooBroad();
+  }
+}
+
 /** Entries that one orb is asked for. */
 interface Asked {
   ids: Set<string>;
@@ -75,13 +107,16 @@ async function targetsIn(
 ): Promise<Map<string, { entry: RuntimeEntry; tag: string }>> {
   const { actor, consistency } = expansion;
   const here = orb === expansion.compiled.id;
-  const compiled = here ? expansion.compiled : (await liveOrb(deps, orb, consistency))?.compiled;
+  const other = here ? null : await liveOrb(deps, orb, consistency);
+  const compiled = here ? expansion.compiled : other?.compiled;
   if (compiled === undefined) return new Map();
   const wanted = [...asked].flatMap(({ ids, module, schema: id }) => {
     const schema = compiled.schema(module, id);
     return schema === undefined ? [] : [...ids].map((target) => ({ schema, id: target }));
   });
-  const found = await readLive(deps, orb, wanted, consistency);
+  const found = await readLive(deps, orb, wanted, consistency, MOST_BYTES).catch((error: unknown) => {
+    throw error instanceof TooMuch ? tooBroad() : error;
+  });
   const { choice } = expansion;
   // Another orb has languages and markets of its own: what was chosen here is wished for there.
   const there = here
@@ -98,7 +133,8 @@ async function targetsIn(
     if (seen === undefined || !maySee(actor, compiled, seen.schema, seen.shown.createdBy)) continue;
     targets.set(`${seen.schema.module}/${seen.schema.id}/${seen.address.id}`, {
       entry: presentEntry(seen, { choice: there }, languages),
-      tag: `${seen.address.id}:${seen.shown.revision}`,
+      // How it is shown depends on its orb's definition too.
+      tag: `${seen.address.id}:${seen.shown.revision}${other === null ? "" : `:${other.revision}`}`,
     });
   }
   return targets;
@@ -127,6 +163,9 @@ export async function expandAll(
       for (const id of idsIn(referenceOf(seen, field, expansion.choice))) asked.ids.add(id);
     }
   }
+  let targets = 0;
+  for (const inOrb of byOrb.values()) for (const { ids } of inOrb.values()) targets += ids.size;
+  if (targets > MOST_TARGETS) throw tooBroad();
   const found = new Map(
     await Promise.all(
       [...byOrb].map(
@@ -135,6 +174,7 @@ export async function expandAll(
       ),
     ),
   );
+  const again = new Repeats();
   return page.map((seen) => {
     const tags: string[] = [];
     const expand: Record<string, unknown> = {};
@@ -144,6 +184,7 @@ export async function expandAll(
       expand[field.name] = replaced(referenceOf(seen, field, expansion.choice), (id) => {
         const hit = found.get(target.orb)?.get(`${target.module}/${target.schema}/${id}`);
         tags.push(hit?.tag ?? `${id}:-`);
+        if (hit !== undefined) again.place(hit.entry);
         return hit?.entry ?? null;
       });
     }

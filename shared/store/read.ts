@@ -140,9 +140,17 @@ async function collectLast(
   return { ...first, pending: 0 };
 }
 
-/** The last message of each of at most {@link MULTI_LAST_LIMIT} subjects, and how far the answering replica was. */
-export function directLatest(wire: Wire, stream: string, subjects: readonly string[]): Promise<Page> {
-  return collectLast(wire, stream, subjects);
+/**
+ * The last message of each of at most {@link MULTI_LAST_LIMIT} subjects, and how far the answering replica was.
+ * @throws TooMuch when they are larger than `maxBytes` together
+ */
+export function directLatest(
+  wire: Wire,
+  stream: string,
+  subjects: readonly string[],
+  maxBytes?: number,
+): Promise<Page> {
+  return collectLast(wire, stream, subjects, maxBytes === undefined ? {} : { max_bytes: maxBytes });
 }
 
 /** The last message of each subject, in one request. */

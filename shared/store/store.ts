@@ -49,7 +49,7 @@ export interface OpenStore extends Store {
   /** Begins to connect without waiting. */
   open(): void;
   /** The last message of each of at most 1,024 subjects, and how far the replica that answered was. */
-  latest(stream: string, subjects: readonly string[]): Promise<Page>;
+  latest(stream: string, subjects: readonly string[], maxBytes?: number): Promise<Page>;
 }
 
 /**
@@ -123,7 +123,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
 
   return {
     open: () => wire.open(),
-    latest: (stream, subjects) => directLatest(wire, stream, subjects),
+    latest: (stream, subjects, maxBytes) => directLatest(wire, stream, subjects, maxBytes),
     get,
     getSeq: (stream, seq, read) =>
       askLeader(read) ? leaderGet(wire, stream, { seq }) : directSeq(wire, stream, seq),

@@ -2,7 +2,7 @@
 import { type Answered, DirectMessage, kept, LeaderMessage, MemoryMessage, ownHeaders } from "../message.ts";
 import type { OpenStore } from "../store.ts";
 import { buckets, streams } from "../subjects.ts";
-import type { Page, ReadOptions, StoredMessage } from "../types.ts";
+import { type Page, type ReadOptions, type StoredMessage, TooMuch } from "../types.ts";
 import type { Echo, Feed } from "./feed.ts";
 import { type Era, Memory } from "./memory.ts";
 import { isPassing } from "./order.ts";
@@ -20,6 +20,9 @@ export interface LastsOptions {
   /** Freeze the JSON that is shared. */
   freeze: boolean;
 }
+
+/** How last messages are read; `maxBytes` of all of them, beyond which they are no answer. */
+export type LastsRead = ReadOptions & { maxBytes?: number };
 
 /** A read that is under way: what is told of its subject meanwhile. */
 interface Expected {
@@ -133,13 +136,13 @@ export class Lasts {
     feed: Feed,
     subjects: readonly string[],
     found: Map<string, StoredMessage>,
-    options: ReadOptions | undefined,
+    options: LastsRead | undefined,
   ): Promise<Map<string, StoredMessage>> {
     const { era, position } = feed;
     const least = Math.max(position, feed.acknowledged, this.#acknowledged.get(feed.stream) ?? 0);
     const expectations = subjects.map((subject) => this.#expect(subject));
     try {
-      const page = await this.#read(feed.stream, subjects, options);
+      const page = await this.#read(feed.stream, subjects, options, sizeOf(found));
       // A replica that lags behind what was told already: nothing of it is remembered, nor is it an answer.
       if (this.#options.replicas > 1 && page.lastSeq < least) {
         const sure = await this.#store.getMany(feed.stream, subjects, { consistency: "leader" });
@@ -175,7 +178,8 @@ export class Lasts {
   async #read(
     stream: string,
     subjects: readonly string[],
-    options: ReadOptions | undefined,
+    options: LastsRead | undefined,
+    known: number,
   ): Promise<Pick<Page, "messages" | "lastSeq">> {
     const [only] = subjects;
     const replicated = this.#options.replicas > 1;
@@ -183,7 +187,11 @@ export class Lasts {
       const sure = await this.#store.getMany(stream, subjects, { consistency: "leader" });
       return { messages: [...sure.values()], lastSeq: Number.POSITIVE_INFINITY };
     }
-    if (replicated || subjects.length > 1 || only === undefined) return this.#store.latest(stream, subjects);
+    if (replicated || subjects.length > 1 || only === undefined) {
+      const most = options?.maxBytes;
+      if (most !== undefined && known >= most) throw new TooMuch();
+      return this.#store.latest(stream, subjects, most === undefined ? undefined : most - known);
+    }
     const message = await this.#store.get(stream, only);
     return { messages: message === null ? [] : [message], lastSeq: 0 };
   }
@@ -199,4 +207,11 @@ export class Lasts {
     const expected = this.#expected.get(subject);
     if (expected !== undefined && --expected.readers === 0) this.#expected.delete(subject);
   }
+}
+
+/** Bytes of the bodies of messages. */
+export function sizeOf(messages: ReadonlyMap<string, StoredMessage>): number {
+  let bytes = 0;
+  for (const { size } of messages.values()) bytes += size;
+  return bytes;
 }

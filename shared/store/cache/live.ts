@@ -1,9 +1,9 @@
 /** What is known of the streams that are followed, and what is asked of the broker to know it. */
 import type { OpenStore } from "../store.ts";
 import { DEFINITIONS, definedStream, followedFilter } from "../subjects.ts";
-import type { Page, ReadOptions, StoredMessage } from "../types.ts";
+import { type Page, type StoredMessage, TooMuch } from "../types.ts";
 import { type Echo, Feed, type FeedOptions, type Listener } from "./feed.ts";
-import { Lasts, SESSIONS } from "./lasts.ts";
+import { Lasts, type LastsRead, SESSIONS, sizeOf } from "./lasts.ts";
 import type { Era } from "./memory.ts";
 import type { Order } from "./order.ts";
 import { Orders } from "./orders.ts";
@@ -176,7 +176,7 @@ export class Cache implements Listener {
   read(
     stream: string,
     subjects: readonly string[],
-    options: ReadOptions | undefined,
+    options: LastsRead | undefined,
     trace?: Trace,
   ): Promise<Map<string, StoredMessage>> | undefined {
     const feed = this.#live(stream);
@@ -200,6 +200,9 @@ export class Cache implements Listener {
     }
     this.#hits += subjects.length - missing.length;
     this.#misses += missing.length;
+    const most = options?.maxBytes;
+    if (most !== undefined && subjects.length > 1 && sizeOf(found) > most)
+      return Promise.reject(new TooMuch());
     if (missing.length === 0) return Promise.resolve(found);
     const filled = this.#lasts.fill(feed, missing, found, options);
     return trace === undefined ? filled : this.#noteRead(filled, stream, missing, era, trace);

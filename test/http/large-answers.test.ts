@@ -1,0 +1,88 @@
+/** Answers stay small whatever entries hold and refer to, in workerd and on the host. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { call } from "../support/auth.ts";
+import { catalogOf, type Near, startNear } from "../support/near.ts";
+import { startPlatform, type TestPlatform } from "../support/platform.ts";
+
+let platform: TestPlatform;
+let near: Near;
+const hosts = () => [platform, near.platform];
+
+const field = (name: string, type: string, more: object = {}) => ({ name, type, ...more });
+const reference = (orb: string, list: boolean) =>
+  field("others", "reference", { ref: `${orb}/catalog/product`, list });
+
+beforeAll(async () => {
+  platform = await startPlatform();
+  near = await startNear(platform);
+});
+afterAll(async () => {
+  await near?.host.stop();
+  await platform?.stop();
+});
+
+test("a page of large entries ends early, also where they are remembered", async () => {
+  const orb = await near.orb(catalogOf("large", [field("body", "text")]));
+  const path = `/api/${orb}/catalog/product`;
+  for (let n = 0; n < 12; n++) await near.published(path, { body: `${n}`.padEnd(400_000, "x") });
+  for (const host of hosts()) {
+    // The second time, the host remembers some of them.
+    for (let turn = 0; turn < 2; turn++) {
+      const seen: string[] = [];
+      let cursor: string | null = "";
+      while (cursor !== null) {
+        const more: string = cursor === "" ? "" : `&cursor=${cursor}`;
+        const { status, body } = await call(host, "GET", `${path}?limit=200${more}`);
+        expect(status).toBe(200);
+        expect(body.items.length).toBeLessThan(8);
+        seen.push(...body.items.map((item: { values: { body: string } }) => item.values.body.slice(0, 2)));
+        cursor = body.nextCursor;
+      }
+      expect(seen).toEqual(Array.from({ length: 12 }, (_, n) => `${n}`.padEnd(2, "x").slice(0, 2)));
+    }
+  }
+});
+
+test("what is expanded has a bound, however often it is referred to", async () => {
+  const orb = await near.orb(catalogOf("wide", [field("body", "text"), reference("wide", true)]));
+  const path = `/api/${orb}/catalog/product`;
+  const target = await near.published(path, { body: "x".repeat(50_000) });
+  const few = await near.published(path, { others: Array.from({ length: 20 }, () => target) });
+  const many = await near.published(path, { others: Array.from({ length: 400 }, () => target) });
+  for (const host of hosts()) {
+    const { body } = await call(host, "GET", `${path}/${few}?expand=others`);
+    expect(body.expand.others).toHaveLength(20);
+    for (const address of [`${path}/${many}?expand=others`, `${path}?expand=others`])
+      expect(await call(host, "GET", address)).toMatchObject({ status: 422, body: { code: "too_broad" } });
+  }
+});
+
+test("an expanded answer has another tag once the other orb shows its entries differently", async () => {
+  const both = [field("title", "string"), field("salary", "integer")];
+  const people = await near.orb(catalogOf("people", both));
+  const orb = await near.orb(catalogOf("teams", [reference(people, false)]));
+  const ann = await near.published(`/api/${people}/catalog/product`, { title: "Ann", salary: 7 });
+  const id = await near.published(`/api/${orb}/catalog/product`, { others: ann });
+  const ask = (host: TestPlatform, tag?: string) =>
+    fetch(`${host.origin}/api/${orb}/catalog/product/${id}?expand=others`, {
+      headers: tag === undefined ? {} : { "if-none-match": tag },
+    });
+  const tags: string[] = [];
+  for (const host of hosts()) {
+    const answer = await ask(host);
+    expect(await answer.text()).toContain("salary");
+    tags.push(answer.headers.get("etag") ?? "");
+  }
+  const { token } = near;
+  const document = catalogOf(people, both.slice(0, 1));
+  const put = await call(platform, "PUT", `/api/admin/orbs/${people}?publish=true`, {
+    token,
+    body: document,
+  });
+  expect(put.status).toBe(200);
+  for (const [n, host] of hosts().entries()) {
+    const answer = await ask(host, tags[n]);
+    expect(answer.status).toBe(200);
+    expect(await answer.text()).not.toContain("salary");
+  }
+});
