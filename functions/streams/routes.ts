@@ -5,7 +5,7 @@ import { getCookie } from "hono/cookie";
 import { authenticateReader } from "../../shared/streams/credentials.ts";
 import { Hub } from "../../shared/streams/hub.ts";
 import { toResponse } from "../../shared/streams/response.ts";
-import { callerOf, listStreams, serveStream } from "../../shared/streams/serve.ts";
+import { callerOf, listStreams, STREAM_VARY, serveStream } from "../../shared/streams/serve.ts";
 import { issueTicket, TICKET } from "../../shared/streams/ticket.ts";
 import { type AppEnv, keepStore } from "../context.ts";
 import { credentialsOf } from "../middleware/session.ts";
@@ -44,6 +44,12 @@ const headers = z.object({
 
 const redirect = {
   description: "The streams process serves it: follow `Location`, which is valid for a minute",
+};
+
+/** Answers of every kind, refusals too. */
+const varies: MiddlewareHandler<AppEnv> = async (c, next) => {
+  await next();
+  c.res.headers.append("vary", STREAM_VARY);
 };
 
 /** Signed-in users of any realm. */
@@ -119,6 +125,7 @@ async function handOver(c: Context<AppEnv>, streamsUrl: string, name: string): P
 
 export function streamsRoutes() {
   const router = newRouter();
+  router.use("/api/streams/*", varies);
   for (const path of ["/api/streams/", "/api/streams"] as const) {
     router.openapi(list(path), async (c) => {
       const { deps } = c.var;

@@ -10,6 +10,7 @@ import {
 import { SECURITY_HEADERS } from "../../functions/middleware/headers.ts";
 import type { Config } from "../../shared/deps.ts";
 import { randomToken } from "../../shared/ids.ts";
+import { STREAM_VARY } from "../../shared/streams/serve.ts";
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
@@ -34,11 +35,12 @@ export function commonHeaders(config: Config, request: IncomingHttpHeaders): Rec
   const headers: Record<string, string> = {
     ...SECURITY_HEADERS,
     "cache-control": "no-store",
+    vary: STREAM_VARY,
     ...identity(request),
   };
   const origin = one(request.origin);
   if (origin === undefined) return headers;
-  headers.vary = "Origin";
+  headers.vary = `${STREAM_VARY}, Origin`;
   if (isTrustedOrigin(config, origin)) {
     headers["access-control-allow-origin"] = origin;
     headers["access-control-allow-credentials"] = "true";

@@ -4,6 +4,7 @@
  */
 import { type Actor, actorId } from "../access/actor.ts";
 import { AppError } from "../errors.ts";
+import { sha256 } from "../ids.ts";
 import { arrayOf } from "./events.ts";
 import type { Hub } from "./hub.ts";
 import { waitFor } from "./long-poll.ts";
@@ -50,6 +51,9 @@ export function callerOf(actor: Actor): Caller {
   return { userId: actorId(actor), admin: actor.kind === "platform", expiresAt: actor.exp * 1000 };
 }
 
+/** `Vary` of every answer about streams: what is at one address is not the same for everybody. */
+export const STREAM_VARY = "Authorization, Cookie";
+
 const JSON_TYPE = "application/json";
 
 function headersFor(next: number, cursor: number | undefined, upToDate: boolean): Headers {
@@ -75,11 +79,10 @@ function startIn(state: { first: number; last: number }, query: Query): number {
 /** Pages are the caller's own, may be kept by his browser, and are asked about before they are used again. */
 const PAGE_CACHING = "private, no-cache";
 
-function etagOf(position: number, page: StreamPage): string {
-  const { signature } = page.state;
-  let hash = 0;
-  for (let i = 0; i < signature.length; i++) hash = (Math.imul(hash, 31) + signature.charCodeAt(i)) | 0;
-  return `"${position}-${page.next}-${(hash >>> 0).toString(36)}${page.upToDate ? "" : "-more"}"`;
+/** A page's tag: where it begins and ends, and of what it is. A caller's own filter makes it his own page. */
+async function etagOf(mapping: Mapping, filter: string, position: number, page: StreamPage): Promise<string> {
+  const what = await sha256(JSON.stringify([mapping.stream, filter, page.state.signature]));
+  return `"${position}-${page.next}-${what.slice(0, 22)}${page.upToDate ? "" : "-more"}"`;
 }
 
 function matches(ifNoneMatch: string | undefined, etag: string): boolean {
@@ -111,7 +114,7 @@ async function catchUp(
     return { kind: "whole", status: 200, headers, body: new TextEncoder().encode("[]") };
   }
   const page = await hub.source.page(mapping.stream, filter, position, hub.limits.page);
-  const etag = etagOf(position, page);
+  const etag = await etagOf(mapping, filter, position, page);
   const headers = {
     ...type,
     "cache-control": PAGE_CACHING,

@@ -95,3 +95,24 @@ describe.each(["functions", "process"])("an EventSource with the session's cooki
       .toEqual(wanted);
   });
 });
+
+describe.each(["functions", "process"])("a browser that two users share, at the %s", (host) => {
+  test.each(["a token", "a cookie"])("shows neither what it keeps of the other's, by %s", async (means) => {
+    const { page } = await chromium.page({ authenticator: false });
+    const base = host === "functions" ? platform.origin : `http://localhost:${new URL(streams.url).port}`;
+    await page.goto(application);
+    const users = ["first", "second"].map((name) => `${name}${host}${means.replace(" ", "")}`);
+    for (const [n, sub] of users.entries()) await publish(`news.${sub}.a`, String(n));
+    const read = async (sub: string): Promise<unknown> => {
+      const token = await signIn(platform, { realm: "auth", sub });
+      const cookie = { name: "session_auth", value: token, url: base, httpOnly: true };
+      if (means === "a cookie") await page.context().addCookies([{ ...cookie, sameSite: "Lax" }]);
+      const headers: Record<string, string> = means === "a token" ? { authorization: `Bearer ${token}` } : {};
+      return page.evaluate(
+        async ([url, sent]) => (await fetch(url, { headers: sent, credentials: "include" })).json(),
+        [`${base}/api/streams/news?offset=-1`, headers] as const,
+      );
+    };
+    for (const sub of [...users, ...users]) expect(await read(sub)).toEqual([users.indexOf(sub)]);
+  });
+});

@@ -202,6 +202,49 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
     expect([await now.json(), now.headers.get("etag")]).toEqual([[], null]);
   });
 
+  test("a page's tag is the caller's own, and the filter's", async () => {
+    await ownStream(own("tagged"));
+    const name = own("tagged");
+    await map(name, name.toUpperCase(), `${name}.{userID}`);
+    const [alice, bob] = await Promise.all(
+      ["alice", "bob"].map((sub) => signIn(platform, { realm: "auth", sub })),
+    );
+    await broker.js.publish(`${name}.alice`, '"for alice"');
+    await broker.js.publish(`${name}.bob`, '"for bob"');
+    const page = await get(`${name}?offset=-1`, auth(alice ?? ""));
+    expect(await page.json()).toEqual(["for alice"]);
+    const known = { "if-none-match": page.headers.get("etag") ?? "" };
+    // As a browser does that knows the address from the user before.
+    const others = [auth(bob ?? ""), { cookie: `session_auth=${bob}` }];
+    for (const other of others) {
+      const answer = await get(`${name}?offset=-1`, { ...other, ...known });
+      expect([answer.status, await answer.json()]).toEqual([200, ["for bob"]]);
+    }
+    expect((await get(`${name}?offset=-1`, { ...auth(alice ?? ""), ...known })).status).toBe(304);
+    await map(name, name.toUpperCase(), `${name}.bob`);
+    const changed = await get(`${name}?offset=-1`, { ...auth(alice ?? ""), ...known });
+    expect([changed.status, await changed.json()]).toEqual([200, ["for bob"]]);
+  });
+
+  test("every answer says that it depends on who asks", async () => {
+    const known = (await get("heartbeat?offset=now")).headers.get("stream-next-offset");
+    const answers = [
+      await get(""),
+      await get("heartbeat?offset=now"),
+      await get(`heartbeat?offset=${known}`),
+      await get("heartbeat?offset=now", auth(admin), "HEAD"),
+      await get("nothing"),
+      await get("heartbeat", {}),
+      await get("heartbeat", auth(admin), "POST"),
+      await get("heartbeat?offset=now", { ...auth(admin), origin: "https://app.example" }),
+    ];
+    const live = await get("heartbeat?offset=now&live=sse");
+    await live.body?.cancel();
+    for (const { headers } of [...answers, live])
+      expect(headers.get("vary")?.split(", ")).toEqual(expect.arrayContaining(["Authorization", "Cookie"]));
+    expect(answers.at(-1)?.headers.get("vary")?.split(", ")).toContain("Origin");
+  });
+
   test("a removed message is not served again", async () => {
     await ownStream(own("removed"), ['"a"', '"secret"', '"c"']);
     expect(await (await get(`${own("removed")}?offset=-1`)).json()).toEqual(["a", "secret", "c"]);
