@@ -3,7 +3,7 @@ import { AppError, unavailable } from "../errors.ts";
 import type { Store } from "../store/types.ts";
 import { PageCache } from "./page-cache.ts";
 import { type PageLimit, Source, type StreamState } from "./source.ts";
-import { Tail } from "./tail.ts";
+import { type Listener, Tail } from "./tail.ts";
 
 export interface HubLimits {
   /** Live readers of one user, and of one platform admin (who may speak for a whole backend). */
@@ -179,8 +179,8 @@ export class Hub {
     };
   }
 
-  /** The live end of a filter, listening already. */
-  async tail(stream: string, filter: string): Promise<Tail> {
+  /** The live end of a filter, listening already, and held: its holder releases it. */
+  async tail(stream: string, filter: string, holder: Listener): Promise<Tail> {
     const key = `${stream} ${filter}`;
     let tail = this.#tails.get(key);
     if (tail === undefined) {
@@ -196,6 +196,7 @@ export class Hub {
       this.#tails.set(key, tail);
       this.#run();
     }
+    tail.hold(holder);
     try {
       await tail.ready;
     } catch (error) {
@@ -260,7 +261,7 @@ export class Hub {
     const now = this.now();
     for (const reader of this.#ticking) reader.tick(now);
     for (const [key, tail] of this.#tails) {
-      if (tail.listeners.size === 0 && now - tail.idleSince > LINGER_MS) {
+      if (tail.idleSince !== undefined && now - tail.idleSince > LINGER_MS) {
         tail.close();
         this.#forget(key, tail);
       } else if (now >= tail.pollAt && this.#connected) {

@@ -45,6 +45,7 @@ export class Reader implements Listener, Ticking {
   readonly #expires: boolean;
   #position: number;
   #tail: Tail | undefined;
+  #attached = false;
   #ended = false;
   #quietSince: number;
   #stalledSince = 0;
@@ -66,7 +67,9 @@ export class Reader implements Listener, Ticking {
     try {
       hub.watch(this);
       // The live end listens before the pages are read, so that nothing falls in between.
-      const tail = await hub.tail(stream, filter);
+      const tail = await hub.tail(stream, filter, this);
+      this.#tail = tail;
+      if (this.#ended) tail.release(this);
       while (!this.#ended) {
         const page = await hub.source.page(stream, filter, this.#position, PAGE);
         if (this.#ended) return;
@@ -76,10 +79,9 @@ export class Reader implements Listener, Ticking {
         if (this.#o.sink.queued() > 0) await this.#drained();
         if (this.#ended) return;
         if (page.upToDate && tail.attach(this, this.#position)) {
-          this.#tail = tail;
+          this.#attached = true;
           return;
         }
-        if (tail.closed) this.end("broker_lost");
       }
     } catch {
       // The last control event says how far the reader got; its next request is told what is wrong.
@@ -139,7 +141,13 @@ export class Reader implements Listener, Ticking {
     if (this.#ended) return;
     const tail = this.#tail;
     // What the filter passed over meanwhile counts as read.
-    if (tail !== undefined && !tail.closed && tail.position > this.#position && reason !== "slow")
+    if (
+      this.#attached &&
+      tail !== undefined &&
+      !tail.closed &&
+      tail.position > this.#position &&
+      reason !== "slow"
+    )
       this.#o.sink.write(controlEvent(tail.position, this.#cursor(), true));
     this.#finish(reason);
     this.#o.sink.end();
@@ -152,7 +160,7 @@ export class Reader implements Listener, Ticking {
 
   #finish(reason: ReaderEnd): void {
     this.#ended = true;
-    this.#tail?.detach(this);
+    this.#tail?.release(this);
     this.#o.hub.unwatch(this);
     this.#o.ended(reason);
   }

@@ -14,9 +14,10 @@ import type { PageLimit, Source, StreamState } from "./source.ts";
 /** Why a tail let go of its listeners. Each reads on by a new request. */
 export type TailEnd = "broker_lost" | "stream_gone";
 
-/** Who gets what is new. */
+/** Who holds a tail, and gets what is new once it has caught up. */
 export interface Listener {
   deliver(batch: Batch): void;
+  /** The tail is no more, whether it had caught up or not. */
   end(reason: TailEnd): void;
 }
 
@@ -40,14 +41,16 @@ const RETRY_MS = 500;
 export class Tail {
   readonly stream: string;
   readonly filter: string;
-  readonly listeners = new Set<Listener>();
   /** When the stream is next looked at without a notice; milliseconds since the epoch. */
   pollAt = 0;
-  /** Since when nobody listens. */
-  idleSince: number;
+  /** Since when nobody holds it; undefined while somebody does. */
+  idleSince: number | undefined;
   readonly ready: Promise<void>;
   readonly #source: Source;
   readonly #hooks: TailHooks;
+  readonly #holders = new Set<Listener>();
+  /** Those of the holders that have caught up. */
+  readonly #listeners = new Set<Listener>();
   #subscriptions: { unsubscribe(): void }[] = [];
   #position = 0;
   #closed = false;
@@ -95,15 +98,23 @@ export class Tail {
     if (this.#closed) this.close();
   }
 
-  /** Adds a listener that has everything up to a position; it gets what follows. False when it must read on first. */
-  attach(listener: Listener, position: number): boolean {
+  /** Keeps the tail for one who catches up first, however long that takes. */
+  hold(holder: Listener): void {
+    this.#holders.add(holder);
+    this.idleSince = undefined;
+  }
+
+  /** A holder that has everything up to a position gets what follows. False when it must read on first. */
+  attach(holder: Listener, position: number): boolean {
     if (this.#closed || position < this.#position) return false;
-    this.listeners.add(listener);
+    this.#listeners.add(holder);
     return true;
   }
 
-  detach(listener: Listener): void {
-    if (this.listeners.delete(listener) && this.listeners.size === 0) this.idleSince = this.#hooks.now();
+  /** The holder wants nothing any more. */
+  release(holder: Listener): void {
+    this.#listeners.delete(holder);
+    if (this.#holders.delete(holder) && this.#holders.size === 0) this.idleSince = this.#hooks.now();
   }
 
   #noticed(position: number): void {
@@ -170,8 +181,8 @@ export class Tail {
     const now = this.#hooks.now();
     const batch = new Batch(this.#position, to, messages, upToDate, currentCursor(now));
     this.#position = to;
-    this.#hooks.delivered(messages.seqs.length, this.listeners.size, Math.max(0, now - time));
-    for (const listener of this.listeners) listener.deliver(batch);
+    this.#hooks.delivered(messages.seqs.length, this.#listeners.size, Math.max(0, now - time));
+    for (const listener of this.#listeners) listener.deliver(batch);
   }
 
   /**
@@ -234,8 +245,9 @@ export class Tail {
   #end(reason: TailEnd): void {
     if (this.#closed) return;
     this.close();
-    for (const listener of [...this.listeners]) listener.end(reason);
-    this.listeners.clear();
+    for (const holder of [...this.#holders]) holder.end(reason);
+    this.#holders.clear();
+    this.#listeners.clear();
     this.#hooks.ended(this);
   }
 

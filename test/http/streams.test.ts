@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 import { controlOf, type Publisher, publisher, readUntil, sentEvents, signIn } from "../support/streams.ts";
@@ -363,3 +364,27 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
     expect(new Date(beat?.timestamp ?? "").toISOString()).toBe(beat?.timestamp);
   });
 });
+
+test("a reader that takes long to catch up goes on to what is new, at both hosts", async () => {
+  const stored = 300;
+  await ownStream("lengthy", Array(stored).fill(JSON.stringify("x".repeat(100_000))));
+  const follow = async (host: string) => {
+    const url = `${bases[host]}/api/streams/lengthy?offset=-1&live=sse`;
+    const response = await fetch(url, { headers: auth(admin) });
+    // For longer than a live end is kept that nobody holds.
+    await delay(7_500);
+    const seen: string[] = [];
+    let caughtUp = false;
+    for await (const event of sentEvents(response)) {
+      if (event.type === "data") seen.push(...(JSON.parse(event.data) as string[]));
+      if (seen.includes(host)) return;
+      if (caughtUp || event.type !== "control" || seen.length < stored) continue;
+      caughtUp = true;
+      broker.connection.publish("lengthy.a", JSON.stringify(host));
+    }
+    throw new Error(`${host} ended the answer after ${seen.length} messages`);
+  };
+  await Promise.all(["functions", "process"].map(follow));
+  const metrics = await fetch(`${bases.process}/api/metrics`, { headers: auth(admin) });
+  expect(await metrics.text()).not.toContain('reason="broker_lost"');
+}, 40_000);
