@@ -1,7 +1,9 @@
 /** What all readers of one host share: the broker's connection, tails, the clock's tick, limits and figures. */
 import { AppError, unavailable } from "../errors.ts";
 import type { Store } from "../store/types.ts";
+import { orbOf } from "./mapping.ts";
 import { PageCache } from "./page-cache.ts";
+import { isServed } from "./served.ts";
 import { type PageLimit, Source, type StreamState } from "./source.ts";
 import { type Listener, Tail } from "./tail.ts";
 
@@ -76,6 +78,8 @@ export interface HubOptions {
 const TICK_MS = 1000;
 /** A tail that nobody reads goes on for so long, for the next reader. */
 const LINGER_MS = 5000;
+/** Milliseconds between two looks at whether an orb that is read of is still published. */
+const ORBS_MS = 2000;
 
 export class Hub {
   readonly source: Source;
@@ -97,6 +101,7 @@ export class Hub {
   readonly #states = new Map<string, { at: number; state: Promise<StreamState> }>();
   readonly #readers = new Map<string, number>();
   readonly #ticking = new Set<Ticking>();
+  #orbsAt = 0;
   #total = 0;
   #connected = true;
   #lost = false;
@@ -253,6 +258,20 @@ export class Hub {
     return state;
   }
 
+  /** Lets go of those who read of an orb that is not published any more. One request for each orb. */
+  #lookAtOrbs(now: number): void {
+    this.#orbsAt = now;
+    const tails = [...this.#tails.values()].filter(({ stream }) => orbOf(stream) !== undefined);
+    for (const [stream, its] of Map.groupBy(tails, (tail) => tail.stream)) {
+      isServed(this.source.store, stream).then(
+        (served) => {
+          if (!served) for (const tail of its) tail.end("stream_gone");
+        },
+        () => undefined, // asked again soon
+      );
+    }
+  }
+
   #run(): void {
     this.#timer ??= setInterval(() => this.#tick(), TICK_MS);
   }
@@ -269,6 +288,7 @@ export class Hub {
         void tail.poll();
       }
     }
+    if (now - this.#orbsAt >= ORBS_MS && this.#connected) this.#lookAtOrbs(now);
     for (const [stream, { at }] of this.#states) if (now - at > TICK_MS) this.#states.delete(stream);
     if (this.#ticking.size === 0 && this.#tails.size === 0) {
       clearInterval(this.#timer);

@@ -35,7 +35,8 @@ function isPrivate(stream: string): boolean {
   );
 }
 
-const orbOf = (stream: string): string | undefined =>
+/** The orb whose stream this is; undefined for any other stream. */
+export const orbOf = (stream: string): string | undefined =>
   stream.startsWith("ø") ? stream.slice("ø".length) : undefined;
 
 function filterFaults(stream: string, filter: string): Fault[] {

@@ -1,4 +1,5 @@
 /** One reader of server-sent events: catches up by pages, then hears what is new, until it is time to ask again. */
+import { AppError } from "../errors.ts";
 import type { Batch } from "./batch.ts";
 import { controlEvent, eventsOf, type Form, KEEP_ALIVE } from "./events.ts";
 import type { Hub, Ticking } from "./hub.ts";
@@ -83,9 +84,9 @@ export class Reader implements Listener, Ticking {
           return;
         }
       }
-    } catch {
+    } catch (error) {
       // The last control event says how far the reader got; its next request is told what is wrong.
-      this.end("failed");
+      this.end(error instanceof AppError && error.kind === "not_found" ? "stream_gone" : "failed");
     }
   }
 

@@ -12,6 +12,7 @@ import { filterFor, getMapping, listMappings, type Mapping } from "./mapping.ts"
 import { answerCursor, formatOffset } from "./offset.ts";
 import { parseQuery, type Query } from "./query.ts";
 import { Reader, type ReaderEnd, type Sink } from "./reader.ts";
+import { servedMappings } from "./served.ts";
 import { checkRetained, type StreamPage } from "./source.ts";
 
 /** Who reads, and until when. */
@@ -238,9 +239,10 @@ export interface StreamListing {
   href: string;
 }
 
-/** The streams that there are. */
+/** The streams that there are for readers. */
 export async function listStreams(hub: Hub): Promise<StreamListing[]> {
   hub.requireConnection();
-  const mappings = await listMappings(hub.source.store);
+  const { store } = hub.source;
+  const mappings = await servedMappings(store, await listMappings(store));
   return mappings.map(({ name, description }) => ({ name, description, href: `/api/streams/${name}` }));
 }

@@ -4,6 +4,7 @@ import { feedSubject, toldOf } from "../store/provision.ts";
 import type { Page, Store, StreamInfo } from "../store/types.ts";
 import { concat, encodeMessages, type Messages, none } from "./messages.ts";
 import type { PageCache } from "./page-cache.ts";
+import { isServed } from "./served.ts";
 
 /** What matters of a stream's state. */
 export interface StreamState {
@@ -73,9 +74,10 @@ export class Source {
     return this.#store;
   }
 
-  /** @throws AppError not_found while the broker has no such stream */
+  /** @throws AppError not_found while the broker has no such stream, or the orb whose stream it is is not published */
   async state(stream: string): Promise<StreamState> {
-    const info = await this.#store.streamInfo(stream);
+    const [info, served] = await Promise.all([this.#store.streamInfo(stream), isServed(this.#store, stream)]);
+    if (!served) throw notFound("stream");
     if (info === null) throw notFound("stream", "The broker's stream behind this name does not exist.");
     return stateOf(info);
   }

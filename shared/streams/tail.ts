@@ -11,7 +11,7 @@ import { encodeMessages, none } from "./messages.ts";
 import { currentCursor } from "./offset.ts";
 import type { PageLimit, Source, StreamState } from "./source.ts";
 
-/** Why a tail let go of its listeners. Each reads on by a new request. */
+/** Why a tail let go of its holders. Each reads on by a new request. */
 export type TailEnd = "broker_lost" | "stream_gone";
 
 /** Who holds a tail, and gets what is new once it has caught up. */
@@ -88,7 +88,7 @@ export class Tail {
       const subscription = store.subscribe(
         subject,
         (notice) => this.#noticed(Number(notice.header("Nats-Sequence") ?? Number.NaN)),
-        () => this.#end("broker_lost"),
+        () => this.end("broker_lost"),
       );
       this.#subscriptions.push(subscription);
     }
@@ -217,14 +217,14 @@ export class Tail {
 
   async #endIfBehind(): Promise<void> {
     const state = await this.#source.state(this.stream);
-    if (state.last < this.#position) this.#end("stream_gone");
+    if (state.last < this.#position) this.end("stream_gone");
   }
 
   #failed(error: unknown): void {
     if (this.#closed) return;
     const gone = error instanceof AppError && error.kind === "not_found";
     if (gone) {
-      this.#end("stream_gone");
+      this.end("stream_gone");
       return;
     }
     this.#hooks.failed(error);
@@ -242,7 +242,7 @@ export class Tail {
     }, RETRY_MS);
   }
 
-  #end(reason: TailEnd): void {
+  end(reason: TailEnd): void {
     if (this.#closed) return;
     this.close();
     for (const holder of [...this.#holders]) holder.end(reason);

@@ -1,7 +1,8 @@
-import { beforeAll, expect, test } from "vitest";
+import { setTimeout as delay } from "node:timers/promises";
+import { beforeAll, describe, expect, test } from "vitest";
 import { adminToken, call } from "../support/auth.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
-import { sentEvents } from "../support/streams.ts";
+import { controlOf, readUntil, sentEvents } from "../support/streams.ts";
 
 let platform: TestPlatform;
 let token: string;
@@ -77,4 +78,73 @@ test.each(["functions", "process"])("the feed of what is live tells every move, 
   expect(said).toEqual(["now", "gone", "for a while", "gone"]);
   expect(raw).not.toContain("counter");
   expect(raw).not.toContain("sealed");
+});
+
+describe.each(["functions", "process"])("a feed of an orb that comes and goes, by the %s", (host) => {
+  const orb = `shelf-${host}`;
+  const headers = () => ({ authorization: `Bearer ${token}` });
+  const get = (path: string, method = "GET") =>
+    fetch(`${host === "functions" ? platform.origin : platform.streamsUrl}/api/streams/${path}`, {
+      method,
+      headers: headers(),
+    });
+  const page = async () => {
+    const response = await get(`${orb}?offset=-1`);
+    const body = (await response.json()) as Told[] | { code: string };
+    return [response.status, Array.isArray(body) ? body.map(({ values }) => values?.title) : body.code];
+  };
+  const listed = async () =>
+    ((await (await get("")).json()) as { name: string }[]).some(({ name }) => name === orb);
+  const on = (path: string, body?: object) =>
+    call(platform, "POST", `/api/admin/orbs${path}`, { token, ...(body === undefined ? {} : { body }) });
+  const make = (title: string) =>
+    on(`/${orb}/entries?publish=true`, { module: "catalog", schema: "product", values: { title } });
+  const gone = [404, "stream_not_found"];
+
+  test("is there for as long as the orb is published", async () => {
+    expect((await on("", { ...ORB, id: orb })).status).toBe(201);
+    const mapping = { stream: `ø${orb}`, subjectFilter: `${orb}.*.public.>` };
+    expect((await call(platform, "PUT", `/api/admin/streams/${orb}`, { token, body: mapping })).status).toBe(
+      201,
+    );
+    expect([await page(), await listed()]).toEqual([gone, false]);
+    expect((await on(`/${orb}/publish`)).status).toBe(200);
+    expect((await make("first")).status).toBe(201);
+    expect([await page(), await listed()]).toEqual([[200, ["first"]], true]);
+
+    const live = await get(`${orb}?offset=-1&live=sse`);
+    const waiting = get(`${orb}?offset=now&live=long-poll`);
+    await delay(500);
+    expect((await on(`/${orb}/unpublish`)).status).toBe(200);
+    const begun = Date.now();
+    expect([await page(), await listed()]).toEqual([gone, false]);
+    for (const [path, method] of [
+      [orb, "GET"],
+      [`${orb}?offset=now`, "HEAD"],
+      [`${orb}?offset=now`, "GET"],
+      [`${orb}?offset=now&live=long-poll`, "GET"],
+    ] as const)
+      expect((await get(path, method)).status).toBe(404);
+    // Those who read already are let go, behind a whole event.
+    const events = await readUntil(live, () => false);
+    const last = events.filter(({ type }) => type !== "comment").at(-1);
+    expect(last === undefined ? undefined : controlOf(last).upToDate).toBe(true);
+    expect((await waiting).status).toBe(204);
+    expect(Date.now() - begun).toBeLessThan(6000);
+
+    expect((await on(`/${orb}/publish`)).status).toBe(200);
+    expect([await page(), await listed()]).toEqual([[200, ["first"]], true]);
+    expect((await on(`/${orb}/archive`)).status).toBe(200);
+    expect([await page(), await listed()]).toEqual([gone, false]);
+  });
+
+  test("is gone with the orb, and shows nothing of it when there is another of its name", async () => {
+    expect((await call(platform, "DELETE", `/api/admin/orbs/${orb}`, { token })).status).toBe(204);
+    expect([await page(), await listed()]).toEqual([gone, false]);
+    expect((await on("", { ...ORB, id: orb })).status).toBe(201);
+    expect([await page(), await listed()]).toEqual([gone, false]);
+    expect((await on(`/${orb}/publish`)).status).toBe(200);
+    expect((await make("another's")).status).toBe(201);
+    expect(await page()).toEqual([200, ["another's"]]);
+  });
 });

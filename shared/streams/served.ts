@@ -1,0 +1,27 @@
+/** Whether a stream is there for readers: an orb's is for as long as the orb is published, as its routes are. */
+import { AppError } from "../errors.ts";
+import { liveOrb } from "../orb/live.ts";
+import type { Store } from "../store/types.ts";
+import { type Mapping, orbOf } from "./mapping.ts";
+
+/** One request; none for a stream that is no orb's. */
+export async function isServed(store: Store, stream: string): Promise<boolean> {
+  const orb = orbOf(stream);
+  return orb === undefined || (await liveOrb({ store }, orb, "told")) !== null;
+}
+
+/** Mappings whose streams are there. One request for each orb, all at once; a damaged orb hides none of the others. */
+export async function servedMappings(store: Store, mappings: readonly Mapping[]): Promise<Mapping[]> {
+  const served = new Map(
+    await Promise.all(
+      [...new Set(mappings.map(({ stream }) => stream))].map(async (stream) => {
+        const answer = await isServed(store, stream).catch((error: unknown) => {
+          if (error instanceof AppError && error.code === "definition_damaged") return false;
+          throw error;
+        });
+        return [stream, answer] as const;
+      }),
+    ),
+  );
+  return mappings.filter(({ stream }) => served.get(stream) === true);
+}
