@@ -1,6 +1,8 @@
 /** Entity tags: each begins with the newest revision's number, which is what `If-Match` compares. */
 import { AppError } from "../shared/errors.ts";
 
+export { matchesTag } from "../shared/tags.ts";
+
 const TAG = /^(?:W\/)?"([1-9]\d{0,14})(?:-[^"]*)?"$/;
 
 /** The tag of a revision on the management API. */
@@ -19,11 +21,4 @@ export function ifMatch(header: string | undefined): number | undefined {
     throw new AppError("malformed", "invalid_header", 'If-Match must be one ETag, such as "7".');
   }
   return Number(revision);
-}
-
-/** Whether `If-None-Match` names a tag. */
-export function matchesTag(header: string | undefined, tag: string): boolean {
-  if (header === undefined) return false;
-  const bare = (text: string) => text.trim().replace(/^W\//, "");
-  return header.trim() === "*" || header.split(",").some((each) => bare(each) === bare(tag));
 }

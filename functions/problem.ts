@@ -46,6 +46,35 @@ export const TITLES: Record<number, string> = {
   504: "Timed out",
 };
 
+/** What a problem document says; the same at every host. */
+export function problemText(
+  status: number,
+  code: string,
+  detail: string,
+  more: { errors?: Fault[] | undefined; data?: Record<string, unknown> | undefined } = {},
+): string {
+  return JSON.stringify({
+    ...more.data,
+    type: `urn:problem:${code}`,
+    title: TITLES[status] ?? "Error",
+    status,
+    detail,
+    code,
+    ...(more.errors === undefined ? {} : { errors: more.errors }),
+  });
+}
+
+/** What an error says in headers. */
+export function problemHeaders({ kind, code, retryAfter }: AppError): Record<string, string> {
+  const headers: Record<string, string> = {};
+  if (retryAfter !== undefined) headers["retry-after"] = String(Math.max(1, Math.ceil(retryAfter)));
+  if (kind === "unauthenticated") {
+    headers["www-authenticate"] =
+      code === "invalid_token" ? 'Bearer realm="platform", error="invalid_token"' : 'Bearer realm="platform"';
+  }
+  return headers;
+}
+
 /** A problem document as an answer. */
 export function problem(
   c: Context<AppEnv>,
@@ -58,16 +87,7 @@ export function problem(
     headers?: Record<string, string>;
   } = {},
 ): Response {
-  const body = {
-    ...more.data,
-    type: `urn:problem:${code}`,
-    title: TITLES[status] ?? "Error",
-    status,
-    detail,
-    code,
-    ...(more.errors === undefined ? {} : { errors: more.errors }),
-  };
-  return whole(c, JSON.stringify(body), status, {
+  return whole(c, problemText(status, code, detail, more), status, {
     "content-type": "application/problem+json",
     "cache-control": "no-store",
     ...more.headers,
@@ -110,18 +130,9 @@ export function onError(error: Error, c: Context<AppEnv>): Response {
   if (known.kind === "unavailable" || known.kind === "timeout" || known.kind === "bad_gateway") {
     c.var.deps?.log.warn("upstream failed", { code: known.code, cause: String(known.cause ?? "") });
   }
-  const headers: Record<string, string> = {};
-  if (known.retryAfter !== undefined)
-    headers["retry-after"] = String(Math.max(1, Math.ceil(known.retryAfter)));
-  if (known.kind === "unauthenticated") {
-    headers["www-authenticate"] =
-      known.code === "invalid_token"
-        ? 'Bearer realm="platform", error="invalid_token"'
-        : 'Bearer realm="platform"';
-  }
   return problem(c, STATUS[known.kind], known.code, known.detail, {
     errors: known.errors,
     data: known.data,
-    headers,
+    headers: problemHeaders(known),
   });
 }

@@ -4,6 +4,7 @@ import type { Context, MiddlewareHandler } from "hono";
 import { getCookie } from "hono/cookie";
 import { authenticateReader } from "../../shared/streams/credentials.ts";
 import { Hub } from "../../shared/streams/hub.ts";
+import { single } from "../../shared/streams/query.ts";
 import { toResponse } from "../../shared/streams/response.ts";
 import { callerOf, listStreams, STREAM_VARY, serveStream } from "../../shared/streams/serve.ts";
 import { issueTicket, TICKET } from "../../shared/streams/ticket.ts";
@@ -17,19 +18,21 @@ const PAGE = { messages: 2000, bytes: 1_000_000 };
 /** The runtime may notice only by writing that a client has gone, and its broker connection is to be free in seconds. */
 const KEEP_ALIVE_MS = 2_000;
 
-const offset = z.string().openapi({
-  description: "`-1`: from the oldest message; `now`: from the end; else one that was given out",
-  example: "00000000000000000042",
-});
+/** A parameter that the protocol's own code judges, so that both hosts say the same of it. */
+const parameter = (description: string, example?: string) =>
+  z
+    .unknown()
+    .optional()
+    .openapi({ type: "string", description, ...(example === undefined ? {} : { example }) });
 
 const StreamQuery = z.object({
-  offset: offset.optional(),
-  live: z.string().optional().openapi({ description: "`sse` or `long-poll`; needs an offset" }),
-  cursor: z.string().optional().openapi({ description: "The `Stream-Cursor` that was answered last" }),
-  realm: z
-    .string()
-    .optional()
-    .openapi({ description: "The realm whose cookie counts, without a bearer token (default `auth`)" }),
+  offset: parameter(
+    "`-1`: from the oldest message; `now`: from the end; else one that was given out",
+    "00000000000000000042",
+  ),
+  live: parameter("`sse` or `long-poll`; needs an offset"),
+  cursor: parameter("The `Stream-Cursor` that was answered last"),
+  realm: parameter("The realm whose cookie counts, without a bearer token (default `auth`)"),
 });
 
 const ListingSchema = z
@@ -58,7 +61,7 @@ const reader: MiddlewareHandler<AppEnv> = async (c, next) => {
   const actor = await authenticateReader(c.var.deps, {
     bearer,
     cookies: (name) => getCookie(c, name),
-    realm: c.req.query("realm"),
+    realm: single(new URL(c.req.url).searchParams, "realm"),
   });
   callerOf(actor);
   c.set("actor", actor);
@@ -119,7 +122,7 @@ async function handOver(c: Context<AppEnv>, streamsUrl: string, name: string): P
   const target = new URL(c.req.url);
   target.searchParams.delete("realm");
   target.searchParams.set(TICKET, ticket);
-  const location = `${streamsUrl.replace(/\/+$/, "")}/api/streams/${name}${target.search}`;
+  const location = `${streamsUrl.replace(/\/+$/, "")}/api/streams/${encodeURIComponent(name)}${target.search}`;
   return c.body(null, 307, { location, "cache-control": "no-store" });
 }
 
@@ -136,8 +139,7 @@ export function streamsRoutes() {
   router.openapi(read, async (c) => {
     const { deps, actor } = c.var;
     const { name } = c.req.valid("param");
-    if (deps.config.streamsUrl !== undefined)
-      return await handOver(c, deps.config.streamsUrl, encodeURIComponent(name));
+    if (deps.config.streamsUrl !== undefined) return await handOver(c, deps.config.streamsUrl, name);
     const { signal, method, url } = c.req.raw;
     const hub = new Hub(deps.store, {
       limits: { page: PAGE },

@@ -1,6 +1,6 @@
 /** Headers of the streams process, from the same lists as those of the functions. */
 import { randomBytes } from "node:crypto";
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import {
   ALLOWED_METHODS,
   EXPOSED_HEADERS,
@@ -50,11 +50,18 @@ export function commonHeaders(config: Config, request: IncomingHttpHeaders): Rec
   return headers;
 }
 
+/** Whether a browser asks beforehand; who names no origin asks what there is. */
+export function isPreflight({ method, headers }: IncomingMessage): boolean {
+  if (method !== "OPTIONS") return false;
+  return headers.origin === undefined || headers["access-control-request-method"] !== undefined;
+}
+
 /** The answer to a browser that asks beforehand. */
 export function preflightHeaders(common: Record<string, string>): Record<string, string> {
-  if (common["access-control-allow-origin"] === undefined) return common;
+  const headers: Record<string, string> = { ...common, vary: "Origin" };
+  if (headers["access-control-allow-origin"] === undefined) return headers;
   return {
-    ...common,
+    ...headers,
     "access-control-allow-methods": ALLOWED_METHODS,
     "access-control-allow-headers": REQUEST_HEADERS,
     "access-control-max-age": "600",

@@ -1,7 +1,7 @@
 /** The long-lived host of the streams service: one broker connection and one tail per filter, for all readers. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { STATUS, TITLES } from "../../functions/problem.ts";
+import { problemHeaders, problemText, STATUS } from "../../functions/problem.ts";
 import { authenticate } from "../../shared/access/authenticate.ts";
 import { requireOperator } from "../../shared/access/authorize.ts";
 import type { Config, Deps, Log } from "../../shared/deps.ts";
@@ -10,10 +10,11 @@ import { newId, randomToken, sameSecret } from "../../shared/ids.ts";
 import { type Store, StreamMissing } from "../../shared/store/types.ts";
 import { authenticateReader } from "../../shared/streams/credentials.ts";
 import type { Hub } from "../../shared/streams/hub.ts";
+import { single } from "../../shared/streams/query.ts";
 import type { Reader } from "../../shared/streams/reader.ts";
 import { type Caller, callerOf, listStreams, serveStream } from "../../shared/streams/serve.ts";
 import { redeemTicket, TICKET } from "../../shared/streams/ticket.ts";
-import { commonHeaders, preflightHeaders } from "./headers.ts";
+import { commonHeaders, isPreflight, preflightHeaders } from "./headers.ts";
 import { type HttpCounts, METRICS_TYPE, renderMetrics } from "./metrics.ts";
 import { beginStream, socketSink } from "./socket.ts";
 
@@ -34,6 +35,10 @@ export interface StreamsServer {
 
 type Headers = Record<string, string>;
 
+const PROBLEM = { "content-type": "application/problem+json", "cache-control": "no-store" };
+const ALLOW = "GET, HEAD";
+const FAMILIES: readonly (string | undefined)[] = ["streams", "health", "metrics"];
+
 const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
 
 function cookieOf(header: string | undefined, name: string): string | undefined {
@@ -42,6 +47,15 @@ function cookieOf(header: string | undefined, name: string): string | undefined 
     if (equals > 0 && pair.slice(0, equals).trim() === name) return pair.slice(equals + 1).trim();
   }
   return undefined;
+}
+
+/** A segment of a path as the functions' router reads it. */
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
 }
 
 /** One value of a header that may come several times. */
@@ -89,22 +103,8 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
     const known = asAppError(error);
     if (known.kind === "internal") log.error("unexpected error", { error: String(error) });
     const status = STATUS[known.kind];
-    const headers: Headers = {
-      ...common,
-      "content-type": "application/problem+json",
-      "cache-control": "no-store",
-    };
-    if (known.retryAfter !== undefined)
-      headers["retry-after"] = String(Math.max(1, Math.ceil(known.retryAfter)));
-    if (known.kind === "unauthenticated") headers["www-authenticate"] = 'Bearer realm="platform"';
-    const { code, detail } = known;
-    const body = JSON.stringify({
-      type: `urn:problem:${code}`,
-      title: TITLES[status] ?? "Error",
-      status,
-      detail,
-      code,
-    });
+    const headers = { ...common, ...PROBLEM, ...problemHeaders(known) };
+    const body = problemText(status, known.code, known.detail, known);
     reply(response, status, headers, request.method === "HEAD" ? null : body);
   }
 
@@ -145,7 +145,7 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
     const actor = await authenticateReader(depsOf(request, common), {
       bearer,
       cookies: (wanted) => cookieOf(cookie, wanted),
-      realm: params.get("realm") ?? undefined,
+      realm: single(params, "realm"),
     });
     return callerOf(actor);
   }
@@ -210,29 +210,17 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
     const target = URL.parse(request.url ?? "/", "http://streams");
     if (target === null) throw new AppError("malformed", "invalid_address", "This is no address.");
     const { pathname, searchParams } = target;
-    const [, api, family, ...rest] = pathname.split("/");
-    const name = rest.join("/");
-    if (api !== "api" || (family !== "streams" && rest.length > 0))
+    const [, api, family, ...rest] = pathname.split("/").map(decoded);
+    const [name = "", ...more] = rest;
+    const known = family === "streams" ? more.length === 0 : rest.length === 0;
+    if (api !== "api" || !FAMILIES.includes(family) || !known)
       throw new AppError("not_found", "route_not_found", "There is nothing at this address.");
     if (request.method !== "GET" && request.method !== "HEAD") {
-      const body = {
-        type: "urn:problem:method_not_allowed",
-        title: TITLES[405] ?? "",
-        status: 405,
-        detail: "This address takes GET, HEAD.",
-        code: "method_not_allowed",
-      };
-      return reply(
-        response,
-        405,
-        { ...common, allow: "GET, HEAD, OPTIONS", "content-type": "application/problem+json" },
-        JSON.stringify(body),
-      );
+      const body = problemText(405, "method_not_allowed", `This address takes ${ALLOW}.`);
+      return reply(response, 405, { ...common, ...PROBLEM, allow: ALLOW }, body);
     }
     if (family === "health") return health(response, common);
     if (family === "metrics") return metrics(request, response, common);
-    if (family !== "streams")
-      throw new AppError("not_found", "route_not_found", "There is nothing at this address.");
     if (name !== "") return stream(request, response, common, searchParams, name);
     await callerOfRequest(request, common, searchParams, "");
     const body = JSON.stringify(await listStreams(hub));
@@ -243,7 +231,7 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
     { keepAliveTimeout: 10_000, headersTimeout: 10_000, requestTimeout: 15_000 },
     (request, response) => {
       const common = commonHeaders(config, request.headers);
-      if (request.method === "OPTIONS") return reply(response, 204, preflightHeaders(common), null);
+      if (isPreflight(request)) return reply(response, 204, preflightHeaders(common), null);
       handle(request, response, common).catch((error: unknown) => {
         if (!response.headersSent) fail(request, response, common, error);
         else response.destroy();

@@ -19,7 +19,11 @@ function malformed(code: string, detail: string): AppError {
   return new AppError("malformed", code, detail);
 }
 
-function single(params: URLSearchParams, name: string): string | undefined {
+/**
+ * A parameter's only value.
+ * @throws AppError malformed when it is repeated
+ */
+export function single(params: URLSearchParams, name: string): string | undefined {
   const values = params.getAll(name);
   if (values.length > 1) throw malformed("repeated_parameter", `The parameter ${name} may be given once.`);
   return values[0];

@@ -5,6 +5,7 @@
 import { type Actor, actorId } from "../access/actor.ts";
 import { AppError } from "../errors.ts";
 import { sha256 } from "../ids.ts";
+import { matchesTag } from "../tags.ts";
 import { arrayOf } from "./events.ts";
 import type { Hub } from "./hub.ts";
 import { waitFor } from "./long-poll.ts";
@@ -86,10 +87,6 @@ async function etagOf(mapping: Mapping, filter: string, position: number, page: 
   return `"${position}-${page.next}-${what.slice(0, 22)}${page.upToDate ? "" : "-more"}"`;
 }
 
-function matches(ifNoneMatch: string | undefined, etag: string): boolean {
-  return ifNoneMatch?.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag) ?? false;
-}
-
 async function head(hub: Hub, mapping: Mapping): Promise<Answer> {
   const state = await hub.source.state(mapping.stream);
   const headers = {
@@ -122,7 +119,7 @@ async function catchUp(
     etag,
     ...headersFor(page.next, cursor, page.upToDate),
   };
-  if (matches(request.header("if-none-match"), etag))
+  if (matchesTag(request.header("if-none-match"), etag))
     return { kind: "whole", status: 304, headers, body: null };
   return { kind: "whole", status: 200, headers, body: arrayOf(page.messages) };
 }

@@ -388,3 +388,44 @@ test("a reader that takes long to catch up goes on to what is new, at both hosts
   const metrics = await fetch(`${bases.process}/api/metrics`, { headers: auth(admin) });
   expect(await metrics.text()).not.toContain('reason="broker_lost"');
 }, 40_000);
+
+describe("both hosts say the same", () => {
+  const basic = { authorization: "Basic eDp5" };
+  const crossed = { origin: "https://app.example" };
+  test.each<[string, string, () => Record<string, string>, number, string?]>([
+    ["GET", "%68eartbeat?offset=now", () => auth(admin), 200],
+    ["GET", "heart%2Fbeat?offset=now", () => auth(admin), 404, "stream_not_found"],
+    ["GET", "heart%zzbeat?offset=now", () => auth(admin), 404, "stream_not_found"],
+    ["GET", "heartbeat/more", () => ({}), 404, "route_not_found"],
+    ["GET", "heartbeat/", () => auth(admin), 404, "route_not_found"],
+    ["GET", "heartbeat?offset=now", () => ({}), 401, "authentication_required"],
+    ["GET", "heartbeat?offset=now", () => auth("x.y.z"), 401, "invalid_token"],
+    ["GET", "heartbeat?offset=now", () => basic, 401, "invalid_token"],
+    ["HEAD", "heartbeat", () => basic, 401],
+    ["POST", "heartbeat", () => auth(admin), 405, "method_not_allowed"],
+    ["DELETE", "", () => auth(admin), 405, "method_not_allowed"],
+    ["POST", "heartbeat/more", () => auth(admin), 404, "route_not_found"],
+    ["OPTIONS", "heartbeat", () => crossed, 405, "method_not_allowed"],
+    ["OPTIONS", "heartbeat", () => ({}), 204],
+    ["GET", "heartbeat?offset=-1&offset=-1", () => auth(admin), 400, "repeated_parameter"],
+    ["GET", "heartbeat?offset=-1&live=sse&live=sse", () => auth(admin), 400, "repeated_parameter"],
+    ["GET", "heartbeat?offset=-1&realm=a&realm=b", () => ({}), 400, "repeated_parameter"],
+    ["GET", "?realm=a&realm=b", () => ({}), 400, "repeated_parameter"],
+    ["GET", "heartbeat?offset=-1", () => ({ ...auth(admin), "if-none-match": "*" }), 304],
+  ])("of %s %j, case %#", async (method, path, headers, status, code) => {
+    const [ours, theirs] = await Promise.all(
+      ["functions", "process"].map(async (host) => {
+        const url = `${bases[host]}/api/streams/${path}`;
+        const response = await fetch(url, { method, headers: headers() });
+        const told = ["content-type", "allow", "www-authenticate", "vary", "cache-control"].map((name) => [
+          name,
+          response.headers.get(name),
+        ]);
+        return { status: response.status, told, body: await response.text() };
+      }),
+    );
+    expect(theirs).toEqual(ours);
+    expect(ours?.status).toBe(status);
+    if (code !== undefined) expect(JSON.parse(ours?.body ?? "")).toMatchObject({ code });
+  });
+});

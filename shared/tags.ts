@@ -1,0 +1,6 @@
+/** Whether `If-None-Match` names a tag. */
+export function matchesTag(header: string | undefined, tag: string): boolean {
+  if (header === undefined) return false;
+  const bare = (text: string) => text.trim().replace(/^W\//, "");
+  return header.trim() === "*" || header.split(",").some((each) => bare(each) === bare(tag));
+}
