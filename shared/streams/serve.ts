@@ -43,9 +43,6 @@ export type Answer =
   | { kind: "whole"; status: 200 | 204 | 304; headers: Headers; body: Uint8Array | null }
   | { kind: "live"; headers: Headers; start: (sink: Sink, ended: (reason: ReaderEnd) => void) => Reader };
 
-/** Headers by which clients of other origins follow a stream. */
-export const STREAM_HEADERS = ["Stream-Next-Offset", "Stream-Cursor", "Stream-Up-To-Date"] as const;
-
 /** @throws AppError unauthenticated when nobody is signed in */
 export function callerOf(actor: Actor): Caller {
   if (actor.kind !== "platform" && actor.kind !== "orb")
