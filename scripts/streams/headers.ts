@@ -11,6 +11,7 @@ import { SECURITY_HEADERS } from "../../functions/middleware/headers.ts";
 import type { Config } from "../../shared/deps.ts";
 import { randomToken } from "../../shared/ids.ts";
 import { STREAM_VARY } from "../../shared/streams/serve.ts";
+import { TICKET } from "../../shared/streams/ticket.ts";
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
@@ -28,10 +29,22 @@ function identity(request: IncomingHttpHeaders): Record<string, string> {
   };
 }
 
+/**
+ * Whether a browser may show the answer to the page that asked. A request that the functions sent on has lost its
+ * page's origin, as browsers have it; they judged it, and the ticket says so.
+ */
+function isTrusted(config: Config, origin: string, url: string): boolean {
+  if (isTrustedOrigin(config, origin)) return true;
+  return origin === "null" && URL.parse(url, "http://streams")?.searchParams.has(TICKET) === true;
+}
+
 const one = (value: string | string[] | undefined) => (Array.isArray(value) ? value[0] : value);
 
 /** What every answer carries; browsers of other origins get what `ALLOWED_ORIGINS` grants. */
-export function commonHeaders(config: Config, request: IncomingHttpHeaders): Record<string, string> {
+export function commonHeaders(
+  config: Config,
+  { headers: request, url = "" }: IncomingMessage,
+): Record<string, string> {
   const headers: Record<string, string> = {
     ...SECURITY_HEADERS,
     "cache-control": "no-store",
@@ -41,7 +54,7 @@ export function commonHeaders(config: Config, request: IncomingHttpHeaders): Rec
   const origin = one(request.origin);
   if (origin === undefined) return headers;
   headers.vary = `${STREAM_VARY}, Origin`;
-  if (isTrustedOrigin(config, origin)) {
+  if (isTrusted(config, origin, url)) {
     headers["access-control-allow-origin"] = origin;
     headers["access-control-allow-credentials"] = "true";
   } else if (config.allowedOrigins.includes("*")) headers["access-control-allow-origin"] = "*";

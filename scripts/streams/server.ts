@@ -230,7 +230,7 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
   const server: Server = createServer(
     { keepAliveTimeout: 10_000, headersTimeout: 10_000, requestTimeout: 15_000 },
     (request, response) => {
-      const common = commonHeaders(config, request.headers);
+      const common = commonHeaders(config, request);
       if (isPreflight(request)) return reply(response, 204, preflightHeaders(common), null);
       handle(request, response, common).catch((error: unknown) => {
         if (!response.headersSent) fail(request, response, common, error);

@@ -10,6 +10,9 @@ import { type Publisher, publisher, signIn } from "../support/streams.ts";
 
 let platform: TestPlatform;
 let streams: Streams;
+/** Functions that hand over to a process. */
+let handing: TestPlatform;
+let handed: Streams;
 let broker: Publisher;
 let chromium: TestBrowser;
 let application: string;
@@ -27,6 +30,15 @@ beforeAll(async () => {
   // Answers that end soon: the browser has to come back, and to say how far it got.
   const env = { ...platform.bindings, STREAMS_ROTATE_MS: "1000" };
   streams = await serveStreams({ host: "127.0.0.1", port, env, log: () => undefined });
+  const next = await freePort();
+  const settings = { ALLOWED_ORIGINS: application, STREAMS_URL: `http://localhost:${next}` };
+  handing = await startPlatform({ env: settings });
+  handed = await serveStreams({
+    host: "127.0.0.1",
+    port: next,
+    env: handing.bindings,
+    log: () => undefined,
+  });
   broker = await publisher(platform);
   const manager = await broker.connection.jetstreamManager();
   await manager.streams.add({ name: "news", subjects: ["news.>"], allow_direct: true });
@@ -39,6 +51,8 @@ afterAll(async () => {
   await broker?.[Symbol.asyncDispose]();
   await streams?.stop();
   await platform?.stop();
+  await handed?.stop();
+  await handing?.stop();
 });
 
 /** What the page keeps. */
@@ -116,3 +130,60 @@ describe.each(["functions", "process"])("a browser that two users share, at the 
     for (const sub of [...users, ...users]) expect(await read(sub)).toEqual([users.indexOf(sub)]);
   });
 });
+
+describe.each(["functions", "process", "functions, handing over"])(
+  "a page of another origin, at the %s",
+  (host) => {
+    test.each(["a token", "a cookie"])(
+      "reads messages and the headers that it needs, by %s",
+      async (means) => {
+        const { page } = await chromium.page({ authenticator: false });
+        const held = host === "functions, handing over" ? handing : platform;
+        const base = host === "process" ? `http://localhost:${new URL(streams.url).port}` : held.origin;
+        const token = await signIn(held, { realm: "auth", sub: "reader" });
+        await page.goto(application);
+        const cookie = { name: "session_auth", value: token, url: base, httpOnly: true };
+        if (means === "a cookie") await page.context().addCookies([{ ...cookie, sameSite: "Lax" }]);
+        const headers: Record<string, string> =
+          means === "a token" ? { authorization: `Bearer ${token}` } : {};
+        const answer = await page.evaluate(
+          async ([url, sent]) => {
+            const response = await fetch(url, { headers: sent, credentials: "include" });
+            const names = [
+              "stream-next-offset",
+              "stream-cursor",
+              "stream-up-to-date",
+              "etag",
+              "x-request-id",
+            ];
+            const told = names.map((name) => response.headers.get(name) ?? "");
+            return { status: response.status, told, body: (await response.json()) as unknown };
+          },
+          [`${base}/api/streams/heartbeat?offset=-1`, headers] as const,
+        );
+        expect(answer).toEqual({
+          status: 200,
+          told: [
+            expect.stringMatching(/^\d{20}$/),
+            expect.stringMatching(/^\d+$/),
+            "true",
+            expect.stringMatching(/^"/),
+            expect.any(String),
+          ],
+          body: expect.any(Array),
+        });
+        if (means === "a token") return;
+        const control = page.evaluate(
+          (url) =>
+            new Promise<string>((resolve, reject) => {
+              const source = new EventSource(url, { withCredentials: true });
+              source.addEventListener("control", (event) => resolve((event as MessageEvent<string>).data));
+              source.addEventListener("error", () => reject(new Error("refused")));
+            }),
+          `${base}/api/streams/heartbeat`,
+        );
+        expect(await control).toContain("streamNextOffset");
+      },
+    );
+  },
+);

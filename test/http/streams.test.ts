@@ -343,11 +343,17 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
     const origin = "https://app.example";
     const allowed = await get("heartbeat?offset=-1", { ...auth(admin), origin });
     expect(allowed.headers.get("access-control-allow-origin")).toBe(origin);
-    expect(allowed.headers.get("access-control-expose-headers")).toMatch(/Stream-Next-Offset/);
+    const exposed = allowed.headers.get("access-control-expose-headers")?.toLowerCase().split(", ");
+    const needed = ["stream-next-offset", "stream-cursor", "stream-up-to-date", "etag", "retry-after"];
+    expect(exposed).toEqual(expect.arrayContaining(needed));
     const preflight = await get("heartbeat", { origin, "access-control-request-method": "GET" }, "OPTIONS");
     expect(preflight.headers.get("access-control-allow-headers")?.toLowerCase()).toContain("if-none-match");
     const foreign = await get("heartbeat?offset=-1", { ...auth(admin), origin: "https://evil.example" });
     expect(foreign.headers.get("access-control-allow-origin")).toBeNull();
+    for (const path of ["heartbeat?offset=-1", "heartbeat?offset=-1&x=1?ticket=2"]) {
+      const nowhere = await get(path, { ...auth(admin), origin: "null" });
+      expect(nowhere.headers.get("access-control-allow-origin")).toBeNull();
+    }
   });
 
   test("other methods are told what there is", async () => {
