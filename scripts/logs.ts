@@ -7,23 +7,38 @@ const LIMIT_BYTES = 10 * 1024 * 1024;
 const WAIT_MS = 50;
 
 /**
- * A log file that never grows beyond 10 MB: what is older moves to one file beside it (`.1`).
+ * A log file that never grows beyond 10 MB: what is older moves to one file beside it (`.1`). Lines that cannot be
+ * written, on a full disk say, are dropped: what is logged must not end what logs it.
+ * @param say told once when lines begin to be dropped
  * @returns a function that appends a line, together with those of the next 50 ms
  */
-export function logFile(path: string): (line: string) => void {
+export function logFile(path: string, say: (line: string) => void): (line: string) => void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   let size = existsSync(path) ? statSync(path).size : 0;
   let waiting: string[] = [];
-  const flush = () => {
-    if (waiting.length === 0) return;
-    const text = `${waiting.join("\n")}\n`;
-    waiting = [];
+  let dropping = false;
+  const write = (text: string) => {
     if (size + text.length > LIMIT_BYTES && existsSync(path)) {
       renameSync(path, `${path}.1`);
       size = 0;
     }
     appendFileSync(path, text, { mode: 0o600 });
     size += text.length;
+  };
+  const flush = () => {
+    if (waiting.length === 0) return;
+    // What was cut off by the end of the disk ends its line.
+    const text = `${dropping ? "\n" : ""}${waiting.join("\n")}\n`;
+    waiting = [];
+    try {
+      write(text);
+      dropping = false;
+    } catch (error) {
+      if (dropping) return;
+      dropping = true;
+      const reason = error instanceof Error ? error.message : String(error);
+      say(`The log ${path} cannot be written (${reason}): its lines are dropped until it can.`);
+    }
   };
   process.once("exit", flush);
   return (line) => {

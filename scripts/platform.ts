@@ -303,7 +303,7 @@ export function terminalAndFile(
   settings: Settings,
   say: (line: string) => void,
 ): (line: string) => void {
-  const write = logFile(path);
+  const write = logFile(path, say);
   const all = settings.passedOn.LOG_LEVEL !== undefined;
   return (line) => {
     write(line);

@@ -1,0 +1,38 @@
+import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { logFile } from "../../scripts/logs.ts";
+import { tempDir } from "../support/broker.ts";
+import { smallDisk } from "../support/disk.ts";
+
+/** Longer than lines wait for others. */
+const FLUSHED_MS = 150;
+
+test("a log that cannot be written drops its lines, says so once, and goes on when it can", async () => {
+  const dir = join(tempDir("logs"), "disk");
+  const path = join(dir, "functions.log");
+  const disk = smallDisk(dir, 1);
+  const said: string[] = [];
+  try {
+    const write = logFile(path, (line) => said.push(line));
+    // Where nobody may make a disk, a folder in the place of the file stands for a full one.
+    if (disk === undefined) mkdirSync(path);
+    else writeFileSync(join(dir, "ballast"), Buffer.alloc(1024 * 1024 - 16 * 1024));
+    for (let line = 0; line < 3; line++) {
+      write("x".repeat(32 * 1024));
+      await delay(FLUSHED_MS);
+    }
+    expect(said).toEqual([
+      expect.stringMatching(/^The log \S+ cannot be written \(.*\): its lines are dropped .*$/),
+    ]);
+    if (disk === undefined) rmdirSync(path);
+    else disk.grow();
+    write("there is room");
+    await delay(FLUSHED_MS);
+    expect(readFileSync(path, "utf8")).toMatch(/there is room\n$/);
+    expect(said.length).toBe(1);
+  } finally {
+    disk?.release();
+  }
+});
