@@ -4,11 +4,13 @@
  * A schema comes from whoever registers a handler, so it is not run as it is: only keywords that are known are taken
  * over, nothing outside the schema itself may be referred to, and patterns run in the linear-time engine.
  */
-import { format, type Schema, type SchemaDraft, Validator } from "@cfworker/json-schema";
+import type { Schema, SchemaDraft } from "@cfworker/json-schema";
 import type { Fault } from "../errors.ts";
 import { escapeSegment } from "../orb/faults.ts";
-import { compilePattern, MAX_MATCHED } from "../orb/fields/pattern.ts";
-import { faultsOf, RE2 } from "./schema-faults.ts";
+import { compilePattern } from "../orb/fields/pattern.ts";
+import { BadReference, compileSchema } from "./schema-compile.ts";
+import { Run, TooMuchWork } from "./schema-run.ts";
+import { isObject } from "./schema-values.ts";
 
 /** A schema as its author wrote it. */
 export type JsonSchema = boolean | { [keyword: string]: unknown };
@@ -101,24 +103,29 @@ function compile(schema: unknown, text: string): Check | Fault[] {
   const root = rebuild(schema, "", 0, faults);
   if (faults.length > 0) return faults;
   const plain: Schema = typeof root === "boolean" ? (root ? {} : { not: {} }) : root;
-  const validator = new Validator(plain, draftOf(schema), false);
-  const check: Check = (value) => {
-    try {
-      const { valid, errors } = validator.validate(value);
-      return valid ? [] : faultsOf(plain, value, errors);
-    } catch (error) {
-      // The validator percent-encodes names, and there is no encoding of half a surrogate pair.
-      if (!(error instanceof URIError)) throw error;
-      return [{ path: "", code: "characters", message: "A name holds half of a surrogate pair." }];
-    }
-  };
   try {
-    // A schema that refers to itself without end, or to what it does not have, shows at once.
-    for (const probe of [null, {}, [], "", 0]) check(probe);
-  } catch {
+    return checkOf(compileSchema(plain, draftOf(schema)));
+  } catch (error) {
+    if (!(error instanceof BadReference)) throw error;
     return [{ path: "", code: "reference", message: "A $ref leads nowhere, or only back to itself." }];
   }
-  return check;
+}
+
+function checkOf(fits: (value: unknown, run: Run) => boolean): Check {
+  return (value) => {
+    const run = new Run();
+    try {
+      if (fits(value, run)) return [];
+      return run.faults();
+    } catch (error) {
+      if (error instanceof TooMuchWork) {
+        return [{ path: "", code: "too_complex", message: "This takes too much work to be checked." }];
+      }
+      // The stack's end.
+      if (!(error instanceof RangeError)) throw error;
+      return [{ path: "", code: "too_deep", message: "This is nested too deep to be checked." }];
+    }
+  };
 }
 
 function draftOf(schema: unknown): SchemaDraft {
@@ -211,7 +218,7 @@ function valueFaults(
   }
 }
 
-/** The validator would run a pattern in a backtracking engine; a format of ours takes its place. */
+/** A pattern runs in the linear-time engine: what that does not take is refused. */
 function addPattern(
   out: Schema,
   pattern: unknown,
@@ -222,18 +229,6 @@ function addPattern(
     return;
   }
   const compiled = compilePattern(pattern);
-  if (typeof compiled === "string") {
-    fault("/pattern", "unsafe_pattern", compiled);
-    return;
-  }
-  const name = RE2 + pattern;
-  format[name] ??= (value: string) => {
-    const found = compilePattern(pattern);
-    return typeof found !== "string" && value.length <= MAX_MATCHED && found.matcher(value).find();
-  };
-  out.allOf = [...(out.allOf ?? []), { format: name }];
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  if (typeof compiled === "string") fault("/pattern", "unsafe_pattern", compiled);
+  else out.pattern = pattern;
 }

@@ -1,3 +1,4 @@
+import { format } from "@cfworker/json-schema";
 import { describe, expect, test } from "vitest";
 import { isFaulty, readEntry } from "../../shared/handlers/entry.ts";
 import { type Check, compileJsonSchema } from "../../shared/handlers/json-schema.ts";
@@ -11,6 +12,34 @@ function compiled(schema: unknown): Check {
 
 const told = (schema: unknown, value: unknown) =>
   compiled(schema)(value).map(({ path, code }) => `${path} ${code}`);
+
+/** Other tests may run beside: what counts is the work, not the time. */
+function processorMs(since: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(since);
+  return (user + system) / 1000;
+}
+
+const numbers = (length: number) => Array.from({ length }, (_, i) => i);
+const names = (length: number) => numbers(length).map((n) => `n${n}`);
+const texts = (length: number) => Array<string>(length).fill("abc".repeat(3_300));
+const product = (length: number) => ({
+  allOf: numbers(length).map(() => ({ items: { allOf: numbers(length).map(() => ({ type: "integer" })) } })),
+});
+/** Definitions of which each asks for the next one twice. */
+const doubling = (length: number) =>
+  Object.fromEntries(
+    numbers(length).map((n) => {
+      const next = { $ref: `#/$defs/d${n + 1}` };
+      return [`d${n}`, n === length - 1 ? { type: "string" } : { anyOf: [next, next] }];
+    }),
+  );
+
+/** A list in a list in a list … */
+function nested(depth: number): unknown {
+  let value: unknown[] = [];
+  for (let n = 0; n < depth; n++) value = [value];
+  return value;
+}
 
 describe("JSON Schema of handlers", () => {
   test("every fault at once, each at its place", () => {
@@ -75,6 +104,7 @@ describe("JSON Schema of handlers", () => {
     [{ $dynamicRef: "#x" }, "/$dynamicRef"],
     [{ minimum: "1" }, "/minimum"],
     [{ $ref: "#" }, ""],
+    [{ if: { required: ["a"] }, else: { allOf: [{ $ref: "#" }] } }, ""],
     [{ description: "x".repeat(70_000) }, ""],
   ])("what is no sound schema is told: %j", (schema, path) => {
     const result = compileJsonSchema(schema);
@@ -87,6 +117,119 @@ describe("JSON Schema of handlers", () => {
     expect(told({ properties: { const: { pattern: "^(a+)+$" } } }, { const: hostile })).toEqual([
       "/const pattern",
     ]);
+  });
+
+  test("equal items are found whatever the order of their members, in a list as long as a body can be", () => {
+    const schema = { type: "array", uniqueItems: true };
+    const long = Array.from({ length: 85_000 }, (_, i) => i);
+    const since = process.cpuUsage();
+    expect(told(schema, long)).toEqual([]);
+    expect(told(schema, [...long, 7])).toEqual([" duplicate"]);
+    expect(processorMs(since)).toBeLessThan(2_000);
+    const record = (a: unknown, b: unknown) => ({ a, b });
+    expect(told(schema, [record(1, [2]), { b: [2], a: 1 }])).toEqual([" duplicate"]);
+    expect(
+      told(schema, [1, "1", true, null, [1], ["1"], record(1, 2), record(2, 1), '"1', "{}", {}]),
+    ).toEqual([]);
+  });
+
+  test("a schema that refers to itself in two ways is worked out once for each value", () => {
+    const way = (required: string) => ({ properties: { a: { $ref: "#" } }, required: [required] });
+    const check = compiled({ anyOf: [way("z"), way("y")] });
+    let [good, bad]: object[] = [{ z: 1 }, {}];
+    for (let depth = 0; depth < 60; depth++)
+      [good, bad] = [
+        { y: 1, a: good },
+        { y: 1, a: bad },
+      ];
+    const since = process.cpuUsage();
+    expect(check(good)).toEqual([]);
+    expect(check(bad)[0]).toMatchObject({ path: "", code: "schema" });
+    expect(processorMs(since)).toBeLessThan(2_000);
+  });
+
+  test.each([
+    [
+      "products of lists",
+      { items: product(20) },
+      Array.from({ length: 60 }, () => numbers(1_000)),
+      "too_complex",
+    ],
+    [
+      "many names that are missing",
+      { items: { required: names(2_000) } },
+      Array(100_000).fill({}),
+      "too_complex",
+    ],
+    ["doubling references", { $ref: "#/$defs/d0", $defs: doubling(30) }, 1, "too_complex"],
+    [
+      "a pattern of many states",
+      { items: { pattern: "(?:[ab].{0,300}[cd]){3}$" } },
+      texts(50),
+      "too_complex",
+    ],
+    ["a depth that no stack holds", { items: { $ref: "#" } }, nested(200_000), "too_deep"],
+    ["the same, compared", { uniqueItems: true }, [nested(200_000)], "too_deep"],
+    ["a web address of many letters", { format: "url" }, `http://${"a".repeat(100_000)} `, "format"],
+  ])("work is bounded: %s", (_, schema, value, code) => {
+    const since = process.cpuUsage();
+    expect(compiled(schema)(value)).toMatchObject([{ path: "", code }]);
+    expect(processorMs(since)).toBeLessThan(2_000);
+  });
+
+  test("a list of many values is checked at once, and not told with each that is not in it", () => {
+    const faults = compiled({ items: { enum: names(5_000) } })(numbers(250_000));
+    expect(faults.length).toBe(50);
+    expect(JSON.stringify(faults).length).toBeLessThan(10_000);
+    expect(compiled({ enum: ["a", 1] })(2)).toEqual([
+      { path: "", code: "enum", message: 'This must be one of "a", 1.' },
+    ]);
+  });
+
+  test("each keyword tells its fault by a stable code", () => {
+    const schema = {
+      properties: {
+        any: { anyOf: [{ type: "string" }, { required: ["x"], type: "object" }] },
+        one: { oneOf: [{ minimum: 1 }, { minimum: 2 }] },
+        not: { not: { const: 1 } },
+        // As text: an object with such a member is taken for a promise.
+        when: JSON.parse('{ "if": { "required": ["a"] }, "then": { "required": ["b"] }, "else": false }'),
+        names: { propertyNames: { maxLength: 1 } },
+        tuple: { prefixItems: [{ type: "integer" }], items: false },
+        contains: { contains: { const: 1 } },
+        step: { multipleOf: 0.01 },
+        left: { allOf: [{ properties: { a: true } }], unevaluatedProperties: false },
+        older: { exclusiveMinimum: true, minimum: 1 },
+        date: { format: "date" },
+        depends: { dependentRequired: { a: ["b"] } },
+      },
+    };
+    const value = {
+      ...{ any: {}, one: 3, not: 1, when: { a: 1 }, names: { ab: 1 }, tuple: [1, 2], contains: [2] },
+      ...{ step: 0.015, left: { a: 1, b: 2 }, older: 1, date: "2026-02-30", depends: { a: 1 } },
+    };
+    expect(told(schema, value)).toEqual([
+      ...["/any schema", "/any type", "/any/x required", "/one schema", "/not schema", "/when/b required"],
+      ...["/names/ab too_long", "/names schema", "/tuple/1 unknown_property", "/contains too_few"],
+      ...[
+        "/step schema",
+        "/left/b unknown_property",
+        "/older too_small",
+        "/date format",
+        "/depends/b required",
+      ],
+    ]);
+    const sound = {
+      ...{ any: "", one: 1, not: 2, when: { a: 1, b: 1 }, names: { a: 1 }, tuple: [1], contains: [2, 1] },
+      ...{ step: 0.07, left: { a: 1 }, older: 2, date: "2026-02-28", depends: { b: 1 } },
+    };
+    expect(told(schema, sound)).toEqual([]);
+  });
+
+  test("what patterns leave behind is bounded", () => {
+    const before = Object.keys(format).length;
+    for (let n = 0; n < 50; n++) compiled({ pattern: `^a{${n}}$` });
+    expect(Object.keys(format).length).toBe(before);
   });
 
   test("names that every object has are names like others", () => {

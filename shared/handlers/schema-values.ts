@@ -1,0 +1,87 @@
+/** Comparisons of JSON values, each with work that grows no faster than the value. */
+import { format as formats } from "@cfworker/json-schema";
+import type { Run } from "./schema-run.ts";
+
+/** A JSON object. */
+export type Members = Record<string, unknown>;
+
+export function isObject(value: unknown): value is Members {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A list of an object's names. */
+export function namesOf(value: Members, run: Run): string[] {
+  const names = Object.keys(value);
+  run.spend(names.length);
+  return names;
+}
+
+/** What tells a value from every other: equal values have equal ones, whatever the order of their members. */
+export function identity(value: unknown, run?: Run): unknown {
+  if (typeof value === "object" && value !== null) return canonical(value, run);
+  if (typeof value !== "string") return value;
+  run?.spend(value.length / 16);
+  // Told from the text of an object.
+  return `"${value}`;
+}
+
+function canonical(value: unknown, run?: Run): string {
+  run?.spend(4);
+  if (Array.isArray(value)) return `[${value.map((item) => canonical(item, run)).join()}]`;
+  if (isObject(value)) {
+    const names = Object.keys(value).sort();
+    return `{${names.map((name) => `${canonical(name, run)}:${canonical(value[name], run)}`).join()}}`;
+  }
+  const text = JSON.stringify(value) ?? "";
+  run?.spend(text.length / 16);
+  return text;
+}
+
+/** The first two indices of equal items, if any. */
+export function equalItems(items: readonly unknown[], run: Run): readonly [number, number] | undefined {
+  const known = new Map<unknown, number>();
+  for (const [index, item] of items.entries()) {
+    run.spend(2);
+    const key = identity(item, run);
+    const first = known.get(key);
+    if (first !== undefined) return [first, index];
+    known.set(key, index);
+  }
+  return undefined;
+}
+
+/** Characters of a text, not halves of them. */
+export function lengthOf(text: string, run: Run): number {
+  run.spend(text.length / 16);
+  let length = 0;
+  for (let index = 0; index < text.length; index++) {
+    length++;
+    if ((text.codePointAt(index) ?? 0) > 0xffff) index++;
+  }
+  return length;
+}
+
+/** A number as digits and a power of ten, exactly as it is written. */
+function decimal(value: number): readonly [digits: bigint, exponent: number] {
+  const [written = "0", exponent = "0"] = Math.abs(value).toString().split("e");
+  const [whole = "0", fraction = ""] = written.split(".");
+  return [BigInt(whole + fraction), Number(exponent) - fraction.length];
+}
+
+export function isMultiple(value: number, divisor: number): boolean {
+  if (!Number.isFinite(value) || !(divisor > 0)) return false;
+  const [[a, left], [b, right]] = [decimal(value), decimal(divisor)];
+  const shift = left - right;
+  return shift >= 0 ? (a * 10n ** BigInt(shift)) % b === 0n : a % (b * 10n ** BigInt(-shift)) === 0n;
+}
+
+/** The library has a backtracking pattern for this one, which forty letters hold up for minutes. */
+function isWebAddress(text: string): boolean {
+  return !/\s/.test(text) && ["http:", "https:", "ftp:"].includes(URL.parse(text)?.protocol ?? "");
+}
+
+/** What decides whether a text has a format; undefined for a format that is not known, which decides nothing. */
+export function formatOf(name: string): ((text: string) => boolean) | undefined {
+  if (name === "url") return isWebAddress;
+  return Object.hasOwn(formats, name) ? formats[name] : undefined;
+}
