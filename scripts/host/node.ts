@@ -184,7 +184,14 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
       else answers.give(request, response, () => void listener(request, response));
     },
   );
-  await listen(server, options.port, options.host);
+  const letGo = async () => {
+    await store.close();
+    file?.close();
+  };
+  await listen(server, options.port, options.host).catch(async (error: unknown) => {
+    await letGo().catch(() => undefined);
+    throw error;
+  });
   const { port } = server.address() as AddressInfo;
 
   let stopping: Promise<void> | undefined;
@@ -197,8 +204,7 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
       await closed;
       clearInterval(idle);
       clearTimeout(late);
-      await store.close();
-      file?.close();
+      await letGo();
     })();
     return stopping;
   };

@@ -41,6 +41,16 @@ async function bundleHost(outfile: string): Promise<void> {
   });
 }
 
+/** Ends a process, if it ever began, and waits until it is gone. */
+async function end(dying: ChildProcess, signal: "SIGTERM" | "SIGKILL"): Promise<void> {
+  if (dying.pid === undefined || dying.exitCode !== null || dying.signalCode !== null) return;
+  const gone = once(dying, "exit");
+  dying.kill(signal);
+  const timer = setTimeout(() => dying.kill("SIGKILL"), STOP_LIMIT_MS);
+  await gone;
+  clearTimeout(timer);
+}
+
 type Word = { ready: true } | { failure: string };
 
 /**
@@ -66,15 +76,24 @@ export async function serveProcess(options: FunctionsOptions): Promise<Functions
     });
     child = born;
     for (const output of [born.stdout, born.stderr])
-      if (output !== null) createInterface({ input: output }).on("line", log);
+      if (output) createInterface({ input: output }).on("line", log);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const timer = setTimeout(() => reject(new Failure("The host did not start in time.")), READY_LIMIT_MS);
     born.on("message", (word: Word) => {
       if ("ready" in word) resolve();
       else reject(new Failure(`The host did not start: ${word.failure}`));
     });
+    born.on("error", (error) => reject(new Failure(`The host did not start: ${error.message}`)));
     born.once("exit", (code, signal) => reject(new Failure(`The host ended with ${code ?? signal}.`)));
-    await promise.finally(() => clearTimeout(timer));
+    try {
+      await promise;
+    } catch (error) {
+      // Another one will be started: of this one nothing may stay.
+      await end(born, "SIGKILL");
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
     born.once("exit", (code, signal) => {
       if (!wanted || child !== born) return;
       log(JSON.stringify({ level: "warn", message: "the host stopped; starting it again", code, signal }));
@@ -99,14 +118,7 @@ export async function serveProcess(options: FunctionsOptions): Promise<Functions
 
   async function stop(): Promise<void> {
     wanted = false;
-    const dying = child;
-    if (dying !== undefined && dying.exitCode === null && dying.signalCode === null) {
-      const gone = once(dying, "exit");
-      dying.kill("SIGTERM");
-      const timer = setTimeout(() => dying.kill("SIGKILL"), STOP_LIMIT_MS);
-      await gone;
-      clearTimeout(timer);
-    }
+    if (child !== undefined) await end(child, "SIGTERM");
     rmSync(dir, { recursive: true, force: true });
   }
 

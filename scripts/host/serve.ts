@@ -19,7 +19,8 @@ try {
   process.on("disconnect", stop);
   process.send?.({ ready: true });
 } catch (error) {
-  process.send?.({ failure: error instanceof Error ? error.message : String(error) });
-  process.exitCode = 1;
-  process.disconnect?.();
+  // Whatever was begun must not keep a process that serves nobody.
+  const end = () => process.exit(1);
+  if (process.send === undefined) end();
+  else process.send({ failure: error instanceof Error ? error.message : String(error) }, end);
 }

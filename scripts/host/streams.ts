@@ -50,25 +50,23 @@ export async function serveStreams(options: StreamsOptions): Promise<Streams> {
       env: { PATH: process.env.PATH, ...env, HOST: host, STREAMS_PORT: String(port) },
     });
     child = born;
-    for (const output of [born.stdout, born.stderr]) createInterface({ input: output }).on("line", log);
-    born.once("exit", (code, signal) => {
+    for (const output of [born.stdout, born.stderr])
+      if (output) createInterface({ input: output }).on("line", log);
+    const again = (why: Record<string, unknown>) => {
       if (!wanted) return;
-      log(
-        JSON.stringify({
-          level: "warn",
-          msg: "the streams process stopped; starting it again",
-          code,
-          signal,
-        }),
-      );
+      const msg = "the streams process stopped; starting it again";
+      log(JSON.stringify({ level: "warn", msg, ...why }));
       setTimeout(() => wanted && start(), 500);
-    });
+    };
+    born.once("exit", (code, signal) => again({ code, signal }));
+    // One that never began does not end either.
+    born.on("error", (error) => born.pid === undefined && again({ error: error.message }));
   }
 
   async function stop(): Promise<void> {
     wanted = false;
     const dying = child;
-    if (dying === undefined || dying.exitCode !== null || dying.signalCode !== null) return;
+    if (dying?.pid === undefined || dying.exitCode !== null || dying.signalCode !== null) return;
     const gone = new Promise((resolve) => dying.once("exit", resolve));
     dying.kill("SIGTERM");
     const timer = setTimeout(() => dying.kill("SIGKILL"), 3_000);

@@ -261,3 +261,21 @@ describe("the streams process", () => {
     await expect.poll(health, { timeout: 10_000 }).toBe(200);
   });
 });
+
+test("a streams process that cannot even begin is tried again until it can", async () => {
+  const said: string[] = [];
+  const { execPath } = process;
+  process.execPath = "/nowhere/node";
+  setTimeout(() => {
+    process.execPath = execPath;
+  }, 300);
+  const port = await freePort();
+  await using late = await serveStreams({
+    host: "127.0.0.1",
+    port,
+    env: platform.bindings,
+    log: (line) => said.push(line),
+  });
+  expect((await fetch(`${late.url}/api/health`)).status).toBe(200);
+  expect(said.find((line) => line.includes("starting it again"))).toContain("ENOENT");
+});

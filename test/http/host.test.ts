@@ -1,5 +1,6 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { type IncomingMessage, request } from "node:http";
+import { createServer, type IncomingMessage, request, type Server } from "node:http";
 import { expect, test } from "vitest";
 import { childrenOf } from "../../scripts/bench/measure.ts";
 import { serveNode } from "../../scripts/host/node.ts";
@@ -100,4 +101,73 @@ test("its process is small, comes back when it dies, and ends when it is stopped
   expect(await health()).toBe(0);
   expect(childrenOf(process.pid, /platform-host\.mjs/)).toEqual([]);
   expect(log.some((line) => line.includes("starting it again"))).toBe(true);
+});
+
+/** Takes a port, as soon as it is free. */
+async function take(port: number): Promise<Server> {
+  for (;;) {
+    const server = createServer();
+    const taken = new Promise<boolean>((resolve) => {
+      server.once("listening", () => resolve(true)).once("error", () => resolve(false));
+    });
+    server.listen(port, "127.0.0.1");
+    if (await taken) return server;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+test("a host that cannot listen leaves nothing behind, however often it is tried", async () => {
+  await using platform = await startPlatform();
+  const { CLIENT_ADDRESS: _, ...bindings } = platform.bindings;
+  const port = await freePort();
+
+  // In a process of somebody's own, which must be able to end.
+  const script = `import { serveNode } from ${JSON.stringify(new URL("../../scripts/host/node.ts", import.meta.url).href)};
+    const { PORT, ...bindings } = process.env;
+    await serveNode({ host: "127.0.0.1", port: Number(PORT), bindings, log: () => undefined }).catch(() => undefined);`;
+  const first = await take(port);
+  const { PATH = "" } = process.env;
+  const alone = spawn(process.execPath, ["--input-type=module", "-e", script], {
+    env: { PATH, ...bindings, PORT: String(port) },
+    stdio: "ignore",
+  });
+  const late = setTimeout(() => alone.kill("SIGKILL"), 20_000);
+  expect(await once(alone, "exit")).toEqual([0, null]);
+  clearTimeout(late);
+  await new Promise((resolve) => first.close(resolve));
+
+  const log: string[] = [];
+  const host = await serveProcess({ host: "127.0.0.1", port, bindings, log: (line) => log.push(line) });
+  const processes = () => childrenOf(process.pid, /platform-host\.mjs/);
+  process.kill(processes()[0] ?? 0, "SIGKILL");
+  const second = await take(port);
+  const refusals = () => log.filter((line) => line.includes(`Port ${port} is taken`)).length;
+  await expect.poll(refusals, { timeout: 30_000 }).toBeGreaterThan(2);
+  expect(processes().length).toBeLessThan(2);
+  await new Promise((resolve) => second.close(resolve));
+  const health = () =>
+    fetch(`${host.url}/api/health`).then(
+      ({ status }) => status,
+      () => 0,
+    );
+  await expect.poll(health, { timeout: 30_000 }).toBe(200);
+  expect(processes().length).toBe(1);
+  await host.stop();
+  expect(processes()).toEqual([]);
+}, 90_000);
+
+test("a host whose process cannot even begin says so", async () => {
+  const { execPath } = process;
+  process.execPath = "/nowhere/node";
+  try {
+    const never = serveProcess({
+      host: "127.0.0.1",
+      port: await freePort(),
+      bindings: {},
+      log: () => undefined,
+    });
+    await expect(never).rejects.toThrow(/^The host did not start: .*ENOENT/);
+  } finally {
+    process.execPath = execPath;
+  }
 });
