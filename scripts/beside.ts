@@ -1,11 +1,41 @@
 import type { Deps } from "../shared/deps.ts";
 import type { ConnectOptions } from "../shared/store/wire.ts";
-import { readRunning } from "./data-dir.ts";
+import { type Running, readRunning } from "./data-dir.ts";
 import { scriptDeps } from "./deps.ts";
 import { Failure } from "./failure.ts";
 import { brokerVariables, commonBindings, withStore } from "./platform.ts";
 import { loadSecrets, type Secrets } from "./secrets.ts";
 import type { Settings } from "./settings.ts";
+
+/** A platform that is up, to whoever works beside it. */
+export interface Beside {
+  /** Those of the script, with as many copies of every stream as there are. */
+  settings: Settings;
+  secrets: Secrets;
+  /** How to reach its broker. */
+  access: ConnectOptions;
+}
+
+/**
+ * The broker that a running platform started, as it tells of itself: the settings of whoever comes beside it know nothing
+ * of a cluster. An external broker is as the settings say.
+ * @returns undefined when there is neither
+ */
+export async function besideOf(
+  settings: Settings,
+  running: Running | undefined,
+  user: keyof Secrets["broker"],
+): Promise<Beside | undefined> {
+  const { dataDir, external } = settings;
+  if (external !== undefined) return { settings, secrets: await loadSecrets(dataDir), access: external };
+  if (running?.natsWsUrl === undefined) return undefined;
+  const secrets = await loadSecrets(dataDir);
+  return {
+    settings: { ...settings, replicas: running.replicas ?? settings.replicas },
+    secrets,
+    access: { url: running.natsWsUrl, user, pass: secrets.broker[user] },
+  };
+}
 
 /**
  * Runs `act` beside a platform that is up: at the broker which it started, as one of its users, or at an external one.
@@ -16,21 +46,15 @@ export async function besidePlatform<T>(
   user: keyof Secrets["broker"],
   act: (deps: Deps) => Promise<T>,
 ): Promise<T> {
-  const { dataDir, external, replicas } = settings;
+  const { dataDir, publicUrl } = settings;
   const running = readRunning(dataDir);
-  if (external === undefined && running?.natsWsUrl === undefined) {
+  const beside = await besideOf(settings, running, user);
+  if (beside === undefined)
     throw new Failure(`No platform with the data folder ${dataDir} is running: npm start first.`);
-  }
-  const secrets = await loadSecrets(dataDir);
-  const access: ConnectOptions = external ?? {
-    url: running?.natsWsUrl ?? "",
-    user,
-    pass: secrets.broker[user],
-  };
   const variables = {
-    ...commonBindings(settings, secrets),
-    ...brokerVariables(access),
-    PUBLIC_URL: running?.url ?? settings.publicUrl,
+    ...commonBindings(beside.settings, beside.secrets),
+    ...brokerVariables(beside.access),
+    PUBLIC_URL: running?.url ?? publicUrl,
   };
-  return withStore(access, replicas, (store) => act(scriptDeps(store, variables)));
+  return withStore(beside.access, beside.settings.replicas, (store) => act(scriptDeps(store, variables)));
 }

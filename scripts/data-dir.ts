@@ -48,6 +48,8 @@ export interface Running {
   natsUrl?: string;
   /** Where the started broker takes WebSocket connections; users and passwords are in `secrets.json`. */
   natsWsUrl?: string;
+  /** Copies of every stream and bucket at its broker. */
+  replicas?: number;
   url?: string;
 }
 

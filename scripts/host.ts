@@ -3,14 +3,13 @@
  * that already runs on the same DATA_DIR it serves beside that one, on its broker; otherwise it starts everything that
  * `npm start` starts.
  */
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { besideOf } from "./beside.ts";
 import { type Running, readRunning } from "./data-dir.ts";
 import { exitWith, Failure } from "./failure.ts";
 import { serveProcess } from "./host/process.ts";
 import { brokerVariables, commonBindings, startPlatform, terminalAndFile } from "./platform.ts";
 import { requirePort } from "./ports.ts";
-import { loadSecrets } from "./secrets.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { stopRequest } from "./stop.ts";
 
@@ -23,23 +22,18 @@ function ownVariables(): Record<string, string> {
   return Object.fromEntries(OWN.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
 }
 
-/** The WebSocket address of the broker that a running platform started. */
-function brokerOf(dataDir: string): string {
-  try {
-    const { wsPort } = JSON.parse(readFileSync(join(dataDir, "broker", "ports.json"), "utf8")) as {
-      wsPort: number;
-    };
-    return `ws://127.0.0.1:${wsPort}`;
-  } catch {
-    throw new Failure(`The platform on ${dataDir} uses a broker of its own choice: give NATS_URL here too.`);
-  }
-}
-
 /** Serves beside a platform that runs already. */
 async function serveBeside(settings: Settings, running: Running): Promise<{ stop(): Promise<void> }> {
   const { dataDir, host, port } = settings;
   await requirePort(port, "PORT", host);
-  const secrets = await loadSecrets(dataDir);
+  const beside = await besideOf(settings, running, "fn");
+  if (beside === undefined) {
+    throw new Failure(
+      running.url === undefined
+        ? `The platform on ${dataDir} is still starting: come again once it is ready.`
+        : `The platform on ${dataDir} uses a broker of its own choice: give NATS_URL here too.`,
+    );
+  }
   const publicUrl =
     process.env.PUBLIC_URL === undefined ? (running.url ?? settings.publicUrl) : settings.publicUrl;
   return serveProcess({
@@ -47,10 +41,8 @@ async function serveBeside(settings: Settings, running: Running): Promise<{ stop
     port,
     bindings: {
       // Tokens name who issued them: unless told otherwise, both serve as one platform.
-      ...commonBindings({ ...settings, publicUrl }, secrets),
-      ...brokerVariables(
-        settings.external ?? { url: brokerOf(dataDir), user: "fn", pass: secrets.broker.fn },
-      ),
+      ...commonBindings({ ...beside.settings, publicUrl }, beside.secrets),
+      ...brokerVariables(beside.access),
       ...ownVariables(),
     },
     log: terminalAndFile(join(dataDir, "logs", "host.log"), settings, say),

@@ -276,6 +276,7 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
     await healthy(url, options.signal);
     claim.tell({
       url: settings.publicUrl,
+      replicas: settings.replicas,
       ...(broker === undefined ? {} : { natsUrl: operatorUrl(broker, secrets), natsWsUrl: address }),
     });
     return {

@@ -64,7 +64,7 @@ export async function restore(
   say: (line: string) => void,
 ): Promise<Manifest> {
   const manifest = readManifest(folder);
-  await besidePlatform(settings, "operator", async ({ store }) => {
+  await besidePlatform(settings, "operator", async ({ store, config: { replicas } }) => {
     const existing: string[] = [];
     for (const { name } of manifest.streams) if ((await store.streamInfo(name)) !== null) existing.push(name);
     if (existing.length > 0 && !replace) {
@@ -74,14 +74,14 @@ export async function restore(
     }
     for (const { name, file, config, state } of manifest.streams) {
       await store.deleteStream(name);
-      const restored = { ...config, num_replicas: settings.replicas };
+      const restored = { ...config, num_replicas: replicas };
       const answer = await api(store, `STREAM.RESTORE.${name}`, { config: restored, state });
       await send(store, join(folder, file), String(answer.deliver_subject));
       const info = await store.streamInfo(name);
       if (info?.state.messages !== state.messages) throw new Failure(`${name} came back incomplete.`);
       say(`${name}: ${state.messages} messages`);
     }
-    await provision(store, { replicas: settings.replicas });
+    await provision(store, { replicas });
   });
   return manifest;
 }

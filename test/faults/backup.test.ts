@@ -1,11 +1,15 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { backup } from "../../scripts/backup.ts";
+import { childrenOf } from "../../scripts/bench/measure.ts";
+import { freePort } from "../../scripts/ports.ts";
 import { restore } from "../../scripts/restore.ts";
+import { readSettings } from "../../scripts/settings.ts";
 import { adminToken, call } from "../support/auth.ts";
 import { tempDir } from "../support/broker.ts";
 import { startPlatform } from "../support/platform.ts";
+import { runScript } from "../support/start.ts";
 
 const quiet = () => undefined;
 
@@ -49,3 +53,26 @@ test("a backup brings everything back on another broker, and is refused where it
   writeFileSync(file, "not a snapshot");
   await expect(restore(second.settings, folder, true, quiet)).rejects.toThrow(/damaged/);
 });
+
+test("who comes beside a cluster works with its copies, though his own settings tell of none", async () => {
+  const folder = join(tempDir("backup"), "cluster");
+  await using cluster = await startPlatform({ env: { NATS_BROKERS: "3" } });
+  const { dataDir: DATA_DIR } = cluster.settings;
+  // A broker of a time before there was a cluster.
+  mkdirSync(join(DATA_DIR, "broker"), { recursive: true });
+  writeFileSync(join(DATA_DIR, "broker", "ports.json"), JSON.stringify({ port: 1, wsPort: 1 }));
+  await backup(readSettings({ DATA_DIR }), folder, quiet);
+  const { streams } = await restore(readSettings({ DATA_DIR }), folder, true, quiet);
+  const store = cluster.operatorStore();
+  const copies = async (name: string) => (await store.streamInfo(name))?.config.num_replicas;
+  expect(new Set(await Promise.all(streams.map(({ name }) => copies(name))))).toEqual(new Set([3]));
+
+  const PORT = String(await freePort());
+  await using host = runScript("host", { DATA_DIR, PORT });
+  await host.printed(/on the running platform's broker/);
+  await expect
+    .poll(async () => (await fetch(`http://localhost:${PORT}/api/health`)).status, { timeout: 20_000 })
+    .toBe(200);
+  const [served] = childrenOf(host.child.pid ?? 0, /platform-host\.mjs/);
+  expect(readFileSync(`/proc/${served}/environ`, "utf8").split("\0")).toContain("NATS_REPLICAS=3");
+}, 120_000);
