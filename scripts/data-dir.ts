@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, renameSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, renameSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Failure, systemCode } from "./failure.ts";
 
@@ -74,14 +75,84 @@ function processMark(pid: number): string | undefined {
   return started.status === 0 ? started.stdout.trim() : "running";
 }
 
-/** The instance that uses this data folder now, if any. */
-export function readRunning(dataDir: string): Running | undefined {
+/** What a file of this kind says, if the process that wrote it is alive. */
+function living(text: string): Running | undefined {
   try {
-    const found = JSON.parse(readFileSync(join(dataDir, "running.json"), "utf8")) as Partial<Running> | null;
+    const found = JSON.parse(text) as Partial<Running> | null;
     if (typeof found?.pid !== "number" || typeof found.mark !== "string") return undefined;
     return processMark(found.pid) === found.mark ? (found as Running) : undefined;
   } catch {
     return undefined;
+  }
+}
+
+/** The instance that uses this data folder now, if any. */
+export function readRunning(dataDir: string): Running | undefined {
+  const found = look(join(dataDir, "running.json"));
+  return found === undefined ? undefined : living(found.text);
+}
+
+/** A file as it is at this moment. */
+interface Found {
+  text: string;
+  /** Tells it from another one with the same text. */
+  identity: string;
+  ageMs: number;
+}
+
+function look(path: string): Found | undefined {
+  try {
+    const { ino, mtimeMs } = statSync(path);
+    const text = readFileSync(path, "utf8");
+    return { text, identity: `${ino} ${mtimeMs} ${text}`, ageMs: Date.now() - mtimeMs };
+  } catch {
+    return undefined;
+  }
+}
+
+function create(path: string, text: string): boolean {
+  try {
+    writeFileSync(path, text, { mode: 0o600, flag: "wx" });
+    return true;
+  } catch (error) {
+    if (systemCode(error) !== "EEXIST") throw error;
+    return false;
+  }
+}
+
+const sleep = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+
+/** Milliseconds after which a file that says nothing is not still being written. */
+const WRITTEN_MS = 1_000;
+
+/**
+ * Makes a file that says who holds it. One that a dead process left is replaced; of several who see that, one does: whoever
+ * holds the file that is named after it, and finds it unchanged then.
+ * @returns the living process that holds it, or undefined when it is ours now
+ */
+function hold(path: string, text: string): Running | undefined {
+  for (;;) {
+    if (create(path, text)) return undefined;
+    const found = look(path);
+    if (found === undefined) continue;
+    const other = living(found.text);
+    if (other !== undefined) return other;
+    if (!found.text.endsWith("}") && found.ageMs < WRITTEN_MS) {
+      sleep(20);
+      continue;
+    }
+    const right = `${path}.${createHash("sha256").update(found.identity).digest("hex").slice(0, 16)}`;
+    if (hold(right, text) !== undefined) {
+      sleep(20);
+      continue;
+    }
+    try {
+      if (look(path)?.identity !== found.identity) continue;
+      writePrivate(path, text);
+      return undefined;
+    } finally {
+      rmSync(right, { force: true });
+    }
   }
 }
 
@@ -99,20 +170,11 @@ export interface Claim {
 export function claimDataDir(dataDir: string): Claim {
   const path = join(dataDir, "running.json");
   let record: Running = { pid: process.pid, mark: processMark(process.pid) ?? "" };
-  for (let attempt = 0; ; attempt++) {
-    try {
-      writeFileSync(path, JSON.stringify(record), { mode: 0o600, flag: "wx" });
-      break;
-    } catch (error) {
-      const other = readRunning(dataDir);
-      if (other !== undefined) {
-        throw new Failure(
-          `Another instance (process ${other.pid}) uses the data folder ${dataDir}: stop it, or choose another with DATA_DIR=….`,
-        );
-      }
-      if (attempt > 3) throw error;
-      rmSync(path, { force: true });
-    }
+  const other = hold(path, JSON.stringify(record));
+  if (other !== undefined) {
+    throw new Failure(
+      `Another instance (process ${other.pid}) uses the data folder ${dataDir}: stop it, or choose another with DATA_DIR=….`,
+    );
   }
   return {
     tell(more) {
