@@ -4,9 +4,8 @@
  * cannot be opened again.
  */
 import { createHash } from "node:crypto";
-import { createWriteStream, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { finished } from "node:stream/promises";
 import type { Store } from "../shared/store/types.ts";
 import { api, MANIFEST, type Manifest } from "./backup/format.ts";
 import { besidePlatform } from "./beside.ts";
@@ -27,59 +26,60 @@ async function allStreams(store: Store): Promise<string[]> {
   }
 }
 
-/** Takes one stream's snapshot into a file. The broker sends it in pieces and waits for our word on each. */
+/**
+ * Takes one stream's snapshot into a file. The broker sends it in pieces and waits for our word on each, which it gets once the
+ * piece is written.
+ * @throws Failure when the broker stops half-way, or a piece cannot be written
+ */
 async function snapshot(
   store: Store,
   stream: string,
   path: string,
 ): Promise<Omit<Manifest["streams"][number], "name" | "file">> {
   const inbox = `_INBOX.operator.backup.${crypto.randomUUID()}`;
-  const out = createWriteStream(path, { mode: 0o600 });
+  const out = openSync(path, "w", 0o600);
   const hash = createHash("sha256");
   let bytes = 0;
-  let arrived: () => void = () => undefined;
-  const pieces = new Promise<void>((resolvePieces, reject) => {
-    let timer = setTimeout(
-      () => reject(new Failure(`The snapshot of ${stream} stopped half-way.`)),
-      SILENCE_MS,
-    );
-    const subscription = store.subscribe(inbox, (message) => {
-      clearTimeout(timer);
-      if (message.data.length === 0) {
-        subscription.unsubscribe();
-        const status = message.header("Status");
-        if (status !== undefined && status !== "204")
-          reject(new Failure(`The snapshot of ${stream} failed.`));
-        else arrived();
-        return;
-      }
-      timer = setTimeout(
-        () => reject(new Failure(`The snapshot of ${stream} stopped half-way.`)),
-        SILENCE_MS,
-      );
-      bytes += message.data.length;
-      hash.update(message.data);
-      out.write(message.data);
-      if (message.reply !== undefined) store.publish(message.reply, "");
-    });
-    arrived = resolvePieces;
+  const { promise: whole, resolve: arrived, reject } = Promise.withResolvers<void>();
+  const fail = (what: string) => reject(new Failure(`The snapshot of ${stream} ${what}.`));
+  const silence = setTimeout(() => fail("stopped half-way"), SILENCE_MS);
+  const subscription = store.subscribe(inbox, (message) => {
+    silence.refresh();
+    if (message.data.length === 0) {
+      const status = message.header("Status");
+      if (status !== undefined && status !== "204") fail("failed");
+      else arrived();
+      return;
+    }
+    try {
+      writeFileSync(out, message.data);
+    } catch (error) {
+      subscription.unsubscribe();
+      fail(`cannot be written (${error instanceof Error ? error.message : String(error)})`);
+      return;
+    }
+    bytes += message.data.length;
+    hash.update(message.data);
+    if (message.reply !== undefined) store.publish(message.reply, "");
   });
-  pieces.catch(() => undefined);
-  // The subscription must be the broker's before the first piece leaves.
-  await store.ping();
-  const answer = await api(store, `STREAM.SNAPSHOT.${stream}`, {
-    deliver_subject: inbox,
-    no_consumers: true,
-  });
-  await pieces;
-  out.end();
-  await finished(out);
-  return {
-    sha256: hash.digest("hex"),
-    bytes,
-    config: answer.config as Record<string, unknown>,
-    state: answer.state as Manifest["streams"][number]["state"],
-  };
+  whole.catch(() => undefined);
+  try {
+    // The subscription must be the broker's before the first piece leaves.
+    await store.ping();
+    const request = { deliver_subject: inbox, no_consumers: true };
+    const answer = await api(store, `STREAM.SNAPSHOT.${stream}`, request);
+    await whole;
+    return {
+      sha256: hash.digest("hex"),
+      bytes,
+      config: answer.config as Record<string, unknown>,
+      state: answer.state as Manifest["streams"][number]["state"],
+    };
+  } finally {
+    clearTimeout(silence);
+    subscription.unsubscribe();
+    closeSync(out);
+  }
 }
 
 /** Writes a backup into an empty folder. @throws Failure when the folder is not empty or a snapshot fails */

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -8,6 +9,7 @@ import { restore } from "../../scripts/restore.ts";
 import { readSettings } from "../../scripts/settings.ts";
 import { adminToken, call } from "../support/auth.ts";
 import { tempDir } from "../support/broker.ts";
+import { smallDisk } from "../support/disk.ts";
 import { startPlatform } from "../support/platform.ts";
 import { runScript } from "../support/start.ts";
 
@@ -52,6 +54,27 @@ test("a backup brings everything back on another broker, and is refused where it
   expect(existsSync(file)).toBe(true);
   writeFileSync(file, "not a snapshot");
   await expect(restore(second.settings, folder, true, quiet)).rejects.toThrow(/damaged/);
+});
+
+test("a backup that finds its disk full says so, and its rest is no backup", async (context) => {
+  const folder = join(tempDir("backup"), "small");
+  const disk = smallDisk(folder, 1);
+  // Only where somebody may make a disk.
+  if (disk === undefined) return context.skip();
+  try {
+    await using platform = await startPlatform();
+    const store = platform.operatorStore();
+    for (let n = 0; n < 40; n++) {
+      const data = randomBytes(100_000).toString("base64");
+      await store.append("wallet", { subject: "wallet.someone.deposit", data });
+    }
+    await expect(backup(platform.settings, folder, quiet)).rejects.toThrow(
+      /^The snapshot of \S+ cannot be written \(ENOSPC.*\)\.$/,
+    );
+    await expect(restore(platform.settings, folder, true, quiet)).rejects.toThrow(/no whole backup/);
+  } finally {
+    disk.release();
+  }
 });
 
 test("who comes beside a cluster works with its copies, though his own settings tell of none", async () => {
