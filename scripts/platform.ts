@@ -226,8 +226,12 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
   const claim = claimDataDir(dataDir);
   const started: { stop(): Promise<void> }[] = [];
   const stop = async (): Promise<void> => {
-    for (const part of started.splice(0).reverse()) await part.stop();
+    const failures: unknown[] = [];
+    for (const part of started.splice(0).reverse())
+      await part.stop().catch((error: unknown) => failures.push(error));
     claim.release();
+    // What one part could not do must not keep the others running.
+    if (failures.length > 0) throw failures[0];
   };
   try {
     await checkPorts(settings, withStreams);
@@ -293,7 +297,7 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
       [Symbol.asyncDispose]: stop,
     };
   } catch (error) {
-    await stop();
+    await stop().catch(() => undefined);
     throw error;
   }
 }

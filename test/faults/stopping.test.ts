@@ -1,9 +1,15 @@
-/** A broker that is stopped in order lets go of its streams before its connections: what it says then is not "nothing". */
+/**
+ * A broker that is stopped in order lets go of its streams before its connections: what it says then is not "nothing". And a
+ * platform stops all of its parts.
+ */
 import { expect, test } from "vitest";
+import { readRunning } from "../../scripts/data-dir.ts";
+import { serveNode } from "../../scripts/host/node.ts";
 import { AppError } from "../../shared/errors.ts";
 import { orbStreamConfig } from "../../shared/store/provision.ts";
 import { StreamMissing } from "../../shared/store/types.ts";
 import { startBroker } from "../support/broker.ts";
+import { startPlatform } from "../support/platform.ts";
 
 test("reads and writes of a broker that is stopping are unavailable, and of a stream that does not exist missing", async () => {
   for (let round = 0; round < 5; round++) {
@@ -42,3 +48,21 @@ test("reads and writes of a broker that is stopping are unavailable, and of a st
     expect(wrong).toEqual([]);
   }
 }, 60_000);
+
+test("a part that fails to stop keeps neither the others running nor the data folder", async () => {
+  const platform = await startPlatform({
+    serve: async (options) => {
+      const functions = await serveNode(options);
+      const stop = async () => {
+        await functions.stop();
+        throw new Error("it did not stop");
+      };
+      return { ...functions, stop };
+    },
+  });
+  const { dataDir } = platform.settings;
+  expect(readRunning(dataDir)?.pid).toBe(process.pid);
+  await expect(platform.stop()).rejects.toThrow("it did not stop");
+  for (const { pid } of platform.brokers) expect(pid).toBeUndefined();
+  expect(readRunning(dataDir)).toBeUndefined();
+});
