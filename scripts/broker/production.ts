@@ -37,7 +37,7 @@ function service(name: string): string {
         user: ${name}
         password: $${name.toUpperCase()}_PASSWORD
         permissions {
-          publish: { allow: ["$KV.handlers.${name}.>"] }
+          publish: { allow: ["$KV.handlers.${name}.>", "$JS.API.DIRECT.GET.KV_handlers.$KV.handlers.${name}.>"] }
           subscribe: { allow: ["_INBOX.${name}.>", "svc.${name}.>"] }
           allow_responses: { max: 1, expires: "30s" }
         }

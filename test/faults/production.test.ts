@@ -5,10 +5,11 @@ import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { connect, type NatsConnection, StringCodec } from "nats";
+import { connect, headers, type NatsConnection, StringCodec } from "nats";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { renderProduction } from "../../scripts/broker/production.ts";
 import { freePort } from "../../scripts/ports.ts";
+import { serve } from "../../shared/handlers/kit.ts";
 import { brokerBinary, tempDir } from "../support/broker.ts";
 import { runScript, runStart } from "../support/start.ts";
 
@@ -167,16 +168,20 @@ test("a service registers and answers for itself, and may do nothing else", asyn
     }
   })();
   const operator = await client("operator");
-  service.subscribe("svc.shipping.quote", {
-    callback: (_, message) => message.respond(codec.encode("7 days")),
-  });
-  await service.flush();
-  const answer = await operator.request("svc.shipping.quote", codec.encode("{}"), { timeout: 3_000 });
-  expect(codec.decode(answer.data)).toBe("7 days");
+  // As services do: with the kit, which looks at its entry, writes it, and listens.
+  const quote = { description: "Quotes.", auth: "None", handle: () => "7 days" } as const;
+  const running = await serve({ connection: service, headers, service: "shipping", handlers: { quote } });
+  const asked = codec.encode(JSON.stringify({ orbId: "shop", handler: "shipping.quote", input: {} }));
+  const answer = await operator.request("svc.shipping.quote", asked, { timeout: 3_000 });
+  expect(JSON.parse(codec.decode(answer.data))).toBe("7 days");
+  await running.stop({ unregister: true });
+  expect(refusals).toEqual([]);
 
   const forbidden = {
     publish: [
       "$KV.handlers.billing.pay",
+      "$JS.API.DIRECT.GET.KV_handlers",
+      "$JS.API.DIRECT.GET.KV_handlers.$KV.handlers.billing.pay",
       "$KV.sessions.auth.a.b",
       "shop.content.owner.product.x",
       "platform.orbs.shop",
