@@ -150,3 +150,21 @@ export function readSettings(env: Environment): Settings {
     passedOn,
   };
 }
+
+/** Settings of the platform, of its functions and of its processes: those of the README's table. */
+const OF_THE_PLATFORM =
+  /^(PORT|HOST|DATA_DIR|PUBLIC_URL|ALLOWED_ORIGINS|LOG_LEVEL|CLIENT_ADDRESS|TRUST_PROXY|(NATS|STREAMS|HOST_CACHE|JWT|ENCRYPTION|CLAIM|METRICS)_.*)$/;
+
+/**
+ * The environment of tests: they choose their own settings, and what a shell has for `npm start` must not reach them. What they
+ * take over is on how many brokers each of their platforms runs, how its functions reach them, and what serves it.
+ */
+export function testEnvironment(env: Environment): Environment {
+  const kept = Object.fromEntries(Object.entries(env).filter(([name]) => !OF_THE_PLATFORM.test(name)));
+  const taken = {
+    TEST_BROKERS: get(env, "NATS_BROKERS"),
+    TEST_LINK: get(env, "NATS_LINK"),
+    TEST_HOST: get(env, "PLATFORM_HOST"),
+  };
+  return { ...kept, ...Object.fromEntries(Object.entries(taken).filter(([, value]) => value !== undefined)) };
+}

@@ -1,6 +1,7 @@
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { isRecentEnough, parseVersion } from "../../scripts/broker/version.ts";
-import { readSettings } from "../../scripts/settings.ts";
+import { readSettings, testEnvironment } from "../../scripts/settings.ts";
 
 test.each([
   ["nats-server: v2.15.1", "2.15.1"],
@@ -57,4 +58,19 @@ test.each([
   [{ NATS_LINK: "yes" }, /^NATS_LINK=yes is neither/],
 ])("refuses %j with a sentence", (env, message) => {
   expect(() => readSettings(env)).toThrow(message);
+});
+
+test("no setting of a shell reaches the tests, but for what they are asked to run on", () => {
+  const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+  const names = [...readme.matchAll(/^\| (`[A-Z].*?) \|/gm)].flatMap(
+    ([, cell]) => cell?.match(/[A-Z_]+/g) ?? [],
+  );
+  expect(names.length).toBeGreaterThan(30);
+  const shell = Object.fromEntries([...names, "PATH"].map((name) => [name, "set"]));
+  expect(testEnvironment(shell)).toEqual({
+    PATH: "set",
+    CHROMIUM_BIN: "set",
+    TEST_BROKERS: "set",
+    TEST_LINK: "set",
+  });
 });
