@@ -25,6 +25,12 @@ it.each(documents)("%s names only files and folders that exist", (document) => {
   expect(missing).toEqual([]);
 });
 
+it.each(documents)("%s prints no command that curl takes for a range", (document) => {
+  const commands = readFileSync(join(root, document), "utf8").match(/\bcurl [^`\n]*/g) ?? [];
+  const bracketed = commands.filter((command) => /\?[^"'\s]*[[{]/.test(command));
+  expect(bracketed.filter((command) => !/ -g\b/.test(command))).toEqual([]);
+});
+
 it("the README names every script of package.json", () => {
   const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
     scripts: Record<string, string>;
