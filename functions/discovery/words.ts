@@ -4,7 +4,7 @@ export const DESCRIPTION = [
   "Errors are `application/problem+json` (RFC 9457) with a stable `code`; every fault of an input is told at once in `errors`.",
   "An address answers other methods with 405 and `Allow`; GET takes HEAD too. Unknown parameters are 400, never ignored.",
   "`/api/_orbs…` is another name of `/api/admin/orbs…`: every path below one is served below the other.",
-  "Lists answer `items` and `nextCursor`. `If-Match` takes an ETag, `Idempotency-Key` makes a POST repeatable for 24 hours.",
+  "Lists that are paged answer `items` and `nextCursor`, short ones an array. `If-Match` takes an ETag, `Idempotency-Key` makes a POST repeatable for 24 hours.",
 ].join("\n\n");
 
 export const TAGS = [
