@@ -1,7 +1,7 @@
 /**
  * A service in TypeScript with the kit: it prices a cart.
  *
- *     NATS_URL=$(npm run --silent nats:url) node scripts/examples/pricing.ts
+ *     NATS_URL=$(npm run --silent nats:url) node_modules/.bin/node scripts/examples/pricing.ts
  *
  * Start it more than once, and the instances share the load.
  */

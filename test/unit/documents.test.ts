@@ -31,6 +31,11 @@ it.each(documents)("%s prints no command that curl takes for a range", (document
   expect(bracketed.filter((command) => !/ -g\b/.test(command))).toEqual([]);
 });
 
+it.each(documents)("%s runs TypeScript on the pinned Node, as an older one cannot", (document) => {
+  const text = readFileSync(join(root, document), "utf8");
+  expect(text.match(/(?<!node_modules\/\.bin\/)\bnode scripts\/\S+\.ts\b/g)).toBeNull();
+});
+
 it("the README names every script of package.json", () => {
   const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
     scripts: Record<string, string>;
