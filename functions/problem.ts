@@ -128,7 +128,13 @@ export function onError(error: Error, c: Context<AppEnv>): Response {
     c.var.deps?.log.error("unexpected error", { error: error.message, stack: error.stack });
   }
   if (known.kind === "unavailable" || known.kind === "timeout" || known.kind === "bad_gateway") {
-    c.var.deps?.log.warn("upstream failed", { code: known.code, cause: String(known.cause ?? "") });
+    const [route, orb] = [c.get("route"), c.req.param("orbId")];
+    c.var.deps?.log.warn("upstream failed", {
+      code: known.code,
+      ...(route === undefined ? {} : { route }),
+      ...(orb === undefined ? {} : { orb }),
+      ...(known.cause === undefined || known.cause === "" ? {} : { cause: String(known.cause) }),
+    });
   }
   return problem(c, STATUS[known.kind], known.code, known.detail, {
     errors: known.errors,

@@ -11,8 +11,9 @@ import { askRemote, type Guess, guessFree } from "./remote.ts";
 import type { Caller, Handler, HandlerAuth } from "./types.ts";
 
 /** 502: the registry's entry cannot be used. */
-function faulty(): AppError {
-  return new AppError("bad_gateway", "handler_faulty", "The handler is not registered as it should be.");
+function faulty(cause: string): AppError {
+  const words = "The handler is not registered as it should be.";
+  return new AppError("bad_gateway", "handler_faulty", words, { cause });
 }
 
 /** A handler, with what was begun for it beside the reading of its entry. */
@@ -31,9 +32,10 @@ export async function resolveHandler(deps: Deps, name: string): Promise<Resolved
   if (entry === null) {
     throw new AppError("unavailable", "handler_unavailable", "The handler is not registered at the moment.", {
       retryAfter: 5,
+      cause: `${name}: not registered`,
     });
   }
-  if (isFaulty(entry)) throw faulty();
+  if (isFaulty(entry)) throw faulty(`${name}: its entry cannot be used`);
   return { handler: entry, guess };
 }
 
@@ -53,7 +55,7 @@ export function callerOf(actor: Actor, role: Role): Caller | null {
 export function checkInput(schema: JsonSchema | undefined, input: unknown): void {
   if (schema === undefined) return;
   const check = compileJsonSchema(schema);
-  if (Array.isArray(check)) throw faulty();
+  if (Array.isArray(check)) throw faulty("the input schema cannot be used");
   const faults = check(input);
   if (faults.length > 0) throw invalid(faults);
 }

@@ -89,12 +89,13 @@ export async function askRemote(
   const reply = await deps.store
     .request(handler.subject, JSON.stringify(request), { timeoutMs: handler.timeoutMs, headers })
     .catch((error: unknown) => {
-      throw translated(error);
+      throw translated(handler, error);
     });
   return answerOf(deps, handler, reply);
 }
 
-function translated(error: unknown): unknown {
+/** What the broker says of a call, as the caller is told; the log is also told of whom. */
+function translated({ name, subject, timeoutMs }: RemoteHandler, error: unknown): unknown {
   if (!(error instanceof AppError)) return error;
   if (error.code === "no_responders") {
     return new AppError(
@@ -103,17 +104,20 @@ function translated(error: unknown): unknown {
       "The service of this handler is not running at the moment.",
       {
         retryAfter: 1,
+        cause: `${name}: nobody listens on ${subject}`,
       },
     );
   }
   if (error.kind === "timeout") {
-    return new AppError("timeout", "handler_timeout", "The handler did not answer in time.");
+    return new AppError("timeout", "handler_timeout", "The handler did not answer in time.", {
+      cause: `${name}: no answer on ${subject} within ${timeoutMs} ms`,
+    });
   }
   return error;
 }
 
-function nonsense(detail: string): AppError {
-  return new AppError("bad_gateway", "handler_answer_invalid", detail);
+function nonsense({ name }: RemoteHandler, detail: string): AppError {
+  return new AppError("bad_gateway", "handler_answer_invalid", detail, { cause: name });
 }
 
 function answerOf(deps: Deps, handler: RemoteHandler, reply: Reply): unknown {
@@ -121,10 +125,10 @@ function answerOf(deps: Deps, handler: RemoteHandler, reply: Reply): unknown {
   const words = reply.header("Nats-Service-Error");
   if (code !== undefined || words !== undefined) throw refusalOf(deps, handler, reply, code, words ?? "");
   if (reply.data.length > ANSWER_LIMIT) {
-    throw nonsense(`The handler's answer is larger than ${ANSWER_LIMIT / 1024} KiB.`);
+    throw nonsense(handler, `The handler's answer is larger than ${ANSWER_LIMIT / 1024} KiB.`);
   }
   const answer = parsed(reply.data);
-  if (answer === undefined) throw nonsense("The handler's answer is no JSON.");
+  if (answer === undefined) throw nonsense(handler, "The handler's answer is no JSON.");
   if (handler.output !== undefined) {
     const check = compileJsonSchema(handler.output);
     const faults = Array.isArray(check) ? check : check(answer);
@@ -133,7 +137,7 @@ function answerOf(deps: Deps, handler: RemoteHandler, reply: Reply): unknown {
         handler: handler.name,
         faults: faults.slice(0, 10).map(({ path, code }) => `${path} ${code}`),
       });
-      throw nonsense("The handler's answer is not what its schema says.");
+      throw nonsense(handler, "The handler's answer is not what its schema says.");
     }
   }
   return answer;
@@ -160,7 +164,7 @@ function refusalOf(
   const status = code !== undefined && /^4\d\d$/.test(code) ? Number(code) : undefined;
   if (status === undefined) {
     deps.log.warn("handler failed", { handler: handler.name, code: code?.slice(0, 20) });
-    return new AppError("bad_gateway", "handler_failed", "The handler failed.");
+    return new AppError("bad_gateway", "handler_failed", "The handler failed.", { cause: handler.name });
   }
   const told = reply.data.length > 0 && reply.data.length <= ANSWER_LIMIT ? parsed(reply.data) : undefined;
   const body =

@@ -23,5 +23,6 @@ export function subjectFault(subject: string): string | undefined {
 export async function requireFree(store: Pick<Store, "streamNames">, subject: string): Promise<void> {
   const captured = await store.streamNames(subject);
   if (captured.length === 0) return;
-  throw new AppError("bad_gateway", "handler_faulty", "The handler is registered on a subject that stores.");
+  const words = "The handler is registered on a subject that stores.";
+  throw new AppError("bad_gateway", "handler_faulty", words, { cause: `${subject} is stored` });
 }

@@ -188,6 +188,15 @@ describe("what services do wrong has each its status", () => {
   ])("%s: %i", async (name, status, code) => {
     const answer = await call(platform, "POST", `/api/odds/${name}`, { body: {} });
     expect(answer).toMatchObject({ status, body: { status, code } });
+    // Whoever reads the log is told of whom it speaks.
+    const failures = platform.logs.filter((line) => line.includes('"upstream failed"'));
+    const requestId = answer.headers.get("x-request-id");
+    expect(JSON.parse(failures.find((line) => line.includes(`"${requestId}"`)) ?? "{}")).toMatchObject({
+      code,
+      orb: "odds",
+      route: "/api/{orbId}/{handler}",
+      cause: expect.stringMatching(`^odd.${name}\\b`),
+    });
   });
 
   test.each([
