@@ -53,13 +53,12 @@ export function problemText(
   detail: string,
   more: { errors?: Fault[] | undefined; data?: Record<string, unknown> | undefined } = {},
 ): string {
+  const members = { type: `urn:problem:${code}`, title: TITLES[status] ?? "Error", status, detail, code };
   return JSON.stringify({
+    // First for people who read it, and last again: further members replace none of these.
+    ...members,
     ...more.data,
-    type: `urn:problem:${code}`,
-    title: TITLES[status] ?? "Error",
-    status,
-    detail,
-    code,
+    ...members,
     ...(more.errors === undefined ? {} : { errors: more.errors }),
   });
 }

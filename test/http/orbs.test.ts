@@ -314,6 +314,12 @@ describe("life", () => {
     expect((await call("GET", path)).body).toMatchObject({ revision: 6, publishedRevision: null });
   });
 
+  test("a refusal begins with what every problem document has", async () => {
+    const { path } = await created();
+    const { body } = await call("POST", `${path}/unpublish`);
+    expect(Object.keys(body)).toEqual(["type", "title", "status", "detail", "code", "state", "operation"]);
+  });
+
   test("a draft lies beside what is live until it is published", async () => {
     const { path, document } = await created({}, "?publish=true");
     expect((await call("GET", path)).body).toMatchObject({
