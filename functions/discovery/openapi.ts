@@ -135,7 +135,7 @@ class Describer {
     const document = this.#assemble(
       deps,
       parts.map(({ part }) => part),
-      orb,
+      only?.live,
     );
     // Bytes: half the memory of a text with characters beyond Latin-1, and nothing to encode for each answer.
     const bytes = new TextEncoder().encode(JSON.stringify(document));
@@ -161,15 +161,17 @@ class Describer {
     return { orbs: described, rendered: new Map() };
   }
 
-  #assemble(deps: Deps, parts: readonly OrbPart[], orb: string | undefined): ApiDocument {
+  /** @param only the one orb that is described, without the platform's own routes */
+  #assemble(deps: Deps, parts: readonly OrbPart[], only: LiveOrb | undefined): ApiDocument {
     const { own } = this.#base();
     const merged = <K extends "paths" | "schemas" | "securitySchemes">(member: K) =>
       Object.assign({}, ...parts.map((part) => part[member])) as OrbPart[K];
     return {
       ...own,
+      info: only === undefined ? own.info : { ...own.info, title: only.document.name ?? only.orb },
       servers: [{ url: deps.config.publicUrl }],
-      tags: [...(orb === undefined ? TAGS : []), ...parts.flatMap(({ tags }) => tags)],
-      paths: { ...(orb === undefined ? own.paths : {}), ...merged("paths") },
+      tags: [...(only === undefined ? TAGS : []), ...parts.flatMap(({ tags }) => tags)],
+      paths: { ...(only === undefined ? own.paths : {}), ...merged("paths") },
       components: {
         ...own.components,
         schemas: { ...own.components.schemas, ...merged("schemas") },

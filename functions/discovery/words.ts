@@ -19,4 +19,6 @@ export const TAGS = [
   { name: "Entries", description: "Entries of orbs on the management API: every revision, drafts and all." },
   { name: "Handlers", description: "The registry of handlers." },
   { name: "Streams", description: "Broker streams over HTTP, and which ones are served." },
+  { name: "Definitions", description: "Shapes of messages, and templates of modules." },
+  { name: "Audit", description: "Who did what, and when." },
 ];

@@ -46,6 +46,15 @@ test("the description is valid OpenAPI 3.0, as a whole and of one orb", async ()
   }
 });
 
+test("one orb's description has its name; every group of the whole is described", async () => {
+  expect((await describe("shop")).info.title).toBe("Shop");
+  const { info, tags, paths } = await describe();
+  expect(info.title).toBe("Composable application platform");
+  const known = new Set(tags.map(({ name }) => name));
+  const used = operationsOf(paths).flatMap(({ operation }) => operation.tags ?? []);
+  expect(used.filter((tag) => !known.has(tag))).toEqual([]);
+});
+
 test("the routes of an orb are those that the platform lists as active", async () => {
   const { body } = await call(platform, "GET", "/api/admin/routes", { token });
   const listed = (body as { orb: string; method: string; path: string }[])
