@@ -18,22 +18,76 @@ const STYLE_FILE = "docs.css";
 /** Begins the renderer. The page's own query says which orb is shown. */
 const START = `"use strict";
 const orb = new URLSearchParams(location.search).get("orb");
-SwaggerUIBundle({
-  url: "/api/openapi" + (orb === null ? "" : "?orb=" + encodeURIComponent(orb)),
-  dom_id: "#docs",
-  deepLinking: true,
-  docExpansion: "none",
-  defaultModelsExpandDepth: 0,
-  displayRequestDuration: true,
-  filter: true,
-  validatorUrl: null,
-  withCredentials: true,
+
+// The renderer has dark colours for a page of this class.
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const paint = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+dark.addEventListener("change", paint);
+paint();
+
+function say(text) {
+  const words = Object.assign(document.createElement("p"), { className: "words", textContent: text });
+  const whole = Object.assign(document.createElement("a"), { href: "/api/docs", textContent: "All that is described" });
+  document.getElementById("docs").replaceChildren(words);
+  if (orb !== null) words.append(" ", whole);
+}
+
+async function load() {
+  const answer = await fetch("/api/openapi" + (orb === null ? "" : "?orb=" + encodeURIComponent(orb))).catch(() => null);
+  if (answer?.ok) return answer.json();
+  const unknown = orb !== null && answer?.status === 404;
+  throw new Error(unknown ? "There is no published orb “" + orb + "”." : "The description cannot be loaded at the moment.");
+}
+
+// A page cannot set the header of cookies: they go with every request by themselves.
+function withoutCookies(description) {
+  const schemes = description.components.securitySchemes;
+  const cookies = new Set(Object.keys(schemes).filter((name) => schemes[name].in === "cookie"));
+  for (const name of cookies) delete schemes[name];
+  for (const operation of Object.values(description.paths).flatMap((item) => Object.values(item))) {
+    operation.security &&= operation.security.filter((each) => !Object.keys(each).some((name) => cookies.has(name)));
+  }
+  return description;
+}
+
+function show(description) {
+  document.title = description.info.title + " · API";
+  if (orb !== null) document.getElementById("source").search = "?orb=" + encodeURIComponent(orb);
+  SwaggerUIBundle({
+    spec: description,
+    dom_id: "#docs",
+    deepLinking: true,
+    docExpansion: "none",
+    defaultModelsExpandDepth: 0,
+    displayRequestDuration: true,
+    filter: true,
+    validatorUrl: null,
+    withCredentials: true,
+  });
+}
+
+// Back to what is open now.
+document.getElementById("signin").addEventListener("click", (event) => {
+  const here = location.pathname + location.search + location.hash;
+  event.currentTarget.href = "/api/_auth/signin?return=" + encodeURIComponent(here);
 });
+load().then(withoutCookies).then(show).catch((error) => say(error.message));
 `;
 
+/** On a small screen the renderer leaves a group's description the width of a letter. */
 const STYLE = `body { margin: 0; background: #fff; color: #1b1b1b; font-family: system-ui, sans-serif; }
-@media (prefers-color-scheme: dark) { html.dark-mode body { background: #1c2022; } }
-noscript, .loading { display: block; padding: 2rem; }
+.words, noscript { display: block; max-width: 1460px; margin: 0 auto; padding: 1.25rem 20px 0; box-sizing: border-box; line-height: 1.5; }
+.words a, noscript a { color: #1d5fb4; }
+@media (prefers-color-scheme: dark) {
+  body { background: #1c2022; color: #e4e6e6; }
+  .words a, noscript a { color: #8ab8ff; }
+}
+@media (max-width: 40rem) {
+  .swagger-ui .opblock-tag { flex-wrap: wrap; }
+  .swagger-ui .opblock-tag > a { flex: 1; overflow-wrap: anywhere; }
+  .swagger-ui .opblock-tag small { flex-basis: 100%; order: 1; padding: 0; }
+  .swagger-ui .filter .operation-filter-input { max-width: none; box-sizing: border-box; }
+}
 `;
 
 /**
@@ -65,8 +119,12 @@ const PAGE = `<!doctype html>${
     <script src="/api/_docs/${START_FILE}" defer></script>
   </head>
   <body>
-    <main id="docs"><p class="loading">The description is being loaded. It is also at <a href="/api/openapi">/api/openapi</a>.</p></main>
-    <noscript>This page needs JavaScript. The description itself is at <a href="/api/openapi">/api/openapi</a>.</noscript>
+    <header class="words">
+      <a id="signin" href="/api/_auth/signin?return=/api/docs">Sign in</a>, and what you try out here is done as you.
+      The description itself is at <a id="source" href="/api/openapi">/api/openapi</a>.
+    </header>
+    <main id="docs"><p class="words">The description is being loaded …</p></main>
+    <noscript>This page needs JavaScript.</noscript>
   </body>
 </html>
 `.markup

@@ -41,7 +41,53 @@ test("the description is shown as a page from our own origin, under a strict pol
   expect(problems).toEqual([]);
   expect(elsewhere).toEqual([]);
 
+  expect(await page.title()).toBe("Shop · API");
+  // The browser sends its cookie by itself: only a token can be entered.
+  await page.getByRole("button", { name: "Authorize" }).first().click();
+  await page.getByRole("heading", { name: /bearer/ }).waitFor();
+  expect(await page.locator(".auth-container").count()).toBe(1);
+  await page.getByRole("button", { name: "Close" }).first().click();
+  // Signing in leads back to what is open.
+  await page.getByRole("link", { name: "Sign in" }).click();
+  await page.waitForURL(/signin/);
+  const back = new URL(new URL(page.url()).searchParams.get("return") ?? "", platform.origin);
+  expect(back.pathname + back.search).toBe("/api/docs?orb=shop");
+  expect(back.hash).toContain("listEntriesOf_shop_catalog_product");
+
   await page.goto(`${platform.origin}/api/docs`);
   await page.getByRole("heading", { name: /Platform authentication/ }).waitFor();
   expect(problems).toEqual([]);
 }, 90_000);
+
+test("on a phone it is read across, and dark where the device is", async () => {
+  const platform = await sharedPlatform();
+  await using chromium = await launchChromium();
+  const { page } = await chromium.page({
+    authenticator: false,
+    viewport: { width: 360, height: 740 },
+    colorScheme: "dark",
+  });
+  page.setDefaultTimeout(15_000);
+  await page.goto(`${platform.origin}/api/docs`);
+  const words = page.locator(".opblock-tag small").first();
+  expect((await words.boundingBox())?.width).toBeGreaterThan(250);
+  expect((await page.locator(".operation-filter-input").boundingBox())?.width).toBeGreaterThan(300);
+  expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(360);
+  const ground = () =>
+    page.evaluate("getComputedStyle(document.querySelector('.swagger-ui')).backgroundColor");
+  expect(await ground()).toBe("rgb(28, 32, 34)");
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.locator("html:not(.dark-mode)").waitFor();
+  expect(await ground()).toBe("rgba(0, 0, 0, 0)");
+}, 60_000);
+
+test("an orb that is not published is named, with a way on", async () => {
+  const platform = await sharedPlatform();
+  await using chromium = await launchChromium();
+  const { page } = await chromium.page({ authenticator: false });
+  page.setDefaultTimeout(15_000);
+  await page.goto(`${platform.origin}/api/docs?orb=${encodeURIComponent("<b>nope")}`);
+  await page.getByText("There is no published orb “<b>nope”.").waitFor();
+  await page.getByRole("link", { name: "All that is described" }).click();
+  await page.getByRole("heading", { name: /Platform authentication/ }).waitFor();
+}, 60_000);
