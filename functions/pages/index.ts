@@ -1,7 +1,9 @@
-/** What a browser gets: the sign-in pages and their files. */
+/** What a browser gets: the sign-in pages and their files, and a way in from the bare address. */
 import { z } from "@hono/zod-openapi";
+import type { MiddlewareHandler } from "hono";
 import { platformRealm, sharedRealm } from "../../shared/access/realms.ts";
 import { notFound } from "../../shared/errors.ts";
+import type { AppEnv } from "../context.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { assets } from "./assets.generated.ts";
 import { showSignin } from "./signin.ts";
@@ -61,8 +63,18 @@ const asset = {
   hide: true,
 };
 
+/** Whoever opens the bare address in a browser wants to see something; for programs there is nothing, as before. */
+const toDocs: MiddlewareHandler<AppEnv> = async (c, next) => {
+  const reads = c.req.method === "GET" || c.req.method === "HEAD";
+  const shows = /\btext\/html\b/i.test(c.req.header("accept") ?? "");
+  if (!reads || !shows) return next();
+  c.set("route", c.req.path);
+  return c.redirect("/api/docs", 302);
+};
+
 export function pageRoutes() {
   const router = newRouter();
+  for (const path of ["/", "/api", "/api/"]) router.use(path, toDocs);
   router.openapi(platformSignin, (c) => showSignin(c, platformRealm));
   router.openapi(sharedSignin, (c) => showSignin(c, sharedRealm));
   router.openapi(asset, (c) => {

@@ -187,3 +187,19 @@ test("a damaged definition is told to operators, and the rest is described", asy
   });
   expect(await metrics.text()).toContain('platform_orb_damaged{orb="broken",reason="not_a_definition"} 1');
 });
+
+test.each(["/", "/api", "/api/"])(
+  "%s leads a browser to the page, and is nothing for programs",
+  async (path) => {
+    const ask = (method: string, accept: string) => call(platform, method, path, { headers: { accept } });
+    const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+    for (const method of ["GET", "HEAD"]) {
+      const answer = await ask(method, browser);
+      expect([answer.status, answer.headers.get("location")]).toEqual([302, "/api/docs"]);
+    }
+    for (const accept of ["*/*", "application/json"]) {
+      expect(await ask("GET", accept)).toMatchObject({ status: 404, body: { code: "route_not_found" } });
+    }
+    expect((await ask("POST", browser)).status).toBe(404);
+  },
+);
