@@ -28,7 +28,7 @@ function title(state: PageState): string {
     case "refused":
       return state.title;
     default:
-      return "Sign in";
+      return state.name === null ? "Sign in" : "Is it you?";
   }
 }
 
@@ -46,15 +46,7 @@ function registerForm(realm: Realm, role: "owner" | "admin" | "user"): Html {
       <p class="foot">You have a passkey already? <a href="${realm.base}/signin">Sign in</a></p>`;
 }
 
-function loginForm(name: string | null): Html {
-  const known =
-    name === null
-      ? html`
-      <p class="foot">New here? Open the invitation that you were given.</p>`
-      : html`
-      <p class="foot">This browser is signed in as <strong>${name}</strong>.</p>
-      <button id="continue" type="button" hidden>Continue</button>
-      <button class="signout" type="button">Sign out</button>`;
+function loginForm(): Html {
   return html`
       <p>Use the passkey on this device, on your phone or on a security key. You need no name and no password.</p>
       <form id="form" action="" novalidate>
@@ -64,7 +56,20 @@ function loginForm(name: string | null): Html {
           <p class="hint" id="account-hint">Choose a passkey here, or press the button.</p>
         </div>
         <button class="primary" type="submit" disabled>Sign in with a passkey</button>
-      </form>${known}`;
+      </form>
+      <p class="foot">New here? Open the invitation that you were given.</p>`;
+}
+
+/** For whoever this browser is signed in as: the page shows an account only to who has its passkey at hand. */
+function knownForm(realm: Realm, name: string): Html {
+  const why = realm.name === "platform" ? "see your account or copy a token" : "see your account";
+  return html`
+      <p>You are signed in as <strong>${name}</strong>. Confirm with your passkey to ${why}.</p>
+      <button id="continue" class="primary" type="button" hidden>Continue</button>
+      <form id="form" action="" novalidate>
+        <button class="primary" type="submit" disabled>Confirm with your passkey</button>
+      </form>
+      <button class="signout" type="button">Sign out</button>`;
 }
 
 function body(realm: Realm, state: PageState): Html {
@@ -72,10 +77,11 @@ function body(realm: Realm, state: PageState): Html {
     case "register":
       return registerForm(realm, state.role);
     case "login":
-      return loginForm(state.name);
+      return state.name === null ? loginForm() : knownForm(realm, state.name);
     case "bootstrap":
       return html`
-      <p>The first operator gets in by the address that the platform printed, and logged, when it started. Open that address here.</p>`;
+      <p>The first operator gets in by the address that the platform printed when it started. Open that address here.</p>
+      <p>It is no longer to be seen? Whoever runs the platform can start it again, or run <code>npm run admin:invite</code>: both print it.</p>`;
     case "refused":
       return html`
       <p>${state.words}</p>${
@@ -89,13 +95,21 @@ function body(realm: Realm, state: PageState): Html {
   }
 }
 
-function account(realm: Realm): Html {
+/** What an operator who has just come in does with it. */
+function next(realm: Realm, state: PageState): Html {
+  if (realm.name !== "platform" || state.kind !== "register") return nothing;
+  return html`
+      <h2>What next</h2>
+      <p>The token is what commands and programs need: in the README's tour it is <code>TOKEN</code>. Or <a href="/api/docs">try the API in this browser</a>, which knows you already.</p>`;
+}
+
+function account(realm: Realm, state: PageState): Html {
   return html`
     <section id="account" hidden aria-labelledby="account-title">
       <p class="realm">${realm.title}</p>
       <h1 id="account-title" tabindex="-1">You are signed in</h1>
       <p>as <strong id="who"></strong></p>
-      <button id="copy" type="button" hidden>Copy access token</button>
+      <button id="copy" type="button" hidden>Copy access token</button>${next(realm, state)}
       <h2>Your passkeys</h2>
       <ul id="passkeys"></ul>
       <button id="add" type="button">Add another passkey</button>
@@ -129,7 +143,7 @@ export function signinPage(realm: Realm, state: PageState): string {
 </head>
 <body data-base="${realm.base}" data-kind="${kind}" data-state="${state.kind}" data-title="${realm.title}">
   <main id="card">
-    <div class="mark">${MARK}</div>${enter}${script === nothing ? nothing : account(realm)}
+    <div class="mark">${MARK}</div>${enter}${script === nothing ? nothing : account(realm, state)}
     <p id="status" role="status"></p>
     <p id="error" role="alert"></p>
     <noscript><p>Passkeys need JavaScript: please allow it for this page.</p></noscript>

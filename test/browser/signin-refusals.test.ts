@@ -73,6 +73,14 @@ describe("where the page sends people", () => {
     await opened.page.goto(`${signinUrl()}?return=${encodeURIComponent("/api/health?from=signin")}`);
     await signInButton(opened.page).click();
     await opened.page.waitForURL(`${platform.origin}/api/health?from=signin`);
+
+    // Signed in already: without the passkey, too.
+    await opened.page.goto(`${signinUrl()}?return=${encodeURIComponent("/api/health?from=known")}`);
+    await opened.page.getByText("Confirm with your passkey to see your account.").waitFor();
+    await look(opened.page, "users-known-return");
+    expect(await faults(opened.page)).toEqual([]);
+    await opened.page.getByRole("button", { name: "Continue" }).click();
+    await opened.page.waitForURL(`${platform.origin}/api/health?from=known`);
   });
 
   test("never anywhere else", async () => {

@@ -32,12 +32,19 @@ describe("the first operator", () => {
     expect(await page.locator("#who").textContent()).toMatch(/^user-[0-9a-f]{8}$/);
     expect(await faults(page)).toEqual([]);
     await look(page, "platform-registered");
+    const docs = page.getByRole("link", { name: "try the API in this browser" });
+    expect(await docs.getAttribute("href")).toBe("/api/docs");
 
     await page.goto(`${platform.origin}/api/_auth/signin`);
-    await page.getByText("This browser is signed in as").waitFor();
+    await page.getByText(/^You are signed in as user-\w{8}\. Confirm with your passkey to see/).waitFor();
+    // Nothing is to be typed, and what is said comes before what can be done.
+    await page.waitForLoadState("networkidle");
+    expect(await page.getByRole("textbox").count()).toBe(0);
     await look(page, "platform-known");
+    expect(await faults(page)).toEqual([]);
     await signInButton(page).click();
     await signedIn(page);
+    expect(await docs.count()).toBe(0);
     expect(await page.getByRole("status").textContent()).toBe("Welcome back.");
     const me = await page.evaluate(async () => (await fetch("/api/_auth/me")).status);
     expect(me).toBe(200);

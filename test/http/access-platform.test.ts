@@ -34,6 +34,7 @@ describe("bootstrap mode", () => {
     const { status, body } = await call(platform, "GET", `${BASE}/signin`);
     expect(status).toBe(200);
     expect(body).toContain("Nobody is here yet");
+    expect(body).toContain("npm run admin:invite");
   });
 
   test("however many race, exactly one admin comes of it, and bootstrap mode ends", async () => {

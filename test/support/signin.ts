@@ -78,7 +78,8 @@ export async function invite(realm = "auth", role = "user"): Promise<{ url: stri
 export const signedIn = (page: Page) => page.getByRole("heading", { name: "You are signed in" }).waitFor();
 export const error = (page: Page) => page.getByRole("alert");
 export const createButton = (page: Page) => page.getByRole("button", { name: "Create passkey" });
-export const signInButton = (page: Page) => page.getByRole("button", { name: "Sign in with a passkey" });
+export const signInButton = (page: Page) =>
+  page.getByRole("button", { name: /Sign in with a passkey|Confirm with your passkey/ });
 export const signinUrl = () => `${platform.origin}/api/auth/signin`;
 
 /** A page whose device has a passkey of a new user of the shared realm. */

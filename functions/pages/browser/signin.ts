@@ -212,7 +212,11 @@ function start(): void {
     button.addEventListener("click", () => void attempt("register", signOut, "Signing out …"));
   }
   byId("continue")?.addEventListener("click", () => location.assign(returnPath() ?? location.pathname));
-  show("continue", returnPath() !== null);
+  const returns = returnPath() !== null;
+  show("continue", returns);
+  // Going on is what a person came for who is signed in already.
+  if (returns && byId("continue") !== null)
+    byId("form")?.querySelector("button")?.classList.remove("primary");
   for (const touch of ["pointerdown", "focus"]) {
     byId("account-field")?.addEventListener(touch, () => void autofill());
   }
