@@ -108,7 +108,7 @@ class Describer {
         type: "apiKey",
         in: "cookie",
         name: "session_auth",
-        description: "Session of the shared realm; operators have `session_platform`",
+        description: "Session of the shared realm; platform admins have `session_platform`",
       },
     };
     const joint = {

@@ -9,7 +9,7 @@ export const DESCRIPTION = [
 
 export const TAGS = [
   { name: "Discovery", description: "What there is, and how it is." },
-  { name: "Platform authentication", description: "Passkeys, invitations and accounts of operators." },
+  { name: "Platform authentication", description: "Passkeys, invitations and accounts of platform admins." },
   {
     name: "Orb-level authentication",
     description:

@@ -30,7 +30,7 @@ const platformSignin = defineRoute({
   method: "get",
   path: "/api/_auth/signin",
   operationId: "platformSigninPage",
-  summary: "Sign-in page for operators",
+  summary: "Sign-in page for platform admins",
   tags: ["Platform authentication"],
   security: [],
   request: { query: PageQuery },

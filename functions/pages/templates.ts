@@ -33,7 +33,7 @@ function title(state: PageState): string {
 }
 
 function registerForm(realm: Realm, role: "owner" | "admin" | "user"): Html {
-  const as = realm.name === "platform" ? "an operator of the platform" : ROLE_WORDS[role];
+  const as = realm.name === "platform" ? "a platform admin" : ROLE_WORDS[role];
   return html`
       <p>You are invited as ${as}. Your passkey is kept by this device and opens with your fingerprint, your face or your screen lock. There is no password.</p>
       <form id="form" action="" novalidate>
@@ -80,7 +80,7 @@ function body(realm: Realm, state: PageState): Html {
       return state.name === null ? loginForm() : knownForm(realm, state.name);
     case "bootstrap":
       return html`
-      <p>The first operator gets in by the address that the platform printed when it started. Open that address here.</p>
+      <p>The first platform admin gets in by the address that the platform printed when it started. Open that address here.</p>
       <p>It is no longer to be seen? Whoever runs the platform can start it again, or run <code>npm run admin:invite</code>: both print it.</p>`;
     case "refused":
       return html`
@@ -95,7 +95,7 @@ function body(realm: Realm, state: PageState): Html {
   }
 }
 
-/** What an operator who has just come in does with it. */
+/** What a platform admin who has just come in does with it. */
 function next(realm: Realm, state: PageState): Html {
   if (realm.name !== "platform" || state.kind !== "register") return nothing;
   return html`
