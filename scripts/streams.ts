@@ -4,6 +4,7 @@ import { readSettings } from "../functions/env.ts";
 import { consoleLog } from "../functions/log.ts";
 import { openStore } from "../shared/store/store.ts";
 import { DEFAULT_LIMITS, DEFAULT_TIMES, Hub } from "../shared/streams/hub.ts";
+import { outliveRejections } from "./rejections.ts";
 import { startStreamsServer } from "./streams/server.ts";
 
 const CACHE_BYTES = 64 * 1024 * 1024;
@@ -24,6 +25,7 @@ const Environment = z.object({
 const own = Environment.parse(process.env);
 const { config, broker, logLevel } = readSettings(process.env);
 const log = consoleLog(logLevel, { service: "streams" });
+outliveRejections(log);
 
 const store = openStore({
   ...broker,

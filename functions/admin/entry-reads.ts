@@ -95,12 +95,10 @@ export function entryReadRoutes(prefix: AdminPrefix) {
     .openapi(one, async (c) => {
       const { orbId, entryId } = c.req.valid("param");
       const { revision, at, reveal } = c.req.valid("query");
-      const orb = definition(c, orbId);
-      orb.catch(() => undefined);
       const { deps, actor } = c.var;
       const found = await getManaged(deps, actor, {
         orbId,
-        orb,
+        orb: definition(c, orbId),
         id: entryId,
         published: revision === "published",
         at,

@@ -95,9 +95,15 @@ export const entryAnswer = (description: string) => ({
   content: entryJson,
 });
 
-/** The definition that an orb's entries are checked against. @throws AppError not_found `orb_not_found` */
-export async function definition(c: Context<AppEnv>, orbId: string): Promise<LiveOrb> {
-  return requireOrb(await definitionFor(c.var.deps, orbId));
+/**
+ * The definition that an orb's entries are checked against. It may be handed on before anybody waits for it: whoever does
+ * meets the failure, and one that nobody came to wait for ends no process.
+ * @throws AppError not_found `orb_not_found`
+ */
+export function definition(c: Context<AppEnv>, orbId: string): Promise<LiveOrb> {
+  const orb = definitionFor(c.var.deps, orbId).then(requireOrb);
+  orb.catch(() => undefined);
+  return orb;
 }
 
 /** Which entry a request is about. The definition is read beside the entry. */
@@ -106,12 +112,9 @@ export function targetOf(
   params: { orbId: string; entryId: string },
   headers: { "if-match"?: string | undefined; "idempotency-key"?: string | undefined },
 ): Target {
-  const orb = definition(c, params.orbId);
-  // Whoever awaits it later meets the failure; until then it is nobody's.
-  orb.catch(() => undefined);
   return {
     orbId: params.orbId,
-    orb,
+    orb: definition(c, params.orbId),
     id: params.entryId,
     ifMatch: ifMatch(headers["if-match"]),
     idempotency: idempotencyOf(c, headers["idempotency-key"]),

@@ -1,4 +1,7 @@
 /** Entry of the serving process: the app in Node until it is told to stop, or until who started it is gone. */
+import { readSettings } from "../../functions/env.ts";
+import { consoleLog } from "../../functions/log.ts";
+import { outliveRejections } from "../rejections.ts";
 import { serveNode } from "./node.ts";
 
 const { HOST = "127.0.0.1", PORT = "8787", ...env } = process.env;
@@ -6,6 +9,7 @@ const bindings = Object.fromEntries(
   Object.entries(env).filter((pair): pair is [string, string] => pair[1] !== undefined),
 );
 try {
+  outliveRejections(consoleLog(readSettings(bindings).logLevel));
   const served = await serveNode({
     host: HOST,
     port: Number(PORT),

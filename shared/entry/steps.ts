@@ -67,6 +67,9 @@ export async function* stepsOfAll<T>(
 ): AsyncGenerator<Step[]> {
   const { orb, schema } = list;
   const first = query.limit + 1;
+  const start = list.last?.then((last) => (last === undefined ? undefined : { last, density: 0 }));
+  // Not every walk begins there.
+  start?.catch(() => undefined);
   const home = schema === undefined ? undefined : { type: schema.subjectType, schema: schema.id };
   const route: Route = {
     walk:
@@ -75,7 +78,7 @@ export async function* stepsOfAll<T>(
         : { orb, filter: list.index, first },
     after: after?.kind === kind ? after : undefined,
     descending: creationOrder(query) === "desc",
-    start: list.last?.then((last) => (last === undefined ? undefined : { last, density: 0 })),
+    start,
   };
   for await (const { places, density } of windows(deps, route)) {
     yield places.map((place) => ({ place, position: { kind, seq: place.seq, density } }));

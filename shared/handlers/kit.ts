@@ -139,7 +139,12 @@ export async function serve<H extends KitHeaders>(options: KitOptions<H>): Promi
       queue: service,
       callback: (error, message) => {
         if (error !== null) return;
-        const work: Promise<void> = answer(options, each, message).finally(() => running.delete(work));
+        const work: Promise<void> = answer(options, each, message)
+          // Nobody can be told any more: the connection is gone, or what was to be told is no JSON.
+          .catch((failure: unknown) =>
+            options.onError?.(failure, { handler: each.name, requestId: undefined }),
+          )
+          .finally(() => running.delete(work));
         running.add(work);
       },
     }),

@@ -169,7 +169,7 @@ export class Wire {
       const silent = this.#connection;
       if (silent === undefined) return;
       this.#over(silent, brokerTimeout);
-      void silent.close();
+      silent.close().catch(() => undefined);
       return;
     }
     if (this.#silent) return;
@@ -307,7 +307,7 @@ export class Wire {
       if (!stopped) lost?.();
     };
     if (lost !== undefined) this.#lost.add(over);
-    void this.#connected().then((connection) => {
+    const listen = (connection: NatsConnection) => {
       if (stopped) return;
       inner = connection.subscribe(subject, {
         callback: (error, message) => {
@@ -317,7 +317,9 @@ export class Wire {
           deliver(new Delivered(message));
         },
       });
-    }, over);
+    };
+    // It may end in the moment in which it is there: then nothing is listened to either.
+    this.#connected().then(listen).catch(over);
     return {
       unsubscribe: () => {
         stopped = true;

@@ -1,11 +1,17 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, request, type Server } from "node:http";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { childrenOf } from "../../scripts/bench/measure.ts";
 import { serveNode } from "../../scripts/host/node.ts";
 import { serveProcess } from "../../scripts/host/process.ts";
+import { serveStreams } from "../../scripts/host/streams.ts";
 import { freePort } from "../../scripts/ports.ts";
+import { call } from "../support/auth.ts";
+import { tempDir } from "../support/broker.ts";
+import { startNear } from "../support/near.ts";
 import { startPlatform } from "../support/platform.ts";
 
 test("the same app in Node: health, errors, headers; away and back with the broker; a stop that lets requests end", async () => {
@@ -169,5 +175,69 @@ test("a host whose process cannot even begin says so", async () => {
     await expect(never).rejects.toThrow(/^The host did not start: .*ENOENT/);
   } finally {
     process.execPath = execPath;
+test("a request that is refused early leaves no promise behind that ends the process", async () => {
+  await using platform = await startPlatform();
+  await using near = await startNear(platform);
+  const left: unknown[] = [];
+  const note = (reason: unknown) => left.push(reason);
+  process.on("unhandledRejection", note);
+  try {
+    const ask = async (method: string, path: string, headers: Record<string, string> = {}, body?: object) => {
+      const url = `/api/admin/orbs/nowhere/entries${path}`;
+      return (await call(near.platform, method, url, { token: near.token, headers, body })).status;
+    };
+    const statuses = [
+      await ask("GET", "/0abc/revisions/abc"),
+      await ask("GET", "/0abc/revisions?cursor=zzz"),
+      await ask("GET", "/0abc/revisions/1?against=x"),
+      await ask("POST", "/0abc/revisions/abc/restore"),
+      await ask("POST", "/0abc/publish", { "if-match": "x" }),
+      await ask("POST", "", { "idempotency-key": "once" }, { module: "a", values: {} }),
+      await ask("GET", "/0abc?at=x"),
+    ];
+    expect(statuses).toEqual([404, 400, 404, 404, 400, 404, 400]);
+    // What nobody waited for would have failed by now.
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(left).toEqual([]);
+  } finally {
+    process.off("unhandledRejection", note);
+  }
+});
+
+/** A module that has its process leave a failed promise behind at each SIGUSR2. */
+function leavesPromises(): string {
+  const file = join(tempDir("preload"), "preload.mjs");
+  const fail = `Promise.reject(Object.assign(new Error("left behind"), { extra: "not to be told" }))`;
+  writeFileSync(file, `process.on("SIGUSR2", () => { ${fail}; });\n`);
+  return `--import=${file}`;
+}
+
+test("host and streams process tell of a promise that nobody waited for, and go on", async () => {
+  const log: string[] = [];
+  await using platform = await startPlatform();
+  const { CLIENT_ADDRESS: _, ...bindings } = platform.bindings;
+  const env = { ...bindings, NODE_OPTIONS: leavesPromises() };
+  const line = (text: string) => log.push(text);
+  const port = await freePort();
+  const host = await serveProcess({ host: "127.0.0.1", port, bindings: env, log: line });
+  const streams = await serveStreams({ host: "127.0.0.1", port: await freePort(), env, log: line });
+  try {
+    for (const [url, name] of [
+      [host.url, /platform-host\.mjs/],
+      [streams.url, /scripts\/streams\.ts/],
+    ] as const) {
+      log.length = 0;
+      const [pid, ...others] = childrenOf(process.pid, name);
+      if (pid === undefined || others.length > 0) throw new Error("not one process");
+      process.kill(pid, "SIGUSR2");
+      await expect.poll(() => log.filter((text) => text.includes("nobody waited for"))).toHaveLength(1);
+      expect(log.join()).toContain("left behind");
+      expect(log.join()).not.toContain("not to be told");
+      expect((await fetch(`${url}/api/health`)).status).toBe(200);
+      expect(childrenOf(process.pid, name)).toEqual([pid]);
+    }
+  } finally {
+    await host.stop();
+    await streams.stop();
   }
 });
