@@ -32,7 +32,8 @@ interface Rendered {
 /** What was made for one state of the live definitions and the registry. */
 interface State {
   orbs: Map<string, { live: LiveOrb; part: OrbPart }>;
-  rendered: Map<string, Rendered>;
+  /** By orb; undefined: the whole. */
+  rendered: Map<string | undefined, Rendered>;
 }
 
 const route = defineRoute({
@@ -126,8 +127,7 @@ class Describer {
   /** @throws AppError not_found when the orb is not published */
   async render(deps: Deps, orb: string | undefined): Promise<Rendered> {
     const state = await this.#state.get(deps);
-    const name = orb ?? "";
-    const known = state.rendered.get(name);
+    const known = state.rendered.get(orb);
     if (known !== undefined) return known;
     const only = orb === undefined ? undefined : state.orbs.get(orb);
     if (orb !== undefined && only === undefined) throw notFound("orb");
@@ -140,7 +140,7 @@ class Describer {
     // Bytes: half the memory of a text with characters beyond Latin-1, and nothing to encode for each answer.
     const bytes = new TextEncoder().encode(JSON.stringify(document));
     const rendered = { bytes, tag: await tagOf(bytes) };
-    state.rendered.set(name, rendered);
+    state.rendered.set(orb, rendered);
     return rendered;
   }
 

@@ -124,6 +124,10 @@ test.each(["/api/openapi", "/api/discovery"])("%s: conditions, HEAD, and what is
   expect([head.status, head.headers.get("etag"), await head.text()]).toEqual([200, tag, ""]);
   const unknown = await call(platform, "GET", `${path}?orb=nobody`);
   expect([unknown.status, (unknown.body as { code: string }).code]).toEqual([404, "orb_not_found"]);
+  // Neither is another name of the whole, whatever was asked for before.
+  for (const orb of ["", "*", "undefined"]) {
+    expect((await call(platform, "GET", `${path}?orb=${encodeURIComponent(orb)}`)).status).toBe(404);
+  }
   expect((await call(platform, "GET", `${path}?orbs=shop`)).status).toBe(400);
   expect((await call(platform, "POST", path)).status).toBe(405);
 
