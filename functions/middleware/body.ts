@@ -1,11 +1,10 @@
 import type { Context, MiddlewareHandler, Next } from "hono";
 import { AppError } from "../../shared/errors.ts";
+import { DEPTH_LIMIT, tooDeep } from "../../shared/json.ts";
 import type { AppEnv } from "../context.ts";
 
 /** A JSON body must be smaller than this many bytes. */
 export const BODY_LIMIT = 512 * 1024;
-/** Deepest nesting of a JSON body. */
-export const DEPTH_LIMIT = 64;
 
 /** 413 */
 export function tooLarge(limit: number): AppError {
@@ -79,22 +78,6 @@ async function thenDiscard(c: Context<AppEnv>, next: Next): Promise<void> {
   if (body === null || body.locked || Number(headers.get("content-length") ?? 0) > DISCARD_LIMIT) return;
   // Read by somebody else, or broken off by its sender: then nothing is left to be done.
   await discard(body).catch(() => undefined);
-}
-
-function tooDeep(text: string): boolean {
-  let depth = 0;
-  let inString = false;
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (inString) {
-      if (code === 92) i++;
-      else if (code === 34) inString = false;
-    } else if (code === 34) inString = true;
-    else if (code === 123 || code === 91) {
-      if (++depth > DEPTH_LIMIT) return true;
-    } else if (code === 125 || code === 93) depth--;
-  }
-  return false;
 }
 
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true });

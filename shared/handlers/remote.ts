@@ -1,6 +1,7 @@
 /** Asks a service over the broker, and judges its answer. */
 import type { Deps } from "../deps.ts";
 import { AppError, type ErrorKind, type Fault } from "../errors.ts";
+import { tooDeep } from "../json.ts";
 import type { Reply } from "../store/types.ts";
 import { compileJsonSchema } from "./json-schema.ts";
 import { requireFree } from "./subject.ts";
@@ -89,14 +90,24 @@ export async function askRemote(
   const reply = await deps.store
     .request(handler.subject, JSON.stringify(request), { timeoutMs: handler.timeoutMs, headers })
     .catch((error: unknown) => {
-      throw translated(handler, error);
+      throw error instanceof AppError ? translated(handler, error) : unreadable(deps, handler, error);
     });
-  return answerOf(deps, handler, reply);
+  try {
+    return answerOf(deps, handler, reply);
+  } catch (error) {
+    throw error instanceof AppError ? error : unreadable(deps, handler, error);
+  }
+}
+
+/** The broker's failures have names of their own: what has none is an answer that nobody can read, down to its headers. */
+function unreadable(deps: Deps, handler: RemoteHandler, error: unknown): AppError {
+  const kind = error instanceof Error ? error.name : typeof error;
+  deps.log.warn("handler answered what cannot be read", { handler: handler.name, kind });
+  return nonsense(handler, "The handler's answer cannot be read.");
 }
 
 /** What the broker says of a call, as the caller is told; the log is also told of whom. */
-function translated({ name, subject, timeoutMs }: RemoteHandler, error: unknown): unknown {
-  if (!(error instanceof AppError)) return error;
+function translated({ name, subject, timeoutMs }: RemoteHandler, error: AppError): AppError {
   if (error.code === "no_responders") {
     return new AppError(
       "unavailable",
@@ -128,7 +139,7 @@ function answerOf(deps: Deps, handler: RemoteHandler, reply: Reply): unknown {
     throw nonsense(handler, `The handler's answer is larger than ${ANSWER_LIMIT / 1024} KiB.`);
   }
   const answer = parsed(reply.data);
-  if (answer === undefined) throw nonsense(handler, "The handler's answer is no JSON.");
+  if (answer === undefined) throw nonsense(handler, "The handler's answer is no JSON, or nested too deep.");
   if (handler.output !== undefined) {
     const check = compileJsonSchema(handler.output);
     const faults = Array.isArray(check) ? check : check(answer);
@@ -145,9 +156,11 @@ function answerOf(deps: Deps, handler: RemoteHandler, reply: Reply): unknown {
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
+/** Undefined for what is no JSON, or nested deeper than what a caller may send. */
 function parsed(data: Uint8Array): unknown {
   try {
-    return JSON.parse(decoder.decode(data)) as unknown;
+    const text = decoder.decode(data);
+    return tooDeep(text) ? undefined : (JSON.parse(text) as unknown);
   } catch {
     return undefined;
   }

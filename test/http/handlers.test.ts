@@ -159,6 +159,16 @@ describe("what services do wrong has each its status", () => {
     answer("svc.odd.binary", new Uint8Array([0xff, 0xfe]));
     answer("svc.odd.large", JSON.stringify("x".repeat(1 << 20)));
     answer("svc.odd.shape", JSON.stringify({ total: "much" }));
+    answer("svc.odd.deep", `${"[".repeat(200_000)}${"]".repeat(200_000)}`);
+    answer("svc.odd.deeper", `${"[".repeat(65)}${"]".repeat(65)}`);
+    answer("svc.odd.nested", `${"[".repeat(64)}${"]".repeat(64)}`);
+    client.subscribe("svc.odd.header", {
+      callback: (_, message) => {
+        // What no client of ours would let through.
+        const encode = () => encoder.encode("NATS/1.0\r\nbad key: x\r\n\r\n");
+        message.respond(encoder.encode("{}"), { headers: Object.assign(headers(), { encode }) });
+      },
+    });
     client.subscribe("svc.odd.silent", { callback: () => undefined });
     client.subscribe("svc.odd.refuses", {
       callback: (_, message) => {
@@ -170,6 +180,7 @@ describe("what services do wrong has each its status", () => {
       },
     });
     const names = ["text", "empty", "binary", "large", "shape", "silent", "refuses", "absent"];
+    names.push("deep", "deeper", "nested", "header");
     for (const name of names) {
       const output = name === "shape" ? { output: { properties: { total: { type: "number" } } } } : {};
       await register(`odd.${name}`, { timeoutMs: 150, ...output });
@@ -183,6 +194,9 @@ describe("what services do wrong has each its status", () => {
     ["binary", 502, "handler_answer_invalid"],
     ["large", 502, "handler_answer_invalid"],
     ["shape", 502, "handler_answer_invalid"],
+    ["deep", 502, "handler_answer_invalid"],
+    ["deeper", 502, "handler_answer_invalid"],
+    ["header", 502, "handler_answer_invalid"],
     ["silent", 504, "handler_timeout"],
     ["absent", 503, "handler_unavailable"],
   ])("%s: %i", async (name, status, code) => {
@@ -197,6 +211,11 @@ describe("what services do wrong has each its status", () => {
       route: "/api/{orbId}/{handler}",
       cause: expect.stringMatching(`^odd.${name}\\b`),
     });
+  });
+
+  test("an answer may be nested as deep as what is sent", async () => {
+    const { status, body } = await call(platform, "POST", "/api/odds/nested", { body: {} });
+    expect([status, JSON.stringify(body).length]).toEqual([200, 128]);
   });
 
   test.each([

@@ -175,6 +175,9 @@ test("a host whose process cannot even begin says so", async () => {
     await expect(never).rejects.toThrow(/^The host did not start: .*ENOENT/);
   } finally {
     process.execPath = execPath;
+  }
+});
+
 test("a request that is refused early leaves no promise behind that ends the process", async () => {
   await using platform = await startPlatform();
   await using near = await startNear(platform);

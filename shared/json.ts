@@ -1,0 +1,19 @@
+/** Deepest nesting of JSON that comes from outside. What walks a value may call itself once a level. */
+export const DEPTH_LIMIT = 64;
+
+/** Whether a JSON text is nested deeper than {@link DEPTH_LIMIT} levels, told without parsing it. */
+export function tooDeep(text: string): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (inString) {
+      if (code === 92) i++;
+      else if (code === 34) inString = false;
+    } else if (code === 34) inString = true;
+    else if (code === 123 || code === 91) {
+      if (++depth > DEPTH_LIMIT) return true;
+    } else if (code === 125 || code === 93) depth--;
+  }
+  return false;
+}
