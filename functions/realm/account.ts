@@ -4,6 +4,7 @@ import { audit } from "../../shared/access/audit.ts";
 import { listPasskeys, removePasskey, renamePasskey } from "../../shared/access/passkeys.ts";
 import { endSession } from "../../shared/access/sessions.ts";
 import { changeOwnAccount, ownAccount } from "../../shared/access/users.ts";
+import { refuseForeignOrigin } from "../middleware/origin.ts";
 import { identify } from "../middleware/session.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { PasskeySchema, ProfileSchema, RenameSchema, UserSchema, wireUser } from "./schemas.ts";
@@ -78,6 +79,8 @@ export function accountRoutes(scope: Scope) {
       problems: [401, 403],
     }),
     async (c) => {
+      // A form of another site brings no cookie along, and so would come as nobody; the answer clears the cookie all the same.
+      refuseForeignOrigin(c);
       const realm = await scope.realm(c);
       const actor = await identify(c, accountsOf(realm));
       if (actor.kind === "platform" || actor.kind === "orb") {

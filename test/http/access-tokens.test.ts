@@ -191,6 +191,20 @@ describe("cookies and other sites", () => {
     expect(status).toBe(403);
     expect(headers.get("set-cookie")).toBeNull();
   });
+
+  test.each([PLATFORM, AUTH])("another site cannot sign its visitor out: %s", async (base) => {
+    // As a form sends it: without the cookie, and with a type that no browser asks about beforehand.
+    const post = (origin: string) =>
+      call(platform, "POST", `${base}/signout`, { headers: { origin, "content-type": "text/plain" } });
+    const { status, body, headers } = await post("https://evil.example");
+    expect({ status, code: body.code }).toEqual({ status: 403, code: "origin_not_allowed" });
+    expect(headers.get("set-cookie")).toBeNull();
+    for (const origin of [platform.origin, "https://app.example"]) {
+      const own = await post(origin);
+      expect(own.status).toBe(204);
+      expect(own.headers.get("set-cookie")).toContain("Max-Age=0");
+    }
+  });
 });
 
 describe("rate limits", () => {
