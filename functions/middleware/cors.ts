@@ -26,9 +26,10 @@ export function isTrustedOrigin(config: Config, origin: string): boolean {
 /** Answers to browsers of other origins: only to those in `ALLOWED_ORIGINS`; `*` lets everybody in without cookies. */
 export const cors: MiddlewareHandler<AppEnv> = (c, next) => {
   const origin = c.req.header("origin");
-  const open = c.get("deps").config.allowedOrigins.includes("*");
-  // Nobody asks from elsewhere: nothing to add, nor to wait for.
-  if (origin === undefined && !open && c.req.method !== "OPTIONS") return next();
+  const { allowedOrigins } = c.get("deps").config;
+  const open = allowedOrigins.includes("*");
+  // Nobody asks from elsewhere, or may: nothing to add, nor to wait for.
+  if (origin === undefined && allowedOrigins.length === 0 && c.req.method !== "OPTIONS") return next();
   return crossOrigin(c, next, origin, open);
 };
 
@@ -56,7 +57,8 @@ async function crossOrigin(
     return new Response(null, { status: 204, headers });
   }
   await next();
-  if (origin !== undefined) c.res.headers.append("vary", "Origin");
+  // Also to who names no origin: a cache may hold that answer ready for an origin that is allowed.
+  if (origin !== undefined || config.allowedOrigins.length > 0) c.res.headers.append("vary", "Origin");
   if (allow === undefined) return undefined;
   c.res.headers.set("access-control-allow-origin", allow);
   c.res.headers.set("access-control-expose-headers", EXPOSED_HEADERS);

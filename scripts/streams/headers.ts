@@ -52,8 +52,9 @@ export function commonHeaders(
     ...identity(request),
   };
   const origin = one(request.origin);
+  // Also for who names none: a cache may hold that answer ready for an origin that is allowed.
+  if (origin !== undefined || config.allowedOrigins.length > 0) headers.vary = `${STREAM_VARY}, Origin`;
   if (origin === undefined) return headers;
-  headers.vary = `${STREAM_VARY}, Origin`;
   if (isTrusted(config, origin, url)) {
     headers["access-control-allow-origin"] = origin;
     headers["access-control-allow-credentials"] = "true";

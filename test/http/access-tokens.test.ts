@@ -205,6 +205,21 @@ describe("cookies and other sites", () => {
       expect(own.headers.get("set-cookie")).toContain("Max-Age=0");
     }
   });
+
+  test("what caches keep for everybody names the origin, whoever asked for it", async () => {
+    for (const path of [`${PLATFORM}/jwks`, "/api/openapi", "/api/nowhere/at/all"]) {
+      for (const headers of [{}, { origin: "https://app.example" }]) {
+        const { headers: told } = await call(platform, "GET", path, { headers });
+        expect([
+          path,
+          told
+            .get("vary")
+            ?.split(", ")
+            .filter((name) => name === "Origin"),
+        ]).toEqual([path, ["Origin"]]);
+      }
+    }
+  });
 });
 
 describe("rate limits", () => {

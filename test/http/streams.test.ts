@@ -354,6 +354,8 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
       const nowhere = await get(path, { ...auth(admin), origin: "null" });
       expect(nowhere.headers.get("access-control-allow-origin")).toBeNull();
     }
+    const none = await get("heartbeat?offset=-1", auth(admin));
+    for (const { headers } of [allowed, foreign, none]) expect(headers.get("vary")).toContain("Origin");
   });
 
   test("other methods are told what there is", async () => {
