@@ -9,7 +9,7 @@ import { AppError, notFound } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { type EntryAddress, type LiveRole, streams, subjects } from "../store/subjects.ts";
 import type { Append, StoredMessage } from "../store/types.ts";
-import { claimChange, parseKey } from "./claims.ts";
+import { claimChange, keySubject, parseKey } from "./claims.ts";
 import { attempts, commit, type EntryWrite, type Guard } from "./commit.ts";
 import { type Holdings, holdings, lookUpClaims } from "./held.ts";
 import { type Idempotency, idempotencyClaim, replay } from "./idempotency.ts";
@@ -261,18 +261,20 @@ async function writeOf(
   // What only the live revision held may be another entry's since its window closed: it counts as not held.
   const closed = base !== head;
   const claims = claimChange(new Set([...head.claims, ...(closed ? [] : (head.liveClaims ?? []))]), after);
-  let known: ReadonlyMap<string, number> = new Map();
+  const known = new Map<string, number>();
   // Sure of its claims is only who wrote them under this very definition and never lost them to a closed window.
   const sure = !held.stale && !closed;
   if (!sure && schema !== undefined) {
     for (const key of [...held.claims, ...(held.liveClaims ?? []), ...(head.liveClaims ?? [])]) {
       if (!after.has(key) && !claims.frees.includes(key)) claims.frees.push(key);
     }
-    claims.frees = await reallyOwn(deps, address, claims.frees);
+    const own = await reallyOwn(deps, address, claims.frees);
+    claims.frees = own.frees;
+    for (const [key, seq] of own.known) known.set(key, seq);
   }
   if (schema !== undefined && (attempt > 0 || !sure)) {
     const looked = await lookUpClaims(deps, context, schema, address, claims.adds);
-    known = looked.known;
+    for (const [key, seq] of looked.known) known.set(key, seq);
     guards.push(...looked.guards);
   }
   const live: Append[] = [];
@@ -298,16 +300,25 @@ async function writeOf(
   };
 }
 
-/** Of claims that may have passed to another entry, those that are still this one's; index messages always are. */
-async function reallyOwn(deps: Deps, address: EntryAddress, keys: readonly string[]): Promise<string[]> {
+/**
+ * Of claims that may have passed to another entry, those that are still this one's; index messages always are. A claim is
+ * freed only as it was read here: abandoned, it may pass to another entry while this one's head stands still.
+ */
+async function reallyOwn(
+  deps: Deps,
+  address: EntryAddress,
+  keys: readonly string[],
+): Promise<{ frees: string[]; known: Map<string, number> }> {
+  const known = new Map<string, number>();
   const doubtful = keys.filter((key) => parseKey(key).kind === "u");
-  if (doubtful.length === 0) return [...keys];
-  const subjectOf = (key: string) => {
-    const { field, token } = parseKey(key);
-    return subjects.unique(address, field, token);
-  };
-  const messages = await deps.store.getMany(streams.orb(address.orb), doubtful.map(subjectOf));
-  return keys.filter(
-    (key) => parseKey(key).kind !== "u" || messages.get(subjectOf(key))?.text() === address.id,
+  if (doubtful.length === 0) return { frees: [...keys], known };
+  const messages = await deps.store.getMany(
+    streams.orb(address.orb),
+    doubtful.map((key) => keySubject(address, key)),
   );
+  for (const key of doubtful) {
+    const message = messages.get(keySubject(address, key));
+    if (message?.text() === address.id) known.set(key, message.seq);
+  }
+  return { frees: keys.filter((key) => parseKey(key).kind !== "u" || known.has(key)), known };
 }

@@ -158,7 +158,8 @@ export function claimChange(before: ReadonlySet<string>, after: ReadonlySet<stri
 
 /**
  * The messages of a change. Claims of unique values expect that nobody holds them.
- * @param known sequence of the claim's last message where it was looked up; 0 is assumed otherwise
+ * @param known sequence of the claim's last message where it was looked up; otherwise one that is added is assumed to have
+ * none, and one that is freed to be its entry's own
  */
 export function claimMessages(
   address: EntryAddress,
@@ -181,7 +182,14 @@ export function claimMessages(
     }
   }
   for (const key of change.frees) {
-    messages.push({ subject: keySubject(address, key), data: "", rollup: true, ttl: FREED_SECONDS });
+    const seq = known.get(key);
+    messages.push({
+      subject: keySubject(address, key),
+      data: "",
+      rollup: true,
+      ttl: FREED_SECONDS,
+      ...(seq === undefined ? {} : { expect: { seq } }),
+    });
   }
   return messages;
 }

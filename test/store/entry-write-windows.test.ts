@@ -187,6 +187,42 @@ describe("a validity window", () => {
     ]);
   });
 
+  it("leaves alone what another entry took of it at the very moment at which its former holder writes", async () => {
+    const product = (sku: string, more: object = {}) =>
+      createEntry(deps, admin, {
+        orbId: "shop",
+        orb,
+        module: "catalog",
+        schema: "product",
+        values: { title: { en: "T" }, sku },
+        ...more,
+      });
+    const { snapshot: former } = await product("passing-1", { publish: true, validTo: soon(60_000) });
+    const values = (sku: string) => ({ title: { en: "T" }, sku });
+    await updateEntry(deps, admin, at(former.id, { values: values("passing-2"), validTo: null }));
+    deps.clock.now = () => Date.now() + 61_000;
+    // It reads the abandoned claim as its own, and before it frees it somebody else has it.
+    let taken = false;
+    const racing: TestDeps = {
+      ...deps,
+      store: {
+        ...store,
+        batch: async (stream, messages) => {
+          if (!taken) {
+            taken = true;
+            await product("passing-1");
+          }
+          return store.batch(stream, messages);
+        },
+      },
+    };
+    const written = await updateEntry(racing, admin, at(former.id, { values: values("passing-3") }));
+    expect(taken).toBe(true);
+    expect(written.snapshot.values.sku).toBe("passing-3");
+    expect((await failureOf(product("passing-1"))).code).toBe("unique_conflict");
+    await product("passing-2");
+  });
+
   it("is cancelled together with what ends it", async () => {
     const { snapshot } = await note("a", { publish: true, validFrom: soon(60_000), validTo: soon(90_000) });
     const scheduled = async () => {
