@@ -69,8 +69,8 @@ export function messagesOf(write: EntryWrite): { messages: Append[]; at: number 
   return { messages, at: messages.length - 1 };
 }
 
-/** Lays each guard on a message that expects nothing yet, or on one of its own. */
-function guard(address: EntryAddress, hints: readonly Append[], guards: readonly Guard[]): Append[] {
+/** Lays each guard on a message that expects nothing yet, or on one of its own, which is named after the entry. */
+export function guard(address: EntryAddress, hints: readonly Append[], guards: readonly Guard[]): Append[] {
   const out = [...hints];
   const open = new Map(guards.map(({ subject, seq }) => [subject, seq]));
   for (const [index, message] of out.entries()) {

@@ -5,7 +5,7 @@ import type { CompiledSchema } from "../orb/compile.ts";
 import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
 import { areSecret, claimsOf, keySubject, parseKey } from "./claims.ts";
 import type { Guard } from "./commit.ts";
-import { type LoadedEntry, loaded, type OrbContext } from "./resolve.ts";
+import { addressOf, type LoadedEntry, loaded, type OrbContext } from "./resolve.ts";
 import { openValues } from "./sealing.ts";
 import { type EntrySnapshot, effective, snapshotOf } from "./snapshot.ts";
 
@@ -73,8 +73,50 @@ export interface ClaimState {
   known: Map<string, number>;
   /** Heads of entries whose abandoned claims are taken over: they must not move meanwhile. */
   guards: Guard[];
-  /** Claims that are this entry's own. */
+  /** Claims that are already theirs who want them. */
   own: Set<string>;
+  /** Claims that another entry holds, and which. */
+  taken: Map<string, string>;
+}
+
+/**
+ * Looks up claims of unique values. Two requests at most.
+ * @param wanted keys of the schema, each with the entry that wants it
+ */
+export async function claimState(
+  deps: Deps,
+  context: OrbContext,
+  schema: CompiledSchema,
+  wanted: ReadonlyMap<string, string>,
+): Promise<ClaimState> {
+  const state: ClaimState = { known: new Map(), guards: [], own: new Set(), taken: new Map() };
+  if (wanted.size === 0) return state;
+  const stream = streams.orb(context.orb);
+  const subjectOf = (key: string, id: string) => keySubject(addressOf(schema, id), key);
+  const messages = await deps.store.getMany(
+    stream,
+    [...wanted].map(([key, id]) => subjectOf(key, id)),
+  );
+  const others = new Map<string, string>();
+  for (const [key, id] of wanted) {
+    const message = messages.get(subjectOf(key, id));
+    if (message === undefined) continue;
+    state.known.set(key, message.seq);
+    const owner = message.text();
+    if (owner === id) state.own.add(key);
+    else if (owner !== "") others.set(key, owner);
+  }
+  if (others.size === 0) return state;
+  const logOf = (id: string) => subjects.entryLog(addressOf(schema, id));
+  const heads = await deps.store.getMany(stream, [...new Set([...others.values()].map(logOf))]);
+  for (const [key, owner] of others) {
+    const message = heads.get(logOf(owner));
+    const entry = loaded(message);
+    if (entry !== null && (await holdsNow(deps, context, schema, entry, key))) state.taken.set(key, owner);
+    // The claim was left behind (its window closed, say): it may be taken, while its owner does not move.
+    else state.guards.push({ subject: logOf(owner), seq: message?.seq ?? 0 });
+  }
+  return state;
 }
 
 /**
@@ -88,38 +130,9 @@ export async function lookUpClaims(
   address: EntryAddress,
   keys: readonly string[],
 ): Promise<ClaimState> {
-  const state: ClaimState = { known: new Map(), guards: [], own: new Set() };
-  const wanted = keys.filter((key) => parseKey(key).kind === "u");
-  if (wanted.length === 0) return state;
-  const stream = streams.orb(address.orb);
-  const messages = await deps.store.getMany(
-    stream,
-    wanted.map((key) => keySubject(address, key)),
-  );
-  const others = new Map<string, string>();
-  for (const key of wanted) {
-    const message = messages.get(keySubject(address, key));
-    if (message === undefined) continue;
-    state.known.set(key, message.seq);
-    const owner = message.text();
-    if (owner === address.id) state.own.add(key);
-    else if (owner !== "") others.set(key, owner);
-  }
-  if (others.size === 0) return state;
-  const logOf = (id: string) => subjects.entryLog({ ...address, id });
-  const heads = await deps.store.getMany(stream, [...new Set([...others.values()].map(logOf))]);
-  const faults: Fault[] = [];
-  for (const [key, owner] of others) {
-    const message = heads.get(logOf(owner));
-    const entry = loaded(message);
-    if (entry !== null && (await holdsNow(deps, context, schema, entry, key))) {
-      faults.push(taken(key));
-      continue;
-    }
-    // The claim was left behind (its window closed, say): it may be taken, while its owner does not move.
-    state.guards.push({ subject: logOf(owner), seq: message?.seq ?? 0 });
-  }
-  if (faults.length > 0) throw uniqueConflict(faults);
+  const wanted = keys.filter((key) => parseKey(key).kind === "u").map((key) => [key, address.id] as const);
+  const state = await claimState(deps, context, schema, new Map(wanted));
+  if (state.taken.size > 0) throw uniqueConflict([...state.taken.keys()].map(taken));
   return state;
 }
 

@@ -3,10 +3,11 @@ import type { Deps } from "../deps.ts";
 import type { Fault } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { type Values, validateValues } from "../orb/validate.ts";
-import { type EntryAddress, type LiveRole, streams, subjects } from "../store/subjects.ts";
+import { type LiveRole, streams, subjects } from "../store/subjects.ts";
 import { type Append, Conflict } from "../store/types.ts";
-import { claimMessages, keySubject, lateMarks, parseKey } from "./claims.ts";
-import { holdings, publishedOf } from "./held.ts";
+import { claimLacking, keysOf, type Lack, lacksOf } from "./claiming.ts";
+import { parseKey } from "./claims.ts";
+import { publishedOf } from "./held.ts";
 import { storedInput } from "./prepare.ts";
 import { type LoadedEntry, loaded, type OrbContext, orNull } from "./resolve.ts";
 import { leave, publishMessages } from "./schedules.ts";
@@ -44,7 +45,7 @@ export interface Claimed {
   entries: number;
   /** Messages that were written. */
   written: number;
-  /** When there are any, nothing was written. */
+  /** When there are any, nothing was written; but for those that came while it was. */
   duplicates: Duplicate[];
 }
 
@@ -54,6 +55,7 @@ const NAMED = 50;
 /**
  * Makes stored entries hold what a new definition says that they hold: claims of fields that become unique, and index
  * messages. Call it before the definition goes live and, for what was written meanwhile, once more after it.
+ * @throws AppError conflict `write_conflict` when others kept writing these entries
  * @param context the new definition, with the revision that it will be live as
  * @param options.dryRun only looks for duplicates
  */
@@ -65,67 +67,31 @@ export async function claimExisting(
 ): Promise<Claimed> {
   const home: Home = { type: schema.subjectType, schema: schema.id };
   const holders = new Map<string, string[]>();
-  const wanted: { address: EntryAddress; key: string }[] = [];
+  const lacks: Lack[] = [];
   let entries = 0;
   for await (const page of walkEntries(deps, context.orb, home)) {
     entries += page.length;
     for (const entry of page) {
-      const held = await holdings(deps, context, schema, entry);
-      const stored = new Set([...entry.head.claims, ...(entry.head.liveClaims ?? [])]);
-      for (const key of new Set([...held.claims, ...(held.liveClaims ?? [])])) {
-        if (key.startsWith("u.")) {
-          const ids = holders.get(key);
-          if (ids === undefined) holders.set(key, [entry.head.id]);
-          else ids.push(entry.head.id);
-        }
-        if (!stored.has(key)) wanted.push({ address: entry.address, key });
+      const keys = await keysOf(deps, context, schema, entry);
+      for (const key of keys) {
+        if (!key.startsWith("u.")) continue;
+        const ids = holders.get(key);
+        if (ids === undefined) holders.set(key, [entry.head.id]);
+        else ids.push(entry.head.id);
       }
+      lacks.push(...lacksOf(entry, keys));
     }
   }
-  const duplicates = [...holders]
-    .filter(([, ids]) => ids.length > 1)
-    .slice(0, NAMED)
-    .map(([key, ids]) => ({ field: parseKey(key).field, ids: ids.slice(0, NAMED) }));
+  const duplicates = duplicatesIn([...holders].filter(([, ids]) => ids.length > 1));
   if (duplicates.length > 0 || options.dryRun === true) return { entries, written: 0, duplicates };
-  let written = 0;
-  for (let i = 0; i < wanted.length; i += GROUP) {
-    written += await claimGroup(deps, context.orb, wanted.slice(i, i + GROUP));
-  }
-  return { entries, written, duplicates: [] };
+  const { written, shared } = await claimLacking(deps, context, schema, lacks);
+  return { entries, written, duplicates: duplicatesIn([...shared]) };
 }
 
-/** Writes claims and index messages that are not there yet. A claim that stands already is its entry's own, as no two want it. */
-async function claimGroup(
-  deps: Deps,
-  orb: string,
-  wanted: readonly { address: EntryAddress; key: string }[],
-): Promise<number> {
-  const stream = streams.orb(orb);
-  for (let attempt = 0; ; attempt++) {
-    const claims = wanted.filter(({ key }) => key.startsWith("u."));
-    const found = await deps.store.getMany(
-      stream,
-      claims.map(({ address, key }) => keySubject(address, key)),
-    );
-    const messages = wanted.flatMap(({ address, key }) => {
-      const before = key.startsWith("u.") ? found.get(keySubject(address, key)) : undefined;
-      if (before?.text() === address.id) return [];
-      const change = { adds: [key], frees: [] };
-      return [
-        ...claimMessages(address, change, new Map([[key, before?.seq ?? 0]])),
-        ...lateMarks(address, change),
-      ];
-    });
-    // A reference guard may be touched once in a batch only.
-    const bySubject = new Map(messages.map((message) => [message.subject, message]));
-    if (bySubject.size === 0) return 0;
-    try {
-      await deps.store.batch(stream, [...bySubject.values()]);
-      return bySubject.size;
-    } catch (error) {
-      if (!(error instanceof Conflict) || attempt >= 5) throw error;
-    }
-  }
+function duplicatesIn(holders: readonly (readonly [string, Iterable<string>])[]): Duplicate[] {
+  return holders
+    .slice(0, NAMED)
+    .map(([key, ids]) => ({ field: parseKey(key).field, ids: [...ids].slice(0, NAMED) }));
 }
 
 /**

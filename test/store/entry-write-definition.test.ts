@@ -123,6 +123,73 @@ describe("a field that becomes unique", () => {
     await person({ email: "a" }, {}, next);
   });
 
+  describe("beside other writers", () => {
+    /** Dependencies with something that happens just before claims are looked up. */
+    const meeting = (meanwhile: () => Promise<unknown>): TestDeps => {
+      let done = false;
+      const getMany: Store["getMany"] = async (stream, wanted, options) => {
+        if (!done && wanted.some((subject) => subject.includes("._uq."))) {
+          done = true;
+          await meanwhile();
+        }
+        return store.getMany(stream, wanted, options);
+      };
+      return { ...deps, store: { ...store, getMany } };
+    };
+
+    it("claims nothing for an entry that let go of the value, and takes it from nobody", async () => {
+      const { snapshot: first } = await person({ email: "v" });
+      const { snapshot: still } = await person({ email: "s" });
+      const next = evolve({ email: { unique: true } });
+      const racing = meeting(async () => {
+        await updateEntry(deps, admin, at(first.id, { values: { email: "w" } }, next));
+        await person({ email: "v" }, {}, next);
+      });
+      expect(await claimExisting(racing, next, schemaOf(next))).toMatchObject({ duplicates: [] });
+      for (const email of ["v", "w", "s"]) {
+        expect((await failureOf(person({ email }, {}, next))).code).toBe("unique_conflict");
+      }
+      await deleteEntry(deps, admin, at(still.id, {}, next));
+      await person({ email: "s" }, {}, next);
+    });
+
+    it("claims what an entry holds by then, written under the definition before", async () => {
+      const { snapshot } = await person({ email: "v" });
+      const next = evolve({ email: { unique: true } });
+      const racing = meeting(() => updateEntry(deps, admin, at(snapshot.id, { values: { email: "w" } })));
+      expect(await claimExisting(racing, next, schemaOf(next))).toMatchObject({ written: 1, duplicates: [] });
+      await person({ email: "v" }, {}, next);
+      expect((await failureOf(person({ email: "w" }, {}, next))).code).toBe("unique_conflict");
+    });
+
+    it("tells of those that share a value by then, and claims the rest", async () => {
+      const { snapshot: first } = await person({ email: "v" });
+      await person({ email: "s" });
+      const next = evolve({ email: { unique: true } });
+      const second: string[] = [];
+      const racing = meeting(async () => second.push((await person({ email: "v" }, {}, next)).snapshot.id));
+      const { duplicates } = await claimExisting(racing, next, schemaOf(next));
+      expect(duplicates.map(({ field, ids }) => [field, ids.toSorted()])).toEqual([
+        ["email", [first.id, ...second].toSorted()],
+      ]);
+      for (const email of ["v", "s"]) {
+        expect((await failureOf(person({ email }, {}, next))).code).toBe("unique_conflict");
+      }
+    });
+
+    it("leaves what a closed window held to who took it since", async () => {
+      const unique = evolve({ email: { unique: true } });
+      const validTo = new Date(Date.now() + 60_000).toISOString();
+      const { snapshot: former } = await person({ email: "v" }, { publish: true, validTo }, unique);
+      await updateEntry(deps, admin, at(former.id, { values: { email: "w" }, validTo: null }, unique));
+      deps.clock.now = () => Date.now() + 61_000;
+      await person({ email: "v" }, {}, unique);
+      const next = definition(document(orb.orb, { email: { unique: true }, kind: { enum: ["x"] } }), 3);
+      expect(await claimExisting(deps, next, schemaOf(next))).toMatchObject({ duplicates: [] });
+      expect((await failureOf(person({ email: "v" }, {}, next))).code).toBe("unique_conflict");
+    });
+  });
+
   it("is indexed too where an enum comes", async () => {
     const { snapshot } = await person({ kind: "x" });
     const next = evolve({ kind: { enum: ["x", "y"] } });
