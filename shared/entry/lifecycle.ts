@@ -122,7 +122,7 @@ export function archiveEntry(
 export async function unreferenced(deps: Deps, actor: Actor, state: State): Promise<Guard[]> {
   const { context, entry, guardSeq } = state;
   // Nothing ever referred to it: the guard was never touched.
-  if (guardSeq !== 0 && (await isReferred(deps, context.orb, entry.head.id))) {
+  if (guardSeq !== 0 && (await isReferred(deps, context, entry.head.id))) {
     throw referenced(await referrersOf(deps, actor, context, entry.head.id));
   }
   return guardSeq === undefined

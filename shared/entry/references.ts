@@ -11,8 +11,17 @@ import { leavesOf } from "../orb/values.ts";
 import { isToken, streams, subjects } from "../store/subjects.ts";
 import type { StoredMessage } from "../store/types.ts";
 import type { Guard } from "./commit.ts";
-import { addressIn, addressOf, loaded, type OrbContext, orNull, schemaOf } from "./resolve.ts";
-import { effective, visible } from "./snapshot.ts";
+import { holdings } from "./held.ts";
+import {
+  addressIn,
+  addressOf,
+  type LoadedEntry,
+  loaded,
+  type OrbContext,
+  orNull,
+  schemaOf,
+} from "./resolve.ts";
+import { type EntrySnapshot, effective, visible } from "./snapshot.ts";
 
 /** One place of an entry's values that points to another entry. */
 interface Pointer {
@@ -151,20 +160,35 @@ function hintIn(message: StoredMessage): Hint | undefined {
   return { log: subjects.entryLog(addressIn(`${orb}.${type}.owner.${schema}.${source}`)), field };
 }
 
-/** The entry behind a hint, if it still refers to `id` by its newest revision or by what is live. */
-function confirmed(deps: Deps, hint: Hint, message: StoredMessage | undefined | null, id: string) {
+/**
+ * The entry behind a hint, if it still refers to `id` by its newest revision or by what is live. A reference field that
+ * came back with a later definition makes entries refer again that say nothing of it themselves: their values tell.
+ */
+async function confirmed(
+  deps: Deps,
+  context: OrbContext,
+  hint: Hint,
+  message: StoredMessage | undefined | null,
+  id: string,
+): Promise<{ entry: LoadedEntry; head: EntrySnapshot } | undefined> {
   const entry = loaded(message);
   if (entry === null || entry.head.status === "DELETED" || entry.head.id === id) return undefined;
   const head = effective(entry.head, deps.clock.now());
   const key = `r.${hint.field}.${id}`;
-  return head.claims.includes(key) || head.liveClaims?.includes(key) === true ? { entry, head } : undefined;
+  const found = { entry, head };
+  if (head.claims.includes(key) || head.liveClaims?.includes(key) === true) return found;
+  if (head.defRevision === context.revision) return undefined;
+  const held = await holdings(deps, context, schemaOf(context.compiled, entry.address), entry);
+  const isLive = head.publishedRevision !== null;
+  return held.claims.includes(key) || (isLive && held.liveClaims?.includes(key) === true) ? found : undefined;
 }
 
 /**
  * Whether any entry of the orb refers to an entry. The leader is asked, hint by hint: a replica that lags could hide
  * the newest one. One request when there is none, two for the first that is found.
  */
-export async function isReferred(deps: Deps, orb: string, id: string): Promise<boolean> {
+export async function isReferred(deps: Deps, context: OrbContext, id: string): Promise<boolean> {
+  const { orb } = context;
   const stream = streams.orb(orb);
   for (let fromSeq = 1; ; ) {
     const filter = subjects.referrers(orb, id);
@@ -173,7 +197,7 @@ export async function isReferred(deps: Deps, orb: string, id: string): Promise<b
     const hint = hintIn(message);
     if (
       hint !== undefined &&
-      confirmed(deps, hint, await deps.store.get(stream, hint.log), id) !== undefined
+      (await confirmed(deps, context, hint, await deps.store.get(stream, hint.log), id)) !== undefined
     ) {
       return true;
     }
@@ -198,7 +222,7 @@ export async function referrersOf(
     const hints = page.messages.map(hintIn).filter((hint) => hint !== undefined);
     const heads = await deps.store.getMany(stream, [...new Set(hints.map(({ log }) => log))]);
     for (const hint of hints) {
-      const found = confirmed(deps, hint, heads.get(hint.log), id);
+      const found = await confirmed(deps, context, hint, heads.get(hint.log), id);
       const schema = found && schemaOf(context.compiled, found.entry.address);
       if (found === undefined || schema === undefined) continue;
       const { head } = found;

@@ -12,6 +12,7 @@ import {
   publishEntry,
   rekeyEntries,
   revealValues,
+  unpublishEntry,
   updateEntry,
 } from "../../shared/entry/index.ts";
 import type { OrbDocumentInput } from "../../shared/orb/document.ts";
@@ -197,6 +198,26 @@ describe("a field that becomes unique", () => {
     expect(await claimExisting(deps, next, schemaOf(next))).toMatchObject({ written: 2 });
     const filter = `${orb.orb}._eq.content.person.kind.*.${snapshot.id}`;
     expect((await store.get(streams.orb(orb.orb), filter))?.data.length).toBeGreaterThan(0);
+  });
+});
+
+describe("a reference field that comes back", () => {
+  it("protects what entries point to again that were written without it", async () => {
+    const refers = { type: "reference", ref: `${orb.orb}/people/person` };
+    const first = definition(document(orb.orb, { kind: refers }), 2);
+    const without = definition(document(orb.orb, { kind: { name: "other" } }), 3);
+    const again = definition(document(orb.orb, { kind: refers }), 4);
+    const { snapshot: target } = await person({ email: "t" }, { publish: true }, first);
+    const { snapshot: source } = await person({ kind: target.id }, { publish: true }, first);
+    // It keeps its value of the field that is gone, and no longer holds the reference.
+    await unpublishEntry(deps, admin, at(source.id, {}, without));
+    await claimExisting(deps, again, schemaOf(again));
+    expect(await failureOf(deleteEntry(deps, admin, at(target.id, {}, again)))).toMatchObject({
+      code: "referenced",
+      data: { referrers: [{ id: source.id, field: "kind" }] },
+    });
+    await deleteEntry(deps, admin, at(source.id, {}, again));
+    await deleteEntry(deps, admin, at(target.id, {}, again));
   });
 });
 
