@@ -2,7 +2,7 @@ import type { Actor } from "../access/actor.ts";
 import { audit } from "../access/audit.ts";
 import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
-import { notFound } from "../errors.ts";
+import { AppError, notFound } from "../errors.ts";
 import { next } from "../orb/lifecycle.ts";
 import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
 import { changeEntry, type Target } from "./change.ts";
@@ -24,7 +24,8 @@ const PURGED_SECONDS = 5;
 
 /**
  * Deletes an entry: 404 from then on, its unique values are free, its revisions stay until they are purged.
- * @throws AppError not_found; precondition `revision_mismatch`; conflict `referenced`; forbidden, unauthenticated
+ * @throws AppError not_found; precondition `revision_mismatch`; conflict `referenced`, `wrong_state` when it
+ * was written again between deletion and purge; forbidden, unauthenticated
  */
 export async function deleteEntry(deps: Deps, actor: Actor, input: DeleteInput): Promise<void> {
   if (input.purge === true) requireOperator(actor, "entries.purge");
@@ -62,11 +63,18 @@ function isGone(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "entry_not_found";
 }
 
+function writtenAgain(state: string): AppError {
+  const detail = "It was deleted and written again since: nothing was erased.";
+  return new AppError("conflict", "wrong_state", detail, { data: { state, operation: "purge" } });
+}
+
 /** Erases every revision: the message that replaces them all vanishes by itself. */
 async function purge(deps: Deps, actor: Actor, orb: string, id: string): Promise<void> {
   const address: EntryAddress = await attempts(deps, orb, async () => {
     const entry = await loadEntry(deps, orb, id);
     if (entry === null) throw notFound("entry");
+    // An id that follows from something, that of settings, may be written again: that is not what was to be erased.
+    if (entry.head.status !== "DELETED") throw writtenAgain(entry.head.status);
     const at = new Date(deps.clock.now()).toISOString();
     await deps.store.append(streams.orb(orb), {
       subject: subjects.entryLog(entry.address),

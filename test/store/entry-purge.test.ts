@@ -1,0 +1,65 @@
+/** What a purge erases, where the id of what it erases is written again. */
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { deleteEntry, listRevisions } from "../../shared/entry/index.ts";
+import { listManaged } from "../../shared/entry/managed.ts";
+import type { LiveOrb } from "../../shared/orb/live.ts";
+import { getSettings, type SettingsTarget, setSettings } from "../../shared/settings/settings.ts";
+import type { Store } from "../../shared/store/types.ts";
+import { startBroker, type TestBroker } from "../support/broker.ts";
+import { admin, failureOf, installOrb, type TestDeps, testDeps, user } from "../support/entries.ts";
+
+let broker: TestBroker;
+let store: Store;
+let deps: TestDeps;
+let live: LiveOrb;
+let number = 0;
+
+beforeAll(async () => {
+  broker = await startBroker();
+  store = broker.store("fn");
+});
+afterAll(() => broker.stop());
+beforeEach(async () => {
+  deps = testDeps(store);
+  const schemas = [{ id: "pref", fields: [{ name: "size", type: "number" as const }] }];
+  const modules = [{ id: "prefs", type: "SETTINGS" as const, schemas }];
+  live = await installOrb(broker.store("operator"), { id: `orb${++number}`, modules });
+});
+
+const ann = { actor: user("ann"), role: "user" as const };
+const target = (): SettingsTarget => {
+  const schema = live.compiled.schema("prefs");
+  if (schema === undefined) throw new Error("no schema");
+  return { live, schema, scope: "user" };
+};
+const listed = async () => {
+  const { items } = await listManaged(deps, admin, { orb: live, parameters: [["module", "prefs"]] });
+  return items.map(({ id }) => id);
+};
+
+it("never erases what was written after the deletion", async () => {
+  await setSettings(deps, ann, target(), { size: 1 });
+  const [id = ""] = await listed();
+  let done = false;
+  const batch: Store["batch"] = async (stream, messages) => {
+    const seq = await store.batch(stream, messages);
+    if (!done) {
+      done = true;
+      await setSettings(deps, ann, target(), { size: 2 });
+    }
+    return seq;
+  };
+  const racing: TestDeps = { ...deps, store: { ...store, batch } };
+  const at = { orbId: live.orb, orb: live, id };
+  const error = await failureOf(deleteEntry(racing, admin, { ...at, purge: true }));
+  expect(error).toMatchObject({ kind: "conflict", code: "wrong_state", data: { state: "PUBLISHED" } });
+  expect((await getSettings(deps, ann, target())).values).toEqual({ size: 2 });
+  const history = async () =>
+    (await listRevisions(deps, admin, { ...at, order: "asc", limit: 200 })).items.map(
+      (item) => item.operation,
+    );
+  expect(await history()).toEqual(["create", "delete", "update"]);
+  // Asked for again, it is deleted and purged as it is by then.
+  await deleteEntry(deps, admin, { ...at, purge: true });
+  expect((await failureOf(history())).code).toBe("entry_not_found");
+});
