@@ -37,7 +37,7 @@ export interface EntryWrite {
 
 const GONE_SECONDS = 1;
 
-/** The messages of a write, and where the resulting snapshot stands among them. */
+/** The messages of a write, and where the resulting snapshot stands among them. @throws Conflict */
 export function messagesOf(write: EntryWrite): { messages: Append[]; at: number } {
   const { address, snapshots } = write;
   const log = subjects.entryLog(address);
@@ -69,10 +69,17 @@ export function messagesOf(write: EntryWrite): { messages: Append[]; at: number 
   return { messages, at: messages.length - 1 };
 }
 
-/** Lays each guard on a message that expects nothing yet, or on one of its own, which is named after the entry. */
+/**
+ * Lays each guard on a message that expects nothing yet, or on one of its own, which is named after the entry.
+ * @throws Conflict when two guards disagree: their subject moved between two reads
+ */
 export function guard(address: EntryAddress, hints: readonly Append[], guards: readonly Guard[]): Append[] {
   const out = [...hints];
-  const open = new Map(guards.map(({ subject, seq }) => [subject, seq]));
+  const open = new Map<string, number>();
+  for (const { subject, seq } of guards) {
+    if ((open.get(subject) ?? seq) !== seq) throw new Conflict();
+    open.set(subject, seq);
+  }
   for (const [index, message] of out.entries()) {
     const next = open.entries().next();
     if (next.done) break;

@@ -1,0 +1,13 @@
+import { expect, it } from "vitest";
+import { guard } from "../../shared/entry/commit.ts";
+import { Conflict } from "../../shared/store/types.ts";
+
+const address = { orb: "shop", type: "content", schema: "note", id: "1" } as const;
+const hints = [{ subject: "shop.a", data: "1" }];
+
+it("guards of one subject are one, and a conflict where they disagree", () => {
+  const target = { subject: "shop.t", seq: 10 };
+  const same = guard(address, hints, [target, { ...target }]);
+  expect(same).toEqual([{ subject: "shop.a", data: "1", expect: target }]);
+  expect(() => guard(address, hints, [target, { ...target, seq: 11 }])).toThrow(Conflict);
+});
