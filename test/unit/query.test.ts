@@ -119,6 +119,9 @@ describe("a cursor", () => {
 
   it("comes back as it was", () => {
     expect(readCursor(writeCursor({ ...position, keys: [...position.keys] }, "q"), "q")).toEqual(position);
+    // As long as one can be: five sort keys of as many characters as count, each of which JSON escapes.
+    const longest = { ...position, keys: Array.from({ length: 5 }, () => "\u0001".repeat(200)) };
+    expect(readCursor(writeCursor(longest, "q"), "q")).toEqual(longest);
   });
 
   it("made by somebody else is checked like any other input", () => {
