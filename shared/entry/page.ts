@@ -222,11 +222,19 @@ async function pageOfSteps<T>(
   const positions = new Map<Place, Position>();
   const wanted = query.limit + 1;
   let read = 0;
+  let reached: Position | undefined;
   // Where nothing is filtered, the first read is as likely as not the page.
   let size = query.conditions.length === 0 ? wanted : CHUNK;
   for await (const window of steps) {
     for (let at = 0; at < window.length && found.length < wanted; size = CHUNK) {
-      const chunk = window.slice(at, at + size);
+      if (read >= most) {
+        if (most < READ_LIMIT) return undefined;
+        // So many entries and still no full page: a filter must be narrowed; what is merely hidden is passed over.
+        if (query.conditions.length > 0 || list.narrowed || reached === undefined)
+          throw tooBroad(list.schema);
+        return endedEarly(found, reached, signed);
+      }
+      const chunk = window.slice(at, at + Math.min(size, most - read));
       for (const { place, position } of chunk) positions.set(place, position);
       const next = await readMatching(
         list,
@@ -236,14 +244,9 @@ async function pageOfSteps<T>(
       found.push(...next.found);
       read += next.read;
       at += next.read;
-      const last = window[at - 1];
-      if (found.length >= wanted || last === undefined) continue;
-      if (next.read < chunk.length && found.length > 0) return endedEarly(found, last.position, signed);
-      if (read + CHUNK <= most) continue;
-      if (most < READ_LIMIT) return undefined;
-      // So many entries and still no full page: a filter must be narrowed; what is merely hidden is passed over.
-      if (query.conditions.length > 0 || list.narrowed) throw tooBroad(list.schema);
-      return endedEarly(found, last.position, signed);
+      reached = window[at - 1]?.position;
+      if (found.length >= wanted || reached === undefined || next.read === chunk.length) continue;
+      if (found.length > 0) return endedEarly(found, reached, signed);
     }
     if (found.length >= wanted) break;
   }

@@ -1,0 +1,45 @@
+/** How many entries a list reads before it says that a query is too broad. */
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { bulkWrite, createEntry } from "../../shared/entry/index.ts";
+import { listManaged } from "../../shared/entry/managed.ts";
+import type { LiveOrb } from "../../shared/orb/live.ts";
+import { startBroker, type TestBroker } from "../support/broker.ts";
+import { admin, failureOf, installOrb, SHOP, type TestDeps, testDeps } from "../support/entries.ts";
+
+let broker: TestBroker;
+let deps: TestDeps;
+let orb: LiveOrb;
+
+beforeAll(async () => {
+  broker = await startBroker();
+  deps = testDeps(broker.store("fn"));
+  orb = await installOrb(broker.store("operator"), SHOP);
+});
+afterAll(() => broker.stop());
+
+const place = { module: "catalog", schema: "note" };
+
+it("reads all of 10,000 entries, and refuses from the next one on", async () => {
+  async function* lines() {
+    for (let i = 0; i < 10_000; i++)
+      yield JSON.stringify({ ...place, values: { text: i === 0 ? "x" : "y" } });
+  }
+  for await (const made of bulkWrite(deps, admin, {
+    orbId: "shop",
+    orb,
+    lines: lines(),
+    parse: JSON.parse,
+  })) {
+    if ("error" in made) throw made.error;
+  }
+  const list = (sort: string, text: string) =>
+    listManaged(deps, admin, {
+      orb,
+      parameters: [...Object.entries(place), ["sort", sort], ["filter[text]", text]],
+    });
+  expect(await list("createdAt", "nothing")).toMatchObject({ items: [], nextCursor: null });
+  expect((await list("-createdAt", "x")).items).toHaveLength(1);
+  await createEntry(deps, admin, { orbId: "shop", orb, ...place, values: {} });
+  expect((await failureOf(list("createdAt", "nothing"))).code).toBe("too_broad");
+  expect((await list("createdAt", "y")).items).toHaveLength(50);
+}, 120_000);
