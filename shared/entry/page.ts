@@ -214,7 +214,7 @@ const PASSED = 2000;
 async function pageOfSteps<T>(
   list: Collection<T>,
   query: ListQuery,
-  steps: AsyncGenerator<Step[]>,
+  walk: AsyncGenerator<Step[]>,
   signed: string,
   most: number,
 ): Promise<ListPage<T> | undefined> {
@@ -225,7 +225,10 @@ async function pageOfSteps<T>(
   let reached: Position | undefined;
   // Where nothing is filtered, the first read is as likely as not the page.
   let size = query.conditions.length === 0 ? wanted : CHUNK;
-  for await (const window of steps) {
+  // What was purged and written again under its id lies in the order twice.
+  const seen = new Set<string>();
+  for await (const steps of walk) {
+    const window = steps.filter(({ place: { id } }) => !seen.has(id) && seen.add(id));
     for (let at = 0; at < window.length && found.length < wanted; size = CHUNK) {
       if (read >= most) {
         if (most < READ_LIMIT) return undefined;

@@ -63,3 +63,13 @@ it("never erases what was written after the deletion", async () => {
   await deleteEntry(deps, admin, { ...at, purge: true });
   expect((await failureOf(history())).code).toBe("entry_not_found");
 });
+
+it("leaves room for the same id, which is listed once", async () => {
+  await setSettings(deps, ann, target(), { size: 1 });
+  const before = await listed();
+  await deleteEntry(deps, admin, { orbId: live.orb, orb: live, id: before[0] ?? "", purge: true });
+  // The trace of the purge has to be gone.
+  await new Promise((resolve) => setTimeout(resolve, 6_000));
+  await setSettings(deps, ann, target(), { size: 2 });
+  expect(await listed()).toEqual(before);
+}, 30_000);
