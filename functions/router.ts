@@ -1,5 +1,5 @@
 /** How route families are made: one definition drives path, validation, types and the OpenAPI description. */
-import { createRoute, OpenAPIHono, type RouteConfig } from "@hono/zod-openapi";
+import { createRoute, OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
 import type { MiddlewareHandler } from "hono";
 import { AppError, type Fault, invalid } from "../shared/errors.ts";
 import type { AppEnv } from "./context.ts";
@@ -41,9 +41,11 @@ function asList(middleware: RouteConfig["middleware"]): MiddlewareHandler[] {
   return (Array.isArray(middleware) ? middleware : [middleware]) as MiddlewareHandler[];
 }
 
+const NO_PARAMETERS = z.strictObject({});
+
 /**
- * Defines a route. Beyond `createRoute` it declares the problems that may be answered (503 always) and reads a JSON
- * body, where one is declared, after the route's own middleware.
+ * Defines a route. Beyond `createRoute` it declares the problems that may be answered (503 always), reads a JSON
+ * body, where one is declared, after the route's own middleware, and takes no query parameter unless it declares some.
  */
 export function defineRoute<P extends string, R extends Omit<RouteConfig, "path"> & { path: P }>(
   config: R & { problems?: readonly ProblemStatus[] },
@@ -51,8 +53,7 @@ export function defineRoute<P extends string, R extends Omit<RouteConfig, "path"
   const { problems = [], ...route } = config;
   const responses: RouteConfig["responses"] = { ...route.responses };
   const json = route.request?.body?.content?.["application/json"] !== undefined;
-  const read = route.request?.query !== undefined || route.request?.headers !== undefined;
-  const implied: ProblemStatus[] = json ? [400, 413, 415, 422] : read ? [400] : [];
+  const implied: ProblemStatus[] = json ? [400, 413, 415, 422] : [400];
   for (const status of new Set<ProblemStatus>([...problems, ...implied, 503, 504]))
     responses[status] ??= problemResponse(status);
   const label: MiddlewareHandler<AppEnv> = async (c, next) => {
@@ -60,5 +61,6 @@ export function defineRoute<P extends string, R extends Omit<RouteConfig, "path"
     await next();
   };
   const middleware = [label, ...asList(route.middleware), ...(json ? [jsonBody] : [])];
-  return createRoute({ ...route, responses, middleware } as unknown as R);
+  const request = { query: NO_PARAMETERS, ...route.request };
+  return createRoute({ ...route, request, responses, middleware } as unknown as R);
 }

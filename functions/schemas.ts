@@ -53,6 +53,9 @@ export const IdempotencyKey = z.object({
     .openapi({ description: "The same key and body give the same answer for 24 hours" }),
 });
 
+/** Query of files and pages, whose addresses are made by others too: what it does not know is left alone. */
+export const AnyQuery = z.looseObject({});
+
 export const OrbIdParam = z.object({
   orbId: z.string().openapi({ param: { name: "orbId", in: "path" }, example: "shop" }),
 });

@@ -4,7 +4,7 @@ import { type RekeyProgress, rekeyEntries } from "../../shared/entry/index.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { OrbIdParam } from "../schemas.ts";
 import { type AdminPrefix, entryRoute } from "./entries.ts";
-import { definition, NoQuery } from "./entry-schemas.ts";
+import { definition } from "./entry-schemas.ts";
 
 const RekeySchema = z
   .object({
@@ -27,7 +27,7 @@ export function entryRekeyRoutes(prefix: AdminPrefix) {
     operationId: "rekeyEntries",
     summary: "Seal and claim sensitive values again under the keys of today",
     description: "For a whole platform, or large orbs, use `npm run rekey`. Running it again does no harm.",
-    request: { params: OrbIdParam, query: NoQuery },
+    request: { params: OrbIdParam },
     responses: { 200: { description: "Done", content: { "application/json": { schema: RekeySchema } } } },
     problems: [400, 401, 403, 404],
   });

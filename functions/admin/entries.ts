@@ -21,7 +21,6 @@ import {
   ForceQuery,
   idempotencyOf,
   NewEntryBody,
-  NoQuery,
   targetOf,
   WriteHeaders,
   WriteQuery,
@@ -146,7 +145,7 @@ export function entryMoveRoutes(prefix: AdminPrefix) {
       path: `${one}/${name}`,
       operationId: `${name}Entry`,
       summary,
-      request: { params: EntryParams, query: NoQuery, headers: WriteHeaders },
+      request: { params: EntryParams, headers: WriteHeaders },
       responses: { 200: entryAnswer("The new revision") },
       problems: [400, 401, 403, 404, 409, 412, 422],
     });

@@ -18,7 +18,6 @@ import {
   definition,
   EntryParams,
   entryAnswer,
-  NoQuery,
   targetOf,
   ValuesSchema,
   WriteHeaders,
@@ -139,7 +138,7 @@ export function entryRevisionRoutes(prefix: AdminPrefix) {
     path: `${path}/{revision}/restore`,
     operationId: "revertEntry",
     summary: "Bring an older revision back as a new draft",
-    request: { params: RevisionParams, query: NoQuery, headers: WriteHeaders },
+    request: { params: RevisionParams, headers: WriteHeaders },
     responses: { 200: entryAnswer("The new revision") },
     problems: [400, 401, 403, 404, 409, 412, 422],
   });

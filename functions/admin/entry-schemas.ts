@@ -81,7 +81,6 @@ export const DeleteQuery = z.strictObject({
   force: flag.openapi({ description: "`true`: although other entries refer to it" }),
   purge: flag.openapi({ description: "`true`: its revisions are erased too, for good" }),
 });
-export const NoQuery = z.strictObject({});
 
 export const EntryParams = OrbIdParam.extend({
   entryId: z.string().openapi({ param: { name: "entryId", in: "path" } }),

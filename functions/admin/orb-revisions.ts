@@ -133,7 +133,6 @@ export function routeListing() {
     tags: ["Orbs"],
     security: [{ bearer: [] }],
     middleware: [platformAdmin],
-    request: { query: z.strictObject({}) },
     responses: {
       200: { description: "All", content: { "application/json": { schema: z.array(RouteSchema) } } },
     },

@@ -313,7 +313,6 @@ export function orbRoutes(mount: Mount) {
       request: {
         params: OrbIdParam,
         headers: IfMatch.extend(IdempotencyKey.shape),
-        query: z.strictObject({}),
       },
       responses: { 200: { description: "The orb", headers: ETag, content: json(OrbSchema) } },
       problems: [400, 401, 403, 404, 409, 412],

@@ -25,7 +25,6 @@ const route = defineRoute({
   tags: ["Discovery"],
   security: [{ bearer: [] }],
   middleware: [platformAdmin],
-  request: { query: z.strictObject({}) },
   responses: {
     200: { description: "All", content: { "application/json": { schema: z.array(StoredFault) } } },
   },

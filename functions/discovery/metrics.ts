@@ -117,7 +117,6 @@ const route = defineRoute({
   tags: ["Discovery"],
   security: [{ bearer: [] }, { cookie: [] }],
   middleware: [scraper],
-  request: { query: z.strictObject({}) },
   responses: {
     200: {
       description: "Text format 0.0.4",

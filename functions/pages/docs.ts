@@ -4,6 +4,7 @@ import type { Context } from "hono";
 import { AppError, notFound } from "../../shared/errors.ts";
 import type { AppEnv } from "../context.ts";
 import { defineRoute, newRouter } from "../router.ts";
+import { AnyQuery } from "../schemas.ts";
 import { html } from "./html.ts";
 
 /** Files of the package swagger-ui-dist that hosts keep at hand, with their types. */
@@ -154,7 +155,7 @@ const file = {
     summary: "A file of the page",
     tags: ["Discovery"],
     security: [],
-    request: { params: z.object({ file: z.string() }) },
+    request: { params: z.object({ file: z.string() }), query: AnyQuery },
     responses: { 200: { description: "The file" }, 304: { description: "Known already" } },
     problems: [404],
   }),

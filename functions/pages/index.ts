@@ -5,6 +5,7 @@ import { platformRealm, sharedRealm } from "../../shared/access/realms.ts";
 import { notFound } from "../../shared/errors.ts";
 import type { AppEnv } from "../context.ts";
 import { defineRoute, newRouter } from "../router.ts";
+import { AnyQuery } from "../schemas.ts";
 import { assets } from "./assets.generated.ts";
 import { showSignin } from "./signin.ts";
 
@@ -56,7 +57,7 @@ const asset = {
     summary: "A file of the pages",
     tags: ["Platform authentication"],
     security: [],
-    request: { params: z.object({ name: z.string() }) },
+    request: { params: z.object({ name: z.string() }), query: AnyQuery },
     responses: { 200: { description: "The file" } },
     problems: [404],
   }),

@@ -8,6 +8,7 @@ import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { Actor, Role } from "../../shared/access/actor.ts";
 import { roleIn } from "../../shared/access/authorize.ts";
+import { parseExtras } from "../../shared/entry/query.ts";
 import { AppError } from "../../shared/errors.ts";
 import {
   checkInput,
@@ -24,6 +25,7 @@ import { jsonBody } from "../middleware/body.ts";
 import { actorFor } from "../middleware/session.ts";
 import { problem } from "../problem.ts";
 import { defineRoute } from "../router.ts";
+import { parametersOf } from "./read.ts";
 
 /** One call on its way. */
 interface Call {
@@ -71,9 +73,10 @@ const role: Middleware = async (call, next) => {
   return next();
 };
 
-/** The body, read and checked before anything is called. */
+/** The body, read and checked before anything is called. Nothing of the address reaches a handler but its name. */
 const input: Middleware = async (call, next) => {
   const { c } = call;
+  parseExtras(parametersOf(c), []);
   if (c.req.bodyCache.json === undefined) await jsonBody(c, async () => undefined);
   call.input = await c.req.bodyCache.json;
   checkInput(call.resolved.handler.input, call.input);

@@ -25,6 +25,11 @@ const parameter = (description: string, example?: string) =>
     .optional()
     .openapi({ type: "string", description, ...(example === undefined ? {} : { example }) });
 
+const RealmQuery = z.strictObject({
+  realm: parameter("The realm whose cookie counts, without a bearer token (default `auth`)"),
+});
+
+/** Clients of the protocol may add parameters of their own: it says that they are ignored. */
 const StreamQuery = z.object({
   offset: parameter(
     "`-1`: from the oldest message; `now`: from the end; else one that was given out",
@@ -32,7 +37,7 @@ const StreamQuery = z.object({
   ),
   live: parameter("`sse` or `long-poll`; needs an offset"),
   cursor: parameter("The `Stream-Cursor` that was answered last"),
-  realm: parameter("The realm whose cookie counts, without a bearer token (default `auth`)"),
+  ...RealmQuery.shape,
 });
 
 const ListingSchema = z
@@ -78,6 +83,7 @@ const list = (path: "/api/streams" | "/api/streams/") =>
     security: [{ bearer: [] }, { cookie: [] }],
     middleware: [reader],
     hide: path === "/api/streams",
+    request: { query: RealmQuery },
     responses: {
       200: {
         description: "All streams",

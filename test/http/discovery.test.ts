@@ -3,7 +3,7 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { beforeAll, expect, test } from "vitest";
 import { type ApiDocument, operationsOf } from "../../functions/discovery/document.ts";
 import { kvSubject } from "../../shared/store/subjects.ts";
-import { adminToken, call } from "../support/auth.ts";
+import { adminToken, call, user } from "../support/auth.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 
 const shop = JSON.parse(
@@ -76,6 +76,36 @@ test("every described route of an orb is served", async () => {
     const code = (answer.body as { code?: string } | undefined)?.code;
     expect([real, answer.status, code]).not.toEqual([real, 404, "route_not_found"]);
     expect([real, answer.status]).not.toEqual([real, 405]);
+  }
+});
+
+/** Pages, which others link to, and the streams' protocol, which says that clients may add parameters. */
+const LENIENT = /\/signin$|^\/api\/streams\/\{name\}$/;
+
+test("no described route ignores a parameter that it does not take", async () => {
+  const callers = [token, (await user(platform)).token, (await user(platform, "shop")).token];
+  const all = operationsOf((await describe()).paths).filter(({ path }) => !LENIENT.test(path));
+  // The management API of orbs has a second name.
+  const twins = all
+    .filter(({ path }) => path.startsWith("/api/admin/orbs"))
+    .map((each) => ({ ...each, path: each.path.replace("/api/admin/orbs", "/api/_orbs") }));
+  expect(twins.length).toBeGreaterThan(20);
+  for (const { path, method, operation } of [...all, ...twins]) {
+    const real = path
+      .replace("{orbId}", "shop")
+      .replace("{id}", "0000000000")
+      .replace(/\{[^}]+\}/g, "none");
+    let told = false;
+    for (const caller of callers) {
+      const answer = await call(platform, method.toUpperCase(), `${real}?dryRum=true`, {
+        token: caller,
+        ...(operation.requestBody === undefined ? {} : { body: {} }),
+      });
+      expect([path, method, answer.status < 400]).toEqual([path, method, false]);
+      const faults: { code: string }[] = answer.body.errors ?? [];
+      told ||= answer.status === 400 && faults.some(({ code }) => code === "unknown_parameter");
+    }
+    expect([path, method, told]).toEqual([path, method, true]);
   }
 });
 
