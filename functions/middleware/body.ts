@@ -104,6 +104,15 @@ export function parseJson(body: Uint8Array | string): unknown {
 }
 
 /**
+ * Hands the value itself to whoever reads the body next. What the request keeps as JSON it would write out and parse
+ * again, each time: a number beyond all range would come back as null, and be taken for nothing.
+ */
+function keepJson(c: Context<AppEnv>, value: unknown): void {
+  c.req.bodyCache.json = Promise.resolve(value);
+  c.req.json = <T>() => Promise.resolve(value as T);
+}
+
+/**
  * Reads the JSON body of a route that declares one, after authentication and before validation.
  * 415 when it is not JSON, 413 when it is too large, 400 when it does not parse. No body is left to the validation.
  */
@@ -114,10 +123,9 @@ export const jsonBody: MiddlewareHandler<AppEnv> = async (c, next) => {
     if (type === undefined || !/^application\/([a-z0-9.+-]+\+)?json\s*(;|$)/i.test(type)) {
       throw new AppError("unsupported_media", "not_json", "The body must be application/json.");
     }
-    const value = parseJson(bytes);
-    c.req.bodyCache.json = Promise.resolve(value);
+    keepJson(c, parseJson(bytes));
   } else {
-    c.req.bodyCache.json = Promise.resolve({});
+    keepJson(c, {});
     // Whoever asks next whether there was a body must not be told of these braces.
     c.req.bodyCache.arrayBuffer = new ArrayBuffer(0);
   }

@@ -105,6 +105,31 @@ describe("entries on the management API", () => {
     });
   });
 
+  it("take no number beyond double precision for nothing", async () => {
+    const raw = async (method: string, path: string, body: string) => {
+      const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+      const answer = await fetch(platform.origin + path, { method, headers, body });
+      return { status: answer.status, body: await answer.json() };
+    };
+    const range = { status: 422, body: { errors: [{ path: "/values/data/n", code: "range" }] } };
+    const made = await send("POST", ENTRIES, {
+      module: "catalog",
+      schema: "product",
+      values: { title: { en: "Far" }, data: { n: 1 } },
+    });
+    const values = '{"title":{"en":"Far"},"data":{"n":1e400}}';
+    const one = `${ENTRIES}/${made.body.id}`;
+    expect(await raw("PUT", one, `{"values":${values}}`)).toMatchObject(range);
+    expect(
+      await raw("POST", ENTRIES, `{"module":"catalog","schema":"product","values":${values}}`),
+    ).toMatchObject(range);
+    expect((await send("GET", one)).body).toMatchObject({ revision: 1, values: { data: { n: 1 } } });
+    const field = '{"name":"n","type":"number","default":1e400}';
+    const schemas = `[{"id":"s","fields":[${field}]}]`;
+    const document = `{"id":"far-off","modules":[{"id":"m","type":"CONTENT","schemas":${schemas}}]}`;
+    expect(await raw("POST", "/api/admin/orbs", document)).toMatchObject({ status: 422 });
+  });
+
   it("refuse what they do not know", async () => {
     expect((await note("a", "?nope=1")).status).toBe(400);
     expect((await note("a", "?publish=yes")).status).toBe(400);
