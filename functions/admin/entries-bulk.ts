@@ -3,12 +3,13 @@ import { z } from "@hono/zod-openapi";
 import { type BulkResult, bulkWrite } from "../../shared/entry/index.ts";
 import { AppError } from "../../shared/errors.ts";
 import { keepStore } from "../context.ts";
+import { idempotencyOf } from "../idempotency.ts";
 import { BODY_LIMIT, parseJson } from "../middleware/body.ts";
 import { STATUS } from "../problem.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { FaultSchema, IdempotencyKey, OrbIdParam } from "../schemas.ts";
 import { type AdminPrefix, entryRoute } from "./entries.ts";
-import { definition, idempotencyOf } from "./entry-schemas.ts";
+import { definition } from "./entry-schemas.ts";
 
 const TYPES = /^application\/(x-ndjson|ndjson|jsonl|x-jsonlines|json-seq|json)\s*(;|$)/i;
 
@@ -126,7 +127,7 @@ export function entryBulkRoutes(prefix: AdminPrefix) {
       lines: linesOf(c.req.raw.body),
       parse: parseJson,
       publish: c.req.valid("query").publish === "true",
-      idempotency: idempotencyOf(c, c.req.valid("header")["idempotency-key"]),
+      idempotency: idempotencyOf(c),
     });
     const { log } = c.var.deps;
     const release = keepStore(c);

@@ -8,6 +8,7 @@ import {
   unpublishEntry,
   updateEntry,
 } from "../../shared/entry/index.ts";
+import { idempotencyOf } from "../idempotency.ts";
 import { platformAdmin } from "../middleware/session.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { IdempotencyKey, IfMatch, OrbIdParam } from "../schemas.ts";
@@ -19,7 +20,6 @@ import {
   EntryParams,
   entryAnswer,
   ForceQuery,
-  idempotencyOf,
   NewEntryBody,
   targetOf,
   WriteHeaders,
@@ -98,7 +98,7 @@ export function entryWriteRoutes(prefix: AdminPrefix) {
         publish: publish === "true",
         locale,
         market,
-        idempotency: idempotencyOf(c, c.req.valid("header")["idempotency-key"]),
+        idempotency: idempotencyOf(c),
       });
       const body = answer(c, written);
       c.header("location", `${prefix}/${orbId}/entries/${body.id}`);

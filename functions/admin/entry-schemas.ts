@@ -7,6 +7,7 @@ import { STATUSES } from "../../shared/orb/lifecycle.ts";
 import { definitionFor, type LiveOrb } from "../../shared/orb/live.ts";
 import type { AppEnv } from "../context.ts";
 import { ifMatch, revisionTag } from "../etag.ts";
+import { idempotencyOf } from "../idempotency.ts";
 import { IdempotencyKey, IfMatch, OrbIdParam } from "../schemas.ts";
 
 const moment = z.iso.datetime({ offset: true }).nullable();
@@ -109,20 +110,15 @@ export function definition(c: Context<AppEnv>, orbId: string): Promise<LiveOrb> 
 export function targetOf(
   c: Context<AppEnv>,
   params: { orbId: string; entryId: string },
-  headers: { "if-match"?: string | undefined; "idempotency-key"?: string | undefined },
+  headers: { "if-match"?: string | undefined },
 ): Target {
   return {
     orbId: params.orbId,
     orb: definition(c, params.orbId),
     id: params.entryId,
     ifMatch: ifMatch(headers["if-match"]),
-    idempotency: idempotencyOf(c, headers["idempotency-key"]),
+    idempotency: idempotencyOf(c),
   };
-}
-
-/** An Idempotency-Key with the route that it was sent to. */
-export function idempotencyOf(c: Context<AppEnv>, key: string | undefined): Target["idempotency"] {
-  return key === undefined ? undefined : { key, route: `${c.req.method} ${c.req.path}` };
 }
 
 /** The answer to a write. */

@@ -5,10 +5,11 @@ import { listRoutes } from "../../shared/orb/routes.ts";
 import { revertOrb, tryUpdate } from "../../shared/orb/update.ts";
 import { orbView } from "../../shared/orb/view.ts";
 import { ifMatch } from "../etag.ts";
+import { idempotencyOf } from "../idempotency.ts";
 import { platformAdmin } from "../middleware/session.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { IdempotencyKey, IfMatch, OrbIdParam } from "../schemas.ts";
-import { common, cursors, headers, idempotencyOf, Limit, type Mount } from "./orbs.ts";
+import { common, cursors, headers, Limit, type Mount } from "./orbs.ts";
 import {
   DryRunFlag,
   DryRunSchema,

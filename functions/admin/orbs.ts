@@ -18,6 +18,7 @@ import { tryUpdate, updateOrb } from "../../shared/orb/update.ts";
 import { orbItem, orbView } from "../../shared/orb/view.ts";
 import type { AppEnv } from "../context.ts";
 import { ifMatch, matchesTag, revisionTag } from "../etag.ts";
+import { idempotencyOf } from "../idempotency.ts";
 import { platformAdmin } from "../middleware/session.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { IdempotencyKey, IfMatch, IfNoneMatch, OrbIdParam } from "../schemas.ts";
@@ -68,13 +69,6 @@ export function headers(
   c.header("etag", etag);
   c.header("cache-control", "private, no-cache");
   return etag;
-}
-
-/** The caller's `Idempotency-Key` with the route, which is the same one below both prefixes. */
-export function idempotencyOf(c: Context<AppEnv>): { key: string; route: string } | undefined {
-  const key = c.req.header("idempotency-key");
-  const path = c.req.path.replace(/^\/api\/_orbs(?=\/|$)/, "/api/admin/orbs");
-  return key === undefined ? undefined : { key, route: `${c.req.method} ${path}` };
 }
 
 /** A number in an opaque cursor. */

@@ -9,7 +9,6 @@ import type { Context } from "hono";
 import type { Actor, Role } from "../../shared/access/actor.ts";
 import { roleIn } from "../../shared/access/authorize.ts";
 import { parseExtras } from "../../shared/entry/query.ts";
-import { AppError } from "../../shared/errors.ts";
 import {
   checkInput,
   invoke,
@@ -21,6 +20,7 @@ import { ServiceRefusal } from "../../shared/handlers/remote.ts";
 import type { Handler } from "../../shared/handlers/types.ts";
 import type { LiveOrb } from "../../shared/orb/live.ts";
 import type { AppEnv } from "../context.ts";
+import { idempotencyKeyOf } from "../idempotency.ts";
 import { jsonBody } from "../middleware/body.ts";
 import { actorFor } from "../middleware/session.ts";
 import { problem } from "../problem.ts";
@@ -88,14 +88,8 @@ export function middlewareOf(handler: Pick<Handler, "auth">): Middleware[] {
   return handler.auth === "None" ? [logging, jwt, input] : [logging, jwt, role, input];
 }
 
-/** Handlers that know what to do with it get the caller's key; the platform itself repeats no call and no answer. */
-function idempotencyKeyOf(c: Context<AppEnv>): string | undefined {
-  const key = c.req.header("idempotency-key");
-  if (key === undefined || (key.length > 0 && key.length <= 255)) return key;
-  throw new AppError("malformed", "invalid_header", "An Idempotency-Key is 1 to 255 characters long.");
-}
-
 const answer = async ({ c, live, resolved, actor, role, input }: Call): Promise<Response> => {
+  // For handlers that know what to do with it; the platform itself repeats no call and no answer.
   const idempotencyKey = idempotencyKeyOf(c);
   const call = { live, actor: await actor, role, input, idempotencyKey };
   const result = await invoke(c.get("deps"), resolved, call);

@@ -16,11 +16,12 @@ import {
   type Written,
 } from "../../shared/entry/index.ts";
 import { parseExtras } from "../../shared/entry/query.ts";
-import { AppError, invalid } from "../../shared/errors.ts";
+import { invalid } from "../../shared/errors.ts";
 import type { CompiledSchema } from "../../shared/orb/compile.ts";
 import type { LiveOrb } from "../../shared/orb/live.ts";
 import type { AppEnv } from "../context.ts";
 import { ifMatch } from "../etag.ts";
+import { idempotencyOf } from "../idempotency.ts";
 import { jsonBody } from "../middleware/body.ts";
 import { whole } from "../middleware/headers.ts";
 import { faultsOf } from "../problem.ts";
@@ -51,21 +52,21 @@ function requireWriter({ live, schema, actor }: Writing, operation: EntryOperati
   if (!may(role, operation, { access: schema.access, own: true })) throw refusal(actor);
 }
 
-function idempotencyOf(c: Context<AppEnv>): Target["idempotency"] {
-  const key = c.req.header("idempotency-key");
-  if (key === undefined) return undefined;
-  if (key.length >= 1 && key.length <= 255) return { key, route: `${c.req.method} ${c.req.path}` };
-  throw new AppError("malformed", "invalid_header", "An Idempotency-Key has 1 to 255 characters.");
+/** The collection's one name, whose path may leave the schema out. */
+function collectionPath({ live, schema }: Writing): string {
+  return `/api/${live.orb}/${schema.module}/${schema.id}`;
 }
 
-function targetOf({ c, live, schema }: Writing, id: string): Target & { schema: CompiledSchema } {
+function targetOf(writing: Writing, id: string, operation?: Operation): Target & { schema: CompiledSchema } {
+  const { c, live, schema } = writing;
+  const named = operation === undefined ? undefined : `${collectionPath(writing)}/${id}/${operation}`;
   return {
     orbId: live.orb,
     orb: live,
     id,
     schema,
     ifMatch: ifMatch(c.req.header("if-match")),
-    idempotency: c.req.method === "POST" ? idempotencyOf(c) : undefined,
+    idempotency: named === undefined ? undefined : idempotencyOf(c, named),
   };
 }
 
@@ -114,7 +115,7 @@ export async function create(writing: Writing): Promise<Response> {
     module: schema.module,
     schema: schema.id,
     publish: publish === "true",
-    idempotency: idempotencyOf(c),
+    idempotency: idempotencyOf(c, collectionPath(writing)),
   });
   return answer(writing, written, extra, 201);
 }
@@ -149,7 +150,7 @@ export async function operate(writing: Writing, id: string, operation: Operation
   const { c, actor } = writing;
   requireWriter(writing, operation);
   const { force, ...extra } = extrasOf(c, operation);
-  const target = targetOf(writing, id);
+  const target = targetOf(writing, id, operation);
   const { deps } = c.var;
   switch (operation) {
     case "publish":

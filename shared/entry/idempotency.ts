@@ -54,6 +54,12 @@ export function canonical(value: unknown): string {
   return `{${members.join(",")}}`;
 }
 
+/** @returns the key, which is no longer than anybody needs. @throws AppError malformed `invalid_header` */
+export function checkKey(key: string): string {
+  if (key.length > 0 && key.length <= 255) return key;
+  throw new AppError("malformed", "invalid_header", "An Idempotency-Key is 1 to 255 characters long.");
+}
+
 /** The claim of a request; undefined when its caller sent no key. */
 export async function idempotencyClaim(
   deps: Deps,
@@ -63,12 +69,10 @@ export async function idempotencyClaim(
   request: unknown,
 ): Promise<IdempotencyClaim | undefined> {
   if (sent === undefined) return undefined;
-  if (sent.key.length === 0 || sent.key.length > 255) {
-    throw new AppError("malformed", "invalid_header", "An Idempotency-Key is 1 to 255 characters long.");
-  }
+  const key = checkKey(sent.key);
   const caller = actor.kind === "orb" ? `${actor.realm}/${actor.sub}` : `${actor.kind}/${actorId(actor)}`;
   return {
-    subject: subjects.idempotency(orb, await sha256(JSON.stringify([caller, sent.route, sent.key]))),
+    subject: subjects.idempotency(orb, await sha256(JSON.stringify([caller, sent.route, key]))),
     bodies: await hmacs(deps.config, `idempotency/${canonical(request)}`),
   };
 }

@@ -99,6 +99,14 @@ describe("entries on the management API", () => {
     const [first, second] = await Promise.all([note("same", "", key), note("same", "", key)]);
     expect([first.status, second.status]).toEqual([201, 201]);
     expect(second.body).toEqual(first.body);
+    const twin = await send(
+      "POST",
+      "/api/_orbs/shop/entries",
+      { module: "catalog", schema: "note", values: { text: "same" } },
+      key,
+    );
+    expect([twin.status, twin.headers.get("idempotent-replayed")]).toEqual([201, "true"]);
+    expect(twin.body).toEqual(first.body);
     expect(await note("other", "", key)).toMatchObject({
       status: 422,
       body: { code: "idempotency_mismatch" },

@@ -171,6 +171,19 @@ describe("writes", () => {
     expect((await send("GET", "/config/theme?revision=latest", admin)).body.items).toHaveLength(1);
   });
 
+  it("with one key are one entry, whether the path names the only schema or not", async () => {
+    const key = { "idempotency-key": "k-2" };
+    const body = { values: { title: { en: "Once" } } };
+    const made = await send("POST", "/news", admin, body, key);
+    const again = await send("POST", "/news/item", admin, body, key);
+    expect([made.status, again.status, again.body.id]).toEqual([201, 201, made.body.id]);
+    expect(again.headers.get("idempotent-replayed")).toBe("true");
+    const published = await send("POST", `/news/item/${made.body.id}/publish`, admin, undefined, key);
+    expect(published.body).toMatchObject({ status: "PUBLISHED", revision: 2 });
+    const twice = await send("POST", `/news/${made.body.id}/publish`, admin, undefined, key);
+    expect([twice.status, twice.body.revision]).toEqual([200, 2]);
+  });
+
   it("of schemas that share a module name theirs", async () => {
     expect((await send("POST", "/config", admin, { values: {} })).body.code).toBe("schema_not_found");
     const made = await send("POST", "/config/limit?publish=true", admin, { values: { size: 3 } });
