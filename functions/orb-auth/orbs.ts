@@ -8,6 +8,7 @@ import { z } from "@hono/zod-openapi";
 import type { Context, MiddlewareHandler, Next } from "hono";
 import { orbRealm, type Realm } from "../../shared/access/realms.ts";
 import { notFound } from "../../shared/errors.ts";
+import { isRealmSegment } from "../../shared/orb/ids.ts";
 import { liveOrb } from "../../shared/orb/live.ts";
 import { token } from "../../shared/store/subjects.ts";
 import type { AppEnv } from "../context.ts";
@@ -19,17 +20,6 @@ import { realmRoutes } from "./index.ts";
 import { pathParams } from "./scope.ts";
 
 const PREFIX = "/api/{orbId}";
-const SEGMENTS: ReadonlySet<string> = new Set([
-  "passkey",
-  "passkeys",
-  "invitations",
-  "bootstrap",
-  "users",
-  "me",
-  "signout",
-  "signin",
-]);
-
 interface Handed {
   outer: Context<AppEnv>;
   realm: Realm;
@@ -86,7 +76,7 @@ export function orbAuth(
   /** Answers realm routes of orbs that use the service `access`, and every orb's sign-in page; the rest goes on. */
   const middleware: MiddlewareHandler<AppEnv> = (c, next) => {
     const [, , orbId = "", segment = ""] = c.req.path.split("/", 4);
-    return SEGMENTS.has(segment) ? answer(c, next, orbId, segment) : next();
+    return isRealmSegment(segment, true) ? answer(c, next, orbId, segment) : next();
   };
   async function answer(
     c: Context<AppEnv>,
@@ -100,7 +90,7 @@ export function orbAuth(
     if (segment === "signin" && realm === null) {
       return c.redirect(`/api/auth/signin${new URL(c.req.url).search}`, 302);
     }
-    // A module of this name has the path; `signin` and the orb's handlers can be no module's.
+    // A module of this name has the path; `signin` and the orb's handlers can be no module's, and no handler has a realm's name.
     const isModule = live.document.modules.some(({ id }) => id === segment);
     if (realm === null || isModule) {
       await next();

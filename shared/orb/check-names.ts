@@ -1,6 +1,7 @@
 /** Cross-checks of names: what may not be said twice, and what would hide what else. */
 import { LIMITS } from "./document.ts";
 import { clip, type Faults } from "./faults.ts";
+import { isRealmSegment } from "./ids.ts";
 import type { LooseDocument, Placed } from "./loose.ts";
 
 /** Tells every name of a document that collides with another. */
@@ -63,6 +64,7 @@ export function checkNames(document: LooseDocument, faults: Faults): void {
 
 /** Checks `uses`; answers which service gives the handler of each name. */
 function checkUses(document: LooseDocument, faults: Faults): Map<string, string> {
+  const usesAccess = document.uses.some(({ service }) => service === "access");
   const services = new Set<string>();
   const handlers = new Map<string, string>();
   for (const use of document.uses) {
@@ -78,6 +80,13 @@ function checkUses(document: LooseDocument, faults: Faults): Map<string, string>
     }
     for (const handler of use.handlers) {
       const other = handlers.get(handler.value);
+      if (isRealmSegment(handler.value, usesAccess && use.service !== "access")) {
+        faults.add(
+          handler.path,
+          "reserved",
+          `The route "${clip(handler.value)}" belongs to ${usesAccess ? "the orb's accounts" : "the sign-in page"}.`,
+        );
+      }
       if (other !== undefined) {
         faults.add(
           handler.path,

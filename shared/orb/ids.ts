@@ -32,6 +32,17 @@ const RESERVED_ORB_IDS: ReadonlySet<string> = new Set([
 /** Path segments of every orb that a module would hide. The names of the orb's own handlers are refused too. */
 const RESERVED_MODULE_IDS: ReadonlySet<string> = new Set(["call", "signin"]);
 
+/** First segments of a realm's routes, which an orb that uses the service `access` has below its own path. */
+export const REALM_SEGMENTS = [
+  "passkey",
+  "passkeys",
+  "invitations",
+  "bootstrap",
+  "users",
+  "me",
+  "signout",
+] as const;
+
 /** Sort and filter use these names for the entry's own properties. */
 export const ENTRY_PROPERTIES = [
   "id",
@@ -58,6 +69,14 @@ export function isReservedOrbId(id: string): boolean {
 /** Whether the name can never be a module's, whatever handlers the orb uses. */
 export function isReservedModuleId(id: string): boolean {
   return RESERVED_MODULE_IDS.has(id);
+}
+
+/**
+ * Whether `/api/{orbId}/{segment}` is the sign-in page's or the realm's, whatever handlers the orb uses.
+ * @param usesAccess whether the orb has a realm of its own
+ */
+export function isRealmSegment(segment: string, usesAccess: boolean): boolean {
+  return segment === "signin" || (usesAccess && (REALM_SEGMENTS as readonly string[]).includes(segment));
 }
 
 /** Whether the name can never be a field's. */

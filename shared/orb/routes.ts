@@ -8,6 +8,7 @@ import { listHandlers } from "../handlers/registry.ts";
 import type { Handler } from "../handlers/types.ts";
 import type { CompiledOrb, CompiledSchema } from "./compile.ts";
 import type { Access } from "./document.ts";
+import { isRealmSegment, type REALM_SEGMENTS } from "./ids.ts";
 import { type LiveOrb, liveOrbs } from "./live.ts";
 
 /** Where a route comes from. */
@@ -90,7 +91,10 @@ function handlerRoutes(orb: CompiledOrb, known: ReadonlyMap<string, Handler | un
     const handler = known.get(name);
     // Those of kind http are routes of their own: the realm's.
     if (handler === undefined || handler.kind === "http") return [];
-    return [`/api/${orb.id}/${short}`, `/api/${orb.id}/call/${short}`].map(
+    const called = `/api/${orb.id}/call/${short}`;
+    // Documents of before such names were refused have them: the realm answers.
+    const paths = isRealmSegment(short, orb.usesAccess) ? [called] : [`/api/${orb.id}/${short}`, called];
+    return paths.map(
       (path): ActiveRoute => ({
         method: "POST",
         path,
@@ -103,8 +107,15 @@ function handlerRoutes(orb: CompiledOrb, known: ReadonlyMap<string, Handler | un
   });
 }
 
+type RealmPath = (typeof REALM_SEGMENTS)[number];
+
 /** Routes of a realm by the handler of the service `access` that brings them. */
-const REALM_ROUTES: readonly [handler: string, method: ActiveRoute["method"], path: string, role: Role][] = [
+const REALM_ROUTES: readonly [
+  handler: string,
+  method: ActiveRoute["method"],
+  path: RealmPath | `${RealmPath}/${string}`,
+  role: Role,
+][] = [
   ["passkey", "POST", "passkey/begin", "public"],
   ["passkey", "POST", "passkey/complete", "public"],
   ["passkey", "GET", "passkeys", "user"],

@@ -1,6 +1,7 @@
 import type { NatsConnection } from "nats";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ServiceError, serve } from "../../shared/handlers/kit.ts";
+import { kvSubject } from "../../shared/store/subjects.ts";
 import { adminToken, call, type SignedIn, user } from "../support/auth.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 import { brokerClient, headers, startExample } from "../support/services.ts";
@@ -135,6 +136,34 @@ describe("a service that only puts a key and answers", () => {
     await client.flush();
     expect(calls).toBe(0);
     counter.unsubscribe();
+  });
+
+  test("cannot have the name of a route of the orb's accounts, nor is one listed that the realm answers", async () => {
+    await register("late.signout", { subject: "svc.echo.say" });
+    const access = { service: "access", handlers: ["passkey"] };
+    const uses = [access, { service: "late", handlers: ["signout"] }];
+    const refused = await call(platform, "POST", "/api/admin/orbs", {
+      token: admin,
+      body: { id: "latecomer", uses, modules: [] },
+    });
+    expect(refused).toMatchObject({
+      status: 422,
+      body: { errors: [{ path: "/uses/1/handlers/0", code: "reserved" }] },
+    });
+    // As it may be stored since before.
+    const document = { id: "latecomer", languages: ["en"], markets: [], uses, modules: [] };
+    await platform.operatorStore().append("KV_orbs", {
+      subject: kvSubject("orbs", "latecomer"),
+      data: JSON.stringify({ v: 1, orb: "latecomer", revision: 1, at: new Date().toISOString(), document }),
+    });
+    const { body: listed } = await call(platform, "GET", "/api/admin/routes", { token: admin });
+    const routes: string[] = listed
+      .filter(({ orb }: { orb: string }) => orb === "latecomer")
+      .map(({ method, path }: { method: string; path: string }) => `${method} ${path}`);
+    expect(new Set(routes).size).toBe(routes.length);
+    expect(routes).toContain("POST /api/latecomer/call/signout");
+    const long = await call(platform, "POST", "/api/latecomer/call/signout", { body: { text: "hi" } });
+    expect(long).toMatchObject({ status: 200, body: { got: { handler: "late.signout" } } });
   });
 
   test("has routes of published orbs only, and POST only", async () => {

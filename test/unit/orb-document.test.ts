@@ -191,6 +191,19 @@ describe("names", () => {
     expect(faults(document)).toEqual(["/modules/0/id reserved"]);
   });
 
+  test("a handler cannot have the name of a route of the orb's accounts", () => {
+    const own = { service: "own", handlers: ["signin", "me", "users", "signout", "passkeys", "bootstrap"] };
+    expect(faults({ id: "shop", uses: [own] })).toEqual(["/uses/0/handlers/0 reserved"]);
+    const access = { service: "access", handlers: ["passkey", "invitations"] };
+    expect(faults({ id: "shop", uses: [access, own] })).toEqual(
+      own.handlers.map((_, i) => `/uses/1/handlers/${i} reserved`),
+    );
+    expect(faults({ id: "shop", uses: [access, { service: "own", handlers: ["passkey"] }] }).sort()).toEqual([
+      "/uses/1/handlers/0 duplicate",
+      "/uses/1/handlers/0 reserved",
+    ]);
+  });
+
   test("handlers of two services cannot share a name, nor can anything be used twice", () => {
     const uses = [
       { service: "a", handlers: ["x", "y", "x"] },
