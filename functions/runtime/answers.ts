@@ -19,16 +19,19 @@ export interface Dependence {
   schema: CompiledSchema;
   actor: Actor;
   choice: Choice;
-  /** Whether what is answered depends on who asks, although the schema is public. */
-  personal: boolean;
+  /** Whether it is for those alone who may write: a draft, or what was written. */
+  private: boolean;
+  /** Whether entries of other schemas are part of it: who asks decides which, and they may be translatable. */
+  expanded: boolean;
   languages: readonly string[];
 }
 
 /** `Vary`, `Content-Language` and `Cache-Control`. Answers are always asked for again, which the tag makes cheap. */
 export function describeAnswer(answer: Dependence): Record<string, string> {
-  const { schema, actor, choice, personal, languages } = answer;
+  const { schema, actor, choice, expanded, languages } = answer;
+  const personal = answer.private || expanded;
   const vary: string[] = [];
-  if (choice.negotiated && schema.translatable.length > 0) vary.push("Accept-Language");
+  if (choice.negotiated && (expanded || schema.translatable.length > 0)) vary.push("Accept-Language");
   if (personal || schema.access.read !== "public") vary.push("Authorization", "Cookie");
   const first = schema.translatable.length > 0 ? choice.languages[0] : undefined;
   const spoken = languages.length > 0 ? languages.join(", ") : first;

@@ -54,9 +54,9 @@ export async function list(
   const choice = choiceOf(c, schema, query.extra);
   const page = await listEntries(c.get("deps"), actor, { orb: live, schema, choice, query, latest, last });
   const { languages, ...body } = page;
-  const personal = latest || query.expand.length > 0;
+  const expanded = query.expand.length > 0;
   return whole(c, JSON.stringify(body), 200, {
-    ...describeAnswer({ schema, actor, choice, personal, languages }),
+    ...describeAnswer({ schema, actor, choice, private: latest, expanded, languages }),
     "content-type": "application/json",
   });
 }
@@ -75,8 +75,11 @@ export async function get(reading: Reading, id: string): Promise<Response> {
     query,
     latest,
   });
-  const personal = latest || query.expand.length > 0;
-  const headers = { ...describeAnswer({ schema, actor, choice, personal, languages }), etag };
+  const expanded = query.expand.length > 0;
+  const headers = {
+    ...describeAnswer({ schema, actor, choice, private: latest, expanded, languages }),
+    etag,
+  };
   if (matchesTag(c.req.header("if-none-match"), etag)) return whole(c, null, 304, headers);
   return whole(c, JSON.stringify(entry), 200, { ...headers, "content-type": "application/json" });
 }

@@ -80,7 +80,7 @@ function answer(
   const choice = choiceOf(c, schema, extra);
   const { entry, etag, languages } = presentWritten(live, schema, written.snapshot, choice);
   return whole(c, JSON.stringify(entry), status, {
-    ...describeAnswer({ schema, actor, choice, personal: true, languages }),
+    ...describeAnswer({ schema, actor, choice, private: true, expanded: false, languages }),
     "content-type": "application/json",
     "cache-control": "no-store",
     etag,

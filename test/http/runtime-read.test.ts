@@ -38,6 +38,7 @@ const DOCUMENT = {
             { name: "author", type: "reference", ref: "shop/catalog/author" },
           ],
         },
+        { id: "offer", fields: [{ name: "product", type: "reference", ref: "shop/catalog/product" }] },
       ],
     },
     {
@@ -194,6 +195,26 @@ describe("one entry", () => {
       expand: { author: { id: author.id, values: { name: "Ada" } } },
     });
     expect(Object.keys((answer.body as Entry).values)).toEqual(["author"]);
+  });
+
+  it("tells caches apart by language what is expanded, where only that is translated", async () => {
+    const { id } = await create("offer", { product: chair.id });
+    const path = `/api/shop/catalog/offer/${id}`;
+    for (const [language, title] of [
+      ["de", "Stuhl"],
+      ["en", "Chair"],
+    ]) {
+      const answer = await get(`${path}?expand=product`, { "accept-language": language ?? "" });
+      expect(answer.body.expand.product.values.title).toBe(title);
+      expect(answer.headers.get("content-language")).toBe(language);
+      expect(answer.headers.get("vary")).toBe("Accept-Language, Authorization, Cookie");
+      expect(answer.headers.get("cache-control")).toBe("private, no-cache");
+    }
+    const page = await get("/api/shop/catalog/offer?expand=product", { "accept-language": "de" });
+    expect(page.headers.get("vary")).toContain("Accept-Language");
+    const named = await get(`${path}?expand=product&locale=de`);
+    expect(named.headers.get("vary")).toBe("Authorization, Cookie");
+    expect((await get(path)).headers.get("vary")).toBeNull();
   });
 
   it("refuses what it does not know", async () => {
