@@ -52,7 +52,8 @@ export function defineRoute<P extends string, R extends Omit<RouteConfig, "path"
 ) {
   const { problems = [], ...route } = config;
   const responses: RouteConfig["responses"] = { ...route.responses };
-  const json = route.request?.body?.content?.["application/json"] !== undefined;
+  const body = route.request?.body;
+  const json = body?.content?.["application/json"] !== undefined;
   const implied: ProblemStatus[] = json ? [400, 413, 415, 422] : [400];
   for (const status of new Set<ProblemStatus>([...problems, ...implied, 503, 504]))
     responses[status] ??= problemResponse(status);
@@ -60,7 +61,11 @@ export function defineRoute<P extends string, R extends Omit<RouteConfig, "path"
     c.set("route", route.path);
     await next();
   };
-  const middleware = [label, ...asList(route.middleware), ...(json ? [jsonBody] : [])];
+  const middleware = [
+    label,
+    ...asList(route.middleware),
+    ...(json ? [jsonBody(body?.required === true)] : []),
+  ];
   const request = { query: NO_PARAMETERS, ...route.request };
   return createRoute({ ...route, request, responses, middleware } as unknown as R);
 }

@@ -112,22 +112,32 @@ function keepJson(c: Context<AppEnv>, value: unknown): void {
   c.req.json = <T>() => Promise.resolve(value as T);
 }
 
+const JSON_TYPE = /^application\/([a-z0-9.+-]+\+)?json\s*(;|$)/i;
+
 /**
- * Reads the JSON body of a route that declares one, after authentication and before validation.
- * 415 when it is not JSON, 413 when it is too large, 400 when it does not parse. No body is left to the validation.
+ * Reads a JSON body. No body is an empty object, which is left to the validation, unless one is required and JSON is said
+ * to come: nothing is no JSON.
+ * @throws AppError unsupported_media when it is not JSON; too_large; malformed when it does not parse
  */
-export const jsonBody: MiddlewareHandler<AppEnv> = async (c, next) => {
-  const type = c.req.header("content-type");
+export async function readJson(c: Context<AppEnv>, required: boolean): Promise<unknown> {
+  const isJson = JSON_TYPE.test(c.req.header("content-type") ?? "");
   const bytes = await (c.get("host").body?.(c, BODY_LIMIT) ?? readLimited(c.req.raw, BODY_LIMIT));
-  if (bytes.length > 0) {
-    if (type === undefined || !/^application\/([a-z0-9.+-]+\+)?json\s*(;|$)/i.test(type)) {
-      throw new AppError("unsupported_media", "not_json", "The body must be application/json.");
-    }
-    keepJson(c, parseJson(bytes));
-  } else {
+  if (bytes.length === 0 && !(required && isJson)) {
     keepJson(c, {});
     // Whoever asks next whether there was a body must not be told of these braces.
     c.req.bodyCache.arrayBuffer = new ArrayBuffer(0);
+    return {};
   }
-  await next();
-};
+  if (!isJson) throw new AppError("unsupported_media", "not_json", "The body must be application/json.");
+  const value = parseJson(bytes);
+  keepJson(c, value);
+  return value;
+}
+
+/** Reads the JSON body of a route that declares one, after authentication and before validation. */
+export function jsonBody(required: boolean): MiddlewareHandler<AppEnv> {
+  return async (c, next) => {
+    await readJson(c, required);
+    await next();
+  };
+}

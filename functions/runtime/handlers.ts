@@ -21,7 +21,7 @@ import type { Handler } from "../../shared/handlers/types.ts";
 import type { LiveOrb } from "../../shared/orb/live.ts";
 import type { AppEnv } from "../context.ts";
 import { idempotencyKeyOf } from "../idempotency.ts";
-import { jsonBody } from "../middleware/body.ts";
+import { readJson } from "../middleware/body.ts";
 import { actorFor } from "../middleware/session.ts";
 import { problem } from "../problem.ts";
 import { defineRoute } from "../router.ts";
@@ -77,8 +77,7 @@ const role: Middleware = async (call, next) => {
 const input: Middleware = async (call, next) => {
   const { c } = call;
   parseExtras(parametersOf(c), []);
-  if (c.req.bodyCache.json === undefined) await jsonBody(c, async () => undefined);
-  call.input = await c.req.bodyCache.json;
+  call.input = await readJson(c, false);
   checkInput(call.resolved.handler.input, call.input);
   return next();
 };

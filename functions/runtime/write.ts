@@ -22,7 +22,7 @@ import type { LiveOrb } from "../../shared/orb/live.ts";
 import type { AppEnv } from "../context.ts";
 import { ifMatch } from "../etag.ts";
 import { idempotencyOf } from "../idempotency.ts";
-import { jsonBody } from "../middleware/body.ts";
+import { readJson } from "../middleware/body.ts";
 import { whole } from "../middleware/headers.ts";
 import { faultsOf } from "../problem.ts";
 import type { Operation } from "./address.ts";
@@ -39,8 +39,7 @@ export interface Writing {
 }
 
 async function bodyOf(c: Context<AppEnv>): Promise<z.infer<typeof bodySchema>> {
-  if (c.req.bodyCache.json === undefined) await jsonBody(c, async () => undefined);
-  const body: unknown = await c.req.bodyCache.json;
+  const body = await readJson(c, true);
   const result = bodySchema.safeParse(body);
   if (!result.success) throw invalid(faultsOf(result.error, body));
   return result.data;

@@ -251,6 +251,12 @@ describe("bad input", () => {
     expect(response.headers.get("content-type")).toContain("application/problem+json");
   });
 
+  test("begin: nothing is enough, whatever type it is said to be of", async () => {
+    for (const headers of [{}, { "content-type": "application/json" }]) {
+      expect((await call(platform, "POST", `${BASE}/passkey/begin`, { headers })).status).toBe(200);
+    }
+  });
+
   test("complete: neither, both, or something else", async () => {
     const { sessionId } = await begin(platform, BASE);
     const post = (body: unknown) => call(platform, "POST", `${BASE}/passkey/complete`, { body });

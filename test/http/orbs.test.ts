@@ -144,7 +144,8 @@ describe("create, read, update", () => {
       400,
     ],
     ["an array", "[]", { "content-type": "application/json" }, 422],
-    ["nothing", "", { "content-type": "application/json" }, 422],
+    ["nothing", "", { "content-type": "application/json" }, 400],
+    ["not even a body", null, {}, 422],
   ])("%s is refused", async (_name, body, headers, status) => {
     const response = await fetch(`${platform.origin}/api/admin/orbs`, {
       method: "POST",

@@ -129,6 +129,8 @@ describe("refusals", () => {
     expect((await send("POST", "/notes", ann, { text: "flat" })).status).toBe(422);
     expect((await send("POST", "/notes", ann)).status).toBe(422);
     expect((await send("POST", "/notes?locale=!", ann, { values: {} })).status).toBe(400);
+    const nothing = await send("POST", "/notes", ann, undefined, { "content-type": "application/json" });
+    expect([nothing.status, nothing.body.code]).toEqual([400, "malformed_json"]);
     const wrong = await send("POST", "/notes", ann, undefined, { "content-type": "text/plain" });
     expect(wrong.status).toBe(422);
   });
