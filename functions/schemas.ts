@@ -1,5 +1,6 @@
 /** Shapes that many routes share. */
 import { z } from "@hono/zod-openapi";
+import { PAGE_SIZE } from "../shared/entry/query.ts";
 
 export const FaultSchema = z
   .object({
@@ -19,6 +20,21 @@ export const ProblemSchema = z
     errors: z.array(FaultSchema).optional(),
   })
   .openapi("Problem", { description: "RFC 9457" });
+
+/** A number from 1 to `most` in a path or a query: digits, and nothing else that could be read as a number. */
+export function wholeNumber(most: number) {
+  return z
+    .string()
+    .regex(/^[1-9]\d{0,15}$/, "This is a whole number from 1 on.")
+    .transform(Number)
+    .pipe(z.int().max(most))
+    .openapi({ type: "integer", minimum: 1, maximum: most });
+}
+
+/** How many items a page of a list has. */
+export const Limit = wholeNumber(PAGE_SIZE.max)
+  .default(PAGE_SIZE.default)
+  .openapi({ description: "Items of a page", default: PAGE_SIZE.default });
 
 /** A list's envelope. */
 export function listOf<T extends z.ZodType>(item: T) {

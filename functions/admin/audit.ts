@@ -1,9 +1,9 @@
 import { z } from "@hono/zod-openapi";
 import { listAudit } from "../../shared/access/audit-log.ts";
-import { AppError } from "../../shared/errors.ts";
+import { readCursor, writeCursor } from "../cursors.ts";
 import { platformAdmin } from "../middleware/session.ts";
 import { defineRoute, newRouter } from "../router.ts";
-import { listOf } from "../schemas.ts";
+import { Limit, listOf } from "../schemas.ts";
 
 const AuditSchema = z
   .object({
@@ -37,7 +37,7 @@ const list = defineRoute({
   middleware: [platformAdmin],
   request: {
     query: z.strictObject({
-      limit: z.coerce.number().int().min(1).max(200).default(50),
+      limit: Limit,
       cursor: z.string().optional(),
       sort: z.enum(["at", "-at"]).default("-at"),
       "filter[realm]": z.string().optional(),
@@ -55,15 +55,10 @@ const list = defineRoute({
   problems: [400, 401, 403],
 });
 
-const CURSOR = /^[1-9][0-9]{0,15}$/;
-
 /** GET /api/admin/audit. */
 export function auditRoutes() {
   return newRouter().openapi(list, async (c) => {
     const query = c.req.valid("query");
-    if (query.cursor !== undefined && !CURSOR.test(query.cursor)) {
-      throw new AppError("malformed", "invalid_cursor", "This cursor is not one that was given out.");
-    }
     const instant = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text));
     const page = await listAudit(c.var.deps, c.var.actor, {
       realm: query["filter[realm]"],
@@ -75,9 +70,9 @@ export function auditRoutes() {
       until: instant(query["filter[at][lte]"]),
       newestFirst: query.sort === "-at",
       limit: query.limit,
-      from: query.cursor === undefined ? undefined : Number(query.cursor),
+      from: readCursor(query.sort, query.cursor),
     });
     const items = page.items.map(({ v: _, ...item }) => item);
-    return c.json({ items, nextCursor: page.next === null ? null : String(page.next) }, 200);
+    return c.json({ items, nextCursor: writeCursor(query.sort, page.next) }, 200);
   });
 }

@@ -7,11 +7,11 @@ import {
   revertEntry,
   revisionNumber,
 } from "../../shared/entry/index.ts";
-import { AppError } from "../../shared/errors.ts";
 import { STATUSES } from "../../shared/orb/lifecycle.ts";
+import { readCursor, writeCursor } from "../cursors.ts";
 import { revisionTag } from "../etag.ts";
 import { defineRoute, newRouter } from "../router.ts";
-import { listOf } from "../schemas.ts";
+import { Limit, listOf } from "../schemas.ts";
 import { type AdminPrefix, entryRoute } from "./entries.ts";
 import {
   answer,
@@ -75,12 +75,6 @@ const RevisionParams = EntryParams.extend({
   revision: z.string().openapi({ param: { name: "revision", in: "path" }, example: "3" }),
 });
 
-function cursorOf(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
-  throw new AppError("malformed", "invalid_cursor", "The cursor is none of this list.");
-}
-
 export function entryRevisionRoutes(prefix: AdminPrefix) {
   const common = entryRoute(prefix);
   const path = `${prefix}/{orbId}/entries/{entryId}/revisions` as const;
@@ -96,12 +90,10 @@ export function entryRevisionRoutes(prefix: AdminPrefix) {
     request: {
       params: EntryParams,
       query: z.strictObject({
-        limit: z
-          .string()
-          .regex(/^([1-9]\d?|1\d\d|200)$/, "This is a number from 1 to 200.")
-          .optional(),
+        limit: Limit,
         cursor: z.string().optional(),
-        sort: z.enum(["revision", "-revision"]).optional(),
+        sort: z.enum(["revision", "-revision"]).default("revision"),
+        count: z.enum(["true", "false"]).optional(),
       }),
     },
     responses: {
@@ -146,18 +138,21 @@ export function entryRevisionRoutes(prefix: AdminPrefix) {
   return newRouter()
     .openapi(list, async (c) => {
       const { orbId, entryId } = c.req.valid("param");
-      const { limit, cursor, sort } = c.req.valid("query");
+      const { limit, cursor, sort, count } = c.req.valid("query");
       const page = await listRevisions(c.var.deps, c.var.actor, {
         orbId,
         orb: definition(c, orbId),
         id: entryId,
         order: sort === "-revision" ? "desc" : "asc",
-        limit: Number(limit ?? 50),
-        after: cursorOf(cursor),
+        limit,
+        after: readCursor(sort, cursor),
       });
       c.header("etag", revisionTag(page.newest));
-      const nextCursor = page.nextAfter === null ? null : String(page.nextAfter);
-      return c.json({ items: page.items, nextCursor }, 200);
+      const nextCursor = writeCursor(sort, page.nextAfter);
+      return c.json(
+        { items: page.items, nextCursor, ...(count === "true" ? { total: page.total } : {}) },
+        200,
+      );
     })
     .openapi(one, async (c) => {
       const { orbId, entryId, revision } = c.req.valid("param");

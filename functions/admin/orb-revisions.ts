@@ -4,12 +4,13 @@ import { getOrbRevision, listOrbRevisions } from "../../shared/orb/read.ts";
 import { listRoutes } from "../../shared/orb/routes.ts";
 import { revertOrb, tryUpdate } from "../../shared/orb/update.ts";
 import { orbView } from "../../shared/orb/view.ts";
+import { readCursor, writeCursor } from "../cursors.ts";
 import { ifMatch } from "../etag.ts";
 import { idempotencyOf } from "../idempotency.ts";
 import { platformAdmin } from "../middleware/session.ts";
 import { defineRoute, newRouter } from "../router.ts";
-import { IdempotencyKey, IfMatch, OrbIdParam } from "../schemas.ts";
-import { common, cursors, headers, Limit, type Mount } from "./orbs.ts";
+import { IdempotencyKey, IfMatch, Limit, OrbIdParam, wholeNumber } from "../schemas.ts";
+import { common, headers, type Mount } from "./orbs.ts";
 import {
   DryRunFlag,
   DryRunSchema,
@@ -22,7 +23,7 @@ import {
 } from "./orbs-schemas.ts";
 
 const json = <T extends z.ZodType>(schema: T) => ({ "application/json": { schema } });
-const Revision = z.coerce.number().int().min(1).openapi({ example: 3 });
+const Revision = wholeNumber(Number.MAX_SAFE_INTEGER).openapi({ example: 3 });
 const RevisionParam = OrbIdParam.extend({ revision: Revision });
 
 /** Routes of revisions below one prefix. */
@@ -56,9 +57,9 @@ export function orbRevisionRoutes(mount: Mount) {
       orb: c.req.valid("param").orbId,
       limit,
       descending: sort === "-revision",
-      after: cursors.read(sort, cursor),
+      after: readCursor(sort, cursor),
     });
-    const nextCursor = cursors.write(sort, page.next);
+    const nextCursor = writeCursor(sort, page.next);
     return c.json({ items: page.items, nextCursor, ...(count === "true" ? { total: page.total } : {}) }, 200);
   });
 

@@ -13,15 +13,16 @@ import {
   tryPublish,
   unpublishOrb,
 } from "../../shared/orb/operate.ts";
-import { getOrb, invalidCursor, listOrbs } from "../../shared/orb/read.ts";
+import { getOrb, listOrbs } from "../../shared/orb/read.ts";
 import { tryUpdate, updateOrb } from "../../shared/orb/update.ts";
 import { orbItem, orbView } from "../../shared/orb/view.ts";
 import type { AppEnv } from "../context.ts";
+import { readCursor, writeCursor } from "../cursors.ts";
 import { ifMatch, matchesTag, revisionTag } from "../etag.ts";
 import { idempotencyOf } from "../idempotency.ts";
 import { platformAdmin } from "../middleware/session.ts";
 import { defineRoute, newRouter } from "../router.ts";
-import { IdempotencyKey, IfMatch, IfNoneMatch, OrbIdParam } from "../schemas.ts";
+import { IdempotencyKey, IfMatch, IfNoneMatch, Limit, OrbIdParam } from "../schemas.ts";
 import {
   DryRunFlag,
   DryRunSchema,
@@ -71,34 +72,6 @@ export function headers(
   return etag;
 }
 
-/** A number in an opaque cursor. */
-export const cursors = {
-  write: (kind: string, value: number | null) =>
-    value === null
-      ? null
-      : btoa(`${kind}:${value}`).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", ""),
-  read: (kind: string, cursor: string | undefined): number | undefined => {
-    if (cursor === undefined) return undefined;
-    let text: string;
-    try {
-      text = atob(cursor.replaceAll("-", "+").replaceAll("_", "/"));
-    } catch {
-      throw invalidCursor();
-    }
-    const match = /^([A-Za-z-]+):(\d{1,15})$/.exec(text);
-    if (match === null || match[1] !== kind) throw invalidCursor();
-    return Number(match[2]);
-  },
-};
-
-export const Limit = z.coerce
-  .number()
-  .int()
-  .min(1)
-  .max(200)
-  .default(50)
-  .openapi({ description: "Items of a page" });
-
 /** Routes of orbs below one prefix. */
 export function orbRoutes(mount: Mount) {
   const { prefix } = mount;
@@ -129,7 +102,7 @@ export function orbRoutes(mount: Mount) {
     const { limit, cursor, sort, count, "filter[status]": status } = c.req.valid("query");
     const page = await listOrbs(c.var.deps, c.var.actor, {
       limit,
-      after: cursors.read(sort, cursor),
+      after: readCursor(sort, cursor),
       descending: sort === "-createdAt",
       status,
       count: count === "true",
@@ -137,7 +110,7 @@ export function orbRoutes(mount: Mount) {
     return c.json(
       {
         items: page.orbs.map(orbItem),
-        nextCursor: cursors.write(sort, page.next),
+        nextCursor: writeCursor(sort, page.next),
         ...(page.total === undefined ? {} : { total: page.total }),
       },
       200,

@@ -1,14 +1,13 @@
 import { z } from "@hono/zod-openapi";
 import { changeUser, listUsers, removeUser } from "../../shared/access/users.ts";
-import { AppError } from "../../shared/errors.ts";
+import { readCursor, writeCursor } from "../cursors.ts";
 import { UserSchema, wireUser } from "../realm/schemas.ts";
 import { managerOnly, type Scope } from "../realm/scope.ts";
 import { defineRoute, newRouter } from "../router.ts";
-import { listOf } from "../schemas.ts";
+import { Limit, listOf } from "../schemas.ts";
 import { pathParams } from "./scope.ts";
 
 const security = [{ bearer: [] }, { cookie: [] }];
-const CURSOR = /^[1-9][0-9]{0,15}$/;
 
 /** The realm's users, for its admins. */
 export function userRoutes(scope: Scope) {
@@ -30,7 +29,7 @@ export function userRoutes(scope: Scope) {
       request: {
         params: z.object(pathParams(prefix)),
         query: z.strictObject({
-          limit: z.coerce.number().int().min(1).max(200).default(50),
+          limit: Limit,
           cursor: z.string().optional(),
           "filter[role]": z.enum(["owner", "admin", "user"]).optional(),
           "filter[status]": z.enum(["active", "disabled"]).optional(),
@@ -45,17 +44,14 @@ export function userRoutes(scope: Scope) {
       const realm = await scope.realm(c);
       const { actor } = c.var;
       const query = c.req.valid("query");
-      if (query.cursor !== undefined && !CURSOR.test(query.cursor)) {
-        throw new AppError("malformed", "invalid_cursor", "This cursor is not one that was given out.");
-      }
       const { users, next } = await listUsers(c.var.deps, actor, {
         realm,
-        from: Number(query.cursor ?? 1),
+        from: readCursor("user", query.cursor) ?? 1,
         limit: query.limit,
         role: query["filter[role]"],
         status: query["filter[status]"],
       });
-      return c.json({ items: users.map(wireUser), nextCursor: next === null ? null : String(next) }, 200);
+      return c.json({ items: users.map(wireUser), nextCursor: writeCursor("user", next) }, 200);
     },
   );
 

@@ -136,6 +136,8 @@ export interface RevisionPage {
   items: RevisionItem[];
   /** The revision number after which the next page begins; null at the end. */
   nextAfter: number | null;
+  /** How many there are in all. */
+  total: number;
   /** The newest revision's number, for ETags. */
   newest: number;
 }
@@ -162,7 +164,8 @@ export async function listRevisions(
       ? all
       : all.filter(({ revision }) => (input.order === "asc" ? revision > after : revision < after));
   const items = rest.slice(0, input.limit);
-  return { items, nextAfter: rest.length > input.limit ? (items.at(-1)?.revision ?? null) : null, newest };
+  const nextAfter = rest.length > input.limit ? (items.at(-1)?.revision ?? null) : null;
+  return { items, nextAfter, total: all.length, newest };
 }
 
 /** One stored revision. @throws AppError not_found `revision_not_found` */

@@ -2,7 +2,7 @@
 import type { Actor } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
-import { AppError, notFound } from "../errors.ts";
+import { notFound } from "../errors.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { readOrb } from "./change.ts";
 import { changeLog } from "./diff.ts";
@@ -187,9 +187,4 @@ export async function getOrbRevision(
   if (record === null || other === null) throw notFound("revision");
   if (other === undefined) return revisionView(record);
   return { ...revisionView(record), ...changeLog(other.document, record.document), against: other.revision };
-}
-
-/** 400: a cursor that no answer gave. */
-export function invalidCursor(): AppError {
-  return new AppError("malformed", "invalid_cursor", "This cursor was not given by this list.");
 }

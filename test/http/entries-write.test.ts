@@ -58,7 +58,20 @@ describe("entries on the management API", () => {
       "delete",
       "restore",
     ]);
-    const rest = await send("GET", `${one}/revisions?sort=-revision&cursor=${revisions.body.nextCursor}`);
+    expect(revisions.body).not.toHaveProperty("total");
+    const { nextCursor } = revisions.body;
+    expect(nextCursor).not.toMatch(/^\d+$/);
+    for (const cursor of ["3", "x", nextCursor.slice(1)]) {
+      expect(await send("GET", `${one}/revisions?sort=-revision&cursor=${cursor}`)).toMatchObject({
+        status: 400,
+        body: { code: "invalid_cursor" },
+      });
+    }
+    // It belongs to the order that it was given in.
+    expect((await send("GET", `${one}/revisions?cursor=${nextCursor}`)).status).toBe(400);
+    const counted = await send("GET", `${one}/revisions?limit=1&count=true`);
+    expect([counted.status, counted.body.items.length, counted.body.total]).toEqual([200, 1, 7]);
+    const rest = await send("GET", `${one}/revisions?sort=-revision&cursor=${nextCursor}`);
     expect(rest.body.items.map((item: { revision: number }) => item.revision)).toEqual([5, 4, 3, 2, 1]);
     expect((await send("DELETE", `${one}?purge=true`)).status).toBe(204);
     expect((await send("GET", `${one}/revisions`)).status).toBe(404);

@@ -196,6 +196,23 @@ describe("create, read, update", () => {
     }
   });
 
+  test("numbers are digits", async () => {
+    const { path } = await created();
+    expect((await call("GET", `${path}/revisions/1?against=1`)).status).toBe(200);
+    expect((await call("GET", `${path}/revisions?limit=10`)).status).toBe(200);
+    for (const number of ["1e0", "0x1", "01", "1.0", "+1", "%201", "0", "-1", "9".repeat(16), ""]) {
+      const answers = [
+        await call("GET", `${path}/revisions/1?against=${number}`),
+        await call("GET", `${path}/revisions?limit=${number}`),
+        await call("GET", `/api/admin/orbs?limit=${number}`),
+        await call("GET", `/api/admin/audit?limit=${number}`),
+        await call("GET", `/api/auth/users?limit=${number}`),
+        ...(number === "" ? [] : [await call("GET", `${path}/revisions/${number}`)]),
+      ];
+      expect([number, answers.map(({ status }) => status)]).toEqual([number, answers.map(() => 400)]);
+    }
+  });
+
   test("unknown parameters are 400", async () => {
     for (const path of [
       "/api/admin/orbs?x=1",
