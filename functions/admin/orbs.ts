@@ -4,6 +4,7 @@ import type { Context } from "hono";
 import { createOrb } from "../../shared/orb/create.ts";
 import { orbDocumentSchema } from "../../shared/orb/document.ts";
 import type { ExistingOrb } from "../../shared/orb/history.ts";
+import { isReplayed } from "../../shared/orb/idempotency.ts";
 import { STATUSES } from "../../shared/orb/lifecycle.ts";
 import {
   archiveOrb,
@@ -69,6 +70,7 @@ export function headers(
     variant === undefined ? revisionTag(newest) : revisionTag(newest).replace(/"$/, `-${variant}"`);
   c.header("etag", etag);
   c.header("cache-control", "private, no-cache");
+  if (isReplayed(orb)) c.header("idempotent-replayed", "true");
   return etag;
 }
 

@@ -40,11 +40,19 @@ export async function orbClaim(
   };
 }
 
+/** A revision that is the answer to an earlier request with the same key. */
+type ReplayedHead = OrbHead & { readonly replayed: true };
+
+/** Whether what a verb answers was made by an earlier request with the same key. */
+export function isReplayed(head: OrbHead | ReplayedHead): head is ReplayedHead {
+  return "replayed" in head;
+}
+
 /**
  * The revision that the same request made before; null when this is the first.
  * @throws AppError invalid `idempotency_mismatch` when the key was used for another request
  */
-export async function orbReplay(deps: Deps, claim: OrbClaim | undefined): Promise<OrbHead | null> {
+export async function orbReplay(deps: Deps, claim: OrbClaim | undefined): Promise<ReplayedHead | null> {
   if (claim === undefined) return null;
   const message = await deps.store.get(streams.platform, claim.subject);
   if (message === null) return null;
@@ -57,7 +65,7 @@ export async function orbReplay(deps: Deps, claim: OrbClaim | undefined): Promis
     );
   }
   const revision = await deps.store.getSeq(streams.platform, message.seq + stored.offset);
-  return revision === null ? null : headOf(revision);
+  return revision === null ? null : { ...headOf(revision), replayed: true };
 }
 
 /** The messages of an act with its claim in front. The revision follows after `also`. */

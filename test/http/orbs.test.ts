@@ -290,14 +290,16 @@ describe("conditions", () => {
     );
     expect(answers.map((answer) => answer.status)).toEqual([201, 201, 201, 201, 201]);
     for (const answer of answers) expect(answer.body).toEqual(answers[0]?.body);
+    const replays = answers.filter(({ headers }) => headers.get("idempotent-replayed") === "true");
+    expect(replays).toHaveLength(4);
     expect(
       await call("POST", "/api/admin/orbs", { body: { ...document, name: "x" }, headers }),
     ).toMatchObject({ status: 422, body: { code: "idempotency_mismatch" } });
     const path = `/api/admin/orbs/${document.id}`;
     for (let i = 0; i < 3; i++) {
-      expect(
-        await call("POST", `${path}/publish`, { headers: { "idempotency-key": "publish-1" } }),
-      ).toMatchObject({ status: 200, body: { revision: 2 } });
+      const answer = await call("POST", `${path}/publish`, { headers: { "idempotency-key": "publish-1" } });
+      expect(answer).toMatchObject({ status: 200, body: { revision: 2 } });
+      expect(answer.headers.get("idempotent-replayed")).toBe(i === 0 ? null : "true");
     }
     expect(
       await call("POST", `/api/_orbs/${document.id}/publish`, {
