@@ -3,6 +3,7 @@
  * What one place of a document can be is said here; what two places may not be together is said in `check-*.ts`.
  */
 import { z } from "zod";
+import { textFlaw } from "./fields/characters.ts";
 import {
   canonicalLanguage,
   FIELD_NAME,
@@ -53,8 +54,13 @@ export const FIELD_TYPE_NAMES = [
 
 const reserved = (message: string) => ({ error: message, params: { code: "reserved" } });
 
-const label = z.string().min(1).max(200).meta({ description: "Name for people." });
-const description = z.string().max(5_000).meta({ description: "Description for people." });
+/** Text for people, by the rule that texts of entries have. */
+const words = z.string().refine((text) => textFlaw(text) === undefined, {
+  error: ({ input }) => textFlaw(String(input)) ?? "",
+  params: { code: "text" },
+});
+const label = words.min(1).max(200).meta({ description: "Name for people." });
+const description = words.max(5_000).meta({ description: "Description for people." });
 
 const orbId = z
   .string()

@@ -162,6 +162,24 @@ test("shape faults and cross-checks are told together", () => {
   );
 });
 
+test("words for people follow the rule of entries' texts", () => {
+  const flawed = { name: "a\u0000b", description: "\ud800" };
+  const document = withFields(
+    [{ name: "x", type: "string", label: "\udc00!", description: "\u0000" }],
+    flawed,
+  );
+  expect(faults(document).sort()).toEqual([
+    "/description text",
+    `${at}/description text`,
+    `${at}/label text`,
+    "/name text",
+  ]);
+  expect(told(document).find(({ path }) => path === "/name")?.message).toBe(
+    "The text holds a NUL character.",
+  );
+  expect(faults({ id: "shop", name: "🙂 \t\n", description: "😀" })).toEqual([]);
+});
+
 describe("names", () => {
   const modules = (...list: Bag[]) => ({ id: "shop", modules: list });
   const module = (id: string, schemas: string[] = [], type = "CONTENT") => ({
