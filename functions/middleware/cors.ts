@@ -18,9 +18,9 @@ export const ALLOWED_METHODS = "GET, HEAD, POST, PUT, DELETE, OPTIONS";
 export const REQUEST_HEADERS =
   "Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, Last-Event-ID, SessionID, X-Request-Id, traceparent, Accept-Language";
 
-/** Whether a browser page of this origin may act with the user's cookie. */
+/** Whether a browser page of this origin may act with the user's cookie. `*` allows pages of any origin, and is none. */
 export function isTrustedOrigin(config: Config, origin: string): boolean {
-  return origin === config.publicUrl || config.allowedOrigins.includes(origin);
+  return origin === config.publicUrl || (origin !== "*" && config.allowedOrigins.includes(origin));
 }
 
 /** Answers to browsers of other origins: only to those in `ALLOWED_ORIGINS`; `*` lets everybody in without cookies. */

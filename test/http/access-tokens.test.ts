@@ -181,6 +181,22 @@ describe("cookies and other sites", () => {
     expect((await call(platform, "POST", `${AUTH}/invitations`, { headers: bearer })).status).toBe(201);
   });
 
+  test("where every page may read, none is trusted for saying that its origin is *", async () => {
+    await using open = await startPlatform({ env: { ALLOWED_ORIGINS: "*" } });
+    const someone = await user(open, "auth", "admin");
+    const headers = { cookie: `session_auth=${someone.token}`, origin: "*" };
+    const read = await call(open, "GET", `${AUTH}/me`, { headers });
+    expect(read.status).toBe(200);
+    expect(read.headers.get("access-control-allow-origin")).toBe("*");
+    expect(read.headers.get("access-control-allow-credentials")).toBeNull();
+    const { status, body } = await call(open, "POST", `${AUTH}/invitations`, { headers });
+    expect({ status, code: body.code }).toEqual({ status: 403, code: "origin_not_allowed" });
+    const own = await call(open, "POST", `${AUTH}/invitations`, {
+      headers: { ...headers, origin: open.origin },
+    });
+    expect(own.status).toBe(201);
+  });
+
   test("another site cannot sign its visitor in as somebody else", async () => {
     const attacker = await user(platform);
     const { sessionId, publicKey } = await begin(platform, AUTH);
