@@ -124,17 +124,17 @@ export async function beginImport(deps: Deps, actor: Actor, orb: string): Promis
   }
 }
 
-/** Ends an import: the orb is there as a draft. @throws Conflict when it was given up meanwhile */
+/** Ends an import: the orb is there as a draft. Answers its revision. @throws Conflict when it was given up meanwhile */
 export async function finishImport(
   deps: Deps,
   begun: OrbHead,
   document: OrbDocument,
   retired: Retired[] | undefined,
-): Promise<void> {
+): Promise<OrbHead> {
   const act = { operation: "create", by: begun.by, now: deps.clock.now() } as const;
   const { summary } = changeLog(null, document);
   const record = following(begun, act, { status: "SAVED", document, summary, retired });
-  await appendRecord(deps, document.id, record, begun.seq);
+  return { ...record, seq: await appendRecord(deps, document.id, record, begun.seq) };
 }
 
 /** Numbers of an earlier orb of this id go on. */

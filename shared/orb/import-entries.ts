@@ -8,11 +8,13 @@ import { publishMessages } from "../entry/schedules.ts";
 import { sealValues } from "../entry/sealing.ts";
 import type { EntrySnapshot } from "../entry/snapshot.ts";
 import { AppError, invalid } from "../errors.ts";
-import { streams, subjects } from "../store/subjects.ts";
+import { subjects } from "../store/subjects.ts";
 import { type Append, Conflict } from "../store/types.ts";
 import { ownHints } from "../transactions/schema.ts";
 import type { CompiledSchema } from "./compile.ts";
 import type { ExportedEntry } from "./export.ts";
+import type { OrbHead } from "./history.ts";
+import { Mark } from "./importing.ts";
 import { createOrbStream } from "./settle.ts";
 import { type Values, validateValues } from "./validate.ts";
 
@@ -38,20 +40,24 @@ interface Planned {
 
 /**
  * Writes entries into an orb that has none yet.
+ * @param begun the revision that the import began with
  * @returns how many
  * @throws AppError invalid with the line of what is wrong; conflict `unique_conflict`
+ * @throws Conflict, StreamMissing when the import was given up meanwhile
  */
 export async function importEntries(
   deps: Deps,
   context: OrbContext,
+  begun: OrbHead,
   entries: AsyncIterable<ImportedEntry>,
 ): Promise<number> {
   await createOrbStream(deps, context.orb);
+  const mark = await Mark.set(deps, context.orb, begun);
   let count = 0;
   let group: Planned[] = [];
   let size = { messages: 0, bytes: 0 };
   const flush = async () => {
-    if (group.length > 0) await writeGroup(deps, context.orb, group);
+    if (group.length > 0) await writeGroup(mark, group);
     group = [];
     size = { messages: 0, bytes: 0 };
   };
@@ -65,6 +71,7 @@ export async function importEntries(
     count++;
   }
   await flush();
+  await mark.erase();
   return count;
 }
 
@@ -133,23 +140,20 @@ async function restored(
   }
 }
 
-async function writeGroup(deps: Deps, orb: string, group: readonly Planned[]): Promise<void> {
-  const stream = streams.orb(orb);
+async function writeGroup(mark: Mark, group: readonly Planned[]): Promise<void> {
   // A reference guard is touched once in a batch, whoever refers to its entry.
   const messages = distinct(group.flatMap((one) => one.messages));
-  let last: number;
+  let start: number;
   try {
-    last = await deps.store.batch(stream, messages);
+    start = await mark.write(messages);
   } catch (error) {
-    if (!(error instanceof Conflict)) throw error;
+    if (!(error instanceof Conflict) || !(await mark.holds())) throw error;
     throw new AppError(
       "conflict",
       "unique_conflict",
       `Entries between ${group[0]?.path} and ${group.at(-1)?.path} share an id or a unique value with others.`,
     );
   }
-  // Messages of a batch have sequences in a row.
-  const start = last - messages.length + 1;
   const places = new Map(messages.map((message, index) => [message.subject, start + index]));
   const heads = group.flatMap(({ head, first }): Append[] => {
     const log = subjects.entryLog(first.address);
@@ -158,7 +162,7 @@ async function writeGroup(deps: Deps, orb: string, group: readonly Planned[]): P
       ? []
       : [{ subject: log, data: JSON.stringify({ ...head, publishedSeq: seq }), expect: { seq } }];
   });
-  if (heads.length > 0) await deps.store.batch(stream, heads);
+  if (heads.length > 0) await mark.write(heads);
 }
 
 /** Messages without those that another one on the same subject replaces anyway: only such as expect nothing. */

@@ -1,6 +1,7 @@
 /**
  * Creates an orb from an export. Nobody sees it before all entries are written, and it goes live last. When anything is
- * wrong with the file, or it is cut off, what was written is erased; after a crash, by the next start or a DELETE.
+ * wrong with the file, or it is cut off, what was written is erased, unless somebody else gave the import up: what is there
+ * then is his. After a crash it is erased by the next start or a DELETE.
  */
 import { z } from "zod";
 import type { Actor } from "../access/actor.ts";
@@ -8,18 +9,18 @@ import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { AppError, type Fault, invalid } from "../errors.ts";
 import { Conflict } from "../store/types.ts";
-import { readOrb } from "./change.ts";
+import { type OrbTarget, readOrb } from "./change.ts";
 import { checkDocument } from "./check.ts";
 import { compileOrb } from "./compile.ts";
 import { beginImport, finishImport } from "./create.ts";
 import { FIELD_TYPE_NAMES, MODULE_TYPES, type OrbDocument } from "./document.ts";
 import { addZodIssues, Faults } from "./faults.ts";
 import { requireHandlers } from "./handlers.ts";
-import type { ExistingOrb } from "./history.ts";
+import type { ExistingOrb, OrbHead } from "./history.ts";
 import { ENTRY_ID } from "./ids.ts";
 import { type ImportedEntry, importEntries } from "./import-entries.ts";
 import { STATUSES } from "./lifecycle.ts";
-import { archiveOrb, deleteOrb, publishOrb, restoreOrb } from "./operate.ts";
+import { archiveOrb, eraseOrb, publishOrb, restoreOrb } from "./operate.ts";
 import { layDraft } from "./update.ts";
 
 const instant = z.iso.datetime({ precision: 3 });
@@ -117,31 +118,47 @@ export async function importOrb(deps: Deps, actor: Actor, input: ImportInput): P
   if (line.status === "PUBLISHED") await requireHandlers(deps, published ?? document);
   const orb = document.id;
   const begun = await beginImport(deps, actor, orb);
+  // The newest revision as the import made it: whatever comes after it is somebody else's.
+  let own: OrbHead = begun;
   try {
     const context = { orb, revision: begun.revision + 1, compiled: compileOrb(published ?? document) };
-    const entries = await importEntries(deps, context, entriesOf(lines, orb));
-    await finishImport(deps, begun, published ?? document, line.retired);
-    await bringTo(deps, actor, orb, line.status, published === null ? null : document);
+    const entries = await importEntries(deps, context, begun, entriesOf(lines, orb));
+    own = await finishImport(deps, begun, published ?? document, line.retired);
+    for (const move of movesTo(line.status, published === null ? null : document)) {
+      own = await move(deps, actor, { orb, ifMatch: own.revision });
+    }
     return { orb: await readOrb(deps, orb), entries };
   } catch (error) {
-    await deleteOrb(deps, actor, { orb });
-    if (!(error instanceof Conflict)) throw error;
-    throw new AppError("conflict", "write_conflict", "The import was given up from elsewhere.");
+    const ours = await giveUp(deps, actor, orb, own);
+    if (ours && !(error instanceof Conflict)) throw error;
+    throw new AppError("conflict", "write_conflict", "The import was given up from elsewhere.", {
+      cause: error,
+    });
   }
 }
 
-/** Moves a draft to the state that the export tells of, with a newer draft beside it where there was one. */
-async function bringTo(
-  deps: Deps,
-  actor: Actor,
-  orb: string,
-  status: ExistingOrb["status"],
-  draft: OrbDocument | null,
-): Promise<void> {
-  if (status === "PUBLISHED") await publishOrb(deps, actor, { orb });
-  if (draft !== null) await layDraft(deps, actor, orb, draft);
-  if (status === "ARCHIVED" || status === "UNPUBLISHED") await archiveOrb(deps, actor, { orb });
-  if (status === "UNPUBLISHED") await restoreOrb(deps, actor, { orb });
+/** Erases what was imported so far. False when others have written since, who may have an orb of this id now. */
+async function giveUp(deps: Deps, actor: Actor, orb: string, own: OrbHead): Promise<boolean> {
+  try {
+    await eraseOrb(deps, actor, orb, own);
+  } catch (error) {
+    if (error instanceof Conflict) return false;
+    // The answer tells why the import failed; this is finished by DELETE or the next start.
+    deps.log.error("what was imported could not be erased", { orb, error: String(error) });
+  }
+  return true;
+}
+
+type Move = (deps: Deps, actor: Actor, target: OrbTarget) => Promise<ExistingOrb>;
+
+/** What brings a draft to the state that the export tells of, with a newer draft beside it where there was one. */
+function movesTo(status: ExistingOrb["status"], draft: OrbDocument | null): Move[] {
+  const moves: Move[] = [];
+  if (status === "PUBLISHED") moves.push(publishOrb);
+  if (draft !== null) moves.push((deps, actor, target) => layDraft(deps, actor, target, draft));
+  if (status === "ARCHIVED" || status === "UNPUBLISHED") moves.push(archiveOrb);
+  if (status === "UNPUBLISHED") moves.push(restoreOrb);
+  return moves;
 }
 
 interface Line {

@@ -81,39 +81,41 @@ export async function deleteOrb(deps: Deps, actor: Actor, input: OrbTarget): Pro
     const head = await orbHead(deps, orb);
     if (head?.operation === "deleting") {
       await finishDeletion(deps, orb, head);
-      return audit(deps, {
-        realm: "platform",
-        action: "orb",
-        actor,
-        target: orb,
-        outcome: "ok",
-        detail: "delete",
-      });
+      return noteDeletion(deps, actor, orb);
     }
     const importing = head?.operation === "importing";
     if (head === null || !(exists(head) || importing)) throw notFound("orb");
     if (ifMatch !== undefined && ifMatch !== head.revision) throw preconditionFailed(head.revision);
     if (!importing) next(head.status, "delete");
-    let made: OrbHead;
     try {
-      made = await beginDeletion(deps, orb, head, actorId(actor));
+      return await eraseOrb(deps, actor, orb, head);
     } catch (error) {
-      if (error instanceof Conflict) continue;
-      throw error;
+      if (!(error instanceof Conflict)) throw error;
     }
-    await finishDeletion(deps, orb, made);
-    return audit(deps, {
-      realm: "platform",
-      action: "orb",
-      actor,
-      target: orb,
-      outcome: "ok",
-      detail: "delete",
-    });
   }
   throw new AppError(
     "conflict",
     "write_conflict",
     "Others kept writing at the same moment. Read again and retry.",
   );
+}
+
+/**
+ * Deletes an orb, or what there is of one, as it was last seen.
+ * @throws Conflict when anything was written to its history since; then nothing is done
+ */
+export async function eraseOrb(deps: Deps, actor: Actor, orb: string, head: OrbHead): Promise<void> {
+  await finishDeletion(deps, orb, await beginDeletion(deps, orb, head, actorId(actor)));
+  await noteDeletion(deps, actor, orb);
+}
+
+function noteDeletion(deps: Deps, actor: Actor, orb: string): Promise<void> {
+  return audit(deps, {
+    realm: "platform",
+    action: "orb",
+    actor,
+    target: orb,
+    outcome: "ok",
+    detail: "delete",
+  });
 }

@@ -45,8 +45,13 @@ export function updateOrb(
  * Lays a draft over an orb as it was exported: entries go by what is in force, as if that were live, until it is published
  * or replaced.
  */
-export function layDraft(deps: Deps, actor: Actor, orb: string, document: OrbDocument): Promise<ExistingOrb> {
-  return changeOrb(deps, actor, { orb }, "update", null, async (head) => ({
+export function layDraft(
+  deps: Deps,
+  actor: Actor,
+  target: OrbTarget,
+  document: OrbDocument,
+): Promise<ExistingOrb> {
+  return changeOrb(deps, actor, target, "update", null, async (head) => ({
     document,
     status: next(head.status, "update", true),
     ...changeLog(head.document, document),

@@ -146,6 +146,8 @@ export const subjects = {
   /** Carries an expectation about another subject where no other message of a batch can; gone after a second. */
   guard: (orb: string, id: string, number: number) =>
     `${token(orb, "orb")}._guard.${token(id, "entry")}.${number}`,
+  /** In the orb's stream while it is imported: a namesake lacks it. */
+  importMark: (orb: string, revision: number) => `${token(orb, "orb")}._import.${revision}`,
   /** Idempotency claim in the same atomic act as the write. */
   idempotency: (orb: string, hash: string) => `${token(orb, "orb")}._idem.${token(hash, "key")}`,
   /** The broker's schedule that opens or closes one published revision's window. */

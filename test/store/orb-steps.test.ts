@@ -10,7 +10,7 @@ import { getOrb, getOrbRevision, listOrbRevisions, listOrbs } from "../../shared
 import { settleAll } from "../../shared/orb/settle.ts";
 import { updateOrb } from "../../shared/orb/update.ts";
 import { orbStreamConfig } from "../../shared/store/provision.ts";
-import { streams, subjects } from "../../shared/store/subjects.ts";
+import { buckets, streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { type Counted, countingStore } from "../support/counting.ts";
@@ -231,52 +231,67 @@ test("a stream that is made anew is empty, however soon after it was deleted", a
   }
 });
 
-test("an import that is cut off leaves no orb, or a whole one", async () => {
-  const lines = (orb: string) => {
-    const at = "2026-01-01T00:00:00.000Z";
-    const head = {
-      v: 1,
-      id: "0lz3k2abcdefghijk123",
-      orb,
-      module: "news",
-      schema: "article",
-      operation: "create",
-      status: "SAVED",
-      revision: 3,
-      publishedRevision: null,
-      validFrom: null,
-      validTo: null,
-      liveFrom: null,
-      liveTo: null,
-      createdAt: at,
-      createdBy: "a",
-      updatedAt: at,
-      updatedBy: "a",
-      values: { title: "x" },
-    };
-    return [
-      {
-        kind: "orb",
-        v: 1,
-        document: document(orb),
-        status: "PUBLISHED",
-        revision: 9,
-        publishedRevision: 9,
-        published: null,
-        exportedAt: at,
-      },
-      { kind: "entry", head, published: null },
-      { kind: "end", entries: 1 },
-    ].map((line) => JSON.stringify(line));
+/** An export of a live orb: its line, one for each of so many entries, and the end. */
+function exportOf(orb: string, entries = 1): string[] {
+  const at = "2026-01-01T00:00:00.000Z";
+  const head = {
+    v: 1,
+    orb,
+    module: "news",
+    schema: "article",
+    operation: "create",
+    status: "SAVED",
+    revision: 3,
+    publishedRevision: null,
+    validFrom: null,
+    validTo: null,
+    liveFrom: null,
+    liveTo: null,
+    createdAt: at,
+    createdBy: "a",
+    updatedAt: at,
+    updatedBy: "a",
+    values: { title: "imported" },
   };
-  async function* each(orb: string) {
-    yield* lines(orb);
+  return [
+    {
+      kind: "orb",
+      v: 1,
+      document: document(orb),
+      status: "PUBLISHED",
+      revision: 9,
+      publishedRevision: 9,
+      published: null,
+      exportedAt: at,
+    },
+    ...Array.from({ length: entries }, (_, i) => ({
+      kind: "entry",
+      head: { ...head, id: `0lz3k2abcdefghijk${100 + i}` },
+      published: null,
+    })),
+    { kind: "end", entries },
+  ].map((line) => JSON.stringify(line));
+}
+
+/** Imports lines, and does something before the one of an index is read. */
+function importLines(
+  with_: TestDeps,
+  lines: readonly string[],
+  before: { line: number; act: () => Promise<unknown> } | null = null,
+) {
+  async function* each() {
+    for (const [index, line] of lines.entries()) {
+      if (index === before?.line) await before.act();
+      yield line;
+    }
   }
-  const importInto = (with_: TestDeps, orb: string) =>
-    importOrb(with_, admin, { lines: each(orb), parse: (line): unknown => JSON.parse(line) });
+  return importOrb(with_, admin, { lines: each(), parse: (line): unknown => JSON.parse(line) });
+}
+
+test("an import that is cut off leaves no orb, or a whole one", async () => {
   const steps = await atEachStep(
     async () => {},
-    importInto,
+    (with_, orb) => importLines(with_, exportOf(orb)),
     async (orb, began) => {
       const head = await orbHead(deps, orb);
       if (head?.operation === "importing") {
@@ -284,12 +299,93 @@ test("an import that is cut off leaves no orb, or a whole one", async () => {
         expect(await failureOf(create(orb))).toMatchObject({ code: "import_unfinished" });
         await settleAll(deps);
         expect(await store.streamNames(subjects.orbAll(orb))).toEqual([]);
-        expect((await importInto(deps, orb)).entries).toBe(1);
+        expect((await importLines(deps, exportOf(orb))).entries).toBe(1);
       }
       if (began) expect((await getOrb(deps, admin, { orb })).orb.document.id).toBe(orb);
     },
   );
   expect(steps).toBeGreaterThan(6);
+});
+
+describe("an import that somebody else gave up meanwhile", () => {
+  /** What another operator does with the id: he ends the import, and has an orb with an entry and a user there. */
+  async function takeOver(orb: string): Promise<string> {
+    await deleteOrb(deps, admin, { orb });
+    await create(orb, true);
+    await store.kvPut(buckets.orbUsers, `${orb}.somebody`, "{}");
+    const live = await definitionFor(deps, orb);
+    if (live === null) throw new Error("no definition");
+    const values = { title: "theirs" };
+    return (await createEntry(deps, admin, { orbId: orb, orb: live, module: "news", values })).snapshot.id;
+  }
+  const faulty = (orb: string) => [...exportOf(orb).slice(0, 2), JSON.stringify({ kind: "entry" })];
+  test.each([
+    ["has entries to write", (orb: string) => exportOf(orb), 1],
+    ["has a batch to write that waited", (orb: string) => exportOf(orb), 2],
+    ["is in the middle of many", (orb: string) => exportOf(orb, 700), 500],
+    ["is faulty further on", faulty, 2],
+  ])("and which %s leaves what is there now alone", async (_name, linesOf, line) => {
+    const orb = fresh();
+    const ids: string[] = [];
+    const act = async () => ids.push(await takeOver(orb));
+    const failed = await failureOf(importLines(deps, linesOf(orb), { line, act }));
+    expect(failed).toMatchObject({ kind: "conflict", code: "write_conflict" });
+    expect((await getOrb(deps, admin, { orb })).orb).toMatchObject({ status: "PUBLISHED", revision: 4 });
+    const page = await store.scan(streams.orb(orb), subjects.allLogs(orb), { fromSeq: 1, limit: 1000 });
+    expect(page.messages.map(({ subject }) => subject.split(".").at(-1))).toEqual(ids);
+    expect(await store.kvGet(buckets.orbUsers, `${orb}.somebody`)).not.toBeNull();
+  });
+
+  test("for an import of the same file does not write into that one", async () => {
+    const orb = fresh();
+    const act = async () => {
+      await deleteOrb(deps, admin, { orb });
+      await importLines(deps, exportOf(orb));
+    };
+    const failed = await failureOf(importLines(deps, exportOf(orb), { line: 2, act }));
+    expect(failed).toMatchObject({ code: "write_conflict" });
+    const { messages } = await store.scan(streams.orb(orb), `${orb}.>`, { fromSeq: 1, limit: 1000 });
+    expect(messages.filter(({ subject }) => subject.includes(".owner."))).toHaveLength(1);
+    expect((await getOrb(deps, admin, { orb })).orb.status).toBe("PUBLISHED");
+  });
+
+  test("when all was written but what makes it live does not publish their orb", async () => {
+    const orb = fresh();
+    const racing: Store = {
+      ...store,
+      async batch(stream, messages) {
+        const seq = await store.batch(stream, messages);
+        // All is there as a draft; what comes next is that it is published.
+        if (stream === streams.platform && String(messages.at(-1)?.data).includes('"operation":"create"')) {
+          await deleteOrb(deps, admin, { orb });
+          await create(orb);
+        }
+        return seq;
+      },
+    };
+    const failed = await failureOf(importLines({ ...deps, store: racing }, exportOf(orb)));
+    expect(failed).toMatchObject({ code: "write_conflict" });
+    expect((await getOrb(deps, admin, { orb })).orb).toMatchObject({ status: "SAVED", revision: 5 });
+  });
+});
+
+test("an import that cannot be erased tells why it failed, and the log tells the rest", async () => {
+  const orb = fresh();
+  const told: unknown[] = [];
+  let broken = false;
+  const counted = countingStore(store, () => {
+    if (broken) throw new Stopped();
+  });
+  const log = { ...deps.log, error: (...line: unknown[]) => told.push(line) };
+  const act = async () => {
+    broken = true;
+  };
+  const lines = [...exportOf(orb).slice(0, 2), JSON.stringify({ kind: "entry" })];
+  const failed = await failureOf(
+    importLines({ ...deps, log, store: counted.store }, lines, { line: 2, act }),
+  );
+  expect(failed).toMatchObject({ kind: "invalid" });
+  expect(told).toEqual([["what was imported could not be erased", expect.objectContaining({ orb })]]);
 });
 
 test("an older state never comes over a newer one", async () => {
