@@ -23,8 +23,9 @@ import {
   orbHead,
 } from "./history.ts";
 import { type OrbClaim, orbClaim, orbReplay, withClaim } from "./idempotency.ts";
+import { signOfLife } from "./importing.ts";
 import type { Retired } from "./retired.ts";
-import { createOrbStream, leavePlace, settle } from "./settle.ts";
+import { createOrbStream, eraseAbandoned, leavePlace, settle } from "./settle.ts";
 import { withoutState } from "./view.ts";
 
 /** What a caller sends. */
@@ -49,7 +50,7 @@ export async function createOrb(deps: Deps, actor: Actor, input: CreateOrb): Pro
   const claim = await orbClaim(deps, actor, input.idempotency, { document: input.document, publish });
   const orb = document.id;
   const [head, before] = await Promise.all([
-    orbHead(deps, orb),
+    headToFollow(deps, orb),
     orbReplay(deps, claim),
     publish ? requireHandlers(deps, document) : undefined,
   ]);
@@ -84,7 +85,15 @@ function append(
   claim: OrbClaim | undefined,
 ): Promise<number> {
   const place = { subject: subjects.orbPlace(orb), data: "{}", rollup: true };
-  return appendRecord(deps, orb, record, head?.seq ?? 0, withClaim(claim, [place]));
+  const signs = record.operation === "importing" ? [signOfLife(orb, record.revision)] : [];
+  return appendRecord(deps, orb, record, head?.seq ?? 0, withClaim(claim, [place, ...signs]));
+}
+
+/** The revision that the first one of a new orb follows. An import that nobody is at any more is erased for it. */
+async function headToFollow(deps: Deps, orb: string): Promise<OrbHead | null> {
+  const head = await orbHead(deps, orb);
+  const erased = head?.operation === "importing" && (await eraseAbandoned(deps, orb, head));
+  return erased ? orbHead(deps, orb) : head;
 }
 
 /**
@@ -92,7 +101,7 @@ function append(
  * @throws AppError conflict `orb_exists`, `deletion_unfinished`, `import_unfinished`, `orb_overlaps`
  */
 export async function beginImport(deps: Deps, actor: Actor, orb: string): Promise<OrbHead> {
-  const head = await orbHead(deps, orb);
+  const head = await headToFollow(deps, orb);
   requireAbsent(orb, head);
   await requireFreeSubjects(deps, orb);
   const at = new Date(deps.clock.now()).toISOString();

@@ -1,7 +1,7 @@
 /**
  * Creates an orb from an export. Nobody sees it before all entries are written, and it goes live last. When anything is
  * wrong with the file, or it is cut off, what was written is erased, unless somebody else gave the import up: what is there
- * then is his. After a crash it is erased by the next start or a DELETE.
+ * then is his. After a crash it is erased by whoever finds that nobody is at it (`settle.ts`), or by a DELETE.
  */
 import { z } from "zod";
 import type { Actor } from "../access/actor.ts";
@@ -19,6 +19,7 @@ import { requireHandlers } from "./handlers.ts";
 import type { ExistingOrb, OrbHead } from "./history.ts";
 import { ENTRY_ID } from "./ids.ts";
 import { type ImportedEntry, importEntries } from "./import-entries.ts";
+import { giveSigns } from "./importing.ts";
 import { STATUSES } from "./lifecycle.ts";
 import { archiveOrb, eraseOrb, publishOrb, restoreOrb } from "./operate.ts";
 import { layDraft } from "./update.ts";
@@ -118,6 +119,7 @@ export async function importOrb(deps: Deps, actor: Actor, input: ImportInput): P
   if (line.status === "PUBLISHED") await requireHandlers(deps, published ?? document);
   const orb = document.id;
   const begun = await beginImport(deps, actor, orb);
+  const stopSigns = giveSigns(deps, orb, begun);
   // The newest revision as the import made it: whatever comes after it is somebody else's.
   let own: OrbHead = begun;
   try {
@@ -134,6 +136,8 @@ export async function importOrb(deps: Deps, actor: Actor, input: ImportInput): P
     throw new AppError("conflict", "write_conflict", "The import was given up from elsewhere.", {
       cause: error,
     });
+  } finally {
+    await stopSigns();
   }
 }
 

@@ -1,8 +1,38 @@
-/** What tells of an import that is going on. It bears the number of the revision that began it, which is never used again. */
+/**
+ * What tells of an import that is going on: a sign of life in the platform's stream, and a mark in the orb's own. Both
+ * bear the number of the revision that began it, which is never used again.
+ */
 import type { Deps } from "../deps.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { type Append, Conflict } from "../store/types.ts";
 import { type OrbHead, orbHead } from "./history.ts";
+
+/** Seconds between two signs of life, and until an import that gives none counts as gone. */
+export const SIGN = { every: 10, lasts: 60 } as const;
+
+/** A sign of life. */
+export function signOfLife(orb: string, revision: number): Append {
+  return { subject: subjects.orbImport(orb, revision), data: "{}", rollup: true, ttl: SIGN.lasts };
+}
+
+/** Whether somebody is at an import. One request. */
+export async function isAlive(deps: Pick<Deps, "store">, orb: string, head: OrbHead): Promise<boolean> {
+  return (await deps.store.get(streams.platform, subjects.orbImport(orb, head.revision))) !== null;
+}
+
+/** Gives signs of life until it is stopped. @returns stops it; resolves when the last one is out of the way */
+export function giveSigns(deps: Pick<Deps, "store" | "log">, orb: string, begun: OrbHead) {
+  let last: Promise<unknown> = Promise.resolve();
+  const timer = setInterval(() => {
+    last = deps.store.append(streams.platform, signOfLife(orb, begun.revision)).catch((error: unknown) => {
+      deps.log.warn("an import could not give a sign of life", { orb, error: String(error) });
+    });
+  }, SIGN.every * 1000);
+  return async (): Promise<void> => {
+    clearInterval(timer);
+    await last;
+  };
+}
 
 /**
  * The orb's stream as an import found it. Each of its batches expects the mark and moves it on, so that the broker refuses

@@ -21,6 +21,7 @@ import {
   headOf,
   type OrbHead,
 } from "./history.ts";
+import { isAlive } from "./importing.ts";
 import type { LiveRecord } from "./live.ts";
 
 /** Reads what the bucket holds, to judge whether anything is undone. */
@@ -170,6 +171,18 @@ export async function finishDeletion(deps: Deps, orb: string, head: OrbHead): Pr
   }
 }
 
+/** Erases an import that nobody is at any more: half an orb is none. False while somebody is, maybe another host. */
+export async function eraseAbandoned(deps: Deps, orb: string, head: OrbHead): Promise<boolean> {
+  if (await isAlive(deps, orb, head)) return false;
+  try {
+    await finishDeletion(deps, orb, await beginDeletion(deps, orb, head, head.by));
+    return true;
+  } catch (error) {
+    if (!(error instanceof Conflict)) throw error;
+    return false; // somebody else did, or it was finished in this very moment
+  }
+}
+
 /** The tombstone over an orb's place in the list. */
 export function leavePlace(orb: string) {
   return { subject: subjects.orbPlace(orb), data: "", rollup: true, ttl: 1 };
@@ -190,9 +203,7 @@ export async function settleAll(deps: Deps): Promise<number> {
       if (message === undefined) continue;
       const head = headOf(message);
       if (head.operation === "importing") {
-        // Whoever imported is gone; half an orb is none.
-        await finishDeletion(deps, orb, await beginDeletion(deps, orb, head, head.by));
-        mended++;
+        if (await eraseAbandoned(deps, orb, head)) mended++;
         continue;
       }
       if (head.operation !== "deleting" && settled(head, live.get(orb) ?? null)) continue;

@@ -76,6 +76,8 @@ export const subjects = {
   /** Written when an orb is created: the order of the list of orbs. A tombstone follows when it is deleted. */
   orbPlace: (orb: string) => `platform.index.orbs.${token(orb, "orb")}`,
   allOrbPlaces: "platform.index.orbs.*",
+  /** Given every few seconds by the import that a revision began. */
+  orbImport: (orb: string, revision: number) => `platform.imports.${token(orb, "orb")}.${revision}`,
   definition: (kind: "messages" | "modules", id: string) =>
     `platform.definitions.${kind}.${token(id, "definition")}`,
   definitions: (kind: "messages" | "modules") => `platform.definitions.${kind}.*`,

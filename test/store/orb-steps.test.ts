@@ -1,5 +1,5 @@
 /** Stops operations on orbs before each of their steps: what is left half done is finished by the next call or start. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { createEntry, publishEntry } from "../../shared/entry/index.ts";
 import { createOrb } from "../../shared/orb/create.ts";
 import { exists, orbHead } from "../../shared/orb/history.ts";
@@ -288,6 +288,10 @@ function importLines(
   return importOrb(with_, admin, { lines: each(), parse: (line): unknown => JSON.parse(line) });
 }
 
+/** The sign of life of an import has gone, as the broker sees to after its time. */
+const aMinuteLater = (orb: string) =>
+  broker.store("operator").purge(streams.platform, `platform.imports.${orb}.*`);
+
 test("an import that is cut off leaves no orb, or a whole one", async () => {
   const steps = await atEachStep(
     async () => {},
@@ -297,7 +301,8 @@ test("an import that is cut off leaves no orb, or a whole one", async () => {
       if (head?.operation === "importing") {
         expect(await failureOf(getOrb(deps, admin, { orb }))).toMatchObject({ code: "orb_not_found" });
         expect(await failureOf(create(orb))).toMatchObject({ code: "import_unfinished" });
-        await settleAll(deps);
+        await aMinuteLater(orb);
+        expect(await settleAll(deps)).toBe(1);
         expect(await store.streamNames(subjects.orbAll(orb))).toEqual([]);
         expect((await importLines(deps, exportOf(orb))).entries).toBe(1);
       }
@@ -305,6 +310,31 @@ test("an import that is cut off leaves no orb, or a whole one", async () => {
     },
   );
   expect(steps).toBeGreaterThan(6);
+});
+
+test("an import that crashed is in nobody's way for longer than a minute", async () => {
+  const orb = fresh();
+  const failed = importLines(stoppingAt(8), exportOf(orb));
+  await expect(failed).rejects.toBeInstanceOf(Stopped);
+  expect(await failureOf(create(orb))).toMatchObject({ code: "import_unfinished" });
+  await aMinuteLater(orb);
+  expect((await create(orb)).revision).toBe(4);
+  const page = await store.scan(streams.orb(orb), subjects.allLogs(orb), { fromSeq: 1, limit: 10 });
+  expect(page.messages).toEqual([]);
+});
+
+test("an import that is going on gives signs of life, and a host that starts meanwhile leaves it alone", async () => {
+  const orb = fresh();
+  const sign = async () => (await store.get(streams.platform, subjects.orbImport(orb, 1)))?.seq ?? Number.NaN;
+  const act = async () => {
+    const first = await sign();
+    expect(await settleAll(deps)).toBe(0);
+    await vi.waitFor(async () => expect(await sign()).toBeGreaterThan(first), { timeout: 15_000 });
+    expect(await settleAll(deps)).toBe(0);
+    const kept = await store.get(streams.platform, subjects.orbImport(orb, 1));
+    expect(kept?.header("Nats-TTL")).toBe("60s");
+  };
+  expect((await importLines(deps, exportOf(orb), { line: 2, act })).entries).toBe(1);
 });
 
 describe("an import that somebody else gave up meanwhile", () => {
