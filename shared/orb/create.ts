@@ -103,6 +103,8 @@ async function headToFollow(deps: Deps, orb: string): Promise<OrbHead | null> {
 export async function beginImport(deps: Deps, actor: Actor, orb: string): Promise<OrbHead> {
   const head = await headToFollow(deps, orb);
   requireAbsent(orb, head);
+  // Whoever was registering while an earlier orb of this id was deleted must be nobody in this one.
+  if (head !== null) await eraseRealm(deps, orb);
   await requireFreeSubjects(deps, orb);
   const at = new Date(deps.clock.now()).toISOString();
   const revision = (head?.revision ?? 0) + 1;

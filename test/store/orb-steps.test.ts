@@ -312,6 +312,15 @@ test("an import that is cut off leaves no orb, or a whole one", async () => {
   expect(steps).toBeGreaterThan(6);
 });
 
+test("whoever was registering while an orb was deleted is nobody in the one that is imported in its place", async () => {
+  const orb = fresh();
+  await create(orb);
+  await deleteOrb(deps, admin, { orb });
+  await store.kvPut(buckets.orbUsers, `${orb}.late`, "{}");
+  await importLines(deps, exportOf(orb));
+  expect(await store.kvGet(buckets.orbUsers, `${orb}.late`)).toBeNull();
+});
+
 test("an import that crashed is in nobody's way for longer than a minute", async () => {
   const orb = fresh();
   const failed = importLines(stoppingAt(8), exportOf(orb));
