@@ -8,10 +8,13 @@ import type { Challenge } from "./challenges.ts";
 import type { Completed } from "./complete.ts";
 import { keys, type Realm } from "./realms.ts";
 import { createCredential } from "./register.ts";
-import { startSession } from "./sessions.ts";
+import { endSessions, readSession, startSession } from "./sessions.ts";
 import { passkeyRefused, verifyNew } from "./verify.ts";
 
-/** Adds a passkey to an account. It counts from the moment in which the account lists it. */
+/**
+ * Adds a passkey to an account, for the session that began it and while that lasts: whoever holds a stolen token must not
+ * keep a passkey from it. It counts from the moment in which the account lists it.
+ */
 export async function add(
   deps: Deps,
   realm: Realm,
@@ -19,11 +22,12 @@ export async function add(
   response: RegistrationResponseJSON,
   admitted: Promise<unknown>,
 ): Promise<Completed> {
-  const { account: sub } = challenge;
-  if (sub === null) throw passkeyRefused();
-  const [, found] = await Promise.all([admitted, readAccount(deps, realm, sub)]);
+  const { account: sub, session: sid } = challenge;
+  if (sub === null || typeof sid !== "string") throw passkeyRefused();
+  const lasts = () => readSession(deps, realm.name, sub, sid, "leader");
+  const [, found, began] = await Promise.all([admitted, readAccount(deps, realm, sub), lasts()]);
   const verified = await verifyNew(deps, challenge, response);
-  if (found?.value.status !== "active") throw passkeyRefused();
+  if (found?.value.status !== "active" || began === null) throw passkeyRefused();
   const { role, name, email, credentials } = found.value;
   const credential: CredentialRecord = {
     ...verified,
@@ -54,11 +58,24 @@ export async function add(
     }
     return { ...current, credentials: [...current.credentials, credential.id] };
   };
-  const account = await changeAccount(deps, realm, sub, listed).catch(async (error: unknown) => {
+  const unlisted = (current: AccountRecord): AccountRecord => ({
+    ...current,
+    credentials: current.credentials.filter((id) => id !== credential.id),
+  });
+  let account: AccountRecord;
+  try {
+    account = await changeAccount(deps, realm, sub, listed);
+    // Whoever ended the session while this was written does not know of the passkey.
+    if ((await lasts()) === null) {
+      await changeAccount(deps, realm, sub, unlisted);
+      throw passkeyRefused();
+    }
+  } catch (error) {
     // A passkey that no account lists is of no use, and would stand in the way of the next attempt.
+    await endSessions(deps, realm.name, sub, { credential: credential.id });
     await deps.store.kvDelete(realm.buckets.credentials, key, { ttl: 60 });
     throw error;
-  });
+  }
   await audit(deps, {
     realm: realm.name,
     action: "passkey",

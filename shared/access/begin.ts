@@ -59,6 +59,7 @@ async function beginLogin(deps: Deps, realm: Realm): Promise<Begun> {
     challenge: publicKey.challenge,
     invitation: null,
     account: null,
+    session: null,
     name: null,
     email: null,
   });
@@ -96,7 +97,7 @@ async function beginRegistration(deps: Deps, input: BeginInput, invite: string):
     credentials: [],
   };
   const invitation = { key: found.key, hash: found.value.hash };
-  return registration(deps, realm, account, { purpose: "register", invitation });
+  return registration(deps, realm, account, { purpose: "register", invitation, session: null });
 }
 
 /** The bootstrap invitation is void once there is an owner who came by another one. */
@@ -116,14 +117,18 @@ export async function beginAdding(deps: Deps, actor: Actor, realm: Realm): Promi
   if (account.value.credentials.length >= PASSKEY_LIMIT) {
     throw new AppError("conflict", "too_many_passkeys", `An account has at most ${PASSKEY_LIMIT} passkeys.`);
   }
-  return registration(deps, realm, account.value, { purpose: "add", invitation: null });
+  return registration(deps, realm, account.value, {
+    purpose: "add",
+    invitation: null,
+    session: actor.sid,
+  });
 }
 
 async function registration(
   deps: Deps,
   realm: Realm,
   account: Pick<AccountRecord, "id" | "name" | "email" | "credentials">,
-  bound: Pick<Challenge, "purpose" | "invitation">,
+  bound: Pick<Challenge, "purpose" | "invitation" | "session">,
 ): Promise<Begun> {
   const known = await Promise.all(account.credentials.map((id) => readCredential(deps, realm, id)));
   const publicKey = await generateRegistrationOptions({

@@ -25,6 +25,8 @@ export interface Challenge {
   invitation: { key: string; hash: string } | null;
   /** The account that is being made, or that gets another passkey. */
   account: string | null;
+  /** The session that adds a passkey to its account; it ends with that. */
+  session: string | null;
   name: string | null;
   email: string | null;
   /** Milliseconds since the epoch. */

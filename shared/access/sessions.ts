@@ -1,6 +1,7 @@
 /** Sessions: the record without which a token is worth nothing. Key `<realm>.<sub>.<sid>` in the bucket `sessions`. */
 import type { Deps } from "../deps.ts";
 import { buckets, token } from "../store/subjects.ts";
+import type { Consistency } from "../store/types.ts";
 import { listRecords } from "./accounts.ts";
 import type { Role } from "./actor.ts";
 import { issueToken } from "./tokens.ts";
@@ -63,14 +64,18 @@ export async function startSession(deps: Deps, start: SessionStart): Promise<Sta
   return { token: signed, sid, ttl };
 }
 
-/** A session that has neither expired nor ended. One request; none where the broker tells of every change. */
+/**
+ * A session that has neither expired nor ended. One request; none where the broker tells of every change, unless the
+ * leader is asked: what outlives the session is given on his word only.
+ */
 export async function readSession(
   deps: Deps,
   realm: string,
   sub: string,
   sid: string,
+  consistency: Consistency = "told",
 ): Promise<SessionRecord | null> {
-  const entry = await deps.store.kvGet(buckets.sessions, key(realm, sub, sid), { consistency: "told" });
+  const entry = await deps.store.kvGet(buckets.sessions, key(realm, sub, sid), { consistency });
   if (entry === null) return null;
   const record = entry.json<SessionRecord>();
   return Date.parse(record.expiresAt) > deps.clock.now() ? record : null;

@@ -200,6 +200,50 @@ describe.each([
   });
 });
 
+describe.each([
+  ["platform", PLATFORM],
+  ["shared realm", AUTH],
+])("a stolen token: %s", (_, base) => {
+  /** Somebody with a passkey, and a second session of his that a thief has the token of. */
+  async function robbed() {
+    const made = await call(platform, "POST", `${base}/invitations`, { token: await adminToken(platform) });
+    const owner = await register(platform, base, made.body.token);
+    const stolen = await signIn(platform, base, owner.authenticator);
+    return {
+      owner,
+      stolen,
+      begun: await begin(platform, base, { token: stolen.token, body: { add: true } }),
+    };
+  }
+  const thief = () => new Authenticator(platform.origin);
+
+  test("gains no passkey once its session has ended", async () => {
+    const { owner, stolen, begun } = await robbed();
+    expect((await call(platform, "POST", `${base}/signout`, { token: stolen.token })).status).toBe(204);
+    const device = thief();
+    const refused = await complete(platform, base, begun.sessionId, device.create(begun.publicKey));
+    expect({ status: refused.status, code: refused.body.code }).toEqual({
+      status: 401,
+      code: "passkey_refused",
+    });
+    expect((await login(base, device, {})).status).toBe(401);
+    expect((await call(platform, "GET", `${base}/passkeys`, { token: owner.token })).body).toHaveLength(1);
+  });
+
+  test("gains none once the passkey that it came by was removed", async () => {
+    const { owner, begun } = await robbed();
+    const phone = new Authenticator(platform.origin);
+    const adding = await begin(platform, base, { token: owner.token, body: { add: true } });
+    const added = await complete(platform, base, adding.sessionId, phone.create(adding.publicKey));
+    const { token } = added.body;
+    const [lost] = (await call(platform, "GET", `${base}/passkeys`, { token })).body;
+    expect((await call(platform, "DELETE", `${base}/passkeys/${lost.id}`, { token })).status).toBe(204);
+    const refused = await complete(platform, base, begun.sessionId, thief().create(begun.publicKey));
+    expect(refused.status).toBe(401);
+    expect((await call(platform, "GET", `${base}/passkeys`, { token })).body).toHaveLength(1);
+  });
+});
+
 describe("realms", () => {
   test("challenge and passkey of one realm are nothing in another", async () => {
     const operator = await admin(platform);

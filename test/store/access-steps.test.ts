@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { generateKeys } from "../../scripts/secrets.ts";
 import { authenticate } from "../../shared/access/authenticate.ts";
-import { begin } from "../../shared/access/begin.ts";
+import { begin, beginAdding } from "../../shared/access/begin.ts";
 import { ensureBootstrap, listInBootstrapMode } from "../../shared/access/bootstrap.ts";
 import { type Completed, complete } from "../../shared/access/complete.ts";
 import { createInvitation } from "../../shared/access/invitations.ts";
 import { platformRealm, type Realm, sharedRealm } from "../../shared/access/realms.ts";
+import { endSession } from "../../shared/access/sessions.ts";
 import { changeUser, eraseRealm, listAdmins, listUsers, removeAdmin } from "../../shared/access/users.ts";
 import type { Deps } from "../../shared/deps.ts";
 import { buckets, streams } from "../../shared/store/subjects.ts";
@@ -44,6 +45,9 @@ async function login(over: Store, realm: Realm, device: Authenticator): Promise<
   const { sessionId, publicKey } = await begin(deps(), { realm });
   return complete(deps(over), { realm, sessionId, response: device.get(publicKey) });
 }
+
+const accountOf = async (id: string) =>
+  (await store.kvGet(buckets.orbUsers, `auth.${id}`))?.json<{ credentials: string[] }>();
 
 /** A store that fails from its n-th call on, before the broker sees anything: the process died there. */
 function dying(after: number): Store {
@@ -141,6 +145,31 @@ describe("removing an account wins over a sign-in that is going on", () => {
     await expect(login(store, sharedRealm, device)).rejects.toMatchObject({ code: "account_disabled" });
     await changeUser(deps(), admin, { realm: sharedRealm, id: account.id, status: "active" });
     await login(store, sharedRealm, device);
+  });
+});
+
+describe("ending a session wins over a passkey that it is adding", () => {
+  test.each(Array.from({ length: 12 }, (_, i) => i))("signed out before call %i", async (n) => {
+    const realm = sharedRealm;
+    const invitation = await createInvitation(deps(), admin, { realm, role: "user" });
+    const { session, account } = await register(store, realm, invitation.token, new Authenticator(ORIGIN));
+    const actor = await authenticate(deps(), { bearer: session.token }, { realms: ["auth"] });
+    const { sessionId, publicKey } = await beginAdding(deps(), actor, realm);
+    const device = new Authenticator(ORIGIN);
+    let ended: Promise<void> | undefined;
+    const racing = countingStore(store, (_, index) => {
+      if (index === n) ended = endSession(deps(), realm.name, account.id, session.sid);
+    });
+    const response = device.create(publicKey);
+    const added = await complete(deps(racing.store), { realm, sessionId, response }).catch(() => null);
+    await ended;
+    const { credentials } = (await accountOf(account.id)) ?? { credentials: [] };
+    expect(credentials).toHaveLength(added === null ? 1 : 2);
+    // Only what ended after the last look at it is too late.
+    if (n < 8) expect(added).toBeNull();
+    if (added !== null) return;
+    await expect(login(store, realm, device)).rejects.toMatchObject({ code: "passkey_refused" });
+    expect(await store.kvList(buckets.sessions, `auth.${account.id}.*`)).toEqual([]);
   });
 });
 
