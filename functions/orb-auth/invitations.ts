@@ -1,11 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { bootstrapRealm, hasOwner } from "../../shared/access/bootstrap.ts";
-import {
-  checkInvitation,
-  createInvitation,
-  listInvitations,
-  revokeInvitation,
-} from "../../shared/access/invitations.ts";
+import { checkInvitation } from "../../shared/access/check-invitation.ts";
+import { createInvitation, listInvitations, revokeInvitation } from "../../shared/access/invitations.ts";
 import { InvitationSchema, InvitationStateSchema, wireInvitation } from "../realm/schemas.ts";
 import { managerOnly, type Scope } from "../realm/scope.ts";
 import { defineRoute, newRouter } from "../router.ts";

@@ -1,6 +1,11 @@
 import type { Context } from "hono";
-import { ensureBootstrap, hasOwner, noteBootstrapAccess } from "../../shared/access/bootstrap.ts";
-import { findInvitation, statusOf } from "../../shared/access/invitations.ts";
+import {
+  admitBootstrap,
+  ensureBootstrap,
+  noteBootstrapAccess,
+  noteRefusedAccess,
+} from "../../shared/access/bootstrap.ts";
+import { findInvitation, requireUsable } from "../../shared/access/invitations.ts";
 import { countAct } from "../../shared/access/limits.ts";
 import { platformRealm, type Realm } from "../../shared/access/realms.ts";
 import { AppError } from "../../shared/errors.ts";
@@ -36,24 +41,34 @@ export function byName(c: Context<AppEnv>): Response | null {
   return c.redirect(`${known.origin}${asked.pathname}${asked.search}`, 302);
 }
 
-const REFUSED = {
-  unknown: ["This invitation is not known", "Check that the whole address was copied, or ask for a new one."],
-  used: ["This invitation was used already", "Each invitation works once. Ask for a new one, or sign in."],
-  expired: ["This invitation has expired", "Invitations are good for 7 days. Ask for a new one."],
-  revoked: ["This invitation was withdrawn", "Ask whoever invited you for a new one."],
-} as const;
+/** What a person reads, by the code of the refusal. */
+const REFUSED: Readonly<Record<string, readonly [title: string, words: string]>> = {
+  invitation_not_found: [
+    "This invitation is not known",
+    "Check that the whole address was copied, or ask for a new one.",
+  ],
+  invitation_used: [
+    "This invitation was used already",
+    "Each invitation works once. Ask for a new one, or sign in.",
+  ],
+  invitation_expired: ["This invitation has expired", "Invitations are good for 7 days. Ask for a new one."],
+  invitation_revoked: ["This invitation was withdrawn", "Ask whoever invited you for a new one."],
+};
 
 async function invited(c: Context<AppEnv>, realm: Realm, invite: string): Promise<PageState> {
   const { deps } = c.var;
   const [found] = await Promise.all([findInvitation(deps, realm, invite), countAct(deps, "invitation")]);
-  let status = found === null ? ("unknown" as const) : statusOf(found.value, deps.clock.now());
-  if (found !== null && status === "active" && found.value.bootstrap) {
-    if (await hasOwner(deps, realm)) status = "revoked";
-    else if (realm === platformRealm) await noteBootstrapAccess(deps, "page");
+  try {
+    requireUsable(found, deps.clock.now());
+    if (found.value.bootstrap) await admitBootstrap(deps, realm, "page");
+    return { kind: "register", role: found.value.role };
+  } catch (error) {
+    const told = error instanceof AppError ? REFUSED[error.code] : undefined;
+    if (told === undefined) throw error;
+    await noteRefusedAccess(deps, realm, error);
+    const [title, words] = told;
+    return { kind: "refused", title, words, login: true };
   }
-  if (found !== null && status === "active") return { kind: "register", role: found.value.role };
-  const [title, words] = REFUSED[status === "active" ? "unknown" : status];
-  return { kind: "refused", title, words, login: true };
 }
 
 async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState> {

@@ -1,12 +1,8 @@
 import { z } from "@hono/zod-openapi";
 import { refusal } from "../../shared/access/authorize.ts";
 import { listInBootstrapMode } from "../../shared/access/bootstrap.ts";
-import {
-  checkInvitation,
-  createInvitation,
-  listInvitations,
-  revokeInvitation,
-} from "../../shared/access/invitations.ts";
+import { checkInvitation } from "../../shared/access/check-invitation.ts";
+import { createInvitation, listInvitations, revokeInvitation } from "../../shared/access/invitations.ts";
 import { platformRealm } from "../../shared/access/realms.ts";
 import { identify, platformAdmin } from "../middleware/session.ts";
 import { InvitationSchema, InvitationStateSchema, wireInvitation } from "../realm/schemas.ts";

@@ -12,11 +12,11 @@ import { type AccountRecord, readAccount, readCredential } from "./accounts.ts";
 import { type Actor, anonymous } from "./actor.ts";
 import { audit } from "./audit.ts";
 import { refusal } from "./authorize.ts";
-import { hasOwner, noteBootstrapAccess } from "./bootstrap.ts";
+import { admitBootstrap, noteRefusedAccess } from "./bootstrap.ts";
 import { CHALLENGE_SECONDS, type Challenge, sealChallenge } from "./challenges.ts";
 import { findInvitation, requireUsable } from "./invitations.ts";
 import { countAct } from "./limits.ts";
-import { generatedName, newAccountId, platformRealm, type Realm, relyingParty } from "./realms.ts";
+import { generatedName, newAccountId, type Realm, relyingParty } from "./realms.ts";
 
 /** EdDSA, ES256, RS256: what every authenticator has one of. */
 export const ALGORITHMS = [-8, -7, -257];
@@ -66,7 +66,7 @@ async function beginLogin(deps: Deps, realm: Realm): Promise<Begun> {
   return { sessionId, publicKey, isRegistration: false };
 }
 
-/** One round trip; two with the bootstrap invitation. */
+/** One round trip; three with the bootstrap invitation. */
 async function beginRegistration(deps: Deps, input: BeginInput, invite: string): Promise<Begun> {
   const { realm } = input;
   // Signing in needs no address, and any text will do; an account keeps it.
@@ -76,7 +76,7 @@ async function beginRegistration(deps: Deps, input: BeginInput, invite: string):
   const [found] = await Promise.all([findInvitation(deps, realm, invite), countAct(deps, "begin")]);
   try {
     requireUsable(found, deps.clock.now());
-    if (found.value.bootstrap) await admitBootstrap(deps, realm);
+    if (found.value.bootstrap) await admitBootstrap(deps, realm, "begun");
   } catch (error) {
     if (error instanceof AppError && (error.kind === "gone" || error.kind === "not_found")) {
       await audit(deps, {
@@ -87,6 +87,7 @@ async function beginRegistration(deps: Deps, input: BeginInput, invite: string):
         detail: error.code,
       });
     }
+    await noteRefusedAccess(deps, realm, error);
     throw error;
   }
   const sub = newAccountId(deps.randomToken);
@@ -98,15 +99,6 @@ async function beginRegistration(deps: Deps, input: BeginInput, invite: string):
   };
   const invitation = { key: found.key, hash: found.value.hash };
   return registration(deps, realm, account, { purpose: "register", invitation, session: null });
-}
-
-/** The bootstrap invitation is void once there is an owner who came by another one. */
-export async function admitBootstrap(deps: Deps, realm: Realm): Promise<void> {
-  const [owned] = await Promise.all([
-    hasOwner(deps, realm),
-    realm === platformRealm ? noteBootstrapAccess(deps, "begun") : undefined,
-  ]);
-  if (owned) throw new AppError("gone", "invitation_revoked", "This invitation is void: there is an owner.");
 }
 
 /** Begins to add a passkey to the account that is signed in. @throws AppError unauthenticated, conflict */

@@ -3,7 +3,7 @@
  * It is kept under one key, so that there is one at a time however many requests race for it.
  */
 import type { Deps } from "../deps.ts";
-import { AppError } from "../errors.ts";
+import { AppError, type ErrorKind } from "../errors.ts";
 import { kvSubject, streams } from "../store/subjects.ts";
 import { Conflict } from "../store/types.ts";
 import { type AccountRecord, pageRecords, type RecordPage, readRecord, type Versioned } from "./accounts.ts";
@@ -108,19 +108,48 @@ export async function listInBootstrapMode(deps: Deps): Promise<Invitation[] | nu
   return [await describeInvitation(deps, platformRealm, value)];
 }
 
+/** What somebody did while the platform had no admin. */
+type BootstrapAccess = "listed" | "page" | "checked" | "begun" | "completed";
+
 /** Every access to the platform while it has no admin is logged and audited. */
-export async function noteBootstrapAccess(
-  deps: Deps,
-  detail: "listed" | "begun" | "completed" | "page",
-): Promise<void> {
-  deps.log.warn("bootstrap access", { detail, client: deps.request.client });
+export function noteBootstrapAccess(deps: Deps, detail: BootstrapAccess): Promise<void> {
+  return note(deps, "ok", detail);
+}
+
+/** Kinds of errors that turn somebody away. */
+const REFUSALS: ReadonlySet<ErrorKind> = new Set([
+  "unauthenticated",
+  "forbidden",
+  "not_found",
+  "gone",
+  "conflict",
+]);
+
+/**
+ * So is every one that was refused, with the code. One request, but for other realms; what is no refusal is passed over.
+ */
+export async function noteRefusedAccess(deps: Deps, realm: Realm, error: unknown): Promise<void> {
+  if (realm !== platformRealm || !(error instanceof AppError) || !REFUSALS.has(error.kind)) return;
+  if (!(await hasOwner(deps, realm))) await note(deps, "refused", error.code);
+}
+
+async function note(deps: Deps, outcome: "ok" | "refused", detail: string): Promise<void> {
+  deps.log.warn("bootstrap access", { outcome, detail, client: deps.request.client });
   await audit(deps, {
     realm: platformRealm.name,
     action: "bootstrap",
     actor: anonymous,
-    outcome: "ok",
+    outcome,
     detail,
   });
+}
+
+/** @throws AppError gone: the bootstrap invitation is void once there is an owner who came by another one */
+export async function admitBootstrap(deps: Deps, realm: Realm, access: BootstrapAccess): Promise<void> {
+  if (await hasOwner(deps, realm)) {
+    throw new AppError("gone", "invitation_revoked", "This invitation is void: there is an owner.");
+  }
+  if (realm === platformRealm) await noteBootstrapAccess(deps, access);
 }
 
 /**

@@ -9,7 +9,6 @@ import { type AccountRole, listRecords, readRecord, replaceRecord, type Versione
 import { type Actor, actorId } from "./actor.ts";
 import { audit } from "./audit.ts";
 import { mayInRealm, requireInRealm, roleInRealm } from "./authorize.ts";
-import { countAct } from "./limits.ts";
 import { keys, type Realm } from "./realms.ts";
 
 /** Seconds that an invitation lives. */
@@ -155,19 +154,6 @@ export function requireUsable(
     revoked: "This invitation was withdrawn.",
   };
   throw new AppError("gone", `invitation_${status}`, words[status]);
-}
-
-/** Whether a token can still be used. @throws AppError not_found, gone, too_many */
-export async function checkInvitation(
-  deps: Deps,
-  input: { realm: Realm; code: string },
-): Promise<{ status: "active"; expiresAt: string; role: AccountRole }> {
-  const [found] = await Promise.all([
-    findInvitation(deps, input.realm, input.code),
-    countAct(deps, "invitation"),
-  ]);
-  requireUsable(found, deps.clock.now());
-  return { status: "active", expiresAt: found.value.expiresAt, role: found.value.role };
 }
 
 /** Withdraws an invitation that nobody used yet. @throws AppError not_found, gone */

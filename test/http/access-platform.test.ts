@@ -37,6 +37,47 @@ describe("bootstrap mode", () => {
     expect(body).toContain("npm run admin:invite");
   });
 
+  test("whoever is refused is in the log, with the code and without what he brought", async () => {
+    const { token } = (await call(platform, "GET", `${BASE}/invitations`)).body[0];
+    const wrong = "w".repeat(32);
+    const before = platform.logs.length;
+    expect((await call(platform, "GET", `${BASE}/invitations/${wrong}`)).status).toBe(404);
+    expect((await call(platform, "GET", `${BASE}/invitations/${token}`)).status).toBe(200);
+    expect((await call(platform, "GET", `${BASE}/signin?invite=${wrong}`)).status).toBe(200);
+    expect((await begin(platform, BASE, { invite: wrong })).answer.status).toBe(404);
+    const device = new Authenticator(platform.origin);
+    const begun = await begin(platform, BASE, { invite: token });
+    const forged = device.create(begun.publicKey, { origin: "https://evil.example" });
+    expect((await complete(platform, BASE, begun.sessionId, forged)).status).toBe(401);
+    expect((await complete(platform, BASE, begun.sessionId, forged)).status).toBe(410);
+    expect((await complete(platform, BASE, "unknown", forged)).status).toBe(404);
+    const login = await begin(platform, BASE);
+    expect((await complete(platform, BASE, login.sessionId, device.get(login.publicKey))).status).toBe(401);
+    // The log comes from another process.
+    const accesses = () =>
+      platform.logs
+        .slice(before)
+        .filter((line) => line.includes("bootstrap access"))
+        .map((line) => JSON.parse(line.slice(line.indexOf("{"))) as { outcome: string; detail: string })
+        .map(({ outcome, detail }) => `${outcome} ${detail}`);
+    await expect
+      .poll(accesses)
+      .toEqual([
+        "refused invitation_not_found",
+        "ok checked",
+        "refused invitation_not_found",
+        "refused invitation_not_found",
+        "ok begun",
+        "refused passkey_refused",
+        "refused session_used",
+        "refused session_not_found",
+        "refused passkey_refused",
+      ]);
+    const told = platform.logs.slice(before).join("\n");
+    expect(told).not.toContain(wrong);
+    expect(told).not.toContain(token);
+  });
+
   test("however many race, exactly one admin comes of it, and bootstrap mode ends", async () => {
     const { body } = await call(platform, "GET", `${BASE}/invitations`);
     const devices = Array.from({ length: 8 }, () => new Authenticator(platform.origin));
@@ -68,9 +109,22 @@ describe("bootstrap mode", () => {
       token: first.token,
     });
     const details = new Set(body.items.map(({ detail }: { detail: string }) => detail));
-    expect(details).toEqual(new Set(["created", "listed", "page", "begun", "completed"]));
-    const logged = platform.logs.filter((line) => line.includes("bootstrap access"));
-    expect(logged.length).toBeGreaterThanOrEqual(19);
+    expect(details).toEqual(
+      new Set([
+        ...["created", "listed", "page", "checked", "begun", "completed"],
+        ...["invitation_not_found", "passkey_refused", "session_used", "session_not_found"],
+      ]),
+    );
+    const refused = body.items.filter(({ outcome }: { outcome: string }) => outcome === "refused");
+    expect(refused).toHaveLength(7);
+    const logged = () => platform.logs.filter((line) => line.includes("bootstrap access"));
+    expect(logged().length).toBeGreaterThanOrEqual(28);
+    // There is an admin: whoever is refused now is no access in bootstrap mode.
+    const count = logged().length;
+    expect((await call(platform, "GET", `${BASE}/invitations/${"w".repeat(32)}`)).status).toBe(404);
+    expect((await begin(platform, BASE, { invite: "w".repeat(32) })).answer.status).toBe(404);
+    await call(platform, "GET", `${BASE}/invitations`);
+    expect(logged()).toHaveLength(count);
   });
 });
 
