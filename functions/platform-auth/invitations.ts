@@ -30,6 +30,13 @@ const list = defineRoute({
   problems: [401, 429],
 });
 
+const NewInvitation = z.strictObject({
+  role: z
+    .enum(["owner"])
+    .optional()
+    .openapi({ description: "The role that it grants: there is no other here" }),
+});
+
 const create = defineRoute({
   method: "post",
   path: "/api/_auth/invitations",
@@ -38,6 +45,7 @@ const create = defineRoute({
   tags,
   security,
   middleware: [platformAdmin],
+  request: { body: { required: false, content: { "application/json": { schema: NewInvitation } } } },
   responses: {
     201: {
       description: "The invitation",

@@ -164,6 +164,26 @@ describe("an operator", () => {
     expect(wrong.body.errors.map(({ path }: { path: string }) => path).sort()).toEqual(["/name", "/role"]);
   });
 
+  test("invites nobody by a body that says something else", async () => {
+    const { token } = first;
+    const count = async () => (await call(platform, "GET", `${BASE}/invitations`, { token })).body.length;
+    const before = await count();
+    for (const [body, errors] of [
+      [{ role: "user" }, [{ path: "/role", code: "enum" }]],
+      [{ foo: 1 }, [{ path: "/foo", code: "unknown_property" }]],
+      [[], [{ path: "", code: "type" }]],
+    ] as const) {
+      const refused = await call(platform, "POST", `${BASE}/invitations`, { token, body });
+      expect(refused).toMatchObject({ status: 422, body: { errors } });
+      expect((await call(platform, "POST", `${BASE}/invitations`, { body })).status).toBe(401);
+    }
+    expect(await count()).toBe(before);
+    const made = await call(platform, "POST", `${BASE}/invitations`, { token, body: { role: "owner" } });
+    expect(made).toMatchObject({ status: 201, body: { role: "owner" } });
+    const path = `${BASE}/invitations/${made.body.token}`;
+    expect((await call(platform, "DELETE", path, { token })).status).toBe(204);
+  });
+
   test("invites another one, who may bring name and address", async () => {
     const made = await call(platform, "POST", `${BASE}/invitations`, { token: first.token });
     expect(made.status).toBe(201);
@@ -181,7 +201,7 @@ describe("an operator", () => {
     expect((await call(platform, "GET", `${BASE}/invitations/${made.body.token}`)).status).toBe(410);
     const listed = await call(platform, "GET", `${BASE}/invitations`, { token: first.token });
     const statuses = listed.body.map(({ status }: { status: string }) => status);
-    expect(statuses).toEqual(["used", "used"]);
+    expect(statuses).toEqual(["used", "revoked", "used"]);
   });
 
   test("withdraws an invitation", async () => {
