@@ -55,7 +55,11 @@ async function currentOrNew(deps: Deps, realm: Realm, by: Actor): Promise<Versio
   const key = keys.bootstrap(realm);
   for (let attempt = 0; ; attempt++) {
     const known = await readRecord<InvitationRecord>(deps, invitations, key);
-    if (known !== null && statusOf(known.value, deps.clock.now()) === "active") return known;
+    if (known !== null) {
+      const status = statusOf(known.value, deps.clock.now());
+      if (status === "active") return known;
+      await keepOld(deps, realm, { ...known.value, status });
+    }
     const { token, record } = await newInvitation(deps, realm, by, "owner", true);
     try {
       const revision = await deps.store.kvPut(invitations, key, JSON.stringify(record), {
@@ -80,6 +84,16 @@ async function currentOrNew(deps: Deps, realm: Realm, by: Actor): Promise<Versio
     } catch (error) {
       if (!(error instanceof Conflict) || attempt >= 8) throw error;
     }
+  }
+}
+
+/** Keeps a bootstrap invitation that is about to be replaced under a key of its own: it is known to be of no use. */
+async function keepOld(deps: Deps, realm: Realm, old: InvitationRecord): Promise<void> {
+  const key = keys.invitation(realm, old.hash);
+  try {
+    await deps.store.kvPut(realm.buckets.invitations, key, JSON.stringify(old), { expect: 0 });
+  } catch (error) {
+    if (!(error instanceof Conflict)) throw error; // somebody else did
   }
 }
 

@@ -21,7 +21,8 @@ export interface InvitationRecord {
   hash: string;
   sealed: string;
   role: AccountRole;
-  status: "active" | "used" | "revoked";
+  /** `expired` is only written where a bootstrap invitation was replaced; it follows from the time otherwise. */
+  status: "active" | "used" | "revoked" | "expired";
   bootstrap: boolean;
   createdAt: string;
   expiresAt: string;
@@ -33,7 +34,7 @@ export interface InvitationRecord {
 /** An invitation as its makers see it. */
 export interface Invitation {
   token: string;
-  status: "active" | "used" | "revoked" | "expired";
+  status: InvitationRecord["status"];
   createdAt: string;
   expiresAt: string;
   role: AccountRole;

@@ -42,8 +42,15 @@ export async function register(
     admitted,
     readRecord<InvitationRecord>(deps, realm.buckets.invitations, bound.key),
   ]);
-  // The bootstrap invitation may have been replaced by another one under its key.
-  const invitation = found?.value.hash === bound.hash ? found : null;
+  // The bootstrap invitation may have been replaced by another one under its key: then it is kept under its own.
+  const invitation =
+    found?.value.hash === bound.hash
+      ? found
+      : await readRecord<InvitationRecord>(
+          deps,
+          realm.buckets.invitations,
+          keys.invitation(realm, bound.hash),
+        );
   const verified = await verifyNew(deps, challenge, response);
   requireUsable(invitation, deps.clock.now());
   if (invitation.value.bootstrap && (await hasOwner(deps, realm))) {

@@ -177,8 +177,9 @@ describe("an orb that uses access", () => {
     expect(next).not.toBe(leaked);
     const thief = new Authenticator(platform.origin);
     const answer = await complete(platform, "/api/club", sessionId, thief.create(publicKey));
-    expect(answer.status).toBe(404);
-    expect((await call(platform, "GET", `/api/club/invitations/${leaked}`)).status).toBe(404);
+    expect(answer.body).toMatchObject({ status: 410, code: "invitation_revoked" });
+    const looked = await call(platform, "GET", `/api/club/invitations/${leaked}`);
+    expect(looked.body).toMatchObject({ status: 410, code: "invitation_revoked" });
     await register(platform, "/api/club", next);
   });
 

@@ -3,6 +3,7 @@ import { generateKeys } from "../../scripts/secrets.ts";
 import { authenticate } from "../../shared/access/authenticate.ts";
 import { begin, beginAdding } from "../../shared/access/begin.ts";
 import { ensureBootstrap, listInBootstrapMode } from "../../shared/access/bootstrap.ts";
+import { checkInvitation } from "../../shared/access/check-invitation.ts";
 import { type Completed, complete } from "../../shared/access/complete.ts";
 import { createInvitation } from "../../shared/access/invitations.ts";
 import { platformRealm, type Realm, sharedRealm } from "../../shared/access/realms.ts";
@@ -101,6 +102,25 @@ describe("a registration that is cut short", () => {
       });
     },
   );
+});
+
+test("a bootstrap invitation that has expired is told from one that never was, also once another one is there", async () => {
+  await wipe();
+  const old = await ensureBootstrap(deps());
+  const later = { ...deps(), clock: { now: () => Date.now() + 8 * 86_400_000 } };
+  const check = (code = "") => checkInvitation(later, { realm: platformRealm, code });
+  await expect(check(old?.token)).rejects.toMatchObject({ code: "invitation_expired" });
+  const listings = await Promise.all([1, 2, 3].map(() => listInBootstrapMode(later)));
+  const tokens = new Set(listings.map((listing) => listing?.[0]?.token));
+  expect(tokens.size).toBe(1);
+  const [token = ""] = tokens;
+  expect(token).not.toBe(old?.token);
+  await expect(check(old?.token)).rejects.toMatchObject({ kind: "gone", code: "invitation_expired" });
+  // Whose clock is behind must not take the old one for good.
+  const behind = checkInvitation(deps(), { realm: platformRealm, code: old?.token ?? "" });
+  await expect(behind).rejects.toMatchObject({ code: "invitation_expired" });
+  await expect(check(token)).resolves.toMatchObject({ status: "active" });
+  await expect(check("nobody")).rejects.toMatchObject({ kind: "not_found" });
 });
 
 test("of registrations that all saw the invitation unused, one wins, and nothing is left of the others", async () => {
