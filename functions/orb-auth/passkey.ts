@@ -2,8 +2,10 @@ import { z } from "@hono/zod-openapi";
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
 import { begin, beginAdding } from "../../shared/access/begin.ts";
 import { complete } from "../../shared/access/complete.ts";
+import { invalid } from "../../shared/errors.ts";
 import { refuseForeignOrigin } from "../middleware/origin.ts";
 import { identify } from "../middleware/session.ts";
+import { faultsOf } from "../problem.ts";
 import {
   AssertionSchema,
   AttestationSchema,
@@ -16,6 +18,16 @@ import {
 import { accountsOf, type Scope, setSessionCookie } from "../realm/scope.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { pathParams, requireHandler } from "./scope.ts";
+
+const CompletionSchema = z.union([AttestationSchema, AssertionSchema]);
+
+/** Faults of what fits neither form: those of the form that it seems to be meant for. */
+function completionFaults(body: unknown) {
+  const response = typeof body === "object" && body !== null ? Reflect.get(body, "response") : undefined;
+  const registers = typeof response === "object" && response !== null && "attestationObject" in response;
+  const { error } = (registers ? AttestationSchema : AssertionSchema).safeParse(body);
+  return error === undefined ? [] : faultsOf(error, body);
+}
 
 /** Passkey ceremonies in the form of section B: the session id in a header, the credential as the body. */
 export function passkeyRoutes(scope: Scope) {
@@ -79,7 +91,7 @@ export function passkeyRoutes(scope: Scope) {
         }),
         body: {
           required: true,
-          content: { "application/json": { schema: z.union([AttestationSchema, AssertionSchema]) } },
+          content: { "application/json": { schema: CompletionSchema } },
         },
       },
       responses: {
@@ -102,6 +114,10 @@ export function passkeyRoutes(scope: Scope) {
       });
       setSessionCookie(c, realm, session);
       return c.json({ token: session.token }, 200);
+    },
+    (result, c) => {
+      if (result.success || result.target !== "json") return router.defaultHook?.(result, c);
+      throw invalid(completionFaults(Reflect.get(result, "data")));
     },
   );
 

@@ -56,6 +56,30 @@ const payloadOf = (token: string) =>
   JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()) as Record<string, unknown>;
 
 describe("the specification's flow at /api/auth", () => {
+  test("tells each fault of what completes a ceremony", async () => {
+    const { sessionId } = await begin(platform, "/api/auth");
+    const faults = async (body: unknown) => {
+      const headers = { SessionID: sessionId };
+      const answer = await call(platform, "POST", "/api/auth/passkey/complete", { body, headers });
+      expect(answer.status).toBe(422);
+      return answer.body.errors.map(({ path, code }: { path: string; code: string }) => `${path} ${code}`);
+    };
+    const common = ["/id required", "/rawId required", "/type required"];
+    expect(await faults({})).toEqual([...common, "/response required"]);
+    expect(await faults({ response: { attestationObject: 5 } })).toEqual([
+      ...common,
+      "/response/clientDataJSON required",
+      "/response/attestationObject type",
+    ]);
+    const used = { id: "AA", rawId: "AA", type: "public-key", response: { clientDataJSON: "e30" } };
+    expect(await faults(used)).toEqual([
+      "/response/authenticatorData required",
+      "/response/signature required",
+    ]);
+    expect(await faults([])).toEqual([" type"]);
+    expect(await faults({ ...used, type: "x", response: null })).toEqual(["/type enum", "/response type"]);
+  });
+
   test("invite, look up, register, look up again, sign in", async () => {
     const token = await adminToken(platform);
     expect((await call(platform, "POST", "/api/auth/invitations")).status).toBe(401);
