@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { Kept } from "../../functions/discovery/kept.ts";
+import { buckets, kvSubject, streams } from "../../shared/store/subjects.ts";
+import type { Store } from "../../shared/store/types.ts";
+import { startBroker, type TestBroker } from "../support/broker.ts";
+import { type TestDeps, testDeps } from "../support/entries.ts";
+
+const BUCKET = buckets.handlers;
+const STREAM = streams.kv(BUCKET);
+let broker: TestBroker;
+let store: Store;
+let deps: TestDeps;
+let made = 0;
+let kept: Kept<string[]>;
+
+beforeAll(async () => {
+  broker = await startBroker();
+  store = broker.store("fn");
+  deps = testDeps(store);
+});
+afterAll(() => broker.stop());
+beforeEach(async () => {
+  await broker.store("operator").purge(STREAM, ">");
+  made = 0;
+  kept = new Kept([BUCKET], async (with_) => {
+    made++;
+    return (await with_.store.kvList(BUCKET, ">")).map(({ key }) => key);
+  });
+});
+
+const put = (key: string) => store.kvPut(BUCKET, key, "{}");
+
+/** The same store, whose reads of any replica are answered by one that has got as far as it is now. */
+async function lagging(): Promise<Store> {
+  const page = await store.scan(STREAM, kvSubject(BUCKET, ">"), { fromSeq: 1, limit: 256 });
+  const list = await store.kvList(BUCKET, ">");
+  return { ...store, scan: async () => page, kvList: async () => list };
+}
+
+test("what was made is kept until something changes", async () => {
+  expect(await kept.get(deps)).toEqual([]);
+  await put("a.x");
+  await put("a.y");
+  for (let i = 0; i < 3; i++) expect(await kept.get(deps)).toEqual(["a.x", "a.y"]);
+  expect(made).toBe(2);
+  await store.kvDelete(BUCKET, "a.y");
+  for (let i = 0; i < 3; i++) expect(await kept.get(deps)).toEqual(["a.x"]);
+  expect(made).toBe(3);
+});
+
+test("what a replica that lags behind made is not kept for the newer state", async () => {
+  await put("a.x");
+  const behind = { ...deps, store: await lagging() };
+  await put("a.y");
+  expect(await kept.get(behind)).toEqual(["a.x"]);
+  expect(await kept.get(deps)).toEqual(["a.x", "a.y"]);
+  const deleted = { ...deps, store: await lagging() };
+  await store.kvDelete(BUCKET, "a.y");
+  expect(await kept.get(deleted)).toEqual(["a.x", "a.y"]);
+  expect(await kept.get(deps)).toEqual(["a.x"]);
+});
+
+test("it is kept too where the marker of what was deleted has gone", async () => {
+  await put("a.x");
+  await put("a.y");
+  await store.kvDelete(BUCKET, "a.y", { ttl: 1 });
+  await vi.waitFor(async () => expect((await store.streamInfo(STREAM))?.state.messages).toBe(1), {
+    timeout: 10_000,
+  });
+  for (let i = 0; i < 3; i++) expect(await kept.get(deps)).toEqual(["a.x"]);
+  expect(made).toBe(1);
+  await broker.store("operator").purge(STREAM, ">");
+  for (let i = 0; i < 3; i++) expect(await kept.get(deps)).toEqual([]);
+  expect(made).toBe(2);
+});
