@@ -59,11 +59,14 @@ export async function listUsers(
   for (let from = input.from; ; ) {
     const page = await pageRecords<AccountRecord>(deps, realm.buckets.accounts, keys.all(realm), from);
     for (const { value, revision } of page.records) {
-      if (value.status === "pending" && !(await counts(deps, realm, value))) continue;
-      if (role !== undefined && value.role !== role) continue;
-      if (status !== undefined && value.status !== status) continue;
+      const pending = value.status === "pending";
+      if (pending && !(await counts(deps, realm, value))) continue;
+      // A registration that was cut short after its commit point is as good as finished.
+      const shown: AccountRecord = pending ? { ...value, status: "active" } : value;
+      if (role !== undefined && shown.role !== role) continue;
+      if (status !== undefined && shown.status !== status) continue;
       if (users.length === limit) return { users, next: revision };
-      users.push(value);
+      users.push(shown);
     }
     if (page.next === null) return { users, next: null };
     from = page.next;

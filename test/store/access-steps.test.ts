@@ -251,6 +251,27 @@ test("users are listed in pages, and nobody is missed", async () => {
   ).toBeGreaterThan(0);
 });
 
+test("who registered but for the last step is listed as active, also where only those are asked for", async () => {
+  const realm: Realm = { ...sharedRealm, name: "cut", base: "/api/cut" };
+  const { token } = await createInvitation(deps(), admin, { realm, role: "user" });
+  // The account becomes active by the last write of all to the bucket of accounts.
+  let writes = 0;
+  const cut: Store = {
+    ...store,
+    kvPut: async (bucket, ...rest) => {
+      if (bucket === buckets.orbUsers && ++writes === 2) throw new Error("died");
+      return store.kvPut(bucket, ...rest);
+    },
+  };
+  await expect(register(cut, realm, token, new Authenticator(ORIGIN))).rejects.toThrow("died");
+  expect((await store.kvList(buckets.orbUsers, "cut.*"))[0]?.json()).toMatchObject({ status: "pending" });
+  const listed = async (status?: "active" | "disabled") =>
+    (await listUsers(deps(), admin, { realm, from: 1, limit: 50, status })).users.map((one) => one.status);
+  expect(await listed()).toEqual(["active"]);
+  expect(await listed("active")).toEqual(["active"]);
+  expect(await listed("disabled")).toEqual([]);
+});
+
 test("what each act asks of the broker", async () => {
   const device = new Authenticator(ORIGIN);
   const counted = countingStore(store, undefined, 30);
