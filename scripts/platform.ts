@@ -157,6 +157,7 @@ async function startBrokers(
     }),
     syncInterval: settings.syncInterval,
     passwords: secrets.broker,
+    reserved: [settings.port, settings.streamsPort],
     say: options.say,
   };
   if (settings.brokers > 1) {

@@ -71,6 +71,18 @@ function port(env: Environment, name: string): number | undefined {
   return value;
 }
 
+/** Two listeners cannot have one port; which one comes first would decide what is told. */
+function requireDifferent(ports: Record<string, number | undefined>): void {
+  const names = new Map<number, string>();
+  for (const [name, value] of Object.entries(ports)) {
+    if (value === undefined) continue;
+    const other = names.get(value);
+    if (other !== undefined)
+      throw new Failure(`${other} and ${name} are both ${value}: choose another for one of them.`);
+    names.set(value, name);
+  }
+}
+
 function origin(env: Environment, fallback: string): string {
   const text = get(env, "PUBLIC_URL") ?? fallback;
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -110,6 +122,15 @@ function externalBroker(env: Environment): ExternalBroker | undefined {
  */
 export function readSettings(env: Environment): Settings {
   const functionsPort = port(env, "PORT") ?? 8787;
+  const streamsPort = port(env, "STREAMS_PORT") ?? 52_012;
+  const natsPort = port(env, "NATS_PORT");
+  const natsWsPort = port(env, "NATS_WS_PORT");
+  requireDifferent({
+    PORT: functionsPort,
+    STREAMS_PORT: streamsPort,
+    NATS_PORT: natsPort,
+    NATS_WS_PORT: natsWsPort,
+  });
   const brokers = get(env, "NATS_BROKERS") ?? "1";
   if (brokers !== "1" && brokers !== "3") throw new Failure(`NATS_BROKERS=${brokers} is neither 1 nor 3.`);
   const replicas = get(env, "NATS_REPLICAS") ?? brokers;
@@ -137,11 +158,11 @@ export function readSettings(env: Environment): Settings {
   return {
     host: get(env, "HOST") ?? "127.0.0.1",
     port: functionsPort,
-    streamsPort: port(env, "STREAMS_PORT") ?? 52_012,
+    streamsPort,
     dataDir: resolve(get(env, "DATA_DIR") ?? ".data"),
     publicUrl: origin(env, `http://localhost:${functionsPort}`),
-    natsPort: port(env, "NATS_PORT"),
-    natsWsPort: port(env, "NATS_WS_PORT"),
+    natsPort,
+    natsWsPort,
     external,
     brokers: brokers === "3" ? 3 : 1,
     replicas: Number(replicas),

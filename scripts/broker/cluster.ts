@@ -13,14 +13,14 @@ export interface Cluster extends AsyncDisposable {
 }
 
 /** Ports for the routes between the brokers: those of the last start, or free ones where any of these is taken. */
-async function routePorts(file: string, count: number): Promise<number[]> {
+async function routePorts(file: string, count: number, reserved: readonly number[]): Promise<number[]> {
   const last = existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as number[]) : [];
-  if (last.length === count && (await Promise.all(last.map((port) => isFree(port)))).every(Boolean))
-    return last;
+  const usable = async (port: number) => !reserved.includes(port) && (await isFree(port));
+  if (last.length === count && (await Promise.all(last.map(usable))).every(Boolean)) return last;
   const ports: number[] = [];
   while (ports.length < count) {
     const port = await freePort();
-    if (!ports.includes(port)) ports.push(port);
+    if (!ports.includes(port) && !reserved.includes(port)) ports.push(port);
   }
   writePrivate(file, JSON.stringify(ports));
   return ports;
@@ -36,7 +36,7 @@ export async function launchCluster(
   count: number,
 ): Promise<Cluster> {
   mkdirSync(options.dir, { recursive: true, mode: 0o700 });
-  const routes = await routePorts(join(options.dir, "routes.json"), count);
+  const routes = await routePorts(join(options.dir, "routes.json"), count, options.reserved ?? []);
   const results = await Promise.allSettled(
     routes.map((port, i) => {
       const name = `n${i + 1}`;

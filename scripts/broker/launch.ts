@@ -18,6 +18,8 @@ export interface LaunchOptions {
   /** Fixed ports; without one the port of the last start is taken again, or a free one. */
   port?: number | undefined;
   wsPort?: number | undefined;
+  /** Ports that others will listen on: they may be free now, and are not taken again all the same. */
+  reserved?: readonly number[];
   syncInterval: string;
   passwords: BrokerConfig["passwords"];
   jetstream?: boolean;
@@ -89,8 +91,9 @@ export async function launchBroker(options: LaunchOptions): Promise<Broker> {
   const configFile = join(dir, "nats.conf");
   mkdirSync(portsDir, { recursive: true, mode: 0o700 });
 
+  const reserved = [...(options.reserved ?? []), options.port, options.wsPort];
   const choose = async (fixed: number | undefined, last: number | undefined) =>
-    fixed ?? (last !== undefined && (await isFree(last)) ? last : -1);
+    fixed ?? (last !== undefined && !reserved.includes(last) && (await isFree(last)) ? last : -1);
   const last = lastPorts(portsFile);
   let port = await choose(options.port, last.port);
   let wsPort = await choose(options.wsPort, last.wsPort);

@@ -8,6 +8,7 @@ import {
   Response as MiniflareResponse,
 } from "miniflare";
 import { Failure } from "../failure.ts";
+import { requirePort } from "../ports.ts";
 import { assetResponse } from "./assets.ts";
 import { bundleFunctions, compatibility } from "./bundle.ts";
 
@@ -75,13 +76,25 @@ export async function serveFunctions(options: FunctionsOptions): Promise<Functio
       log: new Log(LogLevel.ERROR),
       logRequests: false,
       handleRuntimeStdio(stdout: Readable, stderr: Readable) {
-        createInterface({ input: stdout }).on("line", log).once("close", died);
-        createInterface({ input: stderr }).on("line", log);
+        createInterface({ input: stdout }).on("line", hear).once("close", died);
+        createInterface({ input: stderr }).on("line", hear);
       },
     });
   let wanted = true;
   let reviving: Promise<void> | undefined;
   let running: Miniflare | undefined;
+  /** Lines of the first start, until it is known what they are about: a port that is taken is told without a stack. */
+  let held: string[] | undefined = [];
+
+  function hear(line: string): void {
+    if (held === undefined) log(line);
+    else held.push(line);
+  }
+
+  function letGo(): void {
+    for (const line of held ?? []) log(line);
+    held = undefined;
+  }
 
   async function start(): Promise<void> {
     const miniflare = withoutSignals(create);
@@ -117,11 +130,14 @@ export async function serveFunctions(options: FunctionsOptions): Promise<Functio
     }
   }
 
-  await start().catch((error: unknown) => {
+  await start().catch(async (error: unknown) => {
+    await requirePort(port, "PORT", host);
+    letGo();
     throw new Failure(
       `The functions did not start: ${error instanceof Error ? error.message : String(error)}`,
     );
   });
+  letGo();
   const stop = async () => {
     wanted = false;
     await reviving;

@@ -7,28 +7,7 @@ import { expect, test } from "vitest";
 import { freePort } from "../../scripts/ports.ts";
 import { startBroker, tempDir } from "../support/broker.ts";
 import { smallDisk } from "../support/disk.ts";
-import { runScript, runStart } from "../support/start.ts";
-
-async function settings(more: Record<string, string> = {}): Promise<Record<string, string>> {
-  return {
-    PORT: String(await freePort()),
-    STREAMS_PORT: String(await freePort()),
-    DATA_DIR: tempDir("start"),
-    ...more,
-  };
-}
-
-/** Starts with these settings, which must fail, and gives what it printed. */
-async function failure(env: Record<string, string>): Promise<string> {
-  await using started = runStart(env);
-  const up = started.printed(/ready at/).then(
-    () => "it started" as const,
-    () => started.exited(),
-  );
-  const code = await Promise.race([started.exited(), up]);
-  expect(code, started.output()).toBe(1);
-  return started.output().trim();
-}
+import { failure, runScript, runStart, settings } from "../support/start.ts";
 
 /** A program that answers like a nats-server of some version. */
 function impostor(version: string): string {

@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { brokerBinary } from "./broker.ts";
+import { expect } from "vitest";
+import { freePort } from "../../scripts/ports.ts";
+import { brokerBinary, tempDir } from "./broker.ts";
 
 const script = (name: string) => fileURLToPath(new URL(`../../scripts/${name}.ts`, import.meta.url));
 
@@ -61,4 +63,26 @@ export function runScript(name: string, env: Record<string, string>): Started {
       await exited();
     },
   };
+}
+
+/** Variables of a start on free ports, in a folder of its own. */
+export async function settings(more: Record<string, string> = {}): Promise<Record<string, string>> {
+  return {
+    PORT: String(await freePort()),
+    STREAMS_PORT: String(await freePort()),
+    DATA_DIR: tempDir("start"),
+    ...more,
+  };
+}
+
+/** Starts with these settings, which must fail, and gives what it printed. */
+export async function failure(env: Record<string, string>): Promise<string> {
+  await using started = runStart(env);
+  const up = started.printed(/ready at/).then(
+    () => "it started" as const,
+    () => started.exited(),
+  );
+  const code = await Promise.race([started.exited(), up]);
+  expect(code, started.output()).toBe(1);
+  return started.output().trim();
 }

@@ -49,6 +49,9 @@ test("an empty variable counts as missing, and PUBLIC_URL follows PORT", () => {
 test.each([
   [{ PORT: "eighty" }, /^PORT=eighty is no port/],
   [{ PORT: "70000" }, /^PORT=70000 is no port/],
+  [{ PORT: "52012" }, /^PORT and STREAMS_PORT are both 52012: choose another/],
+  [{ STREAMS_PORT: "9000", NATS_PORT: "9000" }, /^STREAMS_PORT and NATS_PORT are both 9000/],
+  [{ NATS_PORT: "9000", NATS_WS_PORT: "9000" }, /^NATS_PORT and NATS_WS_PORT are both 9000/],
   [{ PUBLIC_URL: "platform.example" }, /^PUBLIC_URL=platform\.example is no origin/],
   [{ PUBLIC_URL: "https://platform.example/path" }, /is no origin/],
   [{ NATS_URL: "nats://broker:4222" }, /^NATS_URL must be/],
