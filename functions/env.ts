@@ -5,18 +5,25 @@ import { AppError } from "../shared/errors.ts";
 import type { ConnectOptions } from "../shared/store/wire.ts";
 
 const optional = z
-  .string()
+  .string({ error: "must be text" })
   .optional()
   .transform((value) => (value === undefined || value === "" ? undefined : value));
 /** Values separated by commas. */
 const list = z
-  .string()
+  .string({ error: "must be text" })
   .optional()
   .transform((value) => (value ?? "").split(",").flatMap((part) => part.trim() || []));
-const count = (fallback: number, min: number, max: number) =>
+/** A whole number within limits. */
+export const count = (fallback: number, min: number, max: number) =>
   optional
     .transform((value) => (value === undefined ? fallback : Number(value)))
-    .pipe(z.number().int().min(min).max(max));
+    .refine(
+      (value) => Number.isInteger(value) && value >= min && value <= max,
+      `must be a whole number from ${min} to ${max}`,
+    );
+/** One of several words. */
+const oneOf = <const T extends readonly string[]>(words: T) =>
+  z.enum(words, { error: `must be ${words.slice(0, -1).join(", ")} or ${words.at(-1)}` });
 
 /** JSON in a variable, which stays text: it is parsed where it is used. */
 const json = (shape: z.ZodType, form: string) =>
@@ -34,7 +41,7 @@ const SigningKeys = z
 const SealingKeys = z.array(z.object({ kid: z.string().min(1), k: z.string().regex(KEY_256) })).min(1);
 
 const Environment = z.object({
-  NATS_URL: z.string().regex(/^wss?:\/\//, "must be a ws:// or wss:// address"),
+  NATS_URL: z.string({ error: "is missing" }).regex(/^wss?:\/\//, "must be a ws:// or wss:// address"),
   NATS_USER: optional,
   NATS_PASS: optional,
   NATS_TOKEN: optional,
@@ -53,15 +60,11 @@ const Environment = z.object({
   METRICS_TOKEN: optional,
   LOG_LEVEL: optional
     .transform((value) => value ?? "info")
-    .pipe(
-      z.enum(["debug", "info", "warn", "error", "silent"], {
-        error: "must be debug, info, warn, error or silent",
-      }),
-    ),
+    .pipe(oneOf(["debug", "info", "warn", "error", "silent"])),
   CLIENT_ADDRESS: optional,
   NATS_LINK_COUNT: count(1, 1, 64),
   NATS_LINK_LOCATION: optional.pipe(
-    z.enum(["wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr", "me"]).optional(),
+    oneOf(["wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr", "me"]).optional(),
   ),
 });
 
@@ -77,16 +80,22 @@ export interface Settings {
 }
 
 /**
+ * Variables as a shape wants them.
+ * @throws AppError invalid that names every wrong variable, and no value
+ */
+export function readVariables<T>(shape: z.ZodType<T>, env: Record<string, unknown>): T {
+  const parsed = shape.safeParse(env);
+  if (parsed.success) return parsed.data;
+  const faults = parsed.error.issues.map((issue) => `${issue.path.join(".")} ${issue.message}`);
+  throw new AppError("invalid", "settings_invalid", `The settings cannot be used: ${faults.join("; ")}.`);
+}
+
+/**
  * Reads the settings once per environment.
  * @throws AppError invalid that names every wrong variable, and no value
  */
 export function readSettings(env: Record<string, unknown>): Settings {
-  const parsed = Environment.safeParse(env);
-  if (!parsed.success) {
-    const faults = parsed.error.issues.map((issue) => `${issue.path.join(".")} ${issue.message}`);
-    throw new AppError("invalid", "settings_invalid", `The settings cannot be used: ${faults.join("; ")}.`);
-  }
-  const e = parsed.data;
+  const e = readVariables(Environment, env);
   return {
     config: {
       publicUrl: e.PUBLIC_URL,

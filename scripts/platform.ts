@@ -24,6 +24,7 @@ import { isNotable, logFile } from "./logs.ts";
 import { requirePort } from "./ports.ts";
 import { loadSecrets, type Secrets } from "./secrets.ts";
 import type { Settings } from "./settings.ts";
+import { readStreamsSettings } from "./streams/settings.ts";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const READY_LIMIT_MS = 20_000;
@@ -238,8 +239,9 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
     await checkPorts(settings, withStreams);
     const secrets = await loadSecrets(dataDir);
     const common = commonBindings(settings, secrets);
-    // What the functions would refuse is told before anything is started.
+    // What the functions or the streams process would refuse is told before anything is started.
     readFunctionsSettings({ ...common, NATS_URL: "ws://localhost" });
+    if (withStreams) readStreamsSettings(common);
     const brokers = await startBrokers(settings, secrets, options);
     const [broker] = brokers;
     started.push(...brokers);

@@ -1,29 +1,25 @@
 /** The streams process: reads its settings from the environment, serves until SIGTERM, then ends every answer. */
-import { z } from "zod";
 import { readSettings } from "../functions/env.ts";
 import { consoleLog } from "../functions/log.ts";
 import { openStore } from "../shared/store/store.ts";
-import { DEFAULT_LIMITS, DEFAULT_TIMES, Hub } from "../shared/streams/hub.ts";
+import { Hub } from "../shared/streams/hub.ts";
+import { exitWith } from "./failure.ts";
 import { outliveRejections } from "./rejections.ts";
 import { startStreamsServer } from "./streams/server.ts";
+import { readStreamsSettings } from "./streams/settings.ts";
 
 const CACHE_BYTES = 64 * 1024 * 1024;
 const DRAIN_MS = 2_500;
 const RECONNECT_MS = 500;
 
-const count = (fallback: number) => z.coerce.number().int().min(1).max(1_000_000).default(fallback);
-/** Settings of this process alone, beside those of the functions. */
-const Environment = z.object({
-  HOST: z.string().min(1).default("127.0.0.1"),
-  STREAMS_PORT: z.coerce.number().int().min(0).max(65_535).default(52_012),
-  STREAMS_MAX: count(DEFAULT_LIMITS.total),
-  STREAMS_MAX_PER_USER: count(DEFAULT_LIMITS.perUser),
-  STREAMS_MAX_PER_ADMIN: count(DEFAULT_LIMITS.perAdmin),
-  STREAMS_ROTATE_MS: count(DEFAULT_TIMES.rotateMs),
-});
-
-const own = Environment.parse(process.env);
-const { config, broker, logLevel } = readSettings(process.env);
+function settings() {
+  try {
+    return { own: readStreamsSettings(process.env), ...readSettings(process.env) };
+  } catch (error) {
+    exitWith(error);
+  }
+}
+const { own, config, broker, logLevel } = settings();
 const log = consoleLog(logLevel, { service: "streams" });
 outliveRejections(log);
 

@@ -97,6 +97,21 @@ test("says in one line which setting or key cannot be used", async () => {
     ["PUBLIC_URL", "here", /^PUBLIC_URL=here is no origin: .*$/],
     ["NATS_REPLICAS", "3", /^NATS_REPLICAS=3 needs as many brokers: .*$/],
     ["LOG_LEVEL", "loud", /^The settings cannot be used: LOG_LEVEL must be debug, .*\.$/],
+    [
+      "STREAMS_MAX",
+      "many",
+      /^The settings cannot be used: STREAMS_MAX must be a whole number from 1 to 1000000\.$/,
+    ],
+    [
+      "NATS_LINK_COUNT",
+      "0",
+      /^The settings cannot be used: NATS_LINK_COUNT must be a whole number from 1 to 64\.$/,
+    ],
+    [
+      "NATS_LINK_LOCATION",
+      "moon",
+      /^The settings cannot be used: NATS_LINK_LOCATION must be wnam, .* or me\.$/,
+    ],
     ["JWT_SIGNING_KEYS", '[{"kty":"RSA"}]', /^The settings cannot be used: JWT_SIGNING_KEYS must be .*\.$/],
     ["ENCRYPTION_KEYS", "secret-of-mine", /^The settings cannot be used: ENCRYPTION_KEYS must be .*\.$/],
     ["CLAIM_KEY", "short,secret-of-mine", /^The settings cannot be used: CLAIM_KEY must be .*\.$/],

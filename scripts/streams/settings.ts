@@ -1,0 +1,22 @@
+import { z } from "zod";
+import { count, readVariables } from "../../functions/env.ts";
+import { DEFAULT_LIMITS, DEFAULT_TIMES } from "../../shared/streams/hub.ts";
+
+const most = (fallback: number) => count(fallback, 1, 1_000_000);
+const Environment = z.object({
+  HOST: z
+    .string()
+    .optional()
+    .transform((host) => host || "127.0.0.1"),
+  STREAMS_PORT: count(52_012, 0, 65_535),
+  STREAMS_MAX: most(DEFAULT_LIMITS.total),
+  STREAMS_MAX_PER_USER: most(DEFAULT_LIMITS.perUser),
+  STREAMS_MAX_PER_ADMIN: most(DEFAULT_LIMITS.perAdmin),
+  STREAMS_ROTATE_MS: most(DEFAULT_TIMES.rotateMs),
+});
+
+/**
+ * Settings of the streams process alone, beside those of the functions.
+ * @throws AppError invalid that names every wrong variable
+ */
+export const readStreamsSettings = (env: Record<string, unknown>) => readVariables(Environment, env);

@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import { readSettings } from "../../functions/env.ts";
+import { generateKeys } from "../../scripts/secrets.ts";
+import { readStreamsSettings } from "../../scripts/streams/settings.ts";
+
+const good = {
+  NATS_URL: "ws://broker.example",
+  PUBLIC_URL: "https://platform.example",
+  ...(await generateKeys()),
+};
+
+test("an empty variable counts as missing, and defaults stand for it", () => {
+  const { link, logLevel, config } = readSettings({ ...good, NATS_LINK_COUNT: "", LOG_LEVEL: "" });
+  expect({ link, logLevel, longPollMs: config.longPollMs }).toEqual({
+    link: { count: 1, location: undefined },
+    logLevel: "info",
+    longPollMs: 25_000,
+  });
+  expect(readStreamsSettings({ HOST: "", STREAMS_MAX: "" })).toMatchObject({
+    HOST: "127.0.0.1",
+    STREAMS_PORT: 52_012,
+    STREAMS_MAX: 10_000,
+  });
+});
+
+test.each([
+  [{ NATS_URL: undefined }, "NATS_URL is missing"],
+  [{ NATS_URL: "nats://broker" }, "NATS_URL must be a ws:// or wss:// address"],
+  [{ NATS_LINK_COUNT: "0" }, "NATS_LINK_COUNT must be a whole number from 1 to 64"],
+  [{ NATS_LINK_COUNT: "-1.5" }, "NATS_LINK_COUNT must be a whole number from 1 to 64"],
+  [{ NATS_LINK_COUNT: 2 }, "NATS_LINK_COUNT must be text"],
+  [{ STREAMS_LONG_POLL_MS: "soon" }, "STREAMS_LONG_POLL_MS must be a whole number from 10 to 60000"],
+  [
+    { NATS_LINK_LOCATION: "moon" },
+    "NATS_LINK_LOCATION must be wnam, enam, sam, weur, eeur, apac, oc, afr or me",
+  ],
+  [{ LOG_LEVEL: "loud" }, "LOG_LEVEL must be debug, info, warn, error or silent"],
+])("refuses %j in a plain sentence", (wrong, said) => {
+  expect(() => readSettings({ ...good, ...wrong })).toThrow(`The settings cannot be used: ${said}.`);
+});
+
+test("the streams process tells all its wrong settings at once", () => {
+  expect(() => readStreamsSettings({ STREAMS_MAX: "many", STREAMS_PORT: "70000" })).toThrow(
+    "The settings cannot be used: STREAMS_PORT must be a whole number from 0 to 65535; STREAMS_MAX must be a whole number from 1 to 1000000.",
+  );
+});
