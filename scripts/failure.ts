@@ -9,7 +9,7 @@ export class Failure extends Error {
 }
 
 /** What went wrong, without a stack: for what is no defect. Undefined for one. */
-function oneLine(error: unknown): string | undefined {
+export function oneLine(error: unknown): string | undefined {
   if (error instanceof Failure) return error.message;
   return error instanceof AppError && error.kind !== "internal" ? `${error.detail}${why(error)}` : undefined;
 }

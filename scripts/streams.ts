@@ -3,20 +3,30 @@ import { readSettings } from "../functions/env.ts";
 import { consoleLog } from "../functions/log.ts";
 import { openStore } from "../shared/store/store.ts";
 import { Hub } from "../shared/streams/hub.ts";
-import { exitWith } from "./failure.ts";
+import { exitWith, oneLine } from "./failure.ts";
+import type { StreamsWord } from "./host/streams.ts";
+import { requirePort } from "./ports.ts";
 import { outliveRejections } from "./rejections.ts";
-import { startStreamsServer } from "./streams/server.ts";
+import { type StreamsServer, startStreamsServer } from "./streams/server.ts";
 import { readStreamsSettings } from "./streams/settings.ts";
 
 const CACHE_BYTES = 64 * 1024 * 1024;
 const DRAIN_MS = 2_500;
 const RECONNECT_MS = 500;
 
+/** Who started this process is told why it ends; without anybody, the terminal. */
+function fail(error: unknown): never {
+  const failure = oneLine(error);
+  if (failure === undefined || process.send === undefined) exitWith(error);
+  process.send({ failure } satisfies StreamsWord);
+  process.exit(1);
+}
+
 function settings() {
   try {
     return { own: readStreamsSettings(process.env), ...readSettings(process.env) };
   } catch (error) {
-    exitWith(error);
+    fail(error);
   }
 }
 const { own, config, broker, logLevel } = settings();
@@ -54,8 +64,18 @@ async function stayConnected(): Promise<void> {
 await store.server().catch(() => hub.connection("down"));
 void stayConnected();
 
-const server = await startStreamsServer({ host: own.HOST, port: own.STREAMS_PORT, config, log, store, hub });
+async function listen(): Promise<StreamsServer> {
+  const { HOST: host, STREAMS_PORT: port } = own;
+  try {
+    return await startStreamsServer({ host, port, config, log, store, hub });
+  } catch (error) {
+    await requirePort(port, "STREAMS_PORT", host).catch(fail);
+    fail(error);
+  }
+}
+const server = await listen();
 log.info("streams service listens", { port: server.port });
+process.send?.({ ready: true } satisfies StreamsWord);
 
 async function stop(): Promise<void> {
   if (stopped) return;
@@ -67,3 +87,4 @@ async function stop(): Promise<void> {
   process.exit(0);
 }
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => void stop());
+process.on("disconnect", () => void stop());
