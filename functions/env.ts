@@ -25,6 +25,34 @@ export const count = (fallback: number, min: number, max: number) =>
 const oneOf = <const T extends readonly string[]>(words: T) =>
   z.enum(words, { error: `must be ${words.slice(0, -1).join(", ")} or ${words.at(-1)}` });
 
+/** The origin that a text is, as browsers send it; undefined for what is none of http or https, and nothing more. */
+function originOf(text: string): string | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url !== undefined && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`
+    ? url.origin
+    : undefined;
+}
+
+/**
+ * What is wrong with a text as PUBLIC_URL, in words that follow its name: browsers make passkeys for names only, and
+ * over http only on their own machine. Undefined when it can be used.
+ */
+export function publicUrlFault(text: string): string | undefined {
+  const origin = originOf(text);
+  if (origin === undefined) return "is no origin: give one such as https://platform.example";
+  const { hostname, protocol } = new URL(origin);
+  if (/^\[|^[\d.]+$/.test(hostname))
+    return "is an address without a name, and passkeys need one: give one such as http://localhost:8787 or https://platform.example";
+  if (protocol === "http:" && !/^(.+\.)?localhost$/.test(hostname))
+    return "must begin with https: browsers have passkeys over http at localhost only";
+  return undefined;
+}
+const PublicUrl = z.string({ error: "is missing" }).transform((text, context) => {
+  const fault = publicUrlFault(text);
+  if (fault !== undefined) context.addIssue(fault);
+  return originOf(text) ?? "";
+});
+
 /** JSON in a variable, which stays text: it is parsed where it is used. */
 const json = (shape: z.ZodType, form: string) =>
   z.string({ error: "is missing" }).refine((text) => {
@@ -47,15 +75,23 @@ const Environment = z.object({
   NATS_TOKEN: optional,
   NATS_CREDS: optional,
   NATS_REPLICAS: count(1, 1, 5),
-  PUBLIC_URL: z.url().transform((url) => new URL(url).origin),
-  ALLOWED_ORIGINS: list,
+  PUBLIC_URL: PublicUrl,
+  ALLOWED_ORIGINS: list
+    .transform((parts) => parts.map((part) => (part === "*" ? part : originOf(part))))
+    .refine(
+      (origins): origins is string[] => !origins.includes(undefined),
+      "must be * or origins such as https://app.example, with commas",
+    ),
   JWT_SIGNING_KEYS: json(SigningKeys, "a JSON array of private Ed25519 keys (JWK)"),
   ENCRYPTION_KEYS: json(SealingKeys, 'a JSON array of { "kid", "k" }, k 256 bits in base64url'),
   CLAIM_KEY: list.refine(
     (keys) => keys.length > 0 && keys.every((key) => KEY_256.test(key)),
     "must be 256 bits in base64url",
   ),
-  STREAMS_URL: optional,
+  STREAMS_URL: optional.refine(
+    (url) => url === undefined || (/^https?:\/\//.test(url) && URL.canParse(url)),
+    "must be an address such as https://streams.example",
+  ),
   STREAMS_LONG_POLL_MS: count(25_000, 10, 60_000),
   METRICS_TOKEN: optional,
   LOG_LEVEL: optional

@@ -4,6 +4,7 @@
  * `npm start` starts.
  */
 import { join } from "node:path";
+import { refuseArguments } from "./arguments.ts";
 import { besideOf } from "./beside.ts";
 import { type Running, readRunning } from "./data-dir.ts";
 import { exitWith, Failure } from "./failure.ts";
@@ -51,6 +52,7 @@ async function serveBeside(settings: Settings, running: Running): Promise<{ stop
 
 const stopped = stopRequest();
 try {
+  refuseArguments("npm run host");
   const settings = readSettings(process.env);
   const beside = readRunning(settings.dataDir);
   const platform = beside

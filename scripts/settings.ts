@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { publicUrlFault } from "../functions/env.ts";
 import { Failure } from "./failure.ts";
 
 /** Environment variables by name; a missing one and an empty one mean the same. */
@@ -85,11 +86,9 @@ function requireDifferent(ports: Record<string, number | undefined>): void {
 
 function origin(env: Environment, fallback: string): string {
   const text = get(env, "PUBLIC_URL") ?? fallback;
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !/^https?:$/.test(url.protocol) || url.pathname !== "/" || url.search !== "") {
-    throw new Failure(`PUBLIC_URL=${text} is no origin: give one such as https://platform.example.`);
-  }
-  return url.origin;
+  const fault = publicUrlFault(text);
+  if (fault !== undefined) throw new Failure(`PUBLIC_URL=${text} ${fault}.`);
+  return new URL(text).origin;
 }
 
 function externalBroker(env: Environment): ExternalBroker | undefined {

@@ -1,4 +1,5 @@
 /** `npm start`: the whole platform on this machine, until it is told to stop. */
+import { refuseArguments } from "./arguments.ts";
 import { exitWith } from "./failure.ts";
 import { type Platform, startPlatform } from "./platform.ts";
 import { readSettings } from "./settings.ts";
@@ -16,6 +17,7 @@ function announce({ settings, streamsUrl, bootstrapUrl }: Platform): void {
 
 const stopped = stopRequest();
 try {
+  refuseArguments(process.env.NATS_BROKERS === "3" ? "npm run cluster" : "npm start");
   const settings = readSettings(process.env);
   const platform = await startPlatform(settings, {
     natsServer: process.env.NATS_SERVER_BIN,

@@ -125,7 +125,13 @@ test("says in one line which setting or key cannot be used", async () => {
     writeFileSync(join(String(env.DATA_DIR), "secrets.json"), damaged);
     expect(await failure(env)).toMatch(/^The keys in \S+secrets\.json are damaged: .*$/);
   }
-}, 60_000);
+}, 120_000);
+
+test("says in one line that it takes no arguments", async () => {
+  expect(await failure(await settings(), "--port", "9999")).toBe(
+    "npm start takes no arguments: settings are variables, such as PORT=9000 npm start.",
+  );
+});
 
 test("tells the broker's address for other clients while it runs, and says so when it does not", async () => {
   const env = await settings();

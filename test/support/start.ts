@@ -19,13 +19,13 @@ export interface Started extends AsyncDisposable {
 }
 
 /** Runs the start script with these variables and nothing of this process's own beside PATH. */
-export function runStart(env: Record<string, string>): Started {
-  return runScript("start", env);
+export function runStart(env: Record<string, string>, ...args: string[]): Started {
+  return runScript("start", env, ...args);
 }
 
 /** Runs one of the project's scripts the same way. */
-export function runScript(name: string, env: Record<string, string>): Started {
-  const child = spawn(process.execPath, [script(name)], {
+export function runScript(name: string, env: Record<string, string>, ...args: string[]): Started {
+  const child = spawn(process.execPath, [script(name), ...args], {
     env: { PATH: process.env.PATH, NATS_SERVER_BIN: brokerBinary(), ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -76,8 +76,8 @@ export async function settings(more: Record<string, string> = {}): Promise<Recor
 }
 
 /** Starts with these settings, which must fail, and gives what it printed. */
-export async function failure(env: Record<string, string>): Promise<string> {
-  await using started = runStart(env);
+export async function failure(env: Record<string, string>, ...args: string[]): Promise<string> {
+  await using started = runStart(env, ...args);
   const up = started.printed(/ready at/).then(
     () => "it started" as const,
     () => started.exited(),

@@ -23,7 +23,29 @@ test("an empty variable counts as missing, and defaults stand for it", () => {
   });
 });
 
+test("origins are kept as browsers send them", () => {
+  const { config } = readSettings({ ...good, ALLOWED_ORIGINS: "*, https://APP.example/" });
+  expect(config.allowedOrigins).toEqual(["*", "https://app.example"]);
+});
+
 test.each([
+  [
+    { PUBLIC_URL: "http://127.0.0.1:9731" },
+    "PUBLIC_URL is an address without a name, and passkeys need one: give one such as http://localhost:8787 or https://platform.example",
+  ],
+  [
+    { PUBLIC_URL: "http://platform.example" },
+    "PUBLIC_URL must begin with https: browsers have passkeys over http at localhost only",
+  ],
+  [
+    { PUBLIC_URL: "https://platform.example/path" },
+    "PUBLIC_URL is no origin: give one such as https://platform.example",
+  ],
+  [
+    { ALLOWED_ORIGINS: "https://app.example,foo.com" },
+    "ALLOWED_ORIGINS must be * or origins such as https://app.example, with commas",
+  ],
+  [{ STREAMS_URL: "foo" }, "STREAMS_URL must be an address such as https://streams.example"],
   [{ NATS_URL: undefined }, "NATS_URL is missing"],
   [{ NATS_URL: "nats://broker" }, "NATS_URL must be a ws:// or wss:// address"],
   [{ NATS_LINK_COUNT: "0" }, "NATS_LINK_COUNT must be a whole number from 1 to 64"],

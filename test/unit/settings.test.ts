@@ -47,6 +47,14 @@ test("an empty variable counts as missing, and PUBLIC_URL follows PORT", () => {
 });
 
 test.each([
+  ["https://platform.example/", "https://platform.example"],
+  ["http://localhost:9000", "http://localhost:9000"],
+  ["http://shop.localhost:9000", "http://shop.localhost:9000"],
+])("takes %s as PUBLIC_URL", (text, origin) => {
+  expect(readSettings({ PUBLIC_URL: text }).publicUrl).toBe(origin);
+});
+
+test.each([
   [{ PORT: "eighty" }, /^PORT=eighty is no port/],
   [{ PORT: "70000" }, /^PORT=70000 is no port/],
   [{ PORT: "52012" }, /^PORT and STREAMS_PORT are both 52012: choose another/],
@@ -54,6 +62,12 @@ test.each([
   [{ NATS_PORT: "9000", NATS_WS_PORT: "9000" }, /^NATS_PORT and NATS_WS_PORT are both 9000/],
   [{ PUBLIC_URL: "platform.example" }, /^PUBLIC_URL=platform\.example is no origin/],
   [{ PUBLIC_URL: "https://platform.example/path" }, /is no origin/],
+  [
+    { PUBLIC_URL: "http://127.0.0.1:9731" },
+    /^PUBLIC_URL=http:\/\/127\.0\.0\.1:9731 is an address without a name/,
+  ],
+  [{ PUBLIC_URL: "https://[::1]:9731" }, /is an address without a name/],
+  [{ PUBLIC_URL: "http://platform.example" }, /^PUBLIC_URL=http:\/\/platform\.example must begin with https/],
   [{ NATS_URL: "nats://broker:4222" }, /^NATS_URL must be/],
   [{ NATS_URL: "ws://broker:80", NATS_USER: "fn" }, /belong together/],
   [{ NATS_REPLICAS: "0" }, /^NATS_REPLICAS=0/],

@@ -1,0 +1,56 @@
+import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
+import { Failure } from "./failure.ts";
+
+/** What a command was given. */
+export interface Arguments<Name extends string, Flag extends string> {
+  /** One for each name. */
+  values: Record<Name, string>;
+  flags: Record<Flag, boolean>;
+}
+
+/**
+ * Reads the arguments of a command; `--help` tells its usage and ends the process.
+ * @param usage one line, such as `npm run backup -- <folder>`
+ * @param names what has to be given, in order
+ * @param flags what may be given, without the dashes
+ * @throws Failure with the usage when something is missing, unknown or too much
+ */
+export function readArguments<const Name extends string = never, const Flag extends string = never>(
+  usage: string,
+  names: readonly Name[] = [],
+  flags: readonly Flag[] = [],
+): Arguments<Name, Flag> {
+  const options: ParseArgsOptionsConfig = Object.fromEntries(
+    ["help", ...flags].map((flag) => [flag, { type: "boolean" }]),
+  );
+  let given: ReturnType<typeof parseArgs>;
+  try {
+    given = parseArgs({ options, allowPositionals: true, strict: true });
+  } catch (error) {
+    throw new Failure(`${error instanceof Error ? error.message : String(error)}\nUsage: ${usage}`);
+  }
+  if (given.values.help === true) {
+    console.log(`Usage: ${usage}`);
+    process.exit(0);
+  }
+  if (given.positionals.length !== names.length) throw new Failure(`Usage: ${usage}`);
+  return {
+    values: Object.fromEntries(names.map((name, at) => [name, given.positionals[at]])) as Record<
+      Name,
+      string
+    >,
+    flags: Object.fromEntries(flags.map((flag) => [flag, given.values[flag] === true])) as Record<
+      Flag,
+      boolean
+    >,
+  };
+}
+
+/**
+ * For a command that goes by variables alone.
+ * @throws Failure when something was given all the same
+ */
+export function refuseArguments(command: string): void {
+  if (process.argv.length > 2)
+    throw new Failure(`${command} takes no arguments: settings are variables, such as PORT=9000 ${command}.`);
+}
