@@ -4,12 +4,13 @@
  * cannot be opened again.
  */
 import { createHash } from "node:crypto";
-import { closeSync, existsSync, mkdirSync, openSync, readdirSync, writeFileSync } from "node:fs";
+import { closeSync, openSync, readdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Store } from "../shared/store/types.ts";
 import { api, MANIFEST, type Manifest } from "./backup/format.ts";
 import { besidePlatform } from "./beside.ts";
 import { exitWith, Failure } from "./failure.ts";
+import { makeFolder } from "./folders.ts";
 import { readSettings, type Settings } from "./settings.ts";
 
 const PAGE = 256;
@@ -82,15 +83,26 @@ async function snapshot(
   }
 }
 
+/** Makes the folder. @throws Failure when it cannot be made, or holds something already */
+function prepareFolder(folder: string): void {
+  let found: string[];
+  try {
+    makeFolder(folder);
+    found = readdirSync(folder);
+  } catch (error) {
+    const words = error instanceof Error ? error.message : String(error);
+    throw new Failure(`The folder ${folder} cannot be used (${words}): name another.`);
+  }
+  if (found.length > 0) throw new Failure(`The folder ${folder} is not empty.`);
+}
+
 /** Writes a backup into an empty folder. @throws Failure when the folder is not empty or a snapshot fails */
 export async function backup(
   settings: Settings,
   folder: string,
   say: (line: string) => void,
 ): Promise<Manifest> {
-  if (existsSync(folder) && readdirSync(folder).length > 0)
-    throw new Failure(`The folder ${folder} is not empty.`);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  prepareFolder(folder);
   return besidePlatform(settings, "operator", async ({ store }) => {
     const manifest: Manifest = {
       v: 1,

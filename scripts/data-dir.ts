@@ -1,8 +1,9 @@
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Failure, systemCode } from "./failure.ts";
+import { makeFolder } from "./folders.ts";
 
 /** Bytes that a start needs: the broker makes its streams with them. */
 const LEAST_ROOM = 32 * 1024 * 1024;
@@ -15,7 +16,7 @@ export function prepareDataDir(dataDir: string): void {
   const probe = join(dataDir, `.probe-${process.pid}`);
   let room: number;
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    makeFolder(dataDir);
     const { bavail, bsize } = statfsSync(dataDir);
     room = bavail * bsize;
     writeFileSync(probe, "");

@@ -79,6 +79,12 @@ test("says in one line that the data folder cannot be written", async () => {
   expect(said).toMatch(/^The data folder \S+ cannot be written \(.*\): choose another with DATA_DIR=….$/);
 });
 
+test("says in one line that no folder can be made there, although the one above is there", async () => {
+  expect(await failure(await settings({ DATA_DIR: "/proc/x/data" }))).toBe(
+    "The data folder /proc/x/data cannot be written (no folder can be made in /proc): choose another with DATA_DIR=….",
+  );
+});
+
 test("says in one line that the disk is full", async () => {
   const dir = join(tempDir("disk"), "full");
   const disk = smallDisk(dir, 4);
@@ -101,16 +107,6 @@ test("says in one line which setting or key cannot be used", async () => {
       "STREAMS_MAX",
       "many",
       /^The settings cannot be used: STREAMS_MAX must be a whole number from 1 to 1000000\.$/,
-    ],
-    [
-      "NATS_LINK_COUNT",
-      "0",
-      /^The settings cannot be used: NATS_LINK_COUNT must be a whole number from 1 to 64\.$/,
-    ],
-    [
-      "NATS_LINK_LOCATION",
-      "moon",
-      /^The settings cannot be used: NATS_LINK_LOCATION must be wnam, .* or me\.$/,
     ],
     ["JWT_SIGNING_KEYS", '[{"kty":"RSA"}]', /^The settings cannot be used: JWT_SIGNING_KEYS must be .*\.$/],
     ["ENCRYPTION_KEYS", "secret-of-mine", /^The settings cannot be used: ENCRYPTION_KEYS must be .*\.$/],
