@@ -102,11 +102,17 @@ function install() {
 }
 
 const [name, ...args] = process.argv.slice(2);
-if (name === undefined) fail("usage: node scripts/bootstrap.mjs <script> [arguments]");
+const script = name === undefined ? undefined : join(root, "scripts", `${name}.ts`);
+if (script === undefined || !existsSync(script)) {
+  const commands = Object.keys(readJson(join(root, "package.json"))?.scripts ?? {}).join(", ");
+  fail(
+    `${name === undefined ? "Name a command" : `There is no command "${name}"`}: npm run has ${commands}.`,
+  );
+}
 if (!isInstalled()) withInstallLock(install);
 
 const bin = join(root, "node_modules", ".bin");
-const child = spawn(pinnedNode, [join(root, "scripts", `${name}.ts`), ...args], {
+const child = spawn(pinnedNode, [script, ...args], {
   cwd: root,
   stdio: "inherit",
   detached: !windows,
@@ -140,6 +146,9 @@ function ancestors() {
   }
 }
 
+/** Longer than the parts of a platform take that have to be killed, one after the other. */
+const STOP_LIMIT_MS = 15_000;
+
 const born = ancestors();
 let stoppingSince;
 /**
@@ -153,6 +162,10 @@ function stop(signal) {
   }
   stoppingSince = Date.now();
   child.kill(signal);
+  setTimeout(() => {
+    console.error(`It did not stop within ${STOP_LIMIT_MS / 1000} s: it is killed.`);
+    endGroup("SIGKILL");
+  }, STOP_LIMIT_MS).unref();
 }
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => stop(signal));
 // npm passes signals on, but dies without a word when it is killed: an adoption by another process tells it.
