@@ -6,6 +6,7 @@ import { system } from "../shared/access/actor.ts";
 import { ensureBootstrap } from "../shared/access/bootstrap.ts";
 import { createInvitation } from "../shared/access/invitations.ts";
 import { platformRealm } from "../shared/access/realms.ts";
+import { readArguments } from "./arguments.ts";
 import { besidePlatform } from "./beside.ts";
 import { exitWith } from "./failure.ts";
 import { readSettings, type Settings } from "./settings.ts";
@@ -23,6 +24,7 @@ export async function inviteAdmin(settings: Settings): Promise<{ url: string; ex
 
 if (import.meta.main) {
   try {
+    readArguments("npm run admin:invite");
     const { url, expiresAt } = await inviteAdmin(readSettings(process.env));
     console.log(`Open this address to become an operator. It works once, until ${expiresAt}:\n\n  ${url}\n`);
   } catch (error) {

@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 import { closeSync, openSync, readdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Store } from "../shared/store/types.ts";
+import { readArguments } from "./arguments.ts";
 import { api, MANIFEST, type Manifest } from "./backup/format.ts";
 import { besidePlatform } from "./beside.ts";
 import { exitWith, Failure } from "./failure.ts";
@@ -124,11 +125,13 @@ export async function backup(
 
 if (import.meta.main) {
   try {
-    const [folder] = process.argv.slice(2);
-    if (folder === undefined) throw new Failure("Name a new folder: npm run backup -- <folder>");
-    const { streams } = await backup(readSettings(process.env), resolve(folder), console.log);
+    const { values } = readArguments("npm run backup -- <folder>", ["folder"]);
+    const settings = readSettings(process.env);
+    const folder = resolve(values.folder);
+    const { streams } = await backup(settings, folder, console.log);
+    const keys = join(settings.dataDir, "secrets.json");
     console.log(
-      `\n${streams.length} streams are in ${resolve(folder)}. Keep the keys too, and apart from it: see README.`,
+      `\n${streams.length} streams are in ${folder}.\nIt is of use with the keys only, which are in ${keys} or your deployment's secrets: keep them too, and apart from it.\nHow to bring it back is in scripts/README.md.`,
     );
     process.exit(0);
   } catch (error) {

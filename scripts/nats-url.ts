@@ -1,9 +1,11 @@
 /** `npm run nats:url`: address and credentials of the started broker, for other clients and services. */
+import { readArguments } from "./arguments.ts";
 import { readRunning } from "./data-dir.ts";
 import { exitWith, Failure } from "./failure.ts";
 import { readSettings } from "./settings.ts";
 
 try {
+  readArguments("npm run nats:url");
   const { dataDir, external } = readSettings(process.env);
   if (external !== undefined)
     throw new Failure("NATS_URL is set: the broker is not one that npm start started.");

@@ -2,6 +2,7 @@
  * `npm run provision`: makes an external broker ready for the platform, as `npm start` does for its own, and tells where
  * the first operator signs in. What is there already stays as it is.
  */
+import { readArguments } from "./arguments.ts";
 import { prepareDataDir } from "./data-dir.ts";
 import { exitWith, Failure } from "./failure.ts";
 import { brokerVariables, commonBindings, prepareBroker } from "./platform.ts";
@@ -9,6 +10,7 @@ import { loadSecrets } from "./secrets.ts";
 import { readSettings } from "./settings.ts";
 
 try {
+  readArguments("npm run provision");
   const settings = readSettings(process.env);
   const { dataDir, external, replicas } = settings;
   if (external === undefined) {

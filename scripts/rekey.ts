@@ -6,6 +6,7 @@ import { system } from "../shared/access/actor.ts";
 import { type RekeyProgress, rekeyEntries } from "../shared/entry/index.ts";
 import { definitionFor } from "../shared/orb/live.ts";
 import { listOrbs } from "../shared/orb/read.ts";
+import { readArguments } from "./arguments.ts";
 import { besidePlatform } from "./beside.ts";
 import { exitWith } from "./failure.ts";
 import { readSettings, type Settings } from "./settings.ts";
@@ -44,6 +45,7 @@ export async function rekey(
 
 if (import.meta.main) {
   try {
+    readArguments("npm run rekey");
     const { entries, resealed, failed, conflicts } = await rekey(
       readSettings(process.env),
       (orb, progress) => {

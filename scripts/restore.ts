@@ -7,6 +7,7 @@ import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { provision } from "../shared/store/provision.ts";
 import type { Store } from "../shared/store/types.ts";
+import { readArguments } from "./arguments.ts";
 import { api, MANIFEST, type Manifest } from "./backup/format.ts";
 import { besidePlatform } from "./beside.ts";
 import { exitWith, Failure } from "./failure.ts";
@@ -14,6 +15,15 @@ import { readSettings, type Settings } from "./settings.ts";
 
 /** The broker takes pieces of at most this size. */
 const PIECE = 128 * 1024;
+
+function readPart(folder: string, file: string): Uint8Array {
+  try {
+    return readFileSync(join(folder, file));
+  } catch (error) {
+    const words = error instanceof Error ? error.message : String(error);
+    throw new Failure(`The backup in ${folder} is not whole: ${file} cannot be read (${words}).`);
+  }
+}
 
 function readManifest(folder: string): Manifest {
   let manifest: Manifest;
@@ -24,9 +34,7 @@ function readManifest(folder: string): Manifest {
   }
   if (manifest.v !== 1) throw new Failure(`The backup in ${folder} is of a newer version than this program.`);
   for (const { file, sha256 } of manifest.streams) {
-    const found = createHash("sha256")
-      .update(readFileSync(join(folder, file)))
-      .digest("hex");
+    const found = createHash("sha256").update(readPart(folder, file)).digest("hex");
     if (found !== sha256)
       throw new Failure(`${file} is damaged: its checksum is another than when it was written.`);
   }
@@ -88,16 +96,10 @@ export async function restore(
 
 if (import.meta.main) {
   try {
-    const args = process.argv.slice(2);
-    const folder = args.find((argument) => !argument.startsWith("--"));
-    if (folder === undefined)
-      throw new Failure("Name the backup's folder: npm run restore -- <folder> [--replace]");
-    const { streams } = await restore(
-      readSettings(process.env),
-      resolve(folder),
-      args.includes("--replace"),
-      console.log,
-    );
+    const usage = "npm run restore -- <folder> [--replace]";
+    const { values, flags } = readArguments(usage, ["folder"], ["replace"]);
+    const settings = readSettings(process.env);
+    const { streams } = await restore(settings, resolve(values.folder), flags.replace, console.log);
     console.log(`\n${streams.length} streams are back.`);
     process.exit(0);
   } catch (error) {

@@ -1,4 +1,6 @@
 /** The commands beside a running platform, as processes of their own: what they say when they are given the wrong thing. */
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { tempDir } from "../support/broker.ts";
 import { runScript } from "../support/start.ts";
@@ -20,4 +22,29 @@ test.each([
   ],
 ])("a backup that cannot be written to %s says so in one line", async (folder, said) => {
   expect(await refused("backup", nobody(), folder)).toBe(said);
+});
+
+test("a mistyped option is told, and nothing is done", async () => {
+  const said = await refused("restore", nobody(), tempDir("backup"), "--replce");
+  expect(said).toMatch(/^Unknown option '--replce'.*\nUsage: npm run restore -- <folder> \[--replace\]$/s);
+  expect(await refused("rekey", nobody(), "all")).toBe("Usage: npm run rekey");
+  expect(await refused("backup", nobody())).toBe("Usage: npm run backup -- <folder>");
+}, 90_000);
+
+test("--help tells how a command is used, and does nothing else", async () => {
+  const env = nobody();
+  await using asked = runScript("backup", env, "--help");
+  expect(await asked.exited()).toBe(0);
+  expect(asked.output()).toBe("Usage: npm run backup -- <folder>\n");
+  expect(existsSync("--help")).toBe(false);
+  expect(readdirSync(env.DATA_DIR)).toEqual([]);
+});
+
+test("a backup of which a part is missing is refused in one line", async () => {
+  const folder = tempDir("backup");
+  const part = { name: "KV_orbs", file: "KV_orbs.snapshot", sha256: "0", bytes: 1, config: {}, state: {} };
+  writeFileSync(join(folder, "manifest.json"), JSON.stringify({ v: 1, streams: [part] }));
+  expect(await refused("restore", nobody(), folder)).toMatch(
+    /^The backup in \S+ is not whole: KV_orbs\.snapshot cannot be read \(ENOENT.*\)\.$/,
+  );
 });
