@@ -1,11 +1,13 @@
 /**
  * `npm run restore -- <folder> [--replace]`: brings a backup's streams back, at the broker of the running platform or an
- * external one. Streams that exist are refused, and replaced only with `--replace`.
+ * external one. Streams that hold something already are replaced only with `--replace`; those that a new platform made are not
+ * asked about.
  */
 import { createHash } from "node:crypto";
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { provision } from "../shared/store/provision.ts";
+import { buckets, streams } from "../shared/store/subjects.ts";
 import type { Store } from "../shared/store/types.ts";
 import { readArguments } from "./arguments.ts";
 import { api, MANIFEST, type Manifest } from "./backup/format.ts";
@@ -15,6 +17,17 @@ import { readSettings, type Settings } from "./settings.ts";
 
 /** The broker takes pieces of at most this size. */
 const PIECE = 128 * 1024;
+
+/**
+ * What a platform stores before anybody has signed in (its own definitions and mappings, the first invitation), and what
+ * lasts for minutes. As long as nothing else is stored, nobody misses it.
+ */
+const FILLED_BY_ITSELF: readonly string[] = [
+  streams.platform,
+  streams.limits,
+  streams.heartbeat,
+  ...[buckets.platformInvitations, buckets.streamMappings, buckets.challenges].map(streams.kv),
+];
 
 function readPart(folder: string, file: string): Uint8Array {
   try {
@@ -62,8 +75,8 @@ async function send(store: Store, path: string, subject: string): Promise<void> 
 
 /**
  * Restores a backup. Everything is checked before the first stream is touched.
- * @param replace whether streams that exist may be replaced
- * @throws Failure when the backup is damaged, or streams exist and may not be replaced
+ * @param replace whether streams that hold something may be replaced
+ * @throws Failure when the backup is damaged, or streams hold something and may not be replaced
  */
 export async function restore(
   settings: Settings,
@@ -73,11 +86,15 @@ export async function restore(
 ): Promise<Manifest> {
   const manifest = readManifest(folder);
   await besidePlatform(settings, "operator", async ({ store, config: { replicas } }) => {
-    const existing: string[] = [];
-    for (const { name } of manifest.streams) if ((await store.streamInfo(name)) !== null) existing.push(name);
-    if (existing.length > 0 && !replace) {
+    const used: string[] = [];
+    for (const { name } of manifest.streams) {
+      const messages = (await store.streamInfo(name))?.state.messages ?? 0;
+      if (messages > 0 && !FILLED_BY_ITSELF.includes(name)) used.push(name);
+    }
+    if (used.length > 0 && !replace) {
+      const some = `${used.slice(0, 5).join(", ")}${used.length > 5 ? ", …" : ""}`;
       throw new Failure(
-        `${existing.length} of these streams exist (${existing.slice(0, 5).join(", ")} …): --replace puts the backup in their place.`,
+        `${used.length} of these streams hold messages here (${some}): --replace puts the backup in their place.`,
       );
     }
     for (const { name, file, config, state } of manifest.streams) {
@@ -99,8 +116,8 @@ if (import.meta.main) {
     const usage = "npm run restore -- <folder> [--replace]";
     const { values, flags } = readArguments(usage, ["folder"], ["replace"]);
     const settings = readSettings(process.env);
-    const { streams } = await restore(settings, resolve(values.folder), flags.replace, console.log);
-    console.log(`\n${streams.length} streams are back.`);
+    const restored = await restore(settings, resolve(values.folder), flags.replace, console.log);
+    console.log(`\n${restored.streams.length} streams are back.`);
     process.exit(0);
   } catch (error) {
     exitWith(error);
