@@ -15,6 +15,7 @@ import { checkBroker } from "./broker/check.ts";
 import { launchCluster } from "./broker/cluster.ts";
 import { findBroker } from "./broker/find.ts";
 import { type Broker, launchBroker } from "./broker/launch.ts";
+import { brokerDir, clusterDir, otherLayout } from "./broker/layout.ts";
 import { claimDataDir, prepareDataDir } from "./data-dir.ts";
 import { scriptDeps } from "./deps.ts";
 import { Failure, why } from "./failure.ts";
@@ -149,6 +150,8 @@ async function startBrokers(
 ): Promise<readonly Broker[]> {
   if (settings.external !== undefined) return [];
   const { dataDir } = settings;
+  const other = otherLayout(dataDir, settings.brokers);
+  if (other !== undefined) options.say(other);
   const launch = {
     binary: findBroker({
       explicit: options.natsServer,
@@ -162,9 +165,9 @@ async function startBrokers(
     say: options.say,
   };
   if (settings.brokers > 1) {
-    return (await launchCluster({ ...launch, dir: join(dataDir, "cluster") }, settings.brokers)).nodes;
+    return (await launchCluster({ ...launch, dir: clusterDir(dataDir) }, settings.brokers)).nodes;
   }
-  const dir = join(dataDir, "broker");
+  const dir = brokerDir(dataDir);
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   return [await launchBroker({ ...launch, dir, port: settings.natsPort, wsPort: settings.natsWsPort })];
 }

@@ -1,0 +1,28 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
+/** Where the started brokers of a data folder keep their files: one broker, or each of a cluster below its own name. */
+export const brokerDir = (dataDir: string) => join(dataDir, "broker");
+export const clusterDir = (dataDir: string) => join(dataDir, "cluster");
+
+const FILES = "jetstream";
+const LAYOUTS = {
+  single: { dir: (dataDir: string) => join(brokerDir(dataDir), FILES), name: "a single broker (npm start)" },
+  cluster: {
+    dir: (dataDir: string) => join(clusterDir(dataDir), "n1", FILES),
+    name: "a cluster (npm run cluster)",
+  },
+};
+
+/**
+ * One does not see what the other has stored, so whoever changes from one to the other finds nothing there.
+ * @param brokers how many are about to start
+ * @returns the line to tell, while the other layout has data in this folder
+ */
+export function otherLayout(dataDir: string, brokers: number): string | undefined {
+  const [own, other] = brokers > 1 ? (["cluster", "single"] as const) : (["single", "cluster"] as const);
+  if (!existsSync(LAYOUTS[other].dir(dataDir))) return undefined;
+  const begins = existsSync(LAYOUTS[own].dir(dataDir)) ? "has data of its own" : "begins empty";
+  const it = own === "cluster" ? "the cluster" : "the single broker";
+  return `This folder also holds the data of ${LAYOUTS[other].name}; ${it} ${begins}. Move it with npm run backup and restore.`;
+}
