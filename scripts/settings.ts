@@ -96,8 +96,11 @@ function externalBroker(env: Environment): ExternalBroker | undefined {
   if (url === undefined) return undefined;
   const isWebSocket = (one: string) => URL.canParse(one) && /^wss?:$/.test(new URL(one).protocol);
   if (!url.split(",").every((one) => isWebSocket(one.trim()))) {
+    const ours = url.startsWith("nats://")
+      ? " (nats:// is for services: unset NATS_URL to use the started broker)"
+      : "";
     throw new Failure(
-      `NATS_URL must be the address of the broker's WebSocket listener, ws://… or wss://… (several with commas).`,
+      `NATS_URL must be the address of the broker's WebSocket listener, ws://… or wss://… (several with commas)${ours}.`,
     );
   }
   const user = get(env, "NATS_USER");

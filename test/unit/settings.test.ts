@@ -68,7 +68,11 @@ test.each([
   ],
   [{ PUBLIC_URL: "https://[::1]:9731" }, /is an address without a name/],
   [{ PUBLIC_URL: "http://platform.example" }, /^PUBLIC_URL=http:\/\/platform\.example must begin with https/],
-  [{ NATS_URL: "nats://broker:4222" }, /^NATS_URL must be/],
+  [{ NATS_URL: "broker:4222" }, /^NATS_URL must be .* \(several with commas\)\.$/],
+  [
+    { NATS_URL: "nats://broker:4222" },
+    /^NATS_URL must be .* \(nats:\/\/ is for services: unset NATS_URL to use the started broker\)\.$/,
+  ],
   [{ NATS_URL: "ws://broker:80", NATS_USER: "fn" }, /belong together/],
   [{ NATS_REPLICAS: "0" }, /^NATS_REPLICAS=0/],
   [{ NATS_SYNC_INTERVAL: "often" }, /^NATS_SYNC_INTERVAL=often/],
