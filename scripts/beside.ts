@@ -50,7 +50,9 @@ export async function besidePlatform<T>(
   const running = readRunning(dataDir);
   const beside = await besideOf(settings, running, user);
   if (beside === undefined)
-    throw new Failure(`No platform with the data folder ${dataDir} is running: npm start first.`);
+    throw new Failure(
+      `No platform with the data folder ${dataDir} is running: npm start first, or name its folder with DATA_DIR=….`,
+    );
   const variables = {
     ...commonBindings(beside.settings, beside.secrets),
     ...brokerVariables(beside.access),

@@ -11,7 +11,9 @@ try {
     throw new Failure("NATS_URL is set: the broker is not one that npm start started.");
   const url = readRunning(dataDir)?.natsUrl;
   if (url === undefined)
-    throw new Failure(`No platform with the data folder ${dataDir} is running: npm start first.`);
+    throw new Failure(
+      `No platform with the data folder ${dataDir} is running: npm start first, or name its folder with DATA_DIR=….`,
+    );
   console.log(url);
 } catch (error) {
   exitWith(error);

@@ -9,8 +9,12 @@ const say = (line: string) => console.error(line);
 
 function announce({ settings, streamsUrl, bootstrapUrl }: Platform): void {
   const { publicUrl } = settings;
-  console.log(`\nThe platform is ready at ${publicUrl} (description: ${publicUrl}/api/openapi)`);
-  if (streamsUrl !== undefined) console.log(`Streams are served at ${streamsUrl}/api/streams/`);
+  console.log(
+    `\nThe platform is ready at ${publicUrl} (its API for people: ${publicUrl}/api/docs, for programs: ${publicUrl}/api/openapi)`,
+  );
+  // By the name that the platform itself has where it is not told otherwise.
+  const streams = streamsUrl?.replace("//127.0.0.1:", "//localhost:");
+  if (streams !== undefined) console.log(`Streams are served at ${streams}/api/streams/`);
   if (bootstrapUrl !== null)
     console.log(`\nNo administrator yet. Become the first one here:\n${bootstrapUrl}`);
 }

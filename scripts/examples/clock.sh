@@ -5,7 +5,10 @@
 set -euo pipefail
 export LC_ALL=C # Sizes are bytes.
 
-[[ ${NATS_URL:?} =~ ^nats://([^:@]*):([^@]*)@([^:/]+):([0-9]+) ]]
+[[ ${NATS_URL:?see npm run nats:url} =~ ^nats://([^:@]*):([^@]*)@([^:/]+):([0-9]+) ]] || {
+  echo "NATS_URL is no nats://user:pass@host:port: see npm run nats:url" >&2
+  exit 1
+}
 user=${BASH_REMATCH[1]} pass=${BASH_REMATCH[2]}
 exec 3<>"/dev/tcp/${BASH_REMATCH[3]}/${BASH_REMATCH[4]}"
 trap 'exit 0' TERM INT

@@ -28,6 +28,17 @@ const refuse = (to, code, words) => {
   send(`HPUB ${to} ${size} ${size}`, `${headers}\r\n`);
 };
 
+// What comes first says why; a connection that ends after it says nothing new.
+let complained = false;
+function complain(words) {
+  if (!complained)
+    console.error(
+      `The broker at ${url.host} does not let us in (${words}): give NATS_URL, see npm run nats:url.`,
+    );
+  complained = true;
+  process.exitCode = 1;
+}
+
 function answer(to, text) {
   const { orbId, input, caller } = JSON.parse(text);
   if (input.name === "") return refuse(to, 400, "Nobody has no name");
@@ -56,8 +67,8 @@ function take() {
     next += size + 2;
     onMessage(words[1], replyTo, text);
   } else if (operation === "PING") send("PONG");
-  else if (operation === "PONG") socket.end();
-  else if (operation === "-ERR") console.error(words.join(" "));
+  else if (operation === "PONG") welcomed ? socket.end() : register();
+  else if (operation === "-ERR") complain(words.join(" "));
   received = received.subarray(next);
   return true;
 }
@@ -77,12 +88,19 @@ socket.on("connect", () => {
     version: "1",
   };
   send(`CONNECT ${JSON.stringify({ ...options, user, pass, name: "greeter" })}`);
+  // The broker's PONG says that it lets us in; its refusal would be lost behind what we go on sending.
+  send("PING");
+});
+
+let welcomed = false;
+function register() {
+  welcomed = true;
   send(`SUB ${subject} greeter 2`); // The queue group "greeter": several instances share the load.
-  const inbox = `_INBOX.${user || "greeter"}.${process.pid}`;
+  const inbox = `_INBOX.${url.username || "greeter"}.${process.pid}`;
   send(`SUB ${inbox} 1`);
   publish(`$KV.handlers.${entry.name}`, JSON.stringify(entry), inbox);
-});
-socket.on("error", (error) => console.error(error.message));
+}
+socket.on("error", (error) => complain(error.message || error.code));
 // No further requests; those that came before the broker's PONG are answered.
 for (const signal of ["SIGINT", "SIGTERM"]) {
   process.once(signal, () => {

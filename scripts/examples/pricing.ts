@@ -14,6 +14,12 @@ const connection = await connect({
   user: decodeURIComponent(address.username),
   pass: decodeURIComponent(address.password),
   name: "pricing",
+}).catch((error: unknown) => {
+  const words = error instanceof Error ? error.message : String(error);
+  console.error(
+    `The broker at ${address.host} does not let us in (${words}): give NATS_URL, see npm run nats:url.`,
+  );
+  process.exit(1);
 });
 
 const PRICES: Record<string, number> = { chair: 49.5, table: 120 };

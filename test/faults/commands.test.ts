@@ -1,8 +1,11 @@
 /** The commands beside a running platform, as processes of their own: what they say when they are given the wrong thing. */
+import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { tempDir } from "../support/broker.ts";
+import { freePort } from "../../scripts/ports.ts";
+import { startBroker, tempDir } from "../support/broker.ts";
 import { runScript } from "../support/start.ts";
 
 /** Runs a command which must fail, and gives what it printed. */
@@ -48,3 +51,40 @@ test("a backup of which a part is missing is refused in one line", async () => {
     /^The backup in \S+ is not whole: KV_orbs\.snapshot cannot be read \(ENOENT.*\)\.$/,
   );
 });
+
+const examples = fileURLToPath(new URL("../../scripts/examples/", import.meta.url));
+/** Runs an example to its end, and gives what it printed. */
+function example(command: string, file: string, natsUrl?: string): { said: string; status: number | null } {
+  const { stdout, stderr, status } = spawnSync(command, [join(examples, file)], {
+    env: { PATH: process.env.PATH, ...(natsUrl === undefined ? {} : { NATS_URL: natsUrl }) },
+    encoding: "utf8",
+    timeout: 30_000,
+  });
+  return { said: `${stdout}${stderr}`.trim(), status };
+}
+
+test("the examples say in one line that the broker is not there, or refuses them", async () => {
+  await using broker = await startBroker({ provisioned: false });
+  const { port } = new URL(broker.tcpUrl("operator"));
+  for (const file of ["pricing.ts", "greeter.mjs"]) {
+    for (const [address, why] of [
+      [`127.0.0.1:${await freePort()}`, "refused"],
+      [`127.0.0.1:${port}`, "authorization"],
+    ] as const) {
+      const { said, status } = example(process.execPath, file, `nats://operator:wrong@${address}`);
+      expect(said).toMatch(
+        /^The broker at 127\.0\.0\.1:\d+ does not let us in \(.*\): give NATS_URL, see npm run nats:url\.$/,
+      );
+      expect(said.toLowerCase()).toContain(why);
+      expect(status).toBe(1);
+    }
+  }
+  for (const [given, said] of [
+    [undefined, /NATS_URL: see npm run nats:url$/],
+    ["ws://broker", /^NATS_URL is no nats:\/\/user:pass@host:port: see npm run nats:url$/],
+  ] as const) {
+    const clock = example("bash", "clock.sh", given);
+    expect(clock.said).toMatch(said);
+    expect(clock.status).not.toBe(0);
+  }
+}, 120_000);

@@ -28,7 +28,13 @@ test("starts, stops on SIGTERM with everything that it started, and starts again
   const env = await settings();
   {
     await using started = runStart(env);
-    await started.printed(/ready at (\S+)/);
+    await started.printed(/become the first/i);
+    for (const shown of [
+      `http://localhost:${env.PORT}/api/docs`,
+      `http://localhost:${env.PORT}/api/openapi`,
+      `http://localhost:${env.STREAMS_PORT}/api/streams/`,
+    ])
+      expect(started.output()).toContain(shown);
     const answer = await fetch(`http://localhost:${env.PORT}/api/health`);
     expect(answer.status).toBe(200);
     const before = performance.now();
@@ -134,7 +140,9 @@ test("tells the broker's address for other clients while it runs, and says so wh
   {
     await using nobody = runScript("nats-url", env);
     expect(await nobody.exited()).toBe(1);
-    expect(nobody.output()).toMatch(/^No platform with the data folder \S+ is running: npm start first\.\n$/);
+    expect(nobody.output()).toMatch(
+      /^No platform with the data folder \S+ is running: npm start first, or name its folder with DATA_DIR=…\.\n$/,
+    );
   }
   await using started = runStart(env);
   await started.printed(/ready at/);
