@@ -46,6 +46,9 @@ export function logFile(path: string, say: (line: string) => void): (line: strin
   };
 }
 
+/** Warnings for whoever reads the log later: at the terminal sits the person whom they are about. */
+const FOR_THE_LOG: readonly unknown[] = ["bootstrap access"];
+
 /** True when a line of the functions' log (JSON with `level`) is worth a look at the terminal. */
 export function isNotable(line: string): boolean {
   if (line.trim() === "") return false;
@@ -54,6 +57,7 @@ export function isNotable(line: string): boolean {
   try {
     const entry: unknown = JSON.parse(line);
     if (typeof entry !== "object" || entry === null || !("level" in entry)) return true;
+    if ("message" in entry && FOR_THE_LOG.includes(entry.message)) return false;
     return entry.level !== "info" && entry.level !== "debug";
   } catch {
     return true;

@@ -1,4 +1,4 @@
-import { chmodSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
@@ -37,6 +37,11 @@ test("starts, stops on SIGTERM with everything that it started, and starts again
       expect(started.output()).toContain(shown);
     const answer = await fetch(`http://localhost:${env.PORT}/api/health`);
     expect(answer.status).toBe(200);
+    // The first visit is worth a line in the log; at the terminal sits the visitor.
+    await fetch(`http://localhost:${env.PORT}/api/_auth/invitations`);
+    const log = join(String(env.DATA_DIR), "logs", "functions.log");
+    await expect.poll(() => readFileSync(log, "utf8"), { timeout: 5_000 }).toContain("bootstrap access");
+    expect(started.output()).not.toContain("bootstrap access");
     const before = performance.now();
     started.child.kill("SIGTERM");
     expect(await started.exited()).toBe(0);

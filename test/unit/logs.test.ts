@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { logFile } from "../../scripts/logs.ts";
+import { isNotable, logFile } from "../../scripts/logs.ts";
 import { tempDir } from "../support/broker.ts";
 import { smallDisk } from "../support/disk.ts";
 
@@ -35,4 +35,19 @@ test("a log that cannot be written drops its lines, says so once, and goes on wh
   } finally {
     disk?.release();
   }
+});
+
+const line = (level: string, message: string) =>
+  JSON.stringify({ time: "2026-11-22T08:00:00.000Z", level, message });
+
+test.each([
+  [line("info", "request"), false],
+  [line("debug", "request"), false],
+  [line("warn", "broker disconnected"), true],
+  [line("error", "bootstrap access failed"), true],
+  [line("warn", "bootstrap access"), false],
+  ["    at a stack (file.ts:1:1)", true],
+  ["", false],
+])("decides whether the terminal shows %j: %s", (text, shown) => {
+  expect(isNotable(text)).toBe(shown);
 });
