@@ -69,6 +69,14 @@ test("no log line of typical and of failing traffic has a secret, and the broker
     expect(logs.includes(secret), name).toBe(false);
   }
   expect(secretsIn(logs)).toEqual([]);
+  // What SECURITY.md says of them.
+  const said = readFileSync(new URL("../../SECURITY.md", import.meta.url), "utf8");
+  const bits = Buffer.from(invited.body.token, "base64url").length * 8;
+  expect(said).toContain(`an invitation: ${bits} random bits`);
+  const withClients = platform.logs.filter((line) => line.includes('"client":'));
+  expect(withClients.length).toBeGreaterThan(0);
+  for (const line of withClients) expect(line).toContain('"message":"bootstrap access"');
+  expect(said).toContain("each access to it is logged with the client's network address");
 
   const store = platform.operatorStore();
   for (const stream of await store.streamNames(">")) {
