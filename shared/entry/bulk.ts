@@ -213,14 +213,13 @@ async function writeGroup(
 ): Promise<BulkResult[]> {
   const items = group.filter((item): item is Item => "write" in item);
   const failed = new Map<number, AppError>();
-  const together = items.length === 0 || (await writeTogether(deps, input.orbId, items, failed));
-  if (!together) {
-    for (const item of items) {
-      try {
-        item.write = await writeAlone(deps, actor, input.orb, item);
-      } catch (error) {
-        failed.set(item.line, asError(error));
-      }
+  const { agreed, apart } = byTargets(items);
+  const together = agreed.length === 0 || (await writeTogether(deps, input.orbId, agreed, failed));
+  for (const item of together ? apart : items) {
+    try {
+      item.write = await writeAlone(deps, actor, input.orb, item);
+    } catch (error) {
+      failed.set(item.line, asError(error));
     }
   }
   return group.map((item) => {
@@ -232,6 +231,25 @@ async function writeGroup(
     }
     return { line: item.line, snapshot };
   });
+}
+
+/**
+ * Tells apart those that met a target in another state than an earlier one of the group: it changed while they were
+ * prepared, and one batch can expect one state of it only.
+ */
+function byTargets(items: readonly Item[]): { agreed: Item[]; apart: Item[] } {
+  const met = new Map<string, number>();
+  const agreed: Item[] = [];
+  const apart: Item[] = [];
+  for (const item of items) {
+    const targets = item.messages.flatMap(({ expect }) =>
+      expect?.subject === undefined ? [] : [{ subject: expect.subject, seq: expect.seq }],
+    );
+    const differs = targets.some(({ subject, seq }) => (met.get(subject) ?? seq) !== seq);
+    (differs ? apart : agreed).push(item);
+    if (!differs) for (const { subject, seq } of targets) met.set(subject, seq);
+  }
+  return { agreed, apart };
 }
 
 /** False when something stood in the way of the group; then none of it was written. */
@@ -261,7 +279,7 @@ async function writeTogether(
   }
 }
 
-/** The messages of a group: what several replace, the guard of one target, stands once. */
+/** The messages of a group that agrees on its targets: what several replace, the guard of one target, stands once. */
 function merged(orb: string, items: readonly Item[]): Append[] {
   const seen = new Set<string>();
   const expected = new Set<string>();

@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type BulkResult, bulkWrite, createEntry, loadEntry } from "../../shared/entry/index.ts";
+import {
+  type BulkResult,
+  bulkWrite,
+  createEntry,
+  loadEntry,
+  unpublishEntry,
+} from "../../shared/entry/index.ts";
 import type { LiveOrb } from "../../shared/orb/live.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
+import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { admin, installOrb, SHOP, type TestDeps, testDeps } from "../support/entries.ts";
 
@@ -107,4 +114,42 @@ it("writes each line once for one key", async () => {
   const ids = (results: BulkResult[]) =>
     results.map((result) => ("snapshot" in result ? result.snapshot.id : ""));
   expect(ids(await load(values, request))).toEqual(ids(await load(values, request)));
+});
+
+it("judges each line by a target that changed between the reads of two", async () => {
+  const create = (schema: string, values: object) =>
+    createEntry(deps, admin, { orbId: "shop", orb, module: "catalog", schema, values, publish: true });
+  const author = await create("author", { name: "Left" });
+  const other = await create("product", { title: { en: "P" }, sku: "target-0" });
+  const unpublished = Promise.withResolvers<void>();
+  let reads = 0;
+  // The second line, which refers to two, reads while the author is live; the first one, once he is not any more.
+  const store: Store = {
+    ...deps.store,
+    async getMany(stream, wanted, options) {
+      if (wanted.length === 1) await unpublished.promise;
+      const found = await deps.store.getMany(stream, wanted, options);
+      if (wanted.length === 2 && reads++ === 0) {
+        await unpublishEntry(deps, admin, { orbId: "shop", orb, id: author.snapshot.id });
+        unpublished.resolve();
+      }
+      return found;
+    },
+  };
+  const refers = (sku: string, more: object) => ({
+    module: "catalog",
+    schema: "product",
+    values: { title: { en: "T" }, sku, author: author.snapshot.id, ...more },
+  });
+  const values = [
+    refers("target-1", {}),
+    { ...refers("target-2", { related: [other.snapshot.id] }), publish: true },
+  ];
+  const input = { orbId: "shop", orb, lines: lines(values), parse: (line: string) => JSON.parse(line) };
+  const results: BulkResult[] = [];
+  for await (const result of bulkWrite({ ...deps, store }, admin, input)) results.push(result);
+  expect(results).toMatchObject([
+    { line: 1, snapshot: { status: "SAVED" } },
+    { line: 2, error: { code: "reference_not_live" } },
+  ]);
 });
