@@ -36,9 +36,9 @@ export interface Listed {
   languages: string[];
 }
 
-/** Lists read from any replica: the index is answered by any, so their heads may be too. */
 /** The broker finds the last message of all at once; of a wildcard it would look through all that match. */
 const EVERYTHING = ">";
+/** Lists read from any replica: the index is answered by any, so their heads may be too. */
 const ANY = { consistency: "any" } as const;
 
 /**

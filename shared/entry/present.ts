@@ -75,11 +75,6 @@ export function runtimeTag(newest: number, parts: readonly unknown[]): string {
   return `"${newest}-${fingerprint(JSON.stringify(parts))}"`;
 }
 
-/** The entity tag of the management API. */
-export function managedTag(newest: number): string {
-  return `"${newest}"`;
-}
-
 /** How a choice differs from another in answers. */
 export function choiceKey(choice: Choice): unknown[] {
   return choice.whole ? ["*"] : [choice.languages, choice.markets];

@@ -246,7 +246,7 @@ function sealedChanges(
   });
 }
 
-/** @throws AppError malformed unless the text is a revision's number */
+/** @throws AppError not_found unless the text is a revision's number */
 export function revisionNumber(text: string): number {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
   throw new AppError("not_found", "revision_not_found", "There is no such revision.");

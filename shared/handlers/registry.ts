@@ -46,15 +46,6 @@ export async function listHandlers(
   return [...own, ...remote].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Which of the names are registered and can be used: publishing an orb asks for what it uses. */
-export async function knownHandlers(
-  deps: Pick<Deps, "store" | "log">,
-  names: readonly string[],
-): Promise<Set<string>> {
-  const found = await Promise.all(names.map((name) => getHandler(deps, name)));
-  return new Set(found.flatMap((entry) => (entry === null || isFaulty(entry) ? [] : [entry.name])));
-}
-
 /**
  * What is wrong with the handlers that a document uses, at the place that uses them: unknown ones, and entries that
  * cannot be used.

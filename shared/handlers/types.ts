@@ -9,7 +9,6 @@ export const HANDLER_AUTH = ["None", "AuthRequired", "AdminRequired"] as const;
 export type HandlerAuth = (typeof HANDLER_AUTH)[number];
 
 export const HANDLER_KINDS = ["local", "nats", "http"] as const;
-export type HandlerKind = (typeof HANDLER_KINDS)[number];
 
 /** How long a remote handler may take when its entry says nothing, and at most; in milliseconds. */
 export const TIMEOUT = { default: 5_000, min: 1, max: 30_000 } as const;

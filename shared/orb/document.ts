@@ -247,7 +247,6 @@ export type OrbDocumentInput = z.input<typeof orbDocumentSchema>;
 export type ModuleDefinition = z.output<typeof moduleSchema>;
 export type SchemaDefinition = z.output<typeof schemaSchema>;
 export type FieldDefinition = z.output<typeof fieldSchema>;
-export type AccessDefinition = z.output<typeof accessSchema>;
 export type ModuleType = (typeof MODULE_TYPES)[number];
 
 /** Access with the defaults filled in. */
