@@ -24,12 +24,16 @@ export const InvitationSchema = z
     expiresAt: z.iso.datetime().openapi({ description: "7 days after its creation" }),
     role: z.enum(["owner", "admin", "user"]).openapi({ description: "The role that it grants" }),
     url: z.string().openapi({ description: "Sign-in page with the invitation" }),
+    createdBy: z.string().openapi({
+      description:
+        "Account that made it, which must still be allowed to when it is used; `system`: the platform",
+    }),
   })
   .openapi("Invitation");
 
 export function wireInvitation(invitation: Invitation): z.infer<typeof InvitationSchema> {
-  const { token, status, createdAt, expiresAt, role, url } = invitation;
-  return { token, status, createdAt, expiresAt, role, url };
+  const { token, status, createdAt, expiresAt, role, url, createdBy } = invitation;
+  return { token, status, createdAt, expiresAt, role, url, createdBy };
 }
 
 export const InvitationStateSchema = z

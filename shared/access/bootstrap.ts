@@ -14,6 +14,7 @@ import {
   describeInvitation,
   type Invitation,
   type InvitationRecord,
+  isVouchedFor,
   newInvitation,
   statusOf,
 } from "./invitations.ts";
@@ -57,8 +58,8 @@ async function currentOrNew(deps: Deps, realm: Realm, by: Actor): Promise<Versio
     const known = await readRecord<InvitationRecord>(deps, invitations, key);
     if (known !== null) {
       const status = statusOf(known.value, deps.clock.now());
-      if (status === "active") return known;
-      await keepOld(deps, realm, { ...known.value, status });
+      if (status === "active" && (await isVouchedFor(deps, realm, known.value))) return known;
+      await keepOld(deps, realm, { ...known.value, status: status === "active" ? "revoked" : status });
     }
     const { token, record } = await newInvitation(deps, realm, by, "owner", true);
     try {

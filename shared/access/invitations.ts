@@ -5,11 +5,19 @@ import { sha256 } from "../ids.ts";
 import { open, seal } from "../seal.ts";
 import { isToken } from "../store/subjects.ts";
 import { Conflict } from "../store/types.ts";
-import { type AccountRole, listRecords, readRecord, replaceRecord, type Versioned } from "./accounts.ts";
-import { type Actor, actorId } from "./actor.ts";
+import {
+  type AccountRecord,
+  type AccountRole,
+  listRecords,
+  readAccount,
+  readRecord,
+  replaceRecord,
+  type Versioned,
+} from "./accounts.ts";
+import { type Actor, actorId, system } from "./actor.ts";
 import { audit } from "./audit.ts";
 import { mayInRealm, requireInRealm, roleInRealm } from "./authorize.ts";
-import { keys, type Realm } from "./realms.ts";
+import { keys, platformRealm, type Realm } from "./realms.ts";
 
 /** Seconds that an invitation lives. */
 export const INVITATION_SECONDS = 7 * 24 * 3600;
@@ -40,6 +48,8 @@ export interface Invitation {
   role: AccountRole;
   /** Sign-in page with the invitation. */
   url: string;
+  /** Id of the account that made it; `system`: the platform itself. */
+  createdBy: string;
   bootstrap: boolean;
 }
 
@@ -96,6 +106,7 @@ export async function describeInvitation(
     expiresAt: record.expiresAt,
     role: record.role,
     url: invitationUrl(deps, realm, token),
+    createdBy: record.createdBy,
     bootstrap: record.bootstrap,
   };
 }
@@ -155,6 +166,68 @@ export function requireUsable(
     revoked: "This invitation was withdrawn.",
   };
   throw new AppError("gone", `invitation_${status}`, words[status]);
+}
+
+function mayGrant(account: AccountRecord | undefined, role: AccountRole): boolean {
+  return account?.status === "active" && mayInRealm(account.role, "invitations.write", role);
+}
+
+/**
+ * Whether who made an invitation may still grant its role: it is not to outlive that right. Two requests in one round trip;
+ * none for what the platform itself made.
+ */
+export async function isVouchedFor(
+  deps: Deps,
+  realm: Realm,
+  { createdBy, role }: InvitationRecord,
+): Promise<boolean> {
+  if (createdBy === actorId(system)) return true;
+  const [own, operator] = await Promise.all([
+    readAccount(deps, realm, createdBy),
+    realm === platformRealm ? null : readAccount(deps, platformRealm, createdBy),
+  ]);
+  return operator?.value.status === "active" || mayGrant(own?.value, role);
+}
+
+/** 410: who made it may not invite any more, or somebody withdrew it. */
+export function withdrawn(): AppError {
+  return new AppError("gone", "invitation_revoked", "This invitation was withdrawn.");
+}
+
+/**
+ * Withdraws what an account made in its realm and could make no longer, as it is now. A registration that read the account
+ * before it was changed then meets its invitation withdrawn; one that reads it later is refused by {@link isVouchedFor}.
+ * @param before the role that it had
+ */
+export async function revokeInvitationsOf(
+  deps: Deps,
+  actor: Actor,
+  realm: Realm,
+  before: AccountRole,
+  account: AccountRecord,
+): Promise<void> {
+  // Most accounts could never invite anybody.
+  if (!mayInRealm(before, "invitations.write") || mayGrant(account, "owner")) return;
+  const all = await listRecords<InvitationRecord>(deps, realm.buckets.invitations, keys.all(realm));
+  for (const found of all) {
+    const { createdBy, role, status, hash } = found.value;
+    if (createdBy !== account.id || status !== "active" || mayGrant(account, role)) continue;
+    try {
+      await replaceRecord(deps, realm.buckets.invitations, found, { ...found.value, status: "revoked" });
+    } catch (error) {
+      // Used or withdrawn in this moment: then it is over, too.
+      if (error instanceof Conflict) continue;
+      throw error;
+    }
+    await audit(deps, {
+      realm: realm.name,
+      action: "invitation",
+      actor,
+      target: hash,
+      outcome: "ok",
+      detail: "revoked",
+    });
+  }
 }
 
 /** Withdraws an invitation that nobody used yet. @throws AppError not_found, gone */

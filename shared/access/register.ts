@@ -13,7 +13,7 @@ import { audit } from "./audit.ts";
 import { hasOwner, noteBootstrapAccess } from "./bootstrap.ts";
 import type { Challenge } from "./challenges.ts";
 import type { Completed } from "./complete.ts";
-import { type InvitationRecord, requireUsable } from "./invitations.ts";
+import { type InvitationRecord, isVouchedFor, requireUsable, withdrawn } from "./invitations.ts";
 import { generatedName, keys, platformRealm, type Realm } from "./realms.ts";
 import { endSession, startSession } from "./sessions.ts";
 import { passkeyRefused, verifyNew } from "./verify.ts";
@@ -22,7 +22,8 @@ import { passkeyRefused, verifyNew } from "./verify.ts";
  * Makes an account by invitation. Four round trips:
  *
  * 1. the challenge is consumed while the invitation is read;
- * 2. passkey, account (`pending`) and session are written: nobody can use them yet;
+ * 2. passkey, account (`pending`) and session are written, which nobody can use yet, while whoever made the invitation is
+ *    looked up: it is good for as long as he could make it;
  * 3. the invitation names the account, by compare-and-set: **this is the commit point**, and one of many wins it;
  * 4. the account becomes active, beside the audit.
  *
@@ -88,12 +89,23 @@ export async function register(
       ttl: realm.sessionSeconds,
     }),
     createCredential(deps, realm, credentialKey, credential),
+    isVouchedFor(deps, realm, invitation.value).then((vouched) => {
+      if (!vouched) throw withdrawn();
+    }),
   ]);
-  const [first, second, third] = written;
-  if (third.status === "rejected" || second.status === "rejected" || first.status === "rejected") {
+  const [first, second, third, fourth] = written;
+  if (
+    fourth.status === "rejected" ||
+    third.status === "rejected" ||
+    second.status === "rejected" ||
+    first.status === "rejected"
+  ) {
     // What was written counts for nothing; it is only tidied up.
     if (first.status === "fulfilled") {
       await deps.store.kvDelete(realm.buckets.accounts, accountKey, { ttl: 60 });
+    }
+    if (third.status === "fulfilled") {
+      await deps.store.kvDelete(realm.buckets.credentials, credentialKey, { ttl: 60 });
     }
     if (second.status === "fulfilled") await endSession(deps, realm.name, sub, second.value.sid);
     throw written.find((result) => result.status === "rejected")?.reason;

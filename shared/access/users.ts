@@ -16,6 +16,7 @@ import type { Actor } from "./actor.ts";
 import { audit } from "./audit.ts";
 import { refusal, requireInRealm, requireOperator } from "./authorize.ts";
 import { counts } from "./bootstrap.ts";
+import { revokeInvitationsOf } from "./invitations.ts";
 import { keys, platformRealm, type Realm } from "./realms.ts";
 import { endSessions } from "./sessions.ts";
 
@@ -74,7 +75,8 @@ export async function listUsers(
 }
 
 /**
- * Changes a user's role, or disables or enables the account. Its sessions end at once.
+ * Changes a user's role, or disables or enables the account. Its sessions end at once, and with them its invitations that
+ * it could not make any more.
  * @throws AppError not_found, forbidden
  */
 export async function changeUser(
@@ -89,11 +91,14 @@ export async function changeUser(
 ): Promise<AccountRecord> {
   const { realm, id, role, status } = input;
   requireInRealm(actor, realm.name, "users.write", role ?? "user");
+  let before: AccountRole = "user";
   const changed = await changeAccount(deps, realm, id, (account) => {
     requireInRealm(actor, realm.name, "users.write", account.role);
+    before = account.role;
     return { ...account, role: role ?? account.role, status: status ?? account.status };
   });
   await endSessions(deps, realm.name, id);
+  await revokeInvitationsOf(deps, actor, realm, before, changed);
   await audit(deps, {
     realm: realm.name,
     action: role === undefined ? "user" : "role",
@@ -122,6 +127,7 @@ export async function removeUser(
 
 async function erase(deps: Deps, actor: Actor, realm: Realm, account: AccountRecord): Promise<void> {
   await endSessions(deps, realm.name, account.id);
+  await revokeInvitationsOf(deps, actor, realm, account.role, account);
   await Promise.all(
     account.credentials.map(async (credential) =>
       deps.store.kvDelete(realm.buckets.credentials, await keys.credential(realm, credential), { ttl: 60 }),

@@ -7,7 +7,7 @@ import { childrenOf } from "../../scripts/bench/measure.ts";
 import { freePort } from "../../scripts/ports.ts";
 import { restore } from "../../scripts/restore.ts";
 import { readSettings } from "../../scripts/settings.ts";
-import { admin, adminToken, begin, call, signIn, subjectOf } from "../support/auth.ts";
+import { admin, begin, call, signIn, subjectOf } from "../support/auth.ts";
 import { Authenticator } from "../support/authenticator.ts";
 import { tempDir } from "../support/broker.ts";
 import { smallDisk } from "../support/disk.ts";

@@ -320,6 +320,29 @@ describe("invitations", () => {
     });
   });
 
+  test("an operator who was removed does not come back by one of his own", async () => {
+    const token = await adminToken(platform);
+    const path = `${PLATFORM}/invitations`;
+    const invited = await call(platform, "POST", path, { token });
+    const other = await register(platform, PLATFORM, invited.body.token);
+    const made = await call(platform, "POST", path, { token: other.token });
+    expect(made.body).toMatchObject({ status: "active", createdBy: other.id });
+    const { sessionId, publicKey } = await begin(platform, PLATFORM, { invite: made.body.token });
+    const removed = await call(platform, "DELETE", `${PLATFORM}/admins/${other.id}`, { token });
+    expect(removed.status).toBe(204);
+    const response = new Authenticator(platform.origin).create(publicKey);
+    for (const answer of [
+      await complete(platform, PLATFORM, sessionId, response),
+      (await begin(platform, PLATFORM, { invite: made.body.token })).answer,
+      await call(platform, "GET", `${path}/${made.body.token}`),
+    ]) {
+      expect(answer).toMatchObject({ status: 410, body: { code: "invitation_revoked" } });
+    }
+    const { body } = await call(platform, "GET", path, { token });
+    const listed = (body as { token: string }[]).find((one) => one.token === made.body.token);
+    expect(listed).toMatchObject({ status: "revoked", createdBy: other.id });
+  });
+
   test("no token of one stands in the broker in the clear", async () => {
     const token = await invite();
     const store = platform.operatorStore();

@@ -1,21 +1,29 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { generateKeys } from "../../scripts/secrets.ts";
+import { type Actor, actorId, system } from "../../shared/access/actor.ts";
 import { authenticate } from "../../shared/access/authenticate.ts";
 import { begin, beginAdding } from "../../shared/access/begin.ts";
-import { ensureBootstrap, listInBootstrapMode } from "../../shared/access/bootstrap.ts";
+import { bootstrapRealm, ensureBootstrap, listInBootstrapMode } from "../../shared/access/bootstrap.ts";
 import { checkInvitation } from "../../shared/access/check-invitation.ts";
 import { type Completed, complete } from "../../shared/access/complete.ts";
-import { createInvitation } from "../../shared/access/invitations.ts";
-import { platformRealm, type Realm, sharedRealm } from "../../shared/access/realms.ts";
+import { createInvitation, listInvitations } from "../../shared/access/invitations.ts";
+import { keys, platformRealm, type Realm, sharedRealm } from "../../shared/access/realms.ts";
 import { endSession } from "../../shared/access/sessions.ts";
-import { changeUser, eraseRealm, listAdmins, listUsers, removeAdmin } from "../../shared/access/users.ts";
+import {
+  changeUser,
+  eraseRealm,
+  listAdmins,
+  listUsers,
+  removeAdmin,
+  removeUser,
+} from "../../shared/access/users.ts";
 import type { Deps } from "../../shared/deps.ts";
 import { buckets, streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { Authenticator } from "../support/authenticator.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { countingStore } from "../support/counting.ts";
-import { admin, testDeps } from "../support/entries.ts";
+import { admin, testDeps, user } from "../support/entries.ts";
 
 const ORIGIN = "http://localhost:8787";
 let broker: TestBroker;
@@ -124,7 +132,7 @@ test("a bootstrap invitation that has expired is told from one that never was, a
 });
 
 test("of registrations that all saw the invitation unused, one wins, and nothing is left of the others", async () => {
-  const { token } = await createInvitation(deps(), admin, { realm: sharedRealm, role: "user" });
+  const { token } = await createInvitation(deps(), system, { realm: sharedRealm, role: "user" });
   const devices = Array.from({ length: 8 }, () => new Authenticator(ORIGIN));
   const begun = await Promise.all(devices.map(() => begin(deps(), { realm: sharedRealm, invite: token })));
   const before = await store.kvList(buckets.orbUsers, "auth.*");
@@ -148,7 +156,7 @@ test("of registrations that all saw the invitation unused, one wins, and nothing
 
 describe("removing an account wins over a sign-in that is going on", () => {
   test.each([0, 1, 2, 3, 4, 5, 6, 7])("disabled before call %i of the sign-in", async (n) => {
-    const invitation = await createInvitation(deps(), admin, { realm: sharedRealm, role: "user" });
+    const invitation = await createInvitation(deps(), system, { realm: sharedRealm, role: "user" });
     const device = new Authenticator(ORIGIN);
     const { account } = await register(store, sharedRealm, invitation.token, device);
     let disabling: Promise<unknown> | undefined;
@@ -199,7 +207,7 @@ test("removing an admin that was cut short is finished by asking again", async (
   const first = await register(store, platformRealm, bootstrap?.token ?? "", new Authenticator(ORIGIN));
   for (let n = 0; n < 12; n++) {
     const device = new Authenticator(ORIGIN);
-    const invitation = await createInvitation(deps(), admin, { realm: platformRealm, role: "owner" });
+    const invitation = await createInvitation(deps(), system, { realm: platformRealm, role: "owner" });
     const second = await register(store, platformRealm, invitation.token, device);
     const cut = await removeAdmin(deps(dying(n)), admin, second.account.id).then(
       () => true,
@@ -218,11 +226,92 @@ test("removing an admin that was cut short is finished by asking again", async (
   await expect(removeAdmin(deps(), admin, first.account.id)).rejects.toMatchObject({ code: "last_admin" });
 });
 
+describe("an invitation does not outlive its maker's right to invite", () => {
+  /** A new account, as an actor whose request is under way, whatever becomes of the account meanwhile. */
+  async function maker(realm: Realm, role: "owner" | "admin"): Promise<Actor> {
+    const { token } = await createInvitation(deps(), system, { realm, role });
+    const { account } = await register(store, realm, token, new Authenticator(ORIGIN));
+    const operator: Actor = { kind: "platform", sub: account.id, name: "", email: null, sid: "s", exp: 4e9 };
+    return realm === platformRealm ? operator : user(account.id, role);
+  }
+
+  test("demoted, disabled: what he could not make any more is withdrawn", async () => {
+    const realm = sharedRealm;
+    const by = await maker(realm, "owner");
+    const made = await Promise.all(
+      (["owner", "admin", "user"] as const).map((role) => createInvitation(deps(), by, { realm, role })),
+    );
+    const states = async () => {
+      const listed = await listInvitations(deps(), admin, realm);
+      return made.map(({ token }) => listed.find((one) => one.token === token)?.status);
+    };
+    await changeUser(deps(), admin, { realm, id: actorId(by), role: "admin" });
+    expect(await states()).toEqual(["revoked", "revoked", "active"]);
+    await changeUser(deps(), admin, { realm, id: actorId(by), status: "disabled" });
+    expect(await states()).toEqual(["revoked", "revoked", "revoked"]);
+    for (const { token } of made) {
+      const begun = begin(deps(), { realm, invite: token });
+      await expect(begun).rejects.toMatchObject({ code: "invitation_revoked" });
+    }
+  });
+
+  test.each([
+    ["platform", platformRealm],
+    ["shared realm", sharedRealm],
+  ])(
+    "removed: neither one that was begun with, nor one that was under way, is good: %s",
+    async (_, realm) => {
+      const by = await maker(realm, "owner");
+      const before = await createInvitation(deps(), by, { realm, role: "owner" });
+      const device = new Authenticator(ORIGIN);
+      const { sessionId, publicKey } = await begin(deps(), { realm, invite: before.token });
+      if (realm === platformRealm) await removeAdmin(deps(), admin, actorId(by));
+      else await removeUser(deps(), admin, { realm, id: actorId(by) });
+      const response = device.create(publicKey);
+      await expect(complete(deps(), { realm, sessionId, response })).rejects.toMatchObject({
+        code: "invitation_revoked",
+      });
+      // His request had passed its check when he was removed: the list of what was to be withdrawn lacks this one.
+      const after = await createInvitation(deps(), by, { realm, role: "owner" });
+      const operator = broker.store("operator");
+      const accounts = await operator.kvList(realm.buckets.accounts, keys.all(realm));
+      await expect(register(store, realm, after.token, device)).rejects.toMatchObject({
+        code: "invitation_revoked",
+      });
+      // Nothing is left of it, so that the device may be used with a good one.
+      expect(await operator.kvList(realm.buckets.accounts, keys.all(realm))).toHaveLength(accounts.length);
+      expect(device.passkeys).toHaveLength(2);
+      for (const { id } of device.passkeys) {
+        const key = await keys.credential(realm, Buffer.from(id).toString("base64url"));
+        expect(await store.kvGet(realm.buckets.credentials, key)).toBeNull();
+      }
+    },
+  );
+
+  test("what a removed operator made elsewhere is no good either; an orb's first owner gets a new one", async () => {
+    const realm: Realm = { ...sharedRealm, name: "crew", base: "/api/crew" };
+    const by = await maker(platformRealm, "owner");
+    const first = await bootstrapRealm(deps(), by, realm);
+    expect((await bootstrapRealm(deps(), admin, realm)).token).toBe(first.token);
+    const other = await createInvitation(deps(), by, { realm, role: "admin" });
+    await removeAdmin(deps(), admin, actorId(by));
+    for (const { token } of [first, other]) {
+      await expect(register(store, realm, token, new Authenticator(ORIGIN))).rejects.toMatchObject({
+        code: "invitation_revoked",
+      });
+    }
+    const next = await bootstrapRealm(deps(), await maker(platformRealm, "owner"), realm);
+    expect(next.token).not.toBe(first.token);
+    const { account } = await register(store, realm, next.token, new Authenticator(ORIGIN));
+    expect(account).toMatchObject({ role: "owner", status: "active" });
+  });
+});
+
 test("users are listed in pages, and nobody is missed", async () => {
   const realm: Realm = { ...sharedRealm, name: "club", base: "/api/club" };
   const ids = new Set<string>();
   for (let i = 0; i < 7; i++) {
-    const invitation = await createInvitation(deps(), admin, { realm, role: i === 0 ? "admin" : "user" });
+    const invitation = await createInvitation(deps(), system, { realm, role: i === 0 ? "admin" : "user" });
     ids.add((await register(store, realm, invitation.token, new Authenticator(ORIGIN))).account.id);
   }
   const seen: string[] = [];
@@ -275,6 +364,9 @@ test("who registered but for the last step is listed as active, also where only 
 test("what each act asks of the broker", async () => {
   const device = new Authenticator(ORIGIN);
   const counted = countingStore(store, undefined, 30);
+  const owned = await createInvitation(deps(), system, { realm: sharedRealm, role: "owner" });
+  const owner = await register(store, sharedRealm, owned.token, new Authenticator(ORIGIN));
+  const maker = user(owner.account.id, "owner");
   const measured: Record<string, { trips: number; requests: number }> = {};
   async function measure<T>(name: string, act: () => Promise<T>): Promise<T> {
     counted.reset();
@@ -284,7 +376,7 @@ test("what each act asks of the broker", async () => {
   }
   const with_ = deps(counted.store);
   const realm = sharedRealm;
-  const invitation = await measure("invite", () => createInvitation(with_, admin, { realm, role: "user" }));
+  const invitation = await measure("invite", () => createInvitation(with_, maker, { realm, role: "user" }));
   const forNew = await measure("begin registration", () => begin(with_, { realm, invite: invitation.token }));
   await measure("complete registration", () =>
     complete(with_, { realm, sessionId: forNew.sessionId, response: device.create(forNew.publicKey) }),
@@ -299,7 +391,7 @@ test("what each act asks of the broker", async () => {
   expect(measured).toEqual({
     invite: { trips: 1, requests: 2 },
     "begin registration": { trips: 1, requests: 3 },
-    "complete registration": { trips: 4, requests: 9 },
+    "complete registration": { trips: 4, requests: 11 },
     "begin sign-in": { trips: 1, requests: 1 },
     "complete sign-in": { trips: 3, requests: 8 },
     "authenticated request": { trips: 1, requests: 1 },
