@@ -89,7 +89,9 @@ async function plan(deps: Deps, context: OrbContext, entry: ImportedEntry): Prom
     published === null ? null : await restored(deps, context, schema, published, `${path}/published`);
   const shown = live ?? (newest.publishedRevision === null ? null : newest);
   const open = shown !== null && (shown.liveTo === null || Date.parse(shown.liveTo) > now);
-  const claims = new Set([...newest.claims, ...(live?.claims ?? [])]);
+  // What only a closed window holds may be another entry's by now.
+  const liveClaims = open ? (live?.claims ?? []) : [];
+  const claims = new Set([...newest.claims, ...liveClaims]);
   const first: EntryWrite = {
     address,
     headSeq: 0,
@@ -102,7 +104,7 @@ async function plan(deps: Deps, context: OrbContext, entry: ImportedEntry): Prom
   return {
     path,
     first,
-    head: live === null ? null : { ...newest, liveClaims: live.claims },
+    head: live === null ? null : { ...newest, liveClaims },
     messages: messagesOf(first).messages,
   };
 }

@@ -46,6 +46,8 @@ const snapshot = z.strictObject({
   updatedAt: instant,
   updatedBy: z.string().max(200),
   values: z.record(z.string(), z.unknown()),
+  /** Of a record that was made with a key: what was asked for, as a hash. */
+  request: z.string().max(200).optional(),
 });
 
 const flag = z.boolean().optional();

@@ -1,0 +1,84 @@
+/** What was exported can be imported, whatever entries hold. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createEntry, updateEntry } from "../../shared/entry/index.ts";
+import { createOrb } from "../../shared/orb/create.ts";
+import { exportOrb } from "../../shared/orb/export.ts";
+import { importOrb } from "../../shared/orb/import.ts";
+import { definitionFor } from "../../shared/orb/live.ts";
+import { deleteOrb, publishOrb } from "../../shared/orb/operate.ts";
+import { recordTransaction } from "../../shared/transactions/record.ts";
+import { startBroker, type TestBroker } from "../support/broker.ts";
+import { admin, failureOf, type TestDeps, testDeps } from "../support/entries.ts";
+
+let broker: TestBroker;
+let deps: TestDeps;
+beforeAll(async () => {
+  broker = await startBroker();
+  deps = testDeps(broker.store("fn"));
+});
+afterAll(() => broker.stop());
+
+async function inForce(orb: string) {
+  const found = await definitionFor(deps, orb);
+  if (found === null) throw new Error("there is no such orb");
+  return found;
+}
+
+/** Exports an orb, deletes it and imports it again. @returns how many entries came back */
+async function again(orb: string): Promise<number> {
+  const lines: string[] = [];
+  for await (const line of await exportOrb(deps, admin, { orb })) lines.push(JSON.stringify(line));
+  await deleteOrb(deps, admin, { orb });
+  const file = (async function* () {
+    yield* lines;
+  })();
+  return (await importOrb(deps, admin, { lines: file, parse: (line) => JSON.parse(line) })).entries;
+}
+
+test("a record that was made with a key is that key's, also after it moved", async () => {
+  const orb = "ledgers";
+  const fields = [{ name: "amount", type: "number" }];
+  const modules = [{ id: "ledger", type: "TRANSACTIONS", schemas: [{ id: "payment", fields }] }];
+  await createOrb(deps, admin, { document: { id: orb, modules }, publish: true });
+  const record = async (amount: number) => {
+    const live = await inForce(orb);
+    const schema = live.compiled.schema("ledger");
+    if (schema === undefined) throw new Error("there is no such schema");
+    return recordTransaction(deps, { actor: admin, role: "owner" }, live, schema, {
+      values: { amount },
+      key: "once",
+    });
+  };
+  const first = await record(1);
+  expect(await again(orb)).toBe(1);
+  expect(await record(1)).toMatchObject({ record: { id: Reflect.get(first, "record").id } });
+  expect((await failureOf(record(2))).code).toBe("idempotency_mismatch");
+});
+
+test("a unique value that another entry took when a window had closed stays that one's", async () => {
+  const orb = "windows";
+  const fields = [{ name: "code", type: "string", unique: true }];
+  const modules = [{ id: "news", type: "CONTENT", schemas: [{ id: "article", fields }] }];
+  await createOrb(deps, admin, { document: { id: orb, modules }, publish: true });
+  const make = async (code: string, more: object = {}) =>
+    createEntry(deps, admin, {
+      orbId: orb,
+      orb: await inForce(orb),
+      module: "news",
+      values: { code },
+      ...more,
+    });
+  const validTo = new Date(Date.now() + 300).toISOString();
+  const { snapshot } = await make("taken", { publish: true, validTo });
+  await updateEntry(deps, admin, {
+    orbId: orb,
+    orb: await inForce(orb),
+    id: snapshot.id,
+    values: { code: "own" },
+  });
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  await make("taken");
+  expect(await again(orb)).toBe(2);
+  await publishOrb(deps, admin, { orb }).catch(() => undefined);
+  for (const code of ["taken", "own"]) expect((await failureOf(make(code))).code).toBe("unique_conflict");
+});
