@@ -86,11 +86,11 @@ export function streamMappingRoutes() {
     .openapi(get, async (c) => c.json(await getMapping(c.var.deps.store, c.req.valid("param").name), 200))
     .openapi(put, async (c) => {
       const { name } = c.req.valid("param");
-      const { mapping, created } = await putMapping(c.var.deps, name, c.req.valid("json"));
+      const { mapping, created } = await putMapping(c.var.deps, c.var.actor, name, c.req.valid("json"));
       return created ? c.json(mapping, 201) : c.json(mapping, 200);
     })
     .openapi(remove, async (c) => {
-      await deleteMapping(c.var.deps, c.req.valid("param").name);
+      await deleteMapping(c.var.deps, c.var.actor, c.req.valid("param").name);
       return c.body(null, 204);
     });
 }

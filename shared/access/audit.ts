@@ -16,7 +16,8 @@ export type AuditAction =
   | "delete"
   | "reveal"
   | "orb"
-  | "entry";
+  | "entry"
+  | "stream";
 
 /** What a verb tells; the rest is known. */
 export interface AuditEvent {

@@ -1,4 +1,6 @@
 /** Which broker streams are served under which name: data, in the bucket `stream_mappings`. */
+import type { Actor } from "../access/actor.ts";
+import { audit } from "../access/audit.ts";
 import type { Deps } from "../deps.ts";
 import { type Fault, invalid, notFound } from "../errors.ts";
 import { buckets, isToken, streams, token } from "../store/subjects.ts";
@@ -124,6 +126,7 @@ export async function listMappings(store: Store): Promise<Mapping[]> {
  */
 export async function putMapping(
   deps: Deps,
+  actor: Actor,
   name: string,
   input: MappingInput,
 ): Promise<{ mapping: Mapping; created: boolean }> {
@@ -134,11 +137,19 @@ export async function putMapping(
   const { stream, subjectFilter, description } = input;
   const stored: Stored = { v: 1, stream, subjectFilter, description };
   await deps.store.kvPut(buckets.streamMappings, key, JSON.stringify(stored));
-  return { mapping: read(name, stored), created: known === null };
+  const created = known === null;
+  await note(deps, actor, name, `${created ? "created" : "replaced"} ${stream} ${subjectFilter}`);
+  return { mapping: read(name, stored), created };
 }
 
 /** @throws AppError not_found */
-export async function deleteMapping(deps: Deps, name: string): Promise<void> {
-  await getMapping(deps.store, name);
+export async function deleteMapping(deps: Deps, actor: Actor, name: string): Promise<void> {
+  const { stream, subjectFilter } = await getMapping(deps.store, name);
   await deps.store.kvDelete(buckets.streamMappings, name);
+  await note(deps, actor, name, `removed ${stream} ${subjectFilter}`);
+}
+
+/** What users may listen to is a matter of record. */
+function note(deps: Deps, actor: Actor, target: string, detail: string): Promise<void> {
+  return audit(deps, { realm: "platform", action: "stream", actor, target, outcome: "ok", detail });
 }

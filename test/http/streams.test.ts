@@ -74,6 +74,15 @@ describe("mappings", () => {
     expect((await fetch(url, { method: "DELETE", headers: auth(admin) })).status).toBe(204);
     expect((await fetch(url, { method: "DELETE", headers: auth(admin) })).status).toBe(404);
     expect((await fetch(url, { headers: auth(admin) })).status).toBe(404);
+    const log = `${platform.origin}/api/admin/audit?filter[action]=stream&filter[target]=managed&sort=at`;
+    const { items } = (await (await fetch(log, { headers: auth(admin) })).json()) as {
+      items: { detail: string }[];
+    };
+    expect(items.map(({ detail }) => detail)).toEqual([
+      "created NEWS news.x",
+      "replaced NEWS news.y",
+      "removed NEWS news.y",
+    ]);
   });
 
   test.each([
