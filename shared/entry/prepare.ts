@@ -10,7 +10,7 @@ import type { Guard } from "./commit.ts";
 import { checkTargets } from "./references.ts";
 import type { OrbContext } from "./resolve.ts";
 import { sealValues } from "./sealing.ts";
-import { maskValues, type StoredValue } from "./snapshot.ts";
+import { holdsSealed, maskValues, type StoredValue } from "./snapshot.ts";
 
 /** An entry's values must be smaller than this many bytes as JSON. */
 export const ENTRY_LIMIT = 512 * 1024;
@@ -104,14 +104,18 @@ export function referencesNotLive(errors: Fault[]): AppError {
 }
 
 /**
- * Stored values as a publication takes them: those of fields that the definition dropped are left behind, and the
- * rest is checked again where the definition has changed since.
+ * Stored values as a publication takes them: those of fields that the definition dropped are left behind, as is what was
+ * sealed where nothing is any more; the rest is checked again where the definition has changed since.
  */
 export function storedInput(
   schema: CompiledSchema,
   stored: Readonly<Record<string, StoredValue>>,
 ): Record<string, StoredValue> {
-  const known = Object.entries(stored).filter(([name]) => schema.fields.has(name));
+  const known = Object.entries(stored).filter(([name, value]) => {
+    const field = schema.fields.get(name);
+    // What was sealed while the field was sensitive has no value that may be told now.
+    return field !== undefined && (field.sensitive || !holdsSealed(value));
+  });
   return maskValues(Object.fromEntries(known));
 }
 

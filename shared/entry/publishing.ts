@@ -10,7 +10,7 @@ import { parseKey } from "./claims.ts";
 import { publishedOf } from "./held.ts";
 import { storedInput } from "./prepare.ts";
 import { type LoadedEntry, loaded, type OrbContext, orNull } from "./resolve.ts";
-import { leave, publishMessages } from "./schedules.ts";
+import { cancelMessages, leave, publishMessages } from "./schedules.ts";
 import { visible } from "./snapshot.ts";
 import { type Home, walkEntries } from "./walk.ts";
 
@@ -116,6 +116,14 @@ export async function moveLive(
     }
   }
   return moved;
+}
+
+/** Cancels what is scheduled for the live entries of a schema that goes: an opening would bring a copy of it to light. */
+export async function cancelScheduled(deps: Deps, orb: string, home: Home): Promise<void> {
+  for await (const page of walkEntries(deps, orb, home)) {
+    const messages = page.flatMap(({ address, head }) => cancelMessages(address, head));
+    if (messages.length > 0) await deps.store.pipeline(streams.orb(orb), messages);
+  }
 }
 
 async function moveGroup(

@@ -178,6 +178,12 @@ export function isSealed(value: unknown): value is Sealed {
   return isObject(value) && typeof value.$sealed === "string" && Object.keys(value).length === 1;
 }
 
+/** Whether a sealed value stands at a field or in its maps. */
+export function holdsSealed(value: unknown, depth = 2): boolean {
+  if (isSealed(value)) return true;
+  return depth > 0 && isObject(value) && Object.values(value).some((item) => holdsSealed(item, depth - 1));
+}
+
 /** Sealed values stand at a field, or in its maps by market and language: two levels below, never deeper. */
 function masked(value: unknown, depth: number): unknown {
   if (isSealed(value)) return MASK;

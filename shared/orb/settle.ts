@@ -5,7 +5,7 @@
  */
 import { eraseRealm } from "../access/users.ts";
 import type { Deps } from "../deps.ts";
-import { claimExisting, moveLive } from "../entry/publishing.ts";
+import { cancelScheduled, claimExisting, moveLive } from "../entry/publishing.ts";
 import { orbStreamConfig } from "../store/provision.ts";
 import { buckets, streams, subjects } from "../store/subjects.ts";
 import { Conflict, StreamMissing } from "../store/types.ts";
@@ -111,7 +111,10 @@ async function doWork(
 ): Promise<void> {
   for (const { from, to, ...home } of work.moves) {
     if (to !== null) await moveLive(deps, orb, home, from, to);
-    else if (from !== null) await purgeLive(deps, orb, subjects.schemaLive({ orb, ...home }, from));
+    else if (from !== null) {
+      await cancelScheduled(deps, orb, home);
+      await purgeLive(deps, orb, subjects.schemaLive({ orb, ...home }, from));
+    }
   }
   if (definition.document === null) return;
   const compiled = compileOrb(definition.document);

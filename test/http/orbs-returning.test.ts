@@ -216,3 +216,25 @@ test("readers that change while nothing is live move what is live too", async ()
   expect(await stored(id, "admin")).toMatchObject([{ values: { title: "a" } }]);
   expect((await stored(id, "public")).filter(({ tombstone }) => tombstone !== true)).toEqual([]);
 });
+
+test("a mask is never taken for a value, whatever the field was once", async () => {
+  const secret = { ...note, sensitive: true };
+  const { id, path, ids } = await withEntries([title, secret], [{ title: "a", note: "x" }]);
+  const entry = `${path}/entries/${ids[0]}`;
+  expect((await publish(path, document(id, [title]))).status).toBe(200);
+  expect((await call("PUT", `${entry}?publish=true`, { values: { title: "b" } })).status).toBe(200);
+  expect((await publish(path, document(id, [title, note]))).status).toBe(200);
+  expect((await call("POST", `${entry}/revisions/1/restore`)).body.values).toEqual({ title: "a" });
+});
+
+test("what was to open of a schema that was removed stays closed, until the schema is back", async () => {
+  const { id, path } = await withEntries([title], []);
+  const validFrom = new Date(Date.now() + 3_000).toISOString();
+  const values = { module: "news", values: { title: "later" }, validFrom };
+  expect((await call("POST", `${path}/entries?publish=true`, values)).status).toBe(201);
+  expect((await publish(path, without(id), "&force=true")).status).toBe(200);
+  await new Promise((resolve) => setTimeout(resolve, 4_000));
+  expect((await stored(id, "public")).filter(({ tombstone }) => tombstone !== true)).toEqual([]);
+  expect((await publish(path, document(id, [title]))).status).toBe(200);
+  expect(await stored(id, "public")).toMatchObject([{ values: { title: "later" } }]);
+});
