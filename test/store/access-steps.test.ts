@@ -179,7 +179,7 @@ describe("removing an account wins over a sign-in that is going on", () => {
 describe("ending a session wins over a passkey that it is adding", () => {
   test.each(Array.from({ length: 12 }, (_, i) => i))("signed out before call %i", async (n) => {
     const realm = sharedRealm;
-    const invitation = await createInvitation(deps(), admin, { realm, role: "user" });
+    const invitation = await createInvitation(deps(), system, { realm, role: "user" });
     const { session, account } = await register(store, realm, invitation.token, new Authenticator(ORIGIN));
     const actor = await authenticate(deps(), { bearer: session.token }, { realms: ["auth"] });
     const { sessionId, publicKey } = await beginAdding(deps(), actor, realm);
@@ -342,7 +342,7 @@ test("users are listed in pages, and nobody is missed", async () => {
 
 test("who registered but for the last step is listed as active, also where only those are asked for", async () => {
   const realm: Realm = { ...sharedRealm, name: "cut", base: "/api/cut" };
-  const { token } = await createInvitation(deps(), admin, { realm, role: "user" });
+  const { token } = await createInvitation(deps(), system, { realm, role: "user" });
   // The account becomes active by the last write of all to the bucket of accounts.
   let writes = 0;
   const cut: Store = {
