@@ -6,6 +6,8 @@
 import { createHash } from "node:crypto";
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { AppError } from "../shared/errors.ts";
 import { provision } from "../shared/store/provision.ts";
 import { buckets, streams } from "../shared/store/subjects.ts";
 import type { Store } from "../shared/store/types.ts";
@@ -38,6 +40,9 @@ function readPart(folder: string, file: string): Uint8Array {
   }
 }
 
+/** How long whoever restores is waited for. */
+const LISTENING_MS = 5_000;
+
 function readManifest(folder: string): Manifest {
   let manifest: Manifest;
   try {
@@ -54,13 +59,25 @@ function readManifest(folder: string): Manifest {
   return manifest;
 }
 
+/** A piece to whoever restores: in a cluster another server, of which ours may hear only in a moment that it listens. */
+async function piece(store: Store, subject: string, data: Uint8Array) {
+  for (const deadline = Date.now() + LISTENING_MS; ; await delay(50)) {
+    try {
+      return await store.request(subject, data, { timeoutMs: 60_000 });
+    } catch (error) {
+      const unheard = error instanceof AppError && error.code === "no_responders";
+      if (!unheard || Date.now() > deadline) throw error;
+    }
+  }
+}
+
 async function send(store: Store, path: string, subject: string): Promise<void> {
   const file = openSync(path, "r");
   try {
     const buffer = new Uint8Array(PIECE);
     for (;;) {
       const length = readSync(file, buffer, 0, PIECE, null);
-      const reply = await store.request(subject, buffer.slice(0, length), { timeoutMs: 60_000 });
+      const reply = await piece(store, subject, buffer.slice(0, length));
       const text = new TextDecoder().decode(reply.data);
       if (text !== "") {
         const answer = JSON.parse(text) as { error?: { description: string } };
