@@ -1,6 +1,7 @@
 /** What changes of a definition do to stored entries: told beforehand, refused where they would harm, followed otherwise. */
 import { beforeAll, expect, test } from "vitest";
-import { adminToken, call as request } from "../support/auth.ts";
+import { adminToken } from "../support/auth.ts";
+import { evolving, type Field, title } from "../support/evolving.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 
 let platform: TestPlatform;
@@ -10,12 +11,6 @@ beforeAll(async () => {
   token = await adminToken(platform);
 });
 
-const call = (method: string, path: string, body?: unknown) =>
-  request(platform, method, path, { token, ...(body === undefined ? {} : { body }) });
-
-type Field = { name: string; type: string } & Record<string, unknown>;
-const title: Field = { name: "title", type: "string" };
-
 /** A document with one schema of these fields. */
 function document(id: string, fields: Field[], more: object = {}) {
   return {
@@ -24,20 +19,7 @@ function document(id: string, fields: Field[], more: object = {}) {
   };
 }
 
-let number = 0;
-/** A published orb with entries. */
-async function withEntries(fields: Field[], entries: object[]) {
-  const id = `evolve-${++number}`;
-  expect((await call("POST", "/api/admin/orbs?publish=true", document(id, fields))).status).toBe(201);
-  const path = `/api/admin/orbs/${id}`;
-  const ids: string[] = [];
-  for (const values of entries) {
-    const made = await call("POST", `${path}/entries?publish=true`, { module: "news", values });
-    expect(made.body).toMatchObject({ status: "PUBLISHED" });
-    ids.push(made.body.id);
-  }
-  return { id, path, ids };
-}
+const { call, withEntries } = evolving("evolve", document, () => ({ platform, token }));
 
 test("a dry run tells the change log and the counts, and changes nothing", async () => {
   const { id, path } = await withEntries(
@@ -208,7 +190,7 @@ test("what predates a change stays readable, and is told on its next write", asy
 });
 
 test("while nothing is live, an update itself is judged, as entries go by the newest definition", async () => {
-  const id = `evolve-${++number}`;
+  const id = "evolve-unpublished";
   const path = `/api/admin/orbs/${id}`;
   await call("POST", "/api/admin/orbs", document(id, [title]));
   expect((await call("POST", `${path}/entries`, { module: "news", values: { title: "a" } })).status).toBe(

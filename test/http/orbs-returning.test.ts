@@ -1,6 +1,7 @@
 /** What was removed while entries were stored and comes back finds their values there, and must mean by them what was meant. */
 import { beforeAll, expect, test } from "vitest";
-import { adminToken, call as request } from "../support/auth.ts";
+import { adminToken } from "../support/auth.ts";
+import { evolving, type Field, title } from "../support/evolving.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 
 let platform: TestPlatform;
@@ -10,11 +11,6 @@ beforeAll(async () => {
   token = await adminToken(platform);
 });
 
-const call = (method: string, path: string, body?: unknown) =>
-  request(platform, method, path, { token, ...(body === undefined ? {} : { body }) });
-
-type Field = { name: string; type: string } & Record<string, unknown>;
-const title: Field = { name: "title", type: "string" };
 const note: Field = { name: "note", type: "string" };
 
 /** A document with one schema of these fields beside one that stays. */
@@ -34,20 +30,7 @@ const without = (id: string) => ({
   modules: document(id, []).modules.filter(({ id: module }) => module === "base"),
 });
 
-let number = 0;
-/** A published orb with live entries. */
-async function withEntries(fields: Field[], entries: object[]) {
-  const id = `return-${++number}`;
-  expect((await call("POST", "/api/admin/orbs?publish=true", document(id, fields))).status).toBe(201);
-  const path = `/api/admin/orbs/${id}`;
-  const ids: string[] = [];
-  for (const values of entries) {
-    const made = await call("POST", `${path}/entries?publish=true`, { module: "news", values });
-    expect(made.body).toMatchObject({ status: "PUBLISHED" });
-    ids.push(made.body.id);
-  }
-  return { id, path, ids };
-}
+const { call, withEntries } = evolving("return", document, () => ({ platform, token }));
 
 const publish = (path: string, body: object, more = "") => call("PUT", `${path}?publish=true${more}`, body);
 

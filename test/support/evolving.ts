@@ -1,0 +1,41 @@
+import { expect } from "vitest";
+import { call as request } from "./auth.ts";
+import type { TestPlatform } from "./platform.ts";
+
+export type Field = { name: string; type: string } & Record<string, unknown>;
+/** The field of every test's entries. */
+export const title: Field = { name: "title", type: "string" };
+
+/**
+ * Orbs whose definitions change while entries are stored.
+ * @param prefix of their ids
+ * @param document with these fields in `news/article`
+ * @param access the platform and an administrator's token
+ */
+export function evolving(
+  prefix: string,
+  document: (id: string, fields: Field[]) => object,
+  access: () => { platform: TestPlatform; token: string },
+) {
+  let number = 0;
+  const call = (method: string, path: string, body?: unknown) => {
+    const { platform, token } = access();
+    return request(platform, method, path, { token, ...(body === undefined ? {} : { body }) });
+  };
+  return {
+    call,
+    /** A published orb with live entries. */
+    async withEntries(fields: Field[], entries: object[]) {
+      const id = `${prefix}-${++number}`;
+      expect((await call("POST", "/api/admin/orbs?publish=true", document(id, fields))).status).toBe(201);
+      const path = `/api/admin/orbs/${id}`;
+      const ids: string[] = [];
+      for (const values of entries) {
+        const made = await call("POST", `${path}/entries?publish=true`, { module: "news", values });
+        expect(made.body).toMatchObject({ status: "PUBLISHED" });
+        ids.push(made.body.id);
+      }
+      return { id, path, ids };
+    },
+  };
+}
