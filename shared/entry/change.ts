@@ -70,12 +70,10 @@ export interface Decision {
   operation: EntrySnapshot["operation"];
   status: EntrySnapshot["status"];
   values?: Record<string, StoredValue>;
-  /** What the values hold, where they changed or were checked anew. */
+  /** What the values hold, where they were prepared anew. */
   claims?: string[];
   validFrom?: string | null;
   validTo?: string | null;
-  /** Whether the values were checked against the definition at hand. */
-  checked?: boolean;
   guards?: readonly Guard[];
   /** `publish` makes this revision live, `withdraw` ends what is live, `keep` leaves it beside. */
   live: "publish" | "withdraw" | "keep";
@@ -225,10 +223,7 @@ function nextSnapshot(state: State, decision: Decision, actor: Actor): EntrySnap
     values: decision.values ?? base.values,
     claims: decision.claims ?? held.claims,
     liveClaims: null,
-    defRevision:
-      decision.checked === true || decision.claims !== undefined || held.stale
-        ? state.context.revision
-        : base.defRevision,
+    defRevision: decision.claims !== undefined || held.stale ? state.context.revision : base.defRevision,
   };
   if (decision.live === "publish") {
     return { ...next, publishedRevision: revision, liveFrom: window.validFrom, liveTo: window.validTo };

@@ -1,14 +1,13 @@
 /** The operations that move an entry: publish, unpublish, archive, restore. Each makes one revision in one atomic act. */
 import type { Actor } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
-import { invalid } from "../errors.ts";
 import { next } from "../orb/lifecycle.ts";
 import { subjects } from "../store/subjects.ts";
 import { changeEntry, type State, type Target, type Written } from "./change.ts";
 import type { Guard } from "./commit.ts";
 import { windowFaults } from "./input.ts";
-import { plainReferences, prepare, referencesNotLive, storedInput } from "./prepare.ts";
-import { checkTargets, isReferred, referenced, referrersOf } from "./references.ts";
+import { prepare, storedInput } from "./prepare.ts";
+import { isReferred, referenced, referrersOf } from "./references.ts";
 import { publishMessages } from "./schedules.ts";
 import { hasDraft } from "./snapshot.ts";
 import { requireSchema, statusOf } from "./update.ts";
@@ -30,21 +29,6 @@ export function publishEntry(deps: Deps, actor: Actor, target: Target): Promise<
       const { base, context } = state;
       const status = next(statusOf(base), "publish", hasDraft(base));
       const faults = windowFaults(base, state.now);
-      if (base.defRevision === context.revision) {
-        // Checked under this definition already: only what it refers to may have changed since.
-        if (faults.length > 0) throw invalid(faults);
-        const targets = await checkTargets(
-          deps,
-          actor,
-          context,
-          schema,
-          base.id,
-          plainReferences(schema, base.values),
-          { live: true },
-        );
-        if (targets.faults.length > 0) throw referencesNotLive(targets.faults);
-        return { operation: "publish", status, guards: targets.guards, live: "publish" };
-      }
       const prepared = await prepare(deps, actor, context, schema, {
         id: base.id,
         given: storedInput(schema, base.values),

@@ -97,7 +97,7 @@ function added(schema: CompiledSchema, values: Readonly<Values>, held: ReadonlyS
 }
 
 /** 409: what is to be published refers to what is not. */
-export function referencesNotLive(errors: Fault[]): AppError {
+function referencesNotLive(errors: Fault[]): AppError {
   return new AppError("conflict", "reference_not_live", "An entry that this one refers to is not live.", {
     errors,
   });
@@ -105,7 +105,7 @@ export function referencesNotLive(errors: Fault[]): AppError {
 
 /**
  * Stored values as a publication takes them: those of fields that the definition dropped are left behind, as is what was
- * sealed where nothing is any more; the rest is checked again where the definition has changed since.
+ * sealed where nothing is any more; the rest is checked again.
  */
 export function storedInput(
   schema: CompiledSchema,
@@ -117,14 +117,4 @@ export function storedInput(
     return field !== undefined && (field.sensitive || !holdsSealed(value));
   });
   return maskValues(Object.fromEntries(known));
-}
-
-/** The values of reference fields, which are never sealed. */
-export function plainReferences(
-  schema: CompiledSchema,
-  stored: Readonly<Record<string, StoredValue>>,
-): Values {
-  const out: Record<string, unknown> = {};
-  for (const { name } of schema.references) if (stored[name] !== undefined) out[name] = stored[name];
-  return out as Values;
 }

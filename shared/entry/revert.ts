@@ -38,7 +38,6 @@ export function revertEntry(
         values: prepared.values,
         claims: prepared.claims,
         ...window,
-        checked: true,
         guards: prepared.guards,
         live: "keep",
       };

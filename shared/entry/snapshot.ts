@@ -63,7 +63,7 @@ export interface EntrySnapshot {
   claims: string[];
   /** Keys of what the live revision holds, when it is another one than this. */
   liveClaims: string[] | null;
-  /** Revision of the orb definition that the values were checked against. */
+  /** Revision of the orb definition that the claims follow. */
   defRevision: number;
 }
 

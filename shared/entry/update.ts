@@ -95,7 +95,6 @@ export function updateEntry(deps: Deps, actor: Actor, input: UpdateInput): Promi
         values: prepared.values,
         claims: prepared.claims,
         ...window,
-        checked: true,
         guards: prepared.guards,
         live: publish ? "publish" : "keep",
       };

@@ -1,6 +1,7 @@
 /** What a changed definition and changed keys mean for entries that are stored already. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {
+  archiveEntry,
   claimExisting,
   createEntry,
   deleteEntry,
@@ -11,6 +12,7 @@ import {
   moveLive,
   publishEntry,
   rekeyEntries,
+  restoreEntry,
   revealValues,
   unpublishEntry,
   updateEntry,
@@ -238,6 +240,26 @@ describe("a definition that changes", () => {
     });
     const draft = made[1]?.snapshot.id ?? "";
     expect((await failureOf(publishEntry(deps, admin, at(draft, {}, next)))).code).toBe("validation_failed");
+  });
+
+  it("refuses to publish what it was never checked by, whatever wrote the entry last", async () => {
+    const next = evolve({ email: { min: 5 } });
+    const refused = async (id: string) => {
+      const error = await failureOf(publishEntry(deps, admin, at(id, {}, next)));
+      expect(error).toMatchObject({ code: "validation_failed", errors: [{ path: "/values/email" }] });
+    };
+    const [{ snapshot: shown }, { snapshot: put }] = await Promise.all([
+      person({ email: "a" }, { publish: true }),
+      person({ email: "b" }, { publish: true }),
+    ]);
+    for (const { id } of [shown, put]) await unpublishEntry(deps, admin, at(id, {}, next));
+    await refused(shown.id);
+    await archiveEntry(deps, admin, at(put.id, {}, next));
+    await restoreEntry(deps, admin, at(put.id, {}, next));
+    await refused(put.id);
+    await updateEntry(deps, admin, at(put.id, { values: { email: "b, long enough" } }, next));
+    const { snapshot } = await publishEntry(deps, admin, at(put.id, {}, next));
+    expect(snapshot).toMatchObject({ status: "PUBLISHED", revision: 6 });
   });
 
   it("moves what is live to its new readers, with what is scheduled", async () => {
