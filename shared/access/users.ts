@@ -185,7 +185,8 @@ export async function removeAdmin(deps: Deps, actor: Actor, id: string): Promise
 /** Erases everything that an orb's realm keeps, when the orb is deleted. It can be repeated. */
 export async function eraseRealm(deps: Deps, orb: string): Promise<void> {
   await endSessions(deps, orb);
-  for (const bucket of [buckets.orbUsers, buckets.orbCredentials, buckets.orbInvitations, buckets.sessions]) {
-    await deps.store.purge(streams.kv(bucket), kvSubject(bucket, `${token(orb, "orb")}.>`));
-  }
+  const realm = [buckets.orbUsers, buckets.orbCredentials, buckets.orbInvitations, buckets.sessions];
+  await Promise.all(
+    realm.map((bucket) => deps.store.purge(streams.kv(bucket), kvSubject(bucket, `${token(orb, "orb")}.>`))),
+  );
 }

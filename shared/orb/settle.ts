@@ -20,15 +20,20 @@ import {
   following,
   headOf,
   type OrbHead,
+  orbHead,
 } from "./history.ts";
 import { isAlive } from "./importing.ts";
 import type { LiveRecord } from "./live.ts";
 
+/** A live record and the bucket's revision of it. */
+interface Found {
+  record: LiveRecord;
+  revision: number;
+}
+type Current = Found | null;
+
 /** Reads what the bucket holds, to judge whether anything is undone. */
-export async function liveRecord(
-  deps: Pick<Deps, "store">,
-  orb: string,
-): Promise<{ record: LiveRecord; revision: number } | null> {
+export async function liveRecord(deps: Pick<Deps, "store">, orb: string): Promise<Current> {
   const entry = await deps.store.kvGet(buckets.orbs, orb);
   return entry === null ? null : { record: entry.json<LiveRecord>(), revision: entry.revision };
 }
@@ -41,9 +46,6 @@ export function settled(head: OrbHead, live: LiveRecord | null): boolean {
   if (exists(head) && head.work !== undefined && (live?.revision ?? 0) < head.revision) return false;
   return live === null || live.document === null;
 }
-
-/** A live record and the bucket's revision of it. */
-type Current = { record: LiveRecord; revision: number } | null;
 
 /** Finishes what is undone of an orb. Does nothing, and reads once, when all is done. */
 export async function settle(deps: Deps, orb: string, head: OrbHead): Promise<void> {
@@ -94,7 +96,7 @@ async function followUp(deps: Deps, current: Current, head: OrbHead): Promise<vo
   const { work, ...done } = current.record;
   const { orb, revision } = done;
   const basis = done.document === null && exists(head) ? await basisOf(deps, orb, head) : null;
-  await doWork(deps, orb, work, { revision, document: done.document ?? basis?.document ?? null });
+  await doWork(deps, current, work, { revision, document: done.document ?? basis?.document ?? null });
   try {
     await deps.store.kvPut(buckets.orbs, done.orb, JSON.stringify(done), { expect: current.revision });
   } catch (error) {
@@ -105,15 +107,16 @@ async function followUp(deps: Deps, current: Current, head: OrbHead): Promise<vo
 /** What entries have to follow. Every part of it can be repeated. */
 async function doWork(
   deps: Deps,
-  orb: string,
+  current: Found,
   work: EntryWork,
   definition: { revision: number; document: OrbDocument | null },
 ): Promise<void> {
+  const { orb } = current.record;
   for (const { from, to, ...home } of work.moves) {
     if (to !== null) await moveLive(deps, orb, home, from, to);
     else if (from !== null) {
       await cancelScheduled(deps, orb, home);
-      await purgeLive(deps, orb, subjects.schemaLive({ orb, ...home }, from));
+      await eraseLive(deps, current, subjects.schemaLive({ orb, ...home }, from));
     }
   }
   if (definition.document === null) return;
@@ -132,9 +135,16 @@ async function doWork(
   }
 }
 
-async function purgeLive(deps: Deps, orb: string, filter: string): Promise<void> {
+/**
+ * Erases the live copies of a schema that is gone: those that are there while it is gone. Somebody else may have done the
+ * work meanwhile, and the schema may have come back.
+ */
+async function eraseLive(deps: Deps, { record, revision }: Found, filter: string): Promise<void> {
+  const stream = streams.orb(record.orb);
+  const info = await deps.store.streamInfo(stream);
+  if (info === null || (await liveRecord(deps, record.orb))?.revision !== revision) return;
   try {
-    await deps.store.purge(streams.orb(orb), filter);
+    await deps.store.purge(stream, filter, { upToSeq: info.state.last_seq + 1 });
   } catch (error) {
     if (!(error instanceof StreamMissing)) throw error;
   }
@@ -155,12 +165,16 @@ export async function beginDeletion(deps: Deps, orb: string, head: OrbHead, by: 
 
 /**
  * The steps of a deletion after `deleting` was appended. The live definition goes first, so that no request is served
- * from what is being erased; `deleted` comes last, so that nobody creates the orb anew before all is gone.
+ * from what is being erased; `deleted` comes last, so that nobody creates the orb anew before all is gone. Of two calls
+ * at once the slower one stops where the other has finished: what is there then may be somebody's new orb.
  */
 export async function finishDeletion(deps: Deps, orb: string, head: OrbHead): Promise<void> {
   const gone: LiveRecord = { v: 1, orb, revision: head.revision, at: head.at, document: null };
   await putLive(deps, gone, await liveRecord(deps, orb));
+  const underWay = async () => (await orbHead(deps, orb))?.seq === head.seq;
+  if (!(await underWay())) return;
   await deps.store.deleteStream(streams.orb(orb));
+  if (!(await underWay())) return;
   await eraseRealm(deps, orb);
   const done = following(
     head,

@@ -7,7 +7,7 @@ import { definitionFor } from "../../shared/orb/live.ts";
 import { publishOrb, unpublishOrb } from "../../shared/orb/operate.ts";
 import { settleAll } from "../../shared/orb/settle.ts";
 import { updateOrb } from "../../shared/orb/update.ts";
-import { streams, subjects } from "../../shared/store/subjects.ts";
+import { buckets, streams, subjects } from "../../shared/store/subjects.ts";
 import { type Append, Conflict, type Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { admin, failureOf, type TestDeps, testDeps } from "../support/entries.ts";
@@ -99,6 +99,38 @@ test("an update that dies before it is committed moves nothing; one that dies af
   expect(await settleAll(deps)).toBe(1);
   expect([await live("public"), await live("admin")]).toEqual([true, false]);
   expect(await settleAll(deps)).toBe(0);
+});
+
+test("who is late with what follows from a schema's removal erases nothing of one that came back", async () => {
+  const { orb, live } = await withEntry();
+  const without = { id: orb, modules: [{ id: "other", type: "CONFIG" as const, schemas: [] }] };
+  await updateOrb(deps, admin, { orb, document: without });
+  let inForce = false;
+  let done = false;
+  const late: TestDeps = {
+    ...deps,
+    store: {
+      ...store,
+      async kvPut(bucket, key, value, write) {
+        const revision = await store.kvPut(bucket, key, value, write);
+        inForce ||= bucket === buckets.orbs;
+        return revision;
+      },
+      async scan(stream, filter, options) {
+        const page = await store.scan(stream, filter, options);
+        if (inForce && !done && stream === streams.orb(orb)) {
+          done = true;
+          await updateOrb(deps, admin, { orb, document: document(orb, "admin") });
+          await publishOrb(deps, admin, { orb });
+          expect(await live("admin")).toBe(true);
+        }
+        return page;
+      },
+    },
+  };
+  await publishOrb(late, admin, { orb, force: true });
+  expect(done).toBe(true);
+  expect(await live("admin")).toBe(true);
 });
 
 test("others who write entries all the time delay what follows, and not the answer", async () => {
