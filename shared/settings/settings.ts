@@ -10,7 +10,7 @@ import { attempts, commit, messagesOf } from "../entry/commit.ts";
 import { planNew } from "../entry/create.ts";
 import { lookUpClaims } from "../entry/held.ts";
 import { prepare } from "../entry/prepare.ts";
-import { addressOf, type LoadedEntry, loadEntry } from "../entry/resolve.ts";
+import { addressOf, type LoadedEntry, loadEntry, loaded, orNull } from "../entry/resolve.ts";
 import { type EntrySnapshot, maskValues, type StoredValue } from "../entry/snapshot.ts";
 import { AppError, invalid } from "../errors.ts";
 import { derivedId } from "../ids.ts";
@@ -102,12 +102,16 @@ export async function setSettings(
   const { live, schema } = target;
   const id = await settingsId(actor, target);
   return attempts(deps, live.orb, async (attempt) => {
-    const entry = await loadEntry(deps, live.orb, id, schema);
+    const log = subjects.entryLog(addressOf(schema, id));
+    const last = await orNull(deps.store.get(streams.orb(live.orb), log));
+    const entry = loaded(last);
     const stored = entry === null || entry.head.status === "DELETED" ? {} : entry.head.values;
     const values = merged(schema, stored, given);
+    // Where there is a message and no entry, it is the trace of one that was purged a moment ago.
+    const fresh = { id, headSeq: last?.seq ?? 0 };
     const snapshot =
       entry === null
-        ? await create(deps, actor, target, id, values, attempt)
+        ? await create(deps, actor, target, fresh, values, attempt)
         : await change(deps, actor, target, entry, values, stored, attempt);
     return viewOf(target, snapshot);
   });
@@ -156,7 +160,7 @@ async function create(
   deps: Deps,
   actor: Actor,
   { live, schema }: SettingsTarget,
-  id: string,
+  { id, headSeq }: { id: string; headSeq: number },
   values: Record<string, unknown>,
   attempt: number,
 ): Promise<EntrySnapshot> {
@@ -164,7 +168,7 @@ async function create(
   const [made] = plan.snapshots;
   if (made === undefined) throw new AppError("internal", "internal_error", "Nothing was planned.");
   const snapshot: EntrySnapshot = { ...made, status: "PUBLISHED", publishedRevision: 1 };
-  const write = { ...plan, snapshots: [snapshot] };
+  const write = { ...plan, headSeq, snapshots: [snapshot] };
   if (attempt > 0 && plan.claims.adds.length > 0) {
     const state = await lookUpClaims(deps, live, schema, plan.address, plan.claims.adds);
     Object.assign(write, { known: state.known, guards: [...(plan.guards ?? []), ...state.guards] });

@@ -64,12 +64,16 @@ it("never erases what was written after the deletion", async () => {
   expect((await failureOf(history())).code).toBe("entry_not_found");
 });
 
-it("leaves room for the same id, which is listed once", async () => {
+it("leaves room for the same id at once, which is listed once", async () => {
   await setSettings(deps, ann, target(), { size: 1 });
   const before = await listed();
   await deleteEntry(deps, admin, { orbId: live.orb, orb: live, id: before[0] ?? "", purge: true });
-  // The trace of the purge has to be gone.
+  const both = [{ size: 2 }, { size: 3 }].map((given) => setSettings(deps, ann, target(), given));
+  const revisions = (await Promise.all(both)).map(({ revision }) => revision);
+  expect(revisions.toSorted()).toEqual([1, 2]);
+  expect(await listed()).toEqual(before);
+  // The traces of the deletion and of the purge go, and nothing of what was written since.
   await new Promise((resolve) => setTimeout(resolve, 6_000));
-  await setSettings(deps, ann, target(), { size: 2 });
+  expect((await getSettings(deps, ann, target())).revision).toBe(2);
   expect(await listed()).toEqual(before);
 }, 30_000);
