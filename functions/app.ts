@@ -2,6 +2,7 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { getPath } from "hono/utils/url";
+import { isReservedOrbId } from "../shared/orb/ids.ts";
 import { auditRoutes } from "./admin/audit.ts";
 import { definitionRoutes } from "./admin/definitions.ts";
 import { adminEntryRoutes } from "./admin/entry-routes.ts";
@@ -30,13 +31,11 @@ import { runtimeRoutes } from "./runtime/entries.ts";
 import { httpHandlers } from "./runtime/handlers-http.ts";
 import { streamsRoutes } from "./streams/routes.ts";
 
-/** First path segments under /api that are the platform's own; everything else names an orb. */
-const OWN = new Set(["admin", "openapi", "discovery", "health", "metrics", "auth", "streams", "platform"]);
-
+/** Whether a path is the platform's own: what no orb can have for an id names none. */
 function isOwnPath(path: string): boolean {
   const [, api, family = "", rest] = path.split("/", 4);
-  if (api !== "api" || family === "" || family.startsWith("_")) return true;
-  return OWN.has(family) || (family === "docs" && rest === undefined);
+  if (api !== "api" || family === "" || isReservedOrbId(family)) return true;
+  return family === "docs" && rest === undefined;
 }
 
 /** The patterns of a router by their number of segments, each once, with the methods it takes. */

@@ -1,3 +1,8 @@
+/** Whether a value is a JSON object: neither null nor an array. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 /** Deepest nesting of JSON that comes from outside. What walks a value may call itself once a level. */
 export const DEPTH_LIMIT = 64;
 

@@ -1,4 +1,5 @@
 /** JSON Schema as services write it (draft 4 to 2020-12) in the words of OpenAPI 3.0. What it cannot say is left out, which only widens. */
+import { isObject } from "../../shared/json.ts";
 import type { Json, JsonSchema } from "../../shared/orb/fields/index.ts";
 
 /** Keywords that mean the same there. */
@@ -24,10 +25,6 @@ const SAME = [
 const DEFINITIONS = /^#\/(?:\$defs|definitions)\/(.+)$/;
 
 type Loose = { [keyword: string]: unknown };
-
-function isObject(value: unknown): value is Loose {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 /** What a conversion puts beside the schema itself. */
 export interface Converted {

@@ -1,5 +1,5 @@
 import type { Context, MiddlewareHandler } from "hono";
-import type { Deps } from "../../shared/deps.ts";
+import type { Config, Deps } from "../../shared/deps.ts";
 import type { AppEnv } from "../context.ts";
 
 /** Headers that every answer carries unless its route set its own. Pages set their own Content-Security-Policy. */
@@ -15,14 +15,20 @@ export const SECURITY_HEADERS: Record<string, string> = {
 
 const HSTS = "max-age=31536000; includeSubDomains";
 
+/** What every answer of this platform says unless it says otherwise itself. */
+export function standingHeaders(config: Pick<Config, "publicUrl">): Record<string, string> {
+  const headers: Record<string, string> = { ...SECURITY_HEADERS, "cache-control": "no-store" };
+  if (config.publicUrl.startsWith("https:")) headers["strict-transport-security"] = HSTS;
+  return headers;
+}
+
 /** What every answer says unless its route says otherwise. */
 function commonHeaders(c: Context<AppEnv>): Record<string, string> {
   const deps: Deps | undefined = c.get("deps");
-  const headers: Record<string, string> = { ...SECURITY_HEADERS, "cache-control": "no-store" };
   // A host that could not even begin has only an error to tell.
-  if (deps === undefined) return headers;
+  if (deps === undefined) return { ...SECURITY_HEADERS, "cache-control": "no-store" };
   const { config, request } = deps;
-  if (config.publicUrl.startsWith("https:")) headers["strict-transport-security"] = HSTS;
+  const headers = standingHeaders(config);
   headers["x-request-id"] = request.requestId;
   if (request.traceparent !== undefined) headers.traceparent = request.traceparent;
   return headers;

@@ -10,21 +10,22 @@ import { requireTrustedOrigin } from "./origin.ts";
 
 const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
 
+/**
+ * The token in an `Authorization` header; undefined without one.
+ * @throws AppError unauthenticated `invalid_token` when the header is no bearer token
+ */
+export function bearerOf(header: string | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  const bearer = BEARER.exec(header)?.[1];
+  if (bearer !== undefined) return bearer;
+  const detail = "The Authorization header must be a bearer token.";
+  throw new AppError("unauthenticated", "invalid_token", detail);
+}
+
 /** What the request presents. @throws AppError unauthenticated when its Authorization header is no bearer token */
 export function credentialsOf(c: Context<AppEnv>): Credentials {
-  const header = c.req.header("authorization");
-  if (header !== undefined) {
-    const bearer = BEARER.exec(header)?.[1];
-    if (bearer === undefined) {
-      throw new AppError(
-        "unauthenticated",
-        "invalid_token",
-        "The Authorization header must be a bearer token.",
-      );
-    }
-    return { bearer };
-  }
-  return { cookies: (name) => getCookie(c, name) };
+  const bearer = bearerOf(c.req.header("authorization"));
+  return bearer === undefined ? { cookies: (name) => getCookie(c, name) } : { bearer };
 }
 
 /**

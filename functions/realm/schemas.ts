@@ -14,7 +14,7 @@ const displayName = z
   .trim()
   .min(1)
   .max(64)
-  .regex(/^[^\p{Cc}\p{Cf}]*$/u, "This must not hold control characters.");
+  .regex(/^[^\p{Cc}\p{Cf}\p{Cs}]*$/u, "This must hold neither control characters nor half of a surrogate pair.");
 
 export const InvitationSchema = z
   .object({

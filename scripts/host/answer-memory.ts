@@ -5,8 +5,9 @@
  */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Context } from "hono";
-import { type AppEnv, finished, type Host, logOf, namesOf } from "../../functions/context.ts";
+import { type AppEnv, finished, type Host, logOf } from "../../functions/context.ts";
 import { matchesTag } from "../../functions/etag.ts";
+import { namesOf } from "../../functions/trace.ts";
 import { Bounded, type Held, type Pair, Trace } from "../../shared/store/cache.ts";
 import type { AnswerFile } from "./answer-file.ts";
 import { Lately } from "./lately.ts";

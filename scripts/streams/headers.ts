@@ -1,33 +1,16 @@
 /** Headers of the streams process, from the same lists as those of the functions. */
-import { randomBytes } from "node:crypto";
-import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { IncomingMessage } from "node:http";
 import {
   ALLOWED_METHODS,
   EXPOSED_HEADERS,
   isTrustedOrigin,
   REQUEST_HEADERS,
 } from "../../functions/middleware/cors.ts";
-import { SECURITY_HEADERS } from "../../functions/middleware/headers.ts";
+import { standingHeaders } from "../../functions/middleware/headers.ts";
+import { namesOf } from "../../functions/trace.ts";
 import type { Config } from "../../shared/deps.ts";
-import { randomToken } from "../../shared/ids.ts";
 import { STREAM_VARY } from "../../shared/streams/serve.ts";
 import { TICKET } from "../../shared/streams/ticket.ts";
-
-const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
-const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
-
-/** The request's name and trace, taken over or made. */
-function identity(request: IncomingHttpHeaders): Record<string, string> {
-  const id = one(request["x-request-id"]);
-  const trace = one(request.traceparent);
-  return {
-    "x-request-id": id !== undefined && REQUEST_ID.test(id) ? id : randomToken(12),
-    traceparent:
-      trace !== undefined && TRACEPARENT.test(trace)
-        ? `${trace.slice(0, 36)}${randomBytes(8).toString("hex")}${trace.slice(52)}`
-        : `00-${randomBytes(16).toString("hex")}-${randomBytes(8).toString("hex")}-01`,
-  };
-}
 
 /**
  * Whether a browser may show the answer to the page that asked. A request that the functions sent on has lost its
@@ -45,11 +28,12 @@ export function commonHeaders(
   config: Config,
   { headers: request, url = "" }: IncomingMessage,
 ): Record<string, string> {
+  const { requestId, traceparent } = namesOf(one(request["x-request-id"]), one(request.traceparent));
   const headers: Record<string, string> = {
-    ...SECURITY_HEADERS,
-    "cache-control": "no-store",
+    ...standingHeaders(config),
     vary: STREAM_VARY,
-    ...identity(request),
+    "x-request-id": requestId,
+    traceparent,
   };
   const origin = one(request.origin);
   // Also for who names none: a cache may hold that answer ready for an origin that is allowed.

@@ -1,6 +1,7 @@
 /** The long-lived host of the streams service: one broker connection and one tail per filter, for all readers. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { bearerOf } from "../../functions/middleware/session.ts";
 import { problemHeaders, problemText, STATUS } from "../../functions/problem.ts";
 import { authenticate } from "../../shared/access/authenticate.ts";
 import { requireOperator } from "../../shared/access/authorize.ts";
@@ -38,8 +39,6 @@ type Headers = Record<string, string>;
 const PROBLEM = { "content-type": "application/problem+json", "cache-control": "no-store" };
 const ALLOW = "GET, HEAD";
 const FAMILIES: readonly (string | undefined)[] = ["streams", "health", "metrics"];
-
-const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
 
 function cookieOf(header: string | undefined, name: string): string | undefined {
   for (const pair of header?.split(";") ?? []) {
@@ -134,16 +133,8 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
     const ticket = params.get(TICKET);
     if (ticket !== null) return redeemTicket(config, ticket, name, Date.now());
     const { authorization, cookie } = request.headers;
-    const bearer = authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
-    if (authorization !== undefined && bearer === undefined) {
-      throw new AppError(
-        "unauthenticated",
-        "invalid_token",
-        "The Authorization header must be a bearer token.",
-      );
-    }
     const actor = await authenticateReader(depsOf(request, common), {
-      bearer,
+      bearer: bearerOf(authorization),
       cookies: (wanted) => cookieOf(cookie, wanted),
       realm: single(params, "realm"),
     });
@@ -161,7 +152,7 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
   /** For whoever brings the scrape token, and platform admins. */
   async function metrics(request: IncomingMessage, response: ServerResponse, common: Headers): Promise<void> {
     const wanted = config.metricsToken;
-    const bearer = BEARER.exec(request.headers.authorization ?? "")?.[1];
+    const bearer = bearerOf(request.headers.authorization);
     if (wanted === undefined || bearer === undefined || !(await sameSecret(bearer, wanted))) {
       const deps = depsOf(request, common);
       const actor = await authenticate(deps, { bearer, cookies: () => undefined }, { platform: true });

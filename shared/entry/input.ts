@@ -1,5 +1,6 @@
 /** Reads what a caller sends for an entry: values for one language or market, and the validity window. */
 import { AppError, type Fault } from "../errors.ts";
+import { isObject } from "../json.ts";
 import type { CompiledField, CompiledSchema } from "../orb/compile.ts";
 import { normaliseInstant } from "../orb/fields/calendar.ts";
 import { canonicalLanguage } from "../orb/ids.ts";
@@ -10,10 +11,6 @@ import { isSealed, maskValues, type StoredValue } from "./snapshot.ts";
 export interface Place {
   locale?: string | undefined;
   market?: string | undefined;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Language and market of a write, as the orb knows them. @throws AppError malformed when it does not */

@@ -1,4 +1,5 @@
 /** Which language and market an answer speaks, and the one value that a field has there. */
+import { isObject } from "../json.ts";
 import type { CompiledField } from "../orb/compile.ts";
 import { canonicalLanguage, MARKET } from "../orb/ids.ts";
 import { isSealed } from "./snapshot.ts";
@@ -101,7 +102,7 @@ export function choose(offer: Offer, wish: Wish): Choice {
 }
 
 function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !isSealed(value);
+  return isObject(value) && !isSealed(value);
 }
 
 function member(map: unknown, key: string): unknown {

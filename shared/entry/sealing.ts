@@ -1,6 +1,7 @@
 /** Sensitive values of entries: sealed before they are stored, opened only for claims, comparison and a reveal. */
 import type { Config } from "../deps.ts";
 import { AppError } from "../errors.ts";
+import { isObject } from "../json.ts";
 import type { CompiledField, CompiledSchema } from "../orb/compile.ts";
 import type { Json } from "../orb/fields/index.ts";
 import { MASK } from "../orb/mask.ts";
@@ -11,10 +12,6 @@ import { isSealed, type StoredValue } from "./snapshot.ts";
 /** What a sealed value is bound to: it opens nowhere else. */
 export function sealBinding(orb: string, id: string, field: string): string {
   return `${orb}/${id}/${field}`;
-}
-
-function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** How many levels of maps (market, language) lie above a field's values. */
@@ -31,10 +28,10 @@ async function mapLeaves(
 ): Promise<unknown> {
   if (value === null || value === undefined) return value;
   if (depth === 0) return change(value, other);
-  if (!isMap(value)) return value;
+  if (!isObject(value)) return value;
   const out: Record<string, unknown> = {};
   for (const [key, item] of Object.entries(value)) {
-    out[key] = await mapLeaves(item, isMap(other) ? other[key] : undefined, depth - 1, change);
+    out[key] = await mapLeaves(item, isObject(other) ? other[key] : undefined, depth - 1, change);
   }
   return out;
 }
@@ -113,7 +110,7 @@ export async function openValues(
 /** Sealed values anywhere in stored ones, whatever the definition says of the field by now. */
 function* sealedIn(value: unknown, depth: number): Generator<string> {
   if (isSealed(value)) yield value.$sealed;
-  else if (depth > 0 && isMap(value))
+  else if (depth > 0 && isObject(value))
     for (const item of Object.values(value)) yield* sealedIn(item, depth - 1);
 }
 
@@ -138,7 +135,7 @@ export async function resealValues(
       const text = JSON.stringify(await opened(config, value, binding));
       return { $sealed: await seal(config.encryptionKeys, text, binding) };
     }
-    if (depth === 0 || !isMap(value)) return value;
+    if (depth === 0 || !isObject(value)) return value;
     const out: Record<string, unknown> = {};
     for (const [key, item] of Object.entries(value)) out[key] = await again(item, binding, depth - 1);
     return out;

@@ -4,6 +4,7 @@
  * Each write appends a whole snapshot to the entry's log (role `owner`); the last one is the head, and the head is the
  * truth. Live copies, indexes and schedules follow it and never lead.
  */
+import { isObject } from "../json.ts";
 import type { Status } from "../orb/lifecycle.ts";
 import { MASK } from "../orb/mask.ts";
 import type { StoredMessage } from "../store/types.ts";
@@ -167,10 +168,6 @@ export function nextEdge(head: EntrySnapshot, now: number): number | undefined {
 /** Whether a newer draft than what is live exists. */
 export function hasDraft(head: EntrySnapshot): boolean {
   return head.publishedRevision === null || head.revision !== head.publishedRevision;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Whether a stored value is a sealed one. */

@@ -6,11 +6,11 @@
  */
 import type { Schema, SchemaDraft } from "@cfworker/json-schema";
 import type { Fault } from "../errors.ts";
+import { isObject } from "../json.ts";
 import { escapeSegment } from "../orb/faults.ts";
 import { compilePattern } from "../orb/fields/pattern.ts";
 import { BadReference, compileSchema } from "./schema-compile.ts";
 import { Run, TooMuchWork } from "./schema-run.ts";
-import { isObject } from "./schema-values.ts";
 
 /** A schema as its author wrote it. */
 export type JsonSchema = boolean | { [keyword: string]: unknown };

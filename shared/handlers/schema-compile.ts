@@ -3,9 +3,10 @@
  * the keywords that hold schemas themselves.
  */
 import type { Schema, SchemaDraft } from "@cfworker/json-schema";
+import { isObject } from "../json.ts";
 import { addRules, emptyNode, fits, learn, type Node, type Seen } from "./schema-rules.ts";
 import type { Run } from "./schema-run.ts";
-import { isObject, namesOf } from "./schema-values.ts";
+import { namesOf } from "./schema-values.ts";
 
 type Inner = Schema | boolean;
 

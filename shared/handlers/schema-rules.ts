@@ -1,5 +1,6 @@
 /** Keywords of JSON Schema that look at a value by itself, as functions. Those that hold schemas are in schema-compile.ts. */
 import type { Schema } from "@cfworker/json-schema";
+import { isObject } from "../json.ts";
 import { article } from "../orb/faults.ts";
 import { compilePattern, MAX_MATCHED } from "../orb/fields/pattern.ts";
 import type { Run } from "./schema-run.ts";
@@ -8,7 +9,6 @@ import {
   formatOf,
   identity,
   isMultiple,
-  isObject,
   lengthOf,
   type Members,
   namesOf,

@@ -1,13 +1,10 @@
 /** Comparisons of JSON values, each with work that grows no faster than the value. */
 import { format as formats } from "@cfworker/json-schema";
+import { isObject } from "../json.ts";
 import type { Run } from "./schema-run.ts";
 
 /** A JSON object. */
 export type Members = Record<string, unknown>;
-
-export function isObject(value: unknown): value is Members {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 /** A list of an object's names. */
 export function namesOf(value: Members, run: Run): string[] {

@@ -2,6 +2,7 @@
  * Reads what can be read of a document that may be unsound, so that cross-checks can speak although the shape has
  * faults elsewhere. Whatever has the wrong type is left out here, as the shape's own check tells of it.
  */
+import { isObject } from "../json.ts";
 import { FIELD_TYPE_NAMES, type FieldDefinition, MODULE_TYPES, type ModuleType } from "./document.ts";
 
 type Bag = Readonly<Record<string, unknown>>;
@@ -77,11 +78,7 @@ export function own(value: Bag, key: string): unknown {
 }
 
 function bag(value: unknown): Bag {
-  return isBag(value) ? value : {};
-}
-
-function isBag(value: unknown): value is Bag {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isObject(value) ? value : {};
 }
 
 function text(value: unknown): string | undefined {

@@ -4,6 +4,7 @@
  * `{ market: { language: value } }`; a list is an array wherever a value stands.
  */
 import type { Fault } from "../errors.ts";
+import { isObject } from "../json.ts";
 import type { CompiledField, CompiledSchema } from "./compile.ts";
 import { clip, escapeSegment, Faults, type Report } from "./faults.ts";
 import type { Json } from "./fields/index.ts";
@@ -197,10 +198,6 @@ function defaultOf(schema: CompiledSchema, field: CompiledField): unknown {
   if (value === undefined) return undefined;
   const translated = field.translatable ? { [schema.languages[0] ?? ""]: value } : value;
   return field.marketSpecific ? { [schema.markets[0] ?? ""]: translated } : translated;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function get(value: Readonly<Record<string, unknown>>, key: string): unknown {

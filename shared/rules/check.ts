@@ -1,5 +1,6 @@
 /** Whether a rule is sound: judged when an entry of a RULES module is written, with the place of every fault. */
 import type { Fault } from "../errors.ts";
+import { isObject } from "../json.ts";
 import type { CompiledField, CompiledSchema } from "../orb/compile.ts";
 import { clip, escapeSegment, Faults } from "../orb/faults.ts";
 import { MASK } from "../orb/mask.ts";
@@ -185,8 +186,4 @@ function checkArguments(
     const range = least === most ? String(least) : `${least} to ${most}`;
     faults.add(path, "arguments", `${name} takes ${range} arguments, not ${given.length}.`);
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
