@@ -163,9 +163,11 @@ describe("an operator", () => {
     expect(named.body).toMatchObject({ name: "Grace", email: "grace@example.com" });
     const again = await signIn(platform, BASE, first.authenticator);
     expect(payloadOf(again.token)).toMatchObject({ name: "Grace", email: "grace@example.com" });
-    const wrong = await call(platform, "PUT", `${BASE}/me`, { token, body: { name: "a\u202eb", role: "x" } });
-    expect(wrong.status).toBe(422);
-    expect(wrong.body.errors.map(({ path }: { path: string }) => path).sort()).toEqual(["/name", "/role"]);
+    for (const name of ["a\u202eb", "a\ud800b"]) {
+      const wrong = await call(platform, "PUT", `${BASE}/me`, { token, body: { name, role: "x" } });
+      expect(wrong.status).toBe(422);
+      expect(wrong.body.errors.map(({ path }: { path: string }) => path).sort()).toEqual(["/name", "/role"]);
+    }
   });
 
   test("invites nobody by a body that says something else", async () => {

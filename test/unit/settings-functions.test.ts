@@ -1,6 +1,10 @@
+import { IncomingMessage } from "node:http";
+import { Socket } from "node:net";
 import { expect, test } from "vitest";
 import { readSettings } from "../../functions/env.ts";
+import { standingHeaders } from "../../functions/middleware/headers.ts";
 import { generateKeys } from "../../scripts/secrets.ts";
+import { commonHeaders } from "../../scripts/streams/headers.ts";
 import { readStreamsSettings } from "../../scripts/streams/settings.ts";
 
 const good = {
@@ -21,6 +25,18 @@ test("an empty variable counts as missing, and defaults stand for it", () => {
     STREAMS_PORT: 52_012,
     STREAMS_MAX: 10_000,
   });
+});
+
+test("an address with https is said to stay so, by the functions and by the streams process", () => {
+  const request = Object.assign(new IncomingMessage(new Socket()), { url: "/api/streams" });
+  const said = (publicUrl: string) => {
+    const { config } = readSettings({ ...good, PUBLIC_URL: publicUrl });
+    const headers = [standingHeaders(config), commonHeaders(config, request)];
+    return headers.map((one) => one["strict-transport-security"]);
+  };
+  const always = "max-age=31536000; includeSubDomains";
+  expect(said("https://platform.example")).toEqual([always, always]);
+  expect(said("http://localhost:8787")).toEqual([undefined, undefined]);
 });
 
 test("origins are kept as browsers send them", () => {
