@@ -3,9 +3,10 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    // Every file has real processes of its own (a broker, the runtime, a browser): more at once only makes all slower.
+    // Every file has real processes of its own (a broker, the runtime, a browser). Three at once keep two cores busy, as
+    // some of them wait; more make all of them slower.
     pool: "forks",
-    maxWorkers: 2,
+    maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     teardownTimeout: 20_000,
