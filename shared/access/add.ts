@@ -8,7 +8,7 @@ import type { Challenge } from "./challenges.ts";
 import type { Completed } from "./complete.ts";
 import { keys, type Realm } from "./realms.ts";
 import { createCredential } from "./register.ts";
-import { endSessions, readSession, startSession } from "./sessions.ts";
+import { endSessions, readSession, sessionFor, startSession } from "./sessions.ts";
 import { passkeyRefused, verifyNew } from "./verify.ts";
 
 /**
@@ -28,7 +28,7 @@ export async function add(
   const [, found, began] = await Promise.all([admitted, readAccount(deps, realm, sub), lasts()]);
   const verified = await verifyNew(deps, challenge, response);
   if (found?.value.status !== "active" || began === null) throw passkeyRefused();
-  const { role, name, email, credentials } = found.value;
+  const { role, credentials } = found.value;
   const credential: CredentialRecord = {
     ...verified,
     account: sub,
@@ -36,15 +36,7 @@ export async function add(
   };
   const key = await keys.credential(realm, credential.id);
   const [session] = await Promise.all([
-    startSession(deps, {
-      realm: realm.name,
-      sub,
-      role,
-      name,
-      email,
-      credential: credential.id,
-      ttl: realm.sessionSeconds,
-    }),
+    startSession(deps, sessionFor(realm, found.value, credential.id)),
     createCredential(deps, realm, key, credential),
   ]);
   const listed = (current: AccountRecord): AccountRecord => {

@@ -20,7 +20,7 @@ import { mayInRealm, requireInRealm, roleInRealm } from "./authorize.ts";
 import { keys, platformRealm, type Realm } from "./realms.ts";
 
 /** Seconds that an invitation lives. */
-export const INVITATION_SECONDS = 7 * 24 * 3600;
+const INVITATION_SECONDS = 7 * 24 * 3600;
 
 /** What the broker keeps of an invitation. */
 export interface InvitationRecord {
@@ -56,7 +56,7 @@ export interface Invitation {
 const binding = (realm: Realm, hash: string) => `invitation/${realm.name}/${hash}`;
 
 /** Where a person uses an invitation. */
-export function invitationUrl(deps: Deps, realm: Realm, token: string): string {
+function invitationUrl(deps: Deps, realm: Realm, token: string): string {
   return `${deps.config.publicUrl}${realm.base}/signin?invite=${token}`;
 }
 

@@ -17,7 +17,7 @@ import { counts } from "./bootstrap.ts";
 import type { Challenge } from "./challenges.ts";
 import type { Completed } from "./complete.ts";
 import type { Realm } from "./realms.ts";
-import { endSession, startSession } from "./sessions.ts";
+import { endSession, sessionFor, startSession } from "./sessions.ts";
 import { passkeyRefused, verifyKnown } from "./verify.ts";
 
 /** The account that the authenticator says the passkey is of; the passkey's record has the last word. */
@@ -54,17 +54,8 @@ export async function login(
   // Whoever gets here holds the passkey: this may be told.
   if (usable.status !== "active") throw disabled();
 
-  const { role, name, email } = usable;
   const [session] = await Promise.all([
-    startSession(deps, {
-      realm: realm.name,
-      sub,
-      role,
-      name,
-      email,
-      credential: credential.value.id,
-      ttl: realm.sessionSeconds,
-    }),
+    startSession(deps, sessionFor(realm, usable, credential.value.id)),
     rememberUse(deps, realm, credential, told),
   ]);
   // Removing or disabling an account writes the account first and ends its sessions then. A session that was written
@@ -73,7 +64,7 @@ export async function login(
     readAccount(deps, realm, sub),
     audit(deps, { realm: realm.name, action: "signin", actor: { sub }, target: sub, outcome: "ok" }),
   ]);
-  if (now === null || now.value.status !== "active" || now.value.role !== role) {
+  if (now === null || now.value.status !== "active" || now.value.role !== usable.role) {
     await endSession(deps, realm.name, sub, session.sid);
     throw disabled();
   }

@@ -6,9 +6,9 @@ import { buckets, isToken, token } from "../store/subjects.ts";
 import { PLATFORM_REALM, SHARED_REALM } from "./authorize.ts";
 
 /** Seconds that a platform token lives. */
-export const PLATFORM_SESSION_SECONDS = 12 * 3600;
+const PLATFORM_SESSION_SECONDS = 12 * 3600;
 /** Seconds that a token of users lives when the orb says nothing. */
-export const USER_SESSION_SECONDS = 24 * 3600;
+const USER_SESSION_SECONDS = 24 * 3600;
 
 /** Handlers of the service `access` that an orb can use. */
 export type AccessHandler = "passkey" | "invitations" | "bootstrap";

@@ -15,7 +15,7 @@ import type { Challenge } from "./challenges.ts";
 import type { Completed } from "./complete.ts";
 import { type InvitationRecord, isVouchedFor, requireUsable, withdrawn } from "./invitations.ts";
 import { generatedName, keys, platformRealm, type Realm } from "./realms.ts";
-import { endSession, startSession } from "./sessions.ts";
+import { endSession, sessionFor, startSession } from "./sessions.ts";
 import { passkeyRefused, verifyNew } from "./verify.ts";
 
 /**
@@ -79,15 +79,7 @@ export async function register(
   const accountKey = keys.account(realm, sub);
   const written = await Promise.allSettled([
     deps.store.kvPut(realm.buckets.accounts, accountKey, JSON.stringify(account), { expect: 0 }),
-    startSession(deps, {
-      realm: realm.name,
-      sub,
-      role,
-      name,
-      email,
-      credential: credential.id,
-      ttl: realm.sessionSeconds,
-    }),
+    startSession(deps, sessionFor(realm, account, credential.id)),
     createCredential(deps, realm, credentialKey, credential),
     isVouchedFor(deps, realm, invitation.value).then((vouched) => {
       if (!vouched) throw withdrawn();

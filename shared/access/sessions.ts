@@ -2,8 +2,9 @@
 import type { Deps } from "../deps.ts";
 import { buckets, token } from "../store/subjects.ts";
 import type { Consistency } from "../store/types.ts";
-import { listRecords } from "./accounts.ts";
+import { type AccountRecord, listRecords } from "./accounts.ts";
 import type { Role } from "./actor.ts";
+import type { Realm } from "./realms.ts";
 import { issueToken } from "./tokens.ts";
 
 /** What the broker keeps of a session, until it expires by itself. */
@@ -41,6 +42,16 @@ export interface StartedSession {
 
 const key = (realm: string, sub: string, sid: string) =>
   `${token(realm, "session")}.${token(sub, "session")}.${token(sid, "session")}`;
+
+/** What a passkey begins for its account. */
+export function sessionFor(
+  realm: Realm,
+  account: Pick<AccountRecord, "id" | "role" | "name" | "email">,
+  credential: string,
+): SessionStart {
+  const { id: sub, role, name, email } = account;
+  return { realm: realm.name, sub, role, name, email, credential, ttl: realm.sessionSeconds };
+}
 
 /** Begins a session under a new id. One request. */
 export async function startSession(deps: Deps, start: SessionStart): Promise<StartedSession> {
