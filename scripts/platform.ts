@@ -71,7 +71,7 @@ export interface Platform extends AsyncDisposable {
 }
 
 /** `nats://` address of a started broker with the operator's credentials. */
-export function operatorUrl(broker: Broker, secrets: Secrets): string {
+function operatorUrl(broker: Broker, secrets: Secrets): string {
   return `nats://operator:${secrets.broker.operator}@127.0.0.1:${broker.port}`;
 }
 

@@ -88,7 +88,7 @@ export const EntryParams = OrbIdParam.extend({
 });
 export const WriteHeaders = IfMatch.extend(IdempotencyKey.shape);
 
-export const entryJson = { "application/json": { schema: EntrySchema } };
+const entryJson = { "application/json": { schema: EntrySchema } };
 export const entryAnswer = (description: string) => ({
   description,
   headers: z.object({ etag: z.string().openapi({ description: 'The newest revision, e.g. `"7"`' }) }),

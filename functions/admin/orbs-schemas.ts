@@ -31,7 +31,7 @@ export const OrbSchema = orbDocumentSchema
   .extend(state)
   .openapi("Orb", { description: "An orb: its document and its state." });
 
-export const OrbItemSchema = z
+const OrbItemSchema = z
   .object({ id: z.string(), name: z.string().optional(), description: z.string().optional(), ...state })
   .openapi("OrbItem");
 

@@ -4,7 +4,7 @@ import type { CompiledModule, CompiledOrb, CompiledSchema } from "../../shared/o
 import { methodsOf } from "./definitions.ts";
 
 /** Operations on entries that are paths of their own. */
-export const OPERATIONS = ["publish", "unpublish", "archive", "restore"] as const;
+const OPERATIONS = ["publish", "unpublish", "archive", "restore"] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
 export type Address =

@@ -83,7 +83,7 @@ const input: Middleware = async (call, next) => {
 };
 
 /** What the calls of a handler pass through, outermost first. */
-export function middlewareOf(handler: Pick<Handler, "auth">): Middleware[] {
+function middlewareOf(handler: Pick<Handler, "auth">): Middleware[] {
   return handler.auth === "None" ? [logging, jwt, input] : [logging, jwt, role, input];
 }
 

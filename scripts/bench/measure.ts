@@ -8,7 +8,7 @@ import type { Job, Result } from "./client.ts";
 const TICKS = 100;
 
 /** Processor seconds that a process has used so far; 0 where /proc does not tell. */
-export function cpuSeconds(pid: number | undefined): number {
+function cpuSeconds(pid: number | undefined): number {
   if (pid === undefined) return 0;
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];

@@ -18,7 +18,7 @@ export interface Places {
 }
 
 /** One line: what is missing, and the one command that installs it on this system. */
-export function advice(platform: NodeJS.Platform = process.platform): string {
+function advice(platform: NodeJS.Platform = process.platform): string {
   const need = `nats-server ${MINIMUM} or newer is needed and was not found. Install it with:`;
   if (platform === "darwin") return `${need} brew install nats-server`;
   if (platform === "win32") return `${need} winget install NATSAuthors.NATSServer`;

@@ -11,7 +11,7 @@ const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const source = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
 
 /** Where wrangler.toml says that they are. */
-export const assetsDir = join(root, ".wrangler/assets");
+const assetsDir = join(root, ".wrangler/assets");
 
 const read = new Map<string, Promise<{ content: Uint8Array<ArrayBuffer>; tag: string }>>();
 

@@ -11,7 +11,7 @@ export const DEFINITION_KINDS = ["messages", "modules"] as const;
 export type DefinitionKind = (typeof DEFINITION_KINDS)[number];
 
 /** The orb that references inside a template name: whoever starts from it puts his own orb in its place. */
-export const TEMPLATE_ORB = "template";
+const TEMPLATE_ORB = "template";
 
 /** A message's shape, or a module's template. */
 export interface DefinitionBody {

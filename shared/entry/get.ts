@@ -34,7 +34,7 @@ export interface Got {
 }
 
 /** Public reads may lag by milliseconds on replicas; who signed in sees what he wrote. */
-export function consistencyFor(actor: Actor): Consistency {
+function consistencyFor(actor: Actor): Consistency {
   return actor.kind === "anonymous" ? "any" : "told";
 }
 

@@ -155,7 +155,7 @@ function taken(key: string): Fault {
 }
 
 /** 409 with the fields whose values others hold. */
-export function uniqueConflict(errors: Fault[]): AppError {
+function uniqueConflict(errors: Fault[]): AppError {
   const paths = [...new Map(errors.map((fault) => [fault.path, fault])).values()];
   return new AppError("conflict", "unique_conflict", "A unique value is another entry's already.", {
     errors: paths,

@@ -149,7 +149,7 @@ export async function lookAgain(
  * withdraws meanwhile wins.
  * @returns whether anything had to be put right
  */
-export async function repairLive(deps: Deps, address: EntryAddress, role: LiveRole): Promise<boolean> {
+async function repairLive(deps: Deps, address: EntryAddress, role: LiveRole): Promise<boolean> {
   const stream = streams.orb(address.orb);
   const log = subjects.entryLog(address);
   const subject = subjects.entryLive(address, role);

@@ -10,7 +10,7 @@ import { isCurrent, open, seal } from "../seal.ts";
 import { isSealed, type StoredValue } from "./snapshot.ts";
 
 /** What a sealed value is bound to: it opens nowhere else. */
-export function sealBinding(orb: string, id: string, field: string): string {
+function sealBinding(orb: string, id: string, field: string): string {
   return `${orb}/${id}/${field}`;
 }
 

@@ -8,7 +8,7 @@ import { subjectFault } from "./subject.ts";
 import { HANDLER_AUTH, type RemoteHandler, TIMEOUT } from "./types.ts";
 
 /** What a service writes under its key `<service>.<handler>`. */
-export const registryEntrySchema = z
+const registryEntrySchema = z
   .strictObject({
     name: z.string().meta({ description: "The key: <service>.<handler>", example: "pricing.quote" }),
     description: z.string().max(2_000),

@@ -16,7 +16,7 @@ import { Run, TooMuchWork } from "./schema-run.ts";
 export type JsonSchema = boolean | { [keyword: string]: unknown };
 
 /** Most bytes of a schema as JSON, and its deepest nesting. */
-export const SCHEMA_LIMIT = 64 * 1024;
+const SCHEMA_LIMIT = 64 * 1024;
 const DEPTH_LIMIT = 32;
 
 const ONE = [

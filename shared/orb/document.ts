@@ -146,7 +146,7 @@ export const fieldSchema = z
   .meta({ id: "OrbField", description: "A field of a schema." });
 
 /** Who may read and write the entries of a schema. */
-export const accessSchema = z
+const accessSchema = z
   .strictObject({
     read: z.enum(["public", "user", "own", "admin"]).optional().meta({
       description:
@@ -159,7 +159,7 @@ export const accessSchema = z
   .meta({ id: "OrbAccess", description: "Who may read and write the entries of a schema." });
 
 /** A data structure inside a module. */
-export const schemaSchema = z
+const schemaSchema = z
   .strictObject({
     id: schemaId,
     name: label.optional(),
@@ -170,7 +170,7 @@ export const schemaSchema = z
   .meta({ id: "OrbSchema", description: "A data structure inside a module." });
 
 /** A feature module inside an orb. */
-export const moduleSchema = z
+const moduleSchema = z
   .strictObject({
     id: moduleId,
     type: z.enum(MODULE_TYPES).meta({ description: "What the module is for.", example: "CONTENT" }),
@@ -181,7 +181,7 @@ export const moduleSchema = z
   .meta({ id: "OrbModule", description: "A feature module." });
 
 /** Handlers of one service that the orb uses. */
-export const useSchema = z
+const useSchema = z
   .strictObject({
     service: handlerPart.meta({ description: "Service.", example: "access" }),
     handlers: z

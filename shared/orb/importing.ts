@@ -8,7 +8,7 @@ import { type Append, Conflict } from "../store/types.ts";
 import { type OrbHead, orbHead } from "./history.ts";
 
 /** Seconds between two signs of life, and until an import that gives none counts as gone. */
-export const SIGN = { every: 10, lasts: 60 } as const;
+const SIGN = { every: 10, lasts: 60 } as const;
 
 /** A sign of life. */
 export function signOfLife(orb: string, revision: number): Append {

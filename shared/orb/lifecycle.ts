@@ -12,7 +12,7 @@ export type Operation = "create" | "update" | "publish" | "unpublish" | "archive
 export type Next = Status | "gone";
 
 /** The moves that exist. `none` is what does not exist yet. */
-export const TRANSITIONS: Readonly<Record<Operation, Partial<Record<Status | "none", Next>>>> = {
+const TRANSITIONS: Readonly<Record<Operation, Partial<Record<Status | "none", Next>>>> = {
   create: { none: "SAVED" },
   update: { SAVED: "SAVED", PUBLISHED: "PUBLISHED", UNPUBLISHED: "UNPUBLISHED" },
   publish: { SAVED: "PUBLISHED", UNPUBLISHED: "PUBLISHED", PUBLISHED: "PUBLISHED" },

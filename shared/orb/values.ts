@@ -1,5 +1,5 @@
 /** Walks stored values: the single values of a field with the market and language they are kept under. */
-import type { CompiledField, CompiledSchema } from "./compile.ts";
+import type { CompiledField } from "./compile.ts";
 import type { Json } from "./fields/index.ts";
 import type { Values } from "./validate.ts";
 
@@ -34,26 +34,6 @@ export function leavesOf(field: CompiledField, values: Readonly<Values>): Leaf[]
 function entriesOf(value: Json, map: boolean): [string | undefined, Json][] {
   if (!map) return [[undefined, value]];
   return typeof value === "object" && value !== null && !Array.isArray(value) ? Object.entries(value) : [];
-}
-
-/** A value that no other entry of the schema may have. */
-export interface UniqueValue {
-  field: CompiledField;
-  /** Equal for equal values; holds the market and language where the field is kept so. Plaintext: hash before storing. */
-  token: string;
-  leaf: Leaf;
-}
-
-/** The values of unique fields. Sensitive ones are plaintext here only if `values` are. */
-export function uniqueValues(schema: CompiledSchema, values: Readonly<Values>): UniqueValue[] {
-  return schema.unique.flatMap((field) =>
-    leavesOf(field, values).flatMap((leaf) => {
-      const token = field.type.token(leaf.value);
-      return token === null
-        ? []
-        : [{ field, token: `${leaf.market ?? ""}/${leaf.language ?? ""}/${token}`, leaf }];
-    }),
-  );
 }
 
 /** The ids that a reference field points to. */

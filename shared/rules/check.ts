@@ -6,7 +6,7 @@ import { clip, escapeSegment, Faults } from "../orb/faults.ts";
 import { MASK } from "../orb/mask.ts";
 
 /** Deepest nesting of a rule, and most operators and values in it. */
-export const RULE_LIMITS = { depth: 32, nodes: 2_000 } as const;
+const RULE_LIMITS = { depth: 32, nodes: 2_000 } as const;
 
 /** Operators of JsonLogic that rules may use, each with the least and most arguments that it takes. */
 const OPERATORS: ReadonlyMap<string, readonly [number, number]> = new Map([

@@ -12,7 +12,7 @@ import { checkRule, ruleField } from "./check.ts";
 import { budget, type Condition, type RuleFailure, runRule } from "./engine.ts";
 
 /** Most live rules that one evaluation runs. */
-export const RULES_LIMIT = 1_000;
+const RULES_LIMIT = 1_000;
 /** Entries of one read: each is two subjects. */
 const CHUNK = 500;
 
@@ -94,7 +94,7 @@ function inOrder(a: Rule, b: Rule): number {
  * @param options.first stops behind the first rule that fires
  * @throws AppError invalid `too_many_rules`
  */
-export async function evaluateRules(
+async function evaluateRules(
   deps: Deps,
   live: LiveOrb,
   module: CompiledModule,

@@ -10,8 +10,8 @@ export const LIMIT_WINDOW_SECONDS = 60;
 export const LIMIT_PER_WINDOW = 300;
 
 /** Seconds between two heartbeats, and until one is forgotten. */
-export const HEARTBEAT_SECONDS = 5;
-export const HEARTBEAT_TTL_SECONDS = 3600;
+const HEARTBEAT_SECONDS = 5;
+const HEARTBEAT_TTL_SECONDS = 3600;
 
 /** The stream that holds an orb's entries. `republish` tells live listeners also what the scheduler appended. */
 export function orbStreamConfig(orb: string, replicas: number): StreamConfig {

@@ -20,7 +20,7 @@ export interface Mapping extends MappingInput {
 }
 
 /** What stands in a filter for the caller's id. */
-export const USER_ID = "{userID}";
+const USER_ID = "{userID}";
 
 const MODULE_TOKENS = new Set(["content", "config", "rules", "transactions", "settings", "*"]);
 const STREAM_NAME = /^[^\s.*>/\\]{1,255}$/;

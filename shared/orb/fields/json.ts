@@ -3,9 +3,9 @@ import { characters, textFlaw } from "./characters.ts";
 import type { FieldType, Json } from "./type.ts";
 
 /** How deep a JSON value nests at most. */
-export const MAX_JSON_DEPTH = 32;
+const MAX_JSON_DEPTH = 32;
 /** How many values (members, items and scalars) one JSON value holds at most. */
-export const MAX_JSON_NODES = 20_000;
+const MAX_JSON_NODES = 20_000;
 
 /** Any JSON value except null, which means "no value". Stored and answered whole; neither searched nor sorted. */
 export const jsonType: FieldType = {

@@ -5,9 +5,9 @@
 import { RE2JS } from "re2js";
 
 /** Longest pattern, in characters. */
-export const MAX_PATTERN = 500;
+const MAX_PATTERN = 500;
 /** Largest compiled pattern, in instructions: bounds what one character of a value can cost. */
-export const MAX_PROGRAM = 2_000;
+const MAX_PROGRAM = 2_000;
 /** Longest value that a pattern is run over, in characters. */
 export const MAX_MATCHED = 10_000;
 

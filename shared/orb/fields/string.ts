@@ -2,7 +2,7 @@ import { characterRules, characterSchema, parseCharacters } from "./characters.t
 import { compareScalars, type FieldType } from "./type.ts";
 
 /** Longest string, in characters. Longer values are what `text` is for. */
-export const MAX_STRING = 10_000;
+const MAX_STRING = 10_000;
 
 /** One line or short text: searchable, sortable, can be unique. */
 export const stringType: FieldType = {
