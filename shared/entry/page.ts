@@ -1,119 +1,17 @@
 /** A page of a list: candidates, judged by what the caller sees of them, in order, from a cursor on. */
 import type { Deps } from "../deps.ts";
-import type { CompiledSchema } from "../orb/compile.ts";
-import { TooMuch } from "../store/types.ts";
 import { type Candidates, candidatesOf, type KeyedPlace, READ_LIMIT, tooBroad } from "./candidates.ts";
 import { type Position, readCursor, writeCursor } from "./cursor.ts";
-import { compareRanked, type Judged, matches, type Ranked, sortValues } from "./filter.ts";
-import type { Choice } from "./localize.ts";
+import { compareRanked, type Ranked, sortValues } from "./filter.ts";
+import { CHUNK, type Collection, eachMatch, type Found, readMatching } from "./matching.ts";
 import { creationOrder, type ListQuery } from "./query.ts";
-import { forwards, type Place, readPage, type Walk } from "./scan.ts";
+import { type Place, readPage } from "./scan.ts";
 import { type Step, stepsOfAll, stepsOfValue } from "./steps.ts";
-
-/** What is listed, and how its entries are read and seen. */
-export interface Collection<T> {
-  orb: string;
-  /** Names the list: cursors of another one are refused. */
-  scope: string;
-  /** Subject filter of its index. */
-  index: string;
-  /** The one schema of its entries; undefined where there are several. */
-  schema: CompiledSchema | undefined;
-  /**
-   * Reads entries; undefined for those that the caller does not see or did not ask for.
-   * @throws TooMuch when they are larger than {@link READ_BYTES} together
-   */
-  read(places: readonly Place[]): Promise<(T | undefined)[]>;
-  judged(item: T): Judged;
-  /** Language and market that sort orders go by. */
-  choice: Choice;
-  /** Whether conditions look at that language and market only, and not at all of them. */
-  localized: boolean;
-  /** Whether `read` leaves out what the request did not ask for: then no index knows the total. */
-  narrowed: boolean;
-  /** How many entries the list has when nothing narrows it; undefined when they must be counted one by one. */
-  total?: (indexed: number) => Promise<number | undefined>;
-  /** Sequence of the index's last message, where it was looked up beforehand. */
-  last?: Promise<number | undefined> | undefined;
-}
 
 export interface ListPage<T> {
   items: T[];
   nextCursor: string | null;
   total?: number;
-}
-
-/** Entries of one read: with their live copies, as many as one request of the broker takes. */
-const CHUNK = 500;
-
-/** Bytes of one read at most, as they are stored: a page of large entries ends early, so that it fits into a function. */
-export const READ_BYTES = 2 * 1024 * 1024;
-
-interface Found<T> {
-  place: Place;
-  item: T;
-}
-
-/** What one read found, and of how many places it was: the first ones, as many as could be taken at once. */
-interface Read<T> {
-  found: Found<T>[];
-  read: number;
-}
-
-async function readMatching<T>(
-  list: Collection<T>,
-  query: ListQuery,
-  wanted: readonly Place[],
-): Promise<Read<T>> {
-  const choice = list.localized ? list.choice : undefined;
-  for (let size = wanted.length; ; size = Math.ceil(size / 2)) {
-    const places = wanted.slice(0, size);
-    try {
-      const items = await list.read(places);
-      const found = places.flatMap((place, i) => {
-        const item = items[i];
-        if (item === undefined || !matches(query.conditions, list.judged(item), choice)) return [];
-        return [{ place, item }];
-      });
-      return { found, read: size };
-    } catch (error) {
-      if (!(error instanceof TooMuch) || size <= 1) throw error;
-    }
-  }
-}
-
-async function readAll<T>(
-  list: Collection<T>,
-  query: ListQuery,
-  places: readonly Place[],
-): Promise<Found<T>[]> {
-  const found: Found<T>[] = [];
-  const readPart = async (part: readonly Place[]) => {
-    const own: Found<T>[] = [];
-    for (let at = 0; at < part.length; ) {
-      const next = await readMatching(list, query, part.slice(at));
-      own.push(...next.found);
-      at += next.read;
-    }
-    return own;
-  };
-  // Two at a time: enough to keep the broker busy, and bounded in memory.
-  for (let i = 0; i < places.length; i += 2 * CHUNK) {
-    const parts = [places.slice(i, i + CHUNK), places.slice(i + CHUNK, i + 2 * CHUNK)];
-    for (const part of await Promise.all(parts.map(readPart))) found.push(...part);
-  }
-  return found;
-}
-
-/** Every place of the list. @throws AppError invalid `too_broad` when they are too many to read */
-async function everyPlace<T>(deps: Deps, list: Collection<T>): Promise<Place[]> {
-  const places: Place[] = [];
-  const walk: Walk = { orb: list.orb, filter: list.index, first: READ_LIMIT + 1 };
-  for await (const window of forwards(deps.store, walk, 0)) {
-    places.push(...window);
-    if (places.length > READ_LIMIT) throw tooBroad(list.schema);
-  }
-  return places;
 }
 
 /** Everything that a position in the list depends on, as text. */
@@ -137,10 +35,10 @@ function signature<T>(list: Collection<T>, query: ListQuery): string {
 }
 
 /** The page's items out of those found, one more than asked for telling that there is a next page. */
-function cut<T>(
-  found: readonly Found<T>[],
+function cut<T, F extends Found<T>>(
+  found: readonly F[],
   limit: number,
-  position: (last: Found<T>) => Position,
+  position: (last: F) => Position,
   signed: string,
 ): ListPage<T> {
   const items = found.slice(0, limit);
@@ -253,38 +151,43 @@ async function pageOfSteps<T>(
     }
     if (found.length >= wanted) break;
   }
-  const position = ({ place }: Found<T>) =>
+  const position = ({ place }: Found<T>): Position =>
     positions.get(place) ?? { kind: "index", seq: place.seq, density: 0 };
-  return cut(found, query.limit, position as (last: Found<T>) => Position, signed);
+  return cut(found, query.limit, position, signed);
 }
 
-/** In any other order: everything is read and ordered, so there must not be too much of it. */
-function pageOfSorted<T>(
+interface RankedFound<T> extends Found<T> {
+  rank: Ranked;
+}
+
+/** In any other order everything is looked at, so there must not be too much of it; only what may be on the page is kept. */
+async function pageOfSorted<T>(
+  deps: Deps,
   list: Collection<T>,
   query: ListQuery,
-  all: readonly Found<T>[],
   after: Position | undefined,
   signed: string,
-): ListPage<T> {
-  const ranked = all.map((found) => {
-    const judged = list.judged(found.item);
-    const rank: Ranked = { keys: sortValues(query.sort, judged, list.choice), id: judged.id };
-    return { ...found, rank };
-  });
-  ranked.sort((a, b) => compareRanked(query.sort, a.rank, b.rank));
+): Promise<ListPage<T>> {
   const from = after?.kind === "sorted" ? after : undefined;
-  const rest =
-    from === undefined ? ranked : ranked.filter(({ rank }) => compareRanked(query.sort, rank, from) > 0);
-  const ranks = new Map<Place, Ranked>(rest.map(({ place, rank }) => [place, rank]));
-  return cut(
-    rest,
+  const wanted = query.limit + 1;
+  let total = 0;
+  let first: RankedFound<T>[] = [];
+  await eachMatch(deps, list, query, (found) => {
+    total += found.length;
+    for (const one of found) {
+      const judged = list.judged(one.item);
+      const rank: Ranked = { keys: sortValues(query.sort, judged, list.choice), id: judged.id };
+      if (from === undefined || compareRanked(query.sort, rank, from) > 0) first.push({ ...one, rank });
+    }
+    first = first.sort((a, b) => compareRanked(query.sort, a.rank, b.rank)).slice(0, wanted);
+  });
+  const page = cut<T, RankedFound<T>>(
+    first,
     query.limit,
-    ({ place }) => {
-      const rank = ranks.get(place) ?? { keys: [], id: place.id };
-      return { kind: "sorted", keys: rank.keys, id: rank.id };
-    },
+    ({ rank }) => ({ kind: "sorted", ...rank }),
     signed,
   );
+  return query.count ? { ...page, total } : page;
 }
 
 /** The total: told by the broker where nothing narrows the list, counted where entries have to be looked at. */
@@ -294,16 +197,11 @@ async function countOf<T>(deps: Deps, list: Collection<T>, query: ListQuery): Pr
     const total = await list.total(index.messages.length + index.pending);
     if (total !== undefined) return total;
   }
-  return (await everyMatch(deps, list, query)).length;
-}
-
-/** Everything that matches, of as few entries as indexes leave to look at. */
-async function everyMatch<T>(deps: Deps, list: Collection<T>, query: ListQuery): Promise<Found<T>[]> {
-  const found: Candidates =
-    list.schema === undefined
-      ? { kind: "all" }
-      : await candidatesOf(deps, list.schema, query.conditions, false);
-  return readAll(list, query, found.kind === "set" ? found.places : await everyPlace(deps, list));
+  let total = 0;
+  await eachMatch(deps, list, query, (found) => {
+    total += found.length;
+  });
+  return total;
 }
 
 /** A page in creation order. A list that was begun in one way is continued in it, whatever was written since. */
@@ -339,11 +237,7 @@ export async function readListPage<T>(
 ): Promise<ListPage<T>> {
   const signed = signature(list, query);
   const after = query.cursor === undefined ? undefined : readCursor(query.cursor, signed);
-  if (creationOrder(query) === undefined) {
-    const found = await everyMatch(deps, list, query);
-    const page = pageOfSorted(list, query, found, after, signed);
-    return query.count ? { ...page, total: found.length } : page;
-  }
+  if (creationOrder(query) === undefined) return pageOfSorted(deps, list, query, after, signed);
   const [page, total] = await Promise.all([
     pageInOrder(deps, list, query, after, signed),
     query.count ? countOf(deps, list, query) : undefined,

@@ -4,7 +4,7 @@ import type { CompiledSchema } from "../orb/compile.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { gather, tooBroad, type ValueIndex } from "./candidates.ts";
 import type { Position } from "./cursor.ts";
-import type { Collection } from "./page.ts";
+import type { Collection } from "./matching.ts";
 import { creationOrder, type ListQuery } from "./query.ts";
 import { orNull } from "./resolve.ts";
 import { backwards, forwards, type Place, readPage, type Walk } from "./scan.ts";

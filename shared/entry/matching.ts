@@ -1,0 +1,123 @@
+/** What matches among the entries of a list: read in parts, and judged by what the caller sees of them. */
+import type { Deps } from "../deps.ts";
+import type { CompiledSchema } from "../orb/compile.ts";
+import { TooMuch } from "../store/types.ts";
+import { type Candidates, candidatesOf, READ_LIMIT, tooBroad } from "./candidates.ts";
+import { type Judged, matches } from "./filter.ts";
+import type { Choice } from "./localize.ts";
+import type { ListQuery } from "./query.ts";
+import { forwards, type Place, type Walk } from "./scan.ts";
+
+/** What is listed, and how its entries are read and seen. */
+export interface Collection<T> {
+  orb: string;
+  /** Names the list: cursors of another one are refused. */
+  scope: string;
+  /** Subject filter of its index. */
+  index: string;
+  /** The one schema of its entries; undefined where there are several. */
+  schema: CompiledSchema | undefined;
+  /**
+   * Reads entries; undefined for those that the caller does not see or did not ask for.
+   * @throws TooMuch when they are larger than {@link READ_BYTES} together
+   */
+  read(places: readonly Place[]): Promise<(T | undefined)[]>;
+  judged(item: T): Judged;
+  /** Language and market that sort orders go by. */
+  choice: Choice;
+  /** Whether conditions look at that language and market only, and not at all of them. */
+  localized: boolean;
+  /** Whether `read` leaves out what the request did not ask for: then no index knows the total. */
+  narrowed: boolean;
+  /** How many entries the list has when nothing narrows it; undefined when they must be counted one by one. */
+  total?: (indexed: number) => Promise<number | undefined>;
+  /** Sequence of the index's last message, where it was looked up beforehand. */
+  last?: Promise<number | undefined> | undefined;
+}
+
+/** Entries of one read: with their live copies, as many as one request of the broker takes. */
+export const CHUNK = 500;
+
+/** Bytes of one read at most, as they are stored: a page of large entries ends early, so that it fits into a function. */
+export const READ_BYTES = 2 * 1024 * 1024;
+
+/** An entry that matches, and where it stands. */
+export interface Found<T> {
+  place: Place;
+  item: T;
+}
+
+/** What one read found, and of how many places it was: the first ones, as many as could be taken at once. */
+interface Read<T> {
+  found: Found<T>[];
+  read: number;
+}
+
+/** Reads what matches among the first of some places. */
+export async function readMatching<T>(
+  list: Collection<T>,
+  query: ListQuery,
+  wanted: readonly Place[],
+): Promise<Read<T>> {
+  const choice = list.localized ? list.choice : undefined;
+  for (let size = wanted.length; ; size = Math.ceil(size / 2)) {
+    const places = wanted.slice(0, size);
+    try {
+      const items = await list.read(places);
+      const found = places.flatMap((place, i) => {
+        const item = items[i];
+        if (item === undefined || !matches(query.conditions, list.judged(item), choice)) return [];
+        return [{ place, item }];
+      });
+      return { found, read: size };
+    } catch (error) {
+      if (!(error instanceof TooMuch) || size <= 1) throw error;
+    }
+  }
+}
+
+/** Reads what matches out of many places, and holds no more of it at once than is being read. */
+async function readAll<T>(
+  list: Collection<T>,
+  query: ListQuery,
+  places: readonly Place[],
+  each: (found: readonly Found<T>[]) => void,
+): Promise<void> {
+  const readPart = async (part: readonly Place[]) => {
+    for (let at = 0; at < part.length; ) {
+      const { found, read } = await readMatching(list, query, part.slice(at));
+      each(found);
+      at += read;
+    }
+  };
+  // Two at a time: enough to keep the broker busy, and bounded in memory.
+  for (let i = 0; i < places.length; i += 2 * CHUNK) {
+    const parts = [places.slice(i, i + CHUNK), places.slice(i + CHUNK, i + 2 * CHUNK)];
+    await Promise.all(parts.map(readPart));
+  }
+}
+
+/** Every place of the list. @throws AppError invalid `too_broad` when they are too many to read */
+async function everyPlace<T>(deps: Deps, list: Collection<T>): Promise<Place[]> {
+  const places: Place[] = [];
+  const walk: Walk = { orb: list.orb, filter: list.index, first: READ_LIMIT + 1 };
+  for await (const window of forwards(deps.store, walk, 0)) {
+    places.push(...window);
+    if (places.length > READ_LIMIT) throw tooBroad(list.schema);
+  }
+  return places;
+}
+
+/** Tells all that matches, in no order, of as few entries as indexes leave to look at. */
+export async function eachMatch<T>(
+  deps: Deps,
+  list: Collection<T>,
+  query: ListQuery,
+  each: (found: readonly Found<T>[]) => void,
+): Promise<void> {
+  const found: Candidates =
+    list.schema === undefined
+      ? { kind: "all" }
+      : await candidatesOf(deps, list.schema, query.conditions, false);
+  await readAll(list, query, found.kind === "set" ? found.places : await everyPlace(deps, list), each);
+}
