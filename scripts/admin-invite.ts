@@ -1,5 +1,5 @@
 /**
- * `npm run admin:invite`: an invitation for a further operator, or for one who lost the last passkey. Whoever can read
+ * `npm run admin:invite`: an invitation for a further platform admin, or for one who lost the last passkey. Whoever can read
  * the data folder, or has an external broker's credentials, may make one.
  */
 import { system } from "../shared/access/actor.ts";
@@ -26,7 +26,9 @@ if (import.meta.main) {
   try {
     readArguments("npm run admin:invite");
     const { url, expiresAt } = await inviteAdmin(readSettings(process.env));
-    console.log(`Open this address to become an operator. It works once, until ${expiresAt}:\n\n  ${url}\n`);
+    console.log(
+      `Open this address to become a platform admin. It works once, until ${expiresAt}:\n\n  ${url}\n`,
+    );
   } catch (error) {
     exitWith(error);
   }

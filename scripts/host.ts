@@ -72,7 +72,7 @@ try {
       `\nThe app is served by Node at http://localhost:${settings.port}${beside ? " on the running platform's broker" : ""}`,
     );
     if ("bootstrapUrl" in platform && platform.bootstrapUrl !== null)
-      console.log(`\nNo administrator yet. Become the first one here:\n${platform.bootstrapUrl}`);
+      console.log(`\nNo platform admin yet. Become the first one here:\n${platform.bootstrapUrl}`);
     await new Promise((resolve) => stopped.addEventListener("abort", resolve));
   }
   await platform.stop();

@@ -63,7 +63,7 @@ export interface Platform extends AsyncDisposable {
   readonly brokerAccess: ConnectOptions;
   /** How somebody who may do everything reaches the broker; with an external one the same as the above. */
   readonly operatorAccess: ConnectOptions;
-  /** Where the first administrator signs in, with the bootstrap invitation; null when there is one already. */
+  /** Where the first platform admin signs in, with the bootstrap invitation; null when there is one already. */
   readonly bootstrapUrl: string | null;
   /** Variables that the functions got. */
   readonly bindings: Record<string, string>;

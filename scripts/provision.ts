@@ -23,7 +23,8 @@ try {
   // Brokers that keep copies may still be electing their leader: they are waited for.
   const bootstrap = await prepareBroker(settings, external, variables, replicas);
   console.log(`The broker is ready, with ${replicas} of each stream.`);
-  if (bootstrap !== null) console.log(`\nNo administrator yet. Become the first one here:\n${bootstrap.url}`);
+  if (bootstrap !== null)
+    console.log(`\nNo platform admin yet. Become the first one here:\n${bootstrap.url}`);
   process.exit(0);
 } catch (error) {
   exitWith(error);

@@ -16,7 +16,7 @@ function announce({ settings, streamsUrl, bootstrapUrl }: Platform): void {
   const streams = streamsUrl?.replace("//127.0.0.1:", "//localhost:");
   if (streams !== undefined) console.log(`Streams are served at ${streams}/api/streams/`);
   if (bootstrapUrl !== null)
-    console.log(`\nNo administrator yet. Become the first one here:\n${bootstrapUrl}`);
+    console.log(`\nNo platform admin yet. Become the first one here:\n${bootstrapUrl}`);
 }
 
 const stopped = stopRequest();

@@ -29,7 +29,7 @@ const remove = defineRoute({
   method: "delete",
   path: "/api/_auth/admins/{id}",
   operationId: "removePlatformAdmin",
-  summary: "Remove an operator",
+  summary: "Remove a platform admin",
   description: "Every token of the account ends at once. The last admin cannot be removed (409).",
   tags,
   security,

@@ -16,7 +16,7 @@ const list = defineRoute({
   method: "get",
   path: "/api/_auth/invitations",
   operationId: "listPlatformInvitations",
-  summary: "Invitations of operators",
+  summary: "Invitations of platform admins",
   description:
     "In bootstrap mode (there is no platform admin) it needs no authentication and tells the bootstrap invitation. Otherwise a platform admin's token: 401 without.",
   tags,
@@ -41,7 +41,7 @@ const create = defineRoute({
   method: "post",
   path: "/api/_auth/invitations",
   operationId: "createPlatformInvitation",
-  summary: "Invite a further operator",
+  summary: "Invite a further platform admin",
   tags,
   security,
   middleware: [platformAdmin],

@@ -59,7 +59,7 @@ export function values(n: number, padding = 300): Record<string, unknown> {
   };
 }
 
-/** A token of a platform administrator, with a session of its own. */
+/** A token of a platform admin, with a session of its own. */
 export async function adminToken(deps: Deps): Promise<string> {
   const who = { realm: PLATFORM_REALM, sub: "bench", role: "owner", name: "Bench", email: null } as const;
   return (await startSession(deps, { ...who, ttl: 3600 })).token;

@@ -55,7 +55,7 @@ const ERASABLE = [
 /** What buckets tell of definitions and sessions is for hosts only. */
 const TOLD = "_feed.$KV.>";
 
-/** What live streams are made of: any stream that an administrator maps, but nothing of the broker's or the platform's. */
+/** What live streams are made of: any stream that a platform admin maps, but nothing of the broker's or the platform's. */
 const FEEDS_DENIED = ["$SYS.>", "$JS.>", "$KV.>", "$SRV.>", "platform.>", "_limit.>"];
 
 export const PERMISSIONS: Record<BrokerUser, Permissions> = {
