@@ -144,8 +144,14 @@ export async function launchBroker(options: LaunchOptions): Promise<Broker> {
         }
       });
     });
-    if (port < 0 || wsPort < 0) ({ port, wsPort } = await takenPorts(portsDir));
-    writePrivate(portsFile, JSON.stringify({ port, wsPort }));
+    try {
+      if (port < 0 || wsPort < 0) ({ port, wsPort } = await takenPorts(portsDir));
+      writePrivate(portsFile, JSON.stringify({ port, wsPort }));
+    } catch (error) {
+      // Nobody would look after it: it would hold the folder against the next one.
+      born.kill("SIGKILL");
+      throw error;
+    }
     born.once("exit", () => {
       if (wanted && child === born) void revive();
     });

@@ -70,14 +70,15 @@ export async function serveStreams(options: StreamsOptions): Promise<Streams> {
       ready.resolve();
     });
     let over = false;
-    const ended = (why: Record<string, unknown>) => {
+    const ended = (exit: Record<string, unknown>) => {
       if (!wanted || over) return;
       over = true;
       if (!served) stillborn += 1;
       // What it tells of itself the person at the terminal must mend: that ends a start at once.
       if ((told !== undefined && !begun) || stillborn >= MOST_STILLBORN) return giveUp(told ?? last);
-      const msg = "the streams process stopped; starting it again";
-      log(JSON.stringify({ level: "warn", msg, ...why, ...(told === undefined ? {} : { why: told }) }));
+      const message = "the streams process stopped; starting it again";
+      const why = told === undefined ? {} : { why: told };
+      log(JSON.stringify({ level: "warn", message, ...exit, ...why }));
       setTimeout(() => wanted && start(), FIRST_WAIT_MS * 2 ** Math.max(0, stillborn - 1));
     };
     // After the last of its output, which says why it ended.

@@ -120,7 +120,9 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
       },
       newId: () => newId(Date.now()),
       randomToken,
-      afterwards: () => undefined,
+      afterwards: (work) => {
+        work.catch((error: unknown) => log.error("work after an answer failed", { error: String(error) }));
+      },
     };
   }
 

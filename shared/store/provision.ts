@@ -131,12 +131,12 @@ async function mapStreams(store: Store): Promise<void> {
   for (const { name, ...mapping } of DEFAULT_MAPPINGS) {
     // A removed mapping has left a marker.
     if ((await store.get(streams.kv(bucket), kvSubject(bucket, name))) !== null) continue;
-    await store.kvPut(bucket, name, JSON.stringify({ v: 1, ...mapping }), { expect: 0 });
+    await once(store.kvPut(bucket, name, JSON.stringify({ v: 1, ...mapping }), { expect: 0 }));
   }
 }
 
 /** Does a step that another may have done at the same moment. */
-async function once(step: Promise<void>): Promise<void> {
+async function once(step: Promise<unknown>): Promise<void> {
   await step.catch((error: unknown) => {
     if (!(error instanceof Conflict)) throw error;
   });
@@ -171,5 +171,5 @@ export async function provision(
     }
   }
   await once(scheduleHeartbeat(store));
-  await once(mapStreams(store));
+  await mapStreams(store);
 }

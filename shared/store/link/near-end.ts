@@ -37,9 +37,12 @@ export function linkedStore(far: LinkStub, direct: () => Store): Store {
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(brokerTimeout()), PATIENCE_MS + asked);
     });
+    const answered = async () => {
+      session ??= far.session();
+      return session.call(call, args);
+    };
     // Whatever fails on the way leaves the outcome unknown, as a lost connection does.
-    session ??= far.session();
-    const parcel = await Promise.race([session.call(call, args), late])
+    const parcel = await Promise.race([answered(), late])
       .catch((error: unknown) => {
         throw error instanceof AppError ? error : unavailable(error);
       })
