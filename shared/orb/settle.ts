@@ -54,7 +54,10 @@ export async function settle(deps: Deps, orb: string, head: OrbHead): Promise<vo
   if (settled(head, current?.record ?? null)) return;
   const want = exists(head) ? head.publishedRevision : null;
   const target = want === null ? head : await findRevision(deps, orb, head, want);
-  if (target === null) return;
+  if (target === null) {
+    deps.log.error("the published revision of an orb is missing", { orb, revision: want });
+    return;
+  }
   const record: LiveRecord = {
     v: 1,
     orb,
@@ -66,11 +69,14 @@ export async function settle(deps: Deps, orb: string, head: OrbHead): Promise<vo
   await followUp(deps, await putLive(deps, record, current), head);
 }
 
-/** Puts the live definition, unless one of a later revision is there. Answers what is there then. */
-async function putLive(deps: Deps, record: LiveRecord, known: Current): Promise<Current> {
+/**
+ * Puts the live definition, unless this one or a later revision is there. Answers what is there then.
+ * @param inherit whether entries still have to follow what was left undone; those of an orb that is deleted are erased
+ */
+async function putLive(deps: Deps, record: LiveRecord, known: Current, inherit = true): Promise<Current> {
   for (let current = known; ; current = await liveRecord(deps, record.orb)) {
     if (current !== null && current.record.revision >= record.revision) return current;
-    const work = joined(current?.record.work, record.work);
+    const work = inherit ? joined(current?.record.work, record.work) : record.work;
     const next: LiveRecord = { ...record, ...(work === undefined ? {} : { work }) };
     try {
       const expect = current?.revision ?? 0;
@@ -170,7 +176,7 @@ export async function beginDeletion(deps: Deps, orb: string, head: OrbHead, by: 
  */
 export async function finishDeletion(deps: Deps, orb: string, head: OrbHead): Promise<void> {
   const gone: LiveRecord = { v: 1, orb, revision: head.revision, at: head.at, document: null };
-  await putLive(deps, gone, await liveRecord(deps, orb));
+  await putLive(deps, gone, await liveRecord(deps, orb), false);
   const underWay = async () => (await orbHead(deps, orb))?.seq === head.seq;
   if (!(await underWay())) return;
   await deps.store.deleteStream(streams.orb(orb));

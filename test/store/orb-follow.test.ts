@@ -4,8 +4,8 @@ import { bulkWrite, createEntry, liveCopyOf, rekeyEntries, updateEntry } from ".
 import { readOrb } from "../../shared/orb/change.ts";
 import { createOrb } from "../../shared/orb/create.ts";
 import { definitionFor } from "../../shared/orb/live.ts";
-import { publishOrb, unpublishOrb } from "../../shared/orb/operate.ts";
-import { settleAll } from "../../shared/orb/settle.ts";
+import { deleteOrb, publishOrb, unpublishOrb } from "../../shared/orb/operate.ts";
+import { liveRecord, settleAll } from "../../shared/orb/settle.ts";
 import { updateOrb } from "../../shared/orb/update.ts";
 import { buckets, streams, subjects } from "../../shared/store/subjects.ts";
 import { type Append, Conflict, type Store } from "../../shared/store/types.ts";
@@ -131,6 +131,32 @@ test("who is late with what follows from a schema's removal erases nothing of on
   await publishOrb(late, admin, { orb, force: true });
   expect(done).toBe(true);
   expect(await live("admin")).toBe(true);
+});
+
+test("what an orb left undone when it was deleted is not done to the one that takes its place", async () => {
+  const { orb } = await withEntry();
+  await updateOrb(deps, admin, { orb, document: { id: orb, modules: [] } });
+  let inForce = false;
+  const dying: TestDeps = {
+    ...deps,
+    store: {
+      ...store,
+      async kvPut(bucket, key, value, write) {
+        const revision = await store.kvPut(bucket, key, value, write);
+        inForce ||= bucket === buckets.orbs;
+        return revision;
+      },
+      async scan(stream, filter, page) {
+        if (inForce) throw new Error("died");
+        return store.scan(stream, filter, page);
+      },
+    },
+  };
+  await publishOrb(dying, admin, { orb, force: true }).catch(() => undefined);
+  const work = async () => (await liveRecord(deps, orb))?.record.work;
+  expect((await work())?.moves).toHaveLength(1);
+  await deleteOrb(deps, admin, { orb });
+  expect(await work()).toBeUndefined();
 });
 
 test("others who write entries all the time delay what follows, and not the answer", async () => {
