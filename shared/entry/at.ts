@@ -3,7 +3,7 @@ import type { Deps } from "../deps.ts";
 import { AppError } from "../errors.ts";
 import { normaliseInstant } from "../orb/fields/calendar.ts";
 import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
-import { READ_LIMIT, tooBroad } from "./candidates.ts";
+import { READ_LIMIT } from "./candidates.ts";
 import { addressIn, orNull } from "./resolve.ts";
 import { type EntrySnapshot, effective, snapshotOf } from "./snapshot.ts";
 
@@ -28,6 +28,11 @@ export interface Past {
   snapshot: EntrySnapshot;
 }
 
+function tooManyRevisions(): AppError {
+  const detail = `Answering this would read more than ${READ_LIMIT} revisions. Ask for one module and schema, or list the revisions of one entry.`;
+  return new AppError("invalid", "too_broad", detail, { data: { limit: READ_LIMIT, indexed: [] } });
+}
+
 /** Newest revisions at a moment, per log, in the order in which the entries were created; deleted ones left out. */
 async function fold(deps: Pick<Deps, "store">, orb: string, filter: string, at: number): Promise<Past[]> {
   const found = new Map<string, EntrySnapshot>();
@@ -46,7 +51,7 @@ async function fold(deps: Pick<Deps, "store">, orb: string, filter: string, at: 
     const last = page?.messages.at(-1);
     read += page?.messages.length ?? 0;
     if (page === null || passed || page.pending === 0 || last === undefined) break;
-    if (read >= READ_LIMIT) throw tooBroad(undefined);
+    if (read >= READ_LIMIT) throw tooManyRevisions();
     fromSeq = last.seq + 1;
   }
   return [...found]
@@ -54,7 +59,10 @@ async function fold(deps: Pick<Deps, "store">, orb: string, filter: string, at: 
     .filter(({ snapshot }) => snapshot.status !== "DELETED");
 }
 
-/** An entry as it was; null when it did not exist then, or was purged. One request for every 500 revisions. */
+/**
+ * An entry as it was; null when it did not exist then, or was purged. One request for every 500 revisions.
+ * @throws AppError invalid `too_broad` when more than 10,000 revisions would be read
+ */
 export async function entryAt(
   deps: Pick<Deps, "store">,
   address: EntryAddress,

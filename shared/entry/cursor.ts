@@ -48,7 +48,8 @@ function toText(bytes: Uint8Array): string {
   return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-function refused(): AppError {
+/** 400: the cursor is none of this list and query. */
+export function refusedCursor(): AppError {
   return new AppError("malformed", "invalid_cursor", "The cursor is not one of this list and this query.", {
     errors: [
       {
@@ -71,19 +72,19 @@ const LONGEST = 9000;
 
 /** Reads a cursor. @throws AppError malformed `invalid_cursor` */
 export function readCursor(cursor: string, query: string): Position {
-  if (cursor.length > LONGEST || !/^[A-Za-z0-9_-]+$/.test(cursor)) throw refused();
+  if (cursor.length > LONGEST || !/^[A-Za-z0-9_-]+$/.test(cursor)) throw refusedCursor();
   let whole: string;
   try {
     const binary = atob(cursor.replaceAll("-", "+").replaceAll("_", "/"));
     whole = decoder.decode(Uint8Array.from(binary, (character) => character.charCodeAt(0)));
   } catch {
-    throw refused();
+    throw refusedCursor();
   }
   const dot = whole.indexOf(".");
   const text = whole.slice(dot + 1);
-  if (dot < 1 || whole.slice(0, dot) !== fingerprint(`${query}\n${text}`)) throw refused();
+  if (dot < 1 || whole.slice(0, dot) !== fingerprint(`${query}\n${text}`)) throw refusedCursor();
   const position = positions.safeParse(parsed(text));
-  if (!position.success) throw refused();
+  if (!position.success) throw refusedCursor();
   return position.data;
 }
 

@@ -8,11 +8,12 @@ import type { Status } from "../orb/lifecycle.ts";
 import { STATUSES } from "../orb/lifecycle.ts";
 import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
 import { entriesAt, entryAt, type Past, readMoment } from "./at.ts";
+import { readCursor, refusedCursor, writeCursor } from "./cursor.ts";
 import { expandAll } from "./expand.ts";
 import { compareRanked, matches, sortValues } from "./filter.ts";
 import { choose } from "./localize.ts";
 import { type Collection, READ_BYTES } from "./matching.ts";
-import { readListPage } from "./page.ts";
+import { readListPage, signatureOf } from "./page.ts";
 import { creationOrder, type ListQuery, parseListQuery } from "./query.ts";
 import { loadEntry, type OrbContext, orNull } from "./resolve.ts";
 import { readPage } from "./scan.ts";
@@ -116,6 +117,11 @@ function schemasOf(
 
 const own = ({ type, schema }: { type: string; schema: string }) => `${type}/${schema}`;
 
+/** Names a list of the management API. */
+function scopeOf(schemas: readonly CompiledSchema[] | undefined, status: string | undefined): string {
+  return `managed/${schemas?.map(({ module, id }) => `${module}/${id}`).join() ?? ""}/${status ?? ""}`;
+}
+
 function collectionOf(
   deps: Deps,
   context: OrbContext,
@@ -125,13 +131,14 @@ function collectionOf(
   const { orb } = context;
   const one = schemas?.length === 1 ? schemas[0] : undefined;
   const homes = schemas === undefined ? undefined : new Set(schemas.map((s) => `${s.subjectType}/${s.id}`));
+  const index =
+    one === undefined
+      ? subjects.orbIndex(orb)
+      : subjects.schemaIndex({ orb, type: one.subjectType, schema: one.id });
   return {
     orb,
-    scope: `managed/${schemas?.map(({ module, id }) => `${module}/${id}`).join() ?? ""}/${status ?? ""}`,
-    index:
-      one === undefined
-        ? subjects.orbIndex(orb)
-        : subjects.schemaIndex({ orb, type: one.subjectType, schema: one.id }),
+    scope: scopeOf(schemas, status),
+    index,
     schema: one,
     async read(places) {
       const logs = places.map((place) =>
@@ -159,24 +166,25 @@ function collectionOf(
     // A deletion leaves its mark in the index for a second: of few, the marks are told apart.
     async total(indexed) {
       if (indexed > 1000) return indexed;
-      const filter =
-        one === undefined
-          ? subjects.orbIndex(orb)
-          : subjects.schemaIndex({ orb, type: one.subjectType, schema: one.id });
-      const page = await readPage(deps.store, orb, filter, { fromSeq: 1, limit: 1000 });
+      const page = await readPage(deps.store, orb, index, { fromSeq: 1, limit: 1000 });
       return page.messages.filter((message) => message.size > 0).length;
     },
   };
 }
 
-/** A list as it was: everything is read, so the page is cut out of what is in memory. */
+/**
+ * A list as it was: everything is read, so the page is cut out of what is in memory.
+ * @param scope names the list and its moment: cursors of another one are refused
+ */
 function pageOfPast(
   past: readonly Past[],
   context: OrbContext,
   query: ListQuery,
   status: string | undefined,
+  scope: string,
 ): ManagedPage {
   const choice = choose(context.compiled, {});
+  const signed = signatureOf({ orb: context.orb, scope, choice }, query);
   const views = past
     .map(({ snapshot }) => entryView(snapshot))
     .filter((view) => status === undefined || view.status === status)
@@ -190,15 +198,17 @@ function pageOfPast(
     views.splice(0, views.length, ...ranked.map(({ view }) => view));
   }
   // What was, does not change any more: the last entry's id is the place.
-  const from = query.cursor === undefined ? 0 : views.findIndex(({ id }) => id === query.cursor) + 1;
-  if (query.cursor !== undefined && from === 0) {
-    throw new AppError("malformed", "invalid_cursor", "The cursor is not one of this list and this query.");
-  }
+  const after = query.cursor === undefined ? undefined : readCursor(query.cursor, signed);
+  const from =
+    after === undefined ? 0 : views.findIndex(({ id }) => after.kind === "set" && id === after.key) + 1;
+  // Only a moment that is still to come changes what was: the entry may be gone by now.
+  if (after !== undefined && from === 0) throw refusedCursor();
   const items = views.slice(from, from + query.limit);
-  const more = views.length > from + query.limit;
+  const last = items.at(-1);
+  const more = last !== undefined && views.length > from + query.limit;
   return {
     items,
-    nextCursor: more ? (items.at(-1)?.id ?? null) : null,
+    nextCursor: more ? writeCursor({ kind: "set", key: last.id }, signed) : null,
     ...(query.count ? { total: views.length } : {}),
   };
 }
@@ -250,12 +260,13 @@ export async function listManaged(deps: Deps, actor: Actor, input: ManagedList):
   const { status, at } = query.extra;
   if (status !== undefined && !STATUSES.includes(status as Status)) throw unknown("/status", STATUSES);
   if (at !== undefined) {
-    const moment = Math.min(readMoment(at), deps.clock.now());
+    const asked = readMoment(at);
+    const moment = Math.min(asked, deps.clock.now());
     const home = one === undefined ? undefined : { type: one.subjectType, schema: one.id };
     const past = await entriesAt(deps, orb.orb, home, moment);
     const homes = schemas?.map((schema) => `${schema.subjectType}/${schema.id}`);
     const kept = past.filter(({ address }) => homes === undefined || homes.includes(own(address)));
-    const page = pageOfPast(kept, orb, query, status);
+    const page = pageOfPast(kept, orb, query, status, `at ${asked}/${scopeOf(schemas, status)}`);
     return { ...page, items: await present(deps, actor, orb, query, page.items) };
   }
   const page = await readListPage(deps, collectionOf(deps, orb, schemas, status), query);

@@ -15,7 +15,10 @@ export interface ListPage<T> {
 }
 
 /** Everything that a position in the list depends on, as text. */
-function signature<T>(list: Collection<T>, query: ListQuery): string {
+export function signatureOf(
+  list: Pick<Collection<unknown>, "orb" | "scope" | "choice">,
+  query: ListQuery,
+): string {
   const conditions = query.conditions.map(({ subject, operator, values }) => [
     subject.name,
     operator,
@@ -235,7 +238,7 @@ export async function readListPage<T>(
   list: Collection<T>,
   query: ListQuery,
 ): Promise<ListPage<T>> {
-  const signed = signature(list, query);
+  const signed = signatureOf(list, query);
   const after = query.cursor === undefined ? undefined : readCursor(query.cursor, signed);
   if (creationOrder(query) === undefined) return pageOfSorted(deps, list, query, after, signed);
   const [page, total] = await Promise.all([

@@ -372,6 +372,22 @@ describe("the management API", () => {
     expect(await at(past)).toEqual(["one", "gone"]);
     expect(await at(present)).toEqual(["two"]);
     expect(await at(before)).toEqual([]);
+    const page = (query: Record<string, string>) =>
+      listManaged(deps, admin, { orb: live, parameters: Object.entries(query) });
+    const first = await page({ at: moment(past), limit: "1", sort: "-createdAt" });
+    expect(first.items.map(({ values }) => values.name)).toEqual(["gone"]);
+    const cursor = String(first.nextCursor);
+    const next = await page({ at: moment(past), limit: "1", sort: "-createdAt", cursor });
+    expect(next).toMatchObject({ items: [{ id }], nextCursor: null });
+    for (const other of [
+      { sort: "createdAt" },
+      { at: moment(present) },
+      { status: "PUBLISHED" },
+      { module: "catalog" },
+    ]) {
+      const asked = page({ at: moment(past), limit: "1", sort: "-createdAt", cursor, ...other });
+      expect((await failureOf(asked)).code).toBe("invalid_cursor");
+    }
     const one = async (ms: number) =>
       (await getManaged(deps, admin, { orbId: "past", orb: live, id, at: moment(ms) })).snapshot.values.name;
     expect([await one(past), await one(present)]).toEqual(["one", "two"]);
