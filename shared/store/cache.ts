@@ -54,10 +54,7 @@ export function cachedStore(
     return {
       get,
       getMany(stream, subjects, read) {
-        const states =
-          read?.upToTime === undefined &&
-          subjects.length <= MULTI_LAST_LIMIT &&
-          subjects.every(isStateSubject);
+        const states = subjects.length <= MULTI_LAST_LIMIT && subjects.every(isStateSubject);
         const known = may(read) && states ? cache.read(stream, subjects, read, trace) : undefined;
         if (known !== undefined) return known;
         cache.asked(stream, trace);
@@ -88,7 +85,8 @@ export function cachedStore(
     ...reads(),
     remembers: true,
     stats: () => cache.stats(),
-    traced: (trace) => spoiling({ ...cached, ...reads(trace) }, trace),
+    // The connection is everybody's: who asks for one request does not close it.
+    traced: (trace) => spoiling({ ...cached, ...reads(trace), close: async () => undefined }, trace),
     async append(stream, message) {
       const seq = await store.append(stream, message);
       await cache.seen(stream, seq);

@@ -47,7 +47,7 @@ function refused(status: number): Error {
   return unavailable(`direct get answered ${status}`);
 }
 
-/** The last message of a literal subject, by any replica. */
+/** The last message on a subject, or of all that match one with wildcards; by any replica. */
 export function directLast(wire: Wire, stream: string, subject: string): Promise<StoredMessage | null> {
   const wild = subject.includes("*") || subject.endsWith(">");
   return direct(
@@ -125,7 +125,7 @@ async function collectLast(
   wire: Wire,
   stream: string,
   subjects: readonly string[],
-  more: { up_to_time?: string; max_bytes?: number } = {},
+  more: { max_bytes?: number } = {},
 ): Promise<Page> {
   const ask = (wanted: readonly string[]) =>
     collect(wire, stream, JSON.stringify({ multi_last: wanted, batch: MULTI_LAST_LIMIT, ...more }));
@@ -153,26 +153,66 @@ export function directLatest(
   return collectLast(wire, stream, subjects, maxBytes === undefined ? {} : { max_bytes: maxBytes });
 }
 
-/** The last message of each subject, in one request. */
+/** Messages by their subjects. @throws TooMuch when they are larger than `maxBytes` together */
+class Found extends Map<string, StoredMessage> {
+  #left: number;
+
+  constructor(maxBytes = Number.POSITIVE_INFINITY) {
+    super();
+    this.#left = maxBytes;
+  }
+
+  add(message: StoredMessage): void {
+    this.#left -= message.size;
+    if (this.#left < 0) throw new TooMuch();
+    this.set(message.subject, message);
+  }
+}
+
+function partsOf(subjects: readonly string[], size: number): string[][] {
+  const parts: string[][] = [];
+  for (let i = 0; i < subjects.length; i += size) parts.push(subjects.slice(i, i + size));
+  return parts;
+}
+
+/**
+ * The last message of each subject, by any replica: in one request for each {@link MULTI_LAST_LIMIT}.
+ * @throws TooMuch when they are larger than `maxBytes` together
+ */
 export async function directMany(
   wire: Wire,
   stream: string,
   subjects: readonly string[],
-  { upToTime, maxBytes }: { upToTime?: number | undefined; maxBytes?: number | undefined } = {},
+  maxBytes?: number,
 ): Promise<Map<string, StoredMessage>> {
-  const found = new Map<string, StoredMessage>();
-  const parts: string[][] = [];
-  for (let i = 0; i < subjects.length; i += MULTI_LAST_LIMIT)
-    parts.push(subjects.slice(i, i + MULTI_LAST_LIMIT));
+  const found = new Found(maxBytes);
   const pages = await Promise.all(
-    parts.map((part) =>
-      collectLast(wire, stream, part, {
-        ...(upToTime === undefined ? {} : { up_to_time: new Date(upToTime).toISOString() }),
-        ...(maxBytes === undefined ? {} : { max_bytes: maxBytes }),
-      }),
-    ),
+    partsOf(subjects, MULTI_LAST_LIMIT).map((part) => directLatest(wire, stream, part, maxBytes)),
   );
-  for (const page of pages) for (const message of page.messages) found.set(message.subject, message);
+  for (const page of pages) for (const message of page.messages) found.add(message);
+  return found;
+}
+
+/** Messages that the leader is asked for at once where their size is bounded. */
+const AT_ONCE = 64;
+
+/**
+ * The last message of each literal subject, by the leader, who is asked for each.
+ * @throws TooMuch when they are larger than `maxBytes` together
+ */
+export async function leaderMany(
+  wire: Wire,
+  stream: string,
+  subjects: readonly string[],
+  maxBytes?: number,
+): Promise<Map<string, StoredMessage>> {
+  const found = new Found(maxBytes);
+  for (const part of partsOf(subjects, maxBytes === undefined ? subjects.length : AT_ONCE)) {
+    const messages = await Promise.all(
+      part.map((subject) => leaderGet(wire, stream, { last_by_subj: subject })),
+    );
+    for (const message of messages) if (message !== null) found.add(message);
+  }
   return found;
 }
 

@@ -1,5 +1,13 @@
 import { AppError, unavailable } from "../errors.ts";
-import { directLast, directLatest, directMany, directScan, directSeq, leaderGet } from "./read.ts";
+import {
+  directLast,
+  directLatest,
+  directMany,
+  directScan,
+  directSeq,
+  leaderGet,
+  leaderMany,
+} from "./read.ts";
 import { kvSubject, streams } from "./subjects.ts";
 import {
   type Append,
@@ -73,19 +81,13 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
   async function getMany(
     stream: string,
     subjects: readonly string[],
-    read?: ReadOptions & { upToTime?: number; maxBytes?: number },
+    read?: ReadOptions & { maxBytes?: number },
   ): Promise<Map<string, StoredMessage>> {
     if (subjects.length === 0) return new Map();
     const literal = subjects.every((subject) => !subject.includes("*") && !subject.endsWith(">"));
-    if (askLeader(read) && read?.upToTime === undefined && literal) {
-      const messages = await Promise.all(
-        subjects.map((subject) => leaderGet(wire, stream, { last_by_subj: subject })),
-      );
-      const found = new Map<string, StoredMessage>();
-      for (const message of messages) if (message !== null) found.set(message.subject, message);
-      return found;
-    }
-    return directMany(wire, stream, subjects, { upToTime: read?.upToTime, maxBytes: read?.maxBytes });
+    return askLeader(read) && literal
+      ? leaderMany(wire, stream, subjects, read?.maxBytes)
+      : directMany(wire, stream, subjects, read?.maxBytes);
   }
 
   const scan = (

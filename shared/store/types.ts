@@ -135,7 +135,7 @@ export interface Store {
   getMany(
     stream: string,
     subjects: readonly string[],
-    options?: ReadOptions & { upToTime?: number; maxBytes?: number },
+    options?: ReadOptions & { maxBytes?: number },
   ): Promise<Map<string, StoredMessage>>;
   /** Messages that match a filter from a sequence on, at most `limit`. One request. */
   scan(

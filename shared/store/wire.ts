@@ -14,6 +14,11 @@ import type { Delivery, Reply } from "./types.ts";
 
 export type { ConnectOptions } from "./dial.ts";
 
+/** How many bytes a body takes at most: a UTF-16 unit is three of them at the worst. */
+export function mostBytes(data: string | Uint8Array): number {
+  return typeof data === "string" ? data.length * 3 : data.length;
+}
+
 /** A running subscription. */
 export interface Subscription {
   unsubscribe(): void;
@@ -210,9 +215,10 @@ export class Wire {
     options: Asking = {},
   ): Promise<T> {
     const open = this.#connection;
-    if (open !== undefined && data.length + 1024 <= ASSUMED_MAX_PAYLOAD)
+    const most = mostBytes(data);
+    if (open !== undefined && most + 1024 <= ASSUMED_MAX_PAYLOAD)
       return this.#askOn(open, subject, data, receive, options);
-    return this.ready(data.length)
+    return this.ready(most)
       .then(() => this.#connected())
       .then((connection) => this.#askOn(connection, subject, data, receive, options));
   }

@@ -1,7 +1,7 @@
 import { AppError, unavailable } from "../errors.ts";
 import { streamMissing } from "./read.ts";
 import { type Append, Conflict, StreamMissing, SubjectFull } from "./types.ts";
-import type { Wire } from "./wire.ts";
+import { mostBytes, type Wire } from "./wire.ts";
 
 /** The broker's error codes that mean something to us (JetStream API, `err_code`). */
 export const ApiCode = {
@@ -134,7 +134,7 @@ export async function batch(wire: Wire, stream: string, messages: readonly Appen
 async function sendBatch(wire: Wire, stream: string, messages: readonly Append[]): Promise<Ack> {
   const id = crypto.randomUUID();
   // The first message opens the connection when there is none; the rest follow without waiting for any answer.
-  await wire.ready(Math.max(...messages.map((message) => message.data.length)));
+  await wire.ready(Math.max(...messages.map(({ data }) => mostBytes(data))));
   const last = messages.length - 1;
   for (let i = 0; i < last; i++) {
     const message = messages[i];

@@ -162,6 +162,25 @@ describe("forgetting", () => {
     await warm(s.cached, () => s.cached.get(STREAM, log("1"), ANY));
   });
 
+  test("on replicas, an orb that another process made anew is remembered again", async () => {
+    await using broker = await startBroker();
+    const other = broker.store();
+    const define = (text: string) => other.kvPut(buckets.orbs, "shop", text);
+    await other.createStream(orbStreamConfig("shop", 1));
+    // The only replica says of itself that it is the leader, and how far it is.
+    const cached = openCachedStore({ ...broker.access(), replicas: 3 }, { freeze: true });
+    for (let n = 0; n < 20; n++) await cached.append(STREAM, { subject: log("1"), data: `old ${n}` });
+    await warm(cached, () => cached.get(STREAM, log("1"), ANY));
+    await other.deleteStream(STREAM);
+    await other.createStream(orbStreamConfig("shop", 1));
+    await define("{}");
+    await other.append(STREAM, { subject: log("1"), data: "new" });
+    await until(async () => (await textOf(cached, log("1"))) === "new");
+    await warm(cached, () => cached.get(STREAM, log("1"), ANY));
+    expect(await textOf(cached, log("1"))).toBe("new");
+    await cached.close();
+  });
+
   test("an orb that was deleted and made anew does not show its former entries", async () => {
     await using s = await setUp();
     for (let i = 0; i < 5; i++) await s.other.append(STREAM, { subject: log("1"), data: `old ${i}` });
@@ -291,5 +310,28 @@ describe("the order of creation", () => {
       await pause(5);
     }
     expect(s.cached.stats().ordered).toBe(0);
+  });
+
+  test("an order that becomes too long while it is in memory goes back to the broker, and makes room for others", async () => {
+    await using s = await setUp({ maxOrdered: 10 });
+    const kind = subjects.equalityOf(at("x"), "kind", "few");
+    const grow = async (more: number) => {
+      for (let i = 0; i < more; i++) {
+        const id = `${more}x${i}`;
+        await s.other.append(STREAM, { subject: subjects.entryIndex(at(id)), data: "{}" });
+      }
+    };
+    const scan = async (which: string) =>
+      (await s.cached.scan(STREAM, which, { fromSeq: 1, limit: 100 })).messages.length;
+    await grow(8);
+    await warm(s.cached, () => scan(filter));
+    await until(() => s.cached.stats().ordered === 8);
+    await grow(20);
+    await until(() => s.cached.stats().ordered === 0);
+    expect(await scan(filter)).toBe(28);
+    await s.other.append(STREAM, { subject: kind.replace("*", "0one"), data: "1" });
+    await scan(kind);
+    await until(() => s.cached.stats().ordered === 1);
+    expect(await scan(kind)).toBe(1);
   });
 });

@@ -5,6 +5,7 @@ import { listEntries } from "../../shared/entry/list.ts";
 import { choose } from "../../shared/entry/localize.ts";
 import { parseListQuery } from "../../shared/entry/query.ts";
 import { streams } from "../../shared/store/subjects.ts";
+import { TooMuch } from "../../shared/store/types.ts";
 import { startBroker } from "../support/broker.ts";
 import { admin, installOrb, SHOP, testDeps } from "../support/entries.ts";
 
@@ -22,6 +23,26 @@ it("reads all that is asked for, also beyond the bytes of one answer", async () 
     consistency: "any",
   });
   expect([...found.keys()].sort()).toEqual(subjects.toSorted());
+});
+
+it("reads no more than it may, whoever answers", async () => {
+  await using broker = await startBroker();
+  const replicated = broker.store("operator", { replicas: 3 });
+  await installOrb(broker.store("operator"), SHOP);
+  const data = "x".repeat(10 * 1024);
+  const subjects = Array.from({ length: 1100 }, (_, i) => `shop.content.owner.note.0some${i}`);
+  await replicated.pipeline(
+    streams.orb("shop"),
+    subjects.map((subject) => ({ subject, data })),
+  );
+  for (const consistency of ["any", "told", "leader"] as const) {
+    const read = (count: number, maxBytes: number) =>
+      replicated.getMany(streams.orb("shop"), subjects.slice(0, count), { consistency, maxBytes });
+    expect((await read(50, 1024 * 1024)).size).toBe(50);
+    expect((await read(1100, 12 * 1024 * 1024)).size).toBe(1100);
+    await expect(read(1100, 1024 * 1024)).rejects.toBeInstanceOf(TooMuch);
+    await expect(read(1100, 10.5 * 1024 * 1024)).rejects.toBeInstanceOf(TooMuch);
+  }
 });
 
 it("ends pages of large entries early, and names each entry once over all of them", async () => {

@@ -23,6 +23,8 @@ export function brokerBinary(): string {
   });
 }
 
+type StoreOptions = Parameters<typeof openStore>[0];
+
 /** Users of a test's broker; their password is their name. */
 export type TestUser = "fn" | "streams" | "deploy" | "operator";
 
@@ -38,7 +40,7 @@ export interface TestBroker extends Broker {
   /** `nats://` address with credentials, for clients that speak TCP. */
   tcpUrl(user?: TestUser): string;
   /** A store of a user's; it is closed with the broker. */
-  store(user?: TestUser, more?: Partial<ConnectOptions>): Store;
+  store(user?: TestUser, more?: Partial<StoreOptions>): Store;
 }
 
 /**
@@ -87,7 +89,7 @@ export async function startBroker(
     },
     tcpUrl: { value: (user: TestUser = "operator") => `nats://${user}:${user}@127.0.0.1:${broker.port}` },
     store: {
-      value: (user: TestUser = "fn", more: Partial<ConnectOptions> = {}) => {
+      value: (user: TestUser = "fn", more: Partial<StoreOptions> = {}) => {
         const store = openStore({ ...access(user), ...more });
         stores.push(store);
         return store;

@@ -86,6 +86,11 @@ export class Lasts {
     this.#acknowledged.delete(stream);
   }
 
+  /** How far the stream is by its leader's word: one that is behind what we were acknowledged is another one. */
+  reached(stream: string, seq: number): void {
+    if (seq < (this.#acknowledged.get(stream) ?? 0)) this.gone(stream);
+  }
+
   /** A message was stored. */
   tell(feed: Feed, echo: Echo): void {
     const { subject, delivery } = echo;
@@ -115,20 +120,21 @@ export class Lasts {
   through(
     stream: string,
     subjects: readonly string[],
-    options: ReadOptions | undefined,
+    options: LastsRead | undefined,
   ): Promise<Map<string, StoredMessage>> | undefined {
     const least = options?.consistency === "any" ? this.#acknowledged.get(stream) : undefined;
-    return least === undefined ? undefined : this.#notBefore(stream, subjects, least);
+    return least === undefined ? undefined : this.#notBefore(stream, subjects, least, options);
   }
 
   async #notBefore(
     stream: string,
     subjects: readonly string[],
     least: number,
+    options: LastsRead | undefined,
   ): Promise<Map<string, StoredMessage>> {
-    const page = await this.#store.latest(stream, subjects);
-    if (page.lastSeq < least) return this.#store.getMany(stream, subjects, { consistency: "leader" });
-    return new Map(page.messages.map((message) => [message.subject, message]));
+    const page = await this.#store.latest(stream, subjects, rest(options, 0));
+    const { messages } = page.lastSeq < least ? await this.#leader(stream, subjects, options, 0) : page;
+    return new Map(messages.map((message) => [message.subject, message]));
   }
 
   /** Reads what is not known, adds it to what was found, and remembers it. */
@@ -145,8 +151,8 @@ export class Lasts {
       const page = await this.#read(feed.stream, subjects, options, sizeOf(found));
       // A replica that lags behind what was told already: nothing of it is remembered, nor is it an answer.
       if (this.#options.replicas > 1 && page.lastSeq < least) {
-        const sure = await this.#store.getMany(feed.stream, subjects, { consistency: "leader" });
-        for (const [subject, message] of sure) found.set(subject, message);
+        const { messages } = await this.#leader(feed.stream, subjects, options, sizeOf(found));
+        for (const message of messages) found.set(message.subject, message);
         return found;
       }
       const read = new Map(page.messages.map((message) => [message.subject, message]));
@@ -183,17 +189,24 @@ export class Lasts {
   ): Promise<Pick<Page, "messages" | "lastSeq">> {
     const [only] = subjects;
     const replicated = this.#options.replicas > 1;
-    if (replicated && options?.consistency !== "any") {
-      const sure = await this.#store.getMany(stream, subjects, { consistency: "leader" });
-      return { messages: [...sure.values()], lastSeq: Number.POSITIVE_INFINITY };
-    }
+    if (replicated && options?.consistency !== "any") return this.#leader(stream, subjects, options, known);
     if (replicated || subjects.length > 1 || only === undefined) {
-      const most = options?.maxBytes;
-      if (most !== undefined && known >= most) throw new TooMuch();
-      return this.#store.latest(stream, subjects, most === undefined ? undefined : most - known);
+      return this.#store.latest(stream, subjects, rest(options, known));
     }
     const message = await this.#store.get(stream, only);
     return { messages: message === null ? [] : [message], lastSeq: 0 };
+  }
+
+  async #leader(
+    stream: string,
+    subjects: readonly string[],
+    options: LastsRead | undefined,
+    known: number,
+  ): Promise<Pick<Page, "messages" | "lastSeq">> {
+    const maxBytes = rest(options, known);
+    const bound = maxBytes === undefined ? {} : { maxBytes };
+    const sure = await this.#store.getMany(stream, subjects, { consistency: "leader", ...bound });
+    return { messages: [...sure.values()], lastSeq: Number.POSITIVE_INFINITY };
   }
 
   #expect(subject: string): Expected {
@@ -207,6 +220,13 @@ export class Lasts {
     const expected = this.#expected.get(subject);
     if (expected !== undefined && --expected.readers === 0) this.#expected.delete(subject);
   }
+}
+
+/** How much may still be read. @throws TooMuch when what is known is too large already */
+function rest(options: LastsRead | undefined, known: number): number | undefined {
+  const most = options?.maxBytes;
+  if (most !== undefined && known >= most) throw new TooMuch();
+  return most === undefined ? undefined : most - known;
 }
 
 /** Bytes of the bodies of messages. */

@@ -148,7 +148,10 @@ export class Cache implements Listener {
       if (this.#refused.size > 10_000) this.#refused.clear();
       this.#refused.set(stream, Date.now() + RETRY_MS);
     };
-    feed.start().then((follows) => (follows ? undefined : refuse()), refuse);
+    feed.start().then((follows) => {
+      if (follows) this.#lasts.reached(stream, feed.position);
+      else refuse();
+    }, refuse);
     return undefined;
   }
 
