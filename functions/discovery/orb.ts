@@ -95,13 +95,13 @@ function textOf(...texts: (string | undefined)[]): string {
   return texts.filter((text) => text !== undefined).join(": ");
 }
 
-/** Whether the orb has a route of a realm: it uses the handler of `access` that the route is of, and no module has its name. */
+/** Whether the orb has a route of a realm: it uses the handler of `access` that the route is of. */
 function isServed(live: LiveOrb, path: string): boolean {
   const tail = path.slice("/api/{orbId}".length);
   if (tail === "/signin") return true;
   const realm = orbRealm(live.document);
   const segment = tail.split("/")[1] ?? "";
-  if (realm === null || live.compiled.modules.has(segment)) return false;
+  if (realm === null) return false;
   const handler = HTTP_HANDLERS.find(({ paths }) =>
     (paths as readonly string[]).some((known) => known.split("/")[1] === segment),
   );

@@ -8,7 +8,7 @@ import { z } from "@hono/zod-openapi";
 import type { Context, MiddlewareHandler, Next } from "hono";
 import { orbRealm, type Realm } from "../../shared/access/realms.ts";
 import { notFound } from "../../shared/errors.ts";
-import { isRealmSegment } from "../../shared/orb/ids.ts";
+import { isRealmSegment, isSigninPage } from "../../shared/orb/ids.ts";
 import { liveOrb } from "../../shared/orb/live.ts";
 import { token } from "../../shared/store/subjects.ts";
 import type { AppEnv } from "../context.ts";
@@ -76,7 +76,7 @@ export function orbAuth(
   /** Answers realm routes of orbs that use the service `access`, and every orb's sign-in page; the rest goes on. */
   const middleware: MiddlewareHandler<AppEnv> = (c, next) => {
     const [, , orbId = "", segment = ""] = c.req.path.split("/", 4);
-    return isRealmSegment(segment, true) ? answer(c, next, orbId, segment) : next();
+    return isRealmSegment(segment) || isSigninPage(segment) ? answer(c, next, orbId, segment) : next();
   };
   async function answer(
     c: Context<AppEnv>,
@@ -87,12 +87,11 @@ export function orbAuth(
     const live = await liveOrb(c.var.deps, token(orbId, "orb"));
     if (live === null) throw notFound("orb");
     const realm = orbRealm(live.document);
-    if (segment === "signin" && realm === null) {
+    if (isSigninPage(segment) && realm === null) {
       return c.redirect(`/api/auth/signin${new URL(c.req.url).search}`, 302);
     }
-    // A module of this name has the path; `signin` and the orb's handlers can be no module's, and no handler has a realm's name.
-    const isModule = live.document.modules.some(({ id }) => id === segment);
-    if (realm === null || isModule) {
+    // In an orb without a realm, a module or a handler may have the name.
+    if (realm === null) {
       await next();
       return undefined;
     }

@@ -1,12 +1,13 @@
 /** Cross-checks of names: what may not be said twice, and what would hide what else. */
 import { LIMITS } from "./document.ts";
 import { clip, type Faults } from "./faults.ts";
-import { isRealmSegment } from "./ids.ts";
+import { isRealmSegment, isSigninPage } from "./ids.ts";
 import type { LooseDocument, Placed } from "./loose.ts";
 
 /** Tells every name of a document that collides with another. */
 export function checkNames(document: LooseDocument, faults: Faults): void {
-  const handlers = checkUses(document, faults);
+  const usesAccess = document.uses.some(({ service }) => service === "access");
+  const handlers = checkUses(document, usesAccess, faults);
   noDuplicates(document.languages, "This language is listed twice.", faults);
   noDuplicates(document.markets, "This market is listed twice.", faults);
 
@@ -27,6 +28,9 @@ export function checkNames(document: LooseDocument, faults: Faults): void {
           "reserved",
           `The handler ${service}.${clip(module.id)} of this orb has this route already.`,
         );
+      } else if (usesAccess && isRealmSegment(module.id)) {
+        // It would hide how users sign out, and how they are managed.
+        faults.add(path, "reserved", `The route "${clip(module.id)}" belongs to the orb's accounts.`);
       }
     }
     const schemas = new Set<string>();
@@ -63,8 +67,7 @@ export function checkNames(document: LooseDocument, faults: Faults): void {
 }
 
 /** Checks `uses`; answers which service gives the handler of each name. */
-function checkUses(document: LooseDocument, faults: Faults): Map<string, string> {
-  const usesAccess = document.uses.some(({ service }) => service === "access");
+function checkUses(document: LooseDocument, usesAccess: boolean, faults: Faults): Map<string, string> {
   const services = new Set<string>();
   const handlers = new Map<string, string>();
   for (const use of document.uses) {
@@ -80,7 +83,8 @@ function checkUses(document: LooseDocument, faults: Faults): Map<string, string>
     }
     for (const handler of use.handlers) {
       const other = handlers.get(handler.value);
-      if (isRealmSegment(handler.value, usesAccess && use.service !== "access")) {
+      const accounts = usesAccess && use.service !== "access" && isRealmSegment(handler.value);
+      if (accounts || isSigninPage(handler.value)) {
         faults.add(
           handler.path,
           "reserved",

@@ -71,12 +71,14 @@ export function isReservedModuleId(id: string): boolean {
   return RESERVED_MODULE_IDS.has(id);
 }
 
-/**
- * Whether `/api/{orbId}/{segment}` is the sign-in page's or the realm's, whatever handlers the orb uses.
- * @param usesAccess whether the orb has a realm of its own
- */
-export function isRealmSegment(segment: string, usesAccess: boolean): boolean {
-  return segment === "signin" || (usesAccess && (REALM_SEGMENTS as readonly string[]).includes(segment));
+/** Whether `/api/{orbId}/{segment}` belongs to the accounts of an orb that has a realm of its own, whatever handlers it uses. */
+export function isRealmSegment(segment: string): boolean {
+  return (REALM_SEGMENTS as readonly string[]).includes(segment);
+}
+
+/** Whether `/api/{orbId}/{segment}` is the sign-in page, which every orb has. */
+export function isSigninPage(segment: string): boolean {
+  return segment === "signin";
 }
 
 /** Whether the name can never be a field's. */

@@ -8,7 +8,7 @@ import { listHandlers } from "../handlers/registry.ts";
 import type { Handler } from "../handlers/types.ts";
 import type { CompiledOrb, CompiledSchema } from "./compile.ts";
 import type { Access } from "./document.ts";
-import { isRealmSegment, type REALM_SEGMENTS } from "./ids.ts";
+import { isRealmSegment, isSigninPage, type REALM_SEGMENTS } from "./ids.ts";
 import { type LiveOrb, liveOrbs } from "./live.ts";
 
 /** Where a route comes from. */
@@ -92,8 +92,9 @@ function handlerRoutes(orb: CompiledOrb, known: ReadonlyMap<string, Handler | un
     // Those of kind http are routes of their own: the realm's.
     if (handler === undefined || handler.kind === "http") return [];
     const called = `/api/${orb.id}/call/${short}`;
-    // Documents of before such names were refused have them: the realm answers.
-    const paths = isRealmSegment(short, orb.usesAccess) ? [called] : [`/api/${orb.id}/${short}`, called];
+    // Documents of before such names were refused have them: the realm answers, or the page.
+    const hidden = isSigninPage(short) || (orb.usesAccess && isRealmSegment(short));
+    const paths = hidden ? [called] : [`/api/${orb.id}/${short}`, called];
     return paths.map(
       (path): ActiveRoute => ({
         method: "POST",
@@ -140,11 +141,7 @@ function signinRoutes(live: LiveOrb): ActiveRoute[] {
   const page: ActiveRoute = { ...base, method: "GET", path: `/api/${live.orb}/signin`, role: "public" };
   const realm = orbRealm(live.document);
   if (realm === null) return [page];
-  // A module of the same name has the path.
-  const served = REALM_ROUTES.filter(
-    ([handler, , path]) =>
-      realm.handlers.has(handler) && !live.compiled.modules.has(path.split("/")[0] ?? ""),
-  );
+  const served = REALM_ROUTES.filter(([handler]) => realm.handlers.has(handler));
   return [
     page,
     ...served.map(

@@ -222,6 +222,16 @@ describe("names", () => {
     ]);
   });
 
+  test("nor can a module, which would hide how users sign out and how they are managed", () => {
+    const names = ["users", "me", "signout", "passkeys", "bootstrap"];
+    const all = { modules: names.map((id) => ({ id, type: "CONTENT", schemas: [] })) };
+    expect(faults({ id: "shop", ...all })).toEqual([]);
+    const access = { service: "access", handlers: ["passkey"] };
+    expect(faults({ id: "shop", ...all, uses: [access] })).toEqual(
+      names.map((_, i) => `/modules/${i}/id reserved`),
+    );
+  });
+
   test("handlers of two services cannot share a name, nor can anything be used twice", () => {
     const uses = [
       { service: "a", handlers: ["x", "y", "x"] },
