@@ -24,6 +24,11 @@ function equal(type: FieldType, a: Json, b: Json): boolean {
   return token !== null && token === type.token(b);
 }
 
+/** Not a number for a value of another type, which the field had once: it is neither more nor less, nor as much. */
+function compared(type: FieldType, value: Json, wanted: Json): number {
+  return type.token(value) === null ? Number.NaN : type.compare(value, wanted);
+}
+
 function one(type: FieldType, operator: FilterOperator, value: Json, wanted: readonly Json[]): boolean {
   const [first = null] = wanted;
   switch (operator) {
@@ -32,13 +37,13 @@ function one(type: FieldType, operator: FilterOperator, value: Json, wanted: rea
     case "in":
       return wanted.some((candidate) => equal(type, value, candidate));
     case "gt":
-      return type.compare(value, first) > 0;
+      return compared(type, value, first) > 0;
     case "gte":
-      return type.compare(value, first) >= 0;
+      return compared(type, value, first) >= 0;
     case "lt":
-      return type.compare(value, first) < 0;
+      return compared(type, value, first) < 0;
     case "lte":
-      return type.compare(value, first) <= 0;
+      return compared(type, value, first) <= 0;
     case "contains":
       return typeof value === "string" && fold(value).includes(fold(String(first)));
     case "startsWith":

@@ -3,9 +3,9 @@
  * allowed; all faults are told at once.
  */
 
-import { AppError, type Fault } from "../errors.ts";
+import { AppError } from "../errors.ts";
 import type { CompiledField, CompiledSchema } from "../orb/compile.ts";
-import { escapeSegment } from "../orb/faults.ts";
+import { clip, escapeSegment, Faults } from "../orb/faults.ts";
 import { FIELD_TYPES, type FieldType, type FilterOperator, type Json } from "../orb/fields/index.ts";
 import { ENTRY_PROPERTIES, isEntryId } from "../orb/ids.ts";
 import { isLocale, isMarket } from "./localize.ts";
@@ -16,6 +16,9 @@ const MAX_CONDITIONS = 20;
 const MAX_SORT_KEYS = 5;
 const MAX_VALUES = 100;
 const MAX_TEXT = 1000;
+/** Faults that one answer tells, and names that one of them lists: a short address must not bring about a long answer. */
+const MAX_FAULTS = 50;
+const MAX_NAMED = 20;
 
 /** Properties of every entry that lists can be filtered and sorted by: no field may have such a name. */
 export const PROPERTIES = ENTRY_PROPERTIES;
@@ -79,13 +82,14 @@ function isProperty(name: string): name is Property {
   return (PROPERTIES as readonly string[]).includes(name);
 }
 
-/** A name as error texts repeat it. */
-function shown(name: string): string {
-  return name.length > 60 ? `${name.slice(0, 60)}…` : name;
+/** Names as error texts list them. */
+function listed(names: readonly string[]): string {
+  const more = names.length - MAX_NAMED;
+  return more > 0 ? `${names.slice(0, MAX_NAMED).join(", ")} and ${more} more` : names.join(", ");
 }
 
 class Reader {
-  readonly faults: Fault[] = [];
+  readonly #faults = new Faults(MAX_FAULTS);
   readonly schema: CompiledSchema | undefined;
 
   constructor(schema: CompiledSchema | undefined) {
@@ -93,7 +97,7 @@ class Reader {
   }
 
   fault(parameter: string, code: string, message: string): void {
-    this.faults.push({ path: `/${escapeSegment(parameter)}`, code, message });
+    this.#faults.add(`/${escapeSegment(parameter)}`, code, message);
   }
 
   /** What a name in `filter` or `sort` means. Sensitive fields are refused, whatever is asked of them. */
@@ -115,7 +119,7 @@ class Reader {
       this.fault(
         parameter,
         "unknown_field",
-        `There is no field "${shown(name)}". Known are ${[...known.map((f) => f.name), ...PROPERTIES].join(", ")}.`,
+        `There is no field "${clip(name)}". Known are ${listed([...known.map((f) => f.name), ...PROPERTIES])}.`,
       );
       return undefined;
     }
@@ -138,7 +142,7 @@ class Reader {
     const operator = allowed.find((known) => known === op);
     if (operator === undefined) {
       const can = allowed.length === 0 ? "no filter at all" : allowed.join(", ");
-      this.fault(parameter, "unknown_operator", `"${name}" takes ${can}, not "${shown(op)}".`);
+      this.fault(parameter, "unknown_operator", `"${name}" takes ${can}, not "${clip(op)}".`);
       return undefined;
     }
     if (operator !== "in" && texts.length > 1) {
@@ -158,7 +162,7 @@ class Reader {
     const wrong = parsed.indexOf(undefined);
     if (wrong >= 0) {
       const kind = operator === "null" ? "true or false" : `a value of type ${subject.type.name}`;
-      this.fault(parameter, "invalid_value", `"${shown(values[wrong] ?? "")}" is not ${kind}.`);
+      this.fault(parameter, "invalid_value", `"${clip(values[wrong] ?? "")}" is not ${kind}.`);
       return undefined;
     }
     return { subject, operator, values: parsed as Json[] };
@@ -166,7 +170,7 @@ class Reader {
 
   sort(text: string): SortKey[] {
     const keys: SortKey[] = [];
-    for (const part of text.split(",")) {
+    for (const part of this.parts("sort", text, MAX_SORT_KEYS)) {
       const descending = part.startsWith("-");
       const name = descending ? part.slice(1) : part;
       const subject = this.subject("sort", name, "sort");
@@ -177,47 +181,50 @@ class Reader {
         this.fault("sort", "repeated", `"${name}" may be named once.`);
       } else keys.push({ subject, descending });
     }
-    if (keys.length > MAX_SORT_KEYS)
-      this.fault("sort", "too_many", `At most ${MAX_SORT_KEYS} fields can be sorted by.`);
     return keys;
   }
 
   fields(text: string): ReadonlySet<string> | undefined {
-    const names = text.split(",");
-    for (const name of names) {
-      if (this.schema === undefined) {
-        this.fault("fields", "needs_schema", "Fields can be chosen in lists of one schema only.");
-        return undefined;
-      }
-      if (!this.schema.fields.has(name) && !isProperty(name)) {
-        this.fault(
-          "fields",
-          "unknown_field",
-          `There is no field "${shown(name)}". Known are ${[...this.schema.fields.keys()].join(", ")}.`,
-        );
-      }
+    if (this.schema === undefined) {
+      this.fault("fields", "needs_schema", "Fields can be chosen in lists of one schema only.");
+      return undefined;
+    }
+    const known = [...this.schema.fields.keys()];
+    const names = this.parts("fields", text, known.length + PROPERTIES.length);
+    const unknown = names.find((name) => !this.schema?.fields.has(name) && !isProperty(name));
+    if (unknown !== undefined) {
+      const message = `There is no field "${clip(unknown)}". Known are ${listed(known)}.`;
+      this.fault("fields", "unknown_field", message);
     }
     return new Set(names);
   }
 
   expand(text: string): CompiledField[] {
     const chosen = new Set<CompiledField>();
-    for (const name of text.split(",")) {
+    const known = this.schema?.references.map((f) => f.name) ?? [];
+    for (const name of this.parts("expand", text, Math.max(1, known.length))) {
       const field = this.schema?.fields.get(name);
       if (field?.target !== undefined) {
         chosen.add(field);
         continue;
       }
-      const known = this.schema?.references.map((f) => f.name).join(", ") ?? "";
       this.fault(
         "expand",
         field === undefined ? "unknown_field" : "not_a_reference",
-        known === ""
+        known.length === 0
           ? "There is no reference that could be expanded."
-          : `"${shown(name)}" is no reference. References are ${known}.`,
+          : `"${clip(name)}" is not a reference. References are ${listed(known)}.`,
       );
     }
     return [...chosen];
+  }
+
+  /** What commas separate; nothing when it is more than can be meant, or the faults alone would be long. */
+  parts(parameter: string, text: string, most: number): string[] {
+    const parts = text.split(",");
+    if (parts.length <= most) return parts;
+    this.fault(parameter, "too_many", `This names at most ${most}.`);
+    return [];
   }
 
   number(parameter: string, text: string, most: number): number {
@@ -234,9 +241,9 @@ class Reader {
   }
 
   finish(): void {
-    if (this.faults.length === 0) return;
+    if (!this.#faults.any) return;
     throw new AppError("malformed", "invalid_parameter", "A parameter of the request is not valid.", {
-      errors: this.faults,
+      errors: this.#faults.list(),
     });
   }
 }
@@ -380,6 +387,12 @@ export function parseExtras(
   reader.finish();
   return out;
 }
+
+/** How lists are sorted when nothing is said, where what is listed has to be sorted. */
+export const BY_CREATION: SortKey = {
+  subject: { kind: "property", name: "createdAt", type: PROPERTY_TYPES.createdAt },
+  descending: false,
+};
 
 /** The list's direction when it is in creation order; undefined when it is sorted otherwise. */
 export function creationOrder(query: Pick<ListQuery, "sort">): "asc" | "desc" | undefined {

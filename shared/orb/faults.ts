@@ -16,15 +16,20 @@ export type Report = (code: string, message: string, sub?: string) => void;
 
 /** A list of faults that stays bounded and holds each path and code once. */
 export class Faults {
+  readonly #most: number;
   readonly #list: Fault[] = [];
   readonly #seen = new Set<string>();
   #more = 0;
+
+  constructor(most = MAX_FAULTS) {
+    this.#most = most;
+  }
 
   /** Adds a fault, unless the same code was told of the same path. */
   add(path: string, code: string, message: string): void {
     const key = `${code} ${path}`;
     if (this.#seen.has(key)) return;
-    if (this.#list.length >= MAX_FAULTS) {
+    if (this.#list.length >= this.#most) {
       this.#more++;
       return;
     }

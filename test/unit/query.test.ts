@@ -39,6 +39,46 @@ function faults(work: () => unknown): string[] {
 }
 
 describe("a list's query", () => {
+  it("is refused in few words, however much of it is wrong", () => {
+    const fields = Array.from({ length: 500 }, (_, i) => ({
+      name: `${"long".repeat(14)}${i}`,
+      type: "string" as const,
+    }));
+    const wide = definition({
+      id: "wide",
+      modules: [{ id: "m", type: "CONTENT", schemas: [{ id: "m", fields }] }],
+    }).compiled.schema("m");
+    const many = Array.from({ length: 7000 }, (_, i) => `a${i}`);
+    for (const query of [
+      `sort=${many}`,
+      `fields=${many}`,
+      `expand=${many}`,
+      many
+        .slice(0, 20)
+        .map((name) => `filter[${name}]=1`)
+        .join("&"),
+      many.map((name) => `${name}=1`).join("&"),
+      many.map((name) => `filter[${name}]=1`).join("&"),
+    ]) {
+      let told = "";
+      try {
+        parseListQuery(new URLSearchParams(query), wide, []);
+      } catch (error) {
+        told = JSON.stringify((error as AppError).errors);
+      }
+      expect(told.length).toBeGreaterThan(50);
+      expect(told.length).toBeLessThan(64 * 1024);
+    }
+  });
+
+  it("takes a value of another type, which the field had once, for neither more nor less", () => {
+    const count = fieldOf("count");
+    const subject = { kind: "field" as const, name: "count", type: count.type, field: count };
+    const entry = { values: { count: "plain words" } } as unknown as Judged;
+    for (const operator of ["gt", "gte", "lt", "lte"] as const)
+      expect(matches([{ subject, operator, values: [5] }], entry, undefined)).toBe(false);
+  });
+
   it("has defaults", () => {
     expect(parse("")).toEqual({
       limit: 50,
