@@ -15,16 +15,11 @@ const WINDOW = 2000;
 /** Most values of `in` that an index answers. */
 const MAX_INDEXED_VALUES = 20;
 
-/** A place with its key in creation order: the time in the id, then the order of the index. */
-export interface KeyedPlace extends Place {
-  key: string;
-}
-
 /** What has to be looked at. */
 export type Candidates =
   | { kind: "all" }
-  /** These, in creation order. */
-  | { kind: "set"; places: KeyedPlace[] }
+  /** These, in the order of their ids. */
+  | { kind: "set"; places: Place[] }
   /** What an index tells of one value. */
   | ({ kind: "value" } & ValueIndex);
 
@@ -46,14 +41,19 @@ export function tooBroad(schema: CompiledSchema | undefined): AppError {
   );
 }
 
-function keyed(schema: CompiledSchema, id: string, seq: number): KeyedPlace {
-  const key = `${id.slice(0, 9)}${seq.toString(36).padStart(11, "0")}${id.slice(9)}`;
-  return { type: schema.subjectType, schema: schema.id, id, seq, key };
+function placeOf(schema: CompiledSchema, id: string, seq: number): Place {
+  return { type: schema.subjectType, schema: schema.id, id, seq };
 }
 
-function inOrder(places: KeyedPlace[]): KeyedPlace[] {
+/** Whether ids tell when entries were created: those of settings, and of records with a key, follow from what they are of. */
+export function idsTellTime({ subjectType }: CompiledSchema): boolean {
+  return subjectType !== "settings" && subjectType !== "transactions";
+}
+
+/** By their ids, which begin with the time of creation: what an update changes must not move an entry across a cursor. */
+function inOrder(places: Place[]): Place[] {
   const once = new Map(places.map((place) => [place.id, place]));
-  return [...once.values()].sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
+  return [...once.values()].sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
 }
 
 /** The condition that narrows most: an id, a unique value, then any other index. */
@@ -91,7 +91,7 @@ async function indexOf(
 }
 
 /** The entries that hold unique values: their claims name them. */
-async function holders(deps: Deps, schema: CompiledSchema, condition: Condition): Promise<KeyedPlace[]> {
+async function holders(deps: Deps, schema: CompiledSchema, condition: Condition): Promise<Place[]> {
   const { subject, values } = condition;
   if (subject.kind !== "field") return [];
   const address = { orb: schema.orb, type: schema.subjectType, schema: schema.id };
@@ -102,7 +102,7 @@ async function holders(deps: Deps, schema: CompiledSchema, condition: Condition)
   const found = await orNull(deps.store.getMany(streams.orb(schema.orb), claims, { consistency: "any" }));
   return [...(found?.values() ?? [])]
     .filter((message) => message.size > 0)
-    .map((message) => keyed(schema, message.text(), message.seq));
+    .map((message) => placeOf(schema, message.text(), message.seq));
 }
 
 /** All places under index filters; undefined when they are more than {@link READ_LIMIT}. */
@@ -110,8 +110,8 @@ export async function gather(
   deps: Pick<Deps, "store">,
   schema: CompiledSchema,
   filters: readonly string[],
-): Promise<KeyedPlace[] | undefined> {
-  const places: KeyedPlace[] = [];
+): Promise<Place[] | undefined> {
+  const places: Place[] = [];
   let count = 0;
   const one = async (filter: string): Promise<void> => {
     for (let fromSeq = 1; ; ) {
@@ -119,7 +119,9 @@ export async function gather(
       count += page.messages.length;
       for (const message of page.messages) {
         if (message.size === 0) continue;
-        places.push(keyed(schema, message.subject.slice(message.subject.lastIndexOf(".") + 1), message.seq));
+        places.push(
+          placeOf(schema, message.subject.slice(message.subject.lastIndexOf(".") + 1), message.seq),
+        );
       }
       const last = page.messages.at(-1);
       if (page.pending === 0 || last === undefined) return;
@@ -149,7 +151,7 @@ export async function candidatesOf(
   if (condition === undefined) return { kind: "all" };
   const { subject, values } = condition;
   if (subject.kind === "property") {
-    return { kind: "set", places: inOrder(values.map((id) => keyed(schema, String(id), 0))) };
+    return { kind: "set", places: inOrder(values.map((id) => placeOf(schema, String(id), 0))) };
   }
   if (indexKind(subject.field) === "uq") {
     return { kind: "set", places: inOrder(await holders(deps, schema, condition)) };

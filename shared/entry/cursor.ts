@@ -16,7 +16,7 @@ const positions = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.enum(["index", "order"]), seq, density }),
   /** Creation order by a value's index: like `index`, and beyond this entry among those that took the value later. */
   z.strictObject({ kind: z.literal("value"), seq, density, id: z.string() }),
-  /** Creation order of a set: beyond this key. */
+  /** Creation order of a set: beyond this id. */
   z.strictObject({ kind: z.literal("set"), key: z.string() }),
   /** Sorted: beyond the entry with these sort keys and id. */
   z.strictObject({ kind: z.literal("sorted"), keys: z.array(key), id: z.string() }),

@@ -77,7 +77,7 @@ export async function readMatching<T>(
 }
 
 /** Reads what matches out of many places, and holds no more of it at once than is being read. */
-async function readAll<T>(
+export async function readAll<T>(
   list: Collection<T>,
   query: ListQuery,
   places: readonly Place[],

@@ -1,10 +1,10 @@
 /** A page of a list: candidates, judged by what the caller sees of them, in order, from a cursor on. */
 import type { Deps } from "../deps.ts";
-import { type Candidates, candidatesOf, type KeyedPlace, READ_LIMIT, tooBroad } from "./candidates.ts";
+import { type Candidates, candidatesOf, idsTellTime, READ_LIMIT, tooBroad } from "./candidates.ts";
 import { type Position, readCursor, writeCursor } from "./cursor.ts";
 import { compareRanked, type Ranked, sortValues } from "./filter.ts";
-import { CHUNK, type Collection, eachMatch, type Found, readMatching } from "./matching.ts";
-import { creationOrder, type ListQuery } from "./query.ts";
+import { CHUNK, type Collection, eachMatch, type Found, readAll, readMatching } from "./matching.ts";
+import { BY_CREATION, creationOrder, type ListQuery } from "./query.ts";
 import { type Place, readPage } from "./scan.ts";
 import { type Step, stepsOfAll, stepsOfValue } from "./steps.ts";
 
@@ -62,15 +62,15 @@ function endedEarly<T>(found: readonly Found<T>[], last: Position, signed: strin
 async function pageOfSet<T>(
   list: Collection<T>,
   query: ListQuery,
-  places: readonly KeyedPlace[],
+  places: readonly Place[],
   after: Position | undefined,
   signed: string,
 ): Promise<ListPage<T>> {
   const descending = creationOrder(query) === "desc";
   const ordered = descending ? places.toReversed() : places;
   const from = after?.kind === "set" ? after.key : undefined;
-  const rest = ordered.filter(({ key }) => from === undefined || (descending ? key < from : key > from));
-  const position = ({ place }: Found<T>): Position => ({ kind: "set", key: (place as KeyedPlace).key });
+  const rest = ordered.filter(({ id }) => from === undefined || (descending ? id < from : id > from));
+  const position = ({ place }: Found<T>): Position => ({ kind: "set", key: place.id });
   const found: Found<T>[] = [];
   let size = query.limit + 1;
   for (let at = 0; at < rest.length && found.length <= query.limit; size = CHUNK) {
@@ -80,7 +80,7 @@ async function pageOfSet<T>(
     at += next.read;
     const last = rest[at - 1];
     if (next.read === part.length || found.length === 0 || last === undefined) continue;
-    if (found.length <= query.limit) return endedEarly(found, { kind: "set", key: last.key }, signed);
+    if (found.length <= query.limit) return endedEarly(found, { kind: "set", key: last.id }, signed);
   }
   return cut(found, query.limit, position, signed);
 }
@@ -96,7 +96,10 @@ async function pageOfAll<T>(
   after: Position | undefined,
   signed: string,
 ): Promise<ListPage<T>> {
-  const byOrder = after === undefined ? list.schema !== undefined : after.kind === "order";
+  // Settings that were purged and set again stand in the order twice, at both of their times.
+  const { schema } = list;
+  const hasOrder = schema !== undefined && schema.subjectType !== "settings";
+  const byOrder = after === undefined ? hasOrder : after.kind === "order";
   if (byOrder) {
     const steps = stepsOfAll(deps, list, query, after, "order");
     const page = await pageOfSteps(list, query, steps, signed, after === undefined ? PASSED : READ_LIMIT);
@@ -163,19 +166,23 @@ interface RankedFound<T> extends Found<T> {
   rank: Ranked;
 }
 
-/** In any other order everything is looked at, so there must not be too much of it; only what may be on the page is kept. */
+/**
+ * In any other order everything is looked at, so there must not be too much of it; only what may be on the page is kept.
+ * @param places what has to be looked at, where that is known already
+ */
 async function pageOfSorted<T>(
   deps: Deps,
   list: Collection<T>,
   query: ListQuery,
   after: Position | undefined,
   signed: string,
+  places?: readonly Place[],
 ): Promise<ListPage<T>> {
   const from = after?.kind === "sorted" ? after : undefined;
   const wanted = query.limit + 1;
   let total = 0;
   let first: RankedFound<T>[] = [];
-  await eachMatch(deps, list, query, (found) => {
+  const each = (found: readonly Found<T>[]) => {
     total += found.length;
     for (const one of found) {
       const judged = list.judged(one.item);
@@ -183,7 +190,8 @@ async function pageOfSorted<T>(
       if (from === undefined || compareRanked(query.sort, rank, from) > 0) first.push({ ...one, rank });
     }
     first = first.sort((a, b) => compareRanked(query.sort, a.rank, b.rank)).slice(0, wanted);
-  });
+  };
+  await (places === undefined ? eachMatch(deps, list, query, each) : readAll(list, query, places, each));
   const page = cut<T, RankedFound<T>>(
     first,
     query.limit,
@@ -216,12 +224,17 @@ async function pageInOrder<T>(
   signed: string,
 ): Promise<ListPage<T>> {
   const { schema } = list;
+  const ofSet = after?.kind === "set" || after?.kind === "sorted";
   const found: Candidates =
     schema === undefined || after?.kind === "index" || after?.kind === "order"
       ? { kind: "all" }
-      : await candidatesOf(deps, schema, query.conditions, after?.kind !== "set");
+      : await candidatesOf(deps, schema, query.conditions, !ofSet);
+  if (found.kind === "set" && schema !== undefined && !idsTellTime(schema)) {
+    const [sort = BY_CREATION] = query.sort;
+    return pageOfSorted(deps, list, { ...query, sort: [sort], count: false }, after, signed, found.places);
+  }
   if (found.kind === "set") return pageOfSet(list, query, found.places, after, signed);
-  if (after?.kind === "set") throw tooBroad(schema);
+  if (ofSet) throw tooBroad(schema);
   if (found.kind !== "value" || schema === undefined) return pageOfAll(deps, list, query, after, signed);
   const steps = stepsOfValue(deps, list, schema, found, query, after);
   const page = await pageOfSteps(list, query, steps, signed, READ_LIMIT);

@@ -33,8 +33,19 @@ const target = (): SettingsTarget => {
   return { live, schema, scope: "user" };
 };
 const listed = async () => {
-  const { items } = await listManaged(deps, admin, { orb: live, parameters: [["module", "prefs"]] });
-  return items.map(({ id }) => id);
+  const ids: string[] = [];
+  for (let cursor: [string, string][] = []; ; ) {
+    const parameters: [string, string][] = [
+      ["module", "prefs"],
+      ["schema", "pref"],
+      ["limit", "1"],
+      ...cursor,
+    ];
+    const { items, nextCursor } = await listManaged(deps, admin, { orb: live, parameters });
+    ids.push(...items.map(({ id }) => id));
+    if (nextCursor === null) return ids;
+    cursor = [["cursor", nextCursor]];
+  }
 };
 
 it("never erases what was written after the deletion", async () => {
@@ -64,16 +75,18 @@ it("never erases what was written after the deletion", async () => {
   expect((await failureOf(history())).code).toBe("entry_not_found");
 });
 
-it("leaves room for the same id at once, which is listed once", async () => {
+it("leaves room for the same id at once, which is listed once and at its new place", async () => {
   await setSettings(deps, ann, target(), { size: 1 });
   const before = await listed();
+  await setSettings(deps, { ...ann, actor: user("bob") }, target(), { size: 1 });
+  const [, other = ""] = await listed();
   await deleteEntry(deps, admin, { orbId: live.orb, orb: live, id: before[0] ?? "", purge: true });
   const both = [{ size: 2 }, { size: 3 }].map((given) => setSettings(deps, ann, target(), given));
   const revisions = (await Promise.all(both)).map(({ revision }) => revision);
   expect(revisions.toSorted()).toEqual([1, 2]);
-  expect(await listed()).toEqual(before);
+  expect(await listed()).toEqual([other, ...before]);
   // The traces of the deletion and of the purge go, and nothing of what was written since.
   await new Promise((resolve) => setTimeout(resolve, 6_000));
   expect((await getSettings(deps, ann, target())).revision).toBe(2);
-  expect(await listed()).toEqual(before);
+  expect(await listed()).toEqual([other, ...before]);
 }, 30_000);

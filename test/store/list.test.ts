@@ -14,6 +14,7 @@ import { getManaged, listManaged } from "../../shared/entry/managed.ts";
 import { parseListQuery, parseOneQuery } from "../../shared/entry/query.ts";
 import { type LiveOrb, liveOrb } from "../../shared/orb/live.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
+import { recordTransaction } from "../../shared/transactions/record.ts";
 import { startBroker } from "../support/broker.ts";
 import { type Counted, countingStore } from "../support/counting.ts";
 import { admin, failureOf, installOrb, type TestDeps, testDeps, user } from "../support/entries.ts";
@@ -233,6 +234,65 @@ describe("pages", () => {
     });
     expect(await pages("later", "limit=2&filter[state]=used")).toEqual(["n4", "n7"]);
     expect(await pages("later", "limit=2&filter[state]=new")).not.toContain("n7");
+  });
+
+  it("of several values name each entry once, also when its value changes between them", async () => {
+    const live = await orb("swap");
+    // Many of them in one millisecond.
+    const ids = await Promise.all(
+      Array.from({ length: 40 }, (_, i) => add(live, { name: `n${i}`, state: i % 2 ? "new" : "used" })),
+    );
+    const all = (await pages("swap", "limit=200")).toSorted();
+    for (const sort of ["createdAt", "-createdAt"]) {
+      let at = 0;
+      const found = await pages("swap", `limit=7&sort=${sort}&filter[state][in]=new,used`, async () => {
+        for (let i = 0; i < 8; i++) {
+          const n = at++ % 40;
+          const values = { name: `n${n}`, state: (at + i) % 2 ? "new" : "used" };
+          await updateEntry(deps, admin, {
+            orbId: "swap",
+            orb: live,
+            id: ids[n] ?? "",
+            values,
+            publish: true,
+          });
+        }
+      });
+      expect(found.toSorted()).toEqual(all);
+    }
+  });
+
+  it("are in creation order where ids tell nothing of it", async () => {
+    const fields = [
+      { name: "number", type: "string" as const, unique: true },
+      { name: "currency", type: "string" as const, enum: ["USD", "EUR"] },
+    ];
+    const schemas = [{ id: "payment", fields }];
+    const modules = [{ id: "ledger", type: "TRANSACTIONS" as const, schemas }];
+    const live = await installOrb(deps.store, { id: "keyed", modules });
+    const schema = live.compiled.schema("ledger");
+    if (schema === undefined) throw new Error("no schema");
+    const wanted = Array.from({ length: 9 }, (_, i) => `n${i}`);
+    for (const number of wanted) {
+      const values = { number, currency: "USD" };
+      await recordTransaction(deps, { actor: admin, role: "owner" }, live, schema, { values, key: number });
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+    const walk = async (query: string) => {
+      const found: unknown[] = [];
+      for (let cursor = ""; ; ) {
+        const search = `module=ledger&schema=payment&limit=4&${query}${cursor}`;
+        const parameters = [...new URLSearchParams(search)] as [string, string][];
+        const page = await listManaged(deps, admin, { orb: live, parameters });
+        found.push(...page.items.map(({ values }) => values.number));
+        if (page.nextCursor === null) return [found, page.total];
+        cursor = `&cursor=${page.nextCursor}`;
+      }
+    };
+    for (const filter of ["filter[currency][in]=USD,EUR", `filter[number][in]=${wanted.join()}`, ""]) {
+      expect(await walk(filter)).toEqual([wanted, undefined]);
+      expect(await walk(`${filter}&sort=-createdAt&count=true`)).toEqual([wanted.toReversed(), 9]);
+    }
   });
 
   it("pass over what was deleted, however much it is", async () => {
