@@ -3,6 +3,7 @@ import { z } from "@hono/zod-openapi";
 import { entryView, revealValues } from "../../shared/entry/index.ts";
 import { getManaged, listManaged } from "../../shared/entry/managed.ts";
 import { PAGE_SIZE } from "../../shared/entry/query.ts";
+import { schemaOf } from "../../shared/entry/resolve.ts";
 import { STATUSES } from "../../shared/orb/lifecycle.ts";
 import { matchesTag, revisionTag } from "../etag.ts";
 import { defineRoute, newRouter } from "../router.ts";
@@ -103,11 +104,11 @@ export function entryReadRoutes(prefix: AdminPrefix) {
         published: revision === "published",
         at,
       });
-      const { snapshot, address, newest } = found;
+      const { snapshot, address, newest, context } = found;
       c.header("etag", revisionTag(newest));
-      const view = entryView(snapshot);
+      const view = entryView(snapshot, schemaOf(context.compiled, address));
       if (reveal === "true") {
-        const values = await revealValues(deps, actor, { orb: found.context, address, snapshot });
+        const values = await revealValues(deps, actor, { orb: context, address, snapshot });
         c.header("cache-control", "no-store");
         return c.json({ ...view, values }, 200);
       }

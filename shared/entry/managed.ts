@@ -15,7 +15,7 @@ import { choose } from "./localize.ts";
 import { type Collection, READ_BYTES } from "./matching.ts";
 import { readListPage, signatureOf } from "./page.ts";
 import { creationOrder, type ListQuery, parseListQuery } from "./query.ts";
-import { loadEntry, type OrbContext, orNull } from "./resolve.ts";
+import { loadEntry, type OrbContext, orNull, schemaOf } from "./resolve.ts";
 import { readPage } from "./scan.ts";
 import { readPublished } from "./seen.ts";
 import { type EntrySnapshot, type EntryView, effective, entryView, snapshotOf } from "./snapshot.ts";
@@ -186,7 +186,7 @@ function pageOfPast(
   const choice = choose(context.compiled, {});
   const signed = signatureOf({ orb: context.orb, scope, choice }, query);
   const views = past
-    .map(({ snapshot }) => entryView(snapshot))
+    .map(({ address, snapshot }) => entryView(snapshot, schemaOf(context.compiled, address)))
     .filter((view) => status === undefined || view.status === status)
     .filter((view) => matches(query.conditions, view, undefined));
   const order = creationOrder(query);

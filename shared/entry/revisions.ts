@@ -4,6 +4,7 @@ import type { Actor } from "../access/actor.ts";
 import { may, mayOperate, refusal, roleIn } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { AppError, notFound } from "../errors.ts";
+import type { CompiledSchema } from "../orb/compile.ts";
 import { MASK } from "../orb/mask.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { isOwn } from "./references.ts";
@@ -47,16 +48,21 @@ interface Which {
   id: string;
 }
 
-/** The entry, if the actor may see its history. Those of deleted entries are for platform admins. */
-async function readable(deps: Deps, actor: Actor, which: Which): Promise<LoadedEntry> {
+/** The entry, if the actor may see its history, with its schema now. Those of deleted entries are for platform admins. */
+async function readable(
+  deps: Deps,
+  actor: Actor,
+  which: Which,
+): Promise<{ entry: LoadedEntry; schema: CompiledSchema | undefined }> {
   const [context, entry] = await Promise.all([which.orb, loadEntry(deps, which.orbId, which.id)]);
   if (entry === null) throw notFound("entry");
-  if (mayOperate(actor, "entries.manage")) return entry;
-  const access = schemaOf(context.compiled, entry.address)?.access ?? { read: "admin", write: "admin" };
+  const schema = schemaOf(context.compiled, entry.address);
+  if (mayOperate(actor, "entries.manage")) return { entry, schema };
+  const access = schema?.access ?? { read: "admin", write: "admin" };
   const on = { access, own: isOwn(actor, entry.head.createdBy) };
   if (entry.head.status === "DELETED") throw notFound("entry");
   if (!may(roleIn(actor, context.orb, context.compiled), "readRevisions", on)) throw refusal(actor);
-  return entry;
+  return { entry, schema };
 }
 
 function item(snapshot: EntrySnapshot, now: number): RevisionItem {
@@ -79,14 +85,14 @@ function item(snapshot: EntrySnapshot, now: number): RevisionItem {
   };
 }
 
-function whole(snapshot: EntrySnapshot, now: number): Revision {
+function whole(snapshot: EntrySnapshot, schema: CompiledSchema | undefined, now: number): Revision {
   return {
     ...item(snapshot, now),
     id: snapshot.id,
     orb: snapshot.orb,
     module: snapshot.module,
     schema: snapshot.schema,
-    values: maskValues(snapshot.values),
+    values: maskValues(snapshot.values, schema),
   };
 }
 
@@ -152,7 +158,7 @@ export async function listRevisions(
   actor: Actor,
   input: Which & { order: "asc" | "desc"; limit: number; after?: number | undefined },
 ): Promise<RevisionPage> {
-  const entry = await readable(deps, actor, input);
+  const { entry } = await readable(deps, actor, input);
   const now = deps.clock.now();
   const all: RevisionItem[] = [];
   for await (const snapshot of snapshots(deps, entry)) all.push(item(snapshot, now));
@@ -187,8 +193,8 @@ export async function getRevision(
   actor: Actor,
   input: Which & { revision: number },
 ): Promise<Revision> {
-  const entry = await readable(deps, actor, input);
-  return whole(await revisionSnapshot(deps, entry, input.revision), deps.clock.now());
+  const { entry, schema } = await readable(deps, actor, input);
+  return whole(await revisionSnapshot(deps, entry, input.revision), schema, deps.clock.now());
 }
 
 /** One step of a JSON Patch (RFC 6902). */
@@ -211,12 +217,12 @@ export async function compareRevisions(
   actor: Actor,
   input: Which & { revision: number; against: number },
 ): Promise<Comparison> {
-  const entry = await readable(deps, actor, input);
+  const { entry, schema } = await readable(deps, actor, input);
   const [from, to] = await Promise.all([
     revisionSnapshot(deps, entry, input.against),
     revisionSnapshot(deps, entry, input.revision),
   ]);
-  const patch = createPatch(comparable(from), comparable(to)) as PatchOperation[];
+  const patch = createPatch(comparable(from, schema), comparable(to, schema)) as PatchOperation[];
   return {
     from: from.revision,
     to: to.revision,
@@ -224,12 +230,12 @@ export async function compareRevisions(
   };
 }
 
-function comparable(snapshot: EntrySnapshot): unknown {
+function comparable(snapshot: EntrySnapshot, schema: CompiledSchema | undefined): unknown {
   return {
     status: snapshot.status,
     validFrom: snapshot.validFrom,
     validTo: snapshot.validTo,
-    values: maskValues(snapshot.values),
+    values: maskValues(snapshot.values, schema),
   };
 }
 

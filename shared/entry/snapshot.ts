@@ -188,9 +188,26 @@ function masked(value: unknown, depth: number): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, masked(item, depth - 1)]));
 }
 
-/** Values with the mask wherever a sealed one stands: what answers, live copies and comparisons may show. */
-export function maskValues(values: Record<string, StoredValue>): Record<string, StoredValue> {
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, masked(value, 2)]));
+/** What a definition says of values that are not to be shown. */
+interface Secrets {
+  sensitive: readonly { name: string }[];
+}
+
+/**
+ * Values with the mask wherever a sealed one stands: what answers, live copies and comparisons may show.
+ * @param schema where older revisions are shown: what it calls sensitive may stand open in them, from before it was
+ */
+export function maskValues(
+  values: Record<string, StoredValue>,
+  schema?: Secrets,
+): Record<string, StoredValue> {
+  const secret = new Set(schema?.sensitive.map(({ name }) => name));
+  return Object.fromEntries(
+    Object.entries(values).map(([name, value]) => {
+      const open = secret.has(name) && value !== null && !holdsSealed(value);
+      return [name, open ? MASK : masked(value, 2)];
+    }),
+  );
 }
 
 /** What goes onto the live subject for a published revision. `snapshot` is that very revision. */
@@ -250,8 +267,11 @@ export interface EntryView {
   values: Record<string, StoredValue>;
 }
 
-/** The answer's shape of a snapshot, masked. Pass `effective(head, now)` for the newest revision. */
-export function entryView(snapshot: EntrySnapshot): EntryView {
+/**
+ * The answer's shape of a snapshot, masked. Pass `effective(head, now)` for the newest revision.
+ * @param schema as of {@link maskValues}
+ */
+export function entryView(snapshot: EntrySnapshot, schema?: Secrets): EntryView {
   return {
     id: snapshot.id,
     orb: snapshot.orb,
@@ -266,6 +286,6 @@ export function entryView(snapshot: EntrySnapshot): EntryView {
     createdBy: snapshot.createdBy,
     updatedAt: snapshot.updatedAt,
     updatedBy: snapshot.updatedBy,
-    values: maskValues(snapshot.values),
+    values: maskValues(snapshot.values, schema),
   };
 }

@@ -1,5 +1,6 @@
 /** What was removed while entries were stored and comes back finds their values there, and must mean by them what was meant. */
 import { beforeAll, expect, test } from "vitest";
+import { MASK } from "../../shared/orb/mask.ts";
 import { adminToken } from "../support/auth.ts";
 import { evolving, type Field, title } from "../support/evolving.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
@@ -88,6 +89,31 @@ test("once no entry holds a value of it any more, a field may come back as anyth
   expect((await call("POST", `${entry}/publish`)).status).toBe(200);
   expect((await publish(path, back)).status).toBe(200);
   expect((await call("PUT", entry, { values: { title: "c", note: 5 } })).status).toBe(200);
+});
+
+test("older revisions show nothing of a field that came back sensitive, but to who reveals it", async () => {
+  const { id, path, ids } = await withEntries([title, note], [{ title: "a", note: "plain words" }]);
+  const entry = `${path}/entries/${ids[0]}`;
+  const then = new Date().toISOString();
+  await call("PUT", `${entry}?publish=true`, { values: { title: "a" } });
+  for (const fields of [[title], [title, { ...note, sensitive: true }]])
+    expect((await publish(path, document(id, fields))).status).toBe(200);
+  const at = `at=${encodeURIComponent(then)}`;
+  for (const read of [
+    `${entry}/revisions/1`,
+    `${entry}?${at}`,
+    `${path}/entries?${at}`,
+    `${path}/entries?${at}&module=news`,
+  ]) {
+    const { status, body } = await call("GET", read);
+    expect(status).toBe(200);
+    expect(JSON.stringify(body)).not.toContain("plain words");
+    expect((body.items?.[0] ?? body).values).toEqual({ title: "a", note: MASK });
+  }
+  const compared = await call("GET", `${entry}/revisions/2?against=1`);
+  expect(compared.status).toBe(200);
+  expect(JSON.stringify(compared.body)).not.toContain("plain words");
+  expect((await call("GET", `${entry}?${at}&reveal=true`)).body.values.note).toBe("plain words");
 });
 
 test("a schema that comes back is judged like one that never went, and its entries are live again", async () => {
