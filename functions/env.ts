@@ -39,7 +39,7 @@ function originOf(text: string): string | undefined {
  */
 export function publicUrlFault(text: string): string | undefined {
   const origin = originOf(text);
-  if (origin === undefined) return "is no origin: give one such as https://platform.example";
+  if (origin === undefined) return "is not an origin: give one such as https://platform.example";
   const { hostname, protocol } = new URL(origin);
   if (/^\[|^[\d.]+$/.test(hostname))
     return "is an address without a name, and passkeys need one: give one such as http://localhost:8787 or https://platform.example";

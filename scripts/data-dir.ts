@@ -23,9 +23,7 @@ export function prepareDataDir(dataDir: string): void {
     rmSync(probe);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new Failure(
-      `The data folder ${dataDir} cannot be written (${why}): choose another with DATA_DIR=….`,
-    );
+    throw new Failure(`The data folder ${dataDir} is not writable (${why}): choose another with DATA_DIR=….`);
   }
   if (room < LEAST_ROOM) {
     throw new Failure(

@@ -67,7 +67,7 @@ function port(env: Environment, name: string): number | undefined {
   if (text === undefined) return undefined;
   const value = Number(text);
   if (!Number.isInteger(value) || value < 1 || value > 65_535) {
-    throw new Failure(`${name}=${text} is no port: give a number from 1 to 65535.`);
+    throw new Failure(`${name}=${text} is not a port: give a number from 1 to 65535.`);
   }
   return value;
 }
@@ -137,7 +137,7 @@ export function readSettings(env: Environment): Settings {
   if (brokers !== "1" && brokers !== "3") throw new Failure(`NATS_BROKERS=${brokers} is neither 1 nor 3.`);
   const replicas = get(env, "NATS_REPLICAS") ?? brokers;
   if (!/^[1-5]$/.test(replicas))
-    throw new Failure(`NATS_REPLICAS=${replicas} is no number of replicas: 1 to 5.`);
+    throw new Failure(`NATS_REPLICAS=${replicas} is not a number of replicas: 1 to 5.`);
   const external = externalBroker(env);
   if (external === undefined && Number(replicas) > Number(brokers)) {
     throw new Failure(

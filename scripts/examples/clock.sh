@@ -6,7 +6,7 @@ set -euo pipefail
 export LC_ALL=C # Sizes are bytes.
 
 [[ ${NATS_URL:?see npm run nats:url} =~ ^nats://([^:@]*):([^@]*)@([^:/]+):([0-9]+) ]] || {
-  echo "NATS_URL is no nats://user:pass@host:port: see npm run nats:url" >&2
+  echo "NATS_URL is not nats://user:pass@host:port: see npm run nats:url" >&2
   exit 1
 }
 user=${BASH_REMATCH[1]} pass=${BASH_REMATCH[2]}

@@ -64,7 +64,7 @@ function isGone(error: unknown): boolean {
 }
 
 function writtenAgain(state: string): AppError {
-  const detail = "It was deleted and written again since: nothing was erased.";
+  const detail = "The entry was deleted and written again since: nothing was erased.";
   return new AppError("conflict", "wrong_state", detail, { data: { state, operation: "purge" } });
 }
 

@@ -242,7 +242,7 @@ export function referenced(referrers: readonly Referrer[]): AppError {
   return new AppError(
     "conflict",
     "referenced",
-    "Other entries refer to this one. With force=true it is done all the same.",
+    "Other entries refer to this one. Pass force=true to proceed anyway.",
     { data: { referrers } },
   );
 }

@@ -53,7 +53,8 @@ export function requireSchema(state: State): CompiledSchema {
 
 /** The lifecycle state of a revision that was not deleted. */
 export function statusOf(snapshot: EntrySnapshot): Exclude<EntrySnapshot["status"], "DELETED"> {
-  if (snapshot.status === "DELETED") throw new AppError("not_found", "entry_not_found", "It was deleted.");
+  if (snapshot.status === "DELETED")
+    throw new AppError("not_found", "entry_not_found", "The entry was deleted.");
   return snapshot.status;
 }
 

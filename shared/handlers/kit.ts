@@ -258,5 +258,5 @@ function parsed(data: Uint8Array): KitRequest {
   } catch {
     // Told below.
   }
-  throw new ServiceError(400, "This is no request of the platform.");
+  throw new ServiceError(400, "This message is not a platform request.");
 }

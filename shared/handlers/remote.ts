@@ -139,7 +139,8 @@ function answerOf(deps: Deps, handler: RemoteHandler, reply: Reply): unknown {
     throw nonsense(handler, `The handler's answer is larger than ${ANSWER_LIMIT / 1024} KiB.`);
   }
   const answer = parsed(reply.data);
-  if (answer === undefined) throw nonsense(handler, "The handler's answer is no JSON, or nested too deep.");
+  if (answer === undefined)
+    throw nonsense(handler, "The handler's answer is not JSON, or is nested too deeply.");
   if (handler.output !== undefined) {
     const check = compileJsonSchema(handler.output);
     const faults = Array.isArray(check) ? check : check(answer);
@@ -156,7 +157,7 @@ function answerOf(deps: Deps, handler: RemoteHandler, reply: Reply): unknown {
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** Undefined for what is no JSON, or nested deeper than what a caller may send. */
+/** Undefined for what is not JSON, or is nested deeper than what a caller may send. */
 function parsed(data: Uint8Array): unknown {
   try {
     const text = decoder.decode(data);

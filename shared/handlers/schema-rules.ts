@@ -109,7 +109,7 @@ function addTexts(node: Node, { minLength, maxLength, format, pattern }: Schema)
   if (hasFormat !== undefined) {
     node.text.push((text, run) => {
       run.spend(20 + text.length / 2);
-      return hasFormat(text) || run.fault("format", `This is no ${format}.`);
+      return hasFormat(text) || run.fault("format", `This is not a valid ${format}.`);
     });
   }
   if (pattern !== undefined) {

@@ -175,7 +175,7 @@ function firstRecord(
 
 function requireAbsent(orb: string, head: OrbHead | null): void {
   if (exists(head)) {
-    throw new AppError("conflict", "orb_exists", `There is an orb "${orb}" already.`, {
+    throw new AppError("conflict", "orb_exists", `An orb "${orb}" already exists.`, {
       data: { status: head.status, revision: head.revision },
     });
   }
@@ -183,7 +183,7 @@ function requireAbsent(orb: string, head: OrbHead | null): void {
     throw new AppError(
       "conflict",
       "import_unfinished",
-      `The orb "${orb}" is being imported. DELETE gives that up.`,
+      `The orb "${orb}" is being imported. Send DELETE to cancel the import.`,
     );
   }
   if (head?.operation === "deleting") {

@@ -49,7 +49,7 @@ function filterFaults(stream: string, filter: string): Fault[] {
     (part, i) => part === "*" || (part === ">" && i === last) || part === USER_ID || LITERAL.test(part),
   );
   if (!sound || filter.length > 1024)
-    return fault("invalid_filter", `This is no subject filter; ${USER_ID} must be a token of its own.`);
+    return fault("invalid_filter", `This is not a subject filter; ${USER_ID} must be a token of its own.`);
   if (filter.startsWith("$") || filter.startsWith("_"))
     return fault(
       "private_subjects",
@@ -71,7 +71,11 @@ function filterFaults(stream: string, filter: string): Fault[] {
 export function mappingFaults(input: MappingInput): Fault[] {
   const faults: Fault[] = [];
   if (!STREAM_NAME.test(input.stream))
-    faults.push({ path: "/stream", code: "invalid_stream", message: "This is no name of a broker stream." });
+    faults.push({
+      path: "/stream",
+      code: "invalid_stream",
+      message: "This is not the name of a broker stream.",
+    });
   else if (isPrivate(input.stream))
     faults.push({ path: "/stream", code: "private_stream", message: "This stream is the platform's own." });
   return [...faults, ...filterFaults(input.stream, input.subjectFilter)];

@@ -81,7 +81,7 @@ test("the examples say in one line that the broker is not there, or refuses them
   }
   for (const [given, said] of [
     [undefined, /NATS_URL: see npm run nats:url$/],
-    ["ws://broker", /^NATS_URL is no nats:\/\/user:pass@host:port: see npm run nats:url$/],
+    ["ws://broker", /^NATS_URL is not nats:\/\/user:pass@host:port: see npm run nats:url$/],
   ] as const) {
     const clock = example("bash", "clock.sh", given);
     expect(clock.said).toMatch(said);

@@ -87,12 +87,12 @@ test("says in one line that the data folder cannot be written", async () => {
   const file = join(tempDir("file"), "not-a-folder");
   writeFileSync(file, "");
   const said = await failure(await settings({ DATA_DIR: join(file, "data") }));
-  expect(said).toMatch(/^The data folder \S+ cannot be written \(.*\): choose another with DATA_DIR=….$/);
+  expect(said).toMatch(/^The data folder \S+ is not writable \(.*\): choose another with DATA_DIR=….$/);
 });
 
 test("says in one line that no folder can be made there, although the one above is there", async () => {
   expect(await failure(await settings({ DATA_DIR: "/proc/x/data" }))).toBe(
-    "The data folder /proc/x/data cannot be written (no folder can be made in /proc): choose another with DATA_DIR=….",
+    "The data folder /proc/x/data is not writable (no folder can be made in /proc): choose another with DATA_DIR=….",
   );
 });
 
@@ -102,7 +102,7 @@ test("says in one line that the disk is full", async () => {
   try {
     // Where nobody may make a disk, one that is no disk stands for it.
     const said = await failure(await settings({ DATA_DIR: disk === undefined ? "/dev/full" : dir }));
-    expect(said).toMatch(/^The (disk of the )?data folder \S+ (is full: make room|cannot be written).*$/);
+    expect(said).toMatch(/^The (disk of the )?data folder \S+ (is full: make room|is not writable).*$/);
   } finally {
     disk?.release();
   }
@@ -110,8 +110,8 @@ test("says in one line that the disk is full", async () => {
 
 test("says in one line which setting or key cannot be used", async () => {
   for (const [name, value, said] of [
-    ["PORT", "abc", /^PORT=abc is no port: .*$/],
-    ["PUBLIC_URL", "here", /^PUBLIC_URL=here is no origin: .*$/],
+    ["PORT", "abc", /^PORT=abc is not a port: .*$/],
+    ["PUBLIC_URL", "here", /^PUBLIC_URL=here is not an origin: .*$/],
     ["NATS_REPLICAS", "3", /^NATS_REPLICAS=3 needs as many brokers: .*$/],
     ["LOG_LEVEL", "loud", /^The settings cannot be used: LOG_LEVEL must be debug, .*\.$/],
     [
@@ -174,7 +174,7 @@ test("says in one line that the broker's binary is too old, or none", async () =
     /is nats-server 2\.9\.25: 2\.14\.0 or newer is needed\.$/,
   );
   expect(await failure(await settings({ NATS_SERVER_BIN: "/nowhere/nats-server" }))).toBe(
-    "NATS_SERVER_BIN=/nowhere/nats-server is no nats-server that runs on this system.",
+    "NATS_SERVER_BIN=/nowhere/nats-server is not a nats-server that runs on this system.",
   );
 });
 
@@ -191,7 +191,7 @@ test("says in one line what is wrong with an external broker", async () => {
     /^NATS_URL must be .*$/,
   );
   expect(await failure(await settings({ ...good, NATS_REPLICAS: "3" }))).toMatch(
-    /^The broker at 127\.0\.0\.1:\d+ does not make the platform's streams \(10074 .*\): check .*$/,
+    /^The broker at 127\.0\.0\.1:\d+ could not create the platform's streams \(10074 .*\): check .*$/,
   );
   await using plain = await startBroker({ jetstream: false });
   expect(await failure(await settings({ ...good, NATS_URL: plain.wsUrl }))).toMatch(

@@ -55,7 +55,7 @@ test.each([
   ],
   [
     { PUBLIC_URL: "https://platform.example/path" },
-    "PUBLIC_URL is no origin: give one such as https://platform.example",
+    "PUBLIC_URL is not an origin: give one such as https://platform.example",
   ],
   [
     { ALLOWED_ORIGINS: "https://app.example,foo.com" },

@@ -55,13 +55,13 @@ test.each([
 });
 
 test.each([
-  [{ PORT: "eighty" }, /^PORT=eighty is no port/],
-  [{ PORT: "70000" }, /^PORT=70000 is no port/],
+  [{ PORT: "eighty" }, /^PORT=eighty is not a port/],
+  [{ PORT: "70000" }, /^PORT=70000 is not a port/],
   [{ PORT: "52012" }, /^PORT and STREAMS_PORT are both 52012: choose another/],
   [{ STREAMS_PORT: "9000", NATS_PORT: "9000" }, /^STREAMS_PORT and NATS_PORT are both 9000/],
   [{ NATS_PORT: "9000", NATS_WS_PORT: "9000" }, /^NATS_PORT and NATS_WS_PORT are both 9000/],
-  [{ PUBLIC_URL: "platform.example" }, /^PUBLIC_URL=platform\.example is no origin/],
-  [{ PUBLIC_URL: "https://platform.example/path" }, /is no origin/],
+  [{ PUBLIC_URL: "platform.example" }, /^PUBLIC_URL=platform\.example is not an origin/],
+  [{ PUBLIC_URL: "https://platform.example/path" }, /is not an origin/],
   [
     { PUBLIC_URL: "http://127.0.0.1:9731" },
     /^PUBLIC_URL=http:\/\/127\.0\.0\.1:9731 is an address without a name/,
