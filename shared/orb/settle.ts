@@ -150,7 +150,7 @@ async function eraseLive(deps: Deps, { record, revision }: Found, filter: string
   const info = await deps.store.streamInfo(stream);
   if (info === null || (await liveRecord(deps, record.orb))?.revision !== revision) return;
   try {
-    await deps.store.purge(stream, filter, { upToSeq: info.state.last_seq + 1 });
+    await deps.store.purge(stream, filter, { beforeSeq: info.state.last_seq + 1 });
   } catch (error) {
     if (!(error instanceof StreamMissing)) throw error;
   }

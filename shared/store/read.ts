@@ -1,17 +1,15 @@
 import { AppError, unavailable } from "../errors.ts";
+import { ApiCode, NO_RESPONDERS } from "./codes.ts";
 import { AnswerHeaders } from "./headers.ts";
 import { DirectMessage, type LeaderAnswer, LeaderMessage } from "./message.ts";
 import { type Page, type StoredMessage, StreamMissing, TooMuch } from "./types.ts";
 import type { Wire } from "./wire.ts";
 
 const NOT_FOUND = 404;
-const NO_RESPONDERS = 503;
 const END_OF_BATCH = 204;
 const TOO_MANY_SUBJECTS = 413;
 /** Most subjects that one `multi_last` takes. */
 export const MULTI_LAST_LIMIT = 1024;
-const NO_MESSAGE = 10037;
-const NO_STREAM = 10059;
 
 const decoder = new TextDecoder();
 
@@ -26,7 +24,7 @@ export async function streamMissing(wire: Wire, stream: string): Promise<Error> 
   const reply = await wire.request(`$JS.API.STREAM.INFO.${stream}`, "");
   if (reply.status !== 0) return unavailable("JetStream does not answer");
   const { error } = JSON.parse(decoder.decode(reply.data)) as LeaderAnswer;
-  return error?.err_code === NO_STREAM
+  return error?.err_code === ApiCode.streamNotFound
     ? new StreamMissing(stream)
     : unavailable("the stream does not answer");
 }
@@ -85,8 +83,8 @@ export async function leaderGet(
   if (reply.status === NO_RESPONDERS) throw unavailable("JetStream does not answer");
   const answer = JSON.parse(decoder.decode(reply.data)) as LeaderAnswer;
   if (answer.message !== undefined) return new LeaderMessage(answer.message);
-  if (answer.error?.err_code === NO_MESSAGE || answer.error?.code === NOT_FOUND) {
-    if (answer.error.err_code === NO_STREAM) throw new StreamMissing(stream);
+  if (answer.error?.err_code === ApiCode.noMessage || answer.error?.code === NOT_FOUND) {
+    if (answer.error.err_code === ApiCode.streamNotFound) throw new StreamMissing(stream);
     return null;
   }
   throw unavailable(answer.error?.description);

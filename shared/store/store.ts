@@ -1,4 +1,5 @@
 import { AppError, unavailable } from "../errors.ts";
+import { ApiCode, NO_RESPONDERS } from "./codes.ts";
 import {
   directLast,
   directLatest,
@@ -21,11 +22,10 @@ import {
   type StoredMessage,
   type StreamConfig,
   type StreamInfo,
-  StreamMissing,
   SubjectsTaken,
 } from "./types.ts";
 import { type ConnectOptions, Wire } from "./wire.ts";
-import { ApiCode, append, batch, failure, pipeline } from "./write.ts";
+import { append, batch, failure, pipeline } from "./write.ts";
 
 const decoder = new TextDecoder();
 const MARKER = "KV-Operation";
@@ -172,7 +172,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
       if (before.error === undefined) return;
       const answer = await api(`STREAM.CREATE.${config.name}`, config);
       if (answer.error === undefined) {
-        const { state, created } = answer as unknown as StreamInfo & { created: string };
+        const { state, created } = answer as unknown as StreamInfo;
         // The broker deletes files in its own time, and takes what it finds of a namesake for its own. What was written
         // since, by whoever created it at the same moment, is younger than the stream.
         const older = state.messages > 0 && Date.parse(state.last_ts) < Date.parse(created);
@@ -208,8 +208,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
     async purge(stream, filter, purge = {}) {
       const answer = await api(`STREAM.PURGE.${stream}`, {
         filter,
-        ...(purge.keep === undefined ? {} : { keep: purge.keep }),
-        ...(purge.upToSeq === undefined ? {} : { seq: purge.upToSeq }),
+        ...(purge.beforeSeq === undefined ? {} : { seq: purge.beforeSeq }),
       });
       if (answer.error !== undefined) throw failure(stream, answer.error);
       return Number(answer.purged ?? 0);
@@ -217,7 +216,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
 
     async request(subject, data, asked): Promise<Reply> {
       const reply = await wire.request(subject, data, { timeoutMs: asked.timeoutMs, headers: asked.headers });
-      if (reply.status === 503 && reply.data.length === 0) {
+      if (reply.status === NO_RESPONDERS && reply.data.length === 0) {
         throw new AppError("unavailable", "no_responders", "Nobody answers at the moment.", {
           retryAfter: 1,
         });
@@ -236,5 +235,3 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
 export function baseConfig(name: string, subjects: string[], replicas: number): StreamConfig {
   return { name, subjects, storage: "file", num_replicas: replicas, allow_direct: true };
 }
-
-export { StreamMissing };

@@ -91,6 +91,8 @@ export interface StreamConfig {
 /** What the broker tells of a stream. */
 export interface StreamInfo {
   config: StreamConfig;
+  /** RFC 3339. */
+  created: string;
   state: {
     messages: number;
     bytes: number;
@@ -98,7 +100,8 @@ export interface StreamInfo {
     last_seq: number;
     last_ts: string;
     consumer_count: number;
-    num_subjects?: number;
+    /** How many between the first and the last were removed; missing for none. */
+    num_deleted?: number;
   };
 }
 
@@ -172,8 +175,11 @@ export interface Store {
   streamInfo(stream: string): Promise<StreamInfo | null>;
   /** Names of the streams whose subjects overlap a filter. */
   streamNames(filter: string): Promise<string[]>;
-  /** Erases the messages of a subject filter for good. Returns how many. */
-  purge(stream: string, filter: string, options?: { keep?: number; upToSeq?: number }): Promise<number>;
+  /**
+   * Erases the messages of a subject filter for good. Returns how many.
+   * @param options.beforeSeq erases messages with a lower sequence; all when left out
+   */
+  purge(stream: string, filter: string, options?: { beforeSeq?: number }): Promise<number>;
 
   /** Asks a service. @throws AppError unavailable `no_responders`, timeout */
   request(

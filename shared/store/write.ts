@@ -1,27 +1,11 @@
 import { AppError, unavailable } from "../errors.ts";
+import { ApiCode, NO_RESPONDERS } from "./codes.ts";
 import { streamMissing } from "./read.ts";
 import { type Append, Conflict, StreamMissing, SubjectFull } from "./types.ts";
 import { mostBytes, type Wire } from "./wire.ts";
 
-/** The broker's error codes that mean something to us (JetStream API, `err_code`). */
-export const ApiCode = {
-  wrongLastSequence: 10071,
-  /** Another batch with the same subject is being applied: on replicas the usual form of a conflict. */
-  batchInProcess: 10164,
-  batchIncomplete: 10176,
-  batchTooMany: 10210,
-  streamNotFound: 10059,
-  maxPerSubject: 10077,
-  subjectOverlap: 10065,
-  nameInUse: 10058,
-  noMessage: 10037,
-  storageFull: 10047,
-  expectedStreamMismatch: 10060,
-} as const;
-
 /** Most messages of one atomic batch. */
 export const BATCH_LIMIT = 1000;
-const NO_RESPONDERS = 503;
 const decoder = new TextDecoder();
 
 interface Ack {

@@ -35,14 +35,13 @@ export interface PageLimit {
 }
 
 function stateOf(info: StreamInfo): StreamState {
-  const { config, state } = info;
-  const { created } = info as StreamInfo & { created?: string };
-  const { num_deleted: deleted = 0 } = state as StreamInfo["state"] & { num_deleted?: number };
+  const { config, created, state } = info;
+  const { num_deleted: deleted = 0 } = state;
   const fed = toldOf(config) !== undefined;
   return {
     first: state.first_seq,
     last: state.last_seq,
-    signature: `${created ?? ""}|${state.first_seq}|${deleted}`,
+    signature: `${created}|${state.first_seq}|${deleted}`,
     replicas: Number(config.num_replicas ?? 1),
     wakeUps: (filter) => {
       // What the broker's scheduler stores is told by republishing alone.
