@@ -7,7 +7,7 @@ import { LOOK_MS, type Pulse, Silence } from "./pulse.ts";
 
 /** Silence after which nothing is waited for any more. */
 const SILENT_MS = 3_000;
-/** Of that, how much passes before a living broker is asked for a sign: one that is busy with our own request gives it. */
+/** The part of it after which the broker is pinged: one that is only busy with our own request answers that. */
 const UNASKED = 1 / 3;
 
 /** Whom to ask for a sign of life, and to tell of silence. */
@@ -45,9 +45,10 @@ export class Answers<M> {
   readonly #free: number[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #silence: Silence | undefined;
+  /** Whether the broker was asked for a sign of life since it was last heard. */
+  #asked = false;
   #next = 0;
 
-  /** @param silentMs a multiple of three looks */
   constructor(watched: Watched, silentMs = SILENT_MS) {
     this.#watched = watched;
     this.#silentMs = silentMs;
@@ -140,6 +141,7 @@ export class Answers<M> {
   #watch(): void {
     if (this.#timer !== undefined) return;
     this.#silence = new Silence(this.#watched.pulse());
+    this.#asked = false;
     this.#timer = setTimeout(() => this.#look(), LOOK_MS);
   }
 
@@ -156,7 +158,11 @@ export class Answers<M> {
       this.failAll(brokerTimeout);
       return;
     }
-    if (silentMs === this.#silentMs * UNASKED) this.#watched.probe();
+    if (silentMs === 0) this.#asked = false;
+    else if (!this.#asked && silentMs >= this.#silentMs * UNASKED) {
+      this.#asked = true;
+      this.#watched.probe();
+    }
     this.#timer = setTimeout(() => this.#look(), LOOK_MS);
   }
 }

@@ -20,9 +20,12 @@ export interface ConnectOptions {
   connectTimeoutMs?: number;
   /** Milliseconds until a request is given up, if the broker is not silent altogether. Default 4,000. */
   requestTimeoutMs?: number;
-  /** Milliseconds of silence until what is under way is given up: a multiple of 750. Default 3,000. */
+  /** Milliseconds of silence until what is under way is given up. Default 3,000. */
   silentMs?: number;
-  /** Milliseconds that both may take longer while the broker is heard: it has many of our own to serve. Default 0. */
+  /**
+   * Milliseconds that connecting or a request may take longer, as long as the broker is heard: it may be busy with many
+   * requests of ours. Default 0.
+   */
   queueMs?: number;
   /** Bytes of pages that may be on their way at once; one alone may always be larger. Default: any number. */
   maxHeldBytes?: number;
