@@ -87,7 +87,7 @@ export async function seedEntries(
     const id = deps.newId();
     ids[n] = id;
     const input = { module: "catalog", values: values(n, padding), publish: true };
-    const { messages } = messagesOf(await planNew(deps, actor, context, schema, input, id));
+    const messages = messagesOf(await planNew(deps, actor, context, schema, input, id));
     await deps.store.pipeline(streams.orb(orb), messages);
   };
   let next = 0;

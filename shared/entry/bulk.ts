@@ -154,7 +154,7 @@ async function prepareLine(
       return { line, snapshot: made.snapshot };
     }
     const write = await planNew(deps, actor, context, schema, entry, deps.newId());
-    const { messages } = messagesOf(write);
+    const messages = messagesOf(write);
     return { line, entry, write, messages, bytes: messages.reduce((sum, { data }) => sum + data.length, 0) };
   } catch (error) {
     return { line, error: asError(error) };

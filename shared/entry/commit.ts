@@ -37,8 +37,8 @@ export interface EntryWrite {
 
 const GONE_SECONDS = 1;
 
-/** The messages of a write, and where the resulting snapshot stands among them. @throws Conflict */
-export function messagesOf(write: EntryWrite): { messages: Append[]; at: number } {
+/** The messages of a write; the last is the resulting snapshot. @throws Conflict */
+export function messagesOf(write: EntryWrite): Append[] {
   const { address, snapshots } = write;
   const log = subjects.entryLog(address);
   const place = subjects.entryIndex(address);
@@ -66,7 +66,7 @@ export function messagesOf(write: EntryWrite): { messages: Append[]; at: number 
       ...(index === 0 ? { expect: { seq: write.headSeq } } : {}),
     });
   });
-  return { messages, at: messages.length - 1 };
+  return messages;
 }
 
 /**
@@ -120,12 +120,12 @@ export function onlyHints(write: EntryWrite): boolean {
  */
 export async function commit(deps: Deps, write: EntryWrite): Promise<number> {
   const stream = streams.orb(write.address.orb);
-  const { messages, at } = messagesOf(write);
+  const messages = messagesOf(write);
   const only = messages[0];
   if (messages.length === 1 && only !== undefined) return deps.store.append(stream, only);
   if (onlyHints(write)) {
     const sequences = await deps.store.pipeline(stream, messages);
-    return sequences[at] ?? 0;
+    return sequences.at(-1) ?? 0;
   }
   return deps.store.batch(stream, messages);
 }

@@ -105,7 +105,7 @@ async function plan(deps: Deps, context: OrbContext, entry: ImportedEntry): Prom
     path,
     first,
     head: live === null ? null : { ...newest, liveClaims },
-    messages: messagesOf(first).messages,
+    messages: messagesOf(first),
   };
 }
 

@@ -174,7 +174,7 @@ async function create(
     Object.assign(write, { known: state.known, guards: [...(plan.guards ?? []), ...state.guards] });
   }
   // Of two first writers the later one must leave nothing in the index: all of it is one act.
-  await deps.store.batch(streams.orb(live.orb), messagesOf(write).messages);
+  await deps.store.batch(streams.orb(live.orb), messagesOf(write));
   return snapshot;
 }
 
@@ -225,7 +225,7 @@ async function change(
   if (hintsOnly && prepared.guards.length === 0) {
     // Messages in a row, hints first and truth last, as many write the same entry and a batch takes long. What is not
     // held any more stays in the index of equality: freeing it here could take away what the next writer adds.
-    const { messages } = messagesOf({ ...write, ...again, claims: { adds: claims.adds, frees: [] } });
+    const messages = messagesOf({ ...write, ...again, claims: { adds: claims.adds, frees: [] } });
     await deps.store.pipeline(streams.orb(live.orb), messages);
     return snapshot;
   }

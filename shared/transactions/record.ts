@@ -92,7 +92,7 @@ export async function recordTransaction(
     }
     // With a key two may write the same record: then all of it is one act, or lists would show it twice.
     if (request === undefined) await commit(deps, write);
-    else await deps.store.batch(streams.orb(live.orb), messagesOf(write).messages);
+    else await deps.store.batch(streams.orb(live.orb), messagesOf(write));
     return { record: recordView(snapshot), replayed: false };
   });
 }
