@@ -6,6 +6,7 @@
  * fire purges the schedule's subject, and a replacement there could be erased with it.
  */
 import type { Deps } from "../deps.ts";
+import { pause } from "../pause.ts";
 import { type EntryAddress, type LiveRole, streams, subjects } from "../store/subjects.ts";
 import { type Append, Conflict } from "../store/types.ts";
 import { orNull } from "./resolve.ts";
@@ -123,8 +124,6 @@ function nearEdges(head: EntrySnapshot, now: number): number[] {
     .map((edge) => Date.parse(edge))
     .filter((edge) => edge - now < NEAR_MS && now - edge < OVERDUE_MS);
 }
-
-const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
 /**
  * After a write that cancelled schedules of `before`: when one of them was about to fire, looks whether it did, now

@@ -4,6 +4,7 @@ import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import type { Idempotency } from "../entry/idempotency.ts";
 import { AppError, notFound } from "../errors.ts";
+import { pause } from "../pause.ts";
 import { Conflict } from "../store/types.ts";
 import { equal } from "./cache.ts";
 import type { OrbDocument } from "./document.ts";
@@ -33,7 +34,6 @@ export interface OrbTarget {
 }
 
 const ATTEMPTS = 12;
-const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
 /** Reads an orb; what an earlier call left undone of it is finished first. @throws AppError not_found */
 export async function readOrb(deps: Deps, orb: string): Promise<ExistingOrb> {

@@ -1,4 +1,5 @@
 /** The platform's streams and buckets. Creating them again changes nothing. */
+import { pause } from "../pause.ts";
 import { baseConfig } from "./store.ts";
 import { buckets, FOLLOWED, kvSubject, streams, subjects } from "./subjects.ts";
 import { Conflict, type Store, type StreamConfig } from "./types.ts";
@@ -92,8 +93,6 @@ function platformStreams(replicas: number): StreamConfig[] {
     bucketConfig(buckets.streamMappings, replicas),
   ];
 }
-
-const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
 /** Lets the broker's scheduler publish heartbeats, unless it does already. */
 async function scheduleHeartbeat(store: Store): Promise<void> {

@@ -1,4 +1,5 @@
 import { AppError, unavailable } from "../errors.ts";
+import { pause } from "../pause.ts";
 import { ApiCode, NO_RESPONDERS } from "./codes.ts";
 import { streamMissing } from "./read.ts";
 import { type Append, Conflict, StreamMissing, SubjectFull } from "./types.ts";
@@ -85,8 +86,6 @@ export async function pipeline(wire: Wire, stream: string, messages: readonly Ap
   if (failed !== undefined) throw failed.reason;
   return results.map((result) => (result.status === "fulfilled" ? result.value : 0));
 }
-
-const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
 /**
  * Several messages as one atomic act. When the broker has no room for another batch, nothing was written: it is sent
