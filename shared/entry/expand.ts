@@ -3,7 +3,6 @@
  * only what the caller may read there.
  */
 import type { Actor } from "../access/actor.ts";
-import { actorId } from "../access/actor.ts";
 import { may, roleIn } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { AppError } from "../errors.ts";
@@ -13,6 +12,7 @@ import { liveOrb } from "../orb/live.ts";
 import { type Consistency, TooMuch } from "../store/types.ts";
 import { type Choice, choose } from "./localize.ts";
 import { presentEntry, presentField, type RuntimeEntry } from "./present.ts";
+import { isOwn } from "./references.ts";
 import { readLive, type Seen } from "./seen.ts";
 
 /** Whether an actor sees the live side of an entry. */
@@ -22,7 +22,7 @@ export function maySee(
   schema: CompiledSchema,
   createdBy: string,
 ): boolean {
-  const own = actor.kind !== "anonymous" && actorId(actor) === createdBy;
+  const own = isOwn(actor, createdBy);
   return may(roleIn(actor, compiled.id, compiled), "read", { access: schema.access, own });
 }
 

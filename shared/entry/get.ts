@@ -1,5 +1,5 @@
 /** Reads one entry for the runtime API. */
-import { type Actor, actorId } from "../access/actor.ts";
+import type { Actor } from "../access/actor.ts";
 import { may, refusal, roleIn } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { notFound } from "../errors.ts";
@@ -10,6 +10,7 @@ import { expandAll, maySee } from "./expand.ts";
 import type { Choice } from "./localize.ts";
 import { choiceKey, presentEntry, type RuntimeEntry, runtimeTag } from "./present.ts";
 import type { OneQuery } from "./query.ts";
+import { isOwn } from "./references.ts";
 import { addressOf, loadEntry, type OrbContext } from "./resolve.ts";
 import { newestOf, readLive, type Seen, shownOf } from "./seen.ts";
 import type { EntrySnapshot } from "./snapshot.ts";
@@ -62,7 +63,7 @@ export function maySeeDraft(
   schema: CompiledSchema,
   createdBy: string,
 ): boolean {
-  const own = actor.kind !== "anonymous" && actorId(actor) === createdBy;
+  const own = isOwn(actor, createdBy);
   return may(roleIn(actor, context.orb, context.compiled), "readDraft", { access: schema.access, own });
 }
 
