@@ -9,9 +9,10 @@ import { AppError, type Fault, unavailable } from "../errors.ts";
 import { definitionFor } from "../orb/live.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { type Append, Conflict, StreamMissing } from "../store/types.ts";
+import { isUniqueKey } from "./claims.ts";
 import { attempts, commit, type EntryWrite, messagesOf, onlyHints } from "./commit.ts";
 import { createEntry, type NewEntry, planNew, schemaFor } from "./create.ts";
-import { lookUpClaims } from "./held.ts";
+import { withKnownClaims } from "./held.ts";
 import { type OrbContext, schemaOf } from "./resolve.ts";
 import type { EntrySnapshot } from "./snapshot.ts";
 
@@ -92,7 +93,7 @@ export async function* bulkWrite(deps: Deps, actor: Actor, given: BulkInput): As
   async function* take(items: readonly (Item | BulkResult)[]): AsyncGenerator<BulkResult> {
     for (const item of items) {
       if ("write" in item) {
-        const keys = item.write.claims.adds.filter((key) => key.startsWith("u."));
+        const keys = item.write.claims.adds.filter(isUniqueKey);
         const marks = keys.map((key) => `${item.write.address.type}/${item.write.address.schema}/${key}`);
         const full =
           group.length >= GROUP_ENTRIES ||
@@ -311,10 +312,8 @@ function writeAlone(deps: Deps, actor: Actor, context: OrbContext, item: Item): 
   return attempts(deps, context.orb, async () => {
     const schema = schemaOf(context.compiled, item.write.address);
     if (schema === undefined) throw unavailable();
-    const write = await planNew(deps, actor, context, schema, item.entry, item.write.address.id);
-    const state = await lookUpClaims(deps, context, schema, write.address, write.claims.adds);
-    write.known = state.known;
-    write.guards = [...(write.guards ?? []), ...state.guards];
+    const plan = await planNew(deps, actor, context, schema, item.entry, item.write.address.id);
+    const write = await withKnownClaims(deps, context, schema, plan);
     await commit(deps, write);
     return write;
   });

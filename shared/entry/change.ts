@@ -7,9 +7,9 @@ import { type EntryOperation as Act, may, refusal, requireMay, roleIn } from "..
 import type { Deps } from "../deps.ts";
 import { AppError, notFound } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
-import { type EntryAddress, type LiveRole, streams, subjects } from "../store/subjects.ts";
+import { type EntryAddress, isToken, type LiveRole, streams, subjects } from "../store/subjects.ts";
 import type { Append, StoredMessage } from "../store/types.ts";
-import { claimChange, keySubject, parseKey } from "./claims.ts";
+import { claimChange, isUniqueKey, keySubject } from "./claims.ts";
 import { attempts, commit, type EntryWrite, type Guard } from "./commit.ts";
 import { type Holdings, holdings, lookUpClaims } from "./held.ts";
 import { type Idempotency, idempotencyClaim, replay } from "./idempotency.ts";
@@ -116,7 +116,7 @@ export async function changeEntry(
       target.orb,
       loadEntry(deps, target.orbId, target.id, target.schema),
       again(),
-      change.guarded === true && claimable(target.id)
+      change.guarded === true && isToken(target.id)
         ? orNull(deps.store.get(stream, subjects.referenceGuard(target.orbId, target.id)))
         : (null as StoredMessage | null),
     ]);
@@ -147,10 +147,6 @@ export async function changeEntry(
     return { snapshot: next, seq, replayed: false };
   };
   return attempts(deps, target.orbId, run, again);
-}
-
-function claimable(id: string): boolean {
-  return /^[A-Za-z0-9_-]{1,128}$/.test(id);
 }
 
 /** 412: somebody else wrote since. */
@@ -305,7 +301,7 @@ async function reallyOwn(
   keys: readonly string[],
 ): Promise<{ frees: string[]; known: Map<string, number> }> {
   const known = new Map<string, number>();
-  const doubtful = keys.filter((key) => parseKey(key).kind === "u");
+  const doubtful = keys.filter(isUniqueKey);
   if (doubtful.length === 0) return { frees: [...keys], known };
   const messages = await deps.store.getMany(
     streams.orb(address.orb),
@@ -315,5 +311,5 @@ async function reallyOwn(
     const message = messages.get(keySubject(address, key));
     if (message?.text() === address.id) known.set(key, message.seq);
   }
-  return { frees: keys.filter((key) => parseKey(key).kind !== "u" || known.has(key)), known };
+  return { frees: keys.filter((key) => !isUniqueKey(key) || known.has(key)), known };
 }

@@ -3,7 +3,7 @@ import type { Deps } from "../deps.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
 import { Conflict } from "../store/types.ts";
-import { claimMessages, lateMarks } from "./claims.ts";
+import { claimMessages, isUniqueKey, lateMarks } from "./claims.ts";
 import { attempts, guard } from "./commit.ts";
 import { claimState, holdings } from "./held.ts";
 import { type LoadedEntry, loaded, type OrbContext } from "./resolve.ts";
@@ -135,7 +135,7 @@ async function claimGroup(run: Run, group: readonly Lack[]): Promise<Lack[]> {
   const { deps, context, schema, result, doubts } = run;
   const wanted = new Map<string, string>();
   for (const { address, key } of group) {
-    if (key.startsWith("u.") && !wanted.has(key)) wanted.set(key, address.id);
+    if (isUniqueKey(key) && !wanted.has(key)) wanted.set(key, address.id);
   }
   const { known, guards, own, taken } = await claimState(deps, context, schema, wanted);
   const holderOf = (key: string) => taken.get(key) ?? wanted.get(key);
@@ -166,7 +166,7 @@ async function claimGroup(run: Run, group: readonly Lack[]): Promise<Lack[]> {
   if (first === undefined || once.length === 0) return doubtful;
   // Index messages are hints, which readers verify: those of an entry that moved do no harm.
   const heads = free
-    .filter(({ key }) => key.startsWith("u."))
+    .filter(({ key }) => isUniqueKey(key))
     .map(({ address, seq }) => ({ subject: subjects.entryLog(address), seq }));
   await deps.store.batch(streams.orb(context.orb), guard(first.address, once, [...heads, ...guards]));
   result.written += once.length;

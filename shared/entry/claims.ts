@@ -89,6 +89,21 @@ function base64urlBytes(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(binary, (character) => character.charCodeAt(0));
 }
 
+/** Whether a key claims a unique value. */
+export function isUniqueKey(key: string): boolean {
+  return key.startsWith("u.");
+}
+
+/** Whether a key stands for a value in an equality index. */
+export function isEqualityKey(key: string): boolean {
+  return key.startsWith("e.");
+}
+
+/** The key of a reference to an entry. */
+export function referenceKey(field: string, target: string): string {
+  return `r.${field}.${target}`;
+}
+
 /** Everything that values hold, as keys, sorted. `plain` has its sensitive values in plaintext. */
 export async function claimsOf(
   config: Config,
@@ -110,7 +125,7 @@ export async function claimsOf(
     }
   }
   for (const field of schema.references) {
-    for (const target of referenceTargets(field, plain)) keys.add(`r.${field.name}.${target}`);
+    for (const target of referenceTargets(field, plain)) keys.add(referenceKey(field.name, target));
   }
   return [...keys].sort();
 }

@@ -2,10 +2,11 @@
 import type { Deps } from "../deps.ts";
 import { AppError } from "../errors.ts";
 import { definitionFor } from "../orb/live.ts";
+import { pause } from "../pause.ts";
 import { orbStreamConfig } from "../store/provision.ts";
 import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
 import { type Append, Conflict, StreamMissing } from "../store/types.ts";
-import { type ClaimChange, claimMessages, lateMarks } from "./claims.ts";
+import { type ClaimChange, claimMessages, isEqualityKey, lateMarks } from "./claims.ts";
 import { claimMessage, type IdempotencyClaim } from "./idempotency.ts";
 import type { EntrySnapshot } from "./snapshot.ts";
 
@@ -108,7 +109,7 @@ export function onlyHints(write: EntryWrite): boolean {
     write.idempotency === undefined &&
     (write.guards ?? []).length === 0 &&
     (write.live ?? []).length === 0 &&
-    !write.claims.adds.some((key) => !key.startsWith("e."))
+    write.claims.adds.every(isEqualityKey)
   );
 }
 
@@ -132,7 +133,6 @@ export async function commit(deps: Deps, write: EntryWrite): Promise<number> {
 
 /** How often a write that met another one is decided anew. */
 const ATTEMPTS = 24;
-const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
 /**
  * Runs a write until nobody came between. Each run reads anew, so a lost race ends in the answer that the winner's

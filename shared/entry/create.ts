@@ -5,7 +5,7 @@ import { AppError, invalid, notFound } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import type { Written } from "./change.ts";
 import { attempts, commit, type EntryWrite } from "./commit.ts";
-import { lookUpClaims } from "./held.ts";
+import { withKnownClaims } from "./held.ts";
 import { type Idempotency, idempotencyClaim, replay } from "./idempotency.ts";
 import { mergeValues, readWindow, windowFaults } from "./input.ts";
 import { prepare } from "./prepare.ts";
@@ -134,12 +134,8 @@ export async function createEntry(deps: Deps, actor: Actor, input: CreateInput):
     requireMay(actor, role, "create", { access: schema.access, own: false });
     if (input.publish === true) requireMay(actor, role, "publish", { access: schema.access, own: true });
     if (before !== null) return before;
-    const write = await planNew(deps, actor, context, schema, input, deps.newId());
-    if (attempt > 0) {
-      const state = await lookUpClaims(deps, context, schema, write.address, write.claims.adds);
-      write.known = state.known;
-      write.guards = [...(write.guards ?? []), ...state.guards];
-    }
+    const plan = await planNew(deps, actor, context, schema, input, deps.newId());
+    const write = attempt === 0 ? plan : await withKnownClaims(deps, context, schema, plan);
     const seq = await commit(deps, { ...write, idempotency: claim });
     const [snapshot] = write.snapshots;
     if (snapshot === undefined) throw new AppError("internal", "internal_error", "Nothing was written.");

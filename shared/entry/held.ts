@@ -3,8 +3,8 @@ import type { Deps } from "../deps.ts";
 import { AppError, type Fault } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
-import { areSecret, claimsOf, keySubject, parseKey } from "./claims.ts";
-import type { Guard } from "./commit.ts";
+import { areSecret, claimsOf, isUniqueKey, keySubject, parseKey } from "./claims.ts";
+import type { EntryWrite, Guard } from "./commit.ts";
 import { addressOf, type LoadedEntry, loaded, type OrbContext } from "./resolve.ts";
 import { openValues } from "./sealing.ts";
 import { type EntrySnapshot, effective, snapshotOf } from "./snapshot.ts";
@@ -130,10 +130,24 @@ export async function lookUpClaims(
   address: EntryAddress,
   keys: readonly string[],
 ): Promise<ClaimState> {
-  const wanted = keys.filter((key) => parseKey(key).kind === "u").map((key) => [key, address.id] as const);
+  const wanted = keys.filter(isUniqueKey).map((key) => [key, address.id] as const);
   const state = await claimState(deps, context, schema, new Map(wanted));
   if (state.taken.size > 0) throw uniqueConflict([...state.taken.keys()].map(taken));
   return state;
+}
+
+/**
+ * A write with the claims that it adds looked up, as one that met another must be.
+ * @throws AppError conflict `unique_conflict` naming every field whose value another entry holds
+ */
+export async function withKnownClaims(
+  deps: Deps,
+  context: OrbContext,
+  schema: CompiledSchema,
+  write: EntryWrite,
+): Promise<EntryWrite> {
+  const { known, guards } = await lookUpClaims(deps, context, schema, write.address, write.claims.adds);
+  return { ...write, known, guards: [...(write.guards ?? []), ...guards] };
 }
 
 async function holdsNow(

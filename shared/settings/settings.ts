@@ -5,10 +5,10 @@
 import { type Actor, actorId, type Role } from "../access/actor.ts";
 import { atLeast, refusal } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
-import { claimChange } from "../entry/claims.ts";
+import { claimChange, isEqualityKey } from "../entry/claims.ts";
 import { attempts, commit, messagesOf } from "../entry/commit.ts";
 import { planNew } from "../entry/create.ts";
-import { lookUpClaims } from "../entry/held.ts";
+import { withKnownClaims } from "../entry/held.ts";
 import { prepare } from "../entry/prepare.ts";
 import { addressOf, type LoadedEntry, loadEntry, loaded, orNull } from "../entry/resolve.ts";
 import { type EntrySnapshot, maskValues, type StoredValue } from "../entry/snapshot.ts";
@@ -169,12 +169,9 @@ async function create(
   if (made === undefined) throw new AppError("internal", "internal_error", "Nothing was planned.");
   const snapshot: EntrySnapshot = { ...made, status: "PUBLISHED", publishedRevision: 1 };
   const write = { ...plan, headSeq, snapshots: [snapshot] };
-  if (attempt > 0 && plan.claims.adds.length > 0) {
-    const state = await lookUpClaims(deps, live, schema, plan.address, plan.claims.adds);
-    Object.assign(write, { known: state.known, guards: [...(plan.guards ?? []), ...state.guards] });
-  }
+  const sure = attempt === 0 ? write : await withKnownClaims(deps, live, schema, write);
   // Of two first writers the later one must leave nothing in the index: all of it is one act.
-  await deps.store.batch(streams.orb(live.orb), messagesOf(write));
+  await deps.store.batch(streams.orb(live.orb), messagesOf(sure));
   return snapshot;
 }
 
@@ -221,7 +218,7 @@ async function change(
   // Its place in lists went with its deletion.
   const place = { subject: subjects.entryIndex(address), data: "{}", rollup: true };
   const again = head.status === "DELETED" ? { hints: [place] } : {};
-  const hintsOnly = [...claims.adds, ...claims.frees].every((key) => key.startsWith("e."));
+  const hintsOnly = [...claims.adds, ...claims.frees].every(isEqualityKey);
   if (hintsOnly && prepared.guards.length === 0) {
     // Messages in a row, hints first and truth last, as many write the same entry and a batch takes long. What is not
     // held any more stays in the index of equality: freeing it here could take away what the next writer adds.
@@ -229,10 +226,7 @@ async function change(
     await deps.store.pipeline(streams.orb(live.orb), messages);
     return snapshot;
   }
-  if (attempt > 0 && claims.adds.length > 0) {
-    const state = await lookUpClaims(deps, live, schema, address, claims.adds);
-    Object.assign(write, { known: state.known, guards: [...prepared.guards, ...state.guards] });
-  }
-  await commit(deps, { ...write, ...again });
+  const sure = attempt === 0 ? write : await withKnownClaims(deps, live, schema, write);
+  await commit(deps, { ...sure, ...again });
   return snapshot;
 }

@@ -5,7 +5,7 @@ import type { Deps } from "../deps.ts";
 import { hmacs } from "../entry/claims.ts";
 import { attempts, commit, messagesOf } from "../entry/commit.ts";
 import { planNew } from "../entry/create.ts";
-import { lookUpClaims } from "../entry/held.ts";
+import { withKnownClaims } from "../entry/held.ts";
 import { canonical } from "../entry/idempotency.ts";
 import { addressOf, loadEntry } from "../entry/resolve.ts";
 import { publishMessages } from "../entry/schedules.ts";
@@ -86,13 +86,10 @@ export async function recordTransaction(
           ? []
           : publishMessages(address, schema.liveRole, snapshot, null, deps.clock.now()),
     };
-    if (attempt > 0 && write.claims.adds.length > 0) {
-      const state = await lookUpClaims(deps, live, schema, address, write.claims.adds);
-      Object.assign(write, { known: state.known, guards: [...(write.guards ?? []), ...state.guards] });
-    }
+    const sure = attempt === 0 ? write : await withKnownClaims(deps, live, schema, write);
     // With a key two may write the same record: then all of it is one act, or lists would show it twice.
-    if (request === undefined) await commit(deps, write);
-    else await deps.store.batch(streams.orb(live.orb), messagesOf(write));
+    if (request === undefined) await commit(deps, sure);
+    else await deps.store.batch(streams.orb(live.orb), messagesOf(sure));
     return { record: recordView(snapshot), replayed: false };
   });
 }
