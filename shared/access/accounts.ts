@@ -1,6 +1,8 @@
 /** Accounts and their passkeys, as they are stored. */
 import type { Deps } from "../deps.ts";
 import { notFound, unavailable } from "../errors.ts";
+import { pause } from "../pause.ts";
+import { isMarker } from "../store/store.ts";
 import { kvSubject, streams } from "../store/subjects.ts";
 import { Conflict } from "../store/types.ts";
 import type { Role } from "./actor.ts";
@@ -145,12 +147,12 @@ export async function pageRecords<T>(
     const last = page.messages.at(-1)?.seq ?? 0;
     const atEnd = page.pending === 0;
     if (atEnd && newest !== null && newest.seq >= fromSeq && newest.seq > last) {
-      await new Promise<void>((resolve) => setTimeout(resolve, 5));
+      await pause(5);
       continue;
     }
     const prefix = kvSubject(bucket, "").length;
     const records = page.messages
-      .filter((message) => message.header("KV-Operation") === undefined && message.data.length > 0)
+      .filter((message) => !isMarker(message))
       .map((message) => ({
         key: message.subject.slice(prefix),
         value: message.json<T>(),
