@@ -3,16 +3,16 @@ import type { Deps } from "../deps.ts";
 import type { Fault } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { type Values, validateValues } from "../orb/validate.ts";
-import { type LiveRole, streams, subjects } from "../store/subjects.ts";
+import { type Home, type LiveRole, streams, subjects } from "../store/subjects.ts";
 import { type Append, Conflict } from "../store/types.ts";
 import { claimLacking, keysOf, type Lack, lacksOf } from "./claiming.ts";
-import { parseKey } from "./claims.ts";
+import { isUniqueKey, parseKey } from "./claims.ts";
 import { publishedOf } from "./held.ts";
 import { storedInput } from "./prepare.ts";
 import { type LoadedEntry, loaded, type OrbContext, orNull } from "./resolve.ts";
 import { cancelMessages, leave, publishMessages } from "./schedules.ts";
 import { visible } from "./snapshot.ts";
-import { type Home, walkEntries } from "./walk.ts";
+import { walkEntries } from "./walk.ts";
 
 /** Entries up to this many are counted one by one; more are told by the index alone. */
 const EXACT = 500;
@@ -74,7 +74,7 @@ export async function claimExisting(
     for (const entry of page) {
       const keys = await keysOf(deps, context, schema, entry);
       for (const key of keys) {
-        if (!key.startsWith("u.")) continue;
+        if (!isUniqueKey(key)) continue;
         const ids = holders.get(key);
         if (ids === undefined) holders.set(key, [entry.head.id]);
         else ids.push(entry.head.id);

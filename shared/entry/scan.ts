@@ -2,9 +2,11 @@
  * Walks the index of entries in creation order, oldest or newest first, in windows of one request each. What it yields
  * are places; whether an entry is still there and may be seen is judged by whoever reads it.
  */
-import { type ModuleToken, streams } from "../store/subjects.ts";
+import { type Home, type ModuleToken, streams } from "../store/subjects.ts";
 import type { Page, Store, StoredMessage } from "../store/types.ts";
 import { orNull } from "./resolve.ts";
+
+export type { Home } from "../store/subjects.ts";
 
 /** An entry's address inside its orb, and where a list stands when it has passed it. */
 export interface Place {
@@ -31,12 +33,6 @@ export async function readPage(
 ): Promise<Page> {
   const page = await orNull(store.scan(streams.orb(orb), filter, options));
   return page ?? { messages: [], pending: 0, lastSeq: 0 };
-}
-
-/** Where the entries of one schema lie. */
-export interface Home {
-  type: ModuleToken;
-  schema: string;
 }
 
 /** The place in an index message, `<orb>._ix.<type>.<schema>.<id>`; undefined for what a deletion left. */

@@ -1,22 +1,15 @@
 /** Every stored entry of a schema, a page at a time. For work on whole collections: publishing an orb, rekeying. */
 import type { Deps } from "../deps.ts";
-import { type ModuleToken, streams, subjects } from "../store/subjects.ts";
+import { pause } from "../pause.ts";
+import { type Home, type ModuleToken, streams, subjects } from "../store/subjects.ts";
 import { type LoadedEntry, loaded, orNull } from "./resolve.ts";
 
 /** Small enough for a page of large entries to be held in memory. */
 const PAGE = 200;
 
-/** Where the entries of a schema are stored. */
-export interface Home {
-  type: ModuleToken;
-  schema: string;
-}
-
 /** How often, and after how many milliseconds, a replica that lags is asked again. What it waits for may have expired. */
 const PATIENCE = 10;
 const CATCH_UP_MS = 20;
-
-const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
 /**
  * Pages of entries that exist, oldest first; two requests each. What is created while it runs may be missing.

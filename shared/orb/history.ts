@@ -1,6 +1,6 @@
 /** The history of an orb: a message per revision on `platform.orbs.<id>`. The last one is the truth about the orb. */
 import type { Deps } from "../deps.ts";
-import { type LiveRole, type ModuleToken, streams, subjects } from "../store/subjects.ts";
+import { type Home, type LiveRole, streams, subjects } from "../store/subjects.ts";
 import type { Append, Consistency, StoredMessage } from "../store/types.ts";
 import type { Operation as PatchOperation } from "./diff.ts";
 import type { OrbDocument } from "./document.ts";
@@ -58,12 +58,6 @@ export interface EntryWork {
   claims: Home[];
   /** Live copies that move to another audience; `to` is null where the schema is gone, `from` where it is back. */
   moves: (Home & { from: LiveRole | null; to: LiveRole | null })[];
-}
-
-/** Where the entries of a schema are stored. */
-export interface Home {
-  type: ModuleToken;
-  schema: string;
 }
 
 /** The newest revision and where it is stored. */

@@ -9,10 +9,11 @@ import {
   valuesStored,
 } from "../entry/publishing.ts";
 import { AppError } from "../errors.ts";
+import type { Home } from "../store/subjects.ts";
 import { compareDefinitions, type SchemaChange } from "./compat.ts";
 import { type CompiledOrb, type CompiledSchema, compileOrb, SUBJECT_TYPES } from "./compile.ts";
 import type { OrbDocument } from "./document.ts";
-import type { EntryWork, Home } from "./history.ts";
+import type { EntryWork } from "./history.ts";
 import { compareRetired, homeKey, type Retired, retiredAfter } from "./retired.ts";
 
 /** One change that concerns stored entries, with how many there are. */

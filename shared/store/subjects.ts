@@ -28,6 +28,12 @@ export type ModuleToken = "content" | "config" | "rules" | "transactions" | "set
 /** Audiences of live copies. `owner` is the entry's own log and no audience. */
 export type LiveRole = "public" | "user" | "admin";
 
+/** Where the entries of a schema lie inside their orb's stream. */
+export interface Home {
+  type: ModuleToken;
+  schema: string;
+}
+
 /** Where an entry lives inside its orb's stream. */
 export interface EntryAddress {
   orb: string;
