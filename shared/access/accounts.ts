@@ -163,13 +163,22 @@ export async function pageRecords<T>(
   throw unavailable("a replica lags behind");
 }
 
-/** All of them, for what is never many (platform admins). */
-export async function listRecords<T>(deps: Deps, bucket: string, filter: string): Promise<Versioned<T>[]> {
-  const all: Versioned<T>[] = [];
+/** All of them, a page at a time. */
+export async function* recordPages<T>(
+  deps: Deps,
+  bucket: string,
+  filter: string,
+): AsyncGenerator<Versioned<T>[]> {
   for (let from: number | null = 1; from !== null; ) {
     const page: RecordPage<T> = await pageRecords<T>(deps, bucket, filter, from);
-    all.push(...page.records);
+    yield page.records;
     from = page.next;
   }
+}
+
+/** All of them at once, for what fits into memory: platform admins, the invitations of a realm. */
+export async function listRecords<T>(deps: Deps, bucket: string, filter: string): Promise<Versioned<T>[]> {
+  const all: Versioned<T>[] = [];
+  for await (const page of recordPages<T>(deps, bucket, filter)) all.push(...page);
   return all;
 }

@@ -2,7 +2,7 @@
 import type { Deps } from "../deps.ts";
 import { buckets, token } from "../store/subjects.ts";
 import type { Consistency } from "../store/types.ts";
-import { type AccountRecord, listRecords } from "./accounts.ts";
+import { type AccountRecord, recordPages } from "./accounts.ts";
 import type { Role } from "./actor.ts";
 import type { Realm } from "./realms.ts";
 import { issueToken } from "./tokens.ts";
@@ -98,8 +98,8 @@ export async function endSession(deps: Deps, realm: string, sub: string, sid: st
 }
 
 /**
- * Ends the sessions of an account, or of a whole realm. Each by itself: those who remember sessions hear of what is stored,
- * but of no purge.
+ * Ends the sessions of an account, or of a whole realm, a page at a time. Each by itself: those who remember sessions
+ * hear of what is stored, but of no purge.
  * @param of which of them; all when left out
  */
 export async function endSessions(
@@ -109,11 +109,12 @@ export async function endSessions(
   of: { credential?: string; but?: string } = {},
 ): Promise<void> {
   const filter = `${token(realm, "realm")}.${sub === undefined ? "*" : token(sub, "user")}.*`;
-  const sessions = await listRecords<SessionRecord>(deps, buckets.sessions, filter);
-  await Promise.all(
-    sessions
-      .filter(({ value }) => of.credential === undefined || value.credential === of.credential)
-      .filter(({ key: name }) => of.but === undefined || !name.endsWith(`.${of.but}`))
-      .map((session) => deps.store.kvDelete(buckets.sessions, session.key, { ttl: 60 })),
-  );
+  for await (const sessions of recordPages<SessionRecord>(deps, buckets.sessions, filter)) {
+    await Promise.all(
+      sessions
+        .filter(({ value }) => of.credential === undefined || value.credential === of.credential)
+        .filter(({ key: name }) => of.but === undefined || !name.endsWith(`.${of.but}`))
+        .map((session) => deps.store.kvDelete(buckets.sessions, session.key, { ttl: 60 })),
+    );
+  }
 }

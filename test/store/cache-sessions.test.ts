@@ -96,6 +96,25 @@ test("only the sessions of one passkey end with it", async () => {
   expect([await old.open(), await asking.open(), await other.open()]).toEqual([false, true, true]);
 });
 
+test("sessions that are more than a page end too, a page of them at a time", async () => {
+  await using s = await setUp();
+  const sessions = await Promise.all(Array.from({ length: 600 }, () => s.begin("hugo")));
+  const { store } = s.there;
+  let open = 0;
+  let most = 0;
+  const counting: Store = {
+    ...store,
+    async kvDelete(...of) {
+      most = Math.max(most, ++open);
+      return store.kvDelete(...of).finally(() => open--);
+    },
+  };
+  await endSessions({ ...s.there, store: counting }, REALM, "hugo", { but: sessions[300]?.sid ?? "" });
+  const left = await store.kvList(buckets.sessions, `${REALM}.hugo.*`);
+  expect(left.map(({ key }) => key)).toEqual([`${REALM}.hugo.${sessions[300]?.sid}`]);
+  expect(most).toBeLessThanOrEqual(256);
+});
+
 test("a session that was asked for before it began is found as soon as that is told, and at once where it began", async () => {
   await using s = await setUp();
   for (const deps of [s.there, s.here]) {
