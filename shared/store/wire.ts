@@ -40,15 +40,6 @@ function random(): string {
   return out;
 }
 
-/** Reads headers without holding on to the frame in which the message came. */
-const header = (message: Msg) => {
-  const headers = message.headers;
-  return (name: string) => {
-    const value = headers?.get(name);
-    return value === undefined || value === "" ? undefined : value;
-  };
-};
-
 /** How a question is asked. */
 interface Asking {
   timeoutMs?: number;
@@ -291,12 +282,12 @@ export class Wire {
     return this.ask(
       subject,
       data,
-      (message, resolve) => {
+      ({ data, headers }, resolve) => {
         resolve({
-          data: message.data,
-          header: header(message),
-          headerNames: () => message.headers?.keys() ?? [],
-          status: message.headers?.code ?? 0,
+          data,
+          header: (name) => headers?.get(name) || undefined,
+          headerNames: () => headers?.keys() ?? [],
+          status: headers?.code ?? 0,
         });
         return true;
       },
