@@ -136,7 +136,7 @@ function waitUntil(c: Context<AppEnv>, work: Promise<unknown>): void {
   try {
     c.executionCtx.waitUntil(work);
   } catch {
-    // A host without an execution context (Node) just lets it run.
+    // A request without an execution context, as tests send them, just lets it run.
     work.catch(() => undefined);
   }
 }

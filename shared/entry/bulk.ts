@@ -70,7 +70,7 @@ export async function* bulkWrite(deps: Deps, actor: Actor, given: BulkInput): As
   let number = 0;
   let waiting: { line: number; text: string }[] = [];
 
-  // Up to this many lines are checked side by side: their hashes, seals and look-ups overlap.
+  // The lines of a group are checked at the same time: their hashes, seals and look-ups overlap.
   const prepareSome = async () => {
     const some = waiting;
     waiting = [];
@@ -253,7 +253,10 @@ function byTargets(items: readonly Item[]): { agreed: Item[]; apart: Item[] } {
   return { agreed, apart };
 }
 
-/** False when something stood in the way of the group; then none of it was written. */
+/**
+ * False when something stood in the way of the group; then none of it was written: a batch is one act, and messages in a
+ * row expect nothing of others, so that only a missing stream stops them.
+ */
 async function writeTogether(
   deps: Deps,
   orb: string,

@@ -56,7 +56,7 @@ export interface Walk {
   orb: string;
   /** Subject filter of the index. */
   filter: string;
-  /** Set for the index of a value, whose subjects end with the id but are otherwise different. */
+  /** The schema of all places, where the subjects do not tell it: in the index of a value, and in the order of a schema. */
   home?: Home;
   /** Whether the id is the message's body: all on one subject. */
   literal?: boolean;

@@ -41,7 +41,7 @@ function placeFaults(input: UpdateInput, base: EntrySnapshot): Fault[] {
   return faults;
 }
 
-/** The state of an entry that exists. @throws AppError conflict when the entry's schema is gone from the definition */
+/** The schema of an entry. @throws AppError conflict `schema_gone` when the definition no longer has it */
 export function requireSchema(state: State): CompiledSchema {
   if (state.schema !== undefined) return state.schema;
   throw new AppError(

@@ -7,7 +7,10 @@ import { type LoadedEntry, loaded, orNull } from "./resolve.ts";
 /** Small enough for a page of large entries to be held in memory. */
 const PAGE = 200;
 
-/** How often, and after how many milliseconds, a replica that lags is asked again. What it waits for may have expired. */
+/**
+ * How often a replica that lags is asked again, and after how many milliseconds. Not for ever: the message that it lacks
+ * may have expired meanwhile.
+ */
 const PATIENCE = 10;
 const CATCH_UP_MS = 20;
 

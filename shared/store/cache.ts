@@ -134,7 +134,7 @@ export function cachedStore(
   return { store: cached, broken: () => cache.broken() };
 }
 
-/** What is done beside these is nothing that an answer may be given again of. */
+/** What an answer that is given again may be made of. Any other call makes the answer uncacheable. */
 const TRACED: ReadonlySet<PropertyKey> = new Set(["get", "getMany", "scan", "kvGet", "remembers"]);
 
 function spoiling(store: Store, trace: Trace): Store {

@@ -141,7 +141,7 @@ export function grouped(store: OpenStore): OpenStore {
       const group = nextGroup(queue.waiting);
       const left = queue.waiting.length;
       await within(PATIENCE_MS, write(stream, group));
-      // Those that had to wait already are not kept.
+      // Writes that have waited for a whole batch already are not delayed again.
       if (left === 0) await queue.gather(group.length);
     }
     queues.delete(stream);

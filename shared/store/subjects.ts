@@ -1,5 +1,7 @@
 /**
- * Every stream, subject, bucket and key name of the platform. Nothing else builds one.
+ * The names of the platform's streams, subjects and buckets. Keys in buckets are put together where they are used. Other
+ * names stand elsewhere: the broker's own (its API, inboxes), the subjects that streams are made with and tell on
+ * (provision.ts), what its users may do (scripts/broker), and what the kit of handlers asks its own client for.
  *
  * Whatever a caller supplied (ids, codes, stream names, `sub`) passes {@link token} first: a direct get of
  * `$KV.bucket.*` would otherwise answer with whatever is there.

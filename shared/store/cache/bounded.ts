@@ -20,7 +20,7 @@ export class Bounded<V extends Held> {
   #hand: MapIterator<[string, V]> | undefined;
   #bytes = 0;
 
-  /** @param maxBytes never exceeded */
+  /** @param maxBytes never exceeded, as long as no single value is larger: whoever sets one sees to that */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
