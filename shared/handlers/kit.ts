@@ -7,7 +7,7 @@
  */
 import type { Fault } from "../errors.ts";
 import { type Check, compileJsonSchema, type JsonSchema } from "./json-schema.ts";
-import type { Caller, HandlerAuth } from "./types.ts";
+import { ANSWER_LIMIT, type Caller, type HandlerAuth } from "./types.ts";
 
 /** Headers of a message, as clients have them. */
 export interface KitHeaders {
@@ -101,8 +101,6 @@ export interface Service {
   stop(options?: { unregister?: boolean }): Promise<void>;
 }
 
-/** Most bytes of an answer; the platform takes no more. */
-const ANSWER_LIMIT = 1024 * 1024;
 const REGISTER_MS = 5_000;
 
 const encoder = new TextEncoder();

@@ -5,10 +5,8 @@ import { tooDeep } from "../json.ts";
 import type { Reply } from "../store/types.ts";
 import { compileJsonSchema } from "./json-schema.ts";
 import { requireFree } from "./subject.ts";
-import type { Caller, RemoteHandler } from "./types.ts";
+import { ANSWER_LIMIT, type Caller, type RemoteHandler } from "./types.ts";
 
-/** Most bytes of an answer. */
-export const ANSWER_LIMIT = 1024 * 1024;
 const MAX_WORDS = 500;
 
 /** What a service gets, as JSON. */
