@@ -2,11 +2,11 @@
 import type { Deps } from "../deps.ts";
 import { AppError } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
-import { streams, subjects } from "../store/subjects.ts";
+import { type Home, streams, subjects } from "../store/subjects.ts";
 import { equalityToken, indexKind, uniqueTokens } from "./claims.ts";
 import type { Condition } from "./query.ts";
 import { orNull } from "./resolve.ts";
-import { type Home, type Place, readPage } from "./scan.ts";
+import { type Place, readPage } from "./scan.ts";
 
 /** Most entries that one request reads to answer a query. */
 export const READ_LIMIT = 10_000;

@@ -5,7 +5,7 @@ import { AppError, type Fault, invalid } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { type Values, validateValues } from "../orb/validate.ts";
 import { ruleFaults } from "../rules/check.ts";
-import { claimsOf } from "./claims.ts";
+import { claimsOf, referenceKey } from "./claims.ts";
 import type { Guard } from "./commit.ts";
 import { checkTargets } from "./references.ts";
 import type { OrbContext } from "./resolve.ts";
@@ -87,7 +87,7 @@ function added(schema: CompiledSchema, values: Readonly<Values>, held: ReadonlyS
   for (const field of schema.references) {
     const collect = (value: unknown): void => {
       if (typeof value === "string") {
-        const key = `r.${field.name}.${value}`;
+        const key = referenceKey(field.name, value);
         if (!held.has(key)) out.add(key);
       } else if (typeof value === "object" && value !== null) Object.values(value).forEach(collect);
     };

@@ -6,6 +6,7 @@ import type { Deps } from "../deps.ts";
 import { AppError, notFound } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { MASK } from "../orb/mask.ts";
+import { pause } from "../pause.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { isOwn } from "./references.ts";
 import { type LoadedEntry, loadEntry, type OrbContext, schemaOf } from "./resolve.ts";
@@ -103,8 +104,6 @@ const PAGE_BYTES = 4 * 1024 * 1024;
 /** How often, and after how many milliseconds, a replica that lags is asked again. */
 const PATIENCE = 10;
 const CATCH_UP_MS = 10;
-
-const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
 /**
  * The log's snapshots, oldest first, and at their end the closing that nobody had to write yet. It reaches at least to

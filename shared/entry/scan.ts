@@ -6,8 +6,6 @@ import { type Home, type ModuleToken, streams } from "../store/subjects.ts";
 import type { Page, Store, StoredMessage } from "../store/types.ts";
 import { orNull } from "./resolve.ts";
 
-export type { Home } from "../store/subjects.ts";
-
 /** An entry's address inside its orb, and where a list stands when it has passed it. */
 export interface Place {
   type: ModuleToken;
