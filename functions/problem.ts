@@ -7,6 +7,7 @@ import { AppError, type ErrorKind, type Fault } from "../shared/errors.ts";
 import { addZodIssues, Faults } from "../shared/orb/faults.ts";
 import { Conflict, StreamMissing } from "../shared/store/types.ts";
 import type { AppEnv } from "./context.ts";
+import { notJson } from "./middleware/body.ts";
 import { whole } from "./middleware/headers.ts";
 
 export const STATUS: Record<ErrorKind, ContentfulStatusCode> = {
@@ -110,7 +111,8 @@ export function onError(error: Error, c: Context<AppEnv>): Response {
       "write_conflict",
       "Somebody else wrote at the same moment. Read again and retry.",
     );
-  } else if (error instanceof HTTPException) {
+  } else if (error instanceof HTTPException && error.status === 415) known = notJson();
+  else if (error instanceof HTTPException) {
     return problem(
       c,
       error.status as ContentfulStatusCode,

@@ -16,6 +16,11 @@ export function brokenOff(cause: unknown): AppError {
   return new AppError("malformed", "body_incomplete", "The body broke off.", { cause });
 }
 
+/** 415 */
+export function notJson(): AppError {
+  return new AppError("unsupported_media", "not_json", "The body must be application/json.");
+}
+
 /** Reads a body of at most `limit` - 1 bytes; a larger one is refused as soon as that is known. */
 export async function readLimited(request: Request, limit: number): Promise<Uint8Array> {
   if (Number(request.headers.get("content-length") ?? 0) >= limit) throw tooLarge(limit);
@@ -112,6 +117,19 @@ function keepJson(c: Context<AppEnv>, value: unknown): void {
   c.req.json = <T>() => Promise.resolve(value as T);
 }
 
+/**
+ * No body is of no type, whatever its sender calls it: `curl -d ''` says that it is a form. The library beneath would look
+ * at the name once more and refuse it.
+ */
+function callJson(c: Context<AppEnv>): void {
+  const named = c.req.header.bind(c.req);
+  const header = (name?: string) => {
+    if (name === undefined) return named();
+    return name.toLowerCase() === "content-type" ? "application/json" : named(name);
+  };
+  c.req.header = header as typeof c.req.header;
+}
+
 const JSON_TYPE = /^application\/([a-z0-9.+-]+\+)?json\s*(;|$)/i;
 
 /**
@@ -126,9 +144,10 @@ export async function readJson(c: Context<AppEnv>, required: boolean): Promise<u
     keepJson(c, {});
     // Whoever asks next whether there was a body must not be told of these braces.
     c.req.bodyCache.arrayBuffer = new ArrayBuffer(0);
+    if (!required) callJson(c);
     return {};
   }
-  if (!isJson) throw new AppError("unsupported_media", "not_json", "The body must be application/json.");
+  if (!isJson) throw notJson();
   const value = parseJson(bytes);
   keepJson(c, value);
   return value;

@@ -331,9 +331,34 @@ describe("bad input", () => {
     expect(response.headers.get("content-type")).toContain("application/problem+json");
   });
 
-  test("begin: nothing is enough, whatever type it is said to be of", async () => {
-    for (const headers of [{}, { "content-type": "application/json" }]) {
-      expect((await call(platform, "POST", `${BASE}/passkey/begin`, { headers })).status).toBe(200);
+  test("nothing is enough where nothing needs to be said, whatever type it is said to be of", async () => {
+    const types = [undefined, "application/json", "application/x-www-form-urlencoded", "text/plain"];
+    const post = async (path: string, type: string | undefined, body?: ReadableStream) => {
+      const response = await fetch(`${platform.origin}${path}`, {
+        method: "POST",
+        headers: {
+          ...first.headers,
+          ...(type === undefined ? {} : { "content-type": type }),
+        },
+        ...(body === undefined ? {} : { body, duplex: "half" }),
+      });
+      return response.status;
+    };
+    const empty = () => new ReadableStream({ start: (controller) => controller.close() });
+    for (const type of types) {
+      for (const base of [BASE, "/api/auth"]) {
+        expect([type, await post(`${base}/passkey/begin`, type)]).toEqual([type, 200]);
+        expect([type, await post(`${base}/passkey/begin`, type, empty())]).toEqual([type, 200]);
+        expect([type, await post(`${base}/invitations`, type)]).toEqual([type, 201]);
+      }
+    }
+  });
+
+  test("nothing is not enough where a body is required, and what it is not is told by its code", async () => {
+    const headers = { "content-type": "application/x-www-form-urlencoded" };
+    for (const path of [`${BASE}/passkey/complete`, "/api/admin/orbs"]) {
+      const { status, body } = await call(platform, "POST", path, { headers, token: first.token });
+      expect([status, body.code]).toEqual([415, "not_json"]);
     }
   });
 
