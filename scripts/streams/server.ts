@@ -11,7 +11,7 @@ import { newId, randomToken, sameSecret } from "../../shared/ids.ts";
 import { type Store, StreamMissing } from "../../shared/store/types.ts";
 import { authenticateReader } from "../../shared/streams/credentials.ts";
 import type { Hub } from "../../shared/streams/hub.ts";
-import { single } from "../../shared/streams/query.ts";
+import { single, takeOnly } from "../../shared/streams/query.ts";
 import type { Reader } from "../../shared/streams/reader.ts";
 import { type Caller, callerOf, listStreams, serveStream } from "../../shared/streams/serve.ts";
 import { redeemTicket, TICKET } from "../../shared/streams/ticket.ts";
@@ -143,16 +143,26 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
     return callerOf(actor);
   }
 
-  async function health(response: ServerResponse, common: Headers): Promise<void> {
-    hub.requireConnection();
-    const { version } = await store.server();
-    const roundTripMs = await store.ping();
-    const body = { status: "ok", broker: { version, roundTripMs }, subscribers: hub.readers };
+  async function health(response: ServerResponse, common: Headers, params: URLSearchParams): Promise<void> {
+    takeOnly(params, { probe: ["ready", "live"] });
+    const broker = params.get("probe") === "live" ? {} : { broker: await brokerHealth() };
+    const body = { status: "ok", ...broker, subscribers: hub.readers };
     reply(response, 200, { ...common, "content-type": "application/json" }, JSON.stringify(body));
   }
 
+  async function brokerHealth(): Promise<{ version: string; roundTripMs: number }> {
+    hub.requireConnection();
+    const { version } = await store.server();
+    return { version, roundTripMs: await store.ping() };
+  }
+
   /** For whoever brings the scrape token, and platform admins. */
-  async function metrics(request: IncomingMessage, response: ServerResponse, common: Headers): Promise<void> {
+  async function metrics(
+    request: IncomingMessage,
+    response: ServerResponse,
+    common: Headers,
+    params: URLSearchParams,
+  ): Promise<void> {
     const wanted = config.metricsToken;
     const bearer = bearerOf(request.headers.authorization);
     if (wanted === undefined || bearer === undefined || !(await sameSecret(bearer, wanted))) {
@@ -160,6 +170,7 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
       const actor = await authenticate(deps, { bearer, cookies: () => undefined }, { platform: true });
       requireOperator(actor, "metrics.read");
     }
+    takeOnly(params, {});
     reply(response, 200, { ...common, "content-type": METRICS_TYPE }, renderMetrics(hub, counts));
   }
 
@@ -212,10 +223,11 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
       const body = problemText(405, "method_not_allowed", `This address takes ${ALLOW}.`);
       return reply(response, 405, { ...common, ...PROBLEM, allow: ALLOW }, body);
     }
-    if (family === "health") return health(response, common);
-    if (family === "metrics") return metrics(request, response, common);
+    if (family === "health") return health(response, common, searchParams);
+    if (family === "metrics") return metrics(request, response, common, searchParams);
     if (name !== "") return stream(request, response, common, searchParams, name);
     await callerOfRequest(request, common, searchParams, "");
+    takeOnly(searchParams, { realm: null, [TICKET]: null });
     const body = JSON.stringify(await listStreams(hub));
     reply(response, 200, { ...common, "content-type": "application/json" }, body);
   }

@@ -1,5 +1,6 @@
 /** What a request for a stream asks for. */
 import { AppError } from "../errors.ts";
+import { escapeSegment, Faults } from "../orb/faults.ts";
 import { parseOffset, type Start } from "./offset.ts";
 
 /**
@@ -27,6 +28,31 @@ export function single(params: URLSearchParams, name: string): string | undefine
   const values = params.getAll(name);
   if (values.length > 1) throw malformed("repeated_parameter", `The parameter ${name} may be given once.`);
   return values[0];
+}
+
+/**
+ * Refuses parameters that an address does not take, in the words of the functions' routes. Not for a stream itself: see
+ * {@link parseQuery}.
+ * @param known by name the values that a parameter may have; null for any
+ * @throws AppError malformed `invalid_parameter` with every fault
+ */
+export function takeOnly(
+  params: URLSearchParams,
+  known: Readonly<Record<string, readonly string[] | null>>,
+): void {
+  const faults = new Faults();
+  for (const name of new Set(params.keys())) {
+    const at = `/${escapeSegment(name)}`;
+    const allowed = Object.hasOwn(known, name) ? known[name] : undefined;
+    if (allowed === undefined) faults.add(at, "unknown_parameter", "This address takes no such parameter.");
+    else if (allowed !== null && !allowed.includes(params.getAll(name).join("&")))
+      faults.add(at, "enum", `This must be one of: ${allowed.join(", ")}.`);
+  }
+  const errors = faults.list();
+  if (errors.length === 0) return;
+  throw new AppError("malformed", "invalid_parameter", "A parameter of the request is not valid.", {
+    errors,
+  });
 }
 
 /**

@@ -140,6 +140,37 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
     expect(await problemOf(await get("", {}))).toEqual([401, "authentication_required"]);
   });
 
+  test("no address but a stream's own takes a parameter that it does not know", async () => {
+    const ask = (path: string) => fetch(`${bases[host]}/api/${path}`, { headers: auth(admin) });
+    const unknown = (name: string) => ({
+      path: `/${name}`,
+      code: "unknown_parameter",
+      message: "This address takes no such parameter.",
+    });
+    const probe = { path: "/probe", code: "enum", message: "This must be one of: ready, live." };
+    for (const [path, errors] of [
+      ["streams?limit=1&realm=auth&limit=2", [unknown("limit")]],
+      ["streams/?constructor=1&a%2Fb=", [unknown("constructor"), unknown("a~1b")]],
+      ["metrics?x=", [unknown("x")]],
+      ["health?x=1", [unknown("x")]],
+      ["health?probe=deep&x=1", [probe, unknown("x")]],
+      ["health?probe=live&probe=live", [probe]],
+    ] as const) {
+      const response = await ask(path);
+      expect([path, response.status]).toEqual([path, 400]);
+      expect(await response.json()).toMatchObject({ code: "invalid_parameter", errors });
+    }
+    for (const path of ["streams?realm=auth", "metrics", "health?probe=ready"]) {
+      expect([path, (await ask(path)).status]).toEqual([path, 200]);
+    }
+    const live = await ask("health?probe=live");
+    expect([live.status, await live.json()]).toEqual([
+      200,
+      expect.not.objectContaining({ broker: expect.anything() }),
+    ]);
+    expect(await problemOf(await get("?x=1", {}))).toEqual([401, "authentication_required"]);
+  });
+
   test("without a parameter: the specification's events, resumed by Last-Event-ID", async () => {
     await ownStream(own("plain"), ['{"n":1}', '{"n":2}']);
     const first = await get(own("plain"));
