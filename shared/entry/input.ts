@@ -5,7 +5,8 @@ import type { CompiledField, CompiledSchema } from "../orb/compile.ts";
 import { normaliseInstant } from "../orb/fields/calendar.ts";
 import { canonicalLanguage } from "../orb/ids.ts";
 import { MASK } from "../orb/mask.ts";
-import { isSealed, maskValues, type StoredValue } from "./snapshot.ts";
+import { storedInput } from "./prepare.ts";
+import { isSealed, type StoredValue } from "./snapshot.ts";
 
 /** The one language or market that a write speaks of. */
 export interface Place {
@@ -46,7 +47,8 @@ function put(map: unknown, trail: readonly string[], value: unknown): unknown {
 
 /**
  * Values as they are to be checked. Without a place they are the caller's own, whole. With one, each value goes to its
- * language and market in what is stored, and what is not named stays as it is; null clears the one value.
+ * language and market in what is stored, and what is not named stays as it is, as far as the definition still has a place
+ * for it ({@link storedInput}); null clears the one value.
  * @param stored values of the newest revision; sealed ones are carried along as masks
  */
 export function mergeValues(
@@ -58,10 +60,7 @@ export function mergeValues(
   if (place.locale === undefined && place.market === undefined) return given;
   const { language, market } = resolvePlace(schema, place);
   if (!isObject(given)) return given;
-  const merged: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(maskValues({ ...stored }))) {
-    if (schema.fields.has(name)) merged[name] = value;
-  }
+  const merged = storedInput(schema, stored);
   for (const [name, value] of Object.entries(given)) {
     if (name === "__proto__") continue;
     const field = schema.fields.get(name);

@@ -2,6 +2,7 @@
 import type { Actor } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
 import { AppError, type Fault, invalid } from "../errors.ts";
+import { isObject } from "../json.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { type Values, validateValues } from "../orb/validate.ts";
 import { ruleFaults } from "../rules/check.ts";
@@ -103,11 +104,8 @@ function referencesNotLive(errors: Fault[]): AppError {
   });
 }
 
-/**
- * Stored values as a publication takes them: those of fields that the definition dropped are left behind, as is what was
- * sealed where nothing is any more; the rest is checked again.
- */
-export function storedInput(
+/** Stored values, masked, of the fields that the definition has; without what was sealed where nothing is any more. */
+export function ofKnownFields(
   schema: CompiledSchema,
   stored: Readonly<Record<string, StoredValue>>,
 ): Record<string, StoredValue> {
@@ -117,4 +115,36 @@ export function storedInput(
     return field !== undefined && (field.sensitive || !holdsSealed(value));
   });
   return maskValues(Object.fromEntries(known));
+}
+
+/**
+ * Stored values as a write takes them over: those of fields, languages and markets that the definition dropped are left
+ * behind; the rest is checked again. A field of which nothing is left is as one that was never given.
+ */
+export function storedInput(
+  schema: CompiledSchema,
+  stored: Readonly<Record<string, StoredValue>>,
+): Record<string, StoredValue> {
+  const known: Record<string, StoredValue> = {};
+  for (const [name, value] of Object.entries(ofKnownFields(schema, stored))) {
+    const field = schema.fields.get(name);
+    const levels = [
+      ...(field?.marketSpecific ? [schema.markets] : []),
+      ...(field?.translatable ? [schema.languages] : []),
+    ];
+    const left = leftOf(value, levels);
+    if (left !== undefined) known[name] = left;
+  }
+  return known;
+}
+
+/** What is left of a value in maps by these keys, outermost first; undefined when nothing is. */
+function leftOf(value: StoredValue, levels: readonly (readonly string[])[]): StoredValue {
+  const [keys, ...below] = levels;
+  if (keys === undefined || !isObject(value)) return value;
+  const left = Object.entries(value)
+    .filter(([key]) => keys.includes(key))
+    .map(([key, item]) => [key, leftOf(item, below)] as const)
+    .filter(([, item]) => item !== undefined);
+  return left.length === 0 ? undefined : Object.fromEntries(left);
 }

@@ -213,13 +213,17 @@ function compareKeys(from: OrbDocument, to: OrbDocument, field: FieldDefinition)
       tightened(
         field,
         "removed_language",
-        `Field ${field.name} loses the languages ${languages.join(", ")}.`,
+        `Field ${field.name} loses the languages ${languages.join(", ")}; stored values of them stay until the entry's next write.`,
       ),
     );
   }
   if (markets.length > 0) {
     changes.push(
-      tightened(field, "removed_market", `Field ${field.name} loses the markets ${markets.join(", ")}.`),
+      tightened(
+        field,
+        "removed_market",
+        `Field ${field.name} loses the markets ${markets.join(", ")}; stored values of them stay until the entry's next write.`,
+      ),
     );
   }
   const moved =

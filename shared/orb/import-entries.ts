@@ -2,7 +2,7 @@
 import type { Deps } from "../deps.ts";
 import { claimsOf } from "../entry/claims.ts";
 import { type EntryWrite, messagesOf } from "../entry/commit.ts";
-import { storedInput } from "../entry/prepare.ts";
+import { ofKnownFields } from "../entry/prepare.ts";
 import { addressOf, type OrbContext } from "../entry/resolve.ts";
 import { publishMessages } from "../entry/schedules.ts";
 import { sealValues } from "../entry/sealing.ts";
@@ -117,7 +117,7 @@ async function restored(
   snapshot: ExportedEntry,
   path: string,
 ): Promise<EntrySnapshot> {
-  const given = storedInput(schema, snapshot.values);
+  const given = ofKnownFields(schema, snapshot.values);
   const checked = validateValues(schema, given, {
     existing: snapshot.values as Values,
     base: `${path}/values`,

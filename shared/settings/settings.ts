@@ -9,7 +9,7 @@ import { claimChange, isEqualityKey } from "../entry/claims.ts";
 import { attempts, commit, messagesOf } from "../entry/commit.ts";
 import { planNew } from "../entry/create.ts";
 import { withKnownClaims } from "../entry/held.ts";
-import { prepare } from "../entry/prepare.ts";
+import { prepare, storedInput } from "../entry/prepare.ts";
 import { addressOf, type LoadedEntry, loadEntry, loaded, orNull } from "../entry/resolve.ts";
 import { type EntrySnapshot, maskValues, type StoredValue } from "../entry/snapshot.ts";
 import { AppError, invalid } from "../errors.ts";
@@ -129,10 +129,7 @@ function merged(
   const { faults } = validateValues(schema, given, { existing: stored as never });
   const told = faults.filter(({ code, path }) => code !== "required" || namedBy(given, path));
   if (told.length > 0) throw invalid(told);
-  const values: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(maskValues({ ...stored }))) {
-    if (schema.fields.has(name)) values[name] = value;
-  }
+  const values = storedInput(schema, stored);
   for (const [name, value] of Object.entries(given)) {
     if (value === null) delete values[name];
     else values[name] = value;

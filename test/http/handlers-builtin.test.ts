@@ -371,6 +371,39 @@ describe("settings", () => {
     expect((await get(admin)).body.values.theme).toBe("light");
   });
 
+  test("are set on although they hold a market that was removed", async () => {
+    const document = (markets: string[]) => ({
+      id: "abroad",
+      markets,
+      uses: [{ service: "settings", handlers: ["get", "set"] }],
+      modules: [
+        {
+          id: "preferences",
+          type: "SETTINGS",
+          schemas: [
+            {
+              id: "preference",
+              fields: [
+                { name: "currency", type: "string", marketSpecific: true },
+                { name: "theme", type: "string" },
+              ],
+            },
+          ],
+        },
+      ],
+    });
+    const at = (method: string, path: string, body: unknown) =>
+      call(platform, method, `/api/admin/orbs${path}?publish=true`, { token: admin, body });
+    expect((await at("POST", "", document(["US", "EU"]))).status).toBe(201);
+    const change = (values: object) => ask("set", { values }, ann.token, "abroad");
+    expect((await change({ currency: { US: "USD", EU: "EUR" } })).status).toBe(200);
+    expect((await at("PUT", "/abroad", document(["US"]))).status).toBe(200);
+    expect(await change({ theme: "dark" })).toMatchObject({
+      status: 200,
+      body: { values: { currency: { US: "USD" }, theme: "dark" } },
+    });
+  });
+
   test("concurrent sets of different fields lose nothing", async () => {
     const eve = await user(platform);
     const answers = await Promise.all(Array.from({ length: 12 }, (_, i) => set(eve.token, { [`f${i}`]: i })));

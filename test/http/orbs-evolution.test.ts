@@ -189,6 +189,99 @@ test("what predates a change stays readable, and is told on its next write", asy
   });
 });
 
+test("values of languages and markets that were removed refuse no write: the next one leaves them behind", async () => {
+  const id = "evolve-places";
+  const path = `/api/admin/orbs/${id}`;
+  const fields: Field[] = [
+    { ...title, translatable: true, required: true },
+    { name: "teaser", type: "string", translatable: true },
+    { name: "price", type: "number", marketSpecific: true },
+    { name: "tags", type: "string", translatable: true, marketSpecific: true, list: true },
+    { name: "secret", type: "string", translatable: true, marketSpecific: true, sensitive: true },
+    { name: "data", type: "json", translatable: true },
+  ];
+  const at = (languages: string[], markets: string[]) => ({ ...document(id, fields), languages, markets });
+  const before = at(["en", "de"], ["US", "EU"]);
+  expect((await call("POST", "/api/admin/orbs?publish=true", before)).status).toBe(201);
+  const values = {
+    title: { en: "a", de: "A" },
+    teaser: { de: "T" },
+    price: { US: 1, EU: 2 },
+    tags: { US: { en: ["x"], de: ["y"] }, EU: { de: ["z"] } },
+    secret: { US: { en: "s1", de: "s2" }, EU: { en: "s3" } },
+    data: { en: { de: 1, fr: 2 }, de: 3 },
+  };
+  const ids: string[] = [];
+  for (const [query, sent] of [
+    ["?publish=true", values],
+    ["?publish=true", values],
+    ["", values],
+    ["", { title: { en: "only" } }],
+  ] as const) {
+    const made = await call("POST", `${path}/entries${query}`, { module: "news", values: sent });
+    expect(made.status).toBe(201);
+    ids.push(made.body.id);
+  }
+
+  const after = at(["en"], ["US"]);
+  const { impact } = (await call("PUT", `${path}?dryRun=true`, after)).body;
+  const codes = impact.changes.map(({ code, field }: { code: string; field: string }) => `${field} ${code}`);
+  expect(codes).toEqual(expect.arrayContaining(["title removed_language", "tags removed_market"]));
+  expect(impact.invalid).toEqual([
+    { module: "news", schema: "article", checked: 4, invalid: 0, examples: [] },
+  ]);
+  // A required value that is in no language any more is missing all the same.
+  const german = (await call("PUT", `${path}?dryRun=true`, at(["de"], ["US"]))).body.impact.invalid;
+  expect(german).toMatchObject([
+    { invalid: 1, examples: [{ id: ids[3], errors: [{ path: "/values/title/de", code: "required" }] }] },
+  ]);
+  expect((await call("PUT", `${path}?publish=true`, after)).status).toBe(200);
+
+  const left = {
+    title: { en: "a" },
+    price: { US: 1 },
+    tags: { US: { en: ["x"] } },
+    secret: { US: { en: "s1" } },
+    data: { en: { de: 1, fr: 2 } },
+  };
+  const entry = (index: number, more = "") => `${path}/entries/${ids[index]}${more}`;
+  const revealed = async (index: number) => (await call("GET", entry(index, "?reveal=true"))).body.values;
+  expect((await call("PUT", entry(0, "?locale=en"), { values: { title: "b" } })).status).toBe(200);
+  expect(await revealed(0)).toEqual({ ...left, title: { en: "b" } });
+  expect((await call("PUT", entry(1, "?market=US"), { values: { price: 5 } })).status).toBe(200);
+  expect(await revealed(1)).toEqual({ ...left, price: { US: 5 } });
+  expect((await call("POST", entry(2, "/publish"))).status).toBe(200);
+  expect(await revealed(2)).toEqual(left);
+  expect((await call("POST", entry(0, "/revisions/1/restore"))).status).toBe(200);
+  expect(await revealed(0)).toEqual(left);
+
+  // What the caller himself sends is told.
+  const sent = await call("PUT", entry(0), { values: { title: { en: "a", de: "A" }, price: { EU: 2 } } });
+  expect(sent).toMatchObject({
+    status: 422,
+    body: {
+      errors: [
+        { path: "/values/title/de", code: "unknown_language" },
+        { path: "/values/price/EU", code: "unknown_market" },
+      ],
+    },
+  });
+});
+
+test("a window alone can be set though the entry holds a language that was removed", async () => {
+  const id = "evolve-window";
+  const path = `/api/admin/orbs/${id}`;
+  const fields = [{ ...title, translatable: true }];
+  const both = { ...document(id, fields), languages: ["en", "de"] };
+  expect((await call("POST", "/api/admin/orbs?publish=true", both)).status).toBe(201);
+  const values = { title: { en: "a", de: "A" } };
+  const made = await call("POST", `${path}/entries`, { module: "news", values });
+  expect((await call("PUT", `${path}?publish=true`, document(id, fields))).status).toBe(200);
+  const window = { validTo: "2100-01-01T00:00:00Z" };
+  const put = await call("PUT", `${path}/entries/${made.body.id}`, window);
+  expect(put).toMatchObject({ status: 200, body: { values: { title: { en: "a" } } } });
+});
+
 test("while nothing is live, an update itself is judged, as entries go by the newest definition", async () => {
   const id = "evolve-unpublished";
   const path = `/api/admin/orbs/${id}`;
