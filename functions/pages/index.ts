@@ -4,6 +4,7 @@ import type { MiddlewareHandler } from "hono";
 import { platformRealm, sharedRealm } from "../../shared/access/realms.ts";
 import { notFound } from "../../shared/errors.ts";
 import type { AppEnv } from "../context.ts";
+import { bootstrapAccess } from "../platform-auth/bootstrap.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { AnyQuery } from "../schemas.ts";
 import { assets } from "./assets.generated.ts";
@@ -34,6 +35,7 @@ const platformSignin = defineRoute({
   summary: "Sign-in page for platform admins",
   tags: ["Platform authentication"],
   security: [],
+  middleware: [bootstrapAccess("page")],
   request: { query: PageQuery },
   responses: pageResponses,
 });

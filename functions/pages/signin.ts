@@ -1,10 +1,5 @@
 import type { Context } from "hono";
-import {
-  admitBootstrap,
-  ensureBootstrap,
-  noteBootstrapAccess,
-  noteRefusedAccess,
-} from "../../shared/access/bootstrap.ts";
+import { admitBootstrap, ensureBootstrap } from "../../shared/access/bootstrap.ts";
 import { findInvitation, requireUsable } from "../../shared/access/invitations.ts";
 import { countAct } from "../../shared/access/limits.ts";
 import { platformRealm, type Realm } from "../../shared/access/realms.ts";
@@ -60,12 +55,13 @@ async function invited(c: Context<AppEnv>, realm: Realm, invite: string): Promis
   const [found] = await Promise.all([findInvitation(deps, realm, invite), countAct(deps, "invitation")]);
   try {
     requireUsable(found, deps.clock.now());
-    if (found.value.bootstrap) await admitBootstrap(deps, realm, "page");
+    if (found.value.bootstrap) await admitBootstrap(deps, realm);
     return { kind: "register", role: found.value.role };
   } catch (error) {
     const told = error instanceof AppError ? REFUSED[error.code] : undefined;
     if (told === undefined) throw error;
-    await noteRefusedAccess(deps, realm, error);
+    // The page is an answer as it should be; that it refuses is for those who look on.
+    c.error = error as AppError;
     const [title, words] = told;
     return { kind: "refused", title, words, login: true };
   }
@@ -85,7 +81,6 @@ async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState> {
   }
   if (realm === platformRealm && (await ensureBootstrap(deps)) !== null) {
     await countAct(deps, "bootstrap");
-    await noteBootstrapAccess(deps, "page");
     return { kind: "bootstrap" };
   }
   return { kind: "login", name: null };

@@ -7,6 +7,7 @@ import { platformRealm } from "../../shared/access/realms.ts";
 import { identify, platformAdmin } from "../middleware/session.ts";
 import { InvitationSchema, InvitationStateSchema, wireInvitation } from "../realm/schemas.ts";
 import { defineRoute, newRouter } from "../router.ts";
+import { bootstrapAccess } from "./bootstrap.ts";
 
 const tags = ["Platform authentication"];
 const security = [{ bearer: [] }, { cookie: [] }];
@@ -21,6 +22,7 @@ const list = defineRoute({
     "In bootstrap mode (there is no platform admin) it needs no authentication and tells the bootstrap invitation. Otherwise a platform admin's token: 401 without.",
   tags,
   security: [{}, ...security],
+  middleware: [bootstrapAccess("listed")],
   responses: {
     200: {
       description: "The invitations, newest first",
@@ -44,7 +46,7 @@ const create = defineRoute({
   summary: "Invite a further platform admin",
   tags,
   security,
-  middleware: [platformAdmin],
+  middleware: [bootstrapAccess("invited"), platformAdmin],
   request: { body: { required: false, content: { "application/json": { schema: NewInvitation } } } },
   responses: {
     201: {
@@ -52,7 +54,7 @@ const create = defineRoute({
       content: { "application/json": { schema: InvitationSchema } },
     },
   },
-  problems: [401, 403],
+  problems: [401, 403, 429],
 });
 
 const check = defineRoute({
@@ -62,6 +64,7 @@ const check = defineRoute({
   summary: "Whether an invitation can be used",
   tags,
   security: [],
+  middleware: [bootstrapAccess("checked")],
   request: { params },
   responses: {
     200: {
@@ -79,10 +82,10 @@ const revoke = defineRoute({
   summary: "Withdraw an invitation that nobody used yet",
   tags,
   security,
-  middleware: [platformAdmin],
+  middleware: [bootstrapAccess("revoked"), platformAdmin],
   request: { params },
   responses: { 204: { description: "Withdrawn" } },
-  problems: [401, 403, 404, 410],
+  problems: [401, 403, 404, 410, 429],
 });
 
 export function invitationRoutes() {

@@ -19,6 +19,7 @@ import {
 } from "../realm/schemas.ts";
 import { setSessionCookie } from "../realm/scope.ts";
 import { defineRoute, newRouter } from "../router.ts";
+import { bootstrapAccess } from "./bootstrap.ts";
 
 const tags = ["Platform authentication"];
 
@@ -29,6 +30,7 @@ const beginRoute = defineRoute({
   summary: "Begin to register (with an invitation) or to sign in",
   tags,
   security: [],
+  middleware: [bootstrapAccess("begun")],
   request: {
     query: InviteQuery,
     body: { required: false, content: { "application/json": { schema: BeginSchema } } },
@@ -66,6 +68,7 @@ const completeRoute = defineRoute({
   description: "Sets the cookie `session_platform` too.",
   tags,
   security: [],
+  middleware: [bootstrapAccess("completed")],
   request: { body: { required: true, content: { "application/json": { schema: CompleteSchema } } } },
   responses: {
     200: {

@@ -12,7 +12,7 @@ import { type AccountRecord, readAccount, readCredential } from "./accounts.ts";
 import { type Actor, anonymous } from "./actor.ts";
 import { audit } from "./audit.ts";
 import { refusal } from "./authorize.ts";
-import { admitBootstrap, noteRefusedAccess } from "./bootstrap.ts";
+import { admitBootstrap } from "./bootstrap.ts";
 import { CHALLENGE_SECONDS, type Challenge, sealChallenge } from "./challenges.ts";
 import { findInvitation, requireUsable } from "./invitations.ts";
 import { countAct } from "./limits.ts";
@@ -76,7 +76,7 @@ async function beginRegistration(deps: Deps, input: BeginInput, invite: string):
   const [found] = await Promise.all([findInvitation(deps, realm, invite), countAct(deps, "begin")]);
   try {
     requireUsable(found, deps.clock.now());
-    if (found.value.bootstrap) await admitBootstrap(deps, realm, "begun");
+    if (found.value.bootstrap) await admitBootstrap(deps, realm);
   } catch (error) {
     if (error instanceof AppError && (error.kind === "gone" || error.kind === "not_found")) {
       await audit(deps, {
@@ -87,7 +87,6 @@ async function beginRegistration(deps: Deps, input: BeginInput, invite: string):
         detail: error.code,
       });
     }
-    await noteRefusedAccess(deps, realm, error);
     throw error;
   }
   const sub = newAccountId(deps.randomToken);

@@ -3,7 +3,7 @@
  * It is kept under one key, so that there is one at a time however many requests race for it.
  */
 import type { Deps } from "../deps.ts";
-import { AppError, type ErrorKind } from "../errors.ts";
+import { AppError } from "../errors.ts";
 import { kvSubject, streams } from "../store/subjects.ts";
 import { Conflict } from "../store/types.ts";
 import { type AccountRecord, pageRecords, type RecordPage, readRecord, type Versioned } from "./accounts.ts";
@@ -119,36 +119,18 @@ export async function listInBootstrapMode(deps: Deps): Promise<Invitation[] | nu
   const [owned] = await Promise.all([hasOwner(deps, platformRealm), countAct(deps, "bootstrap")]);
   if (owned) return null;
   const { value } = await currentOrNew(deps, platformRealm, system);
-  await noteBootstrapAccess(deps, "listed");
   return [await describeInvitation(deps, platformRealm, value)];
 }
 
-/** What somebody did while the platform had no admin. */
-type BootstrapAccess = "listed" | "page" | "checked" | "begun" | "completed";
-
-/** Every access to the platform while it has no admin is logged and audited. */
-export function noteBootstrapAccess(deps: Deps, detail: BootstrapAccess): Promise<void> {
-  return note(deps, "ok", detail);
-}
-
-/** Kinds of errors that turn somebody away. */
-const REFUSALS: ReadonlySet<ErrorKind> = new Set([
-  "unauthenticated",
-  "forbidden",
-  "not_found",
-  "gone",
-  "conflict",
-]);
-
 /**
- * So is every one that was refused, with the code. One request, but for other realms; what is no refusal is passed over.
+ * Logs and audits that somebody tried to get in while the platform has no admin.
+ * @param detail what it was, or the code with which it was refused
  */
-export async function noteRefusedAccess(deps: Deps, realm: Realm, error: unknown): Promise<void> {
-  if (realm !== platformRealm || !(error instanceof AppError) || !REFUSALS.has(error.kind)) return;
-  if (!(await hasOwner(deps, realm))) await note(deps, "refused", error.code);
-}
-
-async function note(deps: Deps, outcome: "ok" | "refused", detail: string): Promise<void> {
+export async function noteBootstrapAccess(
+  deps: Deps,
+  outcome: "ok" | "refused",
+  detail: string,
+): Promise<void> {
   deps.log.warn("bootstrap access", { outcome, detail, client: deps.request.client });
   await audit(deps, {
     realm: platformRealm.name,
@@ -160,11 +142,10 @@ async function note(deps: Deps, outcome: "ok" | "refused", detail: string): Prom
 }
 
 /** @throws AppError gone: the bootstrap invitation is void once there is an owner who came by another one */
-export async function admitBootstrap(deps: Deps, realm: Realm, access: BootstrapAccess): Promise<void> {
+export async function admitBootstrap(deps: Deps, realm: Realm): Promise<void> {
   if (await hasOwner(deps, realm)) {
     throw new AppError("gone", "invitation_revoked", "This invitation is void: there is an owner.");
   }
-  if (realm === platformRealm) await noteBootstrapAccess(deps, access);
 }
 
 /**

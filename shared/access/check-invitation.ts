@@ -1,13 +1,12 @@
 import type { Deps } from "../deps.ts";
 import type { AccountRole } from "./accounts.ts";
-import { admitBootstrap, noteRefusedAccess } from "./bootstrap.ts";
+import { admitBootstrap } from "./bootstrap.ts";
 import { findInvitation, requireUsable } from "./invitations.ts";
 import { countAct } from "./limits.ts";
 import type { Realm } from "./realms.ts";
 
 /**
- * Whether a token can still be used. One round trip; more for the bootstrap invitation, and for a refusal of the platform's
- * realm.
+ * Whether a token can still be used. One round trip; more for the bootstrap invitation.
  * @throws AppError not_found, gone, too_many
  */
 export async function checkInvitation(
@@ -16,12 +15,7 @@ export async function checkInvitation(
 ): Promise<{ status: "active"; expiresAt: string; role: AccountRole }> {
   const { realm, code } = input;
   const [found] = await Promise.all([findInvitation(deps, realm, code), countAct(deps, "invitation")]);
-  try {
-    requireUsable(found, deps.clock.now());
-    if (found.value.bootstrap) await admitBootstrap(deps, realm, "checked");
-  } catch (error) {
-    await noteRefusedAccess(deps, realm, error);
-    throw error;
-  }
+  requireUsable(found, deps.clock.now());
+  if (found.value.bootstrap) await admitBootstrap(deps, realm);
   return { status: "active", expiresAt: found.value.expiresAt, role: found.value.role };
 }

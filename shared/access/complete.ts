@@ -4,7 +4,6 @@ import type { Deps } from "../deps.ts";
 import type { AccountRecord } from "./accounts.ts";
 import { add } from "./add.ts";
 import { audit } from "./audit.ts";
-import { noteRefusedAccess } from "./bootstrap.ts";
 import { consumeChallenge, openChallenge } from "./challenges.ts";
 import { countAct } from "./limits.ts";
 import { login } from "./login.ts";
@@ -40,15 +39,6 @@ export function isRegistration(
  *   (`account_disabled`), conflict (`passkey_known`), too_many
  */
 export async function complete(deps: Deps, input: CompleteInput): Promise<Completed> {
-  try {
-    return await ceremony(deps, input);
-  } catch (error) {
-    await noteRefusedAccess(deps, input.realm, error);
-    throw error;
-  }
-}
-
-async function ceremony(deps: Deps, input: CompleteInput): Promise<Completed> {
   const { realm, response } = input;
   const challenge = await openChallenge(deps, realm.name, input.sessionId);
   const admitted = Promise.all([countAct(deps, "complete"), consumeChallenge(deps, challenge)]);

@@ -10,11 +10,11 @@ import {
   type Versioned,
 } from "./accounts.ts";
 import { audit } from "./audit.ts";
-import { hasOwner, noteBootstrapAccess } from "./bootstrap.ts";
+import { hasOwner } from "./bootstrap.ts";
 import type { Challenge } from "./challenges.ts";
 import type { Completed } from "./complete.ts";
 import { type InvitationRecord, isVouchedFor, requireUsable, withdrawn } from "./invitations.ts";
-import { generatedName, keys, platformRealm, type Realm } from "./realms.ts";
+import { generatedName, keys, type Realm } from "./realms.ts";
 import { endSession, sessionFor, startSession } from "./sessions.ts";
 import { passkeyRefused, verifyNew } from "./verify.ts";
 
@@ -130,9 +130,6 @@ export async function register(
       outcome: "ok",
       detail: `role_${role}`,
     }),
-    realm === platformRealm && invitation.value.bootstrap
-      ? noteBootstrapAccess(deps, "completed")
-      : undefined,
   ]);
   return { session, account: active };
 }

@@ -76,7 +76,7 @@ test("no log line of typical and of failing traffic has a secret, and the broker
   const withClients = platform.logs.filter((line) => line.includes('"client":'));
   expect(withClients.length).toBeGreaterThan(0);
   for (const line of withClients) expect(line).toContain('"message":"bootstrap access"');
-  expect(said).toContain("each access to it is logged with the client's network address");
+  expect(said).toContain("each attempt to get in is logged with the client's network address");
 
   const store = platform.operatorStore();
   for (const stream of await store.streamNames(">")) {
