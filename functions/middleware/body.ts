@@ -21,24 +21,78 @@ export function notJson(): AppError {
   return new AppError("unsupported_media", "not_json", "The body must be application/json.");
 }
 
-/** Reads a body of at most `limit` - 1 bytes; a larger one is refused as soon as that is known. */
+/** How many milliseconds something may take in all, and how many nothing of it may come. */
+interface Patience {
+  totalMs: number;
+  idleMs: number;
+}
+
+/** What a body is waited for. A request holds a connection to the broker meanwhile, and its sender may be anybody. */
+const BODY_PATIENCE: Patience = { totalMs: 15_000, idleMs: 5_000 };
+
+/** 400: waiting on would let whoever sends a byte now and then hold the request for ever. */
+export function tooSlow(): AppError {
+  return new AppError("malformed", "body_incomplete", "The body came too slowly.");
+}
+
+/** A wait for a body, part by part. */
+export interface Wait {
+  /** Comes when the body has kept its reader waiting too long; never once that was stopped. */
+  late: Promise<undefined>;
+  /** A part has come. */
+  came(): void;
+  stop(): void;
+}
+
+/** Begins to wait for a body. */
+export function waitForBody({ totalMs, idleMs } = BODY_PATIENCE): Wait {
+  let giveUp: () => void = () => undefined;
+  const late = new Promise<undefined>((resolve) => {
+    giveUp = () => resolve(undefined);
+  });
+  const total = setTimeout(giveUp, totalMs);
+  let idle = setTimeout(giveUp, idleMs);
+  return {
+    late,
+    came() {
+      clearTimeout(idle);
+      idle = setTimeout(giveUp, idleMs);
+    },
+    stop() {
+      clearTimeout(total);
+      clearTimeout(idle);
+    },
+  };
+}
+
+/**
+ * Reads a body of at most `limit` - 1 bytes; a larger one is refused as soon as that is known.
+ * @throws AppError too_large; malformed when it breaks off, or comes too slowly
+ */
 export async function readLimited(request: Request, limit: number): Promise<Uint8Array> {
   if (Number(request.headers.get("content-length") ?? 0) >= limit) throw tooLarge(limit);
   if (request.body === null) return new Uint8Array(0);
   const parts: Uint8Array[] = [];
   let size = 0;
   const reader = request.body.getReader();
-  for (;;) {
-    const { done, value } = await reader.read().catch((cause: unknown) => {
-      throw brokenOff(cause);
-    });
-    if (done) break;
-    size += value.byteLength;
-    if (size >= limit) {
-      reader.releaseLock();
-      throw tooLarge(limit);
+  const wait = waitForBody();
+  try {
+    for (;;) {
+      const part = await Promise.race([reader.read(), wait.late]).catch((cause: unknown) => {
+        throw brokenOff(cause);
+      });
+      if (part === undefined) throw tooSlow();
+      if (part.done) break;
+      wait.came();
+      size += part.value.byteLength;
+      if (size >= limit) {
+        reader.releaseLock();
+        throw tooLarge(limit);
+      }
+      parts.push(part.value);
     }
-    parts.push(value);
+  } finally {
+    wait.stop();
   }
   const only = parts[0];
   if (parts.length === 1 && only !== undefined) return only;

@@ -1,0 +1,81 @@
+/** Bodies that come slowly or not at all: whoever sends one is answered, and holds the broker no longer than that. */
+import { connect } from "node:net";
+import { expect, test } from "vitest";
+import { serveProcess } from "../../scripts/host/process.ts";
+import { startPlatform, type TestPlatform } from "../support/platform.ts";
+
+interface Answer {
+  status: number;
+  code: string | undefined;
+  /** Milliseconds from the end of the head to the answer. */
+  afterMs: number;
+}
+
+/** How a body comes. */
+interface Pace {
+  bytes: number;
+  everyMs: number;
+}
+
+/**
+ * Announces a body of 5,000 bytes and sends it by and by.
+ * @returns undefined when nothing is answered within the time
+ */
+async function trickle(
+  platform: TestPlatform,
+  path: string,
+  { bytes, everyMs }: Pace,
+  withinMs: number,
+): Promise<Answer | undefined> {
+  const socket = connect(Number(new URL(platform.origin).port), "127.0.0.1");
+  socket.on("error", () => undefined);
+  socket.setEncoding("latin1");
+  let got = "";
+  const began = performance.now();
+  const answered = new Promise<void>((resolve) => {
+    socket.on("data", (text: string) => {
+      got += text;
+      if (/\r\n\r\n.*\}/s.test(got)) resolve();
+    });
+    socket.once("close", () => resolve());
+    setTimeout(resolve, withinMs);
+  });
+  const head = [`POST ${path} HTTP/1.1`, "Host: localhost", "Content-Length: 5000"];
+  socket.write(`${head.join("\r\n")}\r\nContent-Type: application/json\r\n\r\n`);
+  const drip = setInterval(() => socket.write(" ".repeat(bytes)), everyMs);
+  await answered;
+  const afterMs = performance.now() - began;
+  clearInterval(drip);
+  socket.destroy();
+  if (got === "") return undefined;
+  return { status: Number(got.split(" ")[1]), code: /"code":"(\w+)"/.exec(got)?.[1], afterMs };
+}
+
+const PATH = "/api/_auth/passkey/begin";
+
+async function slowBodies(platform: TestPlatform): Promise<void> {
+  const refused = { status: 400, code: "body_incomplete" };
+  const [silent, dripping, patient] = await Promise.all([
+    trickle(platform, PATH, { bytes: 0, everyMs: 1_000 }, 20_000),
+    trickle(platform, PATH, { bytes: 1, everyMs: 2_000 }, 20_000),
+    trickle(platform, PATH, { bytes: 100, everyMs: 100 }, 20_000),
+  ]);
+  expect(silent).toMatchObject(refused);
+  expect(silent?.afterMs).toBeGreaterThan(4_500);
+  expect(silent?.afterMs).toBeLessThan(8_000);
+  expect(dripping).toMatchObject(refused);
+  expect(dripping?.afterMs).toBeGreaterThan(14_500);
+  expect(dripping?.afterMs).toBeLessThan(18_000);
+  // Slow, but within the time: 5,000 spaces are no JSON.
+  expect(patient).toMatchObject({ status: 400, code: "malformed_json" });
+}
+
+test.concurrent("a body that does not come is refused by the functions", async () => {
+  await using platform = await startPlatform();
+  await slowBodies(platform);
+}, 60_000);
+
+test.concurrent("a body that does not come is refused by the host in Node", async () => {
+  await using platform = await startPlatform({ serve: serveProcess });
+  await slowBodies(platform);
+}, 60_000);
