@@ -96,7 +96,8 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   const own = newRouter();
   const runtime = newRouter();
   for (const app of [own, runtime]) {
-    app.use("*", context(hostOf), readToEnd, securityHeaders, cors);
+    // What is left of a body is read away once the connection to the broker is given back.
+    app.use("*", readToEnd, context(hostOf), securityHeaders, cors);
     app.onError(onError);
     app.notFound(notFoundOrWrongMethod(app));
   }

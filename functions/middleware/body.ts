@@ -105,20 +105,22 @@ export async function readLimited(request: Request, limit: number): Promise<Uint
   return out;
 }
 
-/** What is read away at most, and how long it may stand still meanwhile. */
+/** What is read away at most, and how long its sender keeps the answer waiting meanwhile. */
 const DISCARD_LIMIT = 8 * 1024 * 1024;
-const DISCARD_IDLE_MS = 500;
+const DISCARD_PATIENCE: Patience = { totalMs: 2_000, idleMs: 500 };
 
 async function discard(body: ReadableStream<Uint8Array>): Promise<void> {
   const reader = body.getReader();
-  for (let size = 0; size < DISCARD_LIMIT; ) {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const idle = new Promise<undefined>((resolve) => {
-      timer = setTimeout(() => resolve(undefined), DISCARD_IDLE_MS);
-    });
-    const part = await Promise.race([reader.read(), idle]).finally(() => clearTimeout(timer));
-    if (part === undefined || part.done) return;
-    size += part.value.byteLength;
+  const wait = waitForBody(DISCARD_PATIENCE);
+  try {
+    for (let size = 0; size < DISCARD_LIMIT; ) {
+      const part = await Promise.race([reader.read(), wait.late]);
+      if (part === undefined || part.done) return;
+      wait.came();
+      size += part.value.byteLength;
+    }
+  } finally {
+    wait.stop();
   }
 }
 

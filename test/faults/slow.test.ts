@@ -1,8 +1,10 @@
 /** Bodies that come slowly or not at all: whoever sends one is answered, and holds the broker no longer than that. */
 import { connect } from "node:net";
 import { expect, test } from "vitest";
+import { serveFunctions } from "../../scripts/host/functions.ts";
 import { serveProcess } from "../../scripts/host/process.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { connectionsTo } from "../support/sockets.ts";
 
 interface Answer {
   status: number;
@@ -70,12 +72,46 @@ async function slowBodies(platform: TestPlatform): Promise<void> {
   expect(patient).toMatchObject({ status: 400, code: "malformed_json" });
 }
 
-test.concurrent("a body that does not come is refused by the functions", async () => {
+/** An early answer to a body that goes on coming, a byte at a time. */
+async function slowRest(platform: TestPlatform): Promise<void> {
+  const pace = { bytes: 1, everyMs: 300 };
+  const answers = Promise.all([
+    trickle(platform, "/api/nobody/things", pace, 10_000),
+    trickle(platform, "/api/admin/orbs", pace, 10_000),
+    trickle(platform, "/api/_auth/nothing", pace, 10_000),
+  ]);
+  for (const [index, status] of [404, 401, 404].entries()) {
+    const answer = (await answers)[index];
+    expect(answer).toMatchObject({ status });
+    expect(answer?.afterMs).toBeLessThan(5_000);
+  }
+}
+
+test.concurrent("slow bodies do not hold the functions", async () => {
   await using platform = await startPlatform();
+  await slowRest(platform);
   await slowBodies(platform);
 }, 60_000);
 
-test.concurrent("a body that does not come is refused by the host in Node", async () => {
+test.concurrent("slow bodies do not hold the host in Node", async () => {
   await using platform = await startPlatform({ serve: serveProcess });
+  await slowRest(platform);
   await slowBodies(platform);
+}, 60_000);
+
+test.concurrent("an answer that waits for the rest of a body has given its broker connection back", async () => {
+  // A connection for each request, whatever the other tests run on.
+  await using platform = await startPlatform({ serve: serveFunctions, env: { NATS_LINK: "none" } });
+  const connections = () => connectionsTo(platform.broker?.wsPort ?? 0);
+  const before = connections();
+  let answered = 0;
+  const begun = Array.from({ length: 20 }, async () => {
+    const answer = await trickle(platform, "/api/nobody/things", { bytes: 1, everyMs: 300 }, 10_000);
+    answered++;
+    return answer?.status;
+  });
+  await expect.poll(connections, { timeout: 1_500, interval: 5 }).toBeGreaterThan(before);
+  await expect.poll(connections, { timeout: 1_500, interval: 5 }).toBe(before);
+  expect(answered).toBe(0);
+  expect(await Promise.all(begun)).toEqual(begun.map(() => 404));
 }, 60_000);
