@@ -19,6 +19,7 @@ import { AnswerFile } from "./answer-file.ts";
 import { AnswerMemory } from "./answer-memory.ts";
 import { assetResponse } from "./assets.ts";
 import { readBody } from "./body.ts";
+import { forwardedAddress } from "./forwarded.ts";
 import type { Functions, FunctionsOptions } from "./functions.ts";
 import { RecordedResponse } from "./response.ts";
 import { openSocket } from "./socket.ts";
@@ -54,12 +55,8 @@ const outgoingOf = (env: Record<string, unknown>) => env.outgoing as RecordedRes
 
 /** A client's address: that of its connection, or the one that a proxy in front of us vouches for. */
 function clientAddress(incoming: HttpBindings["incoming"], behindProxy: boolean): string {
-  const forwarded = behindProxy ? incoming.headers["x-forwarded-for"] : undefined;
-  const last = String(forwarded ?? "")
-    .split(",")
-    .at(-1)
-    ?.trim();
-  return last || incoming.socket.remoteAddress || "unknown";
+  const header = behindProxy ? String(incoming.headers["x-forwarded-for"] ?? "") : "";
+  return forwardedAddress(header) ?? incoming.socket.remoteAddress ?? "unknown";
 }
 
 /**

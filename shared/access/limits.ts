@@ -9,21 +9,33 @@ import { SubjectFull } from "../store/types.ts";
 /** What is counted apart. */
 export type LimitRule = "begin" | "complete" | "invitation" | "bootstrap";
 
-/**
- * Who is counted as one: an IPv4 address, or the 64 bits of an IPv6 address that a single customer is given at least,
- * who could otherwise take a new address for every attempt.
- */
-export function clientNetwork(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  if (mapped !== undefined) return mapped;
-  if (!/^[0-9a-f:]+$/i.test(address) || !address.includes(":")) return address;
-  const [head = "", tail] = address.toLowerCase().split("::");
+/** The eight numbers of an IPv6 address; undefined for what is none. The last two may be written as an IPv4 address. */
+function groupsOf(address: string): number[] | undefined {
+  const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address);
+  const [, start = "", a, b, c, d] = dotted ?? [];
+  const pair = (high = "", low = "") => (Number(high) * 256 + Number(low)).toString(16);
+  const hex = dotted === null ? address : `${start}${pair(a, b)}:${pair(c, d)}`;
+  if (!/^[0-9a-f:]+$/i.test(hex) || !hex.includes(":")) return undefined;
+  const [head = "", tail] = hex.split("::");
   const left = head === "" ? [] : head.split(":");
   const right = tail === undefined || tail === "" ? [] : tail.split(":");
   const zeros =
     tail === undefined ? [] : Array<string>(Math.max(0, 8 - left.length - right.length)).fill("0");
-  const groups = [...left, ...zeros, ...right].slice(0, 4);
-  return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(":")}::/64`;
+  return [...left, ...zeros, ...right].map((group) => Number.parseInt(group, 16));
+}
+
+/**
+ * Who is counted as one: an IPv4 address, however it is written, or the 64 bits of an IPv6 address that a single customer
+ * is given at least, who could otherwise take a new address for every attempt.
+ */
+export function clientNetwork(address: string): string {
+  const groups = groupsOf(address);
+  if (groups === undefined) return address;
+  const [, , , , , marker, high = 0, low = 0] = groups;
+  if (marker === 0xffff && groups.slice(0, 5).every((group) => group === 0))
+    return [high >> 8, high & 255, low >> 8, low & 255].join(".");
+  const network = groups.slice(0, 4).map((group) => group.toString(16));
+  return `${network.join(":")}::/64`;
 }
 
 /**

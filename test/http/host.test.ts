@@ -9,6 +9,7 @@ import { serveNode } from "../../scripts/host/node.ts";
 import { serveProcess } from "../../scripts/host/process.ts";
 import { serveStreams } from "../../scripts/host/streams.ts";
 import { freePort } from "../../scripts/ports.ts";
+import { streams } from "../../shared/store/subjects.ts";
 import { call } from "../support/auth.ts";
 import { tempDir } from "../support/broker.ts";
 import { startNear } from "../support/near.ts";
@@ -205,6 +206,38 @@ test("a request that is refused early leaves no promise behind that ends the pro
   } finally {
     process.off("unhandledRejection", note);
   }
+});
+
+test("behind a proxy a client is counted by its address, whatever else the proxy writes", async () => {
+  await using platform = await startPlatform();
+  const { CLIENT_ADDRESS: _, ...own } = platform.bindings;
+  const bindings = { ...own, TRUST_PROXY: "true" };
+  await using host = await serveNode({
+    host: "127.0.0.1",
+    port: await freePort(),
+    bindings,
+    log: () => undefined,
+  });
+  const store = platform.operatorStore();
+  const counted = async () => {
+    const page = await store.scan(streams.limits, "_limit.>", {
+      fromSeq: 1,
+      limit: 100,
+    });
+    return Map.groupBy(page.messages, ({ subject }) => subject).size;
+  };
+  const ask = async (forwarded: string) => {
+    const headers = { "x-forwarded-for": `192.0.2.200, ${forwarded}` };
+    expect((await fetch(`${host.url}/api/auth/invitations/nobody`, { headers })).status).toBe(404);
+  };
+  const v4 = ["203.0.113.7", "203.0.113.7:50001", "203.0.113.7:50002", "[::ffff:cb00:7107]:50003"];
+  for (const address of v4) await ask(address);
+  expect(await counted()).toBe(1);
+  for (const address of ["2001:db8::1", "[2001:db8::1]:50001", "[2001:db8::2]"]) await ask(address);
+  expect(await counted()).toBe(2);
+  // What is no address is the proxy's own connection.
+  for (const address of ["unknown", "_hidden:1", "_hidden:2", ""]) await ask(address);
+  expect(await counted()).toBe(3);
 });
 
 /** A module that has its process leave a failed promise behind at each SIGUSR2. */

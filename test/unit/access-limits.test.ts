@@ -1,9 +1,16 @@
 import { expect, test } from "vitest";
+import { forwardedAddress } from "../../scripts/host/forwarded.ts";
 import { clientNetwork } from "../../shared/access/limits.ts";
 
 test.each([
   ["203.0.113.7", "203.0.113.7"],
   ["::ffff:203.0.113.7", "203.0.113.7"],
+  ["::ffff:cb00:7107", "203.0.113.7"],
+  ["::FFFF:0102:0304", "1.2.3.4"],
+  ["0:0:0:0:0:ffff:203.0.113.7", "203.0.113.7"],
+  ["0000:0000:0000:0000:0000:ffff:0102:0304", "1.2.3.4"],
+  ["1::ffff:102:304", "1:0:0:0::/64"],
+  ["64:ff9b::192.0.2.1", "64:ff9b:0:0::/64"],
   ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
   ["2001:DB8:1:2::9", "2001:db8:1:2::/64"],
   ["2001:db8::1", "2001:db8:0:0::/64"],
@@ -12,4 +19,22 @@ test.each([
   ["unknown", "unknown"],
 ])("%s is counted as %s", (address, network) => {
   expect(clientNetwork(address)).toBe(network);
+});
+
+test.each([
+  ["203.0.113.7", "203.0.113.7"],
+  ["198.51.100.1, 203.0.113.7:50123", "203.0.113.7"],
+  ["198.51.100.1,[2001:db8::1]:50123", "2001:db8::1"],
+  ["[2001:db8::1]", "2001:db8::1"],
+  ["2001:db8::1", "2001:db8::1"],
+  ["::ffff:203.0.113.7", "::ffff:203.0.113.7"],
+  [" 203.0.113.7 ", "203.0.113.7"],
+  ["198.51.100.1,", undefined],
+  ["198.51.100.1, unknown", undefined],
+  ["198.51.100.1, [203.0.113.7]:1", undefined],
+  ["198.51.100.1, 203.0.113.7:x", undefined],
+  ["198.51.100.1, 203.0.113.700", undefined],
+  ["", undefined],
+])("of X-Forwarded-For: %j the proxy vouches for %s", (header, address) => {
+  expect(forwardedAddress(header)).toBe(address);
 });
