@@ -1,6 +1,7 @@
 /** The long-lived host of the streams service: one broker connection and one tail per filter, for all readers. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { parse as parseCookies } from "hono/utils/cookie";
 import { bearerOf } from "../../functions/middleware/session.ts";
 import { problemHeaders, problemText, STATUS } from "../../functions/problem.ts";
 import { authenticate } from "../../shared/access/authenticate.ts";
@@ -40,13 +41,11 @@ const PROBLEM = { "content-type": "application/problem+json", "cache-control": "
 const ALLOW = "GET, HEAD";
 const FAMILIES: readonly (string | undefined)[] = ["streams", "health", "metrics"];
 
-function cookieOf(header: string | undefined, name: string): string | undefined {
-  for (const pair of header?.split(";") ?? []) {
-    const equals = pair.indexOf("=");
-    if (equals > 0 && pair.slice(0, equals).trim() === name) return pair.slice(equals + 1).trim();
-  }
-  return undefined;
-}
+/** A cookie as the functions read it. */
+const cookieOf = (header: string | undefined, name: string) => parseCookies(header ?? "", name)[name];
+
+/** The token of a request. Several headers are none, as they are to the functions: it would not be clear whose counts. */
+const tokenOf = (request: IncomingMessage) => bearerOf(request.headersDistinct.authorization?.join(", "));
 
 /** A segment of a path as the functions' router reads it. */
 function decoded(segment: string): string {
@@ -134,10 +133,9 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
   ): Promise<Caller> {
     const ticket = params.get(TICKET);
     if (ticket !== null) return redeemTicket(config, ticket, name, Date.now());
-    const { authorization, cookie } = request.headers;
     const actor = await authenticateReader(depsOf(request, common), {
-      bearer: bearerOf(authorization),
-      cookies: (wanted) => cookieOf(cookie, wanted),
+      bearer: tokenOf(request),
+      cookies: (wanted) => cookieOf(request.headers.cookie, wanted),
       realm: single(params, "realm"),
     });
     return callerOf(actor);
@@ -164,7 +162,7 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
     params: URLSearchParams,
   ): Promise<void> {
     const wanted = config.metricsToken;
-    const bearer = bearerOf(request.headers.authorization);
+    const bearer = tokenOf(request);
     if (wanted === undefined || bearer === undefined || !(await sameSecret(bearer, wanted))) {
       const deps = depsOf(request, common);
       const actor = await authenticate(deps, { bearer, cookies: () => undefined }, { platform: true });

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { raw } from "../support/raw.ts";
 import { controlOf, type Publisher, publisher, readUntil, sentEvents, signIn } from "../support/streams.ts";
 
 const LONG_POLL_MS = 1_500;
@@ -475,5 +476,31 @@ describe("both hosts say the same", () => {
     expect(theirs).toEqual(ours);
     expect(ours?.status).toBe(status);
     if (code !== undefined) expect(JSON.parse(ours?.body ?? "")).toMatchObject({ code });
+  });
+
+  test("of credentials that come in quotes, or several times", async () => {
+    const token = await signIn(platform, { realm: "auth", sub: "quoted" });
+    const bearer = ["Authorization", `Bearer ${token}`] as const;
+    const operator = ["Authorization", `Bearer ${admin}`] as const;
+    const cookies = (value: string) => [["Cookie", value]] as const;
+    const cases: [string, readonly (readonly [string, string])[], number][] = [
+      ["streams/wallet?offset=-1", cookies(`session_auth="${token}"`), 200],
+      ["streams/wallet?offset=-1", cookies(`other=1; session_auth = ${token}`), 200],
+      ["streams/wallet?offset=-1", cookies(`session_auth=none; session_auth=${token}`), 401],
+      ["streams/wallet?offset=-1", cookies(`session_auth="${token}`), 401],
+      ["streams/wallet?offset=-1", [bearer], 200],
+      ["streams/wallet?offset=-1", [bearer, bearer], 401],
+      ["streams/wallet?offset=-1", [bearer, ["Authorization", "Basic eDp5"]], 401],
+      ["metrics", [operator], 200],
+      ["metrics", [operator, operator], 401],
+    ];
+    for (const [path, headers, status] of cases) {
+      for (const host of ["functions", "process"]) {
+        const port = Number(new URL(bases[host] ?? "").port);
+        const answer = await raw(port, { method: "GET", target: `/api/${path}`, headers });
+        const names = headers.map(([name, value]) => `${name}: ${value.replaceAll(token, "…").slice(0, 40)}`);
+        expect([host, path, names, answer.status]).toEqual([host, path, names, status]);
+      }
+    }
   });
 });
