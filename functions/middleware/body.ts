@@ -13,7 +13,7 @@ export function tooLarge(limit: number): AppError {
 
 /** 400: only the sender can make the reading of a body fail, by going away or by chunks that are none. */
 export function brokenOff(cause: unknown): AppError {
-  return new AppError("malformed", "body_incomplete", "The body broke off.", { cause });
+  return new AppError("malformed", "body_incomplete", "The body ended before it was complete.", { cause });
 }
 
 /** 415 */

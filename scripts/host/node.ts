@@ -37,7 +37,7 @@ const FILE_MIB = 128;
 function bytesOf(name: string, setting: string | undefined, otherwise: number, least: number): number {
   const mib = setting === undefined ? otherwise : Number(setting);
   if (!(mib >= least && mib <= 4096))
-    throw new Failure(`${name}=${setting} is no size: give a number of MiB from ${least} to 4096.`);
+    throw new Failure(`${name}=${setting} is not a size: give a number of MiB from ${least} to 4096.`);
   return mib * 1024 * 1024;
 }
 

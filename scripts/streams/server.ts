@@ -208,9 +208,11 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
 
   async function handle(request: IncomingMessage, response: ServerResponse, common: Headers): Promise<void> {
     if (stopping)
-      throw new AppError("unavailable", "stopping", "The streams service stops.", { retryAfter: 1 });
+      throw new AppError("unavailable", "stopping", "The streams service is shutting down.", {
+        retryAfter: 1,
+      });
     const target = URL.parse(request.url ?? "/", "http://streams");
-    if (target === null) throw new AppError("malformed", "invalid_address", "This is no address.");
+    if (target === null) throw new AppError("malformed", "invalid_address", "This is not an address.");
     const { pathname, searchParams } = target;
     const [, api, family, ...rest] = pathname.split("/").map(decoded);
     const [name = "", ...more] = rest;
