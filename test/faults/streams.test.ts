@@ -186,7 +186,11 @@ describe("the streams process", () => {
         if (event.type === "data") quickly += (JSON.parse(event.data) as []).length;
     })();
     await delay(200);
-    for (let i = 0; i < 400; i++) await broker.js.publish("slow.read.a", body);
+    for (let i = 0; i < 400; i++) {
+      await broker.js.publish("slow.read.a", body);
+      // On a busy machine this very process would be a slow reader too.
+      while (quickly < i - 40) await delay(2);
+    }
     let offset = "-1";
     let slowly = 0;
     for await (const event of sentEvents(slow)) {
