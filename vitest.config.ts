@@ -3,10 +3,10 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    // Every file has real processes of its own (a broker, the runtime, a browser). Three at once keep two cores busy, as
-    // some of them wait; more make all of them slower.
+    // Every file has real processes of its own (a broker, the runtime, a browser). Three at once take a quarter less time
+    // on two cores, and then a browser or a reader that should be quick is now and then too late.
     pool: "forks",
-    maxWorkers: 3,
+    maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     teardownTimeout: 20_000,
