@@ -44,24 +44,27 @@ export interface Wait {
   stop(): void;
 }
 
-/** Begins to wait for a body. */
+/** Begins to wait for a body. One timer, which looks again when parts came meanwhile: nearly all bodies come at once. */
 export function waitForBody({ totalMs, idleMs } = BODY_PATIENCE): Wait {
   let giveUp: () => void = () => undefined;
   const late = new Promise<undefined>((resolve) => {
     giveUp = () => resolve(undefined);
   });
-  const total = setTimeout(giveUp, totalMs);
-  let idle = setTimeout(giveUp, idleMs);
+  const began = Date.now();
+  let last = began;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const look = () => {
+    const left = Math.min(began + totalMs, last + idleMs) - Date.now();
+    if (left <= 0) giveUp();
+    else timer = setTimeout(look, left);
+  };
+  look();
   return {
     late,
     came() {
-      clearTimeout(idle);
-      idle = setTimeout(giveUp, idleMs);
+      last = Date.now();
     },
-    stop() {
-      clearTimeout(total);
-      clearTimeout(idle);
-    },
+    stop: () => clearTimeout(timer),
   };
 }
 
