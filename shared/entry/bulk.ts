@@ -9,10 +9,13 @@ import { AppError, type Fault, unavailable } from "../errors.ts";
 import { definitionFor } from "../orb/live.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { type Append, Conflict, StreamMissing } from "../store/types.ts";
+import { attempts } from "./attempts.ts";
 import { isUniqueKey } from "./claims.ts";
-import { attempts, commit, type EntryWrite, messagesOf, onlyHints } from "./commit.ts";
+import { commit } from "./commit.ts";
 import { createEntry, type NewEntry, planNew, schemaFor } from "./create.ts";
+import { followNewer } from "./follow.ts";
 import { withKnownClaims } from "./held.ts";
+import { type EntryWrite, messagesOf, onlyHints } from "./messages.ts";
 import { type OrbContext, schemaOf } from "./resolve.ts";
 import type { EntrySnapshot } from "./snapshot.ts";
 
@@ -54,6 +57,8 @@ const MEMBERS = new Set([
 
 interface Item {
   line: number;
+  /** The definition that it was checked by. */
+  by: OrbContext;
   entry: NewEntry;
   write: EntryWrite;
   messages: Append[];
@@ -156,7 +161,8 @@ async function prepareLine(
     }
     const write = await planNew(deps, actor, context, schema, entry, deps.newId());
     const messages = messagesOf(write);
-    return { line, entry, write, messages, bytes: messages.reduce((sum, { data }) => sum + data.length, 0) };
+    const bytes = messages.reduce((sum, { data }) => sum + data.length, 0);
+    return { line, by: context, entry, write, messages, bytes };
   } catch (error) {
     return { line, error: asError(error) };
   }
@@ -273,6 +279,12 @@ async function writeTogether(
     } else {
       await deps.store.batch(stream, merged(orb, items));
     }
+    for (const [by, some] of Map.groupBy(items, (item) => item.by))
+      followNewer(
+        deps,
+        by,
+        some.map(({ write }) => write.address),
+      );
     return true;
   } catch (error) {
     if (error instanceof Conflict || error instanceof StreamMissing) return false;
@@ -317,7 +329,7 @@ function writeAlone(deps: Deps, actor: Actor, context: OrbContext, item: Item): 
     if (schema === undefined) throw unavailable();
     const plan = await planNew(deps, actor, context, schema, item.entry, item.write.address.id);
     const write = await withKnownClaims(deps, context, schema, plan);
-    await commit(deps, write);
+    await commit(deps, context, write);
     return write;
   });
 }

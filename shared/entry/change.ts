@@ -9,10 +9,12 @@ import { AppError, notFound } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { type EntryAddress, isToken, type LiveRole, streams, subjects } from "../store/subjects.ts";
 import type { Append, StoredMessage } from "../store/types.ts";
+import { attempts } from "./attempts.ts";
 import { claimChange, isUniqueKey, keySubject } from "./claims.ts";
-import { attempts, commit, type EntryWrite, type Guard } from "./commit.ts";
+import { commit } from "./commit.ts";
 import { type Holdings, holdings, lookUpClaims } from "./held.ts";
 import { type Idempotency, idempotencyClaim, replay } from "./idempotency.ts";
+import type { EntryWrite, Guard } from "./messages.ts";
 import { isOwn } from "./references.ts";
 import {
   existing,
@@ -140,7 +142,7 @@ export async function changeEntry(
     const decision = await change.decide(state);
     const next = nextSnapshot(state, decision, actor);
     const write = await writeOf(deps, state, decision, next, attempt, change);
-    const seq = await commit(deps, { ...write, idempotency: claim });
+    const seq = await commit(deps, context, { ...write, idempotency: claim });
     if (cancels(state, decision)) {
       for (const role of rolesOf(schema)) await lookAgain(deps, found.address, role, found.head);
     }

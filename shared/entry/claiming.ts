@@ -3,9 +3,10 @@ import type { Deps } from "../deps.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
 import { Conflict } from "../store/types.ts";
+import { attempts } from "./attempts.ts";
 import { claimMessages, isUniqueKey, lateMarks } from "./claims.ts";
-import { attempts, guard } from "./commit.ts";
 import { claimState, holdings } from "./held.ts";
+import { guard } from "./messages.ts";
 import { type LoadedEntry, loaded, type OrbContext } from "./resolve.ts";
 import { effective } from "./snapshot.ts";
 

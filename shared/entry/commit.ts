@@ -1,178 +1,37 @@
-/** Turns one write of an entry into messages, and sends them as one act. */
+/** Sends the messages of a write as one act. */
 import type { Deps } from "../deps.ts";
-import { AppError } from "../errors.ts";
-import { definitionFor } from "../orb/live.ts";
-import { pause } from "../pause.ts";
-import { orbStreamConfig } from "../store/provision.ts";
-import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
-import { type Append, Conflict, StreamMissing } from "../store/types.ts";
-import { type ClaimChange, claimMessages, isEqualityKey, lateMarks } from "./claims.ts";
-import { claimMessage, type IdempotencyClaim } from "./idempotency.ts";
-import type { EntrySnapshot } from "./snapshot.ts";
-
-/** Something else that must still be so at the commit: the last sequence of a subject. */
-export interface Guard {
-  subject: string;
-  seq: number;
-}
-
-/** One write of one entry. */
-export interface EntryWrite {
-  address: EntryAddress;
-  /** Sequence of the head that the write was decided on; 0 for a new entry. */
-  headSeq: number;
-  /** Revisions to append; the last is the result. */
-  snapshots: EntrySnapshot[];
-  claims: ClaimChange;
-  /** Further index messages, which readers verify as they do with those of `claims`. */
-  hints?: readonly Append[];
-  /** Sequences of claims that were looked up. */
-  known?: ReadonlyMap<string, number>;
-  guards?: readonly Guard[];
-  /** What happens to live copies and schedules. */
-  live?: readonly Append[];
-  /** What happens to the entry's place in lists. */
-  index?: "add" | "remove";
-  idempotency?: IdempotencyClaim | undefined;
-}
-
-const GONE_SECONDS = 1;
-
-/** The messages of a write; the last is the resulting snapshot. @throws Conflict */
-export function messagesOf(write: EntryWrite): Append[] {
-  const { address, snapshots } = write;
-  const log = subjects.entryLog(address);
-  const place = subjects.entryIndex(address);
-  const hints: Append[] = [
-    ...claimMessages(address, write.claims, write.known),
-    ...(write.headSeq === 0 ? [] : lateMarks(address, write.claims)),
-    ...(write.hints ?? []),
-  ];
-  if (write.index === "add") {
-    hints.unshift(
-      { subject: place, data: "{}" },
-      { subject: subjects.schemaOrder(address), data: address.id },
-    );
-  }
-  if (write.index === "remove") hints.push({ subject: place, data: "", rollup: true, ttl: GONE_SECONDS });
-  const guarded = guard(address, hints, write.guards ?? []);
-  const messages = [...guarded, ...(write.live ?? [])];
-  if (write.idempotency !== undefined) {
-    messages.push(claimMessage(write.idempotency, snapshots.length));
-  }
-  snapshots.forEach((snapshot, index) => {
-    messages.push({
-      subject: log,
-      data: JSON.stringify(snapshot),
-      ...(index === 0 ? { expect: { seq: write.headSeq } } : {}),
-    });
-  });
-  return messages;
-}
-
-/**
- * Lays each guard on a message that expects nothing yet, or on one of its own, which is named after the entry.
- * @throws Conflict when two guards disagree: their subject moved between two reads
- */
-export function guard(address: EntryAddress, hints: readonly Append[], guards: readonly Guard[]): Append[] {
-  const out = [...hints];
-  const open = new Map<string, number>();
-  for (const { subject, seq } of guards) {
-    if ((open.get(subject) ?? seq) !== seq) throw new Conflict();
-    open.set(subject, seq);
-  }
-  for (const [index, message] of out.entries()) {
-    const next = open.entries().next();
-    if (next.done) break;
-    const [subject, seq] = next.value;
-    if (message.expect !== undefined || message.subject === subject) continue;
-    out[index] = { ...message, expect: { subject, seq } };
-    open.delete(subject);
-  }
-  let number = 0;
-  for (const [subject, seq] of open) {
-    out.unshift({
-      subject: subjects.guard(address.orb, address.id, number++),
-      data: "",
-      ttl: GONE_SECONDS,
-      expect: { subject, seq },
-    });
-  }
-  return out;
-}
-
-/** Whether earlier messages of a new entry are mere hints, which readers verify: then no atomic act is needed. */
-export function onlyHints(write: EntryWrite): boolean {
-  return (
-    write.headSeq === 0 &&
-    write.snapshots.length === 1 &&
-    write.idempotency === undefined &&
-    (write.guards ?? []).length === 0 &&
-    (write.live ?? []).length === 0 &&
-    write.claims.adds.every(isEqualityKey)
-  );
-}
+import { streams } from "../store/subjects.ts";
+import { followNewer } from "./follow.ts";
+import { type EntryWrite, messagesOf, onlyHints } from "./messages.ts";
+import type { OrbContext } from "./resolve.ts";
 
 /**
  * Commits a write. What changes only the head is one message; a new entry without claims is messages in a row, hints
  * first and truth last; everything else is one atomic batch.
+ * @param by the definition that it was decided by: should a newer one be in force by now, the entry follows that
+ * @param options.whole one act in any case
  * @returns the sequence of the resulting snapshot
  * @throws Conflict when the head, a claim or a guard moved: nothing was written
  */
-export async function commit(deps: Deps, write: EntryWrite): Promise<number> {
+export async function commit(
+  deps: Deps,
+  by: OrbContext,
+  write: EntryWrite,
+  options: { whole?: boolean } = {},
+): Promise<number> {
+  const seq = await send(deps, write, options.whole === true);
+  followNewer(deps, by, [write.address]);
+  return seq;
+}
+
+async function send(deps: Deps, write: EntryWrite, whole: boolean): Promise<number> {
   const stream = streams.orb(write.address.orb);
   const messages = messagesOf(write);
   const only = messages[0];
   if (messages.length === 1 && only !== undefined) return deps.store.append(stream, only);
-  if (onlyHints(write)) {
+  if (!whole && onlyHints(write)) {
     const sequences = await deps.store.pipeline(stream, messages);
     return sequences.at(-1) ?? 0;
   }
   return deps.store.batch(stream, messages);
-}
-
-/** How often a write that met another one is decided anew. */
-const ATTEMPTS = 24;
-
-/**
- * Runs a write until nobody came between. Each run reads anew, so a lost race ends in the answer that the winner's
- * state calls for: 412, 409, or a write on top of it.
- * @param again the answer that this very request got already, when it was sent twice: its other sending may be what came
- * between, and be seen only now
- * @throws AppError conflict `write_conflict` when others kept coming between
- */
-export async function attempts<T>(
-  deps: Deps,
-  orb: string,
-  run: (attempt: number) => Promise<T>,
-  again?: () => Promise<T | null>,
-): Promise<T> {
-  let created = false;
-  for (let attempt = 0; ; attempt++) {
-    try {
-      return await run(attempt);
-    } catch (error) {
-      if (error instanceof StreamMissing && error.stream === streams.orb(orb) && !created) {
-        // The orb exists and its stream does not: its creation stopped halfway. The write completes it.
-        if ((await definitionFor(deps, orb)) === null) throw error;
-        created = true;
-        await deps.store.createStream(orbStreamConfig(orb, deps.config.replicas));
-        continue;
-      }
-      if (error instanceof AppError && (error.kind === "conflict" || error.kind === "precondition")) {
-        const answer = await again?.();
-        if (answer !== null && answer !== undefined) return answer;
-      }
-      if (!(error instanceof Conflict)) throw error;
-      if (attempt >= ATTEMPTS) {
-        throw new AppError(
-          "conflict",
-          "write_conflict",
-          "Others kept writing at the same moment. Read again and retry.",
-        );
-      }
-      // The first retry at once: most conflicts are over by then. Later ones spread out.
-      if (attempt > 0) await pause(Math.random() * Math.min(80, 4 * 2 ** Math.min(attempt, 5)));
-    }
-  }
 }

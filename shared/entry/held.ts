@@ -4,7 +4,7 @@ import { AppError, type Fault } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
 import { areSecret, claimsOf, isUniqueKey, keySubject, parseKey } from "./claims.ts";
-import type { EntryWrite, Guard } from "./commit.ts";
+import type { EntryWrite, Guard } from "./messages.ts";
 import { addressOf, type LoadedEntry, loaded, type OrbContext } from "./resolve.ts";
 import { openValues } from "./sealing.ts";
 import { type EntrySnapshot, effective, snapshotOf } from "./snapshot.ts";

@@ -7,7 +7,7 @@ import type { CompiledSchema } from "../orb/compile.ts";
 import { type Values, validateValues } from "../orb/validate.ts";
 import { ruleFaults } from "../rules/check.ts";
 import { claimsOf, referenceKey } from "./claims.ts";
-import type { Guard } from "./commit.ts";
+import type { Guard } from "./messages.ts";
 import { checkTargets } from "./references.ts";
 import type { OrbContext } from "./resolve.ts";
 import { sealValues } from "./sealing.ts";

@@ -112,7 +112,7 @@ export async function moveLive(
   for await (const page of walkEntries(deps, orb, home)) {
     const live = page.filter((entry) => entry.head.publishedRevision !== null);
     for (let i = 0; i < live.length; i += GROUP / 4) {
-      moved += await moveGroup(deps, live.slice(i, i + GROUP / 4), from, to);
+      moved += await moveEntries(deps, live.slice(i, i + GROUP / 4), from, to);
     }
   }
   return moved;
@@ -126,11 +126,15 @@ export async function cancelScheduled(deps: Deps, orb: string, home: Home): Prom
   }
 }
 
-async function moveGroup(
+/**
+ * Moves what is live of some entries of an orb, few enough for one batch, as they are by then.
+ * @param to null takes it away
+ */
+export async function moveEntries(
   deps: Deps,
   entries: readonly LoadedEntry[],
   from: LiveRole | null,
-  to: LiveRole,
+  to: LiveRole | null,
 ): Promise<number> {
   const orb = entries[0]?.address.orb;
   if (orb === undefined) return 0;
@@ -168,7 +172,7 @@ async function moveMessages(
   deps: Deps,
   entry: LoadedEntry,
   from: LiveRole | null,
-  to: LiveRole,
+  to: LiveRole | null,
 ): Promise<Append[]> {
   const published = await publishedOf(deps, entry);
   if (published === null) return [];
@@ -178,12 +182,11 @@ async function moveMessages(
   const out = from === null ? [] : [leave(entry.address, from, published, at)];
   const closed = published.liveTo !== null && Date.parse(published.liveTo) <= now;
   const shown = visible(entry.head, now) || !closed;
-  const messages = shown
-    ? publishMessages(entry.address, to, published, null, now).map((message) => ({
-        ...message,
-        rollup: true,
-      }))
-    : [];
+  const there = () =>
+    to === null
+      ? cancelMessages(entry.address, entry.head)
+      : publishMessages(entry.address, to, published, null, now);
+  const messages = shown ? there().map((message) => ({ ...message, rollup: true })) : [];
   return [...out, ...messages].map((message, index) =>
     index === 0 ? { ...message, expect: guard } : message,
   );

@@ -11,8 +11,8 @@ import { leavesOf } from "../orb/values.ts";
 import { isToken, streams, subjects } from "../store/subjects.ts";
 import type { StoredMessage } from "../store/types.ts";
 import { referenceKey } from "./claims.ts";
-import type { Guard } from "./commit.ts";
 import { holdings } from "./held.ts";
+import type { Guard } from "./messages.ts";
 import {
   addressIn,
   addressOf,

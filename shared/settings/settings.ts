@@ -5,10 +5,13 @@
 import { type Actor, actorId, type Role } from "../access/actor.ts";
 import { atLeast, refusal } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
+import { attempts } from "../entry/attempts.ts";
 import { claimChange, isEqualityKey } from "../entry/claims.ts";
-import { attempts, commit, messagesOf } from "../entry/commit.ts";
+import { commit } from "../entry/commit.ts";
 import { planNew } from "../entry/create.ts";
+import { followNewer } from "../entry/follow.ts";
 import { withKnownClaims } from "../entry/held.ts";
+import { messagesOf } from "../entry/messages.ts";
 import { prepare, storedInput } from "../entry/prepare.ts";
 import { addressOf, type LoadedEntry, loadEntry, loaded, orNull } from "../entry/resolve.ts";
 import { type EntrySnapshot, maskValues, type StoredValue } from "../entry/snapshot.ts";
@@ -168,7 +171,7 @@ async function create(
   const write = { ...plan, headSeq, snapshots: [snapshot] };
   const sure = attempt === 0 ? write : await withKnownClaims(deps, live, schema, write);
   // Of two first writers the later one must leave nothing in the index: all of it is one act.
-  await deps.store.batch(streams.orb(live.orb), messagesOf(sure));
+  await commit(deps, live, sure, { whole: true });
   return snapshot;
 }
 
@@ -221,9 +224,10 @@ async function change(
     // held any more stays in the index of equality: freeing it here could take away what the next writer adds.
     const messages = messagesOf({ ...write, ...again, claims: { adds: claims.adds, frees: [] } });
     await deps.store.pipeline(streams.orb(live.orb), messages);
+    followNewer(deps, live, [address]);
     return snapshot;
   }
   const sure = attempt === 0 ? write : await withKnownClaims(deps, live, schema, write);
-  await commit(deps, { ...sure, ...again });
+  await commit(deps, live, { ...sure, ...again });
   return snapshot;
 }

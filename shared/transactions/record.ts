@@ -2,8 +2,9 @@
 import { type Actor, actorId, type Role } from "../access/actor.ts";
 import { may, refusal } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
+import { attempts } from "../entry/attempts.ts";
 import { hmacs } from "../entry/claims.ts";
-import { attempts, commit, messagesOf } from "../entry/commit.ts";
+import { commit } from "../entry/commit.ts";
 import { planNew } from "../entry/create.ts";
 import { withKnownClaims } from "../entry/held.ts";
 import { canonical } from "../entry/idempotency.ts";
@@ -15,7 +16,6 @@ import type { LocalHandler } from "../handlers/types.ts";
 import { derivedId } from "../ids.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import type { LiveOrb } from "../orb/live.ts";
-import { streams } from "../store/subjects.ts";
 import { ownHints, RECORD, type RecordSnapshot, type RecordView, recordView } from "./schema.ts";
 
 /** What a caller records. */
@@ -88,8 +88,7 @@ export async function recordTransaction(
     };
     const sure = attempt === 0 ? write : await withKnownClaims(deps, live, schema, write);
     // With a key two may write the same record: then all of it is one act, or lists would show it twice.
-    if (request === undefined) await commit(deps, sure);
-    else await deps.store.batch(streams.orb(live.orb), messagesOf(sure));
+    await commit(deps, live, sure, { whole: request !== undefined });
     return { record: recordView(snapshot), replayed: false };
   });
 }

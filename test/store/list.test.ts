@@ -107,6 +107,7 @@ describe("what it costs", () => {
     const ids: string[] = [];
     for (let i = 0; i < 8; i++)
       ids.push(await add(live, { name: `n${i}`, state: "new", parent: ids[0] ?? null }));
+    await deps.settled();
     const trips = async (work: () => Promise<unknown>) => {
       counted.reset();
       await work();
@@ -139,6 +140,7 @@ describe("what it costs", () => {
     expect(await trips(() => list("cost", "limit=8&expand=parent"))).toEqual([4, 5]);
     // A draft beside what is live costs nothing more.
     await updateEntry(deps, admin, { orbId: "cost", orb: live, id: ids[1] ?? "", values: { name: "draft" } });
+    await deps.settled();
     expect(await trips(() => one())).toEqual([2, 3]);
     expect(await trips(() => list("cost", "limit=3"))).toEqual([3, 3]);
   });

@@ -57,7 +57,10 @@ export function testDeps(store: Store, more: Partial<Deps["config"]> = {}): Test
     request: { requestId: "test", traceparent: undefined, client: "test" },
     newId: () => newId(Date.now()),
     randomToken,
-    afterwards: (promise) => work.push(promise),
+    afterwards: (promise) => {
+      work.push(promise);
+      promise.catch(() => undefined);
+    },
     settled: async () => {
       await Promise.all(work.splice(0));
     },

@@ -1,0 +1,54 @@
+/** Decides a write anew as long as others come between. */
+import type { Deps } from "../deps.ts";
+import { AppError } from "../errors.ts";
+import { definitionFor } from "../orb/live.ts";
+import { pause } from "../pause.ts";
+import { orbStreamConfig } from "../store/provision.ts";
+import { streams } from "../store/subjects.ts";
+import { Conflict, StreamMissing } from "../store/types.ts";
+
+/** How often a write that met another one is decided anew. */
+const ATTEMPTS = 24;
+
+/**
+ * Runs a write until nobody came between. Each run reads anew, so a lost race ends in the answer that the winner's
+ * state calls for: 412, 409, or a write on top of it.
+ * @param again the answer that this very request got already, when it was sent twice: its other sending may be what came
+ * between, and be seen only now
+ * @throws AppError conflict `write_conflict` when others kept coming between
+ */
+export async function attempts<T>(
+  deps: Deps,
+  orb: string,
+  run: (attempt: number) => Promise<T>,
+  again?: () => Promise<T | null>,
+): Promise<T> {
+  let created = false;
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await run(attempt);
+    } catch (error) {
+      if (error instanceof StreamMissing && error.stream === streams.orb(orb) && !created) {
+        // The orb exists and its stream does not: its creation stopped halfway. The write completes it.
+        if ((await definitionFor(deps, orb)) === null) throw error;
+        created = true;
+        await deps.store.createStream(orbStreamConfig(orb, deps.config.replicas));
+        continue;
+      }
+      if (error instanceof AppError && (error.kind === "conflict" || error.kind === "precondition")) {
+        const answer = await again?.();
+        if (answer !== null && answer !== undefined) return answer;
+      }
+      if (!(error instanceof Conflict)) throw error;
+      if (attempt >= ATTEMPTS) {
+        throw new AppError(
+          "conflict",
+          "write_conflict",
+          "Others kept writing at the same moment. Read again and retry.",
+        );
+      }
+      // The first retry at once: most conflicts are over by then. Later ones spread out.
+      if (attempt > 0) await pause(Math.random() * Math.min(80, 4 * 2 ** Math.min(attempt, 5)));
+    }
+  }
+}

@@ -1,0 +1,56 @@
+/**
+ * A write is decided by one definition, and another one may come into force before it is committed. What publishing an
+ * orb does to stored entries has passed such an entry by; so whoever wrote it looks again, and lets it follow.
+ */
+import type { Deps } from "../deps.ts";
+import { definitionFor } from "../orb/live.ts";
+import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
+import { claimLacking, keysOf, lacksOf } from "./claiming.ts";
+import { moveEntries } from "./publishing.ts";
+import { type LoadedEntry, loaded, type OrbContext, orNull, schemaOf } from "./resolve.ts";
+
+/**
+ * Lets entries that were just committed follow a newer definition, if there is one by now. One request, after the answer.
+ * @param by the definition that the writes were decided by
+ */
+export function followNewer(deps: Deps, by: OrbContext, addresses: readonly EntryAddress[]): void {
+  deps.afterwards(follow(deps, by, addresses));
+}
+
+async function follow(deps: Deps, by: OrbContext, addresses: readonly EntryAddress[]): Promise<void> {
+  const now = await definitionFor(deps, by.orb);
+  if (now === null || now.revision <= by.revision) return;
+  const heads = await orNull(deps.store.getMany(streams.orb(by.orb), addresses.map(subjects.entryLog)));
+  const bySchema = Map.groupBy(
+    [...(heads?.values() ?? [])].map(loaded).filter((entry) => entry !== null),
+    ({ address }) => `${address.type}/${address.schema}`,
+  );
+  for (const entries of bySchema.values()) await followSchema(deps, by, now, entries);
+}
+
+/** @param entries of one schema */
+async function followSchema(
+  deps: Deps,
+  by: OrbContext,
+  now: OrbContext,
+  entries: readonly LoadedEntry[],
+): Promise<void> {
+  const [first] = entries;
+  if (first === undefined) return;
+  const before = schemaOf(by.compiled, first.address);
+  const schema = schemaOf(now.compiled, first.address);
+  if (before !== undefined && before.liveRole !== schema?.liveRole)
+    await moveEntries(deps, entries, before.liveRole, schema?.liveRole ?? null);
+  if (schema === undefined) return;
+  const lacks = await Promise.all(
+    entries
+      .filter(({ head }) => head.status !== "DELETED")
+      .map(async (entry) => lacksOf(entry, await keysOf(deps, now, schema, entry))),
+  );
+  const { shared } = await claimLacking(deps, now, schema, lacks.flat());
+  if (shared.size > 0)
+    deps.log.warn("entries written while a field became unique share values", {
+      orb: by.orb,
+      schema: schema.id,
+    });
+}

@@ -1,0 +1,196 @@
+/** What was written by one definition while the next one came into force follows that one. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  bulkWrite,
+  createEntry,
+  liveCopyOf,
+  loadEntry,
+  publishEntry,
+  updateEntry,
+} from "../../shared/entry/index.ts";
+import { createOrb } from "../../shared/orb/create.ts";
+import { type LiveOrb, liveOrb } from "../../shared/orb/live.ts";
+import { updateOrb } from "../../shared/orb/update.ts";
+import { setSettings } from "../../shared/settings/settings.ts";
+import { type LiveRole, type ModuleToken, streams, subjects } from "../../shared/store/subjects.ts";
+import type { Store } from "../../shared/store/types.ts";
+import { recordTransaction } from "../../shared/transactions/record.ts";
+import { startBroker, type TestBroker } from "../support/broker.ts";
+import { admin, failureOf, type TestDeps, testDeps } from "../support/entries.ts";
+
+let broker: TestBroker;
+let store: Store;
+let deps: TestDeps;
+beforeAll(async () => {
+  broker = await startBroker();
+  store = broker.store("fn");
+  deps = testDeps(store);
+});
+afterAll(() => broker.stop());
+
+let number = 0;
+
+const module = (id: string, type: string, read: string, more: object) => ({
+  id,
+  type,
+  schemas: [{ id: `${id}-item`, access: { read }, fields: [{ name: "title", type: "string", ...more }] }],
+});
+const document = (id: string, read: string, more: object) => ({
+  id,
+  modules: [
+    module("news", "CONTENT", read, more),
+    module("ledger", "TRANSACTIONS", read, more),
+    module("choices", "SETTINGS", "user", more),
+  ],
+});
+
+async function inForce(orb: string): Promise<LiveOrb> {
+  const found = await liveOrb(deps, orb);
+  if (found === null) throw new Error("nothing is live");
+  return found;
+}
+
+const schemaOf = (live: LiveOrb, name: string) => {
+  const schema = live.compiled.schema(name);
+  if (schema === undefined) throw new Error("no such schema");
+  return schema;
+};
+
+const create = (live: LiveOrb, title: string, publish = false) =>
+  createEntry(deps, admin, { orbId: live.orb, orb: live, module: "news", values: { title }, publish });
+const record = (live: LiveOrb, title: string, key?: string) =>
+  recordTransaction(deps, { actor: admin, role: "admin" }, live, schemaOf(live, "ledger"), {
+    values: { title },
+    key,
+  });
+const set = (live: LiveOrb, title: string, scope: "user" | "application" = "user") =>
+  setSettings(
+    deps,
+    { actor: admin, role: "admin" },
+    { live, schema: schemaOf(live, "choices"), scope },
+    {
+      title,
+    },
+  );
+
+async function upload(live: LiveOrb, titles: readonly string[]) {
+  async function* lines() {
+    for (const title of titles) yield JSON.stringify({ module: "news", publish: true, values: { title } });
+  }
+  const parse = (text: string) => JSON.parse(text) as unknown;
+  // What is looked up while it runs is still the definition before: the next one comes just after.
+  const before: TestDeps = { ...deps, store: { ...store, kvGet: pinned(live) } };
+  for await (const result of bulkWrite(before, admin, { orbId: live.orb, orb: live, lines: lines(), parse }))
+    expect(result).toHaveProperty("snapshot");
+}
+
+/** Answers for an orb what was live when it is asked for the first time, and the truth from then on. */
+function pinned(live: LiveOrb): Store["kvGet"] {
+  let asked = false;
+  return async (bucket, key, options) => {
+    const entry = await store.kvGet(bucket, key, options);
+    if (asked || entry === null) return entry;
+    asked = true;
+    const { orb, revision, document: content } = live;
+    const body = { v: 1, orb, revision, at: new Date(0).toISOString(), document: content };
+    return { ...entry, revision: entry.revision - 1, json: <T>() => body as T };
+  };
+}
+
+/** A published orb whose titles became unique and whose readers fewer, with the definition before. */
+async function evolved(prepare: (live: LiveOrb) => Promise<unknown> = async () => undefined) {
+  const orb = `late-${++number}`;
+  await createOrb(deps, admin, { document: document(orb, "public", {}), publish: true });
+  const old = await inForce(orb);
+  const prepared = await prepare(old);
+  await deps.settled();
+  await updateOrb(deps, admin, { orb, document: document(orb, "admin", { unique: true }), publish: true });
+  return { old, orb, prepared };
+}
+
+async function live(orb: string, type: ModuleToken, role: LiveRole): Promise<number> {
+  const filter = `${orb}.${type}.${role}.>`;
+  const { messages } = await store.scan(streams.orb(orb), filter, { fromSeq: 1, limit: 100 });
+  return messages.filter((message) => liveCopyOf(message) !== null).length;
+}
+const codeOf = async (write: Promise<unknown>) => (await failureOf(write)).code;
+
+test("a draft, and what is published at once", async () => {
+  const { old, orb } = await evolved();
+  await create(old, "draft");
+  await create(old, "live", true);
+  expect(await live(orb, "content", "public")).toBe(1);
+  await deps.settled();
+  expect([await live(orb, "content", "public"), await live(orb, "content", "admin")]).toEqual([0, 1]);
+  for (const title of ["draft", "live"])
+    expect(await codeOf(create(await inForce(orb), title))).toBe("unique_conflict");
+});
+
+test("an update and a publication of what was stored before", async () => {
+  const { old, orb, prepared } = await evolved(async (by) => (await create(by, "first")).snapshot.id);
+  const at = { orbId: orb, orb: old, id: prepared as string };
+  await updateEntry(deps, admin, { ...at, values: { title: "second" } });
+  await deps.settled();
+  expect(await codeOf(create(await inForce(orb), "second"))).toBe("unique_conflict");
+  await publishEntry(deps, admin, at);
+  await deps.settled();
+  expect([await live(orb, "content", "public"), await live(orb, "content", "admin")]).toEqual([0, 1]);
+  expect((await loadEntry(deps, orb, at.id))?.head.revision).toBe(3);
+});
+
+test("lines of an upload", async () => {
+  const { old, orb } = await evolved();
+  await upload(old, ["one", "two"]);
+  await deps.settled();
+  expect([await live(orb, "content", "public"), await live(orb, "content", "admin")]).toEqual([0, 2]);
+  expect(await codeOf(create(await inForce(orb), "two"))).toBe("unique_conflict");
+});
+
+test.each([undefined, "once"])("a record of transactions, with the key %s", async (key) => {
+  const { old, orb } = await evolved();
+  await record(old, "paid", key);
+  await deps.settled();
+  expect(await live(orb, "transactions", "public")).toBe(0);
+  expect(await codeOf(record(await inForce(orb), "paid"))).toBe("unique_conflict");
+});
+
+test("settings, set for the first time and again", async () => {
+  const { old, orb } = await evolved();
+  for (const title of ["dark", "light"]) {
+    await set(old, title);
+    await deps.settled();
+    expect(await codeOf(set(await inForce(orb), title, "application"))).toBe("unique_conflict");
+  }
+});
+
+test("what is live of a schema that is gone goes, with what is scheduled", async () => {
+  const orb = `late-${++number}`;
+  await createOrb(deps, admin, { document: document(orb, "public", {}), publish: true });
+  const old = await inForce(orb);
+  await updateOrb(deps, admin, { orb, document: { id: orb, modules: [] }, publish: true, force: true });
+  await create(old, "late", true);
+  const validFrom = new Date(Date.now() + 3_600_000).toISOString();
+  const later = await createEntry(deps, admin, {
+    orbId: orb,
+    orb: old,
+    module: "news",
+    values: { title: "later" },
+    publish: true,
+    validFrom,
+  });
+  await deps.settled();
+  expect(await live(orb, "content", "public")).toBe(0);
+  const subject = subjects.schedule(orb, later.snapshot.id, 1, "open");
+  expect((await store.get(streams.orb(orb), subject))?.size ?? 0).toBe(0);
+});
+
+test("a value that somebody took by the new definition stays his", async () => {
+  const { old, orb } = await evolved();
+  const held = await create(old, "wanted");
+  const first = await create(await inForce(orb), "wanted");
+  await deps.settled();
+  const now = await inForce(orb);
+  const at = (id: string) => ({ orbId: orb, orb: now, id, values: { title: "wanted" } });
+  expect((await updateEntry(deps, admin, at(first.snapshot.id))).snapshot.revision).toBe(2);
+  expect(await codeOf(updateEntry(deps, admin, at(held.snapshot.id)))).toBe("unique_conflict");
+});
