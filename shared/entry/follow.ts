@@ -18,7 +18,8 @@ export function followNewer(deps: Deps, by: OrbContext, addresses: readonly Entr
 }
 
 async function follow(deps: Deps, by: OrbContext, addresses: readonly EntryAddress[]): Promise<void> {
-  const now = await definitionFor(deps, by.orb);
+  // A host that was told of the write was told of the definition before: its publisher went on after its echo.
+  const now = await definitionFor(deps, by.orb, "told");
   if (now === null || now.revision <= by.revision) return;
   const heads = await orNull(deps.store.getMany(streams.orb(by.orb), addresses.map(subjects.entryLog)));
   const bySchema = Map.groupBy(

@@ -140,9 +140,13 @@ async function basisFor(deps: Pick<Deps, "store">, orb: string, head: ExistingOr
  * The definition that entries are checked against: the live one, else the newest that was judged by them; null when there
  * is no such orb. One request when it is live, two otherwise; more the first time where a draft lies above it.
  */
-export async function definitionFor(deps: Pick<Deps, "store">, orb: string): Promise<LiveOrb | null> {
+export async function definitionFor(
+  deps: Pick<Deps, "store">,
+  orb: string,
+  consistency: Consistency = "leader",
+): Promise<LiveOrb | null> {
   if (!isOrbId(orb)) return null;
-  const live = await liveOrb(deps, orb);
+  const live = await liveOrb(deps, orb, consistency);
   if (live !== null) return live;
   const head = await orbHead(deps, orb);
   if (!exists(head)) return null;
