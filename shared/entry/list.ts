@@ -14,7 +14,7 @@ import { presentEntry, type RuntimeEntry } from "./present.ts";
 import type { ListQuery } from "./query.ts";
 import { addressOf, type OrbContext, orNull } from "./resolve.ts";
 import { readPage } from "./scan.ts";
-import { newestOf, readLive, type Seen } from "./seen.ts";
+import { type ListedSeen, newestOf, readLive } from "./seen.ts";
 import { snapshotOf } from "./snapshot.ts";
 
 /** Which entries, and how they are answered. */
@@ -57,7 +57,7 @@ async function readLatest(
   actor: Actor,
   { orb, schema }: ListInput,
   ids: readonly string[],
-): Promise<(Seen | undefined)[]> {
+): Promise<(ListedSeen | undefined)[]> {
   const logs = ids.map((id) => subjects.entryLog(addressOf(schema, id)));
   const [heads, live] = await Promise.all([
     deps.store.getMany(streams.orb(orb.orb), logs, { ...ANY, maxBytes: READ_BYTES }),
@@ -71,16 +71,17 @@ async function readLatest(
   ]);
   const now = deps.clock.now();
   return ids.map((id, i) => {
-    const head = snapshotOf(heads.get(logs[i] ?? ""));
+    const message = heads.get(logs[i] ?? "");
+    const head = snapshotOf(message);
     if (head === null || head.status === "DELETED") return undefined;
     if (maySeeDraft(actor, orb, schema, head.createdBy)) {
-      return newestOf(schema, addressOf(schema, id), head, now);
+      return { ...newestOf(schema, addressOf(schema, id), head, now), bytes: message?.size ?? 0 };
     }
     return live[i];
   });
 }
 
-function collectionOf(deps: Deps, actor: Actor, input: ListInput): Collection<Seen> {
+function collectionOf(deps: Deps, actor: Actor, input: ListInput): Collection<ListedSeen> {
   const { orb, schema } = input;
   const address = { orb: orb.orb, type: schema.subjectType, schema: schema.id };
   const everybody = may(roleIn(actor, orb.orb, orb.compiled), "read", { access: schema.access, own: false });
@@ -106,6 +107,7 @@ function collectionOf(deps: Deps, actor: Actor, input: ListInput): Collection<Se
       );
     },
     judged: ({ shown }) => shown,
+    bytes: ({ bytes }) => bytes,
     choice: input.choice,
     localized: true,
     narrowed: false,

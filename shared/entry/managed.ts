@@ -122,12 +122,18 @@ function scopeOf(schemas: readonly CompiledSchema[] | undefined, status: string 
   return `managed/${schemas?.map(({ module, id }) => `${module}/${id}`).join() ?? ""}/${status ?? ""}`;
 }
 
+/** An entry, and its bytes as they are stored. */
+interface Sized {
+  view: EntryView;
+  bytes: number;
+}
+
 function collectionOf(
   deps: Deps,
   context: OrbContext,
   schemas: readonly CompiledSchema[] | undefined,
   status: string | undefined,
-): Collection<EntryView> {
+): Collection<Sized> {
   const { orb } = context;
   const one = schemas?.length === 1 ? schemas[0] : undefined;
   const homes = schemas === undefined ? undefined : new Set(schemas.map((s) => `${s.subjectType}/${s.id}`));
@@ -153,13 +159,15 @@ function collectionOf(
       );
       const now = deps.clock.now();
       return logs.map((log) => {
-        const head = log === undefined ? null : snapshotOf(heads?.get(log));
-        if (head === null || head.status === "DELETED") return undefined;
+        const message = log === undefined ? undefined : heads?.get(log);
+        const head = snapshotOf(message);
+        if (message === undefined || head === null || head.status === "DELETED") return undefined;
         const view = entryView(effective(head, now));
-        return status === undefined || view.status === status ? view : undefined;
+        return status === undefined || view.status === status ? { view, bytes: message.size } : undefined;
       });
     },
-    judged: (view) => view,
+    judged: ({ view }) => view,
+    bytes: ({ bytes }) => bytes,
     choice: choose(context.compiled, {}),
     localized: false,
     narrowed: status !== undefined || (schemas !== undefined && one === undefined),
@@ -270,5 +278,6 @@ export async function listManaged(deps: Deps, actor: Actor, input: ManagedList):
     return { ...page, items: await present(deps, actor, orb, query, page.items) };
   }
   const page = await readListPage(deps, collectionOf(deps, orb, schemas, status), query);
-  return { ...page, items: await present(deps, actor, orb, query, page.items) };
+  const views = page.items.map(({ view }) => view);
+  return { ...page, items: await present(deps, actor, orb, query, views) };
 }

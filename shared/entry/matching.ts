@@ -23,6 +23,8 @@ export interface Collection<T> {
    */
   read(places: readonly Place[]): Promise<(T | undefined)[]>;
   judged(item: T): Judged;
+  /** What was read of an entry, in bytes as they are stored. */
+  bytes(item: T): number;
   /** Language and market that sort orders go by. */
   choice: Choice;
   /** Whether conditions look at that language and market only, and not at all of them. */
@@ -38,7 +40,10 @@ export interface Collection<T> {
 /** Entries of one read: with their live copies, as many as one request of the broker takes. */
 export const CHUNK = 500;
 
-/** Bytes of one read at most, as they are stored: a page of large entries ends early, so that it fits into a function. */
+/**
+ * Bytes of one read, and of what is found for a page, as they are stored: a page of large entries ends early, so that it
+ * fits into a function.
+ */
 export const READ_BYTES = 2 * 1024 * 1024;
 
 /** An entry that matches, and where it stands. */
@@ -84,10 +89,13 @@ export async function readAll<T>(
   each: (found: readonly Found<T>[]) => void,
 ): Promise<void> {
   const readPart = async (part: readonly Place[]) => {
+    // Large entries lie beside large ones: the next read begins with as many as this one could take.
+    let size = part.length;
     for (let at = 0; at < part.length; ) {
-      const { found, read } = await readMatching(list, query, part.slice(at));
+      const { found, read } = await readMatching(list, query, part.slice(at, at + size));
       each(found);
       at += read;
+      size = read < size ? read : size * 2;
     }
   };
   // Two at a time: enough to keep the broker busy, and bounded in memory.

@@ -3,7 +3,15 @@ import type { Deps } from "../deps.ts";
 import { type Candidates, candidatesOf, idsTellTime, READ_LIMIT, tooBroad } from "./candidates.ts";
 import { type Position, readCursor, writeCursor } from "./cursor.ts";
 import { compareRanked, type Ranked, sortValues } from "./filter.ts";
-import { CHUNK, type Collection, eachMatch, type Found, readAll, readMatching } from "./matching.ts";
+import {
+  CHUNK,
+  type Collection,
+  eachMatch,
+  type Found,
+  READ_BYTES,
+  readAll,
+  readMatching,
+} from "./matching.ts";
 import { BY_CREATION, creationOrder, type ListQuery } from "./query.ts";
 import { type Place, readPage } from "./scan.ts";
 import { type Step, stepsOfAll, stepsOfValue } from "./steps.ts";
@@ -37,16 +45,27 @@ export function signatureOf(
   ]);
 }
 
-/** The page's items out of those found, one more than asked for telling that there is a next page. */
+/** How many of those found are on the page, as far as that is known: they are few and small enough. */
+function fitting<T>(list: Collection<T>, limit: number, found: readonly Found<T>[]): number {
+  let bytes = 0;
+  for (const [at, { item }] of found.entries()) {
+    bytes += list.bytes(item);
+    if (at === limit || (at > 0 && bytes > READ_BYTES)) return at;
+  }
+  return found.length;
+}
+
+/** The page's items out of those found, one more than fit telling that there is a next page. */
 function cut<T, F extends Found<T>>(
+  list: Collection<T>,
   found: readonly F[],
   limit: number,
   position: (last: F) => Position,
   signed: string,
 ): ListPage<T> {
-  const items = found.slice(0, limit);
+  const items = found.slice(0, fitting(list, limit, found));
   const last = items.at(-1);
-  const more = found.length > limit && last !== undefined;
+  const more = found.length > items.length && last !== undefined;
   return {
     items: items.map(({ item }) => item),
     nextCursor: more ? writeCursor(position(last), signed) : null,
@@ -73,16 +92,17 @@ async function pageOfSet<T>(
   const position = ({ place }: Found<T>): Position => ({ kind: "set", key: place.id });
   const found: Found<T>[] = [];
   let size = query.limit + 1;
-  for (let at = 0; at < rest.length && found.length <= query.limit; size = CHUNK) {
+  const full = () => fitting(list, query.limit, found) < found.length;
+  for (let at = 0; at < rest.length && !full(); size = CHUNK) {
     const part = rest.slice(at, at + size);
     const next = await readMatching(list, query, part);
     found.push(...next.found);
     at += next.read;
     const last = rest[at - 1];
     if (next.read === part.length || found.length === 0 || last === undefined) continue;
-    if (found.length <= query.limit) return endedEarly(found, { kind: "set", key: last.id }, signed);
+    if (!full()) return endedEarly(found, { kind: "set", key: last.id }, signed);
   }
-  return cut(found, query.limit, position, signed);
+  return cut(list, found, query.limit, position, signed);
 }
 
 /**
@@ -125,6 +145,7 @@ async function pageOfSteps<T>(
   const found: Found<T>[] = [];
   const positions = new Map<Place, Position>();
   const wanted = query.limit + 1;
+  const full = () => fitting(list, query.limit, found) < found.length;
   let read = 0;
   let reached: Position | undefined;
   // Where nothing is filtered, the first read is as likely as not the page.
@@ -133,7 +154,7 @@ async function pageOfSteps<T>(
   const seen = new Set<string>();
   for await (const steps of walk) {
     const window = steps.filter(({ place: { id } }) => !seen.has(id) && seen.add(id));
-    for (let at = 0; at < window.length && found.length < wanted; size = CHUNK) {
+    for (let at = 0; at < window.length && !full(); size = CHUNK) {
       if (read >= most) {
         if (most < READ_LIMIT) return undefined;
         // So many entries and still no full page: a filter must be narrowed; what is merely hidden is passed over.
@@ -152,14 +173,14 @@ async function pageOfSteps<T>(
       read += next.read;
       at += next.read;
       reached = window[at - 1]?.position;
-      if (found.length >= wanted || reached === undefined || next.read === chunk.length) continue;
+      if (full() || reached === undefined || next.read === chunk.length) continue;
       if (found.length > 0) return endedEarly(found, reached, signed);
     }
-    if (found.length >= wanted) break;
+    if (full()) break;
   }
   const position = ({ place }: Found<T>): Position =>
     positions.get(place) ?? { kind: "index", seq: place.seq, density: 0 };
-  return cut(found, query.limit, position, signed);
+  return cut(list, found, query.limit, position, signed);
 }
 
 interface RankedFound<T> extends Found<T> {
@@ -179,7 +200,6 @@ async function pageOfSorted<T>(
   places?: readonly Place[],
 ): Promise<ListPage<T>> {
   const from = after?.kind === "sorted" ? after : undefined;
-  const wanted = query.limit + 1;
   let total = 0;
   let first: RankedFound<T>[] = [];
   const each = (found: readonly Found<T>[]) => {
@@ -189,10 +209,12 @@ async function pageOfSorted<T>(
       const rank: Ranked = { keys: sortValues(query.sort, judged, list.choice), id: judged.id };
       if (from === undefined || compareRanked(query.sort, rank, from) > 0) first.push({ ...one, rank });
     }
-    first = first.sort((a, b) => compareRanked(query.sort, a.rank, b.rank)).slice(0, wanted);
+    first.sort((a, b) => compareRanked(query.sort, a.rank, b.rank));
+    first = first.slice(0, fitting(list, query.limit, first) + 1);
   };
   await (places === undefined ? eachMatch(deps, list, query, each) : readAll(list, query, places, each));
   const page = cut<T, RankedFound<T>>(
+    list,
     first,
     query.limit,
     ({ rank }) => ({ kind: "sorted", ...rank }),

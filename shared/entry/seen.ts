@@ -29,6 +29,12 @@ export interface Seen {
   newest: number;
 }
 
+/** An entry of a list. */
+export interface ListedSeen extends Seen {
+  /** What was read of it, in bytes as they are stored. */
+  bytes: number;
+}
+
 /** An entry that is asked for. */
 export interface Wanted {
   schema: CompiledSchema;
@@ -52,7 +58,7 @@ export async function readLive(
   wanted: readonly Wanted[],
   consistency: Consistency,
   maxBytes?: number,
-): Promise<(Seen | undefined)[]> {
+): Promise<(ListedSeen | undefined)[]> {
   if (wanted.length === 0) return [];
   const stream = streams.orb(orb);
   const places = wanted.map(({ schema, id }) => {
@@ -63,14 +69,16 @@ export async function readLive(
   if (found === null) return wanted.map(() => undefined);
   const now = deps.clock.now();
   return Promise.all(
-    places.map(async ({ address, log, live }, at): Promise<Seen | undefined> => {
+    places.map(async ({ address, log, live }, at): Promise<ListedSeen | undefined> => {
       const schema = wanted[at]?.schema;
-      const head = snapshotOf(found.get(log));
+      const message = found.get(log);
+      const head = snapshotOf(message);
       if (schema === undefined || head === null) return undefined;
       const edge = nextEdge(head, now);
       if (edge !== undefined) deps.expires?.(edge);
       if (!visible(head, now)) return undefined;
-      const seen = { schema, address, head, newest: head.revision };
+      const bytes = (message?.size ?? 0) + (found.get(live)?.size ?? 0);
+      const seen = { schema, address, head, newest: head.revision, bytes };
       if (head.revision === head.publishedRevision) return { ...seen, shown: shownOf(schema, head) };
       const copy = liveCopyOf(found.get(live));
       if (copy?.revision === head.publishedRevision) return { ...seen, shown: copy };
