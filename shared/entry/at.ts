@@ -4,10 +4,13 @@ import { AppError } from "../errors.ts";
 import { normaliseInstant } from "../orb/fields/calendar.ts";
 import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
 import { READ_LIMIT } from "./candidates.ts";
+import { READ_BYTES } from "./parts.ts";
 import { addressIn, orNull } from "./resolve.ts";
 import { type EntrySnapshot, effective, snapshotOf } from "./snapshot.ts";
 
 const PAGE = 500;
+/** Bytes of revisions that are held at once, as they are stored: what they become has to fit into a function. */
+const HELD_MIB = 32;
 /** The broker stores a revision a little after its author's clock was read; clocks differ a little besides. */
 const SLACK_MS = 5000;
 
@@ -28,17 +31,20 @@ export interface Past {
   snapshot: EntrySnapshot;
 }
 
-function tooManyRevisions(): AppError {
-  const detail = `Answering this would read more than ${READ_LIMIT} revisions. Ask for one module and schema, or list the revisions of one entry.`;
+function tooManyRevisions(what: string): AppError {
+  const detail = `Answering this would read more than ${what}. Ask for one module and schema, or list the revisions of one entry.`;
   return new AppError("invalid", "too_broad", detail, { data: { limit: READ_LIMIT, indexed: [] } });
 }
 
 /** Newest revisions at a moment, per log, in the order in which the entries were created; deleted ones left out. */
 async function fold(deps: Pick<Deps, "store">, orb: string, filter: string, at: number): Promise<Past[]> {
-  const found = new Map<string, EntrySnapshot>();
+  const found = new Map<string, { snapshot: EntrySnapshot; size: number }>();
   let read = 0;
+  let held = 0;
   for (let fromSeq = 1; ; ) {
-    const page = await orNull(deps.store.scan(streams.orb(orb), filter, { fromSeq, limit: PAGE }));
+    const page = await orNull(
+      deps.store.scan(streams.orb(orb), filter, { fromSeq, limit: PAGE, maxBytes: READ_BYTES }),
+    );
     let passed = false;
     for (const message of page?.messages ?? []) {
       if (message.time > at + SLACK_MS) {
@@ -46,21 +52,25 @@ async function fold(deps: Pick<Deps, "store">, orb: string, filter: string, at: 
         break;
       }
       const snapshot = snapshotOf(message);
-      if (snapshot !== null && Date.parse(snapshot.updatedAt) <= at) found.set(message.subject, snapshot);
+      if (snapshot === null || Date.parse(snapshot.updatedAt) > at) continue;
+      const { subject, size } = message;
+      held += size - (found.get(subject)?.size ?? 0);
+      found.set(subject, { snapshot, size });
     }
+    if (held > HELD_MIB * 1024 * 1024) throw tooManyRevisions(`${HELD_MIB} MiB of entries`);
     const last = page?.messages.at(-1);
     read += page?.messages.length ?? 0;
     if (page === null || passed || page.pending === 0 || last === undefined) break;
-    if (read >= READ_LIMIT) throw tooManyRevisions();
+    if (read >= READ_LIMIT) throw tooManyRevisions(`${READ_LIMIT} revisions`);
     fromSeq = last.seq + 1;
   }
   return [...found]
-    .map(([subject, snapshot]) => ({ address: addressIn(subject), snapshot: effective(snapshot, at) }))
+    .map(([subject, { snapshot }]) => ({ address: addressIn(subject), snapshot: effective(snapshot, at) }))
     .filter(({ snapshot }) => snapshot.status !== "DELETED");
 }
 
 /**
- * An entry as it was; null when it did not exist then, or was purged. One request for every 500 revisions.
+ * An entry as it was; null when it did not exist then, or was purged. One request for every 500 revisions, or 2 MiB.
  * @throws AppError invalid `too_broad` when more than 10,000 revisions would be read
  */
 export async function entryAt(
@@ -74,7 +84,7 @@ export async function entryAt(
 
 /**
  * All entries of an orb, or of one schema, as they were, in order of creation.
- * @throws AppError invalid `too_broad` when more than 10,000 revisions would be read
+ * @throws AppError invalid `too_broad` when more than 10,000 revisions would be read, or more than 32 MiB be held
  */
 export function entriesAt(
   deps: Pick<Deps, "store">,

@@ -7,13 +7,12 @@ import { attempts } from "./attempts.ts";
 import { claimMessages, isUniqueKey, lateMarks } from "./claims.ts";
 import { claimState, holdings } from "./held.ts";
 import { guard } from "./messages.ts";
+import { inParts, READ_BYTES } from "./parts.ts";
 import { type LoadedEntry, loaded, type OrbContext } from "./resolve.ts";
 import { effective } from "./snapshot.ts";
 
 /** Keys of one batch: each brings three messages at most, guards among them. */
 const GROUP = 300;
-/** Heads that are read again at once: few enough for large entries to be held in memory. */
-const HEADS = 100;
 
 /** A key that an entry holds by the definition and was not written with. */
 export interface Lack {
@@ -116,9 +115,10 @@ function claimAlone(run: Run, lacks: readonly Lack[]): Promise<void> {
 async function readAnew({ deps, context, schema }: Run, lacks: readonly Lack[]): Promise<Lack[]> {
   const logs = [...new Set(lacks.map(({ address }) => subjects.entryLog(address)))];
   const anew: Lack[] = [];
-  for (let i = 0; i < logs.length; i += HEADS) {
-    const heads = await deps.store.getMany(streams.orb(context.orb), logs.slice(i, i + HEADS));
-    for (const message of heads.values()) {
+  const read = (some: readonly string[]) =>
+    deps.store.getMany(streams.orb(context.orb), some, { maxBytes: READ_BYTES });
+  for await (const { result } of inParts(logs, read)) {
+    for (const message of result.values()) {
       const entry = loaded(message);
       if (entry === null || entry.head.status === "DELETED") continue;
       anew.push(...lacksOf(entry, await keysOf(deps, context, schema, entry)));

@@ -1,10 +1,10 @@
 /** What matches among the entries of a list: read in parts, and judged by what the caller sees of them. */
 import type { Deps } from "../deps.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
-import { TooMuch } from "../store/types.ts";
 import { type Candidates, candidatesOf, READ_LIMIT, tooBroad } from "./candidates.ts";
 import { type Judged, matches } from "./filter.ts";
 import type { Choice } from "./localize.ts";
+import { inParts } from "./parts.ts";
 import type { ListQuery } from "./query.ts";
 import { forwards, type Place, type Walk } from "./scan.ts";
 
@@ -19,7 +19,7 @@ export interface Collection<T> {
   schema: CompiledSchema | undefined;
   /**
    * Reads entries; undefined for those that the caller does not see or did not ask for.
-   * @throws TooMuch when they are larger than {@link READ_BYTES} together
+   * @throws TooMuch when they are larger than `READ_BYTES` together
    */
   read(places: readonly Place[]): Promise<(T | undefined)[]>;
   judged(item: T): Judged;
@@ -40,12 +40,6 @@ export interface Collection<T> {
 /** Entries of one read: with their live copies, as many as one request of the broker takes. */
 export const CHUNK = 500;
 
-/**
- * Bytes of one read, and of what is found for a page, as they are stored: a page of large entries ends early, so that it
- * fits into a function.
- */
-export const READ_BYTES = 2 * 1024 * 1024;
-
 /** An entry that matches, and where it stands. */
 export interface Found<T> {
   place: Place;
@@ -58,27 +52,31 @@ interface Read<T> {
   read: number;
 }
 
+/** Judges what is read of some places, in parts. */
+async function* matchingParts<T>(
+  list: Collection<T>,
+  query: ListQuery,
+  wanted: readonly Place[],
+): AsyncGenerator<Read<T>> {
+  const choice = list.localized ? list.choice : undefined;
+  for await (const { wanted: places, result } of inParts(wanted, list.read)) {
+    const found = places.flatMap((place, i) => {
+      const item = result[i];
+      if (item === undefined || !matches(query.conditions, list.judged(item), choice)) return [];
+      return [{ place, item }];
+    });
+    yield { found, read: places.length };
+  }
+}
+
 /** Reads what matches among the first of some places. */
 export async function readMatching<T>(
   list: Collection<T>,
   query: ListQuery,
   wanted: readonly Place[],
 ): Promise<Read<T>> {
-  const choice = list.localized ? list.choice : undefined;
-  for (let size = wanted.length; ; size = Math.ceil(size / 2)) {
-    const places = wanted.slice(0, size);
-    try {
-      const items = await list.read(places);
-      const found = places.flatMap((place, i) => {
-        const item = items[i];
-        if (item === undefined || !matches(query.conditions, list.judged(item), choice)) return [];
-        return [{ place, item }];
-      });
-      return { found, read: size };
-    } catch (error) {
-      if (!(error instanceof TooMuch) || size <= 1) throw error;
-    }
-  }
+  for await (const part of matchingParts(list, query, wanted)) return part;
+  return { found: [], read: 0 };
 }
 
 /** Reads what matches out of many places, and holds no more of it at once than is being read. */
@@ -89,14 +87,7 @@ export async function readAll<T>(
   each: (found: readonly Found<T>[]) => void,
 ): Promise<void> {
   const readPart = async (part: readonly Place[]) => {
-    // Large entries lie beside large ones: the next read begins with as many as this one could take.
-    let size = part.length;
-    for (let at = 0; at < part.length; ) {
-      const { found, read } = await readMatching(list, query, part.slice(at, at + size));
-      each(found);
-      at += read;
-      size = read < size ? read : size * 2;
-    }
+    for await (const { found } of matchingParts(list, query, part)) each(found);
   };
   // Two at a time: enough to keep the broker busy, and bounded in memory.
   for (let i = 0; i < places.length; i += 2 * CHUNK) {

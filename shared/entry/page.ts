@@ -3,15 +3,8 @@ import type { Deps } from "../deps.ts";
 import { type Candidates, candidatesOf, idsTellTime, READ_LIMIT, tooBroad } from "./candidates.ts";
 import { type Position, readCursor, writeCursor } from "./cursor.ts";
 import { compareRanked, type Ranked, sortValues } from "./filter.ts";
-import {
-  CHUNK,
-  type Collection,
-  eachMatch,
-  type Found,
-  READ_BYTES,
-  readAll,
-  readMatching,
-} from "./matching.ts";
+import { CHUNK, type Collection, eachMatch, type Found, readAll, readMatching } from "./matching.ts";
+import { READ_BYTES } from "./parts.ts";
 import { BY_CREATION, creationOrder, type ListQuery } from "./query.ts";
 import { type Place, readPage } from "./scan.ts";
 import { type Step, stepsOfAll, stepsOfValue } from "./steps.ts";

@@ -2,9 +2,9 @@
 import type { Deps } from "../deps.ts";
 import { pause } from "../pause.ts";
 import { type Home, type ModuleToken, streams, subjects } from "../store/subjects.ts";
+import { inParts, READ_BYTES } from "./parts.ts";
 import { type LoadedEntry, loaded, orNull } from "./resolve.ts";
 
-/** Small enough for a page of large entries to be held in memory. */
 const PAGE = 200;
 
 /**
@@ -15,7 +15,7 @@ const PATIENCE = 10;
 const CATCH_UP_MS = 20;
 
 /**
- * Pages of entries that exist, oldest first; two requests each. What is created while it runs may be missing.
+ * Pages of entries that exist, oldest first; two requests each, more where they are large. What is created while it runs may be missing.
  * @param home all schemas of the orb when it is left out
  */
 export async function* walkEntries(
@@ -38,9 +38,11 @@ export async function* walkEntries(
       .map(([, , type = "", schema = "", id = ""]) =>
         subjects.entryLog({ orb, type: type as ModuleToken, schema, id }),
       );
-    const heads = await deps.store.getMany(stream, logs);
-    const entries = logs.map((log) => loaded(heads.get(log)));
-    yield entries.filter((entry) => entry !== null && entry.head.status !== "DELETED") as LoadedEntry[];
+    const read = (some: readonly string[]) => deps.store.getMany(stream, some, { maxBytes: READ_BYTES });
+    for await (const { wanted, result } of inParts(logs, read)) {
+      const entries = wanted.map((log) => loaded(result.get(log)));
+      yield entries.filter((entry) => entry !== null && entry.head.status !== "DELETED") as LoadedEntry[];
+    }
     const last = page.messages.at(-1);
     if (last !== undefined) fromSeq = last.seq + 1;
     if (page.pending > 0 && last !== undefined) continue;

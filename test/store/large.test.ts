@@ -1,28 +1,33 @@
-import { expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { anonymous } from "../../shared/access/actor.ts";
+import { entriesAt } from "../../shared/entry/at.ts";
 import { createEntry } from "../../shared/entry/index.ts";
 import { listEntries } from "../../shared/entry/list.ts";
 import { choose } from "../../shared/entry/localize.ts";
 import { parseListQuery } from "../../shared/entry/query.ts";
-import { streams } from "../../shared/store/subjects.ts";
+import { walkEntries } from "../../shared/entry/walk.ts";
+import type { CompiledSchema } from "../../shared/orb/compile.ts";
+import type { OrbDocumentInput } from "../../shared/orb/document.ts";
+import type { LiveOrb } from "../../shared/orb/live.ts";
+import { streams, subjects } from "../../shared/store/subjects.ts";
 import { TooMuch } from "../../shared/store/types.ts";
-import { startBroker } from "../support/broker.ts";
-import { admin, installOrb, SHOP, testDeps } from "../support/entries.ts";
+import { startBroker, type TestBroker } from "../support/broker.ts";
+import { admin, failureOf, installOrb, SHOP, type TestDeps, testDeps } from "../support/entries.ts";
 
 it("reads all that is asked for, also beyond the bytes of one answer", async () => {
   await using broker = await startBroker();
   const store = broker.store("operator");
   await installOrb(store, SHOP);
   const data = "x".repeat(500 * 1024);
-  const subjects = Array.from({ length: 150 }, (_, i) => `shop.content.owner.note.0large${i}`);
+  const logs = Array.from({ length: 150 }, (_, i) => `shop.content.owner.note.0large${i}`);
   await store.pipeline(
     streams.orb("shop"),
-    subjects.map((subject) => ({ subject, data })),
+    logs.map((subject) => ({ subject, data })),
   );
-  const found = await store.getMany(streams.orb("shop"), [...subjects, "shop.content.owner.note.0none"], {
+  const found = await store.getMany(streams.orb("shop"), [...logs, "shop.content.owner.note.0none"], {
     consistency: "any",
   });
-  expect([...found.keys()].sort()).toEqual(subjects.toSorted());
+  expect([...found.keys()].sort()).toEqual(logs.toSorted());
 });
 
 it("reads no more than it may, whoever answers", async () => {
@@ -30,14 +35,14 @@ it("reads no more than it may, whoever answers", async () => {
   const replicated = broker.store("operator", { replicas: 3 });
   await installOrb(broker.store("operator"), SHOP);
   const data = "x".repeat(10 * 1024);
-  const subjects = Array.from({ length: 1100 }, (_, i) => `shop.content.owner.note.0some${i}`);
+  const logs = Array.from({ length: 1100 }, (_, i) => `shop.content.owner.note.0some${i}`);
   await replicated.pipeline(
     streams.orb("shop"),
-    subjects.map((subject) => ({ subject, data })),
+    logs.map((subject) => ({ subject, data })),
   );
   for (const consistency of ["any", "told", "leader"] as const) {
     const read = (count: number, maxBytes: number) =>
-      replicated.getMany(streams.orb("shop"), subjects.slice(0, count), { consistency, maxBytes });
+      replicated.getMany(streams.orb("shop"), logs.slice(0, count), { consistency, maxBytes });
     expect((await read(50, 1024 * 1024)).size).toBe(50);
     expect((await read(1100, 12 * 1024 * 1024)).size).toBe(1100);
     await expect(read(1100, 1024 * 1024)).rejects.toBeInstanceOf(TooMuch);
@@ -45,54 +50,97 @@ it("reads no more than it may, whoever answers", async () => {
   }
 });
 
-it("ends pages of large entries early, and names each entry once over all of them", async () => {
-  await using broker = await startBroker();
-  const deps = testDeps(broker.store("operator"));
-  const live = await installOrb(deps.store, {
-    id: "library",
-    modules: [
-      {
-        id: "books",
-        type: "CONTENT",
-        schemas: [
-          {
-            id: "book",
-            fields: [
-              { name: "name", type: "string" },
-              { name: "state", type: "string", enum: ["new", "used"] },
-              { name: "text", type: "text" },
-            ],
-          },
-        ],
-      },
-    ],
-  });
-  const schema = live.compiled.schema("books");
-  if (schema === undefined) throw new Error("the orb has no such schema");
-  const text = "x".repeat(400 * 1024);
-  const wanted = Array.from({ length: 24 }, (_, i) => `book ${i}`);
-  for (const name of wanted) {
-    const values = { name, state: "new", text };
-    await createEntry(deps, admin, { orbId: "library", orb: live, module: "books", values, publish: true });
-  }
-  const searches = ["", "&sort=-createdAt", "&filter[state]=new", "&sort=state,createdAt"];
-  for (const search of searches.map((more) => `limit=200${more}`)) {
-    const found: unknown[] = [];
-    const sizes: number[] = [];
-    for (let cursor = ""; ; ) {
-      const query = parseListQuery(new URLSearchParams(`${search}${cursor}`), schema, []);
-      const page = await listEntries(deps, anonymous, {
-        orb: live,
-        schema,
-        choice: choose(schema, {}),
-        query,
-      });
-      sizes.push(page.items.length);
-      found.push(...page.items.map(({ values }) => values.name));
-      if (page.nextCursor === null) break;
-      cursor = `&cursor=${page.nextCursor}`;
+describe("entries of 400 KB", () => {
+  const names = Array.from({ length: 24 }, (_, i) => `book ${i}`);
+  let broker: TestBroker;
+  let deps: TestDeps;
+  let live: LiveOrb;
+  let schema: CompiledSchema;
+
+  beforeAll(async () => {
+    broker = await startBroker();
+    deps = testDeps(broker.store("operator"));
+    const document: OrbDocumentInput = {
+      id: "library",
+      modules: [
+        {
+          id: "books",
+          type: "CONTENT",
+          schemas: [
+            {
+              id: "book",
+              fields: [
+                { name: "name", type: "string" },
+                { name: "state", type: "string", enum: ["new", "used"] },
+                { name: "text", type: "text" },
+              ],
+            },
+          ],
+        },
+      ],
+    };
+    live = await installOrb(deps.store, document);
+    const found = live.compiled.schema("books");
+    if (found === undefined) throw new Error("the orb has no such schema");
+    schema = found;
+    const text = "x".repeat(400 * 1024);
+    for (const name of names) {
+      const values = { name, state: "new", text };
+      await createEntry(deps, admin, { orbId: "library", orb: live, module: "books", values, publish: true });
     }
-    expect(Math.max(...sizes)).toBeLessThan(8);
-    expect(found).toEqual(search.includes("-createdAt") ? wanted.toReversed() : wanted);
-  }
+    await deps.settled();
+  });
+  afterAll(() => broker.stop());
+
+  it.each(["", "&sort=-createdAt", "&filter[state]=new", "&sort=state,createdAt"])(
+    "are listed in pages that end early, each entry once: %s",
+    async (search) => {
+      const found: unknown[] = [];
+      const sizes: number[] = [];
+      for (let cursor = ""; ; ) {
+        const query = parseListQuery(new URLSearchParams(`limit=200${search}${cursor}`), schema, []);
+        const choice = choose(schema, {});
+        const page = await listEntries(deps, anonymous, { orb: live, schema, choice, query });
+        sizes.push(page.items.length);
+        found.push(...page.items.map(({ values }) => values.name));
+        if (page.nextCursor === null) break;
+        cursor = `&cursor=${page.nextCursor}`;
+      }
+      expect(Math.max(...sizes)).toBeLessThan(8);
+      expect(found).toEqual(search.includes("-createdAt") ? names.toReversed() : names);
+    },
+  );
+
+  it("are walked a few at a time", async () => {
+    const found: unknown[] = [];
+    for await (const page of walkEntries(deps, "library")) {
+      expect(page.length).toBeLessThan(8);
+      found.push(...page.map(({ head }) => head.values.name));
+    }
+    expect(found).toEqual(names);
+  });
+
+  it("are told as they were, up to a bound", async () => {
+    const now = () => entriesAt(deps, "library", undefined, Date.now());
+    expect((await now()).map(({ snapshot }) => snapshot.values.name)).toEqual(names);
+    const [first] = await now();
+    if (first === undefined) throw new Error("there is no entry");
+    // What is replaced counts no more; other entries do.
+    const text = "y".repeat(400 * 1024);
+    const log = subjects.entryLog(first.address);
+    const more = (subject: string) => ({
+      subject,
+      data: JSON.stringify({ ...first.snapshot, values: { text } }),
+    });
+    await deps.store.pipeline(
+      streams.orb("library"),
+      Array.from({ length: 80 }, () => more(log)),
+    );
+    expect(await now()).toHaveLength(24);
+    const others = Array.from({ length: 60 }, (_, i) =>
+      subjects.entryLog({ ...first.address, id: `0more${i}` }),
+    );
+    await deps.store.pipeline(streams.orb("library"), others.map(more));
+    expect((await failureOf(now())).code).toBe("too_broad");
+  });
 });
