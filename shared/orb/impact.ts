@@ -70,7 +70,9 @@ export async function planChange(
     ...compareDefinitions(from, to).map((change) => judged(change, stored(change))),
     ...(await returning(deps, orb, compareRetired(retired, to), stored)).map((one) => judged(...one)),
   ];
-  const claims = reindexed(before, after).filter((schema) => (counts.get(key(homeOf(schema))) ?? 0) > 0);
+  // Where nothing is stored yet, somebody may be writing it by the definition before.
+  const mayHold = (home: string) => before.byType.has(home) || (counts.get(home) ?? 0) > 0;
+  const claims = reindexed(before, after).filter((schema) => mayHold(key(homeOf(schema))));
   const context = { orb, revision: options.revision, compiled: after };
   const impact: Impact = { changes, duplicates: [], invalid: [] };
   if (options.examine) {
@@ -208,7 +210,7 @@ function movesOf(
 ): EntryWork["moves"] {
   const moves: EntryWork["moves"] = [];
   for (const change of changes) {
-    if (change.entries === 0 || (change.severity !== "access" && change.severity !== "removal")) continue;
+    if (change.severity !== "access" && change.severity !== "removal") continue;
     const home = homeKey(change.moduleType, change.schema);
     const from = before.byType.get(home)?.liveRole ?? null;
     const to = after.byType.get(home)?.liveRole ?? null;

@@ -9,9 +9,12 @@ import {
   updateEntry,
 } from "../../shared/entry/index.ts";
 import { createOrb } from "../../shared/orb/create.ts";
-import { type LiveOrb, liveOrb } from "../../shared/orb/live.ts";
+import { definitionFor, type LiveOrb, liveOrb } from "../../shared/orb/live.ts";
 import { updateOrb } from "../../shared/orb/update.ts";
+import { pause } from "../../shared/pause.ts";
 import { setSettings } from "../../shared/settings/settings.ts";
+import { cachedStore } from "../../shared/store/cache.ts";
+import { openStore } from "../../shared/store/store.ts";
 import { type LiveRole, type ModuleToken, streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { recordTransaction } from "../../shared/transactions/record.ts";
@@ -184,6 +187,31 @@ test("what is live of a schema that is gone goes, with what is scheduled", async
   expect((await store.get(streams.orb(orb), subject))?.size ?? 0).toBe(0);
 });
 
+test("what is written into an empty schema between the look at what is stored and the new definition", async () => {
+  const orb = `late-${++number}`;
+  await createOrb(deps, admin, { document: document(orb, "public", {}), publish: true });
+  const old = await inForce(orb);
+  let written = false;
+  const meeting: TestDeps = {
+    ...deps,
+    store: {
+      ...store,
+      async batch(stream, messages) {
+        if (stream === streams.platform && !written) {
+          written = true;
+          await create(old, "between", true);
+          await deps.settled();
+        }
+        return store.batch(stream, messages);
+      },
+    },
+  };
+  const next = { orb, document: document(orb, "admin", { unique: true }), publish: true };
+  await updateOrb(meeting, admin, next);
+  expect([await live(orb, "content", "public"), await live(orb, "content", "admin")]).toEqual([0, 1]);
+  expect(await codeOf(create(await inForce(orb), "between"))).toBe("unique_conflict");
+});
+
 test("a value that somebody took by the new definition stays his", async () => {
   const { old, orb } = await evolved();
   const held = await create(old, "wanted");
@@ -193,4 +221,39 @@ test("a value that somebody took by the new definition stays his", async () => {
   const at = (id: string) => ({ orbId: orb, orb: now, id, values: { title: "wanted" } });
   expect((await updateEntry(deps, admin, at(first.snapshot.id))).snapshot.revision).toBe(2);
   expect(await codeOf(updateEntry(deps, admin, at(held.snapshot.id)))).toBe("unique_conflict");
+});
+
+test("whoever writes while definitions change, nothing is left behind, on hosts that remember and on those that do not", async () => {
+  const remembering = cachedStore(openStore({ ...broker.access(), reconnect: true }), {
+    replicas: 1,
+    maxBytes: 1 << 20,
+  });
+  await using _ = { [Symbol.asyncDispose]: () => remembering.store.close() };
+  for (let round = 0; round < 5; round++) {
+    const orb = `late-${++number}`;
+    await createOrb(deps, admin, { document: document(orb, "public", {}), publish: true });
+    const titles: string[] = [];
+    let over = false;
+    const writer = async (name: string, mine: TestDeps) => {
+      for (let n = 0; n < 3 || (n < 12 && !over); n++) {
+        const by = await definitionFor(mine, orb, "told");
+        if (by === null) throw new Error("nothing is live");
+        const title = `${name} ${n}`;
+        const input = { orbId: orb, orb: by, module: "news", values: { title }, publish: n % 2 === 0 };
+        await createEntry(mine, admin, input);
+        titles.push(title);
+      }
+      await mine.settled();
+    };
+    const writers = [0, 1, 2, 3, 4, 5].map((n) =>
+      writer(`writer ${n}`, testDeps(n % 2 === 0 ? store : remembering.store)),
+    );
+    await pause(20 + Math.random() * 20);
+    await updateOrb(deps, admin, { orb, document: document(orb, "admin", { unique: true }), publish: true });
+    over = true;
+    await Promise.all(writers);
+    expect(await live(orb, "content", "public")).toBe(0);
+    const claims = await store.scan(streams.orb(orb), `${orb}._uq.>`, { fromSeq: 1, limit: 2000 });
+    expect(claims.messages).toHaveLength(titles.length);
+  }
 });
