@@ -36,6 +36,11 @@ interface ApiAnswer {
   [member: string]: unknown;
 }
 
+/** A time of the broker, `2026-01-01T00:00:00.12Z`, with all nine digits of its nanoseconds: such texts are in order. */
+function toNanoseconds(time: string): string {
+  return time.replace(/(?:\.(\d+))?Z$/, (_, digits = "") => `.${digits.padEnd(9, "0")}Z`);
+}
+
 /** A deleted, purged or expired key. */
 export function isMarker(message: StoredMessage): boolean {
   return message.header(MARKER) !== undefined || message.header("Nats-Marker-Reason") !== undefined;
@@ -175,7 +180,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
         const { state, created } = answer as unknown as StreamInfo;
         // The broker deletes files in its own time, and takes what it finds of a namesake for its own. What was written
         // since, by whoever created it at the same moment, is younger than the stream.
-        const older = state.messages > 0 && Date.parse(state.last_ts) < Date.parse(created);
+        const older = state.messages > 0 && toNanoseconds(state.last_ts) < toNanoseconds(created);
         if (older) await erase(config.name, state.last_seq + 1);
         return;
       }

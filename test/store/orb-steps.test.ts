@@ -221,7 +221,7 @@ describe("cut off at every step", () => {
 
 test("a stream that is made anew is empty, however soon after it was deleted", async () => {
   // The broker removes files in its own time; a namesake that is deleted meanwhile stays on the disk.
-  for (let round = 0; round < 40; round++) {
+  for (let round = 0; round < 120; round++) {
     const name = streams.orb("anew");
     await store.createStream(orbStreamConfig("anew", 1));
     const { messages } = (await store.streamInfo(name))?.state ?? { messages: -1 };
