@@ -1,6 +1,7 @@
 import type { Context, MiddlewareHandler, Next } from "hono";
 import { AppError } from "../../shared/errors.ts";
 import { DEPTH_LIMIT, tooDeep } from "../../shared/json.ts";
+import { malformedAt, placeIn } from "../../shared/json-fault.ts";
 import type { AppEnv } from "../context.ts";
 
 /** A JSON body must be smaller than this many bytes. */
@@ -151,8 +152,9 @@ const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
  * @throws AppError malformed when it is no JSON, no UTF-8 or nested deeper than {@link DEPTH_LIMIT}
  */
 export function parseJson(body: Uint8Array | string): unknown {
+  let text: string | undefined;
   try {
-    const text = typeof body === "string" ? body : strictUtf8.decode(body);
+    text = typeof body === "string" ? body : strictUtf8.decode(body);
     if (tooDeep(text)) {
       throw new AppError(
         "malformed",
@@ -163,7 +165,9 @@ export function parseJson(body: Uint8Array | string): unknown {
     return JSON.parse(text) as unknown;
   } catch (error) {
     if (error instanceof AppError) throw error;
-    throw new AppError("malformed", "malformed_json", "The body is not well-formed JSON in UTF-8.");
+    const at = text === undefined ? undefined : malformedAt(text);
+    const place = text === undefined || at === undefined ? "" : `: look at ${placeIn(text, at)}`;
+    throw new AppError("malformed", "malformed_json", `The body is not well-formed JSON in UTF-8${place}.`);
   }
 }
 
