@@ -8,22 +8,29 @@ import { faultsOf, TITLES } from "./problem.ts";
 import { ProblemSchema } from "./schemas.ts";
 
 /** Parameters are no properties: their faults say so, with the codes of lists. */
-function asParameter(fault: Fault): Fault {
-  if (fault.code === "required") return { ...fault, message: "This parameter is required." };
+function asParameter(fault: Fault, target: string): Fault {
+  if (fault.code === "required") {
+    const message =
+      target === "header" ? `The header ${fault.path.slice(1)} is required.` : "This parameter is required.";
+    return { ...fault, message };
+  }
   if (fault.code !== "unknown_property") return fault;
   return { ...fault, code: "unknown_parameter", message: "This address takes no such parameter." };
 }
 
-/** A router whose faults become problem documents: 422 for a body, 400 for parameters. */
-export function newRouter(): OpenAPIHono<AppEnv> {
+/**
+ * A router whose faults become problem documents: 422 for a body, 400 for parameters.
+ * @param inBody what there is to add to a fault of a body
+ */
+export function newRouter(inBody = (fault: Fault) => fault): OpenAPIHono<AppEnv> {
   return new OpenAPIHono<AppEnv>({
     defaultHook: (result) => {
       if (result.success) return;
       // The validator hands over what it checked, which the hook's type leaves out.
       const faults = faultsOf(result.error, Reflect.get(result, "data"));
-      if (result.target === "json") throw invalid(faults);
+      if (result.target === "json") throw invalid(faults.map(inBody));
       throw new AppError("malformed", "invalid_parameter", "A parameter of the request is not valid.", {
-        errors: faults.map(asParameter),
+        errors: faults.map((fault) => asParameter(fault, result.target)),
       });
     },
   });

@@ -14,6 +14,7 @@ import { defineRoute, newRouter } from "../router.ts";
 import { IdempotencyKey, IfMatch, OrbIdParam } from "../schemas.ts";
 import {
   answer,
+  asEntryFault,
   DeleteQuery,
   definition,
   EntryBody,
@@ -87,7 +88,7 @@ export function entryWriteRoutes(prefix: AdminPrefix) {
     problems: [400, 401, 403, 404, 409, 412],
   });
 
-  return newRouter()
+  return newRouter(asEntryFault)
     .openapi(create, async (c) => {
       const { orbId } = c.req.valid("param");
       const { publish, locale, market } = c.req.valid("query");

@@ -3,6 +3,7 @@ import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { Target, Written } from "../../shared/entry/index.ts";
 import { entryView, requireOrb } from "../../shared/entry/index.ts";
+import type { Fault } from "../../shared/errors.ts";
 import { STATUSES } from "../../shared/orb/lifecycle.ts";
 import { definitionFor, type LiveOrb } from "../../shared/orb/live.ts";
 import type { AppEnv } from "../context.ts";
@@ -67,6 +68,18 @@ export const EntryBody = z
     validTo: given.optional().openapi({ description: "Left out: as before; null: no bound" }),
   })
   .openapi("EntryChange");
+
+const PARAMETERS = new Set(["publish", "locale", "market", "force"]);
+
+/** A property beside `values` is nearly always a field of the schema, or a parameter of the address. */
+export function asEntryFault(fault: Fault): Fault {
+  if (fault.code !== "unknown_property" || fault.path.lastIndexOf("/") !== 0) return fault;
+  const name = fault.path.slice(1);
+  const where = PARAMETERS.has(name)
+    ? `It is a parameter of the address: ?${name}=….`
+    : 'The fields of the schema stand in "values".';
+  return { ...fault, message: `${fault.message} ${where}` };
+}
 
 const flag = z.enum(["true", "false"]).optional();
 

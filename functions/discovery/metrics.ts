@@ -24,7 +24,7 @@ const scraper: MiddlewareHandler<AppEnv> = async (c, next) => {
   const { bearer } = credentialsOf(c);
   if (metricsToken === undefined || bearer === undefined || !(await sameSecret(bearer, metricsToken))) {
     const actor = await identify(c, { platform: true });
-    if (actor.kind !== "platform") throw refusal(actor);
+    if (actor.kind !== "platform") throw refusal(actor, "platform admin");
   }
   await next();
 };

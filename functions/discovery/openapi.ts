@@ -1,11 +1,10 @@
 /** E: /api/openapi. The description of every route, made from the routes' own definitions. */
 import { type OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Deps } from "../../shared/deps.ts";
-import { notFound } from "../../shared/errors.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
 import { base64url } from "../../shared/ids.ts";
 import type { LiveOrb } from "../../shared/orb/live.ts";
-import { liveDefinitions } from "../../shared/orb/live.ts";
+import { liveDefinitions, noLiveOrb } from "../../shared/orb/live.ts";
 import { buckets } from "../../shared/store/subjects.ts";
 import { VERSION } from "../../shared/version.ts";
 import type { AppEnv } from "../context.ts";
@@ -130,7 +129,7 @@ class Describer {
     const known = state.rendered.get(orb);
     if (known !== undefined) return known;
     const only = orb === undefined ? undefined : state.orbs.get(orb);
-    if (orb !== undefined && only === undefined) throw notFound("orb");
+    if (orb !== undefined && only === undefined) throw noLiveOrb();
     const parts = only === undefined ? [...state.orbs.values()] : [only];
     const document = this.#assemble(
       deps,

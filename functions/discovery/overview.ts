@@ -2,14 +2,13 @@
 import { z } from "@hono/zod-openapi";
 import { realmOf } from "../../shared/access/authorize.ts";
 import type { Deps } from "../../shared/deps.ts";
-import { notFound } from "../../shared/errors.ts";
 import { type FaultyEntry, isFaulty } from "../../shared/handlers/entry.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
 import { HANDLER_AUTH, HANDLER_KINDS, type Handler } from "../../shared/handlers/types.ts";
 import { sha256 } from "../../shared/ids.ts";
 import type { CompiledField, CompiledModule, CompiledSchema } from "../../shared/orb/compile.ts";
 import { FIELD_TYPE_NAMES, MODULE_TYPES } from "../../shared/orb/document.ts";
-import { type LiveOrb, liveDefinitions } from "../../shared/orb/live.ts";
+import { type LiveOrb, liveDefinitions, noLiveOrb } from "../../shared/orb/live.ts";
 import { entriesPath } from "../../shared/orb/routes.ts";
 import { buckets, streams } from "../../shared/store/subjects.ts";
 import { listMappings, type Mapping } from "../../shared/streams/mapping.ts";
@@ -289,7 +288,7 @@ export function overviewRoutes() {
     const { orb } = c.req.valid("query");
     const { orbs, rendered } = await kept.get(c.var.deps);
     const shown = orb === undefined ? orbs : orbs.filter(({ id }) => id === orb);
-    if (orb !== undefined && shown.length === 0) throw notFound("orb");
+    if (orb !== undefined && shown.length === 0) throw noLiveOrb();
     let known = rendered.get(orb ?? "");
     if (known === undefined) {
       const text = JSON.stringify({ version: VERSION, links: LINKS, orbs: shown } satisfies z.infer<

@@ -52,6 +52,6 @@ export function actorFor(c: Context<AppEnv>, orb: string, usesAccess: boolean): 
 /** Lets only platform admins in: 401 or 403 before anything of the request is looked at. */
 export const platformAdmin: MiddlewareHandler<AppEnv> = async (c, next) => {
   const actor = await identify(c, { platform: true });
-  if (actor.kind !== "platform") throw refusal(actor);
+  if (actor.kind !== "platform") throw refusal(actor, "platform admin");
   await next();
 };

@@ -9,7 +9,7 @@ import type { Context, MiddlewareHandler, Next } from "hono";
 import { orbRealm, type Realm } from "../../shared/access/realms.ts";
 import { notFound } from "../../shared/errors.ts";
 import { isRealmSegment, isSigninPage } from "../../shared/orb/ids.ts";
-import { liveOrb } from "../../shared/orb/live.ts";
+import { liveOrb, noLiveOrb } from "../../shared/orb/live.ts";
 import { token } from "../../shared/store/subjects.ts";
 import type { AppEnv } from "../context.ts";
 import { PageQuery, pageResponses } from "../pages/index.ts";
@@ -85,7 +85,7 @@ export function orbAuth(
     segment: string,
   ): Promise<Response | undefined> {
     const live = await liveOrb(c.var.deps, token(orbId, "orb"));
-    if (live === null) throw notFound("orb");
+    if (live === null) throw noLiveOrb();
     const realm = orbRealm(live.document);
     if (isSigninPage(segment) && realm === null) {
       return c.redirect(`/api/auth/signin${new URL(c.req.url).search}`, 302);

@@ -98,7 +98,7 @@ export function invitationRoutes() {
     }
     const open = await listInBootstrapMode(deps);
     if (open !== null) return c.json(open.map(wireInvitation), 200);
-    throw actor instanceof Error ? actor : refusal(actor);
+    throw actor instanceof Error ? actor : refusal(actor, "platform admin");
   });
   router.openapi(create, async (c) => {
     const made = await createInvitation(c.var.deps, c.var.actor, { realm: platformRealm, role: "owner" });

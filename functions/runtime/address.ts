@@ -1,6 +1,7 @@
 /** What a path below /api/{orbId} names: a handler, a collection, an entry, or an operation on one. */
 import { AppError, notFound } from "../../shared/errors.ts";
 import type { CompiledModule, CompiledOrb, CompiledSchema } from "../../shared/orb/compile.ts";
+import { listed } from "../../shared/orb/faults.ts";
 import { methodsOf } from "./definitions.ts";
 
 /** Operations on entries that are paths of their own. */
@@ -22,6 +23,14 @@ export const METHODS: Record<Address["kind"], readonly string[]> = {
   operation: methodsOf(OPERATIONS),
 };
 
+/** What to turn to for modules that have no routes. */
+const INSTEAD: Record<string, string> = {
+  RULES:
+    "platform admins write rules at /api/admin/orbs/{orb}/entries, and the handler rules.evaluate runs them",
+  TRANSACTIONS: "the handlers transactions.record and transactions.list write and read them",
+  SETTINGS: "the handlers settings.get and settings.set read and write them",
+};
+
 const nothing = (detail: string) => new AppError("not_found", "route_not_found", detail);
 
 /** Entry ids begin with a digit, schema ids with a letter: so a path says by itself which of them it names. */
@@ -32,12 +41,12 @@ function isEntrySegment(segment: string): boolean {
 function schemaOf(module: CompiledModule, id: string | undefined): CompiledSchema {
   const schema = id === undefined ? module.only : module.schemas.get(id);
   if (schema !== undefined) return schema;
-  const known = [...module.schemas.keys()].join(", ");
+  const known = listed([...module.schemas.keys()]);
   throw notFound(
     "schema",
     id === undefined
       ? `The module ${module.id} does not have exactly one schema: the path must name one of ${known || "none"}.`
-      : `The module ${module.id} has no such schema.`,
+      : `The module ${module.id} has no such schema: it has ${known || "none"}.`,
   );
 }
 
@@ -62,7 +71,7 @@ export function addressOf(compiled: CompiledOrb, segments: readonly string[]): A
     throw new AppError(
       "not_found",
       "no_automatic_routes",
-      `Modules of type ${module.type} have no automatic routes.`,
+      `Modules of type ${module.type} have no automatic routes: ${INSTEAD[module.type] ?? "handlers use them"}.`,
     );
   }
   const [second] = rest;

@@ -5,9 +5,8 @@
 import type { Context } from "hono";
 import { type Actor, anonymous } from "../../shared/access/actor.ts";
 import { lastOf } from "../../shared/entry/list.ts";
-import { notFound } from "../../shared/errors.ts";
 import { isOrbId } from "../../shared/orb/ids.ts";
-import { type LiveOrb, lastLive, liveOrb } from "../../shared/orb/live.ts";
+import { type LiveOrb, lastLive, liveOrb, noLiveOrb } from "../../shared/orb/live.ts";
 import type { AppEnv } from "../context.ts";
 import { problem } from "../problem.ts";
 import { newRouter } from "../router.ts";
@@ -62,7 +61,7 @@ function begin(c: Context<AppEnv>, orb: string): Suspicion | undefined {
 async function serve(c: Context<AppEnv>): Promise<Response> {
   const orb = c.req.param("orbId") ?? "";
   c.set("route", "/api/{orbId}/…");
-  if (!isOrbId(orb)) throw notFound("orb");
+  if (!isOrbId(orb)) throw noLiveOrb();
   const suspicion = begin(c, orb);
   const caller = beginCaller(c, orb);
   const last = suspicion === undefined ? lookAhead(c, orb) : undefined;
@@ -72,7 +71,7 @@ async function serve(c: Context<AppEnv>): Promise<Response> {
     // What was suspected wrongly is over before anything else is begun.
     await suspicion.answer.catch(() => undefined);
   }
-  if (live === null) throw notFound("orb");
+  if (live === null) throw noLiveOrb();
   return answerBy(c, live, caller, last);
 }
 

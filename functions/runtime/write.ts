@@ -2,7 +2,7 @@
 import type { Context } from "hono";
 import type { z } from "zod";
 import type { Actor } from "../../shared/access/actor.ts";
-import { type EntryOperation, may, refusal, roleIn } from "../../shared/access/authorize.ts";
+import { type EntryOperation, requireMay, roleIn } from "../../shared/access/authorize.ts";
 import { presentWritten } from "../../shared/entry/get.ts";
 import {
   archiveEntry,
@@ -19,6 +19,7 @@ import { parseExtras } from "../../shared/entry/query.ts";
 import { invalid } from "../../shared/errors.ts";
 import type { CompiledSchema } from "../../shared/orb/compile.ts";
 import type { LiveOrb } from "../../shared/orb/live.ts";
+import { asEntryFault } from "../admin/entry-schemas.ts";
 import type { AppEnv } from "../context.ts";
 import { ifMatch } from "../etag.ts";
 import { idempotencyOf } from "../idempotency.ts";
@@ -41,14 +42,14 @@ export interface Writing {
 async function bodyOf(c: Context<AppEnv>): Promise<z.infer<typeof bodySchema>> {
   const body = await readJson(c, true);
   const result = bodySchema.safeParse(body);
-  if (!result.success) throw invalid(faultsOf(result.error, body));
+  if (!result.success) throw invalid(faultsOf(result.error, body).map(asEntryFault));
   return result.data;
 }
 
 /** Who can do this with no entry at all is told so before anything of the request is read. */
 function requireWriter({ live, schema, actor }: Writing, operation: EntryOperation): void {
   const role = roleIn(actor, live.orb, live.compiled);
-  if (!may(role, operation, { access: schema.access, own: true })) throw refusal(actor);
+  requireMay(actor, role, operation, { access: schema.access, own: true });
 }
 
 /** The collection's one name, whose path may leave the schema out. */

@@ -164,11 +164,39 @@ export function mayInRealm(role: Role, operation: RealmOperation, target: Role =
   }
 }
 
-/** The refusal that fits: 401 for nobody in particular, 403 for somebody who may not. */
-export function refusal(actor: Actor): AppError {
-  return actor.kind === "anonymous"
-    ? new AppError("unauthenticated", "authentication_required", "This needs you to be signed in.")
-    : new AppError("forbidden", "forbidden", "You may not do this.");
+/** What a refusal names: a role in the orb, or the people who operate the platform. */
+export type Needed = Exclude<Role, "public"> | "platform admin";
+
+/**
+ * The refusal that fits: 401 for nobody in particular, 403 for somebody who may not.
+ * @param needed the least that would do, as far as it can be said
+ */
+export function refusal(actor: Actor, needed?: Needed): AppError {
+  if (actor.kind === "anonymous") {
+    const as = needed === "platform admin" ? " as a platform admin" : "";
+    return new AppError("unauthenticated", "authentication_required", `This needs you to be signed in${as}.`);
+  }
+  const why =
+    needed === undefined
+      ? ""
+      : needed === "platform admin"
+        ? " It is for platform admins."
+        : ` It needs the role ${needed}.`;
+  return new AppError("forbidden", "forbidden", `You may not do this.${why}`);
+}
+
+const MEMBERS = ["user", "admin", "owner"] as const;
+
+/** The refusal of an entry operation, with the least role that could do it. */
+export function entryRefusal(
+  actor: Actor,
+  operation: EntryOperation,
+  on: { access: SchemaAccess; own: boolean },
+): AppError {
+  return refusal(
+    actor,
+    MEMBERS.find((role) => may(role, operation, on)),
+  );
 }
 
 /** @throws AppError unauthenticated, forbidden */
@@ -178,12 +206,12 @@ export function requireMay(
   operation: EntryOperation,
   on: { access: SchemaAccess; own: boolean },
 ): void {
-  if (!may(role, operation, on)) throw refusal(actor);
+  if (!may(role, operation, on)) throw entryRefusal(actor, operation, on);
 }
 
 /** @throws AppError unauthenticated, forbidden */
 export function requireOperator(actor: Actor, operation: PlatformOperation): void {
-  if (!mayOperate(actor, operation)) throw refusal(actor);
+  if (!mayOperate(actor, operation)) throw refusal(actor, "platform admin");
 }
 
 /** @throws AppError unauthenticated, forbidden */
@@ -193,5 +221,10 @@ export function requireInRealm(
   operation: RealmOperation,
   target: Role = "user",
 ): void {
-  if (!mayInRealm(roleInRealm(actor, realm), operation, target)) throw refusal(actor);
+  if (mayInRealm(roleInRealm(actor, realm), operation, target)) return;
+  if (realm === PLATFORM_REALM) throw refusal(actor, "platform admin");
+  throw refusal(
+    actor,
+    MEMBERS.find((role) => mayInRealm(role, operation, target)),
+  );
 }

@@ -1,6 +1,6 @@
 /** Reads one entry for the runtime API. */
 import type { Actor } from "../access/actor.ts";
-import { may, refusal, roleIn } from "../access/authorize.ts";
+import { entryRefusal, may, requireMay, roleIn } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { notFound } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
@@ -47,13 +47,14 @@ function mightSee(actor: Actor, context: OrbContext, schema: CompiledSchema): bo
 
 /** @throws AppError unauthenticated, forbidden when no entry of the schema can be seen by the actor */
 export function requireReader(actor: Actor, context: OrbContext, schema: CompiledSchema): void {
-  if (!mightSee(actor, context, schema)) throw refusal(actor);
+  if (!mightSee(actor, context, schema))
+    throw entryRefusal(actor, "read", { access: schema.access, own: true });
 }
 
 /** @throws AppError unauthenticated, forbidden when the actor can write no entry of the schema */
 export function requireDraftReader(actor: Actor, context: OrbContext, schema: CompiledSchema): void {
   const role = roleIn(actor, context.orb, context.compiled);
-  if (!may(role, "readDraft", { access: schema.access, own: true })) throw refusal(actor);
+  requireMay(actor, role, "readDraft", { access: schema.access, own: true });
 }
 
 /** Whether the actor may see the draft of an entry. */
@@ -125,9 +126,10 @@ export async function getEntry(deps: Deps, actor: Actor, input: GetInput): Promi
   const { orb, schema, query, choice } = input;
   if (input.latest === true) requireDraftReader(actor, orb, schema);
   else requireReader(actor, orb, schema);
-  if (!isEntryId(input.id)) throw notFound("entry");
+  const missing = () => notFound("entry", "There is no such entry, or it is not live.");
+  if (!isEntryId(input.id)) throw missing();
   const seen = await find(deps, actor, input);
-  if (seen === undefined) throw notFound("entry");
+  if (seen === undefined) throw missing();
   const languages = new Set<string>();
   const entry = presentEntry(seen, { choice, fields: query.fields }, languages);
   const variant = variantOf(orb, entry, choice, query.fields);

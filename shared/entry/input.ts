@@ -2,6 +2,7 @@
 import { AppError, type Fault } from "../errors.ts";
 import { isObject } from "../json.ts";
 import type { CompiledField, CompiledSchema } from "../orb/compile.ts";
+import { listed } from "../orb/faults.ts";
 import { normaliseInstant } from "../orb/fields/calendar.ts";
 import { canonicalLanguage } from "../orb/ids.ts";
 import { MASK } from "../orb/mask.ts";
@@ -14,6 +15,12 @@ export interface Place {
   market?: string | undefined;
 }
 
+function unknownPlace(parameter: keyof Place, message: string): AppError {
+  return new AppError("malformed", "invalid_parameter", message, {
+    errors: [{ path: `/${parameter}`, code: "invalid_value", message }],
+  });
+}
+
 /** Language and market of a write, as the orb knows them. @throws AppError malformed when it does not */
 function resolvePlace(
   schema: CompiledSchema,
@@ -21,11 +28,11 @@ function resolvePlace(
 ): { language: string; market: string | undefined } {
   const tag = place.locale === undefined ? schema.languages[0] : canonicalLanguage(place.locale);
   if (tag === undefined || !schema.languages.includes(tag)) {
-    throw new AppError("malformed", "invalid_parameter", "The orb has no such locale.");
+    throw unknownPlace("locale", `The orb has no such language: it has ${listed(schema.languages)}.`);
   }
   const market = place.market ?? schema.markets[0];
   if (place.market !== undefined && !schema.markets.includes(place.market)) {
-    throw new AppError("malformed", "invalid_parameter", "The orb has no such market.");
+    throw unknownPlace("market", `The orb has no such market: it has ${listed(schema.markets) || "none"}.`);
   }
   return { language: tag, market };
 }

@@ -5,7 +5,7 @@
 
 import { AppError } from "../errors.ts";
 import type { CompiledField, CompiledSchema } from "../orb/compile.ts";
-import { clip, escapeSegment, Faults } from "../orb/faults.ts";
+import { clip, escapeSegment, Faults, listed } from "../orb/faults.ts";
 import { FIELD_TYPES, type FieldType, type FilterOperator, type Json } from "../orb/fields/index.ts";
 import { ENTRY_PROPERTIES, isEntryId } from "../orb/ids.ts";
 import { isLocale, isMarket } from "./localize.ts";
@@ -16,9 +16,8 @@ const MAX_CONDITIONS = 20;
 const MAX_SORT_KEYS = 5;
 const MAX_VALUES = 100;
 const MAX_TEXT = 1000;
-/** Faults that one answer tells, and names that one of them lists: a short address must not bring about a long answer. */
+/** Faults that one answer tells: a short address must not bring about a long answer. */
 const MAX_FAULTS = 50;
-const MAX_NAMED = 20;
 
 /** Properties of every entry that lists can be filtered and sorted by: no field may have such a name. */
 export const PROPERTIES = ENTRY_PROPERTIES;
@@ -80,12 +79,6 @@ const PROPERTY_TYPES: Record<Property, FieldType> = {
 
 function isProperty(name: string): name is Property {
   return (PROPERTIES as readonly string[]).includes(name);
-}
-
-/** Names as error texts list them. */
-function listed(names: readonly string[]): string {
-  const more = names.length - MAX_NAMED;
-  return more > 0 ? `${names.slice(0, MAX_NAMED).join(", ")} and ${more} more` : names.join(", ");
 }
 
 class Reader {
@@ -161,8 +154,10 @@ class Reader {
     const parsed = values.map((text) => parseValue(subject, operator, text));
     const wrong = parsed.indexOf(undefined);
     if (wrong >= 0) {
+      const text = values[wrong] ?? "";
       const kind = operator === "null" ? "true or false" : `a value of type ${subject.type.name}`;
-      this.fault(parameter, "invalid_value", `"${clip(values[wrong] ?? "")}" is not ${kind}.`);
+      const form = operator === "null" ? "" : formOf(subject, text);
+      this.fault(parameter, "invalid_value", `"${clip(text)}" is not ${kind}.${form}`);
       return undefined;
     }
     return { subject, operator, values: parsed as Json[] };
@@ -262,11 +257,20 @@ function splitValues(text: string): string[] {
   return text.split(",");
 }
 
+/** What a type that is written as text says of one that is not of its form; nothing where its name says it all. */
+function formOf({ type }: Subject, text: string): string {
+  const said: string[] = [];
+  if (WRITTEN.has(type.name)) type.parse(text, (_code, message) => said.push(message));
+  return said.map((message) => ` ${message}`).join("");
+}
+
 function parseValue(subject: Subject, operator: FilterOperator, text: string): Json | undefined {
   if (operator === "null") return text === "true" ? true : text === "false" ? false : undefined;
   if (subject.kind === "property" && subject.name === "id") return isEntryId(text) ? text : undefined;
   return subject.type.fromText(text);
 }
+
+const WRITTEN: ReadonlySet<string> = new Set<FieldType["name"]>(["date", "datetime", "reference"]);
 
 const FILTER = /^filter\[([^[\]]{1,200})\](?:\[([^[\]]{1,200})\])?$/;
 /** What every list takes beside filters. */
@@ -290,7 +294,11 @@ function grouped(reader: Reader, parameters: Iterable<[string, string]>, known: 
     else if (match !== null) filters.set(name, { match, texts: [value] });
     else if (!known.includes(name)) {
       const filterable = known.includes("limit") ? ", filter[field], filter[field][operator]" : "";
-      reader.fault(name.slice(0, 100), "unknown_parameter", `Known are ${known.join(", ")}${filterable}.`);
+      const words =
+        known.length === 0
+          ? "This address takes no parameters."
+          : `Known are ${known.join(", ")}${filterable}.`;
+      reader.fault(name.slice(0, 100), "unknown_parameter", words);
     } else if (values.has(name)) reader.fault(name, "repeated", "This parameter may be given once.");
     else values.set(name, value);
   }

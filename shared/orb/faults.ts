@@ -114,11 +114,15 @@ function messageOf(issue: core.$ZodIssue): string {
     return `This holds at most ${issue.maximum} items.`;
   if (issue.code === "too_small" && issue.origin === "array")
     return `This holds at least ${issue.minimum} items.`;
-  if (issue.code === "too_big")
-    return `This is at most ${issue.maximum}${issue.origin === "string" ? " characters" : ""}.`;
-  if (issue.code === "too_small")
-    return `This is at least ${issue.minimum}${issue.origin === "string" ? " characters" : ""}.`;
+  if (issue.code === "too_big") return `This must ${measure(issue.origin, "at most", issue.maximum)}.`;
+  if (issue.code === "too_small") return `This must ${measure(issue.origin, "at least", issue.minimum)}.`;
   return issue.message;
+}
+
+/** A bound in words: of a text its length, of anything else the value. */
+function measure(origin: string, bound: string, size: number | bigint): string {
+  if (origin !== "string") return `be ${bound} ${size}`;
+  return `have ${bound} ${size} character${Number(size) === 1 ? "" : "s"}`;
 }
 
 /** `a string`, `an array`: how messages name a JSON type. */
@@ -130,6 +134,15 @@ export function article(type: string): string {
 /** Text from a caller, short enough for a message. */
 export function clip(text: string): string {
   return text.length <= 64 ? text : `${text.slice(0, 61)}...`;
+}
+
+/** Most names that one message lists: a short request must not bring about a long answer. */
+const MAX_NAMED = 20;
+
+/** Names as messages list them. */
+export function listed(names: readonly string[]): string {
+  const more = names.length - MAX_NAMED;
+  return more > 0 ? `${names.slice(0, MAX_NAMED).join(", ")} and ${more} more` : names.join(", ");
 }
 
 function isMissing(input: unknown, path: readonly PropertyKey[]): boolean {

@@ -1,6 +1,6 @@
 /** What is live: the definitions that runtime requests read first, with one request. */
 import type { Deps } from "../deps.ts";
-import { AppError } from "../errors.ts";
+import { AppError, notFound } from "../errors.ts";
 import { buckets } from "../store/subjects.ts";
 import type { Consistency, KvEntry } from "../store/types.ts";
 import { compiled } from "./cache.ts";
@@ -30,6 +30,11 @@ export interface LiveOrb {
   revision: number;
   document: OrbDocument;
   compiled: CompiledOrb;
+}
+
+/** 404: whoever forgot to publish is told what to look for, and nobody which of the two it is. */
+export function noLiveOrb(): AppError {
+  return notFound("orb", "There is no such orb, or it is not published.");
 }
 
 /** What was read last of each orb, with the place of the message that said so. Pure values only. */

@@ -6,7 +6,7 @@
 import type { Fault } from "../errors.ts";
 import { isObject } from "../json.ts";
 import type { CompiledField, CompiledSchema } from "./compile.ts";
-import { clip, escapeSegment, Faults, type Report } from "./faults.ts";
+import { clip, escapeSegment, Faults, listed, type Report } from "./faults.ts";
 import type { Json } from "./fields/index.ts";
 import { MASK } from "./mask.ts";
 
@@ -53,7 +53,7 @@ export function validateValues(
       faults.add(
         `${base}/${escapeSegment(name)}`,
         "unknown_property",
-        `There is no field "${clip(name)}" in ${schema.module}/${schema.id}.`,
+        `There is no field "${clip(name)}" in ${schema.module}/${schema.id}: it has ${listed([...schema.fields.keys()]) || "none"}.`,
       );
     }
   }
@@ -115,14 +115,17 @@ function mapOf(
   inner: (at: Place, raw: unknown) => Json | undefined,
 ): Json | undefined {
   if (!isObject(raw)) {
-    at.report("type", `This is kept per ${kind}: an object with a property for each ${kind}.`);
+    at.report(
+      "type",
+      `This is kept per ${kind}: an object with a property for each, such as {"${keys[0]}": …}.`,
+    );
     return undefined;
   }
   const map: { [key: string]: Json } = {};
   for (const [key, item] of Object.entries(raw)) {
     const place = below(at, key);
     if (!keys.includes(key)) {
-      place.report(`unknown_${kind}`, `The orb has no ${kind} "${clip(key)}".`);
+      place.report(`unknown_${kind}`, `The orb has no ${kind} "${clip(key)}": it has ${listed(keys)}.`);
       continue;
     }
     if (item === null || item === undefined) continue;
@@ -165,7 +168,10 @@ function single(field: CompiledField, raw: unknown, report: Report): Json | unde
   if (value === undefined) return undefined;
   field.rules(value, report);
   if (field.allowed !== undefined && !field.allowed.has(field.type.token(value) ?? "")) {
-    report("enum", `This must be one of: ${clip((field.definition.enum ?? []).map(String).join(", "))}.`);
+    report(
+      "enum",
+      `This must be one of: ${listed((field.definition.enum ?? []).map((each) => clip(String(each))))}.`,
+    );
   }
   return value;
 }

@@ -52,7 +52,8 @@ async function settingsId(actor: Actor, { schema, scope }: SettingsTarget): Prom
 
 /** One's own are everybody's who is signed in; the application's are for admins. @throws AppError forbidden, unauthenticated */
 function requireScope(actor: Actor, role: Role, scope: SettingsScope): void {
-  if (!atLeast(role, scope === "application" ? "admin" : "user")) throw refusal(actor);
+  if (!atLeast(role, scope === "application" ? "admin" : "user"))
+    throw refusal(actor, scope === "application" ? "admin" : "user");
 }
 
 /** Defaults of the schema for what is not set, in the form in which values are kept. */

@@ -91,7 +91,7 @@ export async function listTransactions(
   if (role === "public") throw refusal(actor);
   const everybody = atLeast(role, "admin");
   const own = actorId(actor);
-  if (!everybody && query.by !== undefined && query.by !== own) throw refusal(actor);
+  if (!everybody && query.by !== undefined && query.by !== own) throw refusal(actor, "admin");
   const owner = everybody ? query.by : own;
   const place = { orb: live.orb, type: schema.subjectType, schema: schema.id };
   if (owner !== undefined && !isToken(owner)) return { items: [], nextCursor: null };

@@ -1,6 +1,6 @@
 /** `transactions.record`: appends a record. No verb changes or removes one. */
 import { type Actor, actorId, type Role } from "../access/actor.ts";
-import { may, refusal } from "../access/authorize.ts";
+import { refusal, requireMay } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { attempts } from "../entry/attempts.ts";
 import { hmacs } from "../entry/claims.ts";
@@ -34,8 +34,7 @@ export function accountOf(actor: Actor): string {
 function requireWriter(actor: Actor, role: Role, schema: CompiledSchema): void {
   const stated = schema.definition.access?.write;
   if (role === "public") throw refusal(actor);
-  if (stated !== undefined && !may(role, "create", { access: schema.access, own: true }))
-    throw refusal(actor);
+  if (stated !== undefined) requireMay(actor, role, "create", { access: schema.access, own: true });
 }
 
 /**

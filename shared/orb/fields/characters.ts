@@ -16,7 +16,7 @@ export function parseCharacters(value: unknown, longest: number, report: Report)
     return undefined;
   }
   if (value.length > longest && characters(value) > longest) {
-    report("too_long", `This is at most ${longest} characters long.`);
+    report("too_long", `This must be at most ${longest} characters long.`);
     return undefined;
   }
   return value;
@@ -48,12 +48,12 @@ export function characterRules(field: FieldDefinition): Rule {
   return (value, report) => {
     if (typeof value !== "string") return;
     if (typeof min === "number" && characters(value) < min)
-      report("too_short", `This is at least ${min} characters long.`);
+      report("too_short", `This must be at least ${min} characters long.`);
     if (typeof max === "number" && characters(value) > max)
-      report("too_long", `This is at most ${max} characters long.`);
+      report("too_long", `This must be at most ${max} characters long.`);
     if (pattern === undefined) return;
     if (value.length > MAX_MATCHED) {
-      report("too_long", `This is at most ${MAX_MATCHED} characters long, as it has a pattern.`);
+      report("too_long", `This must be at most ${MAX_MATCHED} characters long, as it has a pattern.`);
       return;
     }
     const compiled = compilePattern(pattern);

@@ -27,8 +27,8 @@ export function numericRules(field: FieldDefinition): Rule {
   const { min, max } = field;
   return (value, report) => {
     if (typeof value !== "number") return;
-    if (typeof min === "number" && value < min) report("too_small", `This is at least ${min}.`);
-    if (typeof max === "number" && value > max) report("too_big", `This is at most ${max}.`);
+    if (typeof min === "number" && value < min) report("too_small", `This must be at least ${min}.`);
+    if (typeof max === "number" && value > max) report("too_big", `This must be at most ${max}.`);
   };
 }
 

@@ -1,0 +1,153 @@
+/** What people get wrong at first: the answer says what to do instead, not only that something is wrong. */
+import { beforeAll, describe, expect, it } from "vitest";
+import { admin, call, user } from "../support/auth.ts";
+import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+
+const DOCUMENT = {
+  id: "kiosk",
+  languages: ["en", "de"],
+  markets: ["US", "EU"],
+  uses: [
+    { service: "rules", handlers: ["evaluate"] },
+    { service: "settings", handlers: ["set"] },
+  ],
+  modules: [
+    {
+      id: "catalog",
+      type: "CONTENT",
+      schemas: [
+        {
+          id: "product",
+          fields: [
+            { name: "title", type: "string", translatable: true, required: true },
+            { name: "slug", type: "string", min: 2 },
+            { name: "price", type: "number", marketSpecific: true },
+            { name: "released", type: "date" },
+          ],
+        },
+        { id: "brand", access: { write: "owner" }, fields: [] },
+      ],
+    },
+    { id: "discounts", type: "RULES", schemas: [{ id: "rule", fields: [{ name: "rule", type: "json" }] }] },
+    { id: "orders", type: "TRANSACTIONS", schemas: [{ id: "order", fields: [] }] },
+    { id: "prefs", type: "SETTINGS", schemas: [{ id: "pref", fields: [{ name: "dark", type: "boolean" }] }] },
+    { id: "secrets", type: "CONFIG", schemas: [{ id: "key", access: { read: "admin" }, fields: [] }] },
+  ],
+};
+
+let platform: TestPlatform;
+const tokens: Record<string, string> = {};
+
+beforeAll(async () => {
+  platform = await sharedPlatform();
+  tokens.admin = (await admin(platform)).token;
+  tokens.user = (await user(platform)).token;
+  const path = "/api/admin/orbs?publish=true";
+  const made = await call(platform, "POST", path, { token: tokens.admin, body: DOCUMENT });
+  expect(made.status).toBe(201);
+  const draft = { token: tokens.admin, body: { id: "kiosk-draft", modules: [] } };
+  expect((await call(platform, "POST", "/api/admin/orbs", draft)).status).toBe(201);
+});
+
+const PRODUCTS = "/api/kiosk/catalog/product";
+const ENTRIES = "/api/admin/orbs/kiosk/entries";
+const TITLE = { title: { en: "Lamp" } };
+
+/** Who sends what where; the status; and words that the detail or the message of a fault holds. */
+const MISTAKES: [who: string, method: string, path: string, body: unknown, status: number, words: string][] =
+  [
+    ["admin", "POST", PRODUCTS, { title: "Lamp" }, 422, 'The fields of the schema stand in "values".'],
+    ["admin", "POST", PRODUCTS, { values: TITLE, publish: true }, 422, "parameter of the address: ?publish="],
+    [
+      "admin",
+      "POST",
+      ENTRIES,
+      { module: "catalog", schema: "product", title: "Lamp" },
+      422,
+      'The fields of the schema stand in "values".',
+    ],
+    [
+      "admin",
+      "POST",
+      PRODUCTS,
+      { values: { ...TITLE, colour: "red" } },
+      422,
+      "it has title, slug, price, rel",
+    ],
+    ["admin", "POST", PRODUCTS, { values: { title: "Lamp" } }, 422, 'such as {"en": …}'],
+    ["admin", "POST", PRODUCTS, { values: { title: { fr: "Lampe" } } }, 422, '"fr": it has en, de.'],
+    ["admin", "POST", PRODUCTS, { values: { ...TITLE, price: { JP: 1 } } }, 422, '"JP": it has US, EU.'],
+    [
+      "admin",
+      "POST",
+      PRODUCTS,
+      { values: { ...TITLE, slug: "x" } },
+      422,
+      "must be at least 2 characters long",
+    ],
+    [
+      "admin",
+      "POST",
+      `${PRODUCTS}?locale=fr`,
+      { values: { title: "x" } },
+      400,
+      "no such language: it has en, de",
+    ],
+    [
+      "admin",
+      "POST",
+      `${PRODUCTS}?market=JP`,
+      { values: { title: {} } },
+      400,
+      "no such market: it has US, EU",
+    ],
+    ["admin", "GET", `${PRODUCTS}?filter[createdAt][gte]=2026-11-22`, undefined, 400, "2026-03-01T10:00:00Z"],
+    ["admin", "GET", `${PRODUCTS}?filter[released]=22.11.2026`, undefined, 400, "YYYY-MM-DD"],
+    ["admin", "GET", `${PRODUCTS}?filter[id]=lamp`, undefined, 400, "not the id of an entry"],
+    ["nobody", "GET", "/api/kiosk/catalog/products", undefined, 404, "it has product, brand."],
+    ["nobody", "GET", "/api/kiosk/discounts", undefined, 404, "rules.evaluate"],
+    ["nobody", "GET", "/api/kiosk/orders", undefined, 404, "transactions.record"],
+    ["nobody", "GET", "/api/kiosk/prefs", undefined, 404, "settings.get"],
+    ["nobody", "GET", "/api/kiosk-draft/catalog", undefined, 404, "or it is not published"],
+    ["nobody", "GET", "/api/openapi?orb=kiosk-draft", undefined, 404, "or it is not published"],
+    ["nobody", "GET", "/api/discovery?orb=kiosk-draft", undefined, 404, "or it is not published"],
+    ["nobody", "GET", "/api/kiosk-draft/signin", undefined, 404, "or it is not published"],
+    ["nobody", "GET", `${PRODUCTS}/0mwrwji5coefegpfwch4`, undefined, 404, "or it is not live"],
+    ["admin", "POST", "/api/kiosk/evaluate?x=1", { facts: {} }, 400, "takes no parameters"],
+    ["nobody", "GET", "/api/admin/orbs", undefined, 401, "signed in as a platform admin"],
+    ["user", "POST", PRODUCTS, { values: TITLE }, 403, "It needs the role admin."],
+    ["user", "POST", "/api/kiosk/catalog/brand", { values: {} }, 403, "It needs the role owner."],
+    ["user", "GET", "/api/kiosk/secrets", undefined, 403, "It needs the role admin."],
+    ["user", "GET", `${PRODUCTS}?revision=latest`, undefined, 403, "It needs the role admin."],
+    ["user", "POST", "/api/kiosk/set", { values: {}, scope: "application" }, 403, "It needs the role admin."],
+    ["user", "POST", "/api/auth/invitations", {}, 403, "It needs the role admin."],
+    ["user", "PUT", "/api/auth/me", { name: "" }, 422, "This must have at least 1 character."],
+    ["nobody", "POST", "/api/auth/passkey/complete", {}, 400, "The header sessionid is required."],
+  ];
+
+describe("a mistake is told with what to do instead", () => {
+  it.each(MISTAKES)("%s %s %s", async (who, method, path, body, status, words) => {
+    const token = tokens[who];
+    const answer = await call(platform, method, path, {
+      ...(token === undefined ? {} : { token }),
+      ...(body === undefined ? {} : { body }),
+    });
+    const { detail, errors = [] } = answer.body as { detail: string; errors?: { message: string }[] };
+    const said = [detail, ...errors.map(({ message }) => message)].join("\n");
+    expect(said).toContain(words);
+    expect(answer.status).toBe(status);
+  });
+
+  it("JSON that is none is told with the place", async () => {
+    const answer = await fetch(`${platform.origin}/api/admin/orbs`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${tokens.admin}`, "content-type": "application/json" },
+      body: '{\n  "id": "kiosk2",\n}',
+    });
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({
+      code: "malformed_json",
+      detail: "The body is not well-formed JSON in UTF-8: look at line 3, column 1.",
+    });
+  });
+});
