@@ -7,6 +7,7 @@ export const EXPOSED_HEADERS = [
   "Location",
   "Retry-After",
   "Content-Language",
+  "Idempotent-Replayed",
   "X-Request-Id",
   "traceparent",
   "Stream-Next-Offset",

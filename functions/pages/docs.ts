@@ -79,6 +79,7 @@ load().then(withoutCookies).then(show).catch((error) => say(error.message));
 const STYLE = `body { margin: 0; background: #fff; color: #1b1b1b; font-family: system-ui, sans-serif; }
 .words, noscript { display: block; max-width: 1460px; margin: 0 auto; padding: 1.25rem 20px 0; box-sizing: border-box; line-height: 1.5; }
 .words a, noscript a { color: #1d5fb4; }
+@media (scripting: none) { #docs { display: none; } }
 @media (prefers-color-scheme: dark) {
   body { background: #1c2022; color: #e4e6e6; }
   .words a, noscript a { color: #8ab8ff; }

@@ -12,10 +12,10 @@ import { showSignin } from "./signin.ts";
 
 export const PageQuery = z.object({
   invite: z.string().optional().openapi({ description: "Invitation code: the page registers" }),
-  return: z
-    .string()
-    .optional()
-    .openapi({ description: "Path of this origin to go on to; anything else is ignored" }),
+  return: z.string().optional().openapi({
+    description:
+      "Path of this origin, or address of one in ALLOWED_ORIGINS, to go on to; anything else is ignored",
+  }),
 });
 
 const html = { "text/html": { schema: z.string() } };

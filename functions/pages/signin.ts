@@ -109,7 +109,9 @@ export async function showSignin(c: Context<AppEnv>, realm: Realm): Promise<Resp
     status = STATUS[error.kind];
     if (error.retryAfter !== undefined) c.header("retry-after", String(error.retryAfter));
   }
-  return c.body(signinPage(realm, state), status, {
+  // `*` trusts nobody in particular.
+  const origins = c.var.deps.config.allowedOrigins.filter((origin) => origin !== "*");
+  return c.body(signinPage(realm, state, origins), status, {
     "content-type": "text/html; charset=utf-8",
     "content-security-policy": POLICY,
     "cache-control": "no-store",

@@ -117,8 +117,11 @@ function account(realm: Realm, state: PageState): Html {
     </section>`;
 }
 
-/** The whole page. */
-export function signinPage(realm: Realm, state: PageState): string {
+/**
+ * The whole page.
+ * @param origins of web applications to which the page may send people back
+ */
+export function signinPage(realm: Realm, state: PageState, origins: readonly string[] = []): string {
   const heading = title(state);
   const kind = realm.name === "platform" ? "platform" : "users";
   const enter = html`
@@ -141,7 +144,7 @@ export function signinPage(realm: Realm, state: PageState): string {
 <link rel="icon" href="${ICON}">
 <link rel="stylesheet" href="/api/_auth/assets/${styleName}">${script}
 </head>
-<body data-base="${realm.base}" data-kind="${kind}" data-state="${state.kind}" data-title="${realm.title}">
+<body data-base="${realm.base}" data-kind="${kind}" data-state="${state.kind}" data-title="${realm.title}" data-origins="${origins.join(" ")}">
   <main id="card">
     <div class="mark">${MARK}</div>${enter}${script === nothing ? nothing : account(realm, state)}
     <p id="status" role="status"></p>

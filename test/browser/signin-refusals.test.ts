@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { freePort } from "../../scripts/ports.ts";
 import { buckets } from "../../shared/store/subjects.ts";
 import { adminToken, call } from "../support/auth.ts";
+import { startPlatform } from "../support/platform.ts";
 import {
   createButton,
   error,
@@ -100,6 +102,32 @@ describe("where the page sends people", () => {
       expect(opened.page.url()).toBe(signinUrl());
     }
     expect([...opened.hosts]).toEqual([new URL(platform.origin).host]);
+  });
+
+  test("on to a web application that is trusted, and to no other", async () => {
+    const application = `http://localhost:${await freePort()}`;
+    await using trusting = await startPlatform({ env: { ALLOWED_ORIGINS: application } });
+    const made = await call(trusting, "POST", "/api/auth/invitations", { token: await adminToken(trusting) });
+    await using opened = await open();
+    const { page } = opened;
+    await page.route(`${application}/**`, (route) => route.fulfill({ body: "the application" }));
+    const signin = `${trusting.origin}/api/auth/signin`;
+    await page.goto(`${made.body.url}&return=${encodeURIComponent(`${application}/cart?item=1#top`)}`);
+    await createButton(page).click();
+    await page.waitForURL(`${application}/cart?item=1#top`);
+    for (const target of [
+      `${application}.evil.example/`,
+      `${application}@evil.example/`,
+      "https://evil.example",
+    ]) {
+      await page.goto(`${signin}?return=${encodeURIComponent(target)}`);
+      await signInButton(page).click();
+      await signedIn(page);
+      expect(page.url()).toBe(signin);
+    }
+    await page.goto(`${signin}?return=${encodeURIComponent(application)}`);
+    await page.getByRole("button", { name: "Continue" }).click();
+    await page.waitForURL(`${application}/`);
   });
 
   test("from 127.0.0.1 to the name that passkeys need", async () => {

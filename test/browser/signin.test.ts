@@ -121,6 +121,8 @@ describe("users", () => {
     await look(page, "users-no-passkey");
     expect(await faults(page)).toEqual([]);
     expect(await signInButton(page).isEnabled()).toBe(true);
+    // It was disabled meanwhile, which takes the focus away.
+    expect(await page.evaluate("document.activeElement.textContent")).toBe("Sign in with a passkey");
     expect(errors).toEqual([]);
   });
 

@@ -36,26 +36,39 @@ let working = false;
 /** A ceremony waits behind the field. */
 let waiting = false;
 
+/** The button that had the focus when it was disabled, which takes the focus away. */
+let pressed: Element | null = null;
+
 function busy(on: boolean): void {
+  if (on && !working) pressed = document.activeElement;
   working = on;
   for (const button of document.querySelectorAll("button")) button.disabled = on;
   byId("card")?.setAttribute("aria-busy", String(on));
+  // Whoever goes on by keyboard is where he was, unless the focus has moved on to what is new.
+  const lost = document.activeElement === null || document.activeElement === document.body;
+  if (!on && lost && pressed instanceof HTMLButtonElement) pressed.focus();
 }
 
-/** Where to go afterwards: a path of this very origin, or nowhere. */
-function returnPath(): string | null {
+/** Origins of web applications that the platform trusts: the server names them. */
+const trusted = (page.origins ?? "").split(" ").filter((origin) => origin !== "");
+
+/** Where to go afterwards: a path of this very origin, an address of a trusted one, or nowhere. */
+function returnAddress(): string | null {
   const wanted = query.get("return");
-  if (wanted === null || !/^\/(?![/\\])/.test(wanted)) return null;
+  if (wanted === null) return null;
+  const isPath = /^\/(?![/\\])/.test(wanted);
+  if (!isPath && !/^https?:\/\/[^/\\]/.test(wanted)) return null;
   try {
     const url = new URL(wanted, location.origin);
-    return url.origin === location.origin ? url.pathname + url.search + url.hash : null;
+    if (isPath) return url.origin === location.origin ? url.pathname + url.search + url.hash : null;
+    return trusted.includes(url.origin) ? url.href : null;
   } catch {
     return null;
   }
 }
 
 function signedIn(session: Session): void {
-  const next = returnPath();
+  const next = returnAddress();
   if (next !== null) {
     say("status", `Signed in as ${session.name}. Going on …`);
     location.replace(next);
@@ -211,8 +224,8 @@ function start(): void {
   for (const button of document.querySelectorAll(".signout")) {
     button.addEventListener("click", () => void attempt("register", signOut, "Signing out …"));
   }
-  byId("continue")?.addEventListener("click", () => location.assign(returnPath() ?? location.pathname));
-  const returns = returnPath() !== null;
+  byId("continue")?.addEventListener("click", () => location.assign(returnAddress() ?? location.pathname));
+  const returns = returnAddress() !== null;
   show("continue", returns);
   // Going on is what a person came for who is signed in already.
   if (returns && byId("continue") !== null)
