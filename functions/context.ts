@@ -15,6 +15,8 @@ export interface AppEnv {
     actor: Actor;
     /** The matched route's pattern, for logs and metrics. */
     route: string;
+    /** Names of the query parameters that the matched route takes. */
+    parameters: readonly string[] | undefined;
     /** The answer, where it has all its headers already. */
     whole: Response | undefined;
     /** An answer that streams gives the connection back itself: {@link keepStore}. */

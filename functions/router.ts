@@ -1,6 +1,7 @@
 /** How route families are made: one definition drives path, validation, types and the OpenAPI description. */
 import { createRoute, OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
 import type { MiddlewareHandler } from "hono";
+import { knownParameters } from "../shared/entry/query.ts";
 import { AppError, type Fault, invalid } from "../shared/errors.ts";
 import type { AppEnv } from "./context.ts";
 import { jsonBody } from "./middleware/body.ts";
@@ -8,14 +9,14 @@ import { faultsOf, TITLES } from "./problem.ts";
 import { ProblemSchema } from "./schemas.ts";
 
 /** Parameters are no properties: their faults say so, with the codes of lists. */
-function asParameter(fault: Fault, target: string): Fault {
+function asParameter(fault: Fault, target: string, known: readonly string[]): Fault {
   if (fault.code === "required") {
     const message =
       target === "header" ? `The header ${fault.path.slice(1)} is required.` : "This parameter is required.";
     return { ...fault, message };
   }
   if (fault.code !== "unknown_property") return fault;
-  return { ...fault, code: "unknown_parameter", message: "This address takes no such parameter." };
+  return { ...fault, code: "unknown_parameter", message: knownParameters(known) };
 }
 
 /**
@@ -24,13 +25,13 @@ function asParameter(fault: Fault, target: string): Fault {
  */
 export function newRouter(inBody = (fault: Fault) => fault): OpenAPIHono<AppEnv> {
   return new OpenAPIHono<AppEnv>({
-    defaultHook: (result) => {
+    defaultHook: (result, c) => {
       if (result.success) return;
       // The validator hands over what it checked, which the hook's type leaves out.
       const faults = faultsOf(result.error, Reflect.get(result, "data"));
       if (result.target === "json") throw invalid(faults.map(inBody));
       throw new AppError("malformed", "invalid_parameter", "A parameter of the request is not valid.", {
-        errors: faults.map((fault) => asParameter(fault, result.target)),
+        errors: faults.map((fault) => asParameter(fault, result.target, c.get("parameters") ?? [])),
       });
     },
   });
@@ -64,8 +65,11 @@ export function defineRoute<P extends string, R extends Omit<RouteConfig, "path"
   const implied: ProblemStatus[] = json ? [400, 413, 415, 422] : [400];
   for (const status of new Set<ProblemStatus>([...problems, ...implied, 503, 504]))
     responses[status] ??= problemResponse(status);
+  const request = { query: NO_PARAMETERS, ...route.request };
+  const parameters = Object.keys(request.query instanceof z.ZodObject ? request.query.shape : {});
   const label: MiddlewareHandler<AppEnv> = async (c, next) => {
     c.set("route", route.path);
+    c.set("parameters", parameters);
     await next();
   };
   const middleware = [
@@ -73,6 +77,5 @@ export function defineRoute<P extends string, R extends Omit<RouteConfig, "path"
     ...asList(route.middleware),
     ...(json ? [jsonBody(body?.required === true)] : []),
   ];
-  const request = { query: NO_PARAMETERS, ...route.request };
   return createRoute({ ...route, request, responses, middleware } as unknown as R);
 }

@@ -1,6 +1,7 @@
 /** Entries as they were at a moment: read from their logs, which keep everything until it is purged. */
 import type { Deps } from "../deps.ts";
 import { AppError } from "../errors.ts";
+import { MOMENT_FORM } from "../orb/faults.ts";
 import { normaliseInstant } from "../orb/fields/calendar.ts";
 import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
 import { READ_LIMIT } from "./candidates.ts";
@@ -18,9 +19,8 @@ const SLACK_MS = 5000;
 export function readMoment(text: string): number {
   const instant = normaliseInstant(text);
   if (instant !== undefined) return Date.parse(instant);
-  const message = "This must be a date and time that exists, with an offset: 2026-03-01T10:00:00Z.";
   throw new AppError("malformed", "invalid_parameter", "A parameter of the request is not valid.", {
-    errors: [{ path: "/at", code: "invalid_value", message }],
+    errors: [{ path: "/at", code: "invalid_value", message: MOMENT_FORM }],
   });
 }
 

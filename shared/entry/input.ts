@@ -2,7 +2,7 @@
 import { AppError, type Fault } from "../errors.ts";
 import { isObject } from "../json.ts";
 import type { CompiledField, CompiledSchema } from "../orb/compile.ts";
-import { listed } from "../orb/faults.ts";
+import { listed, MOMENT_FORM } from "../orb/faults.ts";
 import { normaliseInstant } from "../orb/fields/calendar.ts";
 import { canonicalLanguage } from "../orb/ids.ts";
 import { MASK } from "../orb/mask.ts";
@@ -100,7 +100,7 @@ export function readWindow(
     faults.push({
       path: `/${name}`,
       code: typeof value === "string" ? "format" : "type",
-      message: "This must be a date and time that exists, with an offset: 2026-03-01T10:00:00Z.",
+      message: MOMENT_FORM,
     });
     return null;
   };

@@ -283,6 +283,11 @@ const EXTRA_CHECKS: Record<string, { test: (text: string) => boolean; message: s
   market: { test: isMarket, message: "This must be the name of a market." },
 };
 
+/** What is told of a parameter that an address does not take. */
+export function knownParameters(known: readonly string[]): string {
+  return known.length === 0 ? "This address takes no parameters." : `Known are ${known.join(", ")}.`;
+}
+
 /** Groups parameters by name; only filters may come more than once. */
 function grouped(reader: Reader, parameters: Iterable<[string, string]>, known: readonly string[]) {
   const values = new Map<string, string>();
@@ -293,12 +298,8 @@ function grouped(reader: Reader, parameters: Iterable<[string, string]>, known: 
     if (filter !== undefined) filter.texts.push(value);
     else if (match !== null) filters.set(name, { match, texts: [value] });
     else if (!known.includes(name)) {
-      const filterable = known.includes("limit") ? ", filter[field], filter[field][operator]" : "";
-      const words =
-        known.length === 0
-          ? "This address takes no parameters."
-          : `Known are ${known.join(", ")}${filterable}.`;
-      reader.fault(name.slice(0, 100), "unknown_parameter", words);
+      const filterable = known.includes("limit") ? ["filter[field]", "filter[field][operator]"] : [];
+      reader.fault(name.slice(0, 100), "unknown_parameter", knownParameters([...known, ...filterable]));
     } else if (values.has(name)) reader.fault(name, "repeated", "This parameter may be given once.");
     else values.set(name, value);
   }

@@ -90,7 +90,10 @@ const fieldName = z
 
 const handlerPart = z
   .string()
-  .regex(HANDLER_PART, "This is 1 to 63 letters, digits, hyphens and underscores and begins with a letter.");
+  .regex(
+    HANDLER_PART,
+    "This must be 1 to 63 letters, digits, hyphens and underscores and begin with a letter.",
+  );
 
 const language = z
   .string()

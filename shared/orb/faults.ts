@@ -107,7 +107,17 @@ function codeOf(issue: core.$ZodIssue): string {
   }
 }
 
+/** What is said of whatever is no moment. */
+export const MOMENT_FORM = "This must be a date and time that exists, with an offset: 2026-03-01T10:00:00Z.";
+
+/** Forms that zod names in words of its own. */
+const FORMS: Record<string, string> = {
+  datetime: MOMENT_FORM,
+  email: "This must be an e-mail address.",
+};
+
 function messageOf(issue: core.$ZodIssue): string {
+  if (issue.code === "invalid_format") return FORMS[issue.format] ?? issue.message;
   if (issue.code === "invalid_type") return `This must be ${article(issue.expected)}.`;
   if (issue.code === "invalid_value") return `This must be one of: ${issue.values.map(String).join(", ")}.`;
   if (issue.code === "too_big" && issue.origin === "array")

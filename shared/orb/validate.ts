@@ -148,7 +148,7 @@ function leaf(at: Place, raw: unknown): Json | undefined {
   }
   if (!field.list) return single(field, raw, report);
   if (!Array.isArray(raw)) {
-    report("type", "This is a list.");
+    report("type", "This must be a list.");
     return undefined;
   }
   if (raw.length > MAX_ITEMS) {

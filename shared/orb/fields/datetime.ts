@@ -1,3 +1,4 @@
+import { MOMENT_FORM } from "../faults.ts";
 import { normaliseInstant } from "./calendar.ts";
 import { temporalType } from "./temporal.ts";
 
@@ -8,6 +9,6 @@ export const datetimeType = temporalType({
   read: normaliseInstant,
   faults: {
     type: "This must be a date and time as a string, such as 2026-03-01T10:00:00Z.",
-    format: "This must be a date and time that exists, with an offset: 2026-03-01T10:00:00Z.",
+    format: MOMENT_FORM,
   },
 });
