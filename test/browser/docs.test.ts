@@ -91,3 +91,13 @@ test("an orb that is not published is named, with a way on", async () => {
   await page.getByRole("link", { name: "All that is described" }).click();
   await page.getByRole("heading", { name: /Platform authentication/ }).waitFor();
 }, 60_000);
+
+test("without scripts nothing is said to be coming", async () => {
+  const platform = await sharedPlatform();
+  await using chromium = await launchChromium();
+  const { page } = await chromium.page({ authenticator: false, javaScriptEnabled: false });
+  page.setDefaultTimeout(15_000);
+  await page.goto(`${platform.origin}/api/docs`);
+  expect(await page.locator("noscript").isVisible()).toBe(true);
+  expect(await page.getByText("is being loaded").isVisible()).toBe(false);
+}, 60_000);
