@@ -81,7 +81,7 @@ function body(realm: Realm, state: PageState): Html {
     case "bootstrap":
       return html`
       <p>The first platform admin gets in by the address that the platform printed when it started. Open that address here.</p>
-      <p>It is no longer to be seen? Whoever runs the platform can start it again, or run <code>npm run admin:invite</code>: both print it.</p>`;
+      <p>Is the address lost? Whoever runs the platform sees it again after a new start, or after <code>npm run admin:invite</code>.</p>`;
     case "refused":
       return html`
       <p>${state.words}</p>${

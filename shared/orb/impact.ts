@@ -112,14 +112,17 @@ export async function enforce(
 ): Promise<void> {
   const refused = plan.impact.changes.filter((change) => change.refused);
   if (refused.length > 0) {
-    const told = refused.map((change) => `${change.message} (${change.entries} entries)`).join(" ");
+    const told = refused.map(
+      ({ module, schema, entries, message }) =>
+        `${module}/${schema} (${entries} ${entries === 1 ? "entry" : "entries"}): ${message}`,
+    );
     const hint = refused.every((change) => change.forceable)
-      ? " With force=true it happens all the same."
-      : "";
+      ? "With force=true it happens all the same."
+      : "Give what changes a new id or name, or delete the entries first.";
     throw new AppError(
       "conflict",
       "incompatible_change",
-      `Stored entries stand against this. ${told}${hint}`,
+      `Stored entries stand against this. ${told.join(" ")} ${hint}`,
       {
         data: { impact: plan.impact },
       },

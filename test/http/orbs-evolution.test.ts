@@ -88,6 +88,9 @@ test.each(dangerous)(
         status: 409,
         body: { code: "incompatible_change", impact: { changes: [{ entries: 1 }] } },
       });
+      expect(refused.body.detail).toMatch(
+        /^Stored entries stand against this\. news\/article \(1 entry\): .* Give what changes a new id or name, or/,
+      );
     }
     expect((await call("GET", `/api/admin/orbs/${id}`)).body).toMatchObject({
       revision: 2,
