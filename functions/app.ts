@@ -64,7 +64,8 @@ function notFoundOrWrongMethod(app: OpenAPIHono<AppEnv>) {
     }
     if (allowed.has("GET")) allowed.add("HEAD");
     if (allowed.size === 0 || allowed.has(c.req.method)) {
-      return problem(c, 404, "route_not_found", "There is nothing at this address.");
+      const slash = have.length > 2 && have.at(-1) === "" ? " Try it without the slash at its end." : "";
+      return problem(c, 404, "route_not_found", `There is nothing at this address.${slash}`);
     }
     const allow = [...allowed].sort().join(", ");
     return problem(c, 405, "method_not_allowed", `This address takes ${allow}.`, { headers: { allow } });

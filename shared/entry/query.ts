@@ -139,7 +139,8 @@ class Reader {
       return undefined;
     }
     if (operator !== "in" && texts.length > 1) {
-      this.fault(parameter, "repeated", "This parameter may be given once.");
+      const several = allowed.includes("in") ? ` Several values are filter[${name}][in]=a,b.` : "";
+      this.fault(parameter, "repeated", `This parameter may be given once.${several}`);
       return undefined;
     }
     const values = operator === "in" ? texts.flatMap(splitValues) : texts;
