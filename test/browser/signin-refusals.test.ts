@@ -126,7 +126,7 @@ describe("where the page sends people", () => {
       expect(page.url()).toBe(signin);
     }
     await page.goto(`${signin}?return=${encodeURIComponent(application)}`);
-    await page.getByRole("button", { name: "Continue" }).click();
+    await page.getByRole("button", { name: `Continue to ${new URL(application).host}` }).click();
     await page.waitForURL(`${application}/`);
   });
 

@@ -224,12 +224,16 @@ function start(): void {
   for (const button of document.querySelectorAll(".signout")) {
     button.addEventListener("click", () => void attempt("register", signOut, "Signing out …"));
   }
-  byId("continue")?.addEventListener("click", () => location.assign(returnAddress() ?? location.pathname));
-  const returns = returnAddress() !== null;
-  show("continue", returns);
-  // Going on is what a person came for who is signed in already.
-  if (returns && byId("continue") !== null)
+  const back = returnAddress();
+  const going = byId("continue");
+  if (back !== null && going !== null) {
+    going.addEventListener("click", () => location.assign(back));
+    // Whoever leaves for another origin sees which.
+    if (!back.startsWith("/")) going.textContent = `Continue to ${new URL(back).host}`;
+    // Going on is what a person came for who is signed in already.
     byId("form")?.querySelector("button")?.classList.remove("primary");
+  }
+  show("continue", back !== null);
   for (const touch of ["pointerdown", "focus"]) {
     byId("account-field")?.addEventListener(touch, () => void autofill());
   }
