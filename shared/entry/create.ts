@@ -3,6 +3,7 @@ import { requireMay, roleIn } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { AppError, invalid, notFound } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
+import { listed } from "../orb/faults.ts";
 import { attempts } from "./attempts.ts";
 import type { Written } from "./change.ts";
 import { commit } from "./commit.ts";
@@ -41,7 +42,8 @@ export interface CreateInput extends NewEntry {
 
 /**
  * The schema that a new entry names.
- * @throws AppError invalid `unknown_module`, `unknown_schema`; conflict `append_only` for records of transactions
+ * @throws AppError invalid `unknown_module`, `unknown_schema`, `required` at /schema; conflict `append_only` for records
+ * of transactions
  */
 export function schemaFor(context: OrbContext, module: string, schema: string | undefined): CompiledSchema {
   const found = context.compiled.schema(module, schema);
@@ -49,12 +51,21 @@ export function schemaFor(context: OrbContext, module: string, schema: string | 
     refuseRecords(found.subjectType);
     return found;
   }
-  const known = context.compiled.modules.has(module);
-  const path = known ? "/schema" : "/module";
+  const { modules } = context.compiled;
+  const schemas = modules.get(module)?.schemas;
+  if (schemas === undefined) {
+    const message = `The orb has no such module. It has ${listed([...modules.keys()]) || "none"}.`;
+    throw invalid([{ path: "/module", code: "unknown_module", message }]);
+  }
+  const names = listed([...schemas.keys()]) || "none";
   throw invalid([
-    known
-      ? { path, code: "unknown_schema", message: "The module has no such schema; name one of its own." }
-      : { path, code: "unknown_module", message: "The orb has no such module." },
+    schema === undefined
+      ? { path: "/schema", code: "required", message: `Say which schema of the module: it has ${names}.` }
+      : {
+          path: "/schema",
+          code: "unknown_schema",
+          message: `The module has no such schema. It has ${names}.`,
+        },
   ]);
 }
 

@@ -57,6 +57,16 @@ const TITLE = { title: { en: "Lamp" } };
 const MISTAKES: [who: string, method: string, path: string, body: unknown, status: number, words: string][] =
   [
     ["admin", "POST", PRODUCTS, { title: "Lamp" }, 422, 'The fields of the schema stand in "values".'],
+    ["admin", "POST", ENTRIES, { module: "shop", values: {} }, 422, "It has catalog, discounts, orders"],
+    [
+      "admin",
+      "POST",
+      ENTRIES,
+      { module: "catalog", values: {} },
+      422,
+      "Say which schema of the module: it has product, brand.",
+    ],
+    ["admin", "POST", ENTRIES, { module: "catalog", schema: "x", values: {} }, 422, "It has product, brand."],
     ["admin", "POST", PRODUCTS, { values: TITLE, publish: true }, 422, "parameter of the address: ?publish="],
     [
       "admin",
