@@ -4,11 +4,11 @@ import { consoleLog } from "../functions/log.ts";
 import { openStore } from "../shared/store/store.ts";
 import { Hub } from "../shared/streams/hub.ts";
 import { exitWith, oneLine } from "./failure.ts";
-import type { StreamsWord } from "./host/streams.ts";
 import { requirePort } from "./ports.ts";
 import { outliveRejections } from "./rejections.ts";
 import { type StreamsServer, startStreamsServer } from "./streams/server.ts";
 import { readStreamsSettings } from "./streams/settings.ts";
+import type { Word } from "./supervise.ts";
 
 const CACHE_BYTES = 64 * 1024 * 1024;
 const DRAIN_MS = 2_500;
@@ -18,7 +18,7 @@ const RECONNECT_MS = 500;
 function fail(error: unknown): never {
   const failure = oneLine(error);
   if (failure === undefined || process.send === undefined) exitWith(error);
-  process.send({ failure } satisfies StreamsWord);
+  process.send({ failure } satisfies Word);
   process.exit(1);
 }
 
@@ -75,7 +75,7 @@ async function listen(): Promise<StreamsServer> {
 }
 const server = await listen();
 log.info("streams service listens", { port: server.port });
-process.send?.({ ready: true } satisfies StreamsWord);
+process.send?.({ ready: true } satisfies Word);
 
 async function stop(): Promise<void> {
   if (stopped) return;

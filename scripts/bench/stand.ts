@@ -1,5 +1,5 @@
 /** Everything that is measured, running at once on one broker: the functions, the host, and the floor of each. */
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,6 +14,7 @@ import { serveFunctions } from "../host/functions.ts";
 import { startPlatform } from "../platform.ts";
 import { freePort } from "../ports.ts";
 import { readSettings } from "../settings.ts";
+import { endChild } from "../supervise.ts";
 import { childrenOf } from "./measure.ts";
 
 /** One thing that answers requests. */
@@ -33,6 +34,8 @@ export interface Stand extends AsyncDisposable {
   /** Variables of the functions. */
   bindings: Record<string, string>;
 }
+
+const STOP_LIMIT_MS = 15_000;
 
 const script = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -55,13 +58,6 @@ export async function born<T>(
   const before = new Set(childrenOf(process.pid, command));
   const value = await start();
   return { value, pid: childrenOf(process.pid, command).find((pid) => !before.has(pid)) };
-}
-
-async function stopChild(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const gone = once(child, "exit");
-  child.kill("SIGTERM");
-  await gone;
 }
 
 /** Starts all of it in a folder of its own, which is removed afterwards. */
@@ -105,13 +101,13 @@ export async function startStand(): Promise<Stand> {
       env: { ...process.env, ...env, PORT: String(hostPort) },
       stdio: ["ignore", "ignore", "inherit"],
     });
-    stops.push(() => stopChild(host));
+    stops.push(() => endChild(host, "SIGTERM", STOP_LIMIT_MS));
 
     const hostFloor = spawn(process.execPath, [script("./floor-node.ts")], {
       env: { ...process.env, ...bindings },
       stdio: ["ignore", "pipe", "inherit", "ipc"],
     });
-    stops.push(() => stopChild(hostFloor));
+    stops.push(() => endChild(hostFloor, "SIGTERM", STOP_LIMIT_MS));
     if (hostFloor.stdout === null) throw new Error("no output to read the port from");
     const [line] = (await once(hostFloor.stdout, "data")) as [Buffer];
     const { port: hostFloorPort } = JSON.parse(line.toString()) as { port: number };

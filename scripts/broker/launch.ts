@@ -1,12 +1,11 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
+import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { writePrivate } from "../data-dir.ts";
 import { Failure } from "../failure.ts";
 import { isFree } from "../ports.ts";
+import { backoff, supervise } from "../supervise.ts";
 import type { BrokerConfig, ClusterNode } from "./config.ts";
 import { renderConfig } from "./config.ts";
 
@@ -50,10 +49,6 @@ export interface Broker extends AsyncDisposable {
   ready(): Promise<void>;
 }
 
-const READY = "Server is ready";
-const START_LIMIT_MS = 30_000;
-const STOP_LIMIT_MS = 5_000;
-
 /** On Linux the kernel ends the broker with us, even when we are killed outright; elsewhere our guardian does. */
 let guard: string[] | undefined;
 function withParent(binary: string, args: string[]): [string, string[]] {
@@ -75,9 +70,9 @@ function lastPorts(file: string): { port?: number; wsPort?: number } {
 }
 
 /** The broker's own words on why it stopped, without its prefix. */
-function reason(lines: string[]): string {
+function reason(lines: readonly string[]): string | undefined {
   const fatal = lines.filter((line) => /\[(FTL|ERR)\]/.test(line)).at(-1) ?? lines.at(-1);
-  return fatal?.replace(/^.*?\[(FTL|ERR)\]\s*/, "") ?? "it said nothing";
+  return fatal?.replace(/^.*?\[(FTL|ERR)\]\s*/, "");
 }
 
 /**
@@ -98,12 +93,8 @@ export async function launchBroker(options: LaunchOptions): Promise<Broker> {
   let port = await choose(options.port, last.port);
   let wsPort = await choose(options.wsPort, last.wsPort);
 
-  let child: ChildProcess | undefined;
-  let wanted = true;
-  let starting: Promise<void> | undefined;
-  let lines: string[] = [];
-
-  async function start(): Promise<void> {
+  /** Its configuration is written anew for each life: passwords and limits may be others by now. */
+  function configured(): string {
     rmSync(portsDir, { recursive: true, force: true });
     mkdirSync(portsDir, { mode: 0o700 });
     const { syncInterval, passwords, jetstream = true } = options;
@@ -121,87 +112,31 @@ export async function launchBroker(options: LaunchOptions): Promise<Broker> {
         cluster: options.cluster,
       }),
     );
-    lines = [];
-    const [command, args] = withParent(options.binary, ["-c", configFile]);
-    const born = spawn(command, args, { stdio: ["ignore", "ignore", "pipe"] });
-    child = born;
-    await new Promise<void>((resolve, reject) => {
-      const refuse = (why: string) => reject(new Failure(`nats-server did not start: ${why}`));
-      const timer = setTimeout(() => {
-        born.kill("SIGKILL");
-        refuse(`not ready after ${START_LIMIT_MS / 1000} s`);
-      }, START_LIMIT_MS);
-      born.once("error", (error) => refuse(error.message));
-      born.once("exit", () => {
-        clearTimeout(timer);
-        refuse(reason(lines));
-      });
-      createInterface({ input: born.stderr }).on("line", (line) => {
-        lines = [...lines, line].slice(-50);
-        if (line.includes(READY)) {
-          clearTimeout(timer);
-          resolve();
-        }
-      });
-    });
-    try {
+    return configFile;
+  }
+
+  const child = supervise({
+    failure: "nats-server did not start",
+    spawn: () =>
+      spawn(...withParent(options.binary, ["-c", configured()]), { stdio: ["ignore", "ignore", "pipe"] }),
+    readyLine: "Server is ready",
+    readyLimitMs: 30_000,
+    graceMs: 5_000,
+    reason,
+    async served() {
       if (port < 0 || wsPort < 0) ({ port, wsPort } = await takenPorts(portsDir));
       writePrivate(portsFile, JSON.stringify({ port, wsPort }));
-    } catch (error) {
-      // Nobody would look after it: it would hold the folder against the next one.
-      born.kill("SIGKILL");
-      throw error;
-    }
-    born.once("exit", () => {
-      if (wanted && child === born) void revive();
-    });
-    // It may have died between its last word and this line.
-    if (born.exitCode !== null || born.signalCode !== null)
-      throw new Failure(`nats-server stopped: ${reason(lines)}`);
-  }
+    },
+    // Everything waits for it: the first time at once.
+    retryMs({ failures, served }) {
+      if (!served) return undefined;
+      return failures === 0 ? 0 : backoff(failures, 100, 3_000);
+    },
+    restarting: (why) => options.say?.(`The broker stopped (${why}); starting it again …`),
+    restarted: () => options.say?.("The broker is back."),
+  });
+  await child.start();
 
-  /** Starts a broker that died again, at once and then ever more slowly, until it stays or is no longer wanted. */
-  async function revive(): Promise<void> {
-    child = undefined;
-    options.say?.("The broker stopped; starting it again …");
-    let settle: () => void = () => undefined;
-    starting = new Promise((resolve) => {
-      settle = resolve;
-    });
-    for (let wait = 100; wanted; wait = Math.min(wait * 2, 3_000)) {
-      try {
-        await start();
-        options.say?.("The broker is back.");
-        break;
-      } catch (error) {
-        options.say?.(error instanceof Error ? error.message : String(error));
-        await delay(wait);
-      }
-    }
-    starting = undefined;
-    settle();
-  }
-
-  /** Ends the running broker and waits until it is gone. */
-  async function end(signal: NodeJS.Signals): Promise<void> {
-    const dying = child;
-    if (dying === undefined || dying.exitCode !== null || dying.signalCode !== null) return;
-    const gone = once(dying, "exit");
-    dying.kill(signal);
-    const timer = setTimeout(() => dying.kill("SIGKILL"), STOP_LIMIT_MS);
-    await gone;
-    clearTimeout(timer);
-  }
-
-  async function pause(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
-    wanted = false;
-    await end(signal);
-    await starting;
-    await end(signal);
-    child = undefined;
-  }
-
-  await start();
   const broker: Broker = {
     get port() {
       return port;
@@ -213,19 +148,14 @@ export async function launchBroker(options: LaunchOptions): Promise<Broker> {
       return `ws://127.0.0.1:${wsPort}`;
     },
     get pid() {
-      return child?.pid;
+      return child.pid;
     },
-    kill: (signal = "SIGKILL") => end(signal),
-    pause,
-    stop: () => pause("SIGTERM"),
-    async resume() {
-      wanted = true;
-      await start();
-    },
-    async ready() {
-      await starting;
-    },
-    [Symbol.asyncDispose]: () => pause("SIGTERM"),
+    kill: (signal = "SIGKILL") => child.kill(signal),
+    pause: (signal = "SIGKILL") => child.stop(signal),
+    stop: () => child.stop(),
+    resume: () => child.start(),
+    ready: () => child.settled(),
+    [Symbol.asyncDispose]: () => child.stop(),
   };
   return broker;
 }

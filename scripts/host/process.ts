@@ -1,16 +1,12 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
+import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { build, stop as stopBundler } from "esbuild";
-import { Failure } from "../failure.ts";
+import { backoff, supervise } from "../supervise.ts";
 import type { Functions, FunctionsOptions } from "./functions.ts";
 
-const READY_LIMIT_MS = 20_000;
-const STOP_LIMIT_MS = 5_000;
 /**
  * A request's objects live shortly: a small nursery, and a heap that is swept before it has grown by a third. The middle
  * one of the compilers makes requests no faster, and leaves 15 MiB of holes behind.
@@ -41,18 +37,6 @@ async function bundleHost(outfile: string): Promise<void> {
   });
 }
 
-/** Ends a process, if it ever began, and waits until it is gone. */
-async function end(dying: ChildProcess, signal: "SIGTERM" | "SIGKILL"): Promise<void> {
-  if (dying.pid === undefined || dying.exitCode !== null || dying.signalCode !== null) return;
-  const gone = once(dying, "exit");
-  dying.kill(signal);
-  const timer = setTimeout(() => dying.kill("SIGKILL"), STOP_LIMIT_MS);
-  await gone;
-  clearTimeout(timer);
-}
-
-type Word = { ready: true } | { failure: string };
-
 /**
  * Serves the app from a Node process of its own, watched: when it dies it is started again.
  * @throws Failure when it does not start
@@ -61,64 +45,29 @@ export async function serveProcess(options: FunctionsOptions): Promise<Functions
   const { host, port, bindings, log } = options;
   const dir = mkdtempSync(join(tmpdir(), "platform-host-"));
   const file = join(dir, "platform-host.mjs");
-  let child: ChildProcess | undefined;
-  let wanted = true;
-
   // What the system needs to know beside the settings.
   const { PATH, TMPDIR } = process.env;
   const system = { ...(PATH ? { PATH } : {}), ...(TMPDIR ? { TMPDIR } : {}) };
 
-  async function start(): Promise<void> {
-    const born = spawn(process.execPath, [...FLAGS, file], {
-      stdio: ["ignore", "pipe", "pipe", "ipc"],
-      // One arena of the C library: what is freed by one thread is used again by all.
-      env: { ...system, MALLOC_ARENA_MAX: "1", ...bindings, HOST: host, PORT: String(port) },
-    });
-    child = born;
-    for (const output of [born.stdout, born.stderr])
-      if (output) createInterface({ input: output }).on("line", log);
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const timer = setTimeout(() => reject(new Failure("The host did not start in time.")), READY_LIMIT_MS);
-    born.on("message", (word: Word) => {
-      if ("ready" in word) resolve();
-      else reject(new Failure(`The host did not start: ${word.failure}`));
-    });
-    born.on("error", (error) => reject(new Failure(`The host did not start: ${error.message}`)));
-    born.once("exit", (code, signal) => reject(new Failure(`The host ended with ${code ?? signal}.`)));
-    try {
-      await promise;
-    } catch (error) {
-      // Another one will be started: of this one nothing may stay.
-      await end(born, "SIGKILL");
-      throw error;
-    } finally {
-      clearTimeout(timer);
-    }
-    born.once("exit", (code, signal) => {
-      if (!wanted || child !== born) return;
-      log(JSON.stringify({ level: "warn", message: "the host stopped; starting it again", code, signal }));
-      void revive();
-    });
-  }
-
-  async function revive(): Promise<void> {
-    for (let wait = 100; wanted; wait = Math.min(wait * 2, 3_000)) {
-      await new Promise((resolve) => setTimeout(resolve, wait));
-      if (!wanted) return;
-      const up = await start().then(
-        () => true,
-        (error: unknown) => {
-          log(JSON.stringify({ level: "error", message: String(error) }));
-          return false;
-        },
-      );
-      if (up) return;
-    }
-  }
+  const child = supervise({
+    failure: "The host did not start",
+    spawn: () =>
+      spawn(process.execPath, [...FLAGS, file], {
+        stdio: ["ignore", "pipe", "pipe", "ipc"],
+        // One arena of the C library: what is freed by one thread is used again by all.
+        env: { ...system, MALLOC_ARENA_MAX: "1", ...bindings, HOST: host, PORT: String(port) },
+      }),
+    readyLimitMs: 20_000,
+    graceMs: 5_000,
+    line: log,
+    // Without it nothing is served: whatever keeps it from coming back may pass.
+    retryMs: ({ failures, served }) => (served ? backoff(failures, 100, 3_000) : undefined),
+    restarting: (why) =>
+      log(JSON.stringify({ level: "warn", message: "the host stopped; starting it again", why })),
+  });
 
   async function stop(): Promise<void> {
-    wanted = false;
-    if (child !== undefined) await end(child, "SIGTERM");
+    await child.stop();
     rmSync(dir, { recursive: true, force: true });
   }
 
@@ -126,7 +75,7 @@ export async function serveProcess(options: FunctionsOptions): Promise<Functions
     await bundleHost(file);
     // It would stay, and take as much memory as the host itself.
     await stopBundler();
-    await start();
+    await child.start();
   } catch (error) {
     await stop();
     throw error;

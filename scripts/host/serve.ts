@@ -2,6 +2,7 @@
 import { readSettings } from "../../functions/env.ts";
 import { consoleLog } from "../../functions/log.ts";
 import { outliveRejections } from "../rejections.ts";
+import type { Word } from "../supervise.ts";
 import { serveNode } from "./node.ts";
 
 const { HOST = "127.0.0.1", PORT = "8787", ...env } = process.env;
@@ -21,10 +22,10 @@ try {
   };
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, stop);
   process.on("disconnect", stop);
-  process.send?.({ ready: true });
+  process.send?.({ ready: true } satisfies Word);
 } catch (error) {
   // Whatever was begun must not keep a process that serves nobody.
   const end = () => process.exit(1);
   if (process.send === undefined) end();
-  else process.send({ failure: error instanceof Error ? error.message : String(error) }, end);
+  else process.send({ failure: error instanceof Error ? error.message : String(error) } satisfies Word, end);
 }

@@ -1,17 +1,11 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { Failure } from "../failure.ts";
+import { backoff, supervise } from "../supervise.ts";
 
 const SCRIPT = join(fileURLToPath(new URL("..", import.meta.url)), "streams.ts");
-const READY_LIMIT_MS = 15_000;
-/** Lives in a row that end before anything is served, until it is given up; each waits twice as long as the one before. */
-const MOST_STILLBORN = 4;
-const FIRST_WAIT_MS = 500;
-
-/** What the process tells who started it: that it serves, or in one line why it cannot. */
-export type StreamsWord = { ready: true } | { failure: string };
+/** Starts in a row that fail until it is given up. */
+const MOST_FAILURES = 4;
 
 /** What to run. */
 export interface StreamsOptions {
@@ -37,94 +31,29 @@ export interface Streams extends AsyncDisposable {
  */
 export async function serveStreams(options: StreamsOptions): Promise<Streams> {
   const { host, port, env, log } = options;
-  const ready = Promise.withResolvers<void>();
-  let child: ChildProcess | undefined;
-  let wanted = true;
-  let stillborn = 0;
-  let begun = false;
-
-  function start(): void {
-    const born = spawn(process.execPath, [SCRIPT], {
-      stdio: ["ignore", "pipe", "pipe", "ipc"],
-      env: { PATH: process.env.PATH, ...env, HOST: host, STREAMS_PORT: String(port) },
-    });
-    child = born;
-    let served = false;
-    let last = "it said nothing";
-    let told: string | undefined;
-    for (const output of [born.stdout, born.stderr]) {
-      if (output === null) continue;
-      createInterface({ input: output }).on("line", (line) => {
-        last = line;
-        log(line);
-      });
-    }
-    born.on("message", (word: StreamsWord) => {
-      if ("failure" in word) {
-        told = word.failure;
-        return;
-      }
-      served = true;
-      begun = true;
-      stillborn = 0;
-      ready.resolve();
-    });
-    let over = false;
-    const ended = (exit: Record<string, unknown>) => {
-      if (!wanted || over) return;
-      over = true;
-      if (!served) stillborn += 1;
-      // What it tells of itself the person at the terminal must mend: that ends a start at once.
-      if ((told !== undefined && !begun) || stillborn >= MOST_STILLBORN) return giveUp(told ?? last);
-      const message = "the streams process stopped; starting it again";
-      const why = told === undefined ? {} : { why: told };
-      log(JSON.stringify({ level: "warn", message, ...exit, ...why }));
-      setTimeout(() => wanted && start(), FIRST_WAIT_MS * 2 ** Math.max(0, stillborn - 1));
-    };
-    // After the last of its output, which says why it ended.
-    born.once("close", (code, signal) => ended({ code, signal }));
-    // One that never began does not end either.
-    born.on("error", (error) => {
-      last = error.message;
-      if (born.pid === undefined) ended({ error: error.message });
-    });
-  }
-
-  /** Before it ever served, this ends the start; later everything else goes on without it. */
-  function giveUp(why: string): void {
-    const message = `The streams process does not start: ${why}`;
-    if (begun) log(JSON.stringify({ level: "error", message }));
-    else ready.reject(new Failure(message));
-  }
-
-  async function stop(): Promise<void> {
-    wanted = false;
-    const dying = child;
-    if (dying?.pid === undefined || dying.exitCode !== null || dying.signalCode !== null) return;
-    const gone = new Promise((resolve) => dying.once("exit", resolve));
-    dying.kill("SIGTERM");
-    const timer = setTimeout(() => dying.kill("SIGKILL"), 3_000);
-    await gone;
-    clearTimeout(timer);
-  }
-
-  start();
-  const timer = setTimeout(
-    () =>
-      ready.reject(
-        new Failure(`The streams process did not answer on port ${port} within ${READY_LIMIT_MS / 1000} s.`),
-      ),
-    READY_LIMIT_MS,
-  );
-  try {
-    await ready.promise;
-  } catch (error) {
-    await stop();
-    throw error;
-  } finally {
-    clearTimeout(timer);
-  }
+  const child = supervise({
+    failure: "The streams process does not start",
+    spawn: () =>
+      spawn(process.execPath, [SCRIPT], {
+        stdio: ["ignore", "pipe", "pipe", "ipc"],
+        env: { PATH: process.env.PATH, ...env, HOST: host, STREAMS_PORT: String(port) },
+      }),
+    readyLimitMs: 15_000,
+    graceMs: 3_000,
+    line: log,
+    retryMs({ failures, served, ended }) {
+      // What it tells of itself the person at the terminal must mend: that ends the first start at once.
+      if (failures >= MOST_FAILURES || (!served && !ended)) return undefined;
+      return backoff(failures, 500, 3_000);
+    },
+    restarting: (why) =>
+      log(JSON.stringify({ level: "warn", message: "the streams process stopped; starting it again", why })),
+    // Everything else goes on without it.
+    givenUp: ({ message }) => log(JSON.stringify({ level: "error", message })),
+  });
+  await child.start();
   const url = `http://${host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host}:${port}`;
-  const kill = (signal: NodeJS.Signals = "SIGKILL") => void child?.kill(signal);
+  const kill = (signal: NodeJS.Signals = "SIGKILL") => void child.kill(signal);
+  const stop = () => child.stop();
   return { url, kill, stop, [Symbol.asyncDispose]: stop };
 }
