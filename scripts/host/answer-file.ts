@@ -13,9 +13,9 @@ import { join } from "node:path";
 import { hashOf } from "./hash.ts";
 
 /** What is kept of one answer beside its key. */
-export interface Filed {
-  /** Which of the caller's families it belongs to, up to 2³² - 1. */
-  family: number;
+export interface FiledAnswer {
+  /** Which of the caller's generations it belongs to, up to 2³² - 1. */
+  generation: number;
   etag: string | undefined;
   body: Buffer;
 }
@@ -95,7 +95,7 @@ export class AnswerFile {
   readonly #offset: Uint16Array;
   /** 0: not known any more. */
   readonly #size: Uint16Array;
-  readonly #family: Uint32Array;
+  readonly #generation: Uint32Array;
   readonly #keys: Chains;
   readonly #subjects: Chains;
   #oldest = 0;
@@ -114,7 +114,7 @@ export class AnswerFile {
     this.#block = new Uint16Array(places);
     this.#offset = new Uint16Array(places);
     this.#size = new Uint16Array(places);
-    this.#family = new Uint32Array(places);
+    this.#generation = new Uint32Array(places);
     this.#keys = new Chains(places);
     this.#subjects = new Chains(places);
     try {
@@ -144,7 +144,7 @@ export class AnswerFile {
   put(
     key: string,
     subject: string,
-    family: number,
+    generation: number,
     etag: string | undefined,
     body: string | Buffer,
   ): boolean {
@@ -168,7 +168,7 @@ export class AnswerFile {
     this.#block[place] = this.#openBlock;
     this.#offset[place] = at;
     this.#size[place] = size;
-    this.#family[place] = family;
+    this.#generation[place] = generation;
     this.#keys.add(place, keyHash);
     this.#limit(subjectHash);
     this.#subjects.add(place, subjectHash);
@@ -177,11 +177,11 @@ export class AnswerFile {
     return true;
   }
 
-  /** The answer of a key. @param wanted which families it may be of: others are not read */
-  get(key: string, wanted: (family: number) => boolean): Filed | undefined {
+  /** The answer of a key. @param wanted which generations it may be of: others are not read */
+  get(key: string, wanted: (generation: number) => boolean): FiledAnswer | undefined {
     for (const place of this.#keys.find(hashOf(key))) {
-      const family = this.#family[place] ?? 0;
-      if (!wanted(family)) continue;
+      const generation = this.#generation[place] ?? 0;
+      if (!wanted(generation)) continue;
       const bytes = this.#read(place);
       if (bytes === undefined) return undefined;
       const keyEnd = HEAD + bytes.readUInt16LE(0);
@@ -189,7 +189,7 @@ export class AnswerFile {
       const tag = bytes.readUInt16LE(2);
       const tagEnd = keyEnd + (tag === NO_TAG ? 0 : tag);
       const etag = tag === NO_TAG ? undefined : bytes.toString("latin1", keyEnd, tagEnd);
-      return { family, etag, body: bytes.subarray(tagEnd) };
+      return { generation, etag, body: bytes.subarray(tagEnd) };
     }
     return undefined;
   }

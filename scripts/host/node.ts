@@ -1,6 +1,6 @@
 /**
- * The same app in a long-lived Node process: one connection to the broker for all requests, and what is live kept in
- * memory as long as the broker tells of every change.
+ * The same app in a long-lived Node process: one connection to the broker for all requests, and what is live cached in
+ * memory, which the broker's change feeds keep consistent (`shared/store/cache.ts`).
  */
 import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
@@ -15,8 +15,8 @@ import { SECURITY_HEADERS } from "../../functions/middleware/headers.ts";
 import { TITLES } from "../../functions/problem.ts";
 import { type CacheStats, openCachedStore } from "../../shared/store/cache.ts";
 import { Failure, systemCode } from "../failure.ts";
+import { AnswerCache } from "./answer-cache.ts";
 import { AnswerFile } from "./answer-file.ts";
-import { AnswerMemory } from "./answer-memory.ts";
 import { assetResponse } from "./assets.ts";
 import { readBody } from "./body.ts";
 import { forwardedAddress } from "./forwarded.ts";
@@ -27,7 +27,7 @@ import { openSocket } from "./socket.ts";
 /** Milliseconds that requests under way have to end once the process is told to stop. */
 const GRACE_MS = 3_000;
 
-/** MiB of heap that what is remembered takes unless HOST_CACHE_MIB says otherwise. */
+/** MiB of heap that the caches take unless HOST_CACHE_MIB says otherwise. */
 const CACHE_MIB = 8;
 
 /** MiB of the file for answers that are made of one entry, unless HOST_CACHE_FILE_MIB says otherwise. */
@@ -43,10 +43,10 @@ function bytesOf(name: string, setting: string | undefined, otherwise: number, l
 
 /** The functions in this process. */
 export interface NodeFunctions extends Functions {
-  /** What the memory does at the moment. */
+  /** What the cache of the store does at the moment. */
   stats(): CacheStats;
-  /** What is remembered of whole answers. */
-  answers(): AnswerMemory["stats"];
+  /** What the cache of whole answers does at the moment. */
+  answers(): AnswerCache["stats"];
 }
 
 /** The connection's own request, as the server's adapter hands it over. */
@@ -117,7 +117,7 @@ async function listen(server: Server, port: number, host: string): Promise<void>
  * Serves the app from this process.
  * @param options.bindings the functions' variables; `TRUST_PROXY=true` takes the client's address from the last
  * entry of `X-Forwarded-For`, where a proxy of one's own is the only way in; `HOST_CACHE_MIB` and `HOST_CACHE_FILE_MIB`
- * bound what is remembered
+ * bound the caches
  */
 export async function serveNode(options: FunctionsOptions): Promise<NodeFunctions> {
   const settings = readSettings(options.bindings);
@@ -143,7 +143,7 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
   const release = async () => undefined;
   const noFile = (error: unknown) => log.warn("answers are not kept in a file", { error: String(error) });
   const file = fileBytes === 0 ? undefined : new AnswerFile(fileBytes, noFile);
-  const answers = new AnswerMemory(() => host, memory * 0.25, file);
+  const answers = new AnswerCache(() => host, memory * 0.25, file);
   const counts = new RequestCounts();
   const host: Host = {
     observe: (request) => counts.observe(request),
@@ -151,9 +151,9 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
     config: settings.config,
     log: (base) => consoleLog(settings.logLevel, base, options.log),
     lend: (c) => {
-      const trace = answers.begin(outgoingOf(c.env), c);
-      if (trace === undefined) return { store: shared, release };
-      return { store: store.traced(trace), expires: (time) => trace.expires(time), release };
+      const tracker = answers.begin(outgoingOf(c.env), c);
+      if (tracker === undefined) return { store: shared, release };
+      return { store: store.tracked(tracker), expires: (time) => tracker.expires(time), release };
     },
     assets: assetResponse,
     body: (c, limit) => readBody(incomingOf(c.env), limit),
@@ -178,7 +178,7 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
     },
     (request, response) => {
       if (!HOST_NAME.test(request.headers.host ?? "")) refuseHost(response);
-      else answers.give(request, response, () => void listener(request, response));
+      else answers.serve(request, response, () => void listener(request, response));
     },
   );
   const letGo = async () => {

@@ -1,12 +1,12 @@
 import { type IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Context } from "hono";
 import type { AppEnv } from "../../functions/context.ts";
-import type { Trace } from "../../shared/store/cache.ts";
+import type { DependencyTracker } from "../../shared/store/cache.ts";
 
 /** Told of an answer with status 200 and a head that it wants, once all of it is written, or that there is none. */
 export interface Recorder {
-  /** What the answer is made of, and the request's context, once it has one. */
-  trace: Trace;
+  /** The answer's dependencies, and the request's context, once it has one. */
+  tracker: DependencyTracker;
   context: Context<AppEnv> | undefined;
   wants(headers: OutgoingHttpHeaders): boolean;
   written(headers: OutgoingHttpHeaders, body: string | Buffer): void;

@@ -1,15 +1,28 @@
 /**
- * A store for long-lived processes that answers reads of live state from memory: `get`, `getMany` and `kvGet` with
- * `consistency: "told"` or `"any"` of entries' heads, live copies, live definitions and sessions, and pages of indexes (the
- * order of creation, equality).
+ * A store for long-lived processes, with a cache in front of it. It answers `get`, `getMany` and `kvGet` with `consistency:
+ * "told"` or `"any"` of entries' heads, live copies, live definitions and sessions, and pages of indexes (the order of
+ * creation, equality). Everything else, and every read with `"leader"`, goes to the broker.
  *
- * What keeps it true: each stream that is read from is followed through its `republish` (`cache/feed.ts`). A reading that
- * is remembered began while the stream was followed, and what was told meanwhile wins by its sequence. A write of this
- * process resolves once its own echo has been told, so nobody is answered from before an acknowledged write. When
- * anything may have been missed (a gap, a break, a purge) everything known of the stream is forgotten at once.
+ * How the cache stays consistent:
+ *
+ * - **Change feed** (`cache/feed.ts`). Each stream that is read from is followed through its `republish`, which brings every
+ *   stored message in the order of the sequences. Each event replaces what is cached of its subject: nothing expires by time.
+ * - **Epochs.** The time in which a stream is followed without a gap is an epoch, and what is cached belongs to one. A gap in
+ *   the sequences, a broken connection, an event that does not come in time or a purge ends it: that invalidates everything of
+ *   the stream at once, and until it is followed again reads go to the broker. A changed definition ends its orb's.
+ * - **Filling** (`cache/last-messages.ts`, `cache/index-cache.ts`). A read is cached only in the epoch in which it began. Events
+ *   that come while it is in flight are kept, and the larger sequence wins.
+ * - **Read your writes.** A write resolves once its own event has come back and was applied: nobody is answered from before a
+ *   write that this process was acknowledged. Writes of other processes are seen when their events come.
+ * - **Audits** (`cache/stream-cache.ts`). Nothing shows that the last event was lost, or that the broker has fallen silent: so the
+ *   broker is pinged every second, and asked every five for the last sequence of each stream in use.
+ * - **Replicas.** With several, a reading of one that is behind the feed or our own writes is neither answered nor cached.
+ * - **Dependencies** (`cache/dependencies.ts`). Whoever caches whole answers notes of which cached values one was made; it may
+ *   be given again as long as all of them are valid.
+ * - **Eviction** (`cache/sieve-cache.ts`). Bounded in bytes, by SIEVE.
  */
-import { Cache, type CacheOptions, type CacheStats } from "./cache/live.ts";
-import type { Trace } from "./cache/trace.ts";
+import type { DependencyTracker } from "./cache/dependencies.ts";
+import { type CacheOptions, type CacheStats, StreamCache } from "./cache/stream-cache.ts";
 import { grouped } from "./group.ts";
 import { MULTI_LAST_LIMIT } from "./read.ts";
 import { isMarker, kvEntry, type OpenStore, openStore } from "./store.ts";
@@ -17,56 +30,56 @@ import { FOLLOWED, isIndexFilter, isStateSubject, kvSubject, streams } from "./s
 import type { ReadOptions, Store } from "./types.ts";
 import type { ConnectOptions } from "./wire.ts";
 
-export { Bounded, type Held } from "./cache/bounded.ts";
-export type { CacheOptions, CacheStats } from "./cache/live.ts";
-export { type Ground, type Pair, Trace } from "./cache/trace.ts";
+export { DependencyTracker, type EntryDependencies } from "./cache/dependencies.ts";
+export { type Evictable, SieveCache } from "./cache/sieve-cache.ts";
+export type { CacheOptions, CacheStats } from "./cache/stream-cache.ts";
 
 export interface CachedStore extends Store {
   stats(): CacheStats;
-  /** The same store for one request, which notes what the answer is made of. */
-  traced(trace: Trace): Store;
+  /** The same store for one request; the dependencies of its answer are added to the tracker. */
+  tracked(tracker: DependencyTracker): Store;
 }
 
 /**
- * Puts memory in front of a store whose connection stays.
- * @returns the store, and what must be told of its connection
+ * Puts a cache in front of a store whose connection stays.
+ * @returns the store, and what to call when its connection breaks
  */
 export function cachedStore(
   store: OpenStore,
   options: CacheOptions,
 ): { store: CachedStore; broken: () => void } {
-  const cache = new Cache(store, options);
+  const cache = new StreamCache(store, options);
   const may = (read?: ReadOptions) => (read?.consistency ?? "leader") !== "leader";
 
-  /** The reads that memory may answer. */
-  function reads(trace?: Trace): Pick<Store, "get" | "getMany" | "scan" | "kvGet"> {
+  /** The reads that the cache may answer. */
+  function reads(tracker?: DependencyTracker): Pick<Store, "get" | "getMany" | "scan" | "kvGet"> {
     const get: Store["get"] = async (stream, subject, read) => {
       if (may(read) && isIndexFilter(subject)) {
-        const last = cache.last(stream, subject, trace);
+        const last = cache.last(stream, subject, tracker);
         if (last !== undefined) return last;
       } else if (may(read) && isStateSubject(subject)) {
-        const known = cache.read(stream, [subject], read, trace);
+        const known = cache.read(stream, [subject], read, tracker);
         if (known !== undefined) return (await known).get(subject) ?? null;
       }
-      cache.asked(stream, trace);
+      cache.uncached(stream, tracker);
       return store.get(stream, subject, read);
     };
     return {
       get,
       getMany(stream, subjects, read) {
         const states = subjects.length <= MULTI_LAST_LIMIT && subjects.every(isStateSubject);
-        const known = may(read) && states ? cache.read(stream, subjects, read, trace) : undefined;
+        const known = may(read) && states ? cache.read(stream, subjects, read, tracker) : undefined;
         if (known !== undefined) return known;
-        cache.asked(stream, trace);
+        cache.uncached(stream, tracker);
         return store.getMany(stream, subjects, read);
       },
       scan(stream, filter, page) {
         const known =
           page.maxBytes === undefined && isIndexFilter(filter)
-            ? cache.page(stream, filter, page.fromSeq, page.limit, trace)
+            ? cache.page(stream, filter, page.fromSeq, page.limit, tracker)
             : undefined;
         if (known !== undefined) return Promise.resolve(known);
-        cache.asked(stream, trace);
+        cache.uncached(stream, tracker);
         return store.scan(stream, filter, page);
       },
       async kvGet(bucket, key, read) {
@@ -74,7 +87,7 @@ export function cachedStore(
           const message = await get(streams.kv(bucket), kvSubject(bucket, key), read);
           return message === null || isMarker(message) ? null : kvEntry(bucket, message);
         }
-        trace?.spoil();
+        tracker?.markUncacheable();
         return store.kvGet(bucket, key, read);
       },
     };
@@ -86,44 +99,44 @@ export function cachedStore(
     remembers: true,
     stats: () => cache.stats(),
     // The connection is everybody's: who asks for one request does not close it.
-    traced: (trace) => spoiling({ ...cached, ...reads(trace), close: async () => undefined }, trace),
+    tracked: (tracker) => marking({ ...cached, ...reads(tracker), close: async () => undefined }, tracker),
     async append(stream, message) {
       const seq = await store.append(stream, message);
-      await cache.seen(stream, seq);
+      await cache.caughtUp(stream, seq);
       return seq;
     },
     async batch(stream, messages) {
       const seq = await store.batch(stream, messages);
-      await cache.seen(stream, seq);
+      await cache.caughtUp(stream, seq);
       return seq;
     },
     async pipeline(stream, messages) {
       const seqs = await store.pipeline(stream, messages);
-      await cache.seen(stream, Math.max(0, ...seqs));
+      await cache.caughtUp(stream, Math.max(0, ...seqs));
       return seqs;
     },
     async kvPut(bucket, key, value, write) {
       const seq = await store.kvPut(bucket, key, value, write);
-      await cache.seen(streams.kv(bucket), seq);
+      await cache.caughtUp(streams.kv(bucket), seq);
       return seq;
     },
     async kvDelete(bucket, key, write) {
       const seq = await store.kvDelete(bucket, key, write);
-      await cache.seen(streams.kv(bucket), seq);
+      await cache.caughtUp(streams.kv(bucket), seq);
       return seq;
     },
     async deleteStream(stream) {
       try {
         return await store.deleteStream(stream);
       } finally {
-        cache.gone(stream);
+        cache.streamDeleted(stream);
       }
     },
     async purge(stream, filter, purge) {
       try {
         return await store.purge(stream, filter, purge);
       } finally {
-        cache.forget(stream);
+        cache.invalidate(stream);
       }
     },
     async close() {
@@ -134,20 +147,20 @@ export function cachedStore(
   return { store: cached, broken: () => cache.broken() };
 }
 
-/** What an answer that is given again may be made of. Any other call makes the answer uncacheable. */
-const TRACED: ReadonlySet<PropertyKey> = new Set(["get", "getMany", "scan", "kvGet", "remembers"]);
+/** Calls whose dependencies are tracked. Any other makes the answer uncacheable. */
+const TRACKED: ReadonlySet<PropertyKey> = new Set(["get", "getMany", "scan", "kvGet", "remembers"]);
 
-function spoiling(store: Store, trace: Trace): Store {
+function marking(store: Store, tracker: DependencyTracker): Store {
   return new Proxy(store, {
     get(target, name, receiver) {
-      if (!TRACED.has(name)) trace.spoil();
+      if (!TRACKED.has(name)) tracker.markUncacheable();
       return Reflect.get(target, name, receiver);
     },
   });
 }
 
 /**
- * Opens a store for a long-lived process: one connection that comes back by itself, with memory in front of it, and what
+ * Opens a store for a long-lived process: one connection that comes back by itself, with a cache in front of it, and what
  * is written at the same time written together.
  */
 export function openCachedStore(

@@ -69,7 +69,7 @@ export class Delivered implements Delivery {
   }
 }
 
-/** Everything in a value, frozen: what is remembered is shared by all who read it. */
+/** Everything in a value, frozen: what is cached is shared by all who read it. */
 function freezeAll<T>(value: T): T {
   if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
     for (const inner of Object.values(value)) freezeAll(inner);

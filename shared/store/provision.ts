@@ -32,7 +32,7 @@ export function feedSubject(subject: string): string {
 }
 
 /** Filter of what a stream tells of, where it does. */
-export function toldOf(config: StreamConfig): string | undefined {
+export function republishedFilter(config: StreamConfig): string | undefined {
   const { src, dest } = (config.republish ?? {}) as { src?: string; dest?: string };
   return src !== undefined && dest === feedSubject(src) ? src : undefined;
 }
@@ -146,7 +146,8 @@ async function bringUp(store: Store, config: StreamConfig): Promise<void> {
   const there = await store.streamInfo(config.name);
   if (there === null) return store.createStream(config);
   const { republish } = config;
-  if (toldOf(config) !== toldOf(there.config)) await store.updateStream({ ...there.config, republish });
+  if (republishedFilter(config) !== republishedFilter(there.config))
+    await store.updateStream({ ...there.config, republish });
 }
 
 /**

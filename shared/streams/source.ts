@@ -1,6 +1,6 @@
 /** Reading a broker stream: its state, and pages of what a filter matches. */
 import { AppError, notFound } from "../errors.ts";
-import { feedSubject, toldOf } from "../store/provision.ts";
+import { feedSubject, republishedFilter } from "../store/provision.ts";
 import type { Page, Store, StreamInfo } from "../store/types.ts";
 import { concat, encodeMessages, type Messages, none } from "./messages.ts";
 import type { PageCache } from "./page-cache.ts";
@@ -37,7 +37,7 @@ export interface PageLimit {
 function stateOf(info: StreamInfo): StreamState {
   const { config, created, state } = info;
   const { num_deleted: deleted = 0 } = state;
-  const fed = toldOf(config) !== undefined;
+  const fed = republishedFilter(config) !== undefined;
   return {
     first: state.first_seq,
     last: state.last_seq,

@@ -1,11 +1,11 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import { Bounded } from "../../shared/store/cache/bounded.ts";
-import { Memory } from "../../shared/store/cache/memory.ts";
-import { Order } from "../../shared/store/cache/order.ts";
-import type { Ground } from "../../shared/store/cache/trace.ts";
-import { openCachedStore, Trace } from "../../shared/store/cache.ts";
+import { CachedIndex } from "../../shared/store/cache/cached-index.ts";
+import type { Dependency } from "../../shared/store/cache/dependencies.ts";
+import { MessageCache } from "../../shared/store/cache/message-cache.ts";
+import { SieveCache } from "../../shared/store/cache/sieve-cache.ts";
+import { DependencyTracker, openCachedStore } from "../../shared/store/cache.ts";
 import { MemoryMessage } from "../../shared/store/message.ts";
 import { orbStreamConfig } from "../../shared/store/provision.ts";
 import { type EntryAddress, streams, subjects } from "../../shared/store/subjects.ts";
@@ -42,7 +42,7 @@ async function until(what: () => Promise<boolean> | boolean): Promise<void> {
 }
 
 test("what is new finds a place among what is in use, and what is in use no more goes", () => {
-  const bounded = new Bounded<{ used: boolean; bytes: number }>(100);
+  const bounded = new SieveCache<{ used: boolean; bytes: number }>(100);
   for (let n = 0; n < 100; n++) bounded.set(`old ${n}`, { used: true, bytes: 1 });
   for (let n = 0; n < 250; n++) {
     bounded.set(`new ${n}`, { used: false, bytes: 1 });
@@ -55,29 +55,29 @@ test("what is new finds a place among what is in use, and what is in use no more
 });
 
 test("an answer that is remembered holds on to nothing that it was made of", async () => {
-  const era = { over: false };
+  const epoch = { ended: false };
   const message = (seq: number) => new MemoryMessage({ subject: "a", seq, time: 0 }, '{"a":1}', undefined);
-  const memory = new Memory(1024 * 1024);
-  const grounds: (Ground | undefined)[] = [];
+  const memory = new MessageCache(1024 * 1024);
+  const dependencies: (Dependency | undefined)[] = [];
   const parts: WeakRef<object>[] = [];
   const hold = (leave: () => void) => {
-    memory.set("a", message(1), era);
-    const held = memory.get("a", era);
+    memory.set("a", message(1), epoch);
+    const held = memory.get("a", epoch);
     if (held == null) throw new Error("nothing is held");
     parts.push(new WeakRef(held), new WeakRef(held.json<object>()));
-    const ground = memory.ground("a", era);
-    expect(ground?.holds).toBe(true);
+    const dependency = memory.dependency("a", epoch);
+    expect(dependency?.valid).toBe(true);
     leave();
-    grounds.push(ground);
+    dependencies.push(dependency);
   };
   hold(() => memory.delete("a"));
-  hold(() => memory.set("a", message(9), era));
+  hold(() => memory.set("a", message(9), epoch));
   hold(() => memory.clear());
   const follow = () => {
-    const order = new Order("a");
+    const order = new CachedIndex("a");
     for (const seq of [1, 2]) {
       order.add(message(seq));
-      grounds.push(order.ground(era));
+      dependencies.push(order.dependency(epoch));
     }
     parts.push(new WeakRef(order));
   };
@@ -85,9 +85,9 @@ test("an answer that is remembered holds on to nothing that it was made of", asy
   await pause(1);
   collect();
   expect(parts.map((part) => part.deref())).toEqual(parts.map(() => undefined));
-  expect(grounds.map((ground) => ground?.holds)).toEqual([false, false, false, false, true]);
-  era.over = true;
-  expect(grounds.at(-1)?.holds).toBe(false);
+  expect(dependencies.map((dependency) => dependency?.valid)).toEqual([false, false, false, false, true]);
+  epoch.ended = true;
+  expect(dependencies.at(-1)?.valid).toBe(false);
 });
 
 test("values that nobody has leave no more than so many indexes, and what is used stays", async () => {
@@ -100,39 +100,39 @@ test("values that nobody has leave no more than so many indexes, and what is use
   const add = (id: string) =>
     s.cached.append(STREAM, { subject: subjects.equality(at(id), "kind", "used"), data: "1" });
   await add("1");
-  await until(async () => (await page("used")) !== undefined && s.cached.stats().ordered === 1);
+  await until(async () => (await page("used")) !== undefined && s.cached.stats().indexMessages === 1);
   for (let i = 0; i < 6000; i += 50) {
     await Promise.all(Array.from({ length: 50 }, (_, at) => page(`none${i + at}`)));
     expect((await page("used")).messages).toHaveLength(1);
-    expect(s.cached.stats().orders).toBeLessThanOrEqual(2000);
+    expect(s.cached.stats().indexes).toBeLessThanOrEqual(2000);
   }
   await add("2");
   const { hits } = s.cached.stats();
   expect((await page("used")).messages).toHaveLength(2);
-  expect(s.cached.stats()).toMatchObject({ hits: hits + 1, ordered: 2, resets: 0 });
+  expect(s.cached.stats()).toMatchObject({ hits: hits + 1, indexMessages: 2, resets: 0 });
 });
 
 test("an answer that was made of an order is vouched for no longer than the order is followed", async () => {
   await using s = await setUp({});
-  const page = (value: string, trace?: Trace) =>
-    (trace === undefined ? s.cached : s.cached.traced(trace)).scan(STREAM, withKind(value), {
+  const page = (value: string, tracker?: DependencyTracker) =>
+    (tracker === undefined ? s.cached : s.cached.tracked(tracker)).scan(STREAM, withKind(value), {
       fromSeq: 1,
       limit: 10,
     });
   const add = (id: string) =>
     s.other.append(STREAM, { subject: subjects.equality(at(id), "kind", "seen"), data: "1" });
   await add("1");
-  await until(async () => (await page("seen")) !== undefined && s.cached.stats().ordered === 1);
-  const trace = new Trace();
-  expect((await page("seen", trace)).messages).toHaveLength(1);
-  expect(trace.holds(Date.now())).toBe(true);
+  await until(async () => (await page("seen")) !== undefined && s.cached.stats().indexMessages === 1);
+  const tracker = new DependencyTracker();
+  expect((await page("seen", tracker)).messages).toHaveLength(1);
+  expect(tracker.valid(Date.now())).toBe(true);
   // Asked twice, they are in use, and it is not any more: it is among those that go.
   for (let i = 0; i < 4200; i += 50) {
     const some = Array.from({ length: 50 }, (_, at) => `none${i + at}`);
     for (let turn = 0; turn < 3; turn++) await Promise.all(some.map((value) => page(value)));
   }
-  expect(s.cached.stats()).toMatchObject({ ordered: 0, resets: 0 });
-  expect(trace.holds(Date.now())).toBe(false);
+  expect(s.cached.stats()).toMatchObject({ indexMessages: 0, resets: 0 });
+  expect(tracker.valid(Date.now())).toBe(false);
 });
 
 test("what was read once takes no more of the heap than is said", async () => {

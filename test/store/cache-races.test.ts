@@ -98,6 +98,6 @@ test("the order of creation keeps up with writers", async () => {
     if (found.length === wanted.length && new Set([...found, ...wanted]).size === wanted.length) break;
     expect(Date.now()).toBeLessThan(deadline);
   }
-  expect(store.stats()).toMatchObject({ resets: 0, ordered: wanted.length });
+  expect(store.stats()).toMatchObject({ resets: 0, indexMessages: wanted.length });
   await store.close();
 });

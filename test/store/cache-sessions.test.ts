@@ -4,7 +4,7 @@ import { endSession, endSessions, readSession, startSession } from "../../shared
 import { eraseRealm } from "../../shared/access/users.ts";
 import type { Deps } from "../../shared/deps.ts";
 import { type CachedStore, openCachedStore } from "../../shared/store/cache.ts";
-import { provision, toldOf } from "../../shared/store/provision.ts";
+import { provision, republishedFilter } from "../../shared/store/provision.ts";
 import { buckets, kvSubject, streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
@@ -159,8 +159,10 @@ test("buckets of an older version learn to tell what they store, and lose nothin
   await operator.kvPut(buckets.sessions, "shop.gustav.s", "{}");
   const { republish: _, ...silent } = (await operator.streamInfo(name))?.config ?? { name };
   await operator.updateStream(silent);
-  expect(toldOf((await operator.streamInfo(name))?.config ?? silent)).toBeUndefined();
+  expect(republishedFilter((await operator.streamInfo(name))?.config ?? silent)).toBeUndefined();
   await provision(broker.store("deploy"), { replicas: 1 });
-  expect(toldOf((await operator.streamInfo(name))?.config ?? silent)).toBe(kvSubject(buckets.sessions, ">"));
+  expect(republishedFilter((await operator.streamInfo(name))?.config ?? silent)).toBe(
+    kvSubject(buckets.sessions, ">"),
+  );
   expect(await operator.kvGet(buckets.sessions, "shop.gustav.s")).not.toBeNull();
 });

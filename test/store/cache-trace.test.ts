@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { cachedStore, Trace } from "../../shared/store/cache.ts";
+import { cachedStore, DependencyTracker } from "../../shared/store/cache.ts";
 import { orbStreamConfig } from "../../shared/store/provision.ts";
 import { type OpenStore, openStore } from "../../shared/store/store.ts";
 import { type EntryAddress, subjects } from "../../shared/store/subjects.ts";
@@ -88,16 +88,16 @@ test("a list whose known part is written while the rest is read", async () => {
   await s.write("b");
   await s.write("c");
   await s.known("a", before);
-  const trace = new Trace();
+  const tracker = new DependencyTracker();
   s.way.onAnswer = async () => s.known("a", await s.write("a"));
   const ids = ["a", "b", "c"].map(log);
-  const found = await s.store.traced(trace).getMany(STREAM, ids, ANY);
+  const found = await s.store.tracked(tracker).getMany(STREAM, ids, ANY);
   expect(found.get(log("a"))?.seq).toBe(before);
-  expect(trace.holds(Date.now())).toBe(false);
+  expect(tracker.valid(Date.now())).toBe(false);
   // Nothing happens while it is read again.
-  const again = new Trace();
-  await s.store.traced(again).getMany(STREAM, ids, ANY);
-  expect(again.holds(Date.now())).toBe(true);
+  const again = new DependencyTracker();
+  await s.store.tracked(again).getMany(STREAM, ids, ANY);
+  expect(again.valid(Date.now())).toBe(true);
 });
 
 test("an entry that is written between its reading and its answer, at whichever moment", async () => {
@@ -108,7 +108,7 @@ test("an entry that is written between its reading and its answer, at whichever 
     await s.write(id);
     await s.known("first", 1);
     let newest = 0;
-    const trace = new Trace();
+    const tracker = new DependencyTracker();
     s.way.onAnswer = async () => {
       s.way.echo = () => "hold";
       newest = await s.write(id);
@@ -117,12 +117,12 @@ test("an entry that is written between its reading and its answer, at whichever 
       const step = () => (left-- === 0 ? s.way.release() : queueMicrotask(step));
       queueMicrotask(step);
     };
-    const message = await s.store.traced(trace).get(STREAM, log(id), ANY);
+    const message = await s.store.tracked(tracker).get(STREAM, log(id), ANY);
     await pause(1);
     expect(newest).toBeGreaterThan(0);
     if (message?.seq !== newest) {
       old++;
-      expect([steps, trace.holds(Date.now())]).toEqual([steps, false]);
+      expect([steps, tracker.valid(Date.now())]).toEqual([steps, false]);
     }
   }
   expect(old).toBeGreaterThan(10);
@@ -132,7 +132,7 @@ test("an entry that is read while something is missed, and known anew before it 
   await using s = await setUp();
   const before = await s.write("a");
   await s.write("b");
-  const trace = new Trace();
+  const tracker = new DependencyTracker();
   s.way.onAnswer = async () => {
     s.way.echo = () => "lose";
     const lost = await s.write("a");
@@ -143,7 +143,7 @@ test("an entry that is read while something is missed, and known anew before it 
     expect(s.store.stats().resets).toBeGreaterThan(0);
     await s.known("a", lost);
   };
-  const message = await s.store.traced(trace).get(STREAM, log("a"), ANY);
+  const message = await s.store.tracked(tracker).get(STREAM, log("a"), ANY);
   expect(message?.seq).toBe(before);
-  expect(trace.holds(Date.now())).toBe(false);
+  expect(tracker.valid(Date.now())).toBe(false);
 });

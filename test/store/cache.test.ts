@@ -277,7 +277,7 @@ describe("the order of creation", () => {
       s.other.append(STREAM, { subject: subjects.entryIndex(at(id)), data: `{"n":${id}}` });
     for (let i = 10; i < 40; i++) await create(String(i));
     await warm(s.cached, () => s.cached.scan(STREAM, filter, { fromSeq: 1, limit: 1 }));
-    await until(() => s.cached.stats().ordered === 30);
+    await until(() => s.cached.stats().indexMessages === 30);
     for (const [from, limit] of [
       [1, 50],
       [1, 10],
@@ -293,7 +293,7 @@ describe("the order of creation", () => {
     expect([(await newest())?.seq, (await newest())?.subject]).toEqual([30, subjects.entryIndex(at("39"))]);
     await create("40");
     await s.other.append(STREAM, { subject: subjects.entryIndex(at("15")), data: "", rollup: true, ttl: 60 });
-    await until(() => s.cached.stats().ordered === 30);
+    await until(() => s.cached.stats().indexMessages === 30);
     const page = await s.cached.scan(STREAM, filter, { fromSeq: 1, limit: 100 });
     const ids = page.messages.map((message) => message.subject.split(".").at(-1));
     expect(ids).toEqual(Array.from({ length: 31 }, (_, i) => String(i + 10)).filter((id) => id !== "15"));
@@ -302,18 +302,18 @@ describe("the order of creation", () => {
   });
 
   test("an order that is too long stays with the broker", async () => {
-    await using s = await setUp({ maxOrdered: 10 });
+    await using s = await setUp({ maxIndexMessages: 10 });
     for (let i = 0; i < 20; i++)
       await s.other.append(STREAM, { subject: subjects.entryIndex(at(String(i))), data: "{}" });
     for (let i = 0; i < 10; i++) {
       expect((await s.cached.scan(STREAM, filter, { fromSeq: 1, limit: 100 })).messages.length).toBe(20);
       await pause(5);
     }
-    expect(s.cached.stats().ordered).toBe(0);
+    expect(s.cached.stats().indexMessages).toBe(0);
   });
 
   test("an order that becomes too long while it is in memory goes back to the broker, and makes room for others", async () => {
-    await using s = await setUp({ maxOrdered: 10 });
+    await using s = await setUp({ maxIndexMessages: 10 });
     const kind = subjects.equalityOf(at("x"), "kind", "few");
     const grow = async (more: number) => {
       for (let i = 0; i < more; i++) {
@@ -325,13 +325,13 @@ describe("the order of creation", () => {
       (await s.cached.scan(STREAM, which, { fromSeq: 1, limit: 100 })).messages.length;
     await grow(8);
     await warm(s.cached, () => scan(filter));
-    await until(() => s.cached.stats().ordered === 8);
+    await until(() => s.cached.stats().indexMessages === 8);
     await grow(20);
-    await until(() => s.cached.stats().ordered === 0);
+    await until(() => s.cached.stats().indexMessages === 0);
     expect(await scan(filter)).toBe(28);
     await s.other.append(STREAM, { subject: kind.replace("*", "0one"), data: "1" });
     await scan(kind);
-    await until(() => s.cached.stats().ordered === 1);
+    await until(() => s.cached.stats().indexMessages === 1);
     expect(await scan(kind)).toBe(1);
   });
 });

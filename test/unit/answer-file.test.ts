@@ -42,7 +42,7 @@ test("gives back what was put, byte for byte", () => {
   expect(file.answers).toBe(500);
   let n = 0;
   for (const [key, { etag, body }] of answers)
-    expect(file.get(key, any)).toEqual({ family: n++, etag, body });
+    expect(file.get(key, any)).toEqual({ generation: n++, etag, body });
   expect(file.get("/api/shop/catalog/500", any)).toBeUndefined();
 });
 
@@ -61,8 +61,8 @@ test("an answer takes the place of the one before, and goes with its subject, it
   file.drop("c");
   expect([body("c"), file.answers]).toEqual([undefined, 0]);
   file.put("d", "s.4", 7, undefined, "five");
-  expect(file.get("d", (family) => family !== 7)).toBeUndefined();
-  expect(file.get("d", (family) => family === 7)?.family).toBe(7);
+  expect(file.get("d", (generation) => generation !== 7)).toBeUndefined();
+  expect(file.get("d", (generation) => generation === 7)?.generation).toBe(7);
 });
 
 test("answers whose keys or subjects have the same hash are never taken for each other", () => {

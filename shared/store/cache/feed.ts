@@ -1,25 +1,24 @@
 /**
- * Follows what one stream stores, through its `republish`. The stream republishes every message in the order of its
- * sequences, so a gap tells that something was missed: a new era begins then, and nothing remembered counts any more.
+ * A change feed: follows what one stream stores, through its `republish`. The stream republishes every message in the order
+ * of its sequences, so a gap shows that an event was missed: then the epoch ends and all that was cached in it is invalid.
  */
 import { MemoryMessage } from "../message.ts";
-import { feedSubject, toldOf } from "../provision.ts";
+import { feedSubject, republishedFilter } from "../provision.ts";
 import type { OpenStore } from "../store.ts";
 import type { Delivery } from "../types.ts";
 import type { Subscription } from "../wire.ts";
-import type { Era } from "./memory.ts";
-import type { Ground } from "./trace.ts";
+import type { Dependency, Epoch } from "./dependencies.ts";
 
-/** Whom a feed tells. */
+/** Whom a feed notifies. */
 export interface Listener {
   /** A message was stored. Only called while the feed is live, in stream order. */
-  stored(feed: Feed, echo: Echo): void;
-  /** Nothing known of the stream counts any more. */
+  stored(feed: Feed, event: ChangeEvent): void;
+  /** The epoch has ended: all that was cached of the stream is invalid. */
   reset(feed: Feed): void;
 }
 
-/** A stored message as it is told. Nearly all are of no interest: what they say is only read when it is asked for. */
-export class Echo {
+/** A message that was stored. Nearly all are of no interest: what it says is only decoded when it is asked for. */
+export class ChangeEvent {
   readonly subject: string;
   readonly seq: number;
   readonly delivery: Delivery;
@@ -48,9 +47,9 @@ export class Echo {
 }
 
 export interface FeedOptions {
-  /** Milliseconds that an acknowledged write waits for its own echo before the feed is distrusted. */
+  /** Milliseconds that an acknowledged write waits for its own event (its echo) before the epoch ends. */
   patienceMs: number;
-  /** Freeze remembered JSON: tests find whoever changes it. */
+  /** Freeze cached JSON: tests find whoever changes it. */
   freeze: boolean;
 }
 
@@ -58,10 +57,10 @@ export class Feed {
   readonly stream: string;
   /** Everything the stream's subjects begin with, as a filter. */
   readonly filter: string;
-  era: Era = { over: false };
-  /** Sequence of the last message that was told. */
+  epoch: Epoch = { ended: false };
+  /** Sequence of the last event. */
   position = 0;
-  /** Highest sequence that this process was acknowledged. */
+  /** Highest sequence of a write of this process that was acknowledged. */
   acknowledged = 0;
   /** When it was last asked for anything. */
   lastUse = Date.now();
@@ -86,12 +85,12 @@ export class Feed {
     return this.#state === "live";
   }
 
-  /** The whole stream as it is now, for answers that are made of more than is remembered. */
-  ground(): Ground {
-    const { era, position } = this;
-    const unchanged = () => !era.over && this.position === position;
+  /** The whole stream as it is now, for answers that are made of more than is cached. */
+  dependency(): Dependency {
+    const { epoch, position } = this;
+    const unchanged = () => !epoch.ended && this.position === position;
     return {
-      get holds() {
+      get valid() {
         return unchanged();
       },
     };
@@ -113,7 +112,7 @@ export class Feed {
     // Once the broker has answered this, it knows that we listen; what it stores from now on reaches us.
     await this.#store.ping();
     const info = await this.#store.streamInfo(this.stream);
-    if (info === null || toldOf(info.config) !== this.filter || this.#stopped()) {
+    if (info === null || republishedFilter(info.config) !== this.filter || this.#stopped()) {
       this.stop();
       return false;
     }
@@ -139,7 +138,7 @@ export class Feed {
       return;
     }
     this.position = seq;
-    this.#listener.stored(this, new Echo(delivery, seq, this.#options.freeze));
+    this.#listener.stored(this, new ChangeEvent(delivery, seq, this.#options.freeze));
     if (this.#waiting.length > 0) this.#wake();
   }
 
@@ -149,10 +148,10 @@ export class Feed {
     for (const { seq, done } of waiting) if (seq <= this.position) done();
   }
 
-  /** Begins a new era: what was known is forgotten, and what is being read will not be remembered. */
+  /** Begins a new epoch: what is cached is invalid, and what is being read will not be cached. */
   reset(): void {
-    this.era.over = true;
-    this.era = { over: false };
+    this.epoch.ended = true;
+    this.epoch = { ended: false };
     this.#listener.reset(this);
     const waiting = this.#waiting;
     this.#waiting = [];
@@ -160,10 +159,10 @@ export class Feed {
   }
 
   /**
-   * Resolves when everything up to an acknowledged sequence of our own was told, so that nobody is answered from
-   * before it. An echo that does not come in time ends the era.
+   * Resolves when everything up to an acknowledged sequence of our own was applied, so that no read of this process is
+   * answered from before it. An echo that does not come in time ends the epoch.
    */
-  async seen(seq: number): Promise<void> {
+  async caughtUp(seq: number): Promise<void> {
     this.acknowledged = Math.max(this.acknowledged, seq);
     if (this.#state !== "live" || seq <= this.position) return;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -179,15 +178,15 @@ export class Feed {
     clearTimeout(timer);
   }
 
-  /** Asks the stream how far it is: an echo that was lost at the very end leaves no gap to be noticed. */
+  /** Asks the stream how far it is: an event that was lost at the very end leaves no gap to be noticed. */
   async audit(): Promise<void> {
     if (this.#state !== "live") return;
-    const { era, position } = this;
+    const { epoch, position } = this;
     const info = await this.#store.streamInfo(this.stream);
     const last = info?.state.last_seq ?? 0;
-    // Its echo may still be under way: one more round trip, and it has been told or is lost.
+    // Its event may still be under way: one more round trip, and it has come or is lost.
     if (last > this.position) await this.#store.ping();
-    if (!this.live || this.era !== era) return;
+    if (!this.live || this.epoch !== epoch) return;
     if (info === null) this.stop();
     else if (last > this.position || last < position || last < this.acknowledged) {
       this.#baseline = this.position = last;

@@ -1,8 +1,11 @@
-/** The orders of lists that are in memory: each is read once, and then kept up by what the feeds tell. */
+/**
+ * Indexes in memory, bounded in number and in messages: each is read once, page by page, and then kept up to date by the
+ * feed. Changes that come while it is read are queued and applied behind it.
+ */
 import type { OpenStore } from "../store.ts";
-import { Bounded, type Held } from "./bounded.ts";
-import type { Echo, Feed } from "./feed.ts";
-import { isPassing, Order, type Told, toldBy } from "./order.ts";
+import { CachedIndex, changeOf, type IndexChange, isPassing } from "./cached-index.ts";
+import type { ChangeEvent, Feed } from "./feed.ts";
+import { type Evictable, SieveCache } from "./sieve-cache.ts";
 
 /**
  * Pages of an index that is read whole. What others ask for meanwhile waits behind one of them; but for each the broker
@@ -14,44 +17,45 @@ const RELOAD_MS = 5_000;
 /** The same for one that there was no room for: others may have made room. */
 const REFUSED_MS = 600_000;
 /** Indexes at once, the empty ones too: whoever asks for values that nobody has makes one with each of them. */
-const MOST_ORDERS = 2_000;
+const MOST_INDEXES = 2_000;
 
-/** The order of one list while it is read, and once it is known. */
-class Ordered implements Held {
+/** An index while it is read, and once it is known. */
+class Slot implements Evictable {
   readonly feed: Feed;
   readonly bytes = 1;
   used = false;
-  readonly order: Order;
+  readonly index: CachedIndex;
   state: "loading" | "known" | "refused" = "loading";
-  told: Told[] = [];
-  readonly #left: (messages: number) => void;
+  /** Changes that came while it was read. */
+  queued: IndexChange[] = [];
+  readonly #onRemoved: (messages: number) => void;
 
-  /** @param left told how many messages go with it */
-  constructor(feed: Feed, filter: string, left: (messages: number) => void) {
+  /** @param onRemoved called with the number of messages that go with it */
+  constructor(feed: Feed, filter: string, onRemoved: (messages: number) => void) {
     this.feed = feed;
-    this.order = new Order(filter);
-    this.#left = left;
+    this.index = new CachedIndex(filter);
+    this.#onRemoved = onRemoved;
   }
 
-  leave(): void {
-    this.order.leave();
-    this.#left(this.order.size);
+  removed(): void {
+    this.index.removed();
+    this.#onRemoved(this.index.size);
   }
 }
 
-export class Orders {
+export class IndexCache {
   readonly #store: OpenStore;
-  readonly #maxOrdered: number;
+  readonly #maxIndexMessages: number;
   /** By filter, which names the orb too. */
-  readonly #known = new Bounded<Ordered>(MOST_ORDERS);
+  readonly #known = new SieveCache<Slot>(MOST_INDEXES);
   /** When the reading of an index last began. */
   readonly #loads = new Map<string, number>();
   #size = 0;
 
-  /** @param maxOrdered messages over all indexes; one that brings more is left to the broker */
-  constructor(store: OpenStore, maxOrdered: number) {
+  /** @param maxIndexMessages messages over all indexes; one that brings more is left to the broker */
+  constructor(store: OpenStore, maxIndexMessages: number) {
     this.#store = store;
-    this.#maxOrdered = maxOrdered;
+    this.#maxIndexMessages = maxIndexMessages;
   }
 
   /** How many indexes. */
@@ -64,19 +68,19 @@ export class Orders {
     return this.#size;
   }
 
-  /** Adds to an order, or takes from it. False when there are too many messages then. */
-  #change({ order }: Ordered, act: () => void): boolean {
-    const before = order.size;
+  /** Adds to an index, or takes from it. False when there are too many messages then. */
+  #modify({ index }: Slot, act: () => void): boolean {
+    const before = index.size;
     act();
-    this.#size += order.size - before;
-    return this.#size <= this.#maxOrdered;
+    this.#size += index.size - before;
+    return this.#size <= this.#maxIndexMessages;
   }
 
-  /** The order of an index, or undefined when it is not (yet) in memory; reading it begins then. */
-  get(feed: Feed, filter: string): Order | undefined {
+  /** The index of a filter, or undefined when it is not (yet) in memory; reading it begins then. */
+  get(feed: Feed, filter: string): CachedIndex | undefined {
     const known = this.#known.get(filter);
     if (known !== undefined) known.used = true;
-    if (known?.state === "known") return known.order;
+    if (known?.state === "known") return known.index;
     if (known?.state === "loading") return undefined;
     const now = Date.now();
     const wait = known === undefined ? RELOAD_MS : REFUSED_MS;
@@ -87,28 +91,28 @@ export class Orders {
     return undefined;
   }
 
-  /** Follows a feed by one message. */
-  tell(echo: Echo): void {
+  /** Applies the next change of a feed. */
+  apply(event: ChangeEvent): void {
     if (this.#known.size === 0) return;
-    const { subject } = echo;
+    const { subject } = event;
     for (const filter of [subject, `${subject.slice(0, subject.lastIndexOf(".") + 1)}*`]) {
       const known = this.#known.get(filter);
-      if (known?.state === "loading") known.told.push(toldBy(echo));
+      if (known?.state === "loading") known.queued.push(changeOf(event));
       else if (known?.state === "known") {
-        const fits = this.#change(known, () => known.order.tell(toldBy(echo)));
+        const fits = this.#modify(known, () => known.index.apply(changeOf(event)));
         // Read anew when it is asked for, if there is room by then.
         if (!fits) this.#known.delete(filter);
       }
     }
   }
 
-  /** Nothing that is known of a stream counts any more. */
-  forget(feed: Feed): void {
+  /** Drops all indexes of a stream. */
+  invalidate(feed: Feed): void {
     for (const [filter, known] of this.#known) if (known.feed === feed) this.#known.delete(filter);
   }
 
   async #load(feed: Feed, filter: string): Promise<void> {
-    const known = new Ordered(feed, filter, (messages) => {
+    const known = new Slot(feed, filter, (messages) => {
       this.#size -= messages;
     });
     this.#known.set(filter, known);
@@ -116,9 +120,9 @@ export class Orders {
     for (let fromSeq = 1; fromSeq <= end; ) {
       const page = await this.#store.scan(feed.stream, filter, { fromSeq, limit: LOAD_PAGE });
       if (this.#known.get(filter) !== known) return;
-      const fits = this.#change(known, () => {
+      const fits = this.#modify(known, () => {
         for (const message of page.messages) {
-          if (message.seq <= end && !isPassing(message)) known.order.add(message);
+          if (message.seq <= end && !isPassing(message)) known.index.add(message);
         }
       });
       if (!fits) return this.#refuse(feed, filter);
@@ -126,16 +130,16 @@ export class Orders {
       if (last === undefined || page.pending === 0) break;
       fromSeq = last.seq + 1;
     }
-    this.#change(known, () => {
-      for (const told of known.told) known.order.tell(told);
+    this.#modify(known, () => {
+      for (const change of known.queued) known.index.apply(change);
     });
-    known.told = [];
+    known.queued = [];
     known.state = "known";
   }
 
-  /** Holds the place of an index, with nothing in it, so that it is not read again at once. */
+  /** Keeps the place of an index that there is no room for, so that it is not read again at once. */
   #refuse(feed: Feed, filter: string): void {
-    const empty = new Ordered(feed, filter, () => undefined);
+    const empty = new Slot(feed, filter, () => undefined);
     empty.state = "refused";
     this.#known.set(filter, empty);
   }

@@ -1,19 +1,24 @@
 /**
- * Remembers whole answers to anonymous reads that everybody may see, for as long as all that they were made of is
- * unchanged (`shared/store/cache/trace.ts` says what that is): those that are made of one entry in a file, at once, others in
- * memory when they are asked for again soon. Giving one once more costs a look at its parts and one write to the socket.
+ * Caches whole answers to anonymous reads that everybody may see, for as long as all of their dependencies are valid
+ * (`shared/store/cache/dependencies.ts`): those that are made of one entry in a file, at once, others in memory when they are
+ * asked for again soon. A hit costs a check of the dependencies and one write to the socket.
  */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Context } from "hono";
 import { type AppEnv, finished, type Host, logOf } from "../../functions/context.ts";
 import { matchesTag } from "../../functions/etag.ts";
 import { namesOf } from "../../functions/trace.ts";
-import { Bounded, type Held, type Pair, Trace } from "../../shared/store/cache.ts";
+import {
+  DependencyTracker,
+  type EntryDependencies,
+  type Evictable,
+  SieveCache,
+} from "../../shared/store/cache.ts";
 import type { AnswerFile } from "./answer-file.ts";
-import { Lately } from "./lately.ts";
+import { Doorkeeper } from "./doorkeeper.ts";
 import type { RecordedResponse, Recorder } from "./response.ts";
 
-/** What an answer is known by: its address alone, or with the languages that were asked for where these count. */
+/** What an answer is cached by: its address alone, or with the languages that were asked for where these count. */
 interface Keys {
   plain: string;
   spoken: string;
@@ -37,33 +42,35 @@ interface Answer {
   body: Buffer;
 }
 
-/** An answer in memory, whatever it was made of. */
-interface Remembered extends Answer, Held {
-  trace: Trace;
+/** An answer in memory, whatever it depends on. */
+interface CachedAnswer extends Answer, Evictable {
+  dependencies: DependencyTracker;
 }
 
 /**
- * Answers in the file with the same head, made under the same definition. What each is made of beside that is told of; the
- * definition, which may be forgotten and looked up again, is known by its sequence.
+ * A generation of answers in the file: those with the same head, made under the same definition in the same epoch. Once any
+ * of that has changed the next generation begins, and whatever is in the file of the one before is invalid; nothing has to be
+ * looked for there. A change of the entry that an answer is made of removes that answer ({@link AnswerCache.stored}). The
+ * definition, which may be evicted and looked up again, is known by its sequence.
  */
-interface Family extends Pick<Pair, "definition" | "sources"> {
+interface Generation extends Pick<EntryDependencies, "definition" | "sources"> {
   head: Head;
   /** Of the orb's stream. */
-  era: Pair["own"]["era"];
+  epoch: EntryDependencies["message"]["epoch"];
 }
 
-/** Longer addresses are not worth remembering. */
+/** Longer addresses are not worth caching. */
 const MOST_KEY = 1_000;
 /** Addresses that were asked for once and may be asked for again. */
 const ASKED = 16_384;
-/** What one part of an answer, which may be forgotten by all but the answer, and the answer itself take beside text. */
-const PART_BYTES = 72;
+/** What one dependency, which may be kept by nothing but the answer, and the answer itself take beside text. */
+const DEPENDENCY_BYTES = 72;
 const ANSWER_BYTES = 500;
-/** Different heads of answers, and families of those in the file: one for each orb, language and origin, about. */
+/** Different heads of answers, and generations of those in the file: one for each orb, language and origin, about. */
 const MOST_HEADS = 1_000;
-const MOST_FAMILIES = 4_096;
+const MOST_GENERATIONS = 4_096;
 /** Headers of one request, and those of one body. */
-const OWN: ReadonlySet<string> = new Set([
+const PER_REQUEST: ReadonlySet<string> = new Set([
   "x-request-id",
   "traceparent",
   "date",
@@ -71,51 +78,51 @@ const OWN: ReadonlySet<string> = new Set([
   "content-type",
   "etag",
 ]);
-const OPEN = "public, no-cache";
+const CACHEABLE = "public, no-cache";
 
-export class AnswerMemory {
+export class AnswerCache {
   readonly #host: () => Host;
   readonly #maxBytes: number;
   readonly #file: AnswerFile | undefined;
-  readonly #known: Bounded<Remembered>;
+  readonly #cached: SieveCache<CachedAnswer>;
   readonly #heads = new Map<string, Head>();
   /** By the numbers that the file knows them by, the oldest first. */
-  readonly #families = new Map<number, Family>();
-  /** The number of the newest family with a head. */
+  readonly #generations = new Map<number, Generation>();
+  /** The number of the newest generation of a head. */
   readonly #newest = new Map<string, number>();
   #numbers = 0;
-  /** What is being made to be remembered. */
-  readonly #making = new Map<string, Promise<void>>();
-  readonly #asked = new Lately(ASKED);
-  #given = 0;
+  /** Answers that are being made and will be cached: others who ask for one wait for it. */
+  readonly #inFlight = new Map<string, Promise<void>>();
+  readonly #doorkeeper = new Doorkeeper(ASKED);
+  #hits = 0;
 
   /**
    * @param maxBytes of all answers in memory together, never exceeded
-   * @param file for answers that are made of one entry: they are remembered at once, others when they are asked for again
+   * @param file for answers that are made of one entry: they are cached at once, others when they are asked for again
    */
   constructor(host: () => Host, maxBytes: number, file?: AnswerFile) {
     this.#host = host;
     this.#maxBytes = maxBytes;
     this.#file = file;
-    this.#known = new Bounded(maxBytes);
+    this.#cached = new SieveCache(maxBytes);
   }
 
-  /** How many are in memory and what they take, how many are in the file (void ones too), and how often one was given. */
+  /** How many are in memory and what they take, how many are in the file (invalid ones too), and how often one was given. */
   get stats(): { answers: number; bytes: number; filed: number; given: number } {
     const filed = this.#file?.answers ?? 0;
-    return { answers: this.#known.size, bytes: this.#known.bytes, filed, given: this.#given };
+    return { answers: this.#cached.size, bytes: this.#cached.bytes, filed, given: this.#hits };
   }
 
-  /** Told of each subject on which a message is stored. */
+  /** To be called with the subject of each message that is stored. */
   stored(subject: string): void {
     this.#file?.forget(subject);
   }
 
   /**
-   * Gives an answer out of memory, or lets it be made. While one is made that is asked for again, others who ask for it
-   * wait for it; it is theirs if all that it was made of still holds then.
+   * Answers from the cache, or lets the answer be made. While one is made that is asked for again, others who ask for it
+   * wait for it; it is theirs if all of its dependencies are still valid then.
    */
-  give(request: IncomingMessage, response: RecordedResponse, make: () => void): void {
+  serve(request: IncomingMessage, response: RecordedResponse, make: () => void): void {
     const keys = keysOf(request);
     if (keys === undefined) {
       make();
@@ -123,14 +130,14 @@ export class AnswerMemory {
     }
     const started = Date.now();
     if (this.#send(this.#find(keys), request, response, started)) return;
-    const making = this.#making.get(keys.spoken);
-    if (making !== undefined) {
-      void making.then(() => {
+    const inFlight = this.#inFlight.get(keys.spoken);
+    if (inFlight !== undefined) {
+      void inFlight.then(() => {
         if (!this.#send(this.#find(keys), request, response, started)) make();
       });
       return;
     }
-    const again = this.#asked.ask(keys.spoken);
+    const again = this.#doorkeeper.admits(keys.spoken);
     if (again || this.#file?.works === true) this.#record(keys, again, response);
     make();
   }
@@ -139,21 +146,21 @@ export class AnswerMemory {
   #find({ plain, spoken }: Keys): Answer | undefined {
     const now = Date.now();
     for (const key of [plain, spoken]) {
-      const known = this.#known.get(key);
-      if (known?.trace.holds(now) === true) {
+      const known = this.#cached.get(key);
+      if (known?.dependencies.valid(now) === true) {
         known.used = true;
         return known;
       }
-      this.#known.delete(key);
+      this.#cached.delete(key);
     }
     const wanted = (number: number) => {
-      const family = this.#families.get(number);
-      return family !== undefined && holds(family, now);
+      const generation = this.#generations.get(number);
+      return generation !== undefined && isValid(generation, now);
     };
     const filed = this.#file?.get(plain, wanted) ?? this.#file?.get(spoken, wanted);
-    const family = filed === undefined ? undefined : this.#families.get(filed.family);
-    if (filed === undefined || family === undefined) return undefined;
-    return { head: family.head, etag: filed.etag, body: filed.body };
+    const generation = filed === undefined ? undefined : this.#generations.get(filed.generation);
+    if (filed === undefined || generation === undefined) return undefined;
+    return { head: generation.head, etag: filed.etag, body: filed.body };
   }
 
   #send(
@@ -165,7 +172,7 @@ export class AnswerMemory {
     if (answer === undefined) return false;
     const { headers } = request;
     const { head, etag, body } = answer;
-    this.#given++;
+    this.#hits++;
     const { requestId, traceparent } = namesOf(text(headers["x-request-id"]), text(headers.traceparent));
     const own = ["x-request-id", requestId, "traceparent", traceparent];
     if (etag !== undefined) own.push("etag", etag);
@@ -195,9 +202,9 @@ export class AnswerMemory {
   #record(keys: Keys, again: boolean, response: RecordedResponse): void {
     let over: (() => void) | undefined;
     const recorder: Recorder = {
-      trace: new Trace(),
+      tracker: new DependencyTracker(),
       context: undefined,
-      wants: (headers) => headers["cache-control"] === OPEN && headers["set-cookie"] === undefined,
+      wants: (headers) => headers["cache-control"] === CACHEABLE && headers["set-cookie"] === undefined,
       written: (headers, body) => {
         this.#keep(keys, again, recorder, headers, body);
         over?.();
@@ -208,47 +215,47 @@ export class AnswerMemory {
     if (!again) return;
     const { spoken } = keys;
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#making.set(spoken, promise);
+    this.#inFlight.set(spoken, promise);
     over = () => {
-      if (this.#making.get(spoken) === promise) this.#making.delete(spoken);
+      if (this.#inFlight.get(spoken) === promise) this.#inFlight.delete(spoken);
       resolve();
     };
     // However it ends.
     response.once("close", over);
   }
 
-  /** What an answer is made of is noted here, where it may be remembered. */
-  begin(response: RecordedResponse, context: Context<AppEnv>): Trace | undefined {
+  /** What the dependencies of an answer are added to, where it may be cached. */
+  begin(response: RecordedResponse, context: Context<AppEnv>): DependencyTracker | undefined {
     if (response.recorder === undefined) return undefined;
     response.recorder.context = context;
-    return response.recorder.trace;
+    return response.recorder.tracker;
   }
 
-  /** Remembers an answer that everybody may have. */
+  /** Caches an answer that everybody may have. */
   #keep(
     { plain, spoken }: Keys,
     again: boolean,
-    { trace, context }: Recorder,
+    { tracker, context }: Recorder,
     headers: OutgoingHttpHeaders,
     body: string | Buffer,
   ): void {
-    // What changed while it was made is known to be wrong already.
-    if (context === undefined || trace.size === 0 || !trace.holds(Date.now())) return;
+    // A change while it was made has invalidated it already.
+    if (context === undefined || tracker.size === 0 || !tracker.valid(Date.now())) return;
     const key = /accept-language/i.test(String(headers.vary)) ? spoken : plain;
     const etag = headers.etag === undefined ? undefined : String(headers.etag);
     const name = headOf(headers, context.get("route") ?? "", context.req.param("orbId"));
     const head = this.#sameHead(name);
-    const pair = this.#file?.works === true ? trace.pair() : undefined;
-    if (pair !== undefined) {
-      const family = this.#familyFor(head, pair);
-      if (this.#file?.put(key, pair.own.subject, family, etag, body) === true) return;
+    const entry = this.#file?.works === true ? tracker.entryDependencies() : undefined;
+    if (entry !== undefined) {
+      const generation = this.#generationOf(head, entry);
+      if (this.#file?.put(key, entry.message.subject, generation, etag, body) === true) return;
     }
     if (!again) return;
     const held = typeof body === "string" ? Buffer.from(body) : body;
-    const bytes = ANSWER_BYTES + key.length * 2 + held.length + trace.size * PART_BYTES;
+    const bytes = ANSWER_BYTES + key.length * 2 + held.length + tracker.size * DEPENDENCY_BYTES;
     // One answer must not push out all others.
     if (bytes > this.#maxBytes / 8) return;
-    this.#known.set(key, { head, etag, body: held, trace, bytes, used: false });
+    this.#cached.set(key, { head, etag, body: held, dependencies: tracker, bytes, used: false });
   }
 
   /** A head, in the place of which one object is enough for all. */
@@ -260,26 +267,25 @@ export class AnswerMemory {
     return head;
   }
 
-  /** The family of an answer in the file: that of the last one with this head, unless what it is made of is another by now. */
-  #familyFor(head: Head, { definition, own, sources }: Pair): number {
-    const family: Family = { head, definition, era: own.era, sources };
+  /** The generation of an answer in the file: that of the last one with this head, or the next one if that is invalid. */
+  #generationOf(head: Head, { definition, message, sources }: EntryDependencies): number {
+    const generation: Generation = { head, definition, epoch: message.epoch, sources };
     const last = this.#newest.get(head.key);
-    const before = last === undefined ? undefined : this.#families.get(last);
+    const before = last === undefined ? undefined : this.#generations.get(last);
     if (last !== undefined && before !== undefined) {
-      if (sameGround(before, family)) {
-        this.#families.set(last, family);
+      if (sameDependencies(before, generation)) {
+        this.#generations.set(last, generation);
         return last;
       }
-      // Whatever is in the file of it is never given again.
-      this.#families.delete(last);
+      this.#generations.delete(last);
     }
-    const [oldest] = this.#families;
-    if (oldest !== undefined && this.#families.size === MOST_FAMILIES) {
-      this.#families.delete(oldest[0]);
+    const [oldest] = this.#generations;
+    if (oldest !== undefined && this.#generations.size === MOST_GENERATIONS) {
+      this.#generations.delete(oldest[0]);
       this.#newest.delete(oldest[1].head.key);
     }
     const number = this.#numbers++;
-    this.#families.set(number, family);
+    this.#generations.set(number, generation);
     this.#newest.set(head.key, number);
     return number;
   }
@@ -288,27 +294,30 @@ export class AnswerMemory {
 /** What others have in common with an answer. */
 function headOf(all: OutgoingHttpHeaders, route: string, orb: string | undefined): Head {
   const headers: string[] = [];
-  for (const name in all) if (!OWN.has(name.toLowerCase())) headers.push(name, String(all[name]));
+  for (const name in all) if (!PER_REQUEST.has(name.toLowerCase())) headers.push(name, String(all[name]));
   const type = String(all["content-type"] ?? "application/json");
   return { key: [route, orb, type, ...headers].join("\n"), headers, type, route, orb };
 }
 
-/** Whether all that the answers of a family have in common is still so. */
-function holds({ definition, era, sources }: Family, now: number): boolean {
-  if (!definition.holds || era.over) return false;
+/** Whether all that the answers of a generation have in common is still so. */
+function isValid({ definition, epoch, sources }: Generation, now: number): boolean {
+  if (!definition.valid || epoch.ended) return false;
   for (const source of sources) source.lastUse = now;
   return true;
 }
 
-/** Whether two families are made of the same, although the definition may have been forgotten and looked up again. */
-function sameGround(a: Family, b: Family): boolean {
+/** Whether two generations depend on the same, although the definition may have been evicted and looked up again. */
+function sameDependencies(a: Generation, b: Generation): boolean {
   const [one, other] = [a.definition.message, b.definition.message];
   return (
-    a.era === b.era && one?.seq === other?.seq && one?.subject === other?.subject && one?.era === other?.era
+    a.epoch === b.epoch &&
+    one?.seq === other?.seq &&
+    one?.subject === other?.subject &&
+    one?.epoch === other?.epoch
   );
 }
 
-/** What the answer to a request is known by; undefined where none is given from memory. */
+/** What the answer to a request is cached by; undefined where none is. */
 function keysOf({ method, url = "", headers }: IncomingMessage): Keys | undefined {
   if (method !== "GET" || headers.authorization !== undefined || headers.cookie !== undefined)
     return undefined;

@@ -1,12 +1,11 @@
-/** The messages under one index filter in stream order, kept in memory: what pages of a list are cut from. */
+/** One index in memory: the messages under a filter in stream order, which pages of a list are cut from. */
 import { MemoryMessage } from "../message.ts";
 import type { Page, StoredMessage } from "../types.ts";
-import type { Echo } from "./feed.ts";
-import type { Era } from "./memory.ts";
-import type { Ground } from "./trace.ts";
+import type { Dependency, Epoch } from "./dependencies.ts";
+import type { ChangeEvent } from "./feed.ts";
 
-/** What the feed told while the order was being read. */
-export interface Told {
+/** What a stored message changes in an index. */
+export interface IndexChange {
   /** Sequence of the subject's message before this one; 0 when there was none. */
   previous: number;
   message: StoredMessage;
@@ -16,8 +15,8 @@ export interface Told {
   passing: boolean;
 }
 
-/** What a feed says about the order. */
-export function toldBy({ delivery, message }: Echo): Told {
+/** What an event of the feed changes in the index of its subject. */
+export function changeOf({ delivery, message }: ChangeEvent): IndexChange {
   return {
     previous: Number(delivery.header("Nats-Last-Sequence") ?? 0),
     message,
@@ -31,25 +30,25 @@ export function isPassing(message: Pick<StoredMessage, "header">): boolean {
   return message.header("Nats-TTL") !== undefined;
 }
 
-/** One state of an order. It does not hold on to the order, which may be forgotten long before an answer made of it. */
-class State implements Ground {
-  readonly #era: Era;
-  #past = false;
+/** One state of an index. It does not hold on to the index, which may be evicted long before an answer that depends on it. */
+class State implements Dependency {
+  readonly #epoch: Epoch;
+  #replaced = false;
 
-  constructor(era: Era) {
-    this.#era = era;
+  constructor(epoch: Epoch) {
+    this.#epoch = epoch;
   }
 
-  get holds(): boolean {
-    return !this.#past && !this.#era.over;
+  get valid(): boolean {
+    return !this.#replaced && !this.#epoch.ended;
   }
-  pass(): void {
-    this.#past = true;
+  replace(): void {
+    this.#replaced = true;
   }
 }
 
 /** Columns rather than objects: a hundred thousand messages cost about 10 MB. */
-export class Order {
+export class CachedIndex {
   /** Of a wildcard what all subjects begin with, otherwise the subject. */
   readonly #prefix: string;
   readonly #literal: boolean;
@@ -57,7 +56,7 @@ export class Order {
   readonly #times: number[] = [];
   readonly #names: string[] = [];
   readonly #bodies: string[] = [];
-  /** As it is now, once anybody asked. */
+  /** As it is now, once any answer depends on it. */
   #state: State | undefined;
 
   /** @param filter a subject, or one that ends with a wildcard */
@@ -70,19 +69,19 @@ export class Order {
     return this.#seqs.length;
   }
 
-  /** The order as it is now, for answers that are made of it. @param era the one in which it was read */
-  ground(era: Era): Ground {
-    this.#state ??= new State(era);
+  /** The index as it is now, as a dependency of answers that are made of it. @param epoch the one in which it was read */
+  dependency(epoch: Epoch): Dependency {
+    this.#state ??= new State(epoch);
     return this.#state;
   }
 
-  /** It follows nothing from now on, so what was made of it is not vouched for any more. */
-  leave(): void {
-    this.#change();
+  /** Called once it is kept up to date no longer: what was made of it is invalid. */
+  removed(): void {
+    this.#invalidate();
   }
 
-  #change(): void {
-    this.#state?.pass();
+  #invalidate(): void {
+    this.#state?.replace();
     this.#state = undefined;
   }
 
@@ -101,7 +100,7 @@ export class Order {
   /** Adds a message behind all others; one that is not newer is known already. */
   add(message: StoredMessage): void {
     if (message.seq <= (this.#seqs.at(-1) ?? 0)) return;
-    this.#change();
+    this.#invalidate();
     const last = this.#bodies.at(-1);
     const body = message.text();
     this.#seqs.push(message.seq);
@@ -116,17 +115,17 @@ export class Order {
   #remove(seq: number): void {
     const at = this.#at(seq);
     if (this.#seqs[at] !== seq) return;
-    this.#change();
+    this.#invalidate();
     this.#seqs.splice(at, 1);
     this.#times.splice(at, 1);
     if (!this.#literal) this.#names.splice(at, 1);
     this.#bodies.splice(at, 1);
   }
 
-  /** Follows the feed by one message. */
-  tell(told: Told): void {
-    if (told.replaces && told.previous > 0) this.#remove(told.previous);
-    if (!told.passing) this.add(told.message);
+  /** Applies the next change of the feed. */
+  apply({ replaces, previous, passing, message }: IndexChange): void {
+    if (replaces && previous > 0) this.#remove(previous);
+    if (!passing) this.add(message);
   }
 
   #message(at: number): StoredMessage {

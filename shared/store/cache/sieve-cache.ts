@@ -1,20 +1,22 @@
-/** What takes room, and was asked for or not since it was last looked at. */
-export interface Held {
+/** A value of a {@link SieveCache}. */
+export interface Evictable {
+  /** The mark of SIEVE: whoever gets the value sets it, the hand clears it. */
   used: boolean;
   /** Estimated. */
   bytes: number;
-  /** Lets go of what can be made again, and says so in `bytes`. */
-  ease?(): void;
-  /** Told that it is no longer here. */
-  leave?(): void;
+  /** Called when the hand spares it: lets go of what can be computed again, and lowers `bytes` by that. */
+  shrink?(): void;
+  /** Called once it is in the cache no longer: evicted, deleted or replaced. */
+  removed?(): void;
 }
 
 /**
- * A map that is bounded in bytes. Who was not used since the hand's last turn goes first, and who was stays where he is
- * (SIEVE): what is asked for once, one after the other, pushes out nothing, and a hit costs one look-up.
+ * A map that is bounded in bytes, with SIEVE as its eviction policy: a hand walks over the values in the order of their
+ * insertion, evicts those that were not used since it last came by, and spares the others where they are. So a scan over much
+ * that is asked for once evicts nothing that is in use, and a hit costs one look-up, where LRU would have to move the value.
  */
-export class Bounded<V extends Held> {
-  readonly #held = new Map<string, V>();
+export class SieveCache<V extends Evictable> {
+  readonly #values = new Map<string, V>();
   readonly #maxBytes: number;
   /** Where the last eviction stopped: beginning anew would step over everything that was removed meanwhile. */
   #hand: MapIterator<[string, V]> | undefined;
@@ -30,48 +32,48 @@ export class Bounded<V extends Held> {
   }
 
   get size(): number {
-    return this.#held.size;
+    return this.#values.size;
   }
 
   [Symbol.iterator](): MapIterator<[string, V]> {
-    return this.#held.entries();
+    return this.#values.entries();
   }
 
   get(key: string): V | undefined {
-    return this.#held.get(key);
+    return this.#values.get(key);
   }
 
   /** Takes the place of what was there. Room is made first: nobody has asked for it yet, and it would be the first to go. */
   set(key: string, value: V): void {
     this.delete(key);
     this.grow(value.bytes);
-    this.#held.set(key, value);
+    this.#values.set(key, value);
   }
 
-  /** Something that is held became larger by so many bytes. */
+  /** A value that is held became larger by so many bytes. */
   grow(bytes: number): void {
     this.#bytes += bytes;
     if (this.#bytes > this.#maxBytes) this.#evict();
   }
 
   delete(key: string): void {
-    const value = this.#held.get(key);
+    const value = this.#values.get(key);
     if (value === undefined) return;
-    this.#held.delete(key);
+    this.#values.delete(key);
     this.#bytes -= value.bytes;
-    value.leave?.();
+    value.removed?.();
   }
 
   clear(): void {
-    for (const value of this.#held.values()) value.leave?.();
-    this.#held.clear();
+    for (const value of this.#values.values()) value.removed?.();
+    this.#values.clear();
     this.#hand = undefined;
     this.#bytes = 0;
   }
 
   #evict(): void {
-    while (this.#bytes > this.#maxBytes && this.#held.size > 0) {
-      this.#hand ??= this.#held.entries();
+    while (this.#bytes > this.#maxBytes && this.#values.size > 0) {
+      this.#hand ??= this.#values.entries();
       const next = this.#hand.next();
       if (next.done === true) {
         this.#hand = undefined;
@@ -84,7 +86,7 @@ export class Bounded<V extends Held> {
       }
       const before = value.bytes;
       value.used = false;
-      value.ease?.();
+      value.shrink?.();
       this.#bytes += value.bytes - before;
     }
   }

@@ -1,0 +1,311 @@
+/**
+ * Which streams are followed, which reads the caches answer, and when all that is cached of a stream is invalidated. The
+ * protocol is described at the head of `../cache.ts`.
+ */
+import type { OpenStore } from "../store.ts";
+import { DEFINITIONS, definedStream, followedFilter } from "../subjects.ts";
+import { type Page, type StoredMessage, TooMuch } from "../types.ts";
+import type { CachedIndex } from "./cached-index.ts";
+import type { DependencyTracker, Epoch } from "./dependencies.ts";
+import { type ChangeEvent, Feed, type FeedOptions, type Listener } from "./feed.ts";
+import { IndexCache } from "./index-cache.ts";
+import { LastMessages, type LastMessagesRead, SESSIONS, sizeOf } from "./last-messages.ts";
+
+export interface CacheOptions {
+  /** Replicas of the streams; with more than one, a reading counts only if its replica was far enough. */
+  replicas: number;
+  /** Bytes of heap that cached messages may take, roughly. Default 16 MiB. */
+  maxBytes?: number;
+  /** Index messages that are kept, over all indexes. Default 250,000 (about 100 bytes each). */
+  maxIndexMessages?: number;
+  /** Milliseconds between two checks that the broker is there and nothing was missed at the end. Default 1,000. */
+  checkMs?: number;
+  /** Milliseconds that an acknowledged write waits for its own event (its echo). Default 2,000. */
+  patienceMs?: number;
+  /** Freeze the JSON that is shared: tests find whoever changes it. */
+  freeze?: boolean;
+  /** Called with the subject of each message that is stored in a stream that is followed. */
+  onStored?: (subject: string) => void;
+}
+
+/** What the cache does at the moment, for metrics and tests. */
+export interface CacheStats {
+  hits: number;
+  misses: number;
+  subjects: number;
+  bytes: number;
+  /** Indexes in memory, and messages in them. */
+  indexes: number;
+  indexMessages: number;
+  feeds: number;
+  /** How often everything of a stream was invalidated. */
+  resets: number;
+}
+
+/** How many checks pass between two audits of each stream in use. */
+const AUDIT_EVERY = 5;
+const IDLE_MS = 600_000;
+const RETRY_MS = 500;
+
+export class StreamCache implements Listener {
+  readonly #store: OpenStore;
+  readonly #options: Required<CacheOptions> & FeedOptions;
+  readonly #lastMessages: LastMessages;
+  readonly #feeds = new Map<string, Feed>();
+  readonly #indexes: IndexCache;
+  /** Streams that cannot be followed for now, and until when. */
+  readonly #refused = new Map<string, number>();
+  readonly #timer: ReturnType<typeof setInterval>;
+  #checks = 0;
+  #checking = false;
+  #hits = 0;
+  #misses = 0;
+  #resets = 0;
+
+  constructor(store: OpenStore, options: CacheOptions) {
+    this.#store = store;
+    this.#options = {
+      replicas: options.replicas,
+      maxBytes: options.maxBytes ?? 16 * 1024 * 1024,
+      maxIndexMessages: options.maxIndexMessages ?? 250_000,
+      checkMs: options.checkMs ?? 1000,
+      patienceMs: options.patienceMs ?? 2000,
+      freeze: options.freeze ?? false,
+      onStored: options.onStored ?? (() => undefined),
+    };
+    this.#lastMessages = new LastMessages(store, this.#options);
+    this.#indexes = new IndexCache(store, this.#options.maxIndexMessages);
+    this.#timer = setInterval(() => void this.#check(), this.#options.checkMs);
+  }
+
+  stats(): CacheStats {
+    return {
+      hits: this.#hits,
+      misses: this.#misses,
+      subjects: this.#lastMessages.size,
+      bytes: this.#lastMessages.bytes,
+      indexes: this.#indexes.count,
+      indexMessages: this.#indexes.size,
+      feeds: this.#feeds.size,
+      resets: this.#resets,
+    };
+  }
+
+  /** The connection broke: nothing that is cached may be answered any more. */
+  broken(): void {
+    for (const feed of [...this.#feeds.values()]) this.unfollow(feed.stream);
+    this.#lastMessages.clear();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.broken();
+  }
+
+  /** Invalidates all of a stream and follows it no longer. */
+  unfollow(stream: string): void {
+    const feed = this.#feeds.get(stream);
+    if (feed === undefined) return;
+    this.#feeds.delete(stream);
+    feed.stop();
+  }
+
+  /** The stream is no more; another one of its name counts from one again. */
+  streamDeleted(stream: string): void {
+    this.unfollow(stream);
+    this.#lastMessages.streamDeleted(stream);
+  }
+
+  /** Invalidates all that is cached of a stream. */
+  invalidate(stream: string): void {
+    this.#feeds.get(stream)?.reset();
+  }
+
+  /** Resolves when an acknowledged write of ours was applied: reads of this process see it then. */
+  async caughtUp(stream: string, seq: number): Promise<void> {
+    if (this.#options.replicas > 1 && followedFilter(stream) !== undefined)
+      this.#lastMessages.acknowledge(stream, seq);
+    await this.#feeds.get(stream)?.caughtUp(seq);
+  }
+
+  /** The feed of a stream whose reads may be answered from the cache now; otherwise following it begins. */
+  #followed(stream: string): Feed | undefined {
+    const known = this.#feeds.get(stream);
+    if (known !== undefined) {
+      if (!known.live) return undefined;
+      known.lastUse = Date.now();
+      return known;
+    }
+    const filter = followedFilter(stream);
+    if (filter === undefined) return undefined;
+    // Its events tell when another stream was deleted.
+    if (stream !== DEFINITIONS && this.#followed(DEFINITIONS) === undefined) return undefined;
+    const until = this.#refused.get(stream);
+    if (until !== undefined && until > Date.now()) return undefined;
+    this.#refused.delete(stream);
+    const feed = new Feed(this.#store, stream, filter, this, this.#options);
+    this.#feeds.set(stream, feed);
+    const refuse = () => {
+      if (this.#feeds.get(stream) === feed) this.unfollow(stream);
+      if (this.#refused.size > 10_000) this.#refused.clear();
+      this.#refused.set(stream, Date.now() + RETRY_MS);
+    };
+    feed.start().then((follows) => {
+      if (follows) this.#lastMessages.reconcile(stream, feed.position);
+      else refuse();
+    }, refuse);
+    return undefined;
+  }
+
+  stored(feed: Feed, event: ChangeEvent): void {
+    const { subject } = event;
+    this.#lastMessages.apply(feed, event);
+    this.#options.onStored(subject);
+    this.#indexes.apply(event);
+    // No event of a stream tells that it was deleted, nor at once that there is another one of its name.
+    const defined = definedStream(subject);
+    if (defined !== undefined) this.unfollow(defined);
+  }
+
+  reset(feed: Feed): void {
+    this.#resets++;
+    this.#indexes.invalidate(feed);
+    if (feed.stream !== DEFINITIONS) return;
+    for (const { stream } of [...this.#feeds.values()]) if (stream !== DEFINITIONS) this.unfollow(stream);
+  }
+
+  /**
+   * Last messages of subjects, cached ones as far as there are; undefined when the broker may just be asked.
+   * @param tracker gets the dependencies on them
+   */
+  read(
+    stream: string,
+    subjects: readonly string[],
+    options: LastMessagesRead | undefined,
+    tracker?: DependencyTracker,
+  ): Promise<Map<string, StoredMessage>> | undefined {
+    const feed = this.#followed(stream);
+    if (feed === undefined) {
+      tracker?.markUncacheable();
+      return this.#lastMessages.readUncached(stream, subjects, options);
+    }
+    const { epoch } = feed;
+    const found = new Map<string, StoredMessage>();
+    const missing: string[] = [];
+    tracker?.begin(feed, this.#options.replicas);
+    for (const subject of subjects) {
+      const known = this.#lastMessages.get(subject, epoch);
+      if (known === undefined) {
+        missing.push(subject);
+        continue;
+      }
+      if (known !== null) found.set(subject, known);
+      // Before anything is waited for: later, something else may be cached of it.
+      tracker?.add(stream, this.#lastMessages.dependency(subject, epoch));
+    }
+    this.#hits += subjects.length - missing.length;
+    this.#misses += missing.length;
+    const most = options?.maxBytes;
+    if (most !== undefined && subjects.length > 1 && sizeOf(found) > most)
+      return Promise.reject(new TooMuch());
+    if (missing.length === 0) return Promise.resolve(found);
+    const filled = this.#lastMessages.fill(feed, missing, found, options);
+    return tracker === undefined ? filled : this.#trackRead(filled, stream, missing, epoch, tracker);
+  }
+
+  /** Tracks what was read, as far as that is what is cached by now. */
+  async #trackRead(
+    filled: Promise<Map<string, StoredMessage>>,
+    stream: string,
+    subjects: readonly string[],
+    epoch: Epoch,
+    tracker: DependencyTracker,
+  ): Promise<Map<string, StoredMessage>> {
+    const found = await filled;
+    for (const subject of subjects) {
+      tracker.add(stream, this.#lastMessages.dependency(subject, epoch, found.get(subject)?.seq ?? 0));
+    }
+    return found;
+  }
+
+  /** An index, or undefined when it is not (yet) in memory; reading it begins then. */
+  #index(stream: string, filter: string): { index: CachedIndex; feed: Feed } | undefined {
+    // Pages of a lagging replica carry no sign of it.
+    if (this.#options.replicas > 1) return undefined;
+    const feed = this.#followed(stream);
+    if (feed === undefined) return undefined;
+    const index = this.#indexes.get(feed, filter);
+    if (index === undefined) this.#misses++;
+    else this.#hits++;
+    return index === undefined ? undefined : { index, feed };
+  }
+
+  /** The broker is asked for something of the stream that is not cached. */
+  uncached(stream: string, tracker: DependencyTracker | undefined): void {
+    if (tracker === undefined) return;
+    const feed = this.#followed(stream);
+    if (feed !== undefined) tracker.begin(feed, this.#options.replicas);
+    tracker.add(stream, undefined);
+  }
+
+  #trackIndex(
+    known: { index: CachedIndex; feed: Feed } | undefined,
+    tracker: DependencyTracker | undefined,
+  ): void {
+    if (known === undefined || tracker === undefined) return;
+    const { feed, index } = known;
+    tracker.begin(feed, this.#options.replicas);
+    tracker.add(feed.stream, index.dependency(feed.epoch));
+  }
+
+  /** A page of an index. */
+  page(
+    stream: string,
+    filter: string,
+    fromSeq: number,
+    limit: number,
+    tracker?: DependencyTracker,
+  ): Page | undefined {
+    const known = this.#index(stream, filter);
+    this.#trackIndex(known, tracker);
+    return known?.index.page(fromSeq, limit, known.feed.position);
+  }
+
+  /** The last message of an index. */
+  last(stream: string, filter: string, tracker?: DependencyTracker): StoredMessage | null | undefined {
+    const known = this.#index(stream, filter);
+    this.#trackIndex(known, tracker);
+    return known?.index.last();
+  }
+
+  /** A silent broker is a broken connection, and no gap shows a last event that was lost: so ask. */
+  async #check(): Promise<void> {
+    if (this.#checking || this.#feeds.size === 0) return;
+    this.#checking = true;
+    const late = setTimeout(() => this.broken(), this.#options.checkMs * 2);
+    try {
+      await this.#store.ping();
+      clearTimeout(late);
+      if (++this.#checks % AUDIT_EVERY === 0) await this.#audit();
+    } catch {
+      this.broken();
+    } finally {
+      clearTimeout(late);
+      this.#checking = false;
+    }
+  }
+
+  async #audit(): Promise<void> {
+    // An erasure by hand makes no event: a session is taken on trust for no longer than this.
+    this.invalidate(SESSIONS);
+    const now = Date.now();
+    for (const feed of [...this.#feeds.values()]) {
+      const idle = now - feed.lastUse;
+      if (idle > IDLE_MS) this.unfollow(feed.stream);
+      else if (idle < this.#options.checkMs * AUDIT_EVERY) {
+        await feed.audit();
+        if (!feed.live) this.unfollow(feed.stream);
+      }
+    }
+  }
+}
