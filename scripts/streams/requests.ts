@@ -1,0 +1,264 @@
+/** What the streams service answers to each request, and the answers that are still under way. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { parse as parseCookies } from "hono/utils/cookie";
+import { bearerOf } from "../../functions/middleware/session.ts";
+import { problemHeaders, problemText, STATUS } from "../../functions/problem.ts";
+import { authenticate } from "../../shared/access/authenticate.ts";
+import { requireOperator } from "../../shared/access/authorize.ts";
+import type { Config, Deps, Log } from "../../shared/deps.ts";
+import { AppError } from "../../shared/errors.ts";
+import { newId, randomToken, sameSecret } from "../../shared/ids.ts";
+import { type Store, StreamMissing } from "../../shared/store/types.ts";
+import { authenticateReader } from "../../shared/streams/credentials.ts";
+import type { Hub } from "../../shared/streams/hub.ts";
+import { single, takeOnly } from "../../shared/streams/query.ts";
+import type { Reader } from "../../shared/streams/reader.ts";
+import { type Caller, callerOf, listStreams, serveStream } from "../../shared/streams/serve.ts";
+import { redeemTicket, TICKET } from "../../shared/streams/ticket.ts";
+import { commonHeaders, isPreflight, preflightHeaders } from "./headers.ts";
+import { type HttpCounts, METRICS_TYPE, renderMetrics } from "./metrics.ts";
+import { beginStream, socketSink } from "./socket.ts";
+
+/** What answers are made of. */
+export interface RequestsOptions {
+  config: Config;
+  log: Log;
+  store: Store;
+  hub: Hub;
+}
+
+type Headers = Record<string, string>;
+
+const PROBLEM = { "content-type": "application/problem+json", "cache-control": "no-store" };
+const ALLOW = "GET, HEAD";
+const FAMILIES: readonly (string | undefined)[] = ["streams", "health", "metrics"];
+
+/** A cookie as the functions read it. */
+const cookieOf = (header: string | undefined, name: string) => parseCookies(header ?? "", name)[name];
+
+/** The token of a request. Several headers are none, as they are to the functions: it would not be clear whose counts. */
+const tokenOf = (request: IncomingMessage) => bearerOf(request.headersDistinct.authorization?.join(", "));
+
+/** A segment of a path as the functions' router reads it. */
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+}
+
+/** One value of a header that may come several times. */
+const headerOf = (request: IncomingMessage) => (name: string) => {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value.join(", ") : value;
+};
+
+/** What a failure means to the client. */
+function asAppError(error: unknown): AppError {
+  if (error instanceof AppError) return error;
+  if (error instanceof StreamMissing) {
+    return new AppError("unavailable", "storage_not_ready", "The platform's storage is not ready yet.", {
+      retryAfter: 1,
+    });
+  }
+  return new AppError("internal", "internal_error", "Something went wrong on our side.");
+}
+
+function count<K>(map: Map<K, number>, key: K): void {
+  map.set(key, (map.get(key) ?? 0) + 1);
+}
+
+export class Requests {
+  readonly #config: Config;
+  readonly #log: Log;
+  readonly #store: Store;
+  readonly #hub: Hub;
+  readonly #counts: HttpCounts = { statuses: new Map(), ends: new Map() };
+  readonly #readers = new Set<Reader>();
+  /** Requests that may wait for messages: those that a stop wakes. */
+  readonly #waiting = new Set<AbortController>();
+  #stopping = false;
+
+  constructor({ config, log, store, hub }: RequestsOptions) {
+    this.#config = config;
+    this.#log = log;
+    this.#store = store;
+    this.#hub = hub;
+  }
+
+  /** Answers a request, whatever comes of it. */
+  handle(request: IncomingMessage, response: ServerResponse): void {
+    const common = commonHeaders(this.#config, request);
+    if (isPreflight(request)) {
+      this.#reply(response, 204, preflightHeaders(common), null);
+      return;
+    }
+    this.#route(request, response, common).catch((error: unknown) => {
+      if (!response.headersSent) this.#fail(request, response, common, error);
+      else response.destroy();
+    });
+  }
+
+  /** Refuses what comes from now on, and wakes what waits for messages, so that it answers. */
+  refuse(): void {
+    this.#stopping = true;
+    for (const request of this.#waiting) request.abort();
+  }
+
+  /** Ends every stream cleanly. */
+  endStreams(): void {
+    for (const reader of [...this.#readers]) reader.end("shutdown");
+  }
+
+  #reply(response: ServerResponse, status: number, headers: Headers, body: Uint8Array | string | null): void {
+    count(this.#counts.statuses, status);
+    this.#log.debug("request", { requestId: headers["x-request-id"], status });
+    const length = body === null ? {} : { "content-length": String(Buffer.byteLength(body)) };
+    const last = this.#stopping ? { connection: "close" } : {};
+    response.writeHead(status, { ...headers, ...length, ...last });
+    response.end(body ?? undefined);
+  }
+
+  #fail(request: IncomingMessage, response: ServerResponse, common: Headers, error: unknown): void {
+    const known = asAppError(error);
+    if (known.kind === "internal") this.#log.error("unexpected error", { error: String(error) });
+    const status = STATUS[known.kind];
+    const headers = { ...common, ...PROBLEM, ...problemHeaders(known) };
+    const body = problemText(status, known.code, known.detail, known);
+    this.#reply(response, status, headers, request.method === "HEAD" ? null : body);
+  }
+
+  #depsOf(request: IncomingMessage, common: Headers): Deps {
+    return {
+      store: this.#store,
+      clock: { now: Date.now },
+      log: this.#log,
+      config: this.#config,
+      request: {
+        requestId: common["x-request-id"] ?? "",
+        traceparent: common.traceparent,
+        client: request.socket.remoteAddress ?? "unknown",
+      },
+      newId: () => newId(Date.now()),
+      randomToken,
+      afterwards: (work) => {
+        work.catch((error: unknown) =>
+          this.#log.error("work after an answer failed", { error: String(error) }),
+        );
+      },
+    };
+  }
+
+  async #callerOfRequest(
+    request: IncomingMessage,
+    common: Headers,
+    params: URLSearchParams,
+    name: string,
+  ): Promise<Caller> {
+    const ticket = params.get(TICKET);
+    if (ticket !== null) return redeemTicket(this.#config, ticket, name, Date.now());
+    const actor = await authenticateReader(this.#depsOf(request, common), {
+      bearer: tokenOf(request),
+      cookies: (wanted) => cookieOf(request.headers.cookie, wanted),
+      realm: single(params, "realm"),
+    });
+    return callerOf(actor);
+  }
+
+  async #health(response: ServerResponse, common: Headers, params: URLSearchParams): Promise<void> {
+    takeOnly(params, { probe: ["ready", "live"] });
+    const broker = params.get("probe") === "live" ? {} : { broker: await this.#brokerHealth() };
+    const body = { status: "ok", ...broker, subscribers: this.#hub.readers };
+    this.#reply(response, 200, { ...common, "content-type": "application/json" }, JSON.stringify(body));
+  }
+
+  async #brokerHealth(): Promise<{ version: string; roundTripMs: number }> {
+    this.#hub.requireConnection();
+    const { version } = await this.#store.server();
+    return { version, roundTripMs: await this.#store.ping() };
+  }
+
+  /** For whoever brings the scrape token, and platform admins. */
+  async #metrics(
+    request: IncomingMessage,
+    response: ServerResponse,
+    common: Headers,
+    params: URLSearchParams,
+  ): Promise<void> {
+    const wanted = this.#config.metricsToken;
+    const bearer = tokenOf(request);
+    if (wanted === undefined || bearer === undefined || !(await sameSecret(bearer, wanted))) {
+      const deps = this.#depsOf(request, common);
+      const actor = await authenticate(deps, { bearer, cookies: () => undefined }, { platform: true });
+      requireOperator(actor, "metrics.read");
+    }
+    takeOnly(params, {});
+    this.#reply(
+      response,
+      200,
+      { ...common, "content-type": METRICS_TYPE },
+      renderMetrics(this.#hub, this.#counts),
+    );
+  }
+
+  async #stream(
+    request: IncomingMessage,
+    response: ServerResponse,
+    common: Headers,
+    params: URLSearchParams,
+    name: string,
+  ): Promise<void> {
+    const gone = new AbortController();
+    this.#waiting.add(gone);
+    response.once("close", () => {
+      this.#waiting.delete(gone);
+      gone.abort();
+    });
+    const caller = await this.#callerOfRequest(request, common, params, name);
+    const method = request.method === "HEAD" ? "HEAD" : "GET";
+    const asked = { method, name, params, header: headerOf(request), signal: gone.signal } as const;
+    const answer = await serveStream(this.#hub, asked, caller);
+    const headers = { ...common, ...answer.headers };
+    if (answer.kind === "whole") return this.#reply(response, answer.status, headers, answer.body);
+    count(this.#counts.statuses, 200);
+    const socket = await beginStream(request, response, headers);
+    const started = Date.now();
+    const reader: Reader = answer.start(socketSink(socket), (reason) => {
+      this.#readers.delete(reader);
+      count(this.#counts.ends, reason);
+      const requestId = common["x-request-id"];
+      this.#log.info("stream ended", { requestId, stream: name, reason, durationMs: Date.now() - started });
+    });
+    this.#readers.add(reader);
+    socket.once("close", () => reader.abandon());
+    if (this.#stopping) reader.end("shutdown");
+    else if (gone.signal.aborted) reader.abandon();
+  }
+
+  async #route(request: IncomingMessage, response: ServerResponse, common: Headers): Promise<void> {
+    if (this.#stopping)
+      throw new AppError("unavailable", "stopping", "The streams service is shutting down.", {
+        retryAfter: 1,
+      });
+    const target = URL.parse(request.url ?? "/", "http://streams");
+    if (target === null) throw new AppError("malformed", "invalid_address", "This is not an address.");
+    const { pathname, searchParams } = target;
+    const [, api, family, ...rest] = pathname.split("/").map(decoded);
+    const [name = "", ...more] = rest;
+    const known = family === "streams" ? more.length === 0 : rest.length === 0;
+    if (api !== "api" || !FAMILIES.includes(family) || !known)
+      throw new AppError("not_found", "route_not_found", "There is nothing at this address.");
+    if (request.method !== "GET" && request.method !== "HEAD") {
+      const body = problemText(405, "method_not_allowed", `This address takes ${ALLOW}.`);
+      return this.#reply(response, 405, { ...common, ...PROBLEM, allow: ALLOW }, body);
+    }
+    if (family === "health") return this.#health(response, common, searchParams);
+    if (family === "metrics") return this.#metrics(request, response, common, searchParams);
+    if (name !== "") return this.#stream(request, response, common, searchParams, name);
+    await this.#callerOfRequest(request, common, searchParams, "");
+    takeOnly(searchParams, { realm: null, [TICKET]: null });
+    const body = JSON.stringify(await listStreams(this.#hub));
+    this.#reply(response, 200, { ...common, "content-type": "application/json" }, body);
+  }
+}
