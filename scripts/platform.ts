@@ -220,24 +220,47 @@ export function prepareBroker(
   });
 }
 
+/** Stops parts in the reverse order of their start; one that fails keeps no other running. @throws the first failure */
+async function stopAll(parts: { stop(): Promise<void> }[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const part of parts.splice(0).reverse())
+    await part.stop().catch((error: unknown) => failures.push(error));
+  if (failures.length > 0) throw failures[0];
+}
+
+async function startFunctions(
+  settings: Settings,
+  bindings: Record<string, string>,
+  options: StartOptions,
+): Promise<Functions> {
+  const { host, port, link, dataDir } = settings;
+  const log = options.log ?? terminalAndFile(join(dataDir, "logs", "functions.log"), settings, options.say);
+  // Loaded only where it is used: the emulator takes more memory than all else together.
+  const serve = options.serve ?? (await import("./host/functions.ts")).serveFunctions;
+  return serve({ host, port, bindings, log, bundle: options.bundle, link });
+}
+
+function startStreams(
+  settings: Settings,
+  env: Record<string, string>,
+  options: StartOptions,
+): Promise<Streams> {
+  const { host, streamsPort: port, dataDir } = settings;
+  const log = options.log ?? terminalAndFile(join(dataDir, "logs", "streams.log"), settings, options.say);
+  return serveStreams({ host, port, env, log });
+}
+
 /**
  * Starts everything in order, and stops what runs already when a later part fails.
  * @throws Failure in one line for what the person at the terminal can mend
  */
 export async function startPlatform(settings: Settings, options: StartOptions): Promise<Platform> {
-  const { dataDir, host, port } = settings;
+  const { dataDir, host, port, replicas } = settings;
   const withStreams = options.streams !== false;
   prepareDataDir(dataDir);
   const claim = claimDataDir(dataDir);
   const started: { stop(): Promise<void> }[] = [];
-  const stop = async (): Promise<void> => {
-    const failures: unknown[] = [];
-    for (const part of started.splice(0).reverse())
-      await part.stop().catch((error: unknown) => failures.push(error));
-    claim.release();
-    // What one part could not do must not keep the others running.
-    if (failures.length > 0) throw failures[0];
-  };
+  const stop = () => stopAll(started).finally(() => claim.release());
   try {
     await checkPorts(settings, withStreams);
     const secrets = await loadSecrets(dataDir);
@@ -245,6 +268,7 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
     // What the functions or the streams process would refuse is told before anything is started.
     readFunctionsSettings({ ...common, NATS_URL: "ws://localhost" });
     if (withStreams) readStreamsSettings(common);
+
     const brokers = await startBrokers(settings, secrets, options);
     const [broker] = brokers;
     started.push(...brokers);
@@ -252,41 +276,24 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
     const address = brokers.map((node) => node.wsUrl).join(",");
     const as = (user: keyof Secrets["broker"]): ConnectOptions =>
       settings.external ?? { url: address, user, pass: secrets.broker[user] };
-
     const bindings = { ...common, ...brokerVariables(as("fn")), CLIENT_ADDRESS: "127.0.0.1" };
     const brokerAccess = as("deploy");
     const bootstrap = await prepareBroker(settings, brokerAccess, bindings, brokers.length);
     // What the last run began and did not finish of publishing and deleting orbs.
-    await withStore(as("fn"), settings.replicas, (store) => settleAll(scriptDeps(store, bindings)));
-
-    options.signal?.throwIfAborted();
-    const functionsLog =
-      options.log ?? terminalAndFile(join(dataDir, "logs", "functions.log"), settings, options.say);
-    // Loaded only where it is used: the emulator takes more memory than all else together.
-    const serve = options.serve ?? (await import("./host/functions.ts")).serveFunctions;
-    const functions = await serve({
-      host,
-      port,
-      bindings,
-      log: functionsLog,
-      bundle: options.bundle,
-      link: settings.link,
-    });
-    started.push(functions);
+    await withStore(as("fn"), replicas, (store) => settleAll(scriptDeps(store, bindings)));
     options.signal?.throwIfAborted();
 
-    let streams: Streams | undefined;
-    if (withStreams) {
-      const log = options.log ?? terminalAndFile(join(dataDir, "logs", "streams.log"), settings, options.say);
-      const env = { ...common, ...brokerVariables(as("streams")) };
-      streams = await serveStreams({ host, port: settings.streamsPort, env, log });
-      started.push(streams);
-    }
+    started.push(await startFunctions(settings, bindings, options));
+    options.signal?.throwIfAborted();
+    const streams = withStreams
+      ? await startStreams(settings, { ...common, ...brokerVariables(as("streams")) }, options)
+      : undefined;
+    if (streams !== undefined) started.push(streams);
     const url = `http://${host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host}:${port}`;
     await healthy(url, options.signal);
     claim.tell({
       url: settings.publicUrl,
-      replicas: settings.replicas,
+      replicas,
       ...(broker === undefined ? {} : { natsUrl: operatorUrl(broker, secrets), natsWsUrl: address }),
     });
     return {

@@ -1,5 +1,6 @@
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
 import {
   Log,
   LogLevel,
@@ -9,6 +10,7 @@ import {
 } from "miniflare";
 import { Failure } from "../failure.ts";
 import { requirePort } from "../ports.ts";
+import { backoff } from "../supervise.ts";
 import { assetResponse } from "./assets.ts";
 import { bundleFunctions, compatibility } from "./bundle.ts";
 
@@ -119,13 +121,13 @@ export async function serveFunctions(options: FunctionsOptions): Promise<Functio
   async function revive(): Promise<void> {
     await running?.dispose().catch(() => undefined);
     running = undefined;
-    for (let wait = 50; wanted; wait = Math.min(wait * 2, 3_000)) {
+    for (let failures = 1; wanted; failures++) {
       try {
         await start();
         return;
       } catch (error) {
         log(JSON.stringify({ level: "error", message: String(error) }));
-        await new Promise((resolve) => setTimeout(resolve, wait));
+        await delay(backoff(failures, 50, 3_000));
       }
     }
   }

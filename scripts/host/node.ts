@@ -13,7 +13,7 @@ import { readSettings } from "../../functions/env.ts";
 import { consoleLog } from "../../functions/log.ts";
 import { SECURITY_HEADERS } from "../../functions/middleware/headers.ts";
 import { TITLES } from "../../functions/problem.ts";
-import { type CacheStats, openCachedStore } from "../../shared/store/cache.ts";
+import { type CachedStore, type CacheStats, openCachedStore } from "../../shared/store/cache.ts";
 import { Failure, systemCode } from "../failure.ts";
 import { AnswerCache } from "./answer-cache.ts";
 import { AnswerFile } from "./answer-file.ts";
@@ -113,6 +113,42 @@ async function listen(server: Server, port: number, host: string): Promise<void>
   }
 }
 
+/** Lends the one store to each request, with a tracker where its answer may be cached. */
+function lender(store: CachedStore, answers: AnswerCache): Host["lend"] {
+  // A request gives back nothing: the connection is everybody's.
+  const shared = { ...store, close: async () => undefined };
+  const release = async () => undefined;
+  return (c) => {
+    const tracker = answers.begin(outgoingOf(c.env), c);
+    if (tracker === undefined) return { store: shared, release };
+    return { store: store.tracked(tracker), expires: (time) => tracker.expires(time), release };
+  };
+}
+
+/** The app as a listener of Node's server. */
+function appListener(host: Host): ReturnType<typeof getRequestListener> {
+  const app = createApp(() => host);
+  const context = {
+    waitUntil: (work: Promise<unknown>) => void work.catch(() => undefined),
+    passThroughOnException: () => undefined,
+    props: {},
+  };
+  return getRequestListener((request, env) =>
+    app.fetch(request, env as unknown as AppEnv["Bindings"], context),
+  );
+}
+
+/** Takes no more connections, and resolves once the requests under way have ended, or were cut after {@link GRACE_MS}. */
+async function closeServer(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  // A connection becomes idle once its request is answered, and would be kept.
+  const idle = setInterval(() => server.closeIdleConnections(), 20);
+  const late = setTimeout(() => server.closeAllConnections(), GRACE_MS);
+  await closed;
+  clearInterval(idle);
+  clearTimeout(late);
+}
+
 /**
  * Serves the app from this process.
  * @param options.bindings the functions' variables; `TRUST_PROXY=true` takes the client's address from the last
@@ -138,9 +174,6 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
     // A quarter is for whole answers.
     { maxBytes: memory * 0.75, onStored: (subject) => answers.stored(subject) },
   );
-  // A request gives back nothing: the connection is everybody's.
-  const shared = { ...store, close: async () => undefined };
-  const release = async () => undefined;
   const noFile = (error: unknown) => log.warn("answers are not kept in a file", { error: String(error) });
   const file = fileBytes === 0 ? undefined : new AnswerFile(fileBytes, noFile);
   const answers = new AnswerCache(() => host, memory * 0.25, file);
@@ -150,24 +183,12 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
     metrics: () => [...counts.metrics(), ...processMetrics()],
     config: settings.config,
     log: (base) => consoleLog(settings.logLevel, base, options.log),
-    lend: (c) => {
-      const tracker = answers.begin(outgoingOf(c.env), c);
-      if (tracker === undefined) return { store: shared, release };
-      return { store: store.tracked(tracker), expires: (time) => tracker.expires(time), release };
-    },
+    lend: lender(store, answers),
     assets: assetResponse,
     body: (c, limit) => readBody(incomingOf(c.env), limit),
     client: (c) => clientAddress(incomingOf(c.env), behindProxy),
   };
-  const app = createApp(() => host);
-  const context = {
-    waitUntil: (work: Promise<unknown>) => void work.catch(() => undefined),
-    passThroughOnException: () => undefined,
-    props: {},
-  };
-  const listener = getRequestListener((request, env) =>
-    app.fetch(request, env as unknown as AppEnv["Bindings"], context),
-  );
+  const listener = appListener(host);
   const server = createServer(
     // Slow headers and bodies must not hold connections for ever.
     {
@@ -193,16 +214,7 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
 
   let stopping: Promise<void> | undefined;
   const stop = (): Promise<void> => {
-    stopping ??= (async () => {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      // A connection becomes idle once its request is answered, and would be kept.
-      const idle = setInterval(() => server.closeIdleConnections(), 20);
-      const late = setTimeout(() => server.closeAllConnections(), GRACE_MS);
-      await closed;
-      clearInterval(idle);
-      clearTimeout(late);
-      await letGo();
-    })();
+    stopping ??= closeServer(server).then(letGo);
     return stopping;
   };
   return {
