@@ -3,6 +3,7 @@ import type { Deps } from "../deps.ts";
 import { AppError, type Fault } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
+import type { Consistency } from "../store/types.ts";
 import { areSecret, claimsOf, isUniqueKey, keySubject, parseKey } from "./claims.ts";
 import type { EntryWrite, Guard } from "./messages.ts";
 import { addressOf, type LoadedEntry, loaded, type OrbContext } from "./resolve.ts";
@@ -19,12 +20,16 @@ export interface Holdings {
   stale: boolean;
 }
 
-/** Reads the revision that is live. */
-export async function publishedOf(deps: Deps, entry: LoadedEntry): Promise<EntrySnapshot | null> {
-  const { head, address } = entry;
+/** The revision that is live, out of the log; null when none is, or when it was purged meanwhile. */
+export async function publishedOf(
+  deps: Pick<Deps, "store">,
+  { head, address }: Pick<LoadedEntry, "head" | "address">,
+  consistency: Consistency = "leader",
+): Promise<EntrySnapshot | null> {
   if (head.publishedRevision === null) return null;
-  if (head.publishedSeq === null) return head;
-  return snapshotOf(await deps.store.getSeq(streams.orb(address.orb), head.publishedSeq));
+  if (head.revision === head.publishedRevision) return head;
+  if (head.publishedSeq === null) return null;
+  return snapshotOf(await deps.store.getSeq(streams.orb(address.orb), head.publishedSeq, { consistency }));
 }
 
 /** Undefined when a key that sealed a value is gone: what was held before then counts. */

@@ -11,6 +11,7 @@ import { entriesAt, entryAt, type Past, readMoment } from "./at.ts";
 import { readCursor, refusedCursor, writeCursor } from "./cursor.ts";
 import { expandAll } from "./expand.ts";
 import { compareRanked, matches, sortValues } from "./filter.ts";
+import { publishedOf } from "./held.ts";
 import { choose } from "./localize.ts";
 import type { Collection } from "./matching.ts";
 import { readListPage, signatureOf } from "./page.ts";
@@ -18,7 +19,6 @@ import { READ_BYTES } from "./parts.ts";
 import { creationOrder, type ListQuery, parseListQuery } from "./query.ts";
 import { loadEntry, type OrbContext, orNull, schemaOf } from "./resolve.ts";
 import { readPage } from "./scan.ts";
-import { readPublished } from "./seen.ts";
 import { type EntrySnapshot, type EntryView, effective, entryView, snapshotOf } from "./snapshot.ts";
 
 /** Which entry of an orb, and which of its revisions. */
@@ -62,7 +62,7 @@ export async function getManaged(deps: Deps, actor: Actor, input: ManagedGet): P
   }
   if (newest.status === "DELETED") throw notFound("entry");
   if (input.published !== true) return { ...base, snapshot: newest };
-  const live = await readPublished(deps, streams.orb(input.orbId), newest, "leader");
+  const live = await publishedOf(deps, { head: newest, address: entry.address });
   if (live === null) throw notFound("revision", "No revision of the entry is published.");
   return { ...base, snapshot: live };
 }

@@ -9,6 +9,7 @@ import type { Deps } from "../deps.ts";
 import { pause } from "../pause.ts";
 import { type EntryAddress, type LiveRole, streams, subjects } from "../store/subjects.ts";
 import { type Append, Conflict } from "../store/types.ts";
+import { publishedOf } from "./held.ts";
 import { orNull } from "./resolve.ts";
 import {
   type EntrySnapshot,
@@ -169,8 +170,7 @@ async function repairLive(deps: Deps, address: EntryAddress, role: LiveRole): Pr
         const by = { ...copy, revision: head?.revision ?? copy.revision };
         await deps.store.append(stream, { ...leave(address, role, by, new Date(now).toISOString()), expect });
       } else {
-        const published =
-          head.publishedSeq === null ? head : snapshotOf(await deps.store.getSeq(stream, head.publishedSeq));
+        const published = await publishedOf(deps, { head, address });
         if (published === null) return false;
         await deps.store.append(stream, {
           subject,

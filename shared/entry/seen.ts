@@ -3,6 +3,7 @@ import type { Deps } from "../deps.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
 import type { Consistency, Store, StoredMessage } from "../store/types.ts";
+import { publishedOf } from "./held.ts";
 import { addressOf, orNull } from "./resolve.ts";
 import {
   type EntrySnapshot,
@@ -82,7 +83,7 @@ export async function readLive(
       if (head.revision === head.publishedRevision) return { ...seen, shown: shownOf(schema, head) };
       const copy = liveCopyOf(found.get(live));
       if (copy?.revision === head.publishedRevision) return { ...seen, shown: copy };
-      const published = await readPublished(deps, stream, head, consistency);
+      const published = await publishedOf(deps, { head, address }, consistency);
       return published === null ? undefined : { ...seen, shown: shownOf(schema, published) };
     }),
   );
@@ -123,19 +124,6 @@ async function lastOfAll(
   }
   const messages = await Promise.all(asked.map((subject) => store.get(stream, subject, { consistency })));
   return new Map(messages.flatMap((message) => (message === null ? [] : [[message.subject, message]])));
-}
-
-/** The live revision out of the log; null when it was purged. */
-export async function readPublished(
-  deps: Pick<Deps, "store">,
-  stream: string,
-  head: EntrySnapshot,
-  consistency: Consistency,
-): Promise<EntrySnapshot | null> {
-  if (head.publishedRevision === null) return null;
-  if (head.revision === head.publishedRevision) return head;
-  if (head.publishedSeq === null) return null;
-  return snapshotOf(await deps.store.getSeq(stream, head.publishedSeq, { consistency }));
 }
 
 /** The newest revision as those who may write see it. */
