@@ -4,6 +4,7 @@
  */
 import type { Deps } from "../deps.ts";
 import { AppError } from "../errors.ts";
+import { isMarker } from "../store/store.ts";
 import { kvSubject, streams } from "../store/subjects.ts";
 import { Conflict } from "../store/types.ts";
 import { type AccountRecord, pageRecords, type RecordPage, readRecord, type Versioned } from "./accounts.ts";
@@ -33,7 +34,7 @@ export async function hasOwner(deps: Deps, realm: Realm): Promise<boolean> {
   const { accounts } = realm.buckets;
   const newest = await deps.store.get(streams.kv(accounts), kvSubject(accounts, keys.all(realm)));
   if (newest === null) return false;
-  if (newest.header("KV-Operation") === undefined && newest.data.length > 0) {
+  if (!isMarker(newest)) {
     const account = newest.json<AccountRecord>();
     if (account.role === "owner" && account.status === "active") return true;
   }
