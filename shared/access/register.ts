@@ -15,7 +15,7 @@ import type { Challenge } from "./challenges.ts";
 import type { Completed } from "./complete.ts";
 import { type InvitationRecord, isVouchedFor, requireUsable, withdrawn } from "./invitations.ts";
 import { generatedName, keys, type Realm } from "./realms.ts";
-import { endSession, sessionFor, startSession } from "./sessions.ts";
+import { endSession, type StartedSession, sessionFor, startSession } from "./sessions.ts";
 import { passkeyRefused, verifyNew } from "./verify.ts";
 
 /**
@@ -75,13 +75,62 @@ export async function register(
     createdAt: now,
     updatedAt: now,
   };
+  const pending = await writePending(deps, realm, invitation.value, account, credential);
+  const { session } = pending;
+
+  try {
+    await commit(deps, realm, invitation, sub);
+  } catch (error) {
+    if (error instanceof AppError && error.kind === "gone") {
+      // Somebody else used the invitation: nothing of this attempt may stay.
+      await Promise.all([
+        deps.store.kvDelete(realm.buckets.accounts, pending.account.key, {
+          expect: pending.account.revision,
+          ttl: 60,
+        }),
+        deps.store.kvDelete(realm.buckets.credentials, pending.credentialKey, { ttl: 60 }),
+        endSession(deps, realm.name, sub, session.sid),
+      ]);
+    }
+    throw error;
+  }
+
+  const [active] = await Promise.all([
+    activate(deps, realm, pending.account),
+    audit(deps, {
+      realm: realm.name,
+      action: "register",
+      actor: { sub },
+      target: sub,
+      outcome: "ok",
+      detail: `role_${role}`,
+    }),
+  ]);
+  return { session, account: active };
+}
+
+/** What a registration has written before its commit point: nobody can use it yet. */
+interface Pending {
+  account: Versioned<AccountRecord>;
+  credentialKey: string;
+  session: StartedSession;
+}
+
+/** Step 2. @throws whatever failed first; what was written is removed then */
+async function writePending(
+  deps: Deps,
+  realm: Realm,
+  invitation: InvitationRecord,
+  account: AccountRecord,
+  credential: CredentialRecord,
+): Promise<Pending> {
   const credentialKey = await keys.credential(realm, credential.id);
-  const accountKey = keys.account(realm, sub);
+  const accountKey = keys.account(realm, account.id);
   const written = await Promise.allSettled([
     deps.store.kvPut(realm.buckets.accounts, accountKey, JSON.stringify(account), { expect: 0 }),
     startSession(deps, sessionFor(realm, account, credential.id)),
     createCredential(deps, realm, credentialKey, credential),
-    isVouchedFor(deps, realm, invitation.value).then((vouched) => {
+    isVouchedFor(deps, realm, invitation).then((vouched) => {
       if (!vouched) throw withdrawn();
     }),
   ]);
@@ -99,39 +148,14 @@ export async function register(
     if (third.status === "fulfilled") {
       await deps.store.kvDelete(realm.buckets.credentials, credentialKey, { ttl: 60 });
     }
-    if (second.status === "fulfilled") await endSession(deps, realm.name, sub, second.value.sid);
+    if (second.status === "fulfilled") await endSession(deps, realm.name, account.id, second.value.sid);
     throw written.find((result) => result.status === "rejected")?.reason;
   }
-  const revision = first.value;
-  const session = second.value;
-  const pending: Versioned<AccountRecord> = { key: accountKey, value: account, revision };
-
-  try {
-    await commit(deps, realm, invitation, sub);
-  } catch (error) {
-    if (error instanceof AppError && error.kind === "gone") {
-      // Somebody else used the invitation: nothing of this attempt may stay.
-      await Promise.all([
-        deps.store.kvDelete(realm.buckets.accounts, accountKey, { expect: revision, ttl: 60 }),
-        deps.store.kvDelete(realm.buckets.credentials, credentialKey, { ttl: 60 }),
-        endSession(deps, realm.name, sub, session.sid),
-      ]);
-    }
-    throw error;
-  }
-
-  const [active] = await Promise.all([
-    activate(deps, realm, pending),
-    audit(deps, {
-      realm: realm.name,
-      action: "register",
-      actor: { sub },
-      target: sub,
-      outcome: "ok",
-      detail: `role_${role}`,
-    }),
-  ]);
-  return { session, account: active };
+  return {
+    account: { key: accountKey, value: account, revision: first.value },
+    credentialKey,
+    session: second.value,
+  };
 }
 
 /** A passkey belongs to one account of a realm for good. */
