@@ -19,11 +19,13 @@ function asParameter(fault: Fault, target: string, known: readonly string[]): Fa
   return { ...fault, code: "unknown_parameter", message: knownParameters(known) };
 }
 
+export type Router = OpenAPIHono<AppEnv>;
+
 /**
  * A router whose faults become problem documents: 422 for a body, 400 for parameters.
  * @param inBody what there is to add to a fault of a body
  */
-export function newRouter(inBody = (fault: Fault) => fault): OpenAPIHono<AppEnv> {
+export function newRouter(inBody = (fault: Fault) => fault): Router {
   return new OpenAPIHono<AppEnv>({
     defaultHook: (result, c) => {
       if (result.success) return;

@@ -22,7 +22,7 @@ import { readCursor, writeCursor } from "../cursors.ts";
 import { ifMatch, matchesTag, revisionTag } from "../etag.ts";
 import { idempotencyOf } from "../idempotency.ts";
 import { platformAdmin } from "../middleware/session.ts";
-import { defineRoute, newRouter } from "../router.ts";
+import { defineRoute, newRouter, type Router } from "../router.ts";
 import { IdempotencyKey, IfMatch, IfNoneMatch, Limit, OrbIdParam } from "../schemas.ts";
 import {
   DryRunFlag,
@@ -76,11 +76,18 @@ export function headers(
 
 /** Routes of orbs below one prefix. */
 export function orbRoutes(mount: Mount) {
-  const { prefix } = mount;
-  const shared = common(mount);
-  const one = `${prefix}/{orbId}` as const;
   const router = newRouter();
   if (!mount.hide) router.openAPIRegistry.register("OrbDocument", orbDocumentSchema);
+  addCollection(router, mount);
+  addDocument(router, mount);
+  addLifecycle(router, mount);
+  return router;
+}
+
+/** The list of orbs, and new ones. */
+function addCollection(router: Router, mount: Mount): void {
+  const { prefix } = mount;
+  const shared = common(mount);
 
   const list = defineRoute({
     ...shared,
@@ -143,6 +150,12 @@ export function orbRoutes(mount: Mount) {
     c.header("location", `${prefix}/${orb.document.id}`);
     return c.json(orbView(orb), 201);
   });
+}
+
+/** One orb: read, replaced, deleted. */
+function addDocument(router: Router, mount: Mount): void {
+  const shared = common(mount);
+  const one = `${mount.prefix}/{orbId}` as const;
 
   const get = defineRoute({
     ...shared,
@@ -232,6 +245,12 @@ export function orbRoutes(mount: Mount) {
     });
     return c.body(null, 204);
   });
+}
+
+/** What makes an orb live and takes it off the air. */
+function addLifecycle(router: Router, mount: Mount): void {
+  const shared = common(mount);
+  const one = `${mount.prefix}/{orbId}` as const;
 
   const publish = defineRoute({
     ...shared,
@@ -297,5 +316,4 @@ export function orbRoutes(mount: Mount) {
       return c.json(orbView(orb), 200);
     });
   }
-  return router;
 }

@@ -3,19 +3,26 @@ import { bootstrapRealm, hasOwner } from "../../shared/access/bootstrap.ts";
 import { checkInvitation } from "../../shared/access/check-invitation.ts";
 import { createInvitation, listInvitations, revokeInvitation } from "../../shared/access/invitations.ts";
 import { InvitationSchema, InvitationStateSchema, wireInvitation } from "../realm/schemas.ts";
-import { managerOnly, type Scope } from "../realm/scope.ts";
-import { defineRoute, newRouter } from "../router.ts";
-import { pathParams, requireHandler } from "./scope.ts";
+import { managerOnly, pathParams, type Scope } from "../realm/scope.ts";
+import { defineRoute, newRouter, type Router } from "../router.ts";
+import { requireHandler } from "./scope.ts";
 
 const security = [{ bearer: [] }, { cookie: [] }];
 
+const invitation = { content: { "application/json": { schema: InvitationSchema } } };
+
 /** Invitations to a realm of users, and the one for its first owner. */
 export function invitationRoutes(scope: Scope) {
+  const router = newRouter();
+  addInvitations(router, scope);
+  addBootstrap(router, scope);
+  return router;
+}
+
+function addInvitations(router: Router, scope: Scope): void {
   const { prefix, name, tag } = scope;
   const params = z.object(pathParams(prefix));
   const withCode = z.object({ ...pathParams(prefix), code: z.string() });
-  const invitation = { content: { "application/json": { schema: InvitationSchema } } };
-  const router = newRouter();
 
   router.openapi(
     defineRoute({
@@ -126,6 +133,11 @@ export function invitationRoutes(scope: Scope) {
       return c.body(null, 204);
     },
   );
+}
+
+function addBootstrap(router: Router, scope: Scope): void {
+  const { prefix, name, tag } = scope;
+  const params = z.object(pathParams(prefix));
 
   router.openapi(
     defineRoute({
@@ -174,6 +186,4 @@ export function invitationRoutes(scope: Scope) {
       return c.json(wireInvitation(await bootstrapRealm(c.var.deps, actor, realm)), 200);
     },
   );
-
-  return router;
 }

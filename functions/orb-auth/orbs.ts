@@ -15,9 +15,9 @@ import type { AppEnv } from "../context.ts";
 import { PageQuery, pageResponses } from "../pages/index.ts";
 import { showSignin } from "../pages/signin.ts";
 import { onError } from "../problem.ts";
+import { pathParams } from "../realm/scope.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { realmRoutes } from "./index.ts";
-import { pathParams } from "./scope.ts";
 
 const PREFIX = "/api/{orbId}";
 interface Handed {

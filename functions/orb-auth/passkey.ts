@@ -15,9 +15,9 @@ import {
   TokenSchema,
   wireOptions,
 } from "../realm/schemas.ts";
-import { accountsOf, type Scope, setSessionCookie } from "../realm/scope.ts";
+import { accountsOf, pathParams, type Scope, setSessionCookie } from "../realm/scope.ts";
 import { defineRoute, newRouter } from "../router.ts";
-import { pathParams, requireHandler } from "./scope.ts";
+import { requireHandler } from "./scope.ts";
 
 const CompletionSchema = z.union([AttestationSchema, AssertionSchema]);
 

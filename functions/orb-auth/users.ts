@@ -2,10 +2,9 @@ import { z } from "@hono/zod-openapi";
 import { changeUser, listUsers, removeUser } from "../../shared/access/users.ts";
 import { readCursor, writeCursor } from "../cursors.ts";
 import { UserSchema, wireUser } from "../realm/schemas.ts";
-import { managerOnly, type Scope } from "../realm/scope.ts";
+import { managerOnly, pathParams, type Scope } from "../realm/scope.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { Limit, listOf } from "../schemas.ts";
-import { pathParams } from "./scope.ts";
 
 const security = [{ bearer: [] }, { cookie: [] }];
 

@@ -6,20 +6,27 @@ import { endSession } from "../../shared/access/sessions.ts";
 import { changeOwnAccount, ownAccount } from "../../shared/access/users.ts";
 import { refuseForeignOrigin } from "../middleware/origin.ts";
 import { identify } from "../middleware/session.ts";
-import { defineRoute, newRouter } from "../router.ts";
+import { defineRoute, newRouter, type Router } from "../router.ts";
 import { PasskeySchema, ProfileSchema, RenameSchema, UserSchema, wireUser } from "./schemas.ts";
-import { accountOnly, accountsOf, clearSessionCookie, type Scope } from "./scope.ts";
+import { accountOnly, accountsOf, clearSessionCookie, pathParams, type Scope } from "./scope.ts";
 
 const json = <T extends z.ZodType>(description: string, schema: T) => ({
   description,
   content: { "application/json": { schema } },
 });
 
+const security = [{ bearer: [] }, { cookie: [] }];
+
 export function accountRoutes(scope: Scope) {
-  const { prefix, name, tag } = scope;
-  const orb = prefix.includes("{orbId}") ? { orbId: z.string() } : {};
-  const security = [{ bearer: [] }, { cookie: [] }];
   const router = newRouter();
+  addAccount(router, scope);
+  addPasskeys(router, scope);
+  return router;
+}
+
+function addAccount(router: Router, scope: Scope): void {
+  const { prefix, name, tag } = scope;
+  const orb = pathParams(prefix);
 
   router.openapi(
     defineRoute({
@@ -98,6 +105,11 @@ export function accountRoutes(scope: Scope) {
       return c.body(null, 204);
     },
   );
+}
+
+function addPasskeys(router: Router, scope: Scope): void {
+  const { prefix, name, tag } = scope;
+  const orb = pathParams(prefix);
 
   router.openapi(
     defineRoute({
@@ -165,6 +177,4 @@ export function accountRoutes(scope: Scope) {
       return c.body(null, 204);
     },
   );
-
-  return router;
 }

@@ -1,4 +1,5 @@
 /** What the routes of one realm, or of many alike, have in common. */
+import { z } from "@hono/zod-openapi";
 import type { Context, MiddlewareHandler } from "hono";
 import { deleteCookie, setCookie } from "hono/cookie";
 import { cookieName } from "../../shared/access/authenticate.ts";
@@ -17,6 +18,11 @@ export interface Scope {
   tag: string;
   /** @throws AppError not_found when the orb of the path has no realm */
   realm: (c: Context<AppEnv>) => Realm | Promise<Realm>;
+}
+
+/** The path's parameters that a prefix brings. */
+export function pathParams(prefix: string): { orbId?: z.ZodString } {
+  return prefix.includes("{orbId}") ? { orbId: z.string() } : {};
 }
 
 /** A realm's token as a cookie: out of reach for scripts, and not sent along by other sites' forms. */
