@@ -51,7 +51,8 @@ const headers = z.object({
 });
 
 const redirect = {
-  description: "The streams process serves it: follow `Location`, which is valid for a minute",
+  description:
+    "The streams process serves it: follow `Location`, which is valid for a minute (and, for an EventSource that comes back with `Last-Event-ID`, as long as the session)",
 };
 
 /** Answers of every kind, refusals too. */
@@ -124,7 +125,7 @@ const read = defineRoute({
 /** Sends the client to the streams process, with a ticket that stands for who it is. */
 async function handOver(c: Context<AppEnv>, streamsUrl: string, name: string): Promise<Response> {
   const { config, clock } = c.var.deps;
-  const ticket = await issueTicket(config, callerOf(c.var.actor), name, clock.now());
+  const ticket = await issueTicket(config, c.var.actor, name, clock.now());
   const target = new URL(c.req.url);
   target.searchParams.delete("realm");
   target.searchParams.set(TICKET, ticket);

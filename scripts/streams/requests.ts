@@ -116,6 +116,8 @@ export class Requests {
     this.#log.debug("request", { requestId: headers["x-request-id"], status });
     const length = body === null ? {} : { "content-length": String(Buffer.byteLength(body)) };
     const last = this.#stopping ? { connection: "close" } : {};
+    // Who takes nothing of it does not make us keep it.
+    response.setTimeout(this.#hub.times.stallMs, () => response.destroy());
     response.writeHead(status, { ...headers, ...length, ...last });
     response.end(body ?? undefined);
   }
@@ -157,8 +159,9 @@ export class Requests {
     name: string,
   ): Promise<Caller> {
     const ticket = params.get(TICKET);
-    if (ticket !== null) return redeemTicket(this.#config, ticket, name, Date.now());
-    const actor = await authenticateReader(this.#depsOf(request, common), {
+    const deps = this.#depsOf(request, common);
+    if (ticket !== null) return redeemTicket(deps, ticket, name, Boolean(request.headers["last-event-id"]));
+    const actor = await authenticateReader(deps, {
       bearer: tokenOf(request),
       cookies: (wanted) => cookieOf(request.headers.cookie, wanted),
       realm: single(params, "realm"),
@@ -220,7 +223,11 @@ export class Requests {
     const asked = { method, name, params, header: headerOf(request), signal: gone.signal } as const;
     const answer = await serveStream(this.#hub, asked, caller);
     const headers = { ...common, ...answer.headers };
-    if (answer.kind === "whole") return this.#reply(response, answer.status, headers, answer.body);
+    if (answer.kind === "whole") {
+      response.once("close", () => answer.sent?.());
+      if (response.destroyed) answer.sent?.();
+      return this.#reply(response, answer.status, headers, answer.body);
+    }
     count(this.#counts.statuses, 200);
     const socket = await beginStream(request, response, headers);
     const started = Date.now();

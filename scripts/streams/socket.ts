@@ -5,8 +5,9 @@ import type { Sink } from "../../shared/streams/reader.ts";
 
 const LAST_CHUNK = "0\r\n\r\n";
 const LOW_WATER = 64 * 1024;
-/** How long a slow reader may take for what is left, milliseconds. */
-const FLUSH_MS = 10_000;
+/** How long a slow reader may take nothing of what is left, and for all of it; milliseconds. */
+const IDLE_MS = 10_000;
+const FLUSH_MS = 60_000;
 
 /** Chunks by the piece that they carry; pieces are not changed, so a chunk is true for as long as its piece lives. */
 const chunks = new WeakMap<Uint8Array, Buffer>();
@@ -47,7 +48,9 @@ export function socketSink(socket: Socket): Sink {
       if (socket.destroyed) return;
       socket.end(LAST_CHUNK);
       socket.destroySoon();
-      if (socket.writableLength > 0) setTimeout(() => socket.destroy(), FLUSH_MS).unref();
+      if (socket.writableLength === 0) return;
+      socket.setTimeout(IDLE_MS, () => socket.destroy());
+      setTimeout(() => socket.destroy(), FLUSH_MS).unref();
     },
   };
 }
@@ -68,6 +71,7 @@ export async function beginStream(
   }
   response.writeHead(200, { ...headers, "transfer-encoding": "chunked", connection: "close" });
   response.flushHeaders();
+  socket.setTimeout(0);
   socket.setKeepAlive(true, 30_000);
   return socket;
 }

@@ -6,6 +6,7 @@ import { PageCache } from "./page-cache.ts";
 import { isServed } from "./served.ts";
 import { type PageLimit, Source, type StreamState } from "./source.ts";
 import { type Listener, Tail } from "./tail.ts";
+import { Turns } from "./turns.ts";
 
 export interface HubLimits {
   /** Live readers of one user, and of one platform admin (who may speak for a whole backend). */
@@ -17,6 +18,9 @@ export interface HubLimits {
   /** Bytes of pages kept for readers that catch up; 0: none. */
   cacheBytes: number;
   page: PageLimit;
+  /** Pages that are read and sent at once, and those of one user among them: the others wait. */
+  pages: number;
+  pagesPerUser: number;
 }
 
 export interface HubTimes {
@@ -38,6 +42,8 @@ export const DEFAULT_LIMITS: HubLimits = {
   queueBytes: 1_000_000,
   cacheBytes: 0,
   page: { messages: 10_000, bytes: 4_000_000 },
+  pages: 64,
+  pagesPerUser: 4,
 };
 
 export const DEFAULT_TIMES: HubTimes = {
@@ -100,6 +106,7 @@ export class Hub {
   readonly #tails = new Map<string, Tail>();
   readonly #states = new Map<string, { at: number; state: Promise<StreamState> }>();
   readonly #readers = new Map<string, number>();
+  readonly #pages: Turns;
   readonly #ticking = new Set<Ticking>();
   #orbsAt = 0;
   #total = 0;
@@ -113,6 +120,7 @@ export class Hub {
     this.now = options.now ?? Date.now;
     this.random = options.random ?? Math.random;
     this.#onFailure = options.onFailure ?? (() => undefined);
+    this.#pages = new Turns(this.limits.pages, this.limits.pagesPerUser);
     this.source = new Source(
       store,
       this.limits.cacheBytes > 0 ? new PageCache(this.limits.cacheBytes) : undefined,
@@ -159,12 +167,7 @@ export class Hub {
    */
   admit(user: string, admin: boolean): () => void {
     const mine = this.#readers.get(user) ?? 0;
-    if (mine >= (admin ? this.limits.perAdmin : this.limits.perUser)) {
-      this.figures.refused++;
-      throw new AppError("too_many", "too_many_streams", `You read ${mine} streams already.`, {
-        retryAfter: 10,
-      });
-    }
+    if (mine >= this.#most(admin)) this.#refuse(`You read ${mine} streams already.`);
     if (this.#total >= this.limits.total) {
       this.figures.refused++;
       throw new AppError("unavailable", "streams_full", "No further reader can be served at the moment.", {
@@ -182,6 +185,26 @@ export class Hub {
       if (left === 0) this.#readers.delete(user);
       else this.#readers.set(user, left);
     };
+  }
+
+  /**
+   * Waits until a page may be read for a user. A page is held in memory until it was sent.
+   * @returns how to let the next one begin, once
+   * @throws AppError too_many for the user
+   */
+  pageTurn(user: string, admin: boolean): Promise<() => void> {
+    const waiting = this.#pages.waitingOf(user);
+    if (waiting >= this.#most(admin)) this.#refuse(`You wait for ${waiting} pages already.`);
+    return this.#pages.take(user);
+  }
+
+  #most(admin: boolean): number {
+    return admin ? this.limits.perAdmin : this.limits.perUser;
+  }
+
+  #refuse(detail: string): never {
+    this.figures.refused++;
+    throw new AppError("too_many", "too_many_streams", detail, { retryAfter: 10 });
   }
 
   /** The live end of a filter, listening already, and held: its holder releases it. */

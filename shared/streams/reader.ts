@@ -4,7 +4,7 @@ import type { Batch } from "./batch.ts";
 import { controlEvent, eventsOf, type Form, KEEP_ALIVE } from "./events.ts";
 import type { Hub, Ticking } from "./hub.ts";
 import { currentCursor } from "./offset.ts";
-import type { PageLimit } from "./source.ts";
+import type { From, PageLimit } from "./source.ts";
 import type { Listener, Tail, TailEnd } from "./tail.ts";
 
 /** Where a host puts bytes. Pieces are whole: a response may end behind each. */
@@ -29,6 +29,8 @@ export interface ReaderOptions {
   filter: string;
   /** Everything up to here is known to the reader. */
   position: number;
+  /** It asked for the oldest message that there is, whatever is removed until it gets that. */
+  fromBeginning: boolean;
   /** The least cursor that it may see. */
   cursor: number;
   /** When its token expires; milliseconds since the epoch. */
@@ -71,10 +73,11 @@ export class Reader implements Listener, Ticking {
       const tail = await hub.tail(stream, filter, this);
       this.#tail = tail;
       if (this.#ended) tail.release(this);
+      let from: From = this.#o.fromBeginning ? "beginning" : this.#position;
       while (!this.#ended) {
-        const page = await hub.source.page(stream, filter, this.#position, PAGE);
+        const page = await hub.source.page(stream, filter, from, PAGE);
         if (this.#ended) return;
-        this.#position = page.next;
+        this.#position = from = page.next;
         const cursor = this.#cursor();
         this.#write(eventsOf(this.#o.form, page.messages, page.next, cursor, page.upToDate));
         if (this.#o.sink.queued() > 0) await this.#drained();

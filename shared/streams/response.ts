@@ -15,6 +15,7 @@ export function toResponse(
   ended: (reason: ReaderEnd | "whole") => void,
 ): Response {
   if (answer.kind === "whole") {
+    answer.sent?.();
     ended("whole");
     // Whole bodies are made for one answer, never from shared memory.
     const body = answer.body as Uint8Array<ArrayBuffer> | null;

@@ -3,7 +3,7 @@
  * first, and turn the answer into their own kind of response.
  */
 import { type Actor, actorId } from "../access/actor.ts";
-import { AppError } from "../errors.ts";
+import { AppError, unavailable } from "../errors.ts";
 import { sha256 } from "../ids.ts";
 import { matchesTag } from "../tags.ts";
 import { arrayOf } from "./events.ts";
@@ -14,7 +14,7 @@ import { answerCursor, formatOffset } from "./offset.ts";
 import { parseQuery, type Query } from "./query.ts";
 import { Reader, type ReaderEnd, type Sink } from "./reader.ts";
 import { servedMappings } from "./served.ts";
-import { checkRetained, type StreamPage } from "./source.ts";
+import { beginningOf, checkRetained, type From, type StreamPage } from "./source.ts";
 
 /** Who reads, and until when. */
 export interface Caller {
@@ -40,7 +40,14 @@ export interface StreamRequest {
 export type Headers = Record<string, string>;
 
 export type Answer =
-  | { kind: "whole"; status: 200 | 204 | 304; headers: Headers; body: Uint8Array | null }
+  | {
+      kind: "whole";
+      status: 200 | 204 | 304;
+      headers: Headers;
+      body: Uint8Array | null;
+      /** To be called once the body was taken, or never will be. */
+      sent?: () => void;
+    }
   | { kind: "live"; headers: Headers; start: (sink: Sink, ended: (reason: ReaderEnd) => void) => Reader };
 
 /** @throws AppError unauthenticated when nobody is signed in */
@@ -64,24 +71,38 @@ function headersFor(next: number, cursor: number | undefined, upToDate: boolean)
 }
 
 /** Where a request starts reading, in terms of the stream. */
-async function startPosition(hub: Hub, mapping: Mapping, query: Query): Promise<number> {
+async function startOf(hub: Hub, mapping: Mapping, query: Query): Promise<From> {
   if (query.start.at === "after") return query.start.position;
-  return startIn(await hub.source.state(mapping.stream), query);
+  if (query.start.at === "beginning") return "beginning";
+  return (await hub.source.state(mapping.stream)).last;
 }
 
-function startIn(state: { first: number; last: number }, query: Query): number {
-  if (query.start.at === "after") return query.start.position;
-  // What precedes the oldest message is nothing that could be missed.
-  return query.start.at === "now" ? state.last : Math.max(0, state.first - 1);
+/** A page, and how to say that it was sent. Each user has a few at a time. */
+async function pageFor(
+  hub: Hub,
+  { stream }: Mapping,
+  filter: string,
+  from: From,
+  caller: Caller,
+  signal: AbortSignal | undefined,
+): Promise<{ page: StreamPage; sent: () => void }> {
+  const sent = await hub.pageTurn(caller.userId, caller.admin);
+  try {
+    if (signal?.aborted === true) throw unavailable("the client has gone");
+    return { page: await hub.source.page(stream, filter, from, hub.limits.page), sent };
+  } catch (error) {
+    sent();
+    throw error;
+  }
 }
 
 /** Pages are the caller's own, may be kept by his browser, and are asked about before they are used again. */
 const PAGE_CACHING = "private, no-cache";
 
 /** A page's tag: where it begins and ends, and of what it is. A caller's own filter makes it his own page. */
-async function etagOf(mapping: Mapping, filter: string, position: number, page: StreamPage): Promise<string> {
+async function etagOf(mapping: Mapping, filter: string, page: StreamPage): Promise<string> {
   const what = await sha256(JSON.stringify([mapping.stream, filter, page.state.signature]));
-  return `"${position}-${page.next}-${what.slice(0, 22)}${page.upToDate ? "" : "-more"}"`;
+  return `"${page.from}-${page.next}-${what.slice(0, 22)}${page.upToDate ? "" : "-more"}"`;
 }
 
 async function head(hub: Hub, mapping: Mapping): Promise<Answer> {
@@ -100,16 +121,18 @@ async function catchUp(
   mapping: Mapping,
   filter: string,
   query: Query,
+  caller: Caller,
 ): Promise<Answer> {
-  const position = await startPosition(hub, mapping, query);
   const type = { "content-type": JSON_TYPE };
   const cursor = answerCursor(query.cursor, hub.now());
   if (query.start.at === "now") {
-    const headers = { ...type, "cache-control": "no-store", ...headersFor(position, cursor, true) };
+    const { last } = await hub.source.state(mapping.stream);
+    const headers = { ...type, "cache-control": "no-store", ...headersFor(last, cursor, true) };
     return { kind: "whole", status: 200, headers, body: new TextEncoder().encode("[]") };
   }
-  const page = await hub.source.page(mapping.stream, filter, position, hub.limits.page);
-  const etag = await etagOf(mapping, filter, position, page);
+  const from = await startOf(hub, mapping, query);
+  const { page, sent } = await pageFor(hub, mapping, filter, from, caller, request.signal);
+  const etag = await etagOf(mapping, filter, page);
   const headers = {
     ...type,
     "cache-control": PAGE_CACHING,
@@ -117,8 +140,8 @@ async function catchUp(
     ...headersFor(page.next, cursor, page.upToDate),
   };
   if (matchesTag(request.header("if-none-match"), etag))
-    return { kind: "whole", status: 304, headers, body: null };
-  return { kind: "whole", status: 200, headers, body: arrayOf(page.messages) };
+    return { kind: "whole", status: 304, headers, body: null, sent };
+  return { kind: "whole", status: 200, headers, body: arrayOf(page.messages), sent };
 }
 
 async function longPoll(
@@ -133,12 +156,12 @@ async function longPoll(
   try {
     const { stream } = mapping;
     const until = Math.min(hub.now() + hub.times.longPollMs, caller.expiresAt);
-    const position = await startPosition(hub, mapping, query);
-    const page = await hub.source.page(stream, filter, position, hub.limits.page);
-    const found =
-      page.messages.seqs.length > 0
-        ? page
-        : await waitFor(hub, stream, filter, page.next, until, request.signal);
+    const from = await startOf(hub, mapping, query);
+    const { page, sent } = await pageFor(hub, mapping, filter, from, caller, request.signal);
+    const there = page.messages.seqs.length > 0;
+    // Who waits holds nothing up.
+    if (!there) sent();
+    const found = there ? page : await waitFor(hub, stream, filter, page.next, until, request.signal);
     const headers = {
       "cache-control": "private, no-cache",
       ...headersFor(found.next, answerCursor(query.cursor, hub.now()), found.upToDate),
@@ -149,6 +172,7 @@ async function longPoll(
       status: 200,
       headers: { "content-type": JSON_TYPE, ...headers },
       body: arrayOf(found.messages),
+      sent,
     };
   } finally {
     leave();
@@ -166,9 +190,11 @@ async function live(
   const leave = hub.admit(caller.userId, caller.admin);
   try {
     const state = await hub.source.state(stream);
-    const position = startIn(state, query);
+    const { start } = query;
+    const fromBeginning = start.at === "beginning";
+    const position = start.at === "after" ? start.position : fromBeginning ? beginningOf(state) : state.last;
     // What is wrong with the offset is told by a status, before events begin.
-    if (query.start.at === "after") checkRetained(state, position);
+    checkRetained(state, position);
     const cursor = answerCursor(query.cursor, hub.now());
     return {
       kind: "live",
@@ -189,6 +215,7 @@ async function live(
           stream,
           filter,
           position,
+          fromBeginning,
           cursor,
           expiresAt: caller.expiresAt,
           ended: (reason) => {
@@ -218,7 +245,7 @@ export async function serveStream(hub: Hub, request: StreamRequest, caller: Call
   if (request.method === "HEAD") return head(hub, mapping);
   switch (query.mode) {
     case "catch-up":
-      return catchUp(hub, request, mapping, filter, query);
+      return catchUp(hub, request, mapping, filter, query, caller);
     case "long-poll":
       return longPoll(hub, request, mapping, filter, query, caller);
     default:

@@ -5,6 +5,7 @@ import type { Page, Store, StreamInfo } from "../store/types.ts";
 import { concat, encodeMessages, type Messages, none } from "./messages.ts";
 import type { PageCache } from "./page-cache.ts";
 import { isServed } from "./served.ts";
+import { Turns } from "./turns.ts";
 
 /** What matters of a stream's state. */
 export interface StreamState {
@@ -17,11 +18,21 @@ export interface StreamState {
   replicas: number;
   /** Subjects on which to listen in order to learn of a new message that a filter matches. */
   wakeUps: (filter: string) => string[];
+  /** Whether it is the broker that says there, in a header, at which position it stored a message. */
+  numbered: boolean;
 }
+
+/** Where a page begins: behind a position, or with the oldest message that there is when it is read. */
+export type From = number | "beginning";
+
+/** The position that precedes everything that is retained: nothing that could be missed. */
+export const beginningOf = (state: Pick<StreamState, "first">): number => Math.max(0, state.first - 1);
 
 /** A page of a filter, and the reader's position behind it. */
 export interface StreamPage {
   messages: Messages;
+  /** The position behind which it begins. */
+  from: number;
   next: number;
   /** Nothing more matched when this was read. */
   upToDate: boolean;
@@ -43,6 +54,7 @@ function stateOf(info: StreamInfo): StreamState {
     last: state.last_seq,
     signature: `${created}|${state.first_seq}|${deleted}`,
     replicas: Number(config.num_replicas ?? 1),
+    numbered: fed,
     wakeUps: (filter) => {
       // What the broker's scheduler stores is told by republishing alone.
       if (fed) return [feedSubject(filter)];
@@ -52,6 +64,12 @@ function stateOf(info: StreamInfo): StreamState {
   };
 }
 
+/**
+ * Bytes that may be on their way from the broker at once. What it cannot send soon enough it keeps, and of a client for
+ * whom it keeps too much (64 MB) it ends the connection: of all readers, as they share it.
+ */
+const READING_BYTES = 16_000_000;
+
 /** How long a replica may lag behind the leader before its answers are kept. */
 const SETTLING_MS = 10_000;
 
@@ -60,6 +78,7 @@ export class Source {
   readonly #store: Store;
   readonly #cache: PageCache | undefined;
   readonly #now: () => number;
+  readonly #reading = new Turns(READING_BYTES);
   /** Since when each replicated stream has had its signature. */
   readonly #signatures = new Map<string, { signature: string; since: number }>();
 
@@ -81,13 +100,21 @@ export class Source {
     return stateOf(info);
   }
 
-  /** What a filter matches from a position on, without asking for the stream's state. */
-  scan(stream: string, filter: string, position: number, limit: PageLimit): Promise<Page> {
-    return this.#store.scan(stream, filter, {
-      fromSeq: position + 1,
-      limit: limit.messages,
-      maxBytes: limit.bytes,
-    });
+  /**
+   * What a filter matches from a position on, without asking for the stream's state.
+   * @param live those who follow what is new do not wait for those who catch up
+   */
+  async scan(stream: string, filter: string, position: number, limit: PageLimit, live = true): Promise<Page> {
+    const done = await this.#reading.take("", limit.bytes, live);
+    try {
+      return await this.#store.scan(stream, filter, {
+        fromSeq: position + 1,
+        limit: limit.messages,
+        maxBytes: limit.bytes,
+      });
+    } finally {
+      done();
+    }
   }
 
   /**
@@ -95,8 +122,9 @@ export class Source {
    * by the filter.
    * @throws AppError gone when messages behind the position are not retained any more, or never were there
    */
-  async page(stream: string, filter: string, position: number, limit: PageLimit): Promise<StreamPage> {
+  async page(stream: string, filter: string, from: From, limit: PageLimit): Promise<StreamPage> {
     const state = await this.state(stream);
+    const position = from === "beginning" ? beginningOf(state) : from;
     checkRetained(state, position);
     const cache = this.#cache;
     if (cache === undefined || !this.#settled(stream, state))
@@ -133,7 +161,7 @@ export class Source {
     };
     if (left.messages <= 0 || left.bytes <= 0) return { ...known, upToDate: false, state };
     const more = await this.#read(stream, filter, known.next, left, state);
-    return { ...more, messages: concat(known.messages, more.messages) };
+    return { ...more, from: position, messages: concat(known.messages, more.messages) };
   }
 
   async #read(
@@ -143,14 +171,15 @@ export class Source {
     limit: PageLimit,
     state: StreamState,
   ): Promise<StreamPage> {
-    if (position >= state.last) return { messages: none, next: position, upToDate: true, state };
-    const page = await this.scan(stream, filter, position, limit);
+    if (position >= state.last)
+      return { messages: none, from: position, next: position, upToDate: true, state };
+    const page = await this.scan(stream, filter, position, limit, false);
     const seen = page.messages.at(-1)?.seq ?? position;
-    const messages = encodeMessages(stream, page.messages);
-    if (page.pending > 0) return { messages, next: seen, upToDate: false, state };
+    const read = { messages: encodeMessages(stream, page.messages), from: position, state };
+    if (page.pending > 0) return { ...read, next: seen, upToDate: false };
     if (seen < state.last && !(await this.nothingLeft(stream, filter, seen, state)))
-      return { messages, next: seen, upToDate: false, state };
-    return { messages, next: Math.max(seen, state.last), upToDate: true, state };
+      return { ...read, next: seen, upToDate: false };
+    return { ...read, next: Math.max(seen, state.last), upToDate: true };
   }
 
   /** Whether really nothing matches behind a position: a replica that lags may not have it yet, the leader has. */

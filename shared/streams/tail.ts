@@ -83,11 +83,13 @@ export class Tail {
 
   async #start(): Promise<void> {
     const { store } = this.#source;
-    const { wakeUps } = await this.#source.state(this.stream);
+    const { wakeUps, numbered } = await this.#source.state(this.stream);
     for (const subject of wakeUps(this.filter)) {
       const subscription = store.subscribe(
         subject,
-        (notice) => this.#noticed(Number(notice.header("Nats-Sequence") ?? Number.NaN)),
+        // Where the broker does not say it, the header is the publisher's, who may have read the message elsewhere.
+        (notice) =>
+          this.#noticed(Number((numbered ? notice.header("Nats-Sequence") : undefined) ?? Number.NaN)),
         () => this.end("broker_lost"),
       );
       this.#subscriptions.push(subscription);

@@ -2,9 +2,12 @@ import { DurableStreamError, stream } from "@durable-streams/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Streams, serveStreams } from "../../scripts/host/streams.ts";
 import { freePort } from "../../scripts/ports.ts";
+import { endSessions } from "../../shared/access/sessions.ts";
+import { authenticateReader } from "../../shared/streams/credentials.ts";
+import { issueTicket } from "../../shared/streams/ticket.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 import { connectionsTo } from "../support/sockets.ts";
-import { type Publisher, publisher, readUntil, signIn } from "../support/streams.ts";
+import { type Publisher, publisher, readUntil, signIn, testDeps } from "../support/streams.ts";
 
 let direct: TestPlatform;
 let handing: TestPlatform;
@@ -131,6 +134,23 @@ describe("handing over", () => {
     expect((await fetch(location.slice(0, -3))).status).toBe(401);
     const unknown = await fetch(`${handing.origin}/api/streams/${name}`, { redirect: "manual" });
     expect(unknown.status).toBe(401);
+  });
+
+  test("takes an EventSource back at the address to which it was sent, until its user signs out", async () => {
+    const { name } = await fixture("the functions, handing over", 2);
+    const token = await signIn(handing, { realm: "auth", sub: "returning" });
+    const deps = testDeps(handing.store(), handing.bindings);
+    const credentials = { bearer: token, cookies: () => undefined, realm: undefined };
+    const actor = await authenticateReader(deps, credentials);
+    const ticket = await issueTicket(deps.config, actor, name, Date.now() - 3_600_000);
+    const come = (headers: Record<string, string>) =>
+      fetch(`${streams.url}/api/streams/${name}?ticket=${ticket}`, { headers });
+    const back = { "last-event-id": "00000000000000000001" };
+    expect((await come({})).status).toBe(401);
+    const [event] = await readUntil(await come(back), ({ type }) => type === "data");
+    expect(JSON.parse(event?.data ?? "")).toEqual({ n: 1 });
+    await endSessions(deps, "auth", "returning");
+    expect((await come(back)).status).toBe(401);
   });
 
   test("serves the list and events too", async () => {

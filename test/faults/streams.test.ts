@@ -1,3 +1,4 @@
+import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Streams, serveStreams } from "../../scripts/host/streams.ts";
@@ -170,16 +171,21 @@ function readerOfBoth(): Read {
 
 describe("the streams process", () => {
   const headers = () => ({ authorization: `Bearer ${token}` });
-  const text = async () => {
-    expect((await fetch(`${streams.url}/api/metrics`)).status).toBe(401);
-    return (await fetch(`${streams.url}/api/metrics`, { headers: headers() })).text();
+  const text = async (url: string) => {
+    expect((await fetch(`${url}/api/metrics`)).status).toBe(401);
+    return (await fetch(`${url}/api/metrics`, { headers: headers() })).text();
   };
-  const figure = async (name: string) => Number(new RegExp(`^${name} (.*)$`, "m").exec(await text())?.[1]);
+  const figure = async (name: string, url = streams.url) =>
+    Number(new RegExp(`^${name} (.*)$`, "m").exec(await text(url))?.[1]);
 
   test("cuts a slow reader off behind a whole event, and does not wait for it", async () => {
+    // Its answers last longer than all of this takes on a busy machine.
+    const port = await freePort();
+    const env = { ...platform.bindings, STREAMS_ROTATE_MS: "8000" };
+    await using lasting = await serveStreams({ host: "127.0.0.1", port, env, log: () => undefined });
     const body = JSON.stringify("x".repeat(20_000));
-    const slow = await fetch(`${streams.url}/api/streams/slow?offset=-1&live=sse`, { headers: headers() });
-    const quick = await fetch(`${streams.url}/api/streams/slow?offset=-1&live=sse`, { headers: headers() });
+    const slow = await fetch(`${lasting.url}/api/streams/slow?offset=-1&live=sse`, { headers: headers() });
+    const quick = await fetch(`${lasting.url}/api/streams/slow?offset=-1&live=sse`, { headers: headers() });
     let quickly = 0;
     const drained = (async () => {
       for await (const event of sentEvents(quick))
@@ -197,16 +203,46 @@ describe("the streams process", () => {
       if (event.type === "data") slowly += (JSON.parse(event.data) as []).length;
       else if (event.type === "control") offset = controlOf(event).streamNextOffset;
     }
-    expect(await figure("streams_slow_readers_total")).toBeGreaterThanOrEqual(1);
+    expect(await figure("streams_slow_readers_total", lasting.url)).toBeGreaterThanOrEqual(1);
     expect(slowly).toBeLessThan(400);
     await drained;
     expect(quickly).toBe(400);
     while (slowly < 400) {
-      const page = await fetch(`${streams.url}/api/streams/slow?offset=${offset}`, { headers: headers() });
+      const page = await fetch(`${lasting.url}/api/streams/slow?offset=${offset}`, { headers: headers() });
       slowly += ((await page.json()) as []).length;
       offset = page.headers.get("stream-next-offset") ?? "";
     }
     expect(slowly).toBe(400);
+  });
+
+  test("is not held up by one who asks for many pages and takes none", async () => {
+    const manager = await broker.connection.jetstreamManager();
+    await manager.streams.add({ name: "large", subjects: ["large.>"], allow_direct: true });
+    const mapping = { v: 1, stream: "large", subjectFilter: "large.>", description: "" };
+    await platform.store().kvPut("stream_mappings", "large", JSON.stringify(mapping));
+    const body = JSON.stringify("x".repeat(100_000));
+    for (let n = 0; n < 200; n++) await broker.js.publish("large.a", body);
+    const user = await signIn(platform, { realm: "auth", sub: "hoarder" });
+    const before = logs.length;
+    const statuses: number[] = [];
+    const port = Number(new URL(streams.url).port);
+    const sockets = Array.from({ length: 150 }, (_, n) => {
+      const socket = connect(port, "127.0.0.1");
+      socket.once("data", (head) => {
+        statuses.push(Number(String(head).split(" ")[1]));
+        socket.pause();
+      });
+      const target = `/api/streams/large?offset=${n}`;
+      socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${user}\r\n\r\n`);
+      return socket;
+    });
+    await expect.poll(() => statuses.length, { timeout: 10_000 }).toBeGreaterThan(100);
+    // He has a few under way, some wait, and the rest is refused; others have theirs.
+    expect([...new Set(statuses)].sort()).toEqual([200, 429]);
+    const page = await fetch(`${streams.url}/api/streams/large?offset=1`, { headers: headers() });
+    expect([page.status, ((await page.json()) as unknown[]).length > 30]).toEqual([200, true]);
+    for (const socket of sockets) socket.destroy();
+    expect(logs.slice(before).filter((line) => line.includes("broker"))).toEqual([]);
   });
 
   test("ends answers cleanly in turn, and when it is stopped", async () => {

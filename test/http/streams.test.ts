@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { headers as messageHeaders } from "nats";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 import { raw } from "../support/raw.ts";
@@ -353,6 +354,47 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
     expect(await (await get(`${own("expired")}?offset=-1`)).json()).toEqual([4]);
   });
 
+  test("who begins with the oldest message gets what is the oldest by then", async () => {
+    await ownStream(own("moving"));
+    const manager = await broker.connection.jetstreamManager();
+    await manager.streams.update(own("moving").toUpperCase(), { max_msgs: 20 });
+    let on = true;
+    const writing = (async () => {
+      for (let n = 0; on; n++) {
+        broker.connection.publish(`${own("moving")}.a`, String(n));
+        if (n % 20 === 0) await broker.connection.flush();
+      }
+    })();
+    await delay(200);
+    for (let n = 0; n < 15; n++) {
+      for (const query of ["?offset=-1", "?offset=-1&live=long-poll"]) {
+        const page = await get(`${own("moving")}${query}`);
+        expect([page.status, ((await page.json()) as unknown[]).length > 0]).toEqual([200, true]);
+      }
+      for (const query of ["?offset=-1&live=sse", ""]) {
+        const events = await readUntil(await get(`${own("moving")}${query}`), ({ type }) => type === "data");
+        expect(events.length).toBeGreaterThan(0);
+      }
+    }
+    on = false;
+    await writing;
+  });
+
+  test("what a publisher calls a message's place does not keep it from who follows", async () => {
+    await ownStream(own("numbered"), ["1", "2", "3"]);
+    // Sooner than the stream is looked at without a notice.
+    const signal = AbortSignal.timeout(8_000);
+    const url = `${bases[host]}/api/streams/${own("numbered")}?offset=now&live=sse`;
+    const response = await fetch(url, { headers: auth(admin), signal });
+    await delay(500);
+    const headers = messageHeaders();
+    // As a service does that hands on what it read elsewhere.
+    headers.set("Nats-Sequence", "1");
+    await broker.js.publish(`${own("numbered")}.a`, "4", { headers });
+    const events = await readUntil(response, ({ type }) => type === "data");
+    expect(JSON.parse(events.at(-1)?.data ?? "")).toEqual([4]);
+  });
+
   test("nobody reads without a valid token, or what is another's", async () => {
     expect(await problemOf(await get("wallet?offset=-1", {}))).toEqual([401, "authentication_required"]);
     expect(await problemOf(await get("wallet?offset=-1", auth("x.y.z")))).toEqual([401, "invalid_token"]);
@@ -437,6 +479,22 @@ test("a reader that takes long to catch up goes on to what is new, at both hosts
   const metrics = await fetch(`${bases.process}/api/metrics`, { headers: auth(admin) });
   expect(await metrics.text()).not.toContain('reason="broker_lost"');
 }, 40_000);
+
+test("hundreds that come back at once, each from a place of its own, all go on", async () => {
+  await ownStream("crowded");
+  const body = JSON.stringify("x".repeat(10_000));
+  for (let n = 0; n < 1500; n++) broker.connection.publish("crowded.a", body);
+  await broker.connection.flush();
+  const begun = await Promise.all(
+    Array.from({ length: 300 }, async (_, n) => {
+      const url = `${bases.process}/api/streams/crowded?offset=${n + 1}&live=sse`;
+      const response = await fetch(url, { headers: auth(admin) });
+      const events = await readUntil(response, ({ type }) => type === "data");
+      return events.at(-1)?.type;
+    }),
+  );
+  expect(begun.filter((type) => type === "data")).toHaveLength(300);
+}, 60_000);
 
 describe("both hosts say the same", () => {
   const basic = { authorization: "Basic eDp5" };

@@ -5,7 +5,8 @@ import { filterFor, mappingFaults } from "../../shared/streams/mapping.ts";
 import { behind, concat, encodeMessages } from "../../shared/streams/messages.ts";
 import { answerCursor, currentCursor, formatOffset, parseOffset } from "../../shared/streams/offset.ts";
 import { parseQuery } from "../../shared/streams/query.ts";
-import { issueTicket, redeemTicket } from "../../shared/streams/ticket.ts";
+import { issueTicket, readTicket } from "../../shared/streams/ticket.ts";
+import { Turns } from "../../shared/streams/turns.ts";
 
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 
@@ -115,21 +116,63 @@ describe("messages", () => {
 
 describe("tickets", () => {
   const config = { jwtSigningKeys: "[secret]", publicUrl: "https://platform.example" };
-  const caller = { userId: "u1", admin: false, expiresAt: 2_000_000_000_000 };
+  const exp = 2_000_000_000;
+  const actor = { kind: "orb", realm: "shop", sub: "u1", sid: "s1", role: "user", name: "", exp } as const;
   const now = 1_900_000_000_000;
 
-  test("say who reads what, for a minute", async () => {
-    const ticket = await issueTicket(config, caller, "news", now);
-    expect(await redeemTicket(config, ticket, "news", now + 59_000)).toEqual(caller);
+  test("say who reads what, for a minute, and to who resumes as long as the session lasts", async () => {
+    const ticket = await issueTicket(config, actor, "news", now);
+    const read = (at: number, resumes = false) => readTicket(config, ticket, "news", at, resumes);
+    const said = { userId: "u1", admin: false, expiresAt: exp * 1000, realm: "shop", sid: "s1" };
+    expect(await read(now + 59_000)).toEqual(said);
+    expect(await read(now + 3_600_000, true)).toEqual(said);
     const refused = expect.objectContaining({ kind: "unauthenticated" });
-    await expect(redeemTicket(config, ticket, "news", now + 61_000)).rejects.toEqual(refused);
-    await expect(redeemTicket(config, ticket, "wallet", now)).rejects.toEqual(refused);
-    await expect(redeemTicket({ ...config, jwtSigningKeys: "[other]" }, ticket, "news", now)).rejects.toEqual(
-      refused,
-    );
-    await expect(redeemTicket({ ...config, publicUrl: "https://x" }, ticket, "news", now)).rejects.toEqual(
-      refused,
-    );
-    await expect(redeemTicket(config, "nonsense", "news", now)).rejects.toEqual(refused);
+    await expect(read(now + 61_000)).rejects.toEqual(refused);
+    await expect(read(exp * 1000 + 1000, true)).rejects.toEqual(refused);
+    for (const [other, text, name] of [
+      [config, ticket, "wallet"],
+      [{ ...config, jwtSigningKeys: "[other]" }, ticket, "news"],
+      [{ ...config, publicUrl: "https://x" }, ticket, "news"],
+      [config, "nonsense", "news"],
+    ] as const)
+      await expect(readTicket(other, text, name, now, true)).rejects.toEqual(refused);
+  });
+});
+
+describe("turns", () => {
+  test("are had in order, a few by each, and by who is urgent first", async () => {
+    const turns = new Turns(4, 2);
+    const had: string[] = [];
+    const given: (() => void)[] = [];
+    const take = (owner: string, size: number, urgent = false) =>
+      void turns.take(owner, size, urgent).then((done) => {
+        had.push(`${owner}${size}`);
+        given.push(done);
+      });
+    const settle = () => new Promise((resolve) => setImmediate(resolve));
+    for (const owner of ["a", "a", "a", "b"]) take(owner, 1);
+    take("c", 9);
+    take("d", 1);
+    take("e", 1, true);
+    take("f", 1, true);
+    await settle();
+    // The third of a's waits for another of a's, and is passed over; c's is as much as one may have.
+    expect([had, turns.waitingOf("a")]).toEqual([["a1", "a1", "b1", "e1"], 1]);
+    given.shift()?.();
+    given.shift()?.();
+    await settle();
+    expect(had.slice(4)).toEqual(["f1", "a1"]);
+    while (given.length > 0) {
+      given.shift()?.();
+      await settle();
+    }
+    expect(had.slice(6)).toEqual(["c9", "d1"]);
+    const done = await turns.take("a", 2);
+    done();
+    done();
+    await Promise.all([turns.take("a", 2), turns.take("b", 2)]);
+    take("c", 1);
+    await settle();
+    expect(turns.waitingOf("c")).toBe(1);
   });
 });

@@ -1,0 +1,80 @@
+/** A limited amount of something, handed out in the order in which it was asked for. */
+
+interface Waiting {
+  owner: string;
+  size: number;
+  urgent: boolean;
+  go: () => void;
+}
+
+export class Turns {
+  readonly #most: number;
+  readonly #each: number;
+  readonly #held = new Map<string, number>();
+  #waiting: Waiting[] = [];
+  #taken = 0;
+
+  /**
+   * @param most how much there is
+   * @param each how much one owner may hold: while he waits for his own, others go ahead of him
+   */
+  constructor(most: number, each = most) {
+    this.#most = most;
+    this.#each = each;
+  }
+
+  /** How many of an owner's requests wait. */
+  waitingOf(owner: string): number {
+    return this.#waiting.filter((waiting) => waiting.owner === owner).length;
+  }
+
+  /**
+   * Waits for a share.
+   * @param size what is more than there is counts as all of it
+   * @param urgent goes before all who wait and are not
+   * @returns how to give it back, once
+   */
+  async take(owner: string, size = 1, urgent = false): Promise<() => void> {
+    const share = Math.min(size, this.#most, this.#each);
+    if (this.#waiting.length > 0 || !this.#fits(owner, share)) {
+      await new Promise<void>((go) => {
+        const after = urgent ? this.#waiting.findIndex((other) => !other.urgent) : -1;
+        this.#waiting.splice(after < 0 ? this.#waiting.length : after, 0, { owner, size: share, urgent, go });
+        this.#next();
+      });
+    } else this.#hold(owner, share);
+    let held = true;
+    return () => {
+      if (!held) return;
+      held = false;
+      this.#hold(owner, -share);
+      this.#next();
+    };
+  }
+
+  #fits(owner: string, size: number): boolean {
+    return this.#taken + size <= this.#most && (this.#held.get(owner) ?? 0) + size <= this.#each;
+  }
+
+  #hold(owner: string, size: number): void {
+    this.#taken += size;
+    const held = (this.#held.get(owner) ?? 0) + size;
+    if (held === 0) this.#held.delete(owner);
+    else this.#held.set(owner, held);
+  }
+
+  #next(): void {
+    for (let at = 0; at < this.#waiting.length && this.#taken < this.#most; ) {
+      const waiting = this.#waiting[at];
+      if (waiting === undefined) return;
+      if (this.#fits(waiting.owner, waiting.size)) {
+        this.#waiting.splice(at, 1);
+        this.#hold(waiting.owner, waiting.size);
+        waiting.go();
+      } else if (this.#taken + waiting.size > this.#most) {
+        // Who needs much is not passed over for ever by those who need little.
+        return;
+      } else at++;
+    }
+  }
+}
