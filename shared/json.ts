@@ -6,8 +6,8 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 /** Deepest nesting of JSON that comes from outside. What walks a value may call itself once a level. */
 export const DEPTH_LIMIT = 64;
 
-/** Whether a JSON text is nested deeper than {@link DEPTH_LIMIT} levels, told without parsing it. */
-export function tooDeep(text: string): boolean {
+/** Whether a JSON text is nested deeper than so many levels, told without parsing it. */
+export function tooDeep(text: string, limit = DEPTH_LIMIT): boolean {
   let depth = 0;
   let inString = false;
   for (let i = 0; i < text.length; i++) {
@@ -17,7 +17,7 @@ export function tooDeep(text: string): boolean {
       else if (code === 34) inString = false;
     } else if (code === 34) inString = true;
     else if (code === 123 || code === 91) {
-      if (++depth > DEPTH_LIMIT) return true;
+      if (++depth > limit) return true;
     } else if (code === 125 || code === 93) depth--;
   }
   return false;

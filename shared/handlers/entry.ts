@@ -1,6 +1,7 @@
 /** Entries of the bucket `handlers`: written by any client, so nothing about them is taken for granted. */
 import { z } from "zod";
 import type { Fault } from "../errors.ts";
+import { tooDeep } from "../json.ts";
 import { addZodIssues, Faults } from "../orb/faults.ts";
 import { HANDLER_PART } from "../orb/ids.ts";
 import { compileJsonSchema, type JsonSchema } from "./json-schema.ts";
@@ -28,6 +29,8 @@ const registryEntrySchema = z
 
 /** Most bytes of an entry. */
 const ENTRY_LIMIT = 256 * 1024;
+/** Deepest nesting of an entry: twice that of a schema, whose levels are objects in objects. What lists it walks it. */
+const ENTRY_DEPTH = 128;
 
 /** An entry that cannot be used, and why. */
 export interface FaultyEntry {
@@ -57,10 +60,11 @@ export function readEntry(
   }
   let value: unknown;
   try {
-    if (text.length > ENTRY_LIMIT) throw new Error("too large");
+    if (text.length > ENTRY_LIMIT || tooDeep(text, ENTRY_DEPTH)) throw new Error("too large");
     value = JSON.parse(text) as unknown;
   } catch {
-    faults.add("", "malformed", `The entry must be JSON of at most ${ENTRY_LIMIT / 1024} KiB.`);
+    const words = `The entry must be JSON of at most ${ENTRY_LIMIT / 1024} KiB and ${ENTRY_DEPTH} levels.`;
+    faults.add("", "malformed", words);
     return faulty();
   }
   const parsed = registryEntrySchema.safeParse(value);

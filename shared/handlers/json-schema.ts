@@ -8,7 +8,7 @@ import type { Schema, SchemaDraft } from "@cfworker/json-schema";
 import type { Fault } from "../errors.ts";
 import { isObject } from "../json.ts";
 import { escapeSegment } from "../orb/faults.ts";
-import { compilePattern } from "../orb/fields/pattern.ts";
+import { compilePattern, PATTERN_LIMIT } from "../orb/fields/pattern.ts";
 import { BadReference, compileSchema } from "./schema-compile.ts";
 import { Run, TooMuchWork } from "./schema-run.ts";
 
@@ -18,6 +18,15 @@ export type JsonSchema = boolean | { [keyword: string]: unknown };
 /** Most bytes of a schema as JSON, and its deepest nesting. */
 const SCHEMA_LIMIT = 64 * 1024;
 const DEPTH_LIMIT = 32;
+/** What its patterns may cost together, in instructions: one of a thousand takes a millisecond or more to compile. */
+const PATTERNS_LIMIT = 50_000;
+
+/** A schema that is being taken over. */
+interface Building {
+  faults: Fault[];
+  /** Instructions of its patterns so far. */
+  patterns: number;
+}
 
 const ONE = [
   "not",
@@ -99,9 +108,9 @@ function compile(schema: unknown, text: string): Check | Fault[] {
   if (text.length > SCHEMA_LIMIT) {
     return [{ path: "", code: "too_long", message: `A schema has at most ${SCHEMA_LIMIT / 1024} KiB.` }];
   }
-  const faults: Fault[] = [];
-  const root = rebuild(schema, "", 0, faults);
-  if (faults.length > 0) return faults;
+  const building: Building = { faults: [], patterns: 0 };
+  const root = rebuild(schema, "", 0, building);
+  if (building.faults.length > 0) return building.faults;
   const plain: Schema = typeof root === "boolean" ? (root ? {} : { not: {} }) : root;
   try {
     return checkOf(compileSchema(plain, draftOf(schema)));
@@ -134,9 +143,9 @@ function draftOf(schema: unknown): SchemaDraft {
 }
 
 /** Takes over what is known of a schema. Annotations are left behind. */
-function rebuild(schema: unknown, path: string, depth: number, faults: Fault[]): Schema | boolean {
+function rebuild(schema: unknown, path: string, depth: number, building: Building): Schema | boolean {
   const fault = (at: string, code: string, message: string) =>
-    faults.push({ path: path + at, code, message });
+    building.faults.push({ path: path + at, code, message });
   if (typeof schema === "boolean") return schema;
   if (!isObject(schema)) {
     fault("", "type", "A schema is an object, true or false.");
@@ -146,7 +155,7 @@ function rebuild(schema: unknown, path: string, depth: number, faults: Fault[]):
     fault("", "too_deep", `A schema is nested at most ${DEPTH_LIMIT} levels deep.`);
     return {};
   }
-  const inner = (value: unknown, at: string) => rebuild(value, path + at, depth + 1, faults);
+  const inner = (value: unknown, at: string) => rebuild(value, path + at, depth + 1, building);
   const out: Schema = {};
   for (const keyword of REFUSED) {
     if (keyword === "$id" && depth === 0) continue;
@@ -187,7 +196,7 @@ function rebuild(schema: unknown, path: string, depth: number, faults: Fault[]):
     if (typeof schema.$ref === "string" && LOCAL.test(schema.$ref)) out.$ref = schema.$ref;
     else fault("/$ref", "remote_reference", "A $ref stays in its schema: # or #/$defs/<name>.");
   }
-  if (schema.pattern !== undefined) addPattern(out, schema.pattern, fault);
+  if (schema.pattern !== undefined) addPattern(out, schema.pattern, building, fault);
   return out;
 }
 
@@ -222,13 +231,20 @@ function valueFaults(
 function addPattern(
   out: Schema,
   pattern: unknown,
+  building: Building,
   fault: (at: string, code: string, message: string) => void,
 ): void {
   if (typeof pattern !== "string") {
     fault("/pattern", "type", "pattern is a string.");
     return;
   }
+  if (building.patterns > PATTERNS_LIMIT) {
+    if (building.faults.at(-1)?.code !== "too_complex")
+      fault("/pattern", "too_complex", "The patterns of this schema are too complex together.");
+    return;
+  }
   const compiled = compilePattern(pattern);
+  building.patterns += typeof compiled === "string" ? PATTERN_LIMIT : compiled.programSize();
   if (typeof compiled === "string") fault("/pattern", "unsafe_pattern", compiled);
   else out.pattern = pattern;
 }

@@ -323,6 +323,12 @@ describe("the registry", () => {
     await put("weird.schema", entryOf("weird.schema", { input: { $ref: "https://example.com/schema" } }));
     await put("weird.loop", entryOf("weird.loop", { input: { $ref: "#" } }));
     await put("weird.slow", entryOf("weird.slow", { input: { pattern: "(?=a)" } }));
+    // Too deep for what walks an entry by calling itself: the list, its answer, the descriptions.
+    const deep = `${"[".repeat(3_000)}${"]".repeat(3_000)}`;
+    await put(
+      "weird.deep",
+      JSON.stringify(entryOf("weird.deep", { input: { const: 0 } })).replace("0", deep),
+    );
     await put("rules.mine", entryOf("rules.mine"));
     await put("lonely", entryOf("lonely"));
     const { status, body } = await call(platform, "GET", "/api/admin/registry", { token: admin });
@@ -349,6 +355,7 @@ describe("the registry", () => {
       "weird.other",
       "weird.extra",
       "weird.local",
+      "weird.deep",
     ]) {
       expect(faulty(name)).not.toHaveLength(0);
     }

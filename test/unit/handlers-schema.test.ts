@@ -278,3 +278,16 @@ test("an entry of the registry is read, with its default of five seconds", () =>
   expect(isFaulty(readEntry("a.b", JSON.stringify(entry), new Set(["a"])))).toBe(true);
   expect(isFaulty(readEntry("a.b.c", JSON.stringify({ ...entry, name: "a.b.c" }), new Set()))).toBe(true);
 });
+
+test("patterns of a schema may cost so much together", () => {
+  const properties = (count: number, pattern: (n: number) => string) => ({
+    properties: Object.fromEntries(names(count).map((name, n) => [name, { pattern: pattern(n) }])),
+  });
+  expect(compileJsonSchema(properties(500, (n) => `^[a-z]{2,8}${n}$`))).toBeTypeOf("function");
+  const costly = properties(700, (n) => `${"[a-z]{200}".repeat(5)}${n}`);
+  expect(compileJsonSchema(costly)).toMatchObject([{ code: "too_complex" }]);
+  const refused = compileJsonSchema(properties(700, (n) => `${"[a-z]{900}".repeat(5)}${n}`));
+  expect(
+    Array.isArray(refused) && refused.map(({ code }) => code).filter((code) => code !== "unsafe_pattern"),
+  ).toEqual(["too_complex"]);
+});

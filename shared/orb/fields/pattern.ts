@@ -7,7 +7,7 @@ import { RE2JS } from "re2js";
 /** Longest pattern, in characters. */
 const MAX_PATTERN = 500;
 /** Largest compiled pattern, in instructions: bounds what one character of a value can cost. */
-const MAX_PROGRAM = 2_000;
+export const PATTERN_LIMIT = 2_000;
 /** Longest value that a pattern is run over, in characters. */
 export const MAX_MATCHED = 10_000;
 
@@ -31,7 +31,7 @@ function compile(pattern: string): RE2JS | string {
   if (pattern.length > MAX_PATTERN) return `A pattern has at most ${MAX_PATTERN} characters.`;
   try {
     const compiled = RE2JS.compile(pattern);
-    if (compiled.programSize() > MAX_PROGRAM)
+    if (compiled.programSize() > PATTERN_LIMIT)
       return "The pattern is too complex: use smaller repetition counts.";
     return compiled;
   } catch (error) {
