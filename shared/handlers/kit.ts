@@ -64,7 +64,7 @@ export interface KitHandler {
   handle(input: never, call: KitCall): unknown;
 }
 
-/** A refusal. Codes from 400 to 499 reach the caller as the answer's status; others become 502. */
+/** A refusal. Codes from 400 to 499 reach the caller as the answer's status; others become 502, as 407, 408, 421 and 425 do. */
 export class ServiceError extends Error {
   readonly status: number;
   readonly code: string | undefined;

@@ -165,7 +165,16 @@ function parsed(data: Uint8Array): unknown {
   }
 }
 
-/** A service's error: codes from 400 to 499 are the caller's fault and pass; everything else is the service's own. */
+/**
+ * What speaks of the connection between the caller and us, which no service knows: clients send the call again by
+ * themselves (421 as the standard of fetch has it, 408 and 425 as browsers do), or show nothing of it (407).
+ */
+const OF_CONNECTIONS: ReadonlySet<number> = new Set([407, 408, 421, 425]);
+
+/**
+ * A service's error: codes from 400 to 499 are the caller's fault and pass, but for those of connections; everything
+ * else is the service's own.
+ */
 function refusalOf(
   deps: Deps,
   handler: RemoteHandler,
@@ -174,7 +183,7 @@ function refusalOf(
   words: string,
 ): AppError {
   const status = code !== undefined && /^4\d\d$/.test(code) ? Number(code) : undefined;
-  if (status === undefined) {
+  if (status === undefined || OF_CONNECTIONS.has(status)) {
     deps.log.warn("handler failed", { handler: handler.name, code: code?.slice(0, 20) });
     return new AppError("bad_gateway", "handler_failed", "The handler failed.", { cause: handler.name });
   }

@@ -177,6 +177,7 @@ describe("a service that only puts a key and answers", () => {
 });
 
 describe("what services do wrong has each its status", () => {
+  let refusals = 0;
   beforeAll(async () => {
     const answer = (subject: string, data: string | Uint8Array) =>
       client.subscribe(subject, {
@@ -201,6 +202,7 @@ describe("what services do wrong has each its status", () => {
     client.subscribe("svc.odd.silent", { callback: () => undefined });
     client.subscribe("svc.odd.refuses", {
       callback: (_, message) => {
+        refusals++;
         const { input } = message.json<{ input: { code: string } }>();
         const said = headers();
         said.set("Nats-Service-Error-Code", input.code);
@@ -257,6 +259,13 @@ describe("what services do wrong has each its status", () => {
   ])("a refusal of %s passes with its words", async (code, status) => {
     const answer = await call(platform, "POST", "/api/odds/refuses", { body: { code } });
     expect(answer).toMatchObject({ status, body: { status, code: "closed_today", detail: "Not today" } });
+  });
+
+  test.each(["407", "408", "421", "425"])("%s is no refusal, and is not called for twice", async (code) => {
+    const before = refusals;
+    const answer = await call(platform, "POST", "/api/odds/refuses", { body: { code } });
+    expect(answer).toMatchObject({ status: 502, body: { code: "handler_failed" } });
+    expect(refusals).toBe(before + 1);
   });
 
   test.each(["500", "503", "200", "4000", "abc"])(
