@@ -35,9 +35,9 @@ export async function bundleFunctions(entry = join(root, "functions/worker.ts"))
     mainFields: ["browser", "module", "main"],
     loader: { ".txt": "text", ".html": "text", ".css": "text", ".svg": "text" },
     plugins: [runtimeModules],
+    // As wrangler.toml says; every start hands the text to the runtime, which is quicker and takes less memory for it.
+    minify: true,
     keepNames: true,
-    sourcemap: "inline",
-    sourcesContent: false,
     logLevel: "silent",
   }).finally(stop);
   const output = result.outputFiles[0];
