@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
-import { inject } from "vitest";
-import { serveNode } from "../../scripts/host/node.ts";
+import { afterAll, inject } from "vitest";
 import { type Platform, type StartOptions, startPlatform as start } from "../../scripts/platform.ts";
 import { freePort } from "../../scripts/ports.ts";
 import { type Environment, readSettings } from "../../scripts/settings.ts";
@@ -55,7 +54,9 @@ export async function startPlatform(options: TestPlatformOptions = {}): Promise<
     streams: options.streams ?? false,
     bundle: bundle(),
     // `PLATFORM_HOST=node npm test -- test/http` runs everything on the long-lived host.
-    ...(process.env.TEST_HOST === "node" ? { serve: serveNode } : {}),
+    ...(process.env.TEST_HOST === "node"
+      ? { serve: (await import("../../scripts/host/node.ts")).serveNode }
+      : {}),
     ...(options.serve === undefined ? {} : { serve: options.serve }),
     say: (line) => logs.push(line),
     log: (line) => logs.push(line),
@@ -94,9 +95,9 @@ export function sharedPlatform(): Promise<TestPlatform> {
   return shared;
 }
 
-/** Stops the shared platform, if one was started. */
-export async function stopSharedPlatform(): Promise<void> {
+// Of whatever file has loaded this; it comes after what the file itself does when it ends.
+afterAll(async () => {
   const running = shared;
   shared = undefined;
   if (running !== undefined) await (await running).stop();
-}
+});
