@@ -31,12 +31,13 @@ export interface Streams extends AsyncDisposable {
  */
 export async function serveStreams(options: StreamsOptions): Promise<Streams> {
   const { host, port, env, log } = options;
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
   const child = supervise({
     failure: "The streams process does not start",
     spawn: () =>
       spawn(process.execPath, [SCRIPT], {
         stdio: ["ignore", "pipe", "pipe", "ipc"],
-        env: { PATH: process.env.PATH, ...env, HOST: host, STREAMS_PORT: String(port) },
+        env: { PATH, NODE_COMPILE_CACHE, ...env, HOST: host, STREAMS_PORT: String(port) },
       }),
     readyLimitMs: 15_000,
     graceMs: 3_000,

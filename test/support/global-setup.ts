@@ -18,6 +18,8 @@ declare module "vitest" {
 export default async function setup(project: TestProject): Promise<() => void> {
   const runDir = mkdtempSync(join(tmpdir(), "platform-test-"));
   mkdirSync(join(runDir, "data"));
+  // Scripts are started by the dozen, and so are the files of tests: what one has compiled the next one finds.
+  process.env.NODE_COMPILE_CACHE = join(runDir, "compiled");
   project.provide("runDir", runDir);
   const path = join(runDir, "worker.js");
   try {

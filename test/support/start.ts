@@ -18,15 +18,16 @@ export interface Started extends AsyncDisposable {
   exited(): Promise<number | null>;
 }
 
-/** Runs the start script with these variables and nothing of this process's own beside PATH. */
+/** Runs the start script with these variables and nothing of this process's own beside PATH and Node's own cache. */
 export function runStart(env: Record<string, string>, ...args: string[]): Started {
   return runScript("start", env, ...args);
 }
 
 /** Runs one of the project's scripts the same way. */
 export function runScript(name: string, env: Record<string, string>, ...args: string[]): Started {
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
   const child = spawn(process.execPath, [script(name), ...args], {
-    env: { PATH: process.env.PATH, NATS_SERVER_BIN: brokerBinary(), ...env },
+    env: { PATH, NODE_COMPILE_CACHE, NATS_SERVER_BIN: brokerBinary(), ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let text = "";
