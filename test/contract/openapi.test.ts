@@ -142,7 +142,18 @@ function requestFor(path: string, method: string, operation: Operation, manner: 
   return { method: method.toUpperCase(), path: real + (search === "" ? "" : `?${search}`), headers, body };
 }
 
+/** By schema: most refusals are described alike, and each validator goes through all that it is given. */
 const validators = new Map<string, InstanceType<typeof ResponseValidator>>();
+
+/** The named schemas that a schema refers to, and what those refer to. */
+function referred(schema: unknown, found: Record<string, unknown> = {}): Record<string, unknown> {
+  for (const [, name = ""] of JSON.stringify(schema).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+    if (name in found) continue;
+    found[name] = document.components.schemas[name];
+    referred(found[name], found);
+  }
+  return found;
+}
 
 /** What is wrong with an answer, in words; undefined when it is as described. */
 async function judged(operation: Operation, answer: Response): Promise<string | undefined> {
@@ -157,12 +168,12 @@ async function judged(operation: Operation, answer: Response): Promise<string | 
   const schema = content[type]?.schema;
   if (schema === undefined) return `${status} is ${type}, not ${Object.keys(content).join(" or ")}`;
   if (!/json$/.test(type)) return undefined;
-  const key = `${operation.operationId} ${status} ${type}`;
+  const key = JSON.stringify(schema);
   let validator = validators.get(key);
   if (validator === undefined) {
     const parts = structuredClone({
-      responses: { [status]: { schema } },
-      components: { schemas: document.components.schemas },
+      responses: { default: { schema } },
+      components: { schemas: referred(schema) },
     });
     validator = new ResponseValidator(parts as unknown as ConstructorParameters<typeof ResponseValidator>[0]);
     validators.set(key, validator);
