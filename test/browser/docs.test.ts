@@ -1,10 +1,24 @@
 import { readFileSync } from "node:fs";
-import { expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { adminToken, call } from "../support/auth.ts";
-import { launchChromium } from "../support/browser.ts";
+import { launchChromium, type TestBrowser } from "../support/browser.ts";
 import { sharedPlatform } from "../support/platform.ts";
 
 const shop = readFileSync(new URL("../../scripts/examples/shop.json", import.meta.url), "utf8");
+
+let chromium: TestBrowser;
+beforeAll(async () => {
+  chromium = await launchChromium();
+});
+afterAll(() => chromium?.[Symbol.asyncDispose]());
+
+/** A page of its own that needs no passkeys. */
+async function open(options: Parameters<TestBrowser["page"]>[0] = {}): Promise<Page> {
+  const { page } = await chromium.page({ authenticator: false, ...options });
+  page.setDefaultTimeout(15_000);
+  return page;
+}
 
 test("the description is shown as a page from our own origin, under a strict policy", async () => {
   const platform = await sharedPlatform();
@@ -15,9 +29,7 @@ test("the description is shown as a page from our own origin, under a strict pol
   });
   expect(made.status).toBe(201);
 
-  await using chromium = await launchChromium();
-  const { page } = await chromium.page({ authenticator: false, viewport: { width: 1280, height: 1000 } });
-  page.setDefaultTimeout(15_000);
+  const page = await open({ viewport: { width: 1280, height: 1000 } });
   const problems: string[] = [];
   const elsewhere: string[] = [];
   page.on("pageerror", (error) => problems.push(error.message));
@@ -61,13 +73,7 @@ test("the description is shown as a page from our own origin, under a strict pol
 
 test("on a phone it is read across, and dark where the device is", async () => {
   const platform = await sharedPlatform();
-  await using chromium = await launchChromium();
-  const { page } = await chromium.page({
-    authenticator: false,
-    viewport: { width: 360, height: 740 },
-    colorScheme: "dark",
-  });
-  page.setDefaultTimeout(15_000);
+  const page = await open({ viewport: { width: 360, height: 740 }, colorScheme: "dark" });
   await page.goto(`${platform.origin}/api/docs`);
   const words = page.locator(".opblock-tag small").first();
   expect((await words.boundingBox())?.width).toBeGreaterThan(250);
@@ -83,9 +89,7 @@ test("on a phone it is read across, and dark where the device is", async () => {
 
 test("an orb that is not published is named, with a way on", async () => {
   const platform = await sharedPlatform();
-  await using chromium = await launchChromium();
-  const { page } = await chromium.page({ authenticator: false });
-  page.setDefaultTimeout(15_000);
+  const page = await open();
   await page.goto(`${platform.origin}/api/docs?orb=${encodeURIComponent("<b>nope")}`);
   await page.getByText("There is no published orb “<b>nope”.").waitFor();
   await page.getByRole("link", { name: "All that is described" }).click();
