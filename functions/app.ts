@@ -25,7 +25,7 @@ import { orbAuth } from "./orb-auth/orbs.ts";
 import { docsRoutes } from "./pages/docs.ts";
 import { pageRoutes } from "./pages/index.ts";
 import { platformAuthRoutes } from "./platform-auth/index.ts";
-import { onError, problem } from "./problem.ts";
+import { nothingAt, onError, problem } from "./problem.ts";
 import { newRouter } from "./router.ts";
 import { runtimeRoutes } from "./runtime/entries.ts";
 import { httpHandlers } from "./runtime/handlers-http.ts";
@@ -64,8 +64,7 @@ function notFoundOrWrongMethod(app: OpenAPIHono<AppEnv>) {
     }
     if (allowed.has("GET")) allowed.add("HEAD");
     if (allowed.size === 0 || allowed.has(c.req.method)) {
-      const slash = have.length > 2 && have.at(-1) === "" ? " Try it without the slash at its end." : "";
-      return problem(c, 404, "route_not_found", `There is nothing at this address.${slash}`);
+      return problem(c, 404, "route_not_found", nothingAt(c.req.path));
     }
     const allow = [...allowed].sort().join(", ");
     return problem(c, 405, "method_not_allowed", `This address takes ${allow}.`, { headers: { allow } });

@@ -47,6 +47,12 @@ export const TITLES: Record<number, string> = {
   504: "Timed out",
 };
 
+/** What is said where there is nothing; the same at every host. */
+export function nothingAt(path: string): string {
+  const slash = path.length > 1 && path.endsWith("/") ? " Try it without the slash at its end." : "";
+  return `There is nothing at this address.${slash}`;
+}
+
 /** What a problem document says; the same at every host. */
 export function problemText(
   status: number,

@@ -1,8 +1,8 @@
 /** How route families are made: one definition drives path, validation, types and the OpenAPI description. */
 import { createRoute, OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
 import type { MiddlewareHandler } from "hono";
-import { knownParameters } from "../shared/entry/query.ts";
 import { AppError, type Fault, invalid } from "../shared/errors.ts";
+import { knownParameters } from "../shared/orb/faults.ts";
 import type { AppEnv } from "./context.ts";
 import { jsonBody } from "./middleware/body.ts";
 import { faultsOf, TITLES } from "./problem.ts";

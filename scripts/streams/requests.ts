@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { parse as parseCookies } from "hono/utils/cookie";
 import { bearerOf } from "../../functions/middleware/session.ts";
-import { problemHeaders, problemText, STATUS } from "../../functions/problem.ts";
+import { nothingAt, problemHeaders, problemText, STATUS } from "../../functions/problem.ts";
 import { authenticate } from "../../shared/access/authenticate.ts";
 import { requireOperator } from "../../shared/access/authorize.ts";
 import type { Config, Deps, Log } from "../../shared/deps.ts";
@@ -255,7 +255,7 @@ export class Requests {
     const [name = "", ...more] = rest;
     const known = family === "streams" ? more.length === 0 : rest.length === 0;
     if (api !== "api" || !FAMILIES.includes(family) || !known)
-      throw new AppError("not_found", "route_not_found", "There is nothing at this address.");
+      throw new AppError("not_found", "route_not_found", nothingAt(pathname));
     if (request.method !== "GET" && request.method !== "HEAD") {
       const body = problemText(405, "method_not_allowed", `This address takes ${ALLOW}.`);
       return this.#reply(response, 405, { ...common, ...PROBLEM, allow: ALLOW }, body);
@@ -264,7 +264,8 @@ export class Requests {
     if (family === "metrics") return this.#metrics(request, response, common, searchParams);
     if (name !== "") return this.#stream(request, response, common, searchParams, name);
     await this.#callerOfRequest(request, common, searchParams, "");
-    takeOnly(searchParams, { realm: null, [TICKET]: null });
+    searchParams.delete(TICKET);
+    takeOnly(searchParams, { realm: null });
     const body = JSON.stringify(await listStreams(this.#hub));
     this.#reply(response, 200, { ...common, "content-type": "application/json" }, body);
   }

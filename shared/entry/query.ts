@@ -5,7 +5,7 @@
 
 import { AppError } from "../errors.ts";
 import type { CompiledField, CompiledSchema } from "../orb/compile.ts";
-import { clip, escapeSegment, Faults, listed } from "../orb/faults.ts";
+import { clip, escapeSegment, Faults, knownParameters, listed } from "../orb/faults.ts";
 import { FIELD_TYPES, type FieldType, type FilterOperator, type Json } from "../orb/fields/index.ts";
 import { ENTRY_PROPERTIES, isEntryId } from "../orb/ids.ts";
 import { isLocale, isMarket } from "./localize.ts";
@@ -283,11 +283,6 @@ const EXTRA_CHECKS: Record<string, { test: (text: string) => boolean; message: s
   locale: { test: isLocale, message: "This must be a language tag such as en or de-CH, or *." },
   market: { test: isMarket, message: "This must be the name of a market." },
 };
-
-/** What is told of a parameter that an address does not take. */
-export function knownParameters(known: readonly string[]): string {
-  return known.length === 0 ? "This address takes no parameters." : `Known are ${known.join(", ")}.`;
-}
 
 /** Groups parameters by name; only filters may come more than once. */
 function grouped(reader: Reader, parameters: Iterable<[string, string]>, known: readonly string[]) {

@@ -42,8 +42,8 @@ export async function resolveHandler(deps: Deps, name: string): Promise<Resolved
 /** @throws AppError unauthenticated, forbidden */
 export function requireAuth(auth: HandlerAuth, actor: Actor, role: Role): void {
   if (auth === "None") return;
-  const least: Role = auth === "AdminRequired" ? "admin" : "user";
-  if (!atLeast(role, least)) throw refusal(actor);
+  const least = auth === "AdminRequired" ? "admin" : "user";
+  if (!atLeast(role, least)) throw refusal(actor, least);
 }
 
 /** Who calls, as a handler is told; null for nobody signed in. */

@@ -10,6 +10,8 @@ import type { Fault } from "../errors.ts";
 
 /** How many faults one answer carries at most; what comes after is counted, not listed. */
 export const MAX_FAULTS = 1_000;
+/** Characters of their paths and messages together: those of a wide schema name much of it each. */
+const MAX_TEXT = 128_000;
 
 /** Reports a fault at the place that the reporter stands for. `sub` is a JSON Pointer below it. */
 export type Report = (code: string, message: string, sub?: string) => void;
@@ -19,6 +21,7 @@ export class Faults {
   readonly #most: number;
   readonly #list: Fault[] = [];
   readonly #seen = new Set<string>();
+  #text = 0;
   #more = 0;
 
   constructor(most = MAX_FAULTS) {
@@ -29,11 +32,13 @@ export class Faults {
   add(path: string, code: string, message: string): void {
     const key = `${code} ${path}`;
     if (this.#seen.has(key)) return;
-    if (this.#list.length >= this.#most) {
+    const text = this.#text + path.length + message.length;
+    if (this.#list.length >= this.#most || (this.any && text > MAX_TEXT)) {
       this.#more++;
       return;
     }
     this.#seen.add(key);
+    this.#text = text;
     this.#list.push({ path, code, message });
   }
 
@@ -153,6 +158,11 @@ const MAX_NAMED = 20;
 export function listed(names: readonly string[]): string {
   const more = names.length - MAX_NAMED;
   return more > 0 ? `${names.slice(0, MAX_NAMED).join(", ")} and ${more} more` : names.join(", ");
+}
+
+/** What is told of a parameter that an address does not take. */
+export function knownParameters(known: readonly string[]): string {
+  return known.length === 0 ? "This address takes no parameters." : `Known are ${known.join(", ")}.`;
 }
 
 function isMissing(input: unknown, path: readonly PropertyKey[]): boolean {

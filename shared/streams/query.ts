@@ -1,6 +1,6 @@
 /** What a request for a stream asks for. */
 import { AppError } from "../errors.ts";
-import { escapeSegment, Faults } from "../orb/faults.ts";
+import { escapeSegment, Faults, knownParameters } from "../orb/faults.ts";
 import { parseOffset, type Start } from "./offset.ts";
 
 /**
@@ -44,7 +44,7 @@ export function takeOnly(
   for (const name of new Set(params.keys())) {
     const at = `/${escapeSegment(name)}`;
     const allowed = Object.hasOwn(known, name) ? known[name] : undefined;
-    if (allowed === undefined) faults.add(at, "unknown_parameter", "This address takes no such parameter.");
+    if (allowed === undefined) faults.add(at, "unknown_parameter", knownParameters(Object.keys(known)));
     else if (allowed !== null && !allowed.includes(params.getAll(name).join("&")))
       faults.add(at, "enum", `This must be one of: ${allowed.join(", ")}.`);
   }

@@ -518,6 +518,7 @@ describe("both hosts say the same", () => {
     ["GET", "heartbeat?offset=-1&live=sse&live=sse", () => auth(admin), 400, "repeated_parameter"],
     ["GET", "heartbeat?offset=-1&realm=a&realm=b", () => ({}), 400, "repeated_parameter"],
     ["GET", "?realm=a&realm=b", () => ({}), 400, "repeated_parameter"],
+    ["GET", "?limit=1", () => auth(admin), 400, "invalid_parameter"],
     ["GET", "heartbeat?offset=-1", () => ({ ...auth(admin), "if-none-match": "*" }), 304],
   ])("of %s %j, case %#", async (method, path, headers, status, code) => {
     const [ours, theirs] = await Promise.all(

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { AppError, type Fault } from "../../shared/errors.ts";
 import { checkDocument } from "../../shared/orb/check.ts";
+import { Faults } from "../../shared/orb/faults.ts";
 
 type Bag = Record<string, unknown>;
 
@@ -448,6 +449,17 @@ describe("limits", () => {
       code: "too_many_faults",
       message: "200 more faults are not listed.",
     });
+  });
+
+  test("and fewer where there is much to say of each", () => {
+    const faults = new Faults();
+    for (let n = 0; n < 500; n++) faults.add(`/${n}`, "long", "x".repeat(1_000));
+    const list = faults.list();
+    expect(list.length).toBeLessThan(150);
+    expect(list.at(-1)).toMatchObject({ code: "too_many_faults" });
+    const one = new Faults();
+    one.add("/one", "long", "x".repeat(1_000_000));
+    expect(one.list()).toHaveLength(1);
   });
 });
 
