@@ -6,6 +6,7 @@
 import { eraseRealm } from "../access/users.ts";
 import type { Deps } from "../deps.ts";
 import { cancelScheduled, claimExisting, moveLive } from "../entry/publishing.ts";
+import { pause } from "../pause.ts";
 import { orbStreamConfig } from "../store/provision.ts";
 import { buckets, streams, subjects } from "../store/subjects.ts";
 import { Conflict, StreamMissing } from "../store/types.ts";
@@ -95,6 +96,12 @@ function joined(before: EntryWork | undefined, after: EntryWork | undefined): En
 }
 
 /**
+ * Milliseconds that writes which were decided by the definition before have to be committed: they are not seen, and what
+ * is done to stored entries would pass them by. Most take a few.
+ */
+const IN_FLIGHT_MS = 500;
+
+/**
  * Lets stored entries follow the definition that came into force, and then says that they did.
  */
 async function followUp(deps: Deps, current: Current, head: OrbHead): Promise<void> {
@@ -102,6 +109,7 @@ async function followUp(deps: Deps, current: Current, head: OrbHead): Promise<vo
   const { work, ...done } = current.record;
   const { orb, revision } = done;
   const basis = done.document === null && exists(head) ? await basisOf(deps, orb, head) : null;
+  await pause(IN_FLIGHT_MS);
   await doWork(deps, current, work, { revision, document: done.document ?? basis?.document ?? null });
   try {
     await deps.store.kvPut(buckets.orbs, done.orb, JSON.stringify(done), { expect: current.revision });

@@ -26,7 +26,8 @@ let store: Store;
 let deps: TestDeps;
 beforeAll(async () => {
   broker = await startBroker();
-  store = broker.store("fn");
+  // As a long-lived host: it looks again after a write.
+  store = { ...broker.store("fn"), remembers: true };
   deps = testDeps(store);
 });
 afterAll(() => broker.stop());
@@ -246,7 +247,7 @@ test("whoever writes while definitions change, nothing is left behind, on hosts 
       await mine.settled();
     };
     const writers = [0, 1, 2, 3, 4, 5].map((n) =>
-      writer(`writer ${n}`, testDeps(n % 2 === 0 ? store : remembering.store)),
+      writer(`writer ${n}`, testDeps(n % 2 === 0 ? { ...store, remembers: false } : remembering.store)),
     );
     await pause(20 + Math.random() * 20);
     await updateOrb(deps, admin, { orb, document: document(orb, "admin", { unique: true }), publish: true });
