@@ -45,8 +45,8 @@ function schemaOf(module: CompiledModule, id: string | undefined): CompiledSchem
   throw notFound(
     "schema",
     id === undefined
-      ? `The module ${module.id} does not have exactly one schema: the path must name one of ${known || "none"}.`
-      : `The module ${module.id} has no such schema: it has ${known || "none"}.`,
+      ? `The module ${module.id} does not have exactly one schema: the path must name one of ${known}.`
+      : `The module ${module.id} has no such schema: it has ${known}.`,
   );
 }
 

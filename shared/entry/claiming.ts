@@ -48,6 +48,11 @@ export interface Claiming {
   shared: Map<string, Set<string>>;
 }
 
+/** Whoever made a field unique is told, in the log, of values that were written meanwhile. */
+export function warnOfShared(deps: Pick<Deps, "log">, { orb, id }: CompiledSchema): void {
+  deps.log.warn("entries written while a field became unique share values", { orb, schema: id });
+}
+
 /** What is written, for what definition, and what became of it so far. */
 interface Run {
   deps: Deps;

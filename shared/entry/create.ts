@@ -54,10 +54,10 @@ export function schemaFor(context: OrbContext, module: string, schema: string | 
   const { modules } = context.compiled;
   const schemas = modules.get(module)?.schemas;
   if (schemas === undefined) {
-    const message = `The orb has no such module. It has ${listed([...modules.keys()]) || "none"}.`;
+    const message = `The orb has no such module. It has ${listed([...modules.keys()])}.`;
     throw invalid([{ path: "/module", code: "unknown_module", message }]);
   }
-  const names = listed([...schemas.keys()]) || "none";
+  const names = listed([...schemas.keys()]);
   throw invalid([
     schema === undefined
       ? { path: "/schema", code: "required", message: `Say which schema of the module: it has ${names}.` }

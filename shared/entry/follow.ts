@@ -6,7 +6,7 @@
 import type { Deps } from "../deps.ts";
 import { definitionFor } from "../orb/live.ts";
 import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
-import { claimLacking, keysOf, lacksOf } from "./claiming.ts";
+import { claimLacking, keysOf, lacksOf, warnOfShared } from "./claiming.ts";
 import { moveEntries } from "./publishing.ts";
 import { type LoadedEntry, loaded, type OrbContext, orNull, schemaOf } from "./resolve.ts";
 
@@ -51,9 +51,5 @@ async function followSchema(
       .map(async (entry) => lacksOf(entry, await keysOf(deps, now, schema, entry))),
   );
   const { shared } = await claimLacking(deps, now, schema, lacks.flat());
-  if (shared.size > 0)
-    deps.log.warn("entries written while a field became unique share values", {
-      orb: by.orb,
-      schema: schema.id,
-    });
+  if (shared.size > 0) warnOfShared(deps, schema);
 }

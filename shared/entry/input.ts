@@ -32,7 +32,7 @@ function resolvePlace(
   }
   const market = place.market ?? schema.markets[0];
   if (place.market !== undefined && !schema.markets.includes(place.market)) {
-    throw unknownPlace("market", `The orb has no such market: it has ${listed(schema.markets) || "none"}.`);
+    throw unknownPlace("market", `The orb has no such market: it has ${listed(schema.markets)}.`);
   }
   return { language: tag, market };
 }

@@ -154,8 +154,9 @@ export function clip(text: string): string {
 /** Most names that one message lists: a short request must not bring about a long answer. */
 const MAX_NAMED = 20;
 
-/** Names as messages list them. */
+/** Names as messages list them; `none` where there are none. */
 export function listed(names: readonly string[]): string {
+  if (names.length === 0) return "none";
   const more = names.length - MAX_NAMED;
   return more > 0 ? `${names.slice(0, MAX_NAMED).join(", ")} and ${more} more` : names.join(", ");
 }

@@ -5,6 +5,7 @@
  */
 import { eraseRealm } from "../access/users.ts";
 import type { Deps } from "../deps.ts";
+import { warnOfShared } from "../entry/claiming.ts";
 import { cancelScheduled, claimExisting, moveLive } from "../entry/publishing.ts";
 import { pause } from "../pause.ts";
 import { orbStreamConfig } from "../store/provision.ts";
@@ -143,9 +144,7 @@ async function doWork(
       { orb, revision: definition.revision, compiled },
       schema,
     );
-    if (duplicates.length > 0) {
-      deps.log.warn("entries written while a field became unique share values", { orb, schema: schema.id });
-    }
+    if (duplicates.length > 0) warnOfShared(deps, schema);
   }
 }
 

@@ -48,14 +48,14 @@ export function validateValues(
     faults.add(base, "type", "The values are an object with a property for each field.");
     return { values, masked, faults: faults.list() };
   }
-  for (const name of Object.keys(input)) {
-    if (!schema.fields.has(name)) {
-      faults.add(
-        `${base}/${escapeSegment(name)}`,
-        "unknown_property",
-        `There is no field "${clip(name)}" in ${schema.module}/${schema.id}: it has ${listed([...schema.fields.keys()]) || "none"}.`,
-      );
-    }
+  const unknown = Object.keys(input).filter((name) => !schema.fields.has(name));
+  const known = unknown.length === 0 ? "" : listed([...schema.fields.keys()]);
+  for (const name of unknown) {
+    faults.add(
+      `${base}/${escapeSegment(name)}`,
+      "unknown_property",
+      `There is no field "${clip(name)}" in ${schema.module}/${schema.id}: it has ${known}.`,
+    );
   }
   for (const field of schema.fields.values()) {
     const at: Place = {
