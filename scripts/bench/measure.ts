@@ -72,11 +72,16 @@ export interface Target {
   body?: string;
   headers?: Record<string, string>;
   keys?: string[];
+  /** What differs in the requests before the first round, where only the first of each is to be measured. */
+  warmUp?: { path?: string; headers?: Record<string, string> };
   /** The process that is measured (workerd, or the host). */
   pid: number | undefined;
   /** The broker's process. */
   brokerPid: number | undefined;
 }
+
+/** Makes requests to the host that it neither answers from its cache of answers nor remembers there. */
+export const PAST_ANSWERS: NonNullable<Target["warmUp"]> = { headers: { range: "bytes=0-" } };
 
 /** Targets that answer with 2xx; the others are named. */
 export async function served(targets: readonly Target[]): Promise<Target[]> {
@@ -151,16 +156,19 @@ async function round(client: Client, target: Target, connections: number, durati
  * comes first, so that the latency of one request at a time is that of a target in use; the first request after a rest
  * is {@link afterRest}.
  * @param options.roundMs length of one round under load; a fifth of it goes to latency with one request at a time
+ * @param options.warmUpMs how long each target is asked before the first round: 500 unless told otherwise. What runs
+ * in a JavaScript engine takes some seconds until its code is compiled, and is three to five times slower meanwhile
  */
 export async function compare(
   client: Client,
   targets: readonly Target[],
-  options: { rounds: number; roundMs: number; connections: number },
+  options: { rounds: number; roundMs: number; connections: number; warmUpMs?: number },
 ): Promise<Map<string, Figures>> {
+  const warmUpMs = options.warmUpMs ?? Math.min(500, options.roundMs);
   const seen = new Map<string, { loaded: Awaited<ReturnType<typeof round>>[]; alone: number[] }>();
   for (const target of targets) {
     seen.set(target.name, { loaded: [], alone: [] });
-    await round(client, target, options.connections, Math.min(500, options.roundMs));
+    await round(client, { ...target, ...target.warmUp }, options.connections, warmUpMs);
   }
   for (let i = 0; i < options.rounds; i++) {
     for (const target of targets) {

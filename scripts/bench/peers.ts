@@ -2,7 +2,16 @@
  * `npm run bench -- peers`: the host beside what users would pick instead, in one run, on the same rows, with the same
  * client. Only when asked for: the first run brings the others into `.data/peers`, from their public registries.
  */
-import { askForAll, type Client, compare, type Figures, memoryMiB, served, type Target } from "./measure.ts";
+import {
+  askForAll,
+  type Client,
+  compare,
+  type Figures,
+  memoryMiB,
+  PAST_ANSWERS,
+  served,
+  type Target,
+} from "./measure.ts";
 import { directus } from "./peers-directus.ts";
 import { pocketbase } from "./peers-pocketbase.ts";
 import {
@@ -22,7 +31,7 @@ import type { Stand } from "./stand.ts";
 import type { Seeded } from "./targets.ts";
 
 const PEERS: readonly Peer[] = [pocketbase, directus, strapi];
-const LOAD = { rounds: 3, roundMs: 1_000, connections: 8 };
+const LOAD = { rounds: 3, roundMs: 1_000, connections: 8, warmUpMs: 5_000 };
 /** How long each is asked for all of its rows before that is measured again. */
 const WARM_UP_MS = 40_000;
 /** Entries that are asked for again and again. */
@@ -134,7 +143,8 @@ export async function peers(
       all.flatMap(([who, at, has]): Target[] => {
         const ask = has[name];
         if (ask === undefined || (who === OURS && name.endsWith("+"))) return [];
-        return [{ ...at, ...ask, name: `${who}: ${name}` }];
+        const warmUp = name === "any" ? { warmUp: PAST_ANSWERS } : {};
+        return [{ ...at, ...ask, ...warmUp, name: `${who}: ${name}` }];
       }),
     );
     const figures = await compare(client, await served(targets), LOAD);
