@@ -9,8 +9,11 @@ import { BATCH_LIMIT, Refused } from "./write.ts";
 
 /** Bytes of the bodies of one group. */
 const MOST_BYTES = 1024 * 1024;
-/** How long those who were just answered are waited for, where several write: about as long as one batch takes. */
-const GATHER_MS = 2;
+/**
+ * How long, at most, those who were just answered are waited for, where several write. It is as long as their batch took:
+ * without them it would be written in parts, and the second would wait for that long.
+ */
+const MOST_GATHER_MS = 20;
 /** How long others wait for a group: one that takes longer met a broker that is busy or away, and is not alone with it. */
 const PATIENCE_MS = 50;
 
@@ -97,15 +100,18 @@ class Queue {
     if (this.waiting.length >= this.#enough) this.#come?.();
   }
 
-  /** Resolves when those who were answered just now, and often write again at once, wait too; or soon. */
-  async gather(answered: number): Promise<void> {
+  /**
+   * Resolves when those who were answered just now, and often write again at once, wait too; or soon.
+   * @param ms how long to wait for them at most
+   */
+  async gather(answered: number, ms: number): Promise<void> {
     const enough = this.waiting.length + answered;
     // Whoever writes alone waits for nobody.
     if (enough < 3) return;
     this.#enough = enough;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#come = resolve;
-    await within(GATHER_MS, promise);
+    await within(Math.min(ms, MOST_GATHER_MS), promise);
     this.#come = undefined;
   }
 }
@@ -140,9 +146,10 @@ export function grouped(store: OpenStore): OpenStore {
     while (queue.waiting.length > 0) {
       const group = nextGroup(queue.waiting);
       const left = queue.waiting.length;
+      const began = Date.now();
       await within(PATIENCE_MS, write(stream, group));
       // Writes that have waited for a whole batch already are not delayed again.
-      if (left === 0) await queue.gather(group.length);
+      if (left === 0) await queue.gather(group.length, Date.now() - began);
     }
     queues.delete(stream);
   }
