@@ -70,8 +70,8 @@ export function validateValues(
     const raw = given === undefined ? defaultOf(schema, field) : given;
     const value = raw === null || raw === undefined ? undefined : marketsOf(at, raw);
     if (value !== undefined) values[field.name] = value;
-    // Null says "no value" where leaving the field out would mean its default.
-    else if (given === null && field.definition.default !== undefined) values[field.name] = null;
+    // Null, or a map of nothing else, says "no value" where leaving the field out would mean its default.
+    else if (given !== undefined && field.definition.default !== undefined) values[field.name] = null;
     if (field.required) checkRequired(at, value, raw);
   }
   return { values, masked, faults: faults.list() };

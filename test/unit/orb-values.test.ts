@@ -56,6 +56,16 @@ const cases: [string, FieldDefinition[], unknown, object, string[]][] = [
   ["a default", [{ name: "a", type: "integer", default: 3 }], {}, { a: 3 }, []],
   ["null instead of the default", [{ name: "a", type: "integer", default: 3 }], { a: null }, { a: null }, []],
   [
+    "a map of nothing instead of the default",
+    [
+      { name: "a", type: "integer", default: 3, marketSpecific: true },
+      { name: "b", type: "string", default: "x", translatable: true },
+    ],
+    { a: {}, b: { en: null } },
+    { a: null, b: null },
+    [],
+  ],
+  [
     "a default for the default language and market",
     [{ name: "a", type: "string", default: "x", translatable: true, marketSpecific: true }],
     {},
