@@ -46,6 +46,11 @@ function pointersOf(schema: CompiledSchema, values: Readonly<Values>): Pointer[]
   );
 }
 
+/** Whether a field points to entries of this very schema: only then can an entry's own id be one of its targets. */
+function pointsTo({ target }: CompiledField, { orb, module, id }: CompiledSchema): boolean {
+  return target?.orb === orb && target.module === module && target.schema === id;
+}
+
 /** Whether the actor made an entry, where that matters: a platform admin and the platform itself may do all in any case. */
 export function isOwn(actor: Actor, createdBy: string): boolean {
   return actor.kind === "orb" && actorId(actor) === createdBy;
@@ -74,7 +79,9 @@ export async function checkTargets(
 ): Promise<TargetCheck> {
   const result: TargetCheck = { faults: [], guards: [] };
   const pointers = pointersOf(schema, values).filter(
-    ({ field, id }) => id !== self && (only === undefined || only.has(referenceKey(field.name, id))),
+    ({ field, id }) =>
+      !(id === self && pointsTo(field, schema)) &&
+      (only === undefined || only.has(referenceKey(field.name, id))),
   );
   const orbs = new Set(pointers.map(({ field }) => field.target?.orb ?? ""));
   await Promise.all(

@@ -4,8 +4,8 @@
  */
 import { AppError } from "../errors.ts";
 import type { OpenStore } from "./store.ts";
-import type { Append } from "./types.ts";
-import { BATCH_LIMIT, Refused } from "./write.ts";
+import { type Append, BATCH_LIMIT } from "./types.ts";
+import { Refused } from "./write.ts";
 
 /** Bytes of the bodies of one group. */
 const MOST_BYTES = 1024 * 1024;

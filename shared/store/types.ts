@@ -26,6 +26,9 @@ export interface Expectation {
   subject?: string;
 }
 
+/** Most messages of one atomic batch. */
+export const BATCH_LIMIT = 1000;
+
 /** One message to be appended. */
 export interface Append {
   subject: string;

@@ -2,11 +2,9 @@ import { AppError, unavailable } from "../errors.ts";
 import { pause } from "../pause.ts";
 import { ApiCode, NO_RESPONDERS } from "./codes.ts";
 import { streamMissing } from "./read.ts";
-import { type Append, Conflict, StreamMissing, SubjectFull } from "./types.ts";
+import { type Append, BATCH_LIMIT, Conflict, StreamMissing, SubjectFull } from "./types.ts";
 import { mostBytes, type Wire } from "./wire.ts";
 
-/** Most messages of one atomic batch. */
-export const BATCH_LIMIT = 1000;
 const decoder = new TextDecoder();
 
 interface Ack {

@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { bulkWrite, createEntry, deleteEntry, updateEntry } from "../../shared/entry/index.ts";
+import { orNull } from "../../shared/entry/resolve.ts";
+import type { LiveOrb } from "../../shared/orb/live.ts";
+import { streams, subjects } from "../../shared/store/subjects.ts";
+import type { Store } from "../../shared/store/types.ts";
+import { startBroker, type TestBroker } from "../support/broker.ts";
+import { admin, failureOf, installOrb, type TestDeps, testDeps } from "../support/entries.ts";
+
+let broker: TestBroker;
+let store: Store;
+let deps: TestDeps;
+let orb: LiveOrb;
+
+beforeAll(async () => {
+  broker = await startBroker();
+  store = broker.store("fn");
+  orb = await installOrb(broker.store("operator"), {
+    id: "library",
+    modules: [
+      {
+        id: "shelf",
+        type: "CONTENT",
+        schemas: [
+          { id: "author", fields: [{ name: "name", type: "string" }] },
+          {
+            id: "book",
+            fields: [
+              { name: "author", type: "reference", ref: "library/shelf/author" },
+              { name: "elsewhere", type: "reference", ref: "nowhere/shelf/book" },
+              { name: "sequel", type: "reference", ref: "library/shelf/book" },
+              { name: "cited", type: "reference", ref: "library/shelf/author", list: true },
+            ],
+          },
+        ],
+      },
+    ],
+  });
+});
+afterAll(() => broker.stop());
+beforeEach(() => {
+  deps = testDeps(store);
+});
+
+const at = (id: string, more: object = {}) => ({ orbId: "library", orb, id, ...more });
+const book = async (values: object) =>
+  (await createEntry(deps, admin, { orbId: "library", orb, module: "shelf", schema: "book", values }))
+    .snapshot.id;
+const put = (id: string, values: object) => updateEntry(deps, admin, at(id, { values }));
+
+describe("a reference to the entry itself", () => {
+  it("is one where the field points to its schema, and an unknown one elsewhere", async () => {
+    const id = await book({});
+    expect((await put(id, { sequel: id })).snapshot.values).toEqual({ sequel: id });
+    expect((await failureOf(put(id, { author: id, elsewhere: id }))).errors).toMatchObject(
+      expect.arrayContaining([
+        expect.objectContaining({ path: "/values/author", code: "unknown_reference" }),
+        expect.objectContaining({ path: "/values/elsewhere", code: "unknown_reference" }),
+      ]),
+    );
+  });
+});
+
+describe("an entry with more references than one act can free", () => {
+  /** Authors, and a book that came to cite them all. */
+  async function grown(count: number): Promise<{ id: string; cited: string[] }> {
+    async function* lines() {
+      for (let i = 0; i < count; i++) yield JSON.stringify({ module: "shelf", schema: "author", values: {} });
+    }
+    const cited: string[] = [];
+    const results = bulkWrite(deps, admin, { orbId: "library", orb, lines: lines(), parse: JSON.parse });
+    for await (const result of results) if ("snapshot" in result) cited.push(result.snapshot.id);
+    expect(cited).toHaveLength(count);
+    const id = await book({ cited: cited.slice(0, 300) });
+    for (let some = 600; some < count + 300; some += 300) await put(id, { cited: cited.slice(0, some) });
+    return { id, cited };
+  }
+  /** How many of the authors are still said to be referred to. */
+  async function hinted(ids: readonly string[]): Promise<number> {
+    let count = 0;
+    for (const id of ids) {
+      const filter = subjects.referrers("library", id);
+      const page = await orNull(store.scan(streams.orb("library"), filter, { fromSeq: 1, limit: 10 }));
+      if (page?.messages.some(({ size }) => size > 0)) count++;
+    }
+    return count;
+  }
+
+  it("is deleted, and lets go of them all", async () => {
+    const { id, cited } = await grown(900);
+    await deleteEntry(deps, admin, at(id));
+    expect(await hinted(cited)).toBe(0);
+    await deleteEntry(deps, admin, at(cited[0] ?? ""));
+  });
+
+  it("loses none that it takes again while they are let go of", async () => {
+    const { id, cited } = await grown(700);
+    const again = cited.slice(0, 200);
+    let batches = 0;
+    const meanwhile = new Proxy(store, {
+      get(target, name, receiver) {
+        if (name !== "batch") return Reflect.get(target, name, receiver);
+        return async (...given: Parameters<Store["batch"]>) => {
+          if (++batches === 2) await put(id, { cited: again });
+          return target.batch(...given);
+        };
+      },
+    });
+    await updateEntry({ ...deps, store: meanwhile }, admin, at(id, { values: {} }));
+    expect(batches).toBe(2);
+    expect(await hinted(again)).toBe(again.length);
+    expect((await failureOf(deleteEntry(deps, admin, at(again[0] ?? "")))).code).toBe("referenced");
+  });
+});
