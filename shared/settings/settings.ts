@@ -14,7 +14,7 @@ import { withKnownClaims } from "../entry/held.ts";
 import { messagesOf } from "../entry/messages.ts";
 import { prepare, storedInput } from "../entry/prepare.ts";
 import { addressOf, type LoadedEntry, loadEntry, loaded, orNull } from "../entry/resolve.ts";
-import { type EntrySnapshot, maskValues, type StoredValue } from "../entry/snapshot.ts";
+import { type EntrySnapshot, effective, maskValues, type StoredValue } from "../entry/snapshot.ts";
 import { AppError, invalid } from "../errors.ts";
 import { derivedId } from "../ids.ts";
 import type { CompiledField, CompiledSchema } from "../orb/compile.ts";
@@ -195,10 +195,14 @@ async function change(
     publish: false,
     faults: [],
   });
-  const at = new Date(deps.clock.now()).toISOString();
-  const revision = head.revision + 1;
+  const now = deps.clock.now();
+  // An operator may have given it a window. That it closed is a revision of its own, and what only the closed one held
+  // may be another entry's since.
+  const base = effective(head, now);
+  const at = new Date(now).toISOString();
+  const revision = base.revision + 1;
   const snapshot: EntrySnapshot = {
-    ...head,
+    ...base,
     operation: "update",
     status: "PUBLISHED",
     revision,
@@ -213,14 +217,15 @@ async function change(
     liveClaims: null,
     defRevision: live.revision,
   };
-  const before = new Set(head.status === "DELETED" ? [] : [...head.claims, ...(head.liveClaims ?? [])]);
+  const before = new Set(head.status === "DELETED" ? [] : [...head.claims, ...(base.liveClaims ?? [])]);
   const claims = claimChange(before, new Set(prepared.claims));
-  const write = { address, headSeq: seq, snapshots: [snapshot], claims, guards: prepared.guards };
+  const snapshots = base === head ? [snapshot] : [base, snapshot];
+  const write = { address, headSeq: seq, snapshots, claims, guards: prepared.guards };
   // Its place in lists went with its deletion.
   const place = { subject: subjects.entryIndex(address), data: "{}", rollup: true };
   const again = head.status === "DELETED" ? { hints: [place] } : {};
   const hintsOnly = [...claims.adds, ...claims.frees].every(isEqualityKey);
-  if (hintsOnly && prepared.guards.length === 0) {
+  if (hintsOnly && prepared.guards.length === 0 && base === head) {
     // Messages in a row, hints first and truth last, as many write the same entry and a batch takes long. What is not
     // held any more stays in the index of equality: freeing it here could take away what the next writer adds.
     const messages = messagesOf({ ...write, ...again, claims: { adds: claims.adds, frees: [] } });
