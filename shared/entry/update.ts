@@ -82,9 +82,9 @@ export function updateEntry(deps: Deps, actor: Actor, input: UpdateInput): Promi
       const prepared = await prepare(deps, actor, state.context, schema, {
         id: state.base.id,
         given:
-          values === undefined
+          values === undefined && locale === undefined && market === undefined
             ? storedInput(schema, stored)
-            : mergeValues(schema, values, stored, { locale, market }),
+            : mergeValues(schema, values === undefined ? {} : values, stored, { locale, market }),
         stored,
         held: state.held.claims,
         publish,

@@ -227,6 +227,12 @@ describe("update", () => {
     expect(
       (await failureOf(updateEntry(deps, admin, at(snapshot.id, { locale: "fr", values: {} })))).kind,
     ).toBe("malformed");
+    for (const place of [{ locale: "fr" }, { market: "XX" }]) {
+      const change = updateEntry(deps, admin, at(snapshot.id, { ...place, validTo: null }));
+      expect((await failureOf(change)).kind).toBe("malformed");
+    }
+    const bounded = await updateEntry(deps, admin, at(snapshot.id, { locale: "de", validTo: null }));
+    expect(bounded.snapshot.values).toEqual(cleared.snapshot.values);
   });
 });
 
