@@ -115,18 +115,29 @@ export async function* bulkWrite(deps: Deps, actor: Actor, given: BulkInput): As
     }
   }
 
-  for await (const text of input.lines) {
-    number++;
-    if (text.trim() === "") continue;
-    waiting.push({ line: number, text });
-    if (waiting.length < GROUP_ENTRIES) continue;
-    yield* take(await prepareSome());
-    // What is checked does not wait for a client who sends no more for a while.
-    yield* flush();
+  // What came before the lines broke off, or before a group could not be checked, is written and told all the same.
+  let failure: { cause: unknown } | undefined;
+  try {
+    for await (const text of input.lines) {
+      number++;
+      if (text.trim() === "") continue;
+      waiting.push({ line: number, text });
+      if (waiting.length < GROUP_ENTRIES) continue;
+      yield* take(await prepareSome());
+      // What is checked does not wait for a client who sends no more for a while.
+      yield* flush();
+    }
+  } catch (cause) {
+    failure = { cause };
   }
-  yield* take(await prepareSome());
-  yield* flush();
+  try {
+    yield* take(await prepareSome());
+    yield* flush();
+  } catch (cause) {
+    failure ??= { cause };
+  }
   if (running !== undefined) yield* await (running as Promise<BulkResult[]>);
+  if (failure !== undefined) throw failure.cause;
 }
 
 function asError(error: unknown): AppError {

@@ -6,11 +6,12 @@ import {
   loadEntry,
   unpublishEntry,
 } from "../../shared/entry/index.ts";
+import { AppError } from "../../shared/errors.ts";
 import type { LiveOrb } from "../../shared/orb/live.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
-import { admin, installOrb, SHOP, type TestDeps, testDeps } from "../support/entries.ts";
+import { admin, failureOf, installOrb, SHOP, type TestDeps, testDeps } from "../support/entries.ts";
 
 let broker: TestBroker;
 let deps: TestDeps;
@@ -106,6 +107,23 @@ it("fails only the culprits, and says of each why", async () => {
   for (const result of results) {
     if ("snapshot" in result) expect(await loadEntry(deps, "shop", result.snapshot.id)).not.toBeNull();
   }
+});
+
+it("tells of every line that it wrote before the lines broke off", async () => {
+  const before = await count();
+  const note = JSON.stringify({ module: "catalog", schema: "note", values: { text: "whole" } });
+  async function* broken() {
+    for (let i = 0; i < 400; i++) yield note;
+    throw new AppError("too_large", "line_too_large", "A line is too long.");
+  }
+  const results: BulkResult[] = [];
+  const loading = async () => {
+    const input = { orbId: "shop", orb, lines: broken(), parse: (line: string) => JSON.parse(line) };
+    for await (const result of bulkWrite(deps, admin, input)) results.push(result);
+  };
+  expect((await failureOf(loading())).code).toBe("line_too_large");
+  expect(results.map(({ line }) => line)).toEqual(Array.from({ length: 400 }, (_, i) => i + 1));
+  expect(await count()).toBe(before + 400);
 });
 
 it("writes each line once for one key", async () => {
