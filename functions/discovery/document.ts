@@ -135,7 +135,7 @@ function shareHeaders(components: Components, response: JsonSchema): void {
 }
 
 /** A name that nothing has yet, of the characters that names may have. */
-function freeName(taken: object, wanted: string): string {
+export function freeName(taken: object, wanted: string): string {
   const base = wanted.replace(/[^A-Za-z0-9._-]+/g, "_");
   let name = base;
   for (let i = 2; Object.hasOwn(taken, name); i++) name = `${base}.${i}`;

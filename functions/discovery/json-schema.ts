@@ -1,6 +1,8 @@
 /** JSON Schema as services write it (draft 4 to 2020-12) in the words of OpenAPI 3.0. What it cannot say is left out, which only widens. */
+import { definitionOf } from "../../shared/handlers/schema-compile.ts";
 import { isObject } from "../../shared/json.ts";
 import type { Json, JsonSchema } from "../../shared/orb/fields/index.ts";
+import { freeName } from "./document.ts";
 
 /** Keywords that mean the same there. */
 const SAME = [
@@ -22,7 +24,6 @@ const SAME = [
   "writeOnly",
   "deprecated",
 ] as const;
-const DEFINITIONS = /^#\/(?:\$defs|definitions)\/(.+)$/;
 
 type Loose = { [keyword: string]: unknown };
 
@@ -36,11 +37,23 @@ export interface Converted {
 /** @param name under which the schema itself is kept in the document; its definitions get names below it */
 export function toOpenApi(source: unknown, name: string): Converted {
   const schemas: { [name: string]: JsonSchema } = {};
-  const nameOf = (definition: string) => `${name}.${definition.replace(/[^A-Za-z0-9_-]+/g, "_")}`;
+  const groups = ["$defs", "definitions"].map((group) => {
+    const definitions = isObject(source) ? source[group] : undefined;
+    return [group, isObject(definitions) ? definitions : {}] as const;
+  });
+  /** Their names in the document, by group and key. */
+  const names = new Map<string, string>();
+  for (const [group, definitions] of groups) {
+    for (const key of Object.keys(definitions)) {
+      const own = freeName(schemas, `${name}.${key.replace(/[^A-Za-z0-9_-]+/g, "_")}`);
+      schemas[own] = {};
+      names.set(`${group}/${key}`, own);
+    }
+  }
   const refer = (ref: string): JsonSchema => {
-    const definition = DEFINITIONS.exec(ref)?.[1];
-    const target = definition === undefined ? name : nameOf(definition);
-    return { $ref: `#/components/schemas/${target}` };
+    const definition = definitionOf(ref);
+    const target = definition === undefined ? name : names.get(definition?.join("/") ?? "");
+    return target === undefined ? {} : { $ref: `#/components/schemas/${target}` };
   };
   const convert = (from: unknown): JsonSchema => {
     if (from === false) return { not: {} };
@@ -48,10 +61,10 @@ export function toOpenApi(source: unknown, name: string): Converted {
     if (typeof from.$ref === "string") return refer(from.$ref);
     return node(from, convert);
   };
-  for (const group of ["$defs", "definitions"]) {
-    const definitions = isObject(source) ? source[group] : undefined;
-    if (!isObject(definitions)) continue;
-    for (const [key, value] of Object.entries(definitions)) schemas[nameOf(key)] = convert(value);
+  for (const [group, definitions] of groups) {
+    for (const [key, value] of Object.entries(definitions)) {
+      schemas[names.get(`${group}/${key}`) ?? ""] = convert(value);
+    }
   }
   return { schema: convert(source), schemas };
 }
@@ -74,10 +87,13 @@ function node(from: Loose, convert: (from: unknown) => JsonSchema): JsonSchema {
   if (typeof additionalProperties === "boolean") out.additionalProperties = additionalProperties;
   else if (additionalProperties !== undefined) out.additionalProperties = convert(additionalProperties);
   if (isObject(items) && prefixItems === undefined) out.items = convert(items);
-  for (const keyword of ["allOf", "anyOf", "oneOf"] as const) {
-    const list = from[keyword];
-    if (Array.isArray(list) && list.length > 0) out[keyword] = list.map(convert);
-  }
+  const listed = (keyword: "allOf" | "anyOf" | "oneOf") => [from[keyword] ?? []].flat().map(convert);
+  const [all, any, one] = [listed("allOf"), listed("anyOf"), listed("oneOf")];
+  // Of several that are told wider than they are, more than one may hold where exactly one does: any of them.
+  if (any.length > 0 && one.length > 0) all.push({ anyOf: one });
+  const choice = any.length > 0 ? any : one;
+  if (choice.length > 0) out.anyOf = choice;
+  if (all.length > 0) out.allOf = all;
   // What cannot be said widens, and the negation of something wider would narrow.
   if (isObject(from.not) && Object.keys(from.not).every((key) => key === "type" || key === "enum")) {
     out.not = convert(from.not);

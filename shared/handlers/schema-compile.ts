@@ -14,6 +14,20 @@ type Inner = Schema | boolean;
 export class BadReference extends Error {}
 
 /**
+ * Which definition a local reference names: the keyword that holds it, and its key, decoded as the fragment of a URI and
+ * as a JSON Pointer. Undefined for `#`, the schema itself; null when it is not encoded as it should be.
+ */
+export function definitionOf(ref: string): [keyword: string, key: string] | undefined | null {
+  const [, keyword, segment] = ref.split("/");
+  if (keyword === undefined || segment === undefined) return undefined;
+  try {
+    return [keyword, decodeURIComponent(segment).replaceAll("~1", "/").replaceAll("~0", "~")];
+  } catch {
+    return null;
+  }
+}
+
+/**
  * Compiles a schema whose keywords are known to be of the right types.
  * @throws BadReference
  */
@@ -111,15 +125,11 @@ class Compiler {
   }
 
   #resolve(ref: string): Inner {
-    const [, keyword, segment] = ref.split("/");
-    if (keyword === undefined || segment === undefined) return this.#root;
+    const definition = definitionOf(ref);
+    if (definition === undefined) return this.#root;
+    const [keyword = "", name = ""] = definition ?? [];
     const schemas: unknown = this.#root[keyword];
-    try {
-      const name = decodeURIComponent(segment).replaceAll("~1", "/").replaceAll("~0", "~");
-      if (isObject(schemas) && Object.hasOwn(schemas, name)) return schemas[name] as Inner;
-    } catch {
-      // Not percent-encoded as it should be.
-    }
+    if (isObject(schemas) && Object.hasOwn(schemas, name)) return schemas[name] as Inner;
     throw new BadReference();
   }
 

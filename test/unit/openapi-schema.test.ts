@@ -64,6 +64,55 @@ test("definitions become parts of the document, recursive ones too", async () =>
   });
 });
 
+test("references find their definitions however both are written, and none leads nowhere", () => {
+  const { schema, schemas } = toOpenApi(
+    {
+      type: "object",
+      properties: {
+        slash: { $ref: "#/$defs/a~1b" },
+        generic: { $ref: "#/$defs/Page%3CItem%3E" },
+        space: { $ref: "#/$defs/c%20d" },
+        underscore: { $ref: "#/$defs/c_d" },
+        older: { $ref: "#/definitions/c_d" },
+      },
+      $defs: {
+        "a/b": { type: "string" },
+        "Page<Item>": { type: "integer" },
+        "c d": { type: "number" },
+        c_d: { type: "boolean" },
+        // Nothing refers to it, so that nobody found it wanting.
+        unused: { anyOf: [{ $ref: "#/$defs/%zz" }, { $ref: "#/$defs/none" }] },
+      },
+      definitions: { c_d: { type: "array", items: {} } },
+    },
+    "shop.quote.Input",
+  );
+  const told = Object.entries(schema.properties as Record<string, { $ref: string }>).map(
+    ([name, { $ref }]) => [name, schemas[$ref.replace("#/components/schemas/", "")]?.type],
+  );
+  expect(Object.fromEntries(told)).toEqual({
+    slash: "string",
+    generic: "integer",
+    space: "number",
+    underscore: "boolean",
+    older: "array",
+  });
+  expect(schemas["shop.quote.Input.unused"]).toEqual({ anyOf: [{}, {}] });
+});
+
+test("one of several that are told wider is any of them: what a handler takes is not told to be wrong", () => {
+  const card = { required: ["card"], not: { required: ["cash"] } };
+  const oneOf = [card, { required: ["cash"] }];
+  const told = [{ required: ["card"] }, { required: ["cash"] }];
+  expect(toOpenApi({ oneOf }, "x").schema).toEqual({ anyOf: told });
+  expect(
+    toOpenApi({ anyOf: [{ type: "object" }], oneOf, allOf: [{ minProperties: 1 }] }, "x").schema,
+  ).toEqual({
+    anyOf: [{ type: "object" }],
+    allOf: [{ minProperties: 1 }, { anyOf: told }],
+  });
+});
+
 const base = { id: "shop", languages: ["en", "de"], markets: ["US"] };
 const schemaOf = (fields: FieldDefinition[]) =>
   compileSchema(base, { id: "m", type: "CONTENT" }, { id: "s", fields });
