@@ -58,7 +58,7 @@ export function entryWriteRoutes(prefix: AdminPrefix) {
       body: { required: true, content: { "application/json": { schema: NewEntryBody } } },
     },
     responses: { 201: entryAnswer("Created") },
-    problems: [401, 403, 404, 409],
+    problems: [401, 403, 404, 409, 410],
   });
   const update = defineRoute({
     ...common,
@@ -148,7 +148,7 @@ export function entryMoveRoutes(prefix: AdminPrefix) {
       summary,
       request: { params: EntryParams, headers: WriteHeaders },
       responses: { 200: entryAnswer("The new revision") },
-      problems: [400, 401, 403, 404, 409, 412, 422],
+      problems: [400, 401, 403, 404, 409, 410, 412, 422],
     });
     router.openapi(route, async (c) => {
       const target = targetOf(c, c.req.valid("param"), c.req.valid("header"));
@@ -163,7 +163,7 @@ export function entryMoveRoutes(prefix: AdminPrefix) {
     summary: "Soft-delete an entry",
     request: { params: EntryParams, query: ForceQuery, headers: WriteHeaders },
     responses: { 200: entryAnswer("The new revision") },
-    problems: [400, 401, 403, 404, 409, 412, 422],
+    problems: [400, 401, 403, 404, 409, 410, 412, 422],
   });
   return router.openapi(archive, async (c) => {
     const target = targetOf(c, c.req.valid("param"), c.req.valid("header"));

@@ -132,7 +132,7 @@ export function entryRevisionRoutes(prefix: AdminPrefix) {
     summary: "Bring an older revision back as a new draft",
     request: { params: RevisionParams, headers: WriteHeaders },
     responses: { 200: entryAnswer("The new revision") },
-    problems: [400, 401, 403, 404, 409, 412, 422],
+    problems: [400, 401, 403, 404, 409, 410, 412, 422],
   });
 
   return newRouter()

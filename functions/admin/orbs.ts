@@ -236,7 +236,7 @@ function addDocument(router: Router, mount: Mount): void {
     description: "Its revisions stay readable. A deletion that stopped halfway is resumed by asking again.",
     request: { params: OrbIdParam, headers: IfMatch },
     responses: { 204: { description: "Deleted" } },
-    problems: [401, 403, 404, 412],
+    problems: [401, 403, 404, 409, 412],
   });
   router.openapi(remove, async (c) => {
     await deleteOrb(c.var.deps, c.var.actor, {
@@ -303,7 +303,7 @@ function addLifecycle(router: Router, mount: Mount): void {
         headers: IfMatch.extend(IdempotencyKey.shape),
       },
       responses: { 200: { description: "The orb", headers: ETag, content: json(OrbSchema) } },
-      problems: [400, 401, 403, 404, 409, 412],
+      problems: [400, 401, 403, 404, 409, 412, 422],
     });
     router.openapi(move, async (c) => {
       const { orbId } = c.req.valid("param");

@@ -78,7 +78,9 @@ export function describeOrb(
         const known = handler === undefined || isFaulty(handler) ? undefined : handler;
         const called = handlerOperation(live, short, full, known, operation, part);
         add(`/api/${live.orb}/call/${short}`, method, called);
-        add(`/api/${live.orb}/${short}`, method, { ...called, operationId: `${called.operationId}_direct` });
+        // Names of handlers end as they like: what tells the two forms apart stands before them.
+        const direct = `${operation.operationId}Directly_${live.orb}_${short}`;
+        add(`/api/${live.orb}/${short}`, method, { ...called, operationId: direct });
       }
     } else if (isServed(live, path)) {
       add(path.replace("{orbId}", live.orb), method, {
@@ -282,6 +284,12 @@ function entryOperation(
 
 const HANDLER_ROLE = { None: "public", AuthRequired: "user", AdminRequired: "admin" } as const;
 
+/** A service may refuse with nearly any status of these. */
+const SERVICE_REFUSAL: JsonSchema = {
+  description: "Refused by the service, with a status of its own",
+  content: { "application/problem+json": { schema: ref("Problem") } },
+};
+
 function handlerOperation(
   live: LiveOrb,
   short: string,
@@ -318,6 +326,7 @@ function handlerOperation(
     responses: {
       ...operation.responses,
       "200": { ...success, content: { "application/json": { schema: output } } },
+      ...(handler?.kind === "local" ? {} : { "4XX": SERVICE_REFUSAL }),
     },
     "x-role": role,
     "x-handler": full,

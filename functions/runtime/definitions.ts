@@ -99,7 +99,7 @@ const move = (name: string, summary: string, query: z.ZodRawShape) =>
       headers: IfMatch.extend(IdempotencyKey.shape),
     },
     responses: { 200: answer("The new revision") },
-    problems: [400, 401, 403, 404, 409, 412, 422],
+    problems: [400, 401, 403, 404, 409, 410, 412, 422],
   });
 
 /** Every operation on entries of published orbs. */
@@ -174,7 +174,7 @@ export const definitions = {
         },
       },
     },
-    problems: [401, 403, 404, 409],
+    problems: [401, 403, 404, 409, 410],
   }),
   update: defineRoute({
     method: "put",

@@ -25,6 +25,7 @@ import { readJson } from "../middleware/body.ts";
 import { actorFor } from "../middleware/session.ts";
 import { problem } from "../problem.ts";
 import { defineRoute } from "../router.ts";
+import { IdempotencyKey } from "../schemas.ts";
 import { parametersOf } from "./read.ts";
 
 /** One call on its way. */
@@ -137,9 +138,14 @@ export const callRoute = defineRoute({
         .string()
         .openapi({ description: "Name of a handler in the orb's `uses`", example: "evaluate" }),
     }),
+    headers: z.object({
+      "idempotency-key": IdempotencyKey.shape["idempotency-key"].openapi({
+        description: "Handed to the handler, which knows what to do with it: the platform repeats no call",
+      }),
+    }),
   },
   responses: {
     200: { description: "The handler's answer", content: { "application/json": { schema: z.unknown() } } },
   },
-  problems: [400, 401, 403, 404, 413, 415, 422, 502],
+  problems: [400, 401, 403, 404, 409, 413, 415, 422, 502],
 });

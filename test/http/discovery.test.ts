@@ -1,10 +1,12 @@
 import { readFileSync } from "node:fs";
 import { Validator } from "@seriousme/openapi-schema-validator";
+import type { Msg } from "nats";
 import { beforeAll, expect, test } from "vitest";
 import { type ApiDocument, operationsOf } from "../../functions/discovery/document.ts";
 import { kvSubject } from "../../shared/store/subjects.ts";
 import { adminToken, call, user } from "../support/auth.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+import { brokerClient, headers } from "../support/services.ts";
 
 const shop = JSON.parse(
   readFileSync(new URL("../../scripts/examples/shop.json", import.meta.url), "utf8"),
@@ -43,6 +45,113 @@ test("the description is valid OpenAPI 3.0, as a whole and of one orb", async ()
     expect(errors).toBeUndefined();
     const all = operationsOf(document.paths);
     expect(new Set(all.map(({ operation }) => operation.operationId)).size).toBe(all.length);
+  }
+});
+
+test("handlers may be named and described as they like: each form of a call has an operation of its own", async () => {
+  const input = {
+    type: "object",
+    properties: { page: { $ref: "#/$defs/Page%3CItem%3E" } },
+    $defs: { "Page<Item>": { type: "array" } },
+  };
+  const client = await brokerClient(platform);
+  const refuse = (status: string) => (_: unknown, message: Msg) => {
+    const said = headers();
+    said.set("Nats-Service-Error-Code", status);
+    message.respond("", { headers: said });
+  };
+  for (const [name, status] of [
+    ["quote", "402"],
+    ["quote_direct", "429"],
+  ] as const) {
+    const subject = `svc.prices.${name}`;
+    const entry = {
+      name: `prices.${name}`,
+      description: "A test's.",
+      auth: "None",
+      kind: "nats",
+      subject,
+      input,
+    };
+    await client.request(`$KV.handlers.prices.${name}`, JSON.stringify(entry), { timeout: 2000 });
+    client.subscribe(subject, { callback: refuse(status) });
+  }
+  const uses = [
+    { service: "prices", handlers: ["quote", "quote_direct"] },
+    { service: "transactions", handlers: ["record"] },
+  ];
+  const fields = [{ name: "receipt", type: "string", unique: true }];
+  await create({
+    id: "named",
+    uses,
+    modules: [{ id: "sales", type: "TRANSACTIONS", schemas: [{ id: "sale", fields }] }],
+  });
+  for (const orb of [undefined, "named"]) {
+    const document = await describe(orb);
+    const { errors } = await new Validator().validate(JSON.parse(JSON.stringify(document)));
+    expect(errors).toBeUndefined();
+    const ids = operationsOf(document.paths).map(({ operation }) => operation.operationId);
+    expect(ids.filter((id, i) => ids.indexOf(id) !== i)).toEqual([]);
+  }
+  const { paths } = await describe("named");
+  const post = (path: string) => paths[`/api/named/${path}`]?.post;
+  // What services refuse with is theirs; what is built in says which.
+  for (const [path, status] of [
+    ["quote", 402],
+    ["call/quote_direct", 429],
+  ] as const) {
+    expect((await call(platform, "POST", `/api/named/${path}`, { body: {} })).status).toBe(status);
+    expect(post(path)?.responses).toHaveProperty("4XX");
+  }
+  const record = () =>
+    call(platform, "POST", "/api/named/record", { token, body: { values: { receipt: "7" } }, headers: {} });
+  expect([(await record()).status, (await record()).status]).toEqual([200, 409]);
+  expect(post("record")?.responses).toHaveProperty("409");
+  expect(post("record")?.responses).not.toHaveProperty("4XX");
+  expect(JSON.stringify(post("record")?.parameters)).toContain("Idempotency-Key");
+  await client.close();
+});
+
+test("an Idempotency-Key may meet an answer that was erased, or another request: both are described", async () => {
+  await create(small("erased"));
+  const { paths } = await describe();
+  const key = { "idempotency-key": "k" };
+  const told = (path: string) =>
+    Object.keys(paths[path]?.post?.responses ?? {}).filter((status) => ["410", "422"].includes(status));
+  const both = ["410", "422"];
+  for (const [collection, one, body] of [
+    ["/api/erased/news", "/api/erased/news/{id}", { values: {} }],
+    [
+      "/api/admin/orbs/{orbId}/entries",
+      "/api/admin/orbs/{orbId}/entries/{entryId}",
+      { module: "news", values: {} },
+    ],
+  ] as const) {
+    const ask = (path: string, id: string, sent?: object) =>
+      call(platform, "POST", path.replace("{orbId}", "erased").replace(/\{(id|entryId)\}/, id), {
+        token,
+        headers: key,
+        ...(sent === undefined ? {} : { body: sent }),
+      });
+    const made = await ask(collection, "", body);
+    expect(made.status).toBe(201);
+    const { id } = made.body;
+    const moves = ["publish", "unpublish", "archive", "restore"];
+    if (collection.includes("admin")) moves.push("revisions/1/restore");
+    for (const move of moves) expect([move, (await ask(`${one}/${move}`, id)).status]).toEqual([move, 200]);
+    await call(platform, "DELETE", `/api/admin/orbs/erased/entries/${id}?purge=true`, { token });
+    for (const move of moves) {
+      expect([move, (await ask(`${one}/${move}`, id)).status]).toEqual([move, 410]);
+      expect([move, told(`${one}/${move.replace("1", "{revision}")}`)]).toEqual([move, both]);
+    }
+    expect([(await ask(collection, "", body)).status, told(collection)]).toEqual([410, both]);
+  }
+  for (const move of ["unpublish", "archive", "restore"]) {
+    const ask = (match: object) =>
+      call(platform, "POST", `/api/admin/orbs/erased/${move}`, { token, headers: { ...key, ...match } });
+    expect([move, (await ask({})).status]).toEqual([move, 200]);
+    expect([move, (await ask({ "if-match": '"1"' })).status]).toEqual([move, 422]);
+    expect([move, told(`/api/admin/orbs/{orbId}/${move}`)]).toEqual([move, ["422"]]);
   }
 });
 
