@@ -4,26 +4,33 @@ import { isObject } from "../../shared/json.ts";
 import type { Json, JsonSchema } from "../../shared/orb/fields/index.ts";
 import { freeName } from "./document.ts";
 
-/** Keywords that mean the same there. */
-const SAME = [
-  "title",
-  "description",
-  "default",
-  "enum",
-  "required",
-  "minProperties",
-  "maxProperties",
-  "minItems",
-  "maxItems",
-  "uniqueItems",
-  "minLength",
-  "maxLength",
-  "multipleOf",
-  "format",
-  "readOnly",
-  "writeOnly",
-  "deprecated",
-] as const;
+const isText = (value: unknown) => typeof value === "string";
+const isFlag = (value: unknown) => typeof value === "boolean";
+const isCount = (value: unknown) => Number.isInteger(value) && Number(value) >= 0;
+const isAny = () => true;
+const isFull = (value: unknown) => Array.isArray(value) && value.length > 0;
+
+/** Keywords that mean the same there, and what may stand there: services may write what validators let pass. */
+const SAME: { [keyword: string]: (value: unknown) => boolean } = {
+  title: isText,
+  description: isText,
+  default: isAny,
+  enum: isFull,
+  required: isFull,
+  minProperties: isCount,
+  maxProperties: isCount,
+  minItems: isCount,
+  maxItems: isCount,
+  uniqueItems: isFlag,
+  minLength: isCount,
+  maxLength: isCount,
+  multipleOf: (value) => Number.isFinite(value) && Number(value) > 0,
+  format: isText,
+  readOnly: isFlag,
+  writeOnly: isFlag,
+  deprecated: isFlag,
+};
+const TYPES: readonly unknown[] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
 type Loose = { [keyword: string]: unknown };
 
@@ -71,10 +78,11 @@ export function toOpenApi(source: unknown, name: string): Converted {
 
 function node(from: Loose, convert: (from: unknown) => JsonSchema): JsonSchema {
   const out: JsonSchema = {};
-  for (const keyword of SAME) if (from[keyword] !== undefined) out[keyword] = from[keyword] as Json;
+  for (const [keyword, fits] of Object.entries(SAME)) {
+    if (from[keyword] !== undefined && fits(from[keyword])) out[keyword] = from[keyword] as Json;
+  }
   if ("const" in from) out.enum = [from.const as Json];
-  // An empty list is not allowed there, and says nothing.
-  if (Array.isArray(out.required) && out.required.length === 0) delete out.required;
+  if (Array.isArray(out.required)) out.required = [...new Set(out.required)];
   if (typeof from.pattern === "string" && isEcmaScript(from.pattern)) out.pattern = from.pattern;
   if (Array.isArray(from.examples) && from.examples[0] !== undefined) out.example = from.examples[0] as Json;
   bounds(from, out);
@@ -95,8 +103,10 @@ function node(from: Loose, convert: (from: unknown) => JsonSchema): JsonSchema {
   if (choice.length > 0) out.anyOf = choice;
   if (all.length > 0) out.allOf = all;
   // What cannot be said widens, and the negation of something wider would narrow.
-  if (isObject(from.not) && Object.keys(from.not).every((key) => key === "type" || key === "enum")) {
-    out.not = convert(from.not);
+  if (isObject(from.not)) {
+    const { type, enum: values, ...further } = from.not;
+    const sayable = isTypes(type) && (values === undefined || isFull(values));
+    if (sayable && Object.keys(further).length === 0) out.not = convert(from.not);
   }
   return typed(from.type, out);
 }
@@ -110,13 +120,19 @@ function isEcmaScript(pattern: string): boolean {
   }
 }
 
+/** Without the infinity that a number beyond all range is read as. */
+const finite = (value: unknown) => (value === Infinity || value === -Infinity ? undefined : value);
+
+/** Whether it names types alone, or nothing at all. */
+const isTypes = (type: unknown) => [type ?? []].flat().every((name) => TYPES.includes(name));
+
 function bounds(from: Loose, out: JsonSchema): void {
   for (const [plain, exclusive] of [
     ["minimum", "exclusiveMinimum"],
     ["maximum", "exclusiveMaximum"],
   ] as const) {
-    const bound = from[plain];
-    const strict = from[exclusive];
+    const bound = finite(from[plain]);
+    const strict = finite(from[exclusive]);
     if (typeof bound === "number") out[plain] = bound;
     if (strict === true && typeof bound === "number") out[exclusive] = true;
     if (typeof strict !== "number") continue;
@@ -129,7 +145,7 @@ function bounds(from: Loose, out: JsonSchema): void {
 
 /** `type` may be a list, and null is no type there. */
 function typed(type: unknown, out: JsonSchema): JsonSchema {
-  const types = [type].flat().filter((name): name is string => typeof name === "string");
+  const types = isTypes(type) ? ([type ?? []].flat() as string[]) : [];
   const nullable = types.includes("null");
   const [first, ...others] = types.filter((name) => name !== "null");
   if (first === undefined) return nullable ? { ...out, type: "string", nullable: true, enum: [null] } : out;

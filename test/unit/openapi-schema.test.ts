@@ -1,6 +1,7 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { expect, test } from "vitest";
 import { toOpenApi } from "../../functions/discovery/json-schema.ts";
+import { compileJsonSchema } from "../../shared/handlers/json-schema.ts";
 import { compileSchema } from "../../shared/orb/compile.ts";
 import { exampleValues, valuesSchema } from "../../shared/orb/describe.ts";
 import type { FieldDefinition } from "../../shared/orb/document.ts";
@@ -99,6 +100,32 @@ test("references find their definitions however both are written, and none leads
   });
   expect(schemas["shop.quote.Input.unused"]).toEqual({ anyOf: [{}, {}] });
 });
+
+test.each([
+  [{ enum: [] }, {}],
+  [{ required: ["a", "b", "a"] }, { required: ["a", "b"] }],
+  [{ multipleOf: 0, minLength: -1, maxItems: 1.5 }, {}],
+  [{ title: 5, description: {}, deprecated: "yes", readOnly: 1 }, {}],
+  [{ type: "any", minLength: 1 }, { minLength: 1 }],
+  [{ not: { enum: [] } }, {}],
+  [{ not: { type: "any", enum: ["a"] } }, {}],
+  [{ maximum: Number("1e400"), exclusiveMinimum: Number("-1e400"), maxLength: Number("1e400") }, {}],
+])(
+  "what validators let pass and a description cannot hold is left out of it: %j",
+  async (source, expected) => {
+    // Such a schema is a service's, and would make the description of the whole platform invalid.
+    expect(compileJsonSchema(source)).toBeInstanceOf(Function);
+    const { schema } = toOpenApi(source, "x");
+    expect(schema).toEqual(expected);
+    const document = {
+      openapi: "3.0.3",
+      info: { title: "x", version: "1" },
+      paths: {},
+      components: { schemas: { schema } },
+    };
+    expect((await new Validator().validate(JSON.parse(JSON.stringify(document)))).errors).toBeUndefined();
+  },
+);
 
 test("one of several that are told wider is any of them: what a handler takes is not told to be wrong", () => {
   const card = { required: ["card"], not: { required: ["cash"] } };
