@@ -5,6 +5,7 @@
 import { orbRealm } from "../../shared/access/realms.ts";
 import { type FaultyEntry, isFaulty } from "../../shared/handlers/entry.ts";
 import { HTTP_HANDLERS } from "../../shared/handlers/http.ts";
+import { compileJsonSchema } from "../../shared/handlers/json-schema.ts";
 import type { Handler } from "../../shared/handlers/types.ts";
 import type { CompiledSchema } from "../../shared/orb/compile.ts";
 import { exampleValues, valuesSchema } from "../../shared/orb/describe.ts";
@@ -284,6 +285,12 @@ function entryOperation(
 
 const HANDLER_ROLE = { None: "public", AuthRequired: "user", AdminRequired: "admin" } as const;
 
+/** Whether a call must bring a body: one without is a call with `{}`. */
+function needsBody(input: Handler["input"]): boolean {
+  const check = input === undefined ? [] : compileJsonSchema(input);
+  return typeof check === "function" && check({}).length > 0;
+}
+
 /** A service may refuse with nearly any status of these. */
 const SERVICE_REFUSAL: JsonSchema = {
   description: "Refused by the service, with a status of its own",
@@ -320,7 +327,7 @@ function handlerOperation(
     tags: [live.orb],
     security: securityFor(role, operation.security),
     requestBody: {
-      required: handler?.input !== undefined,
+      required: needsBody(handler?.input),
       content: { "application/json": { schema: input } },
     },
     responses: {

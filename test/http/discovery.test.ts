@@ -78,7 +78,7 @@ test("handlers may be named and described as they like: each form of a call has 
   }
   const uses = [
     { service: "prices", handlers: ["quote", "quote_direct"] },
-    { service: "transactions", handlers: ["record"] },
+    { service: "transactions", handlers: ["record", "list"] },
   ];
   const fields = [{ name: "receipt", type: "string", unique: true }];
   await create({
@@ -109,6 +109,14 @@ test("handlers may be named and described as they like: each form of a call has 
   expect(post("record")?.responses).toHaveProperty("409");
   expect(post("record")?.responses).not.toHaveProperty("4XX");
   expect(JSON.stringify(post("record")?.parameters)).toContain("Idempotency-Key");
+  // What needs nothing may be called without a body.
+  for (const [path, needed] of [
+    ["list", false],
+    ["record", true],
+  ] as const) {
+    expect((await call(platform, "POST", `/api/named/${path}`, { token })).status).toBe(needed ? 422 : 200);
+    expect(post(path)?.requestBody).toMatchObject({ required: needed });
+  }
   await client.close();
 });
 
