@@ -44,6 +44,9 @@ export interface ApiDocument {
   components: Components;
 }
 
+/** A reference to a named schema. */
+export const ref = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
+
 /** The operations of a document. */
 export function operationsOf(
   paths: ApiDocument["paths"],

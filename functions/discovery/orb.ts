@@ -5,17 +5,24 @@
 import { orbRealm } from "../../shared/access/realms.ts";
 import { type FaultyEntry, isFaulty } from "../../shared/handlers/entry.ts";
 import { HTTP_HANDLERS } from "../../shared/handlers/http.ts";
-import { compileJsonSchema } from "../../shared/handlers/json-schema.ts";
 import type { Handler } from "../../shared/handlers/types.ts";
 import type { CompiledSchema } from "../../shared/orb/compile.ts";
 import { exampleValues, valuesSchema } from "../../shared/orb/describe.ts";
 import type { Json, JsonSchema } from "../../shared/orb/fields/index.ts";
 import type { LiveOrb } from "../../shared/orb/live.ts";
-import { entriesPath, READERS } from "../../shared/orb/routes.ts";
+import { entriesPath } from "../../shared/orb/routes.ts";
 import { definitions } from "../runtime/definitions.ts";
-import { type ApiDocument, type Method, type Operation, operationsOf, type Parameter } from "./document.ts";
+import { handlerOperation } from "./calls.ts";
+import {
+  type ApiDocument,
+  type Method,
+  type Operation,
+  operationsOf,
+  type Parameter,
+  ref,
+} from "./document.ts";
 import { filterParameter } from "./filters.ts";
-import { toOpenApi } from "./json-schema.ts";
+import { securityFor, who } from "./roles.ts";
 
 /** What one orb adds to the document. */
 export interface OrbPart {
@@ -132,26 +139,6 @@ function ownParameters(
   };
 }
 
-/** Whoever is not signed in is let in only where the role says so. */
-function securityFor(role: string, security: Operation["security"]): Operation["security"] {
-  return role === "public" ? security : security.filter((each) => Object.keys(each).length > 0);
-}
-
-const WHO: Record<string, string> = {
-  public: "Anybody",
-  user: "Signed-in users",
-  own: "Signed-in users, what they created themselves",
-  admin: "Admins of the orb",
-  owner: "Owners of the orb",
-};
-
-function who(schema: CompiledSchema, method: Method): { text: string; role: string } {
-  const { read, write } = schema.access;
-  if (method === "get") return { text: `${WHO[read]}.`, role: READERS[read] };
-  const text = write === "user" ? "Signed-in users, what they created themselves; admins" : WHO[write];
-  return { text: `${text}.`, role: write };
-}
-
 /** The schema under a media type, where there is one. */
 function contentSchema(node: Json | undefined): JsonSchema | undefined {
   const content = Reflect.get(Object(node), "content") as
@@ -171,8 +158,6 @@ function resolved(generic: Pick<ApiDocument, "components">, schema: JsonSchema |
   const required = [...new Set(parts.flatMap((part) => (part.required as string[] | undefined) ?? []))];
   return { ...Object.assign({}, ...parts), properties, required };
 }
-
-const ref = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
 
 function withMembers(
   schema: JsonSchema,
@@ -280,62 +265,5 @@ function entryOperation(
         }),
     responses: Object.fromEntries(answers),
     "x-role": role,
-  };
-}
-
-const HANDLER_ROLE = { None: "public", AuthRequired: "user", AdminRequired: "admin" } as const;
-
-/** Whether a call must bring a body: one without is a call with `{}`. */
-function needsBody(input: Handler["input"]): boolean {
-  const check = input === undefined ? [] : compileJsonSchema(input);
-  return typeof check === "function" && check({}).length > 0;
-}
-
-/** A service may refuse with nearly any status of these. */
-const SERVICE_REFUSAL: JsonSchema = {
-  description: "Refused by the service, with a status of its own",
-  content: { "application/problem+json": { schema: ref("Problem") } },
-};
-
-function handlerOperation(
-  live: LiveOrb,
-  short: string,
-  full: string,
-  handler: Handler | undefined,
-  operation: Operation,
-  part: OrbPart,
-): Operation {
-  const base = `${live.orb}.${short}`;
-  const take = (source: unknown, name: string): JsonSchema => {
-    if (source === undefined) return {};
-    if (part.schemas[name] === undefined) {
-      const { schema, schemas } = toOpenApi(source, name);
-      part.schemas[name] = schema;
-      Object.assign(part.schemas, schemas);
-    }
-    return ref(name);
-  };
-  const input = take(handler?.input, `${base}.Input`);
-  const output = take(handler?.output, `${base}.Output`);
-  const role = handler === undefined ? "public" : HANDLER_ROLE[handler.auth];
-  const success = operation.responses["200"];
-  return {
-    ...operation,
-    operationId: `${operation.operationId}_${live.orb}_${short}`,
-    summary: `Call ${full}`,
-    description: [handler?.description ?? "Not registered at the moment.", `${WHO[role]}.`].join(" "),
-    tags: [live.orb],
-    security: securityFor(role, operation.security),
-    requestBody: {
-      required: needsBody(handler?.input),
-      content: { "application/json": { schema: input } },
-    },
-    responses: {
-      ...operation.responses,
-      "200": { ...success, content: { "application/json": { schema: output } } },
-      ...(handler?.kind === "local" ? {} : { "4XX": SERVICE_REFUSAL }),
-    },
-    "x-role": role,
-    "x-handler": full,
   };
 }

@@ -1,0 +1,70 @@
+/** The description of a call of one of an orb's handlers. */
+import { compileJsonSchema } from "../../shared/handlers/json-schema.ts";
+import type { Handler } from "../../shared/handlers/types.ts";
+import type { JsonSchema } from "../../shared/orb/fields/index.ts";
+import type { LiveOrb } from "../../shared/orb/live.ts";
+import { type Operation, ref } from "./document.ts";
+import { toOpenApi } from "./json-schema.ts";
+import { securityFor, WHO } from "./roles.ts";
+
+const HANDLER_ROLE = { None: "public", AuthRequired: "user", AdminRequired: "admin" } as const;
+
+/** Whether a call must bring a body: one without is a call with `{}`. */
+function needsBody(input: Handler["input"]): boolean {
+  const check = input === undefined ? [] : compileJsonSchema(input);
+  return typeof check === "function" && check({}).length > 0;
+}
+
+/** A service may refuse with nearly any status of these. */
+const SERVICE_REFUSAL: JsonSchema = {
+  description: "Refused by the service, with a status of its own",
+  content: { "application/problem+json": { schema: ref("Problem") } },
+};
+
+/**
+ * @param short the handler's name without its service, as paths have it; `full` with it
+ * @param handler undefined when it is not registered, or cannot be used
+ * @param part gets the shapes of input and output
+ */
+export function handlerOperation(
+  live: LiveOrb,
+  short: string,
+  full: string,
+  handler: Handler | undefined,
+  operation: Operation,
+  part: { schemas: { [name: string]: JsonSchema } },
+): Operation {
+  const base = `${live.orb}.${short}`;
+  const take = (source: unknown, name: string): JsonSchema => {
+    if (source === undefined) return {};
+    if (part.schemas[name] === undefined) {
+      const { schema, schemas } = toOpenApi(source, name);
+      part.schemas[name] = schema;
+      Object.assign(part.schemas, schemas);
+    }
+    return ref(name);
+  };
+  const input = take(handler?.input, `${base}.Input`);
+  const output = take(handler?.output, `${base}.Output`);
+  const role = handler === undefined ? "public" : HANDLER_ROLE[handler.auth];
+  const success = operation.responses["200"];
+  return {
+    ...operation,
+    operationId: `${operation.operationId}_${live.orb}_${short}`,
+    summary: `Call ${full}`,
+    description: [handler?.description ?? "Not registered at the moment.", `${WHO[role]}.`].join(" "),
+    tags: [live.orb],
+    security: securityFor(role, operation.security),
+    requestBody: {
+      required: needsBody(handler?.input),
+      content: { "application/json": { schema: input } },
+    },
+    responses: {
+      ...operation.responses,
+      "200": { ...success, content: { "application/json": { schema: output } } },
+      ...(handler?.kind === "local" ? {} : { "4XX": SERVICE_REFUSAL }),
+    },
+    "x-role": role,
+    "x-handler": full,
+  };
+}
