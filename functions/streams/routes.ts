@@ -11,6 +11,7 @@ import { issueTicket, TICKET } from "../../shared/streams/ticket.ts";
 import { type AppEnv, keepStore } from "../context.ts";
 import { credentialsOf } from "../middleware/session.ts";
 import { defineRoute, newRouter } from "../router.ts";
+import { IfNoneMatch } from "../schemas.ts";
 
 /** Pages that a function reads at once: a request's processor time is counted there. */
 const PAGE = { messages: 2000, bytes: 1_000_000 };
@@ -44,7 +45,14 @@ const ListingSchema = z
   .object({ name: z.string(), description: z.string(), href: z.string() })
   .openapi("StreamListing");
 
+const RequestHeaders = IfNoneMatch.extend({
+  "last-event-id": z
+    .string()
+    .optional()
+    .openapi({ description: "The id of the last event that was met: events go on after it" }),
+});
 const headers = z.object({
+  ETag: z.string().optional().openapi({ description: "Of a page" }),
   "Stream-Next-Offset": z.string().openapi({ description: "The offset to ask for next" }),
   "Stream-Cursor": z.string().optional(),
   "Stream-Up-To-Date": z.string().optional().openapi({ description: "`true` at the end of what there is" }),
@@ -105,7 +113,7 @@ const read = defineRoute({
   tags: ["Streams"],
   security: [{ bearer: [] }, { cookie: [] }],
   middleware: [reader],
-  request: { params: z.object({ name: z.string() }), query: StreamQuery },
+  request: { params: z.object({ name: z.string() }), query: StreamQuery, headers: RequestHeaders },
   responses: {
     200: {
       description: "Messages",

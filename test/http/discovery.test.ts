@@ -163,6 +163,24 @@ test("an Idempotency-Key may meet an answer that was erased, or another request:
   }
 });
 
+test("a stream's conditions are described: what is known already, and where events go on", async () => {
+  const page = (headers = {}) =>
+    call(platform, "GET", "/api/streams/heartbeat?offset=-1", { token, headers });
+  const etag = (await page()).headers.get("etag") ?? "";
+  expect((await page({ "if-none-match": etag })).status).toBe(304);
+  const { paths, components } = await describe();
+  const { parameters = [], responses } = paths["/api/streams/{name}"]?.get ?? {};
+  const named = parameters.map((each) => {
+    const shared =
+      String(Reflect.get(each, "$ref") ?? "")
+        .split("/")
+        .at(-1) ?? "";
+    return Reflect.get(Object(components.parameters[shared] ?? each), "name");
+  });
+  expect(named).toEqual(expect.arrayContaining(["If-None-Match", "Last-Event-ID"]));
+  expect(responses?.["200"]?.headers).toHaveProperty("ETag");
+});
+
 test("one orb's description has its name; every group of the whole is described", async () => {
   expect((await describe("shop")).info.title).toBe("Shop");
   const { info, tags, paths } = await describe();
