@@ -1,6 +1,6 @@
 /** What was exported can be imported, whatever entries hold. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createEntry, updateEntry } from "../../shared/entry/index.ts";
+import { createEntry, deleteEntry, updateEntry } from "../../shared/entry/index.ts";
 import { createOrb } from "../../shared/orb/create.ts";
 import { exportOrb } from "../../shared/orb/export.ts";
 import { importOrb } from "../../shared/orb/import.ts";
@@ -81,4 +81,29 @@ test("a unique value that another entry took when a window had closed stays that
   expect(await again(orb)).toBe(2);
   await publishOrb(deps, admin, { orb }).catch(() => undefined);
   for (const code of ["taken", "own"]) expect((await failureOf(make(code))).code).toBe("unique_conflict");
+});
+
+test("an entry that came to refer to more than one act can write comes back", async () => {
+  const orb = "citations";
+  const schemas = [
+    { id: "work", fields: [{ name: "title", type: "string" }] },
+    { id: "index", fields: [{ name: "cited", type: "reference", ref: `${orb}/shelf/work`, list: true }] },
+  ];
+  const modules = [{ id: "shelf", type: "CONTENT", schemas }];
+  await createOrb(deps, admin, { document: { id: orb, modules }, publish: true });
+  const live = await inForce(orb);
+  const make = async (schema: string, values: object) =>
+    (await createEntry(deps, admin, { orbId: orb, orb: live, module: "shelf", schema, values })).snapshot.id;
+  const cited = await Promise.all(Array.from({ length: 700 }, () => make("work", {})));
+  const id = await make("index", { cited: cited.slice(0, 300) });
+  for (const many of [500, 700]) {
+    const values = { cited: cited.slice(0, many) };
+    await updateEntry(deps, admin, { orbId: orb, orb: live, id, values });
+  }
+  expect(await again(orb)).toBe(701);
+  const context = { orbId: orb, orb: await inForce(orb) };
+  const { snapshot } = await updateEntry(deps, admin, { ...context, id, values: { cited } });
+  expect(snapshot).toMatchObject({ revision: 4, values: { cited } });
+  const referred = deleteEntry(deps, admin, { ...context, id: cited[699] ?? "" });
+  expect((await failureOf(referred)).code).toBe("referenced");
 });
