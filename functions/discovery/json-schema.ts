@@ -44,17 +44,16 @@ export interface Converted {
 /** @param name under which the schema itself is kept in the document; its definitions get names below it */
 export function toOpenApi(source: unknown, name: string): Converted {
   const schemas: { [name: string]: JsonSchema } = {};
-  const groups = ["$defs", "definitions"].map((group) => {
-    const definitions = isObject(source) ? source[group] : undefined;
-    return [group, isObject(definitions) ? definitions : {}] as const;
-  });
-  /** Their names in the document, by group and key. */
+  /** Names in the document, by keyword and key. */
   const names = new Map<string, string>();
-  for (const [group, definitions] of groups) {
-    for (const key of Object.keys(definitions)) {
+  const definitions: [name: string, source: unknown][] = [];
+  for (const keyword of ["$defs", "definitions"]) {
+    const group = isObject(source) ? source[keyword] : undefined;
+    for (const [key, value] of Object.entries(isObject(group) ? group : {})) {
       const own = freeName(schemas, `${name}.${key.replace(/[^A-Za-z0-9_-]+/g, "_")}`);
       schemas[own] = {};
-      names.set(`${group}/${key}`, own);
+      names.set(`${keyword}/${key}`, own);
+      definitions.push([own, value]);
     }
   }
   const refer = (ref: string): JsonSchema => {
@@ -68,11 +67,7 @@ export function toOpenApi(source: unknown, name: string): Converted {
     if (typeof from.$ref === "string") return refer(from.$ref);
     return node(from, convert);
   };
-  for (const [group, definitions] of groups) {
-    for (const [key, value] of Object.entries(definitions)) {
-      schemas[names.get(`${group}/${key}`) ?? ""] = convert(value);
-    }
-  }
+  for (const [own, value] of definitions) schemas[own] = convert(value);
   return { schema: convert(source), schemas };
 }
 

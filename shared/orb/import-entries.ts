@@ -9,7 +9,7 @@ import { sealValues } from "../entry/sealing.ts";
 import type { EntrySnapshot } from "../entry/snapshot.ts";
 import { AppError, invalid } from "../errors.ts";
 import { subjects } from "../store/subjects.ts";
-import { type Append, BATCH_LIMIT, Conflict } from "../store/types.ts";
+import { type Append, Conflict } from "../store/types.ts";
 import { ownHints } from "../transactions/schema.ts";
 import type { CompiledSchema } from "./compile.ts";
 import type { ExportedEntry } from "./export.ts";
@@ -28,8 +28,6 @@ export interface ImportedEntry {
 
 /** Messages and bytes of a group. */
 const GROUP = { messages: 600, bytes: 4 * 1024 * 1024 };
-/** Messages of a batch beside the mark. */
-const MOST_MESSAGES = BATCH_LIMIT - 1;
 
 interface Planned {
   path: string;
@@ -147,14 +145,9 @@ async function restored(
 async function writeGroup(mark: Mark, group: readonly Planned[]): Promise<void> {
   // A reference guard is touched once in a batch, whoever refers to its entry.
   const messages = distinct(group.flatMap((one) => one.messages));
-  const places = new Map<string, number>();
+  let sequences: number[];
   try {
-    // An entry may have come to hold more than one batch does, and nobody sees an orb whose import is not over.
-    for (let i = 0; i < messages.length; i += MOST_MESSAGES) {
-      const part = messages.slice(i, i + MOST_MESSAGES);
-      const start = await mark.write(part);
-      for (const [index, { subject }] of part.entries()) places.set(subject, start + index);
-    }
+    sequences = await mark.write(messages);
   } catch (error) {
     if (!(error instanceof Conflict) || !(await mark.holds())) throw error;
     throw new AppError(
@@ -163,6 +156,7 @@ async function writeGroup(mark: Mark, group: readonly Planned[]): Promise<void> 
       `Entries between ${group[0]?.path} and ${group.at(-1)?.path} share an id or a unique value with others.`,
     );
   }
+  const places = new Map(messages.map(({ subject }, index) => [subject, sequences[index]]));
   const heads = group.flatMap(({ head, first }): Append[] => {
     const log = subjects.entryLog(first.address);
     const seq = places.get(log) ?? 0;
@@ -170,7 +164,7 @@ async function writeGroup(mark: Mark, group: readonly Planned[]): Promise<void> 
       ? []
       : [{ subject: log, data: JSON.stringify({ ...head, publishedSeq: seq }), expect: { seq } }];
   });
-  if (heads.length > 0) await mark.write(heads);
+  await mark.write(heads);
 }
 
 /** Messages without those that another one on the same subject replaces anyway: only such as expect nothing. */

@@ -4,7 +4,7 @@
  */
 import type { Deps } from "../deps.ts";
 import { streams, subjects } from "../store/subjects.ts";
-import { type Append, Conflict } from "../store/types.ts";
+import { type Append, BATCH_LIMIT, Conflict } from "../store/types.ts";
 import { type OrbHead, orbHead } from "./history.ts";
 
 /** Seconds between two signs of life, and until an import that gives none counts as gone. */
@@ -65,12 +65,21 @@ export class Mark {
     return { subject: this.#subject, data: "{}", rollup: true, expect: { seq: this.#seq } };
   }
 
-  /** Writes a batch. @returns the sequence of its first message @throws Conflict, StreamMissing */
-  async write(messages: readonly Append[]): Promise<number> {
-    const last = await this.#store.batch(this.#stream, [this.#next(), ...messages]);
-    // Messages of a batch have sequences in a row.
-    this.#seq = last - messages.length;
-    return this.#seq + 1;
+  /**
+   * Writes messages in batches of what one holds: nobody sees an orb whose import is not over.
+   * @returns the sequence of each
+   * @throws Conflict, StreamMissing
+   */
+  async write(messages: readonly Append[]): Promise<number[]> {
+    const sequences: number[] = [];
+    for (let from = 0; from < messages.length; from += BATCH_LIMIT - 1) {
+      const part = messages.slice(from, from + BATCH_LIMIT - 1);
+      const last = await this.#store.batch(this.#stream, [this.#next(), ...part]);
+      // Messages of a batch have sequences in a row, the mark's first.
+      this.#seq = last - part.length;
+      for (const index of part.keys()) sequences.push(this.#seq + 1 + index);
+    }
+    return sequences;
   }
 
   /** Whether the stream still is the one that was marked. @throws StreamMissing */
