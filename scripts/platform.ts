@@ -75,9 +75,20 @@ function operatorUrl(broker: Broker, secrets: Secrets): string {
   return `nats://operator:${secrets.broker.operator}@127.0.0.1:${broker.port}`;
 }
 
-/** Folders that may hold an obtained broker: the data folder's, and the checkout's, which all runs share. */
-export function brokerCaches(dataDir: string): string[] {
-  return [join(dataDir, "bin"), join(root, ".data", "bin")];
+/** Where the checkout keeps an obtained broker, for all of its runs. */
+const checkoutCache = join(root, ".data", "bin");
+
+/**
+ * Path of the broker for tests and measurements, whose data folders do not last: an obtained one stays with the checkout.
+ * @throws Failure in one line when there is none
+ */
+export function lastingBroker(say?: (line: string) => void): string {
+  return findBroker({
+    explicit: process.env.NATS_SERVER_BIN,
+    path: process.env.PATH,
+    caches: [checkoutCache],
+    ...(say === undefined ? {} : { say }),
+  });
 }
 
 async function checkPorts(settings: Settings, withStreams: boolean): Promise<void> {
@@ -156,7 +167,7 @@ async function startBrokers(
     binary: findBroker({
       explicit: options.natsServer,
       path: process.env.PATH,
-      caches: brokerCaches(dataDir),
+      caches: [join(dataDir, "bin"), checkoutCache],
       say: options.say,
     }),
     syncInterval: settings.syncInterval,

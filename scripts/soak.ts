@@ -11,7 +11,7 @@ import { childrenOf, memoryMiB } from "./bench/measure.ts";
 import { adminToken, document, values } from "./bench/seed.ts";
 import { scriptDeps } from "./deps.ts";
 import { exitWith, Failure } from "./failure.ts";
-import { startPlatform, withStore } from "./platform.ts";
+import { lastingBroker, startPlatform, withStore } from "./platform.ts";
 import { freePort } from "./ports.ts";
 import { readSettings } from "./settings.ts";
 
@@ -45,7 +45,7 @@ async function main(): Promise<void> {
   const dataDir = mkdtempSync(join(tmpdir(), "platform-soak-"));
   const env = { PORT: String(await freePort()), STREAMS_PORT: String(await freePort()), DATA_DIR: dataDir };
   const platform = await startPlatform(readSettings(env), {
-    natsServer: process.env.NATS_SERVER_BIN,
+    natsServer: lastingBroker(),
     streams: false,
     say: () => undefined,
     log: () => undefined,

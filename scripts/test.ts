@@ -2,22 +2,16 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { findBroker } from "./broker/find.ts";
 import { ensureChromium } from "./chromium.ts";
 import { exitWith } from "./failure.ts";
-import { brokerCaches } from "./platform.ts";
-import { readSettings, testEnvironment } from "./settings.ts";
+import { lastingBroker } from "./platform.ts";
+import { testEnvironment } from "./settings.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const say = (line: string) => console.error(line);
 
 try {
-  const broker = findBroker({
-    explicit: process.env.NATS_SERVER_BIN,
-    path: process.env.PATH,
-    caches: brokerCaches(readSettings(process.env).dataDir).reverse(),
-    say,
-  });
+  const broker = lastingBroker(say);
   const chromium = ensureChromium(say);
   const vitest = spawn(
     process.execPath,

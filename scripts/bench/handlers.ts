@@ -10,7 +10,7 @@ import { system } from "../../shared/access/actor.ts";
 import { createOrb } from "../../shared/orb/create.ts";
 import { openStore } from "../../shared/store/store.ts";
 import { scriptDeps } from "../deps.ts";
-import { startPlatform } from "../platform.ts";
+import { lastingBroker, startPlatform } from "../platform.ts";
 import { freePort } from "../ports.ts";
 import { readSettings } from "../settings.ts";
 
@@ -24,7 +24,7 @@ const env = {
   LOG_LEVEL: "error",
 };
 const platform = await startPlatform(readSettings(env), {
-  natsServer: process.env.NATS_SERVER_BIN,
+  natsServer: lastingBroker(),
   streams: false,
   say: () => undefined,
   log: (line) => console.error(line),

@@ -11,7 +11,7 @@ import { openStore } from "../../shared/store/store.ts";
 import { scriptDeps } from "../deps.ts";
 import { bundleFunctions } from "../host/bundle.ts";
 import { serveFunctions } from "../host/functions.ts";
-import { startPlatform } from "../platform.ts";
+import { lastingBroker, startPlatform } from "../platform.ts";
 import { freePort } from "../ports.ts";
 import { readSettings } from "../settings.ts";
 import { endChild } from "../supervise.ts";
@@ -80,7 +80,7 @@ export async function startStand(): Promise<Stand> {
     const log = (line: string) => console.error(`  ${line}`);
     const platform = await born(/workerd/, () =>
       startPlatform(readSettings(env), {
-        natsServer: process.env.NATS_SERVER_BIN,
+        natsServer: lastingBroker(log),
         streams: false,
         say: log,
         log,

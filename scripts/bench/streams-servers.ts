@@ -8,10 +8,9 @@ import { startSession } from "../../shared/access/sessions.ts";
 import { provision } from "../../shared/store/provision.ts";
 import { openStore } from "../../shared/store/store.ts";
 import { buckets } from "../../shared/store/subjects.ts";
-import { findBroker } from "../broker/find.ts";
 import { launchBroker } from "../broker/launch.ts";
 import { scriptDeps } from "../deps.ts";
-import { brokerCaches } from "../platform.ts";
+import { lastingBroker } from "../platform.ts";
 import { freePort } from "../ports.ts";
 import { loadSecrets } from "../secrets.ts";
 
@@ -69,12 +68,12 @@ export async function startReference(): Promise<Server> {
 /** @param dir a folder for the broker's files */
 export async function startOurs(dir: string): Promise<Server> {
   const secrets = await loadSecrets(dir);
-  const binary = findBroker({
-    explicit: process.env.NATS_SERVER_BIN,
-    path: process.env.PATH,
-    caches: brokerCaches(dir).reverse(),
+  const broker = await launchBroker({
+    binary: lastingBroker(),
+    dir,
+    syncInterval: "10s",
+    passwords: secrets.broker,
   });
-  const broker = await launchBroker({ binary, dir, syncInterval: "10s", passwords: secrets.broker });
   const store = openStore({ url: broker.wsUrl, user: "deploy", pass: secrets.broker.deploy });
   await provision(store, { replicas: 1 });
   const publicUrl = "http://localhost";

@@ -8,9 +8,10 @@ import { createInterface } from "node:readline";
 import { connect, headers, type NatsConnection, StringCodec } from "nats";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { renderProduction } from "../../scripts/broker/production.ts";
+import { lastingBroker } from "../../scripts/platform.ts";
 import { freePort } from "../../scripts/ports.ts";
 import { serve } from "../../shared/handlers/kit.ts";
-import { brokerBinary, tempDir } from "../support/broker.ts";
+import { tempDir } from "../support/broker.ts";
 import { runScript, runStart } from "../support/start.ts";
 
 const checkedIn = readFileSync(new URL("../../scripts/broker/production.conf", import.meta.url), "utf8");
@@ -77,7 +78,7 @@ beforeAll(async () => {
         mode: 0o600,
       });
       writeFileSync(join(dir, "production.conf"), renderProduction(["shipping", "billing"]));
-      const child = spawn(brokerBinary(), ["-c", join(dir, "production.conf")], {
+      const child = spawn(lastingBroker(), ["-c", join(dir, "production.conf")], {
         stdio: ["ignore", "ignore", "pipe"],
       });
       brokers.push(child);

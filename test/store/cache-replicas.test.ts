@@ -1,15 +1,16 @@
 import { expect, test } from "vitest";
 import { launchCluster } from "../../scripts/broker/cluster.ts";
+import { lastingBroker } from "../../scripts/platform.ts";
 import { openCachedStore } from "../../shared/store/cache.ts";
 import { orbStreamConfig, provision } from "../../shared/store/provision.ts";
 import { openStore } from "../../shared/store/store.ts";
-import { brokerBinary, tempDir } from "../support/broker.ts";
+import { tempDir } from "../support/broker.ts";
 import { pause, read, STREAM, SUBJECTS, write } from "../support/races.ts";
 
 test("on three replicas nobody is answered from before an acknowledged write, also while a broker dies", async () => {
   const passwords = { fn: "fn", streams: "streams", deploy: "deploy", operator: "operator" };
   await using cluster = await launchCluster(
-    { binary: brokerBinary(), dir: tempDir("cluster"), syncInterval: "10s", passwords },
+    { binary: lastingBroker(), dir: tempDir("cluster"), syncInterval: "10s", passwords },
     3,
   );
   const [near, far, other] = cluster.nodes;

@@ -1,6 +1,7 @@
 /** Writes of entries on three replicas, by writers that are connected to different ones. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Cluster, launchCluster } from "../../scripts/broker/cluster.ts";
+import { lastingBroker } from "../../scripts/platform.ts";
 import {
   bulkWrite,
   createEntry,
@@ -17,7 +18,7 @@ import { provision } from "../../shared/store/provision.ts";
 import { openStore } from "../../shared/store/store.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
-import { brokerBinary, tempDir } from "../support/broker.ts";
+import { tempDir } from "../support/broker.ts";
 import { admin, definition, installOrb, SHOP, type TestDeps, testDeps, until } from "../support/entries.ts";
 
 let cluster: Cluster;
@@ -28,7 +29,7 @@ let orb: LiveOrb;
 beforeAll(async () => {
   const passwords = { fn: "fn", streams: "streams", deploy: "deploy", operator: "operator" };
   const dir = tempDir("cluster");
-  cluster = await launchCluster({ binary: brokerBinary(), dir, syncInterval: "10s", passwords }, 3);
+  cluster = await launchCluster({ binary: lastingBroker(), dir, syncInterval: "10s", passwords }, 3);
   stores = cluster.nodes.map(({ wsUrl: url }) =>
     openStore({ url, user: "fn", pass: "fn", replicas: 3, reconnect: true, requestTimeoutMs: 10_000 }),
   );

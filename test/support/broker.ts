@@ -1,9 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { inject } from "vitest";
-import { findBroker } from "../../scripts/broker/find.ts";
 import { type Broker, type LaunchOptions, launchBroker } from "../../scripts/broker/launch.ts";
-import { brokerCaches } from "../../scripts/platform.ts";
+import { lastingBroker } from "../../scripts/platform.ts";
 import { provision } from "../../shared/store/provision.ts";
 import { openStore } from "../../shared/store/store.ts";
 import type { Store } from "../../shared/store/types.ts";
@@ -12,15 +11,6 @@ import type { ConnectOptions } from "../../shared/store/wire.ts";
 /** A folder of this test run, removed with it. */
 export function tempDir(name = "dir"): string {
   return mkdtempSync(join(inject("runDir"), "data", `${name}-`));
-}
-
-/** Path of the nats-server that the run uses. */
-export function brokerBinary(): string {
-  return findBroker({
-    explicit: process.env.NATS_SERVER_BIN,
-    path: process.env.PATH,
-    caches: brokerCaches(join(inject("runDir"), "cache")).reverse(),
-  });
 }
 
 type StoreOptions = Parameters<typeof openStore>[0];
@@ -59,7 +49,7 @@ export async function startBroker(
   const dir = options.dir ?? tempDir("broker");
   const jetstream = options.jetstream ?? true;
   const launch: LaunchOptions = {
-    binary: brokerBinary(),
+    binary: lastingBroker(),
     dir,
     syncInterval: options.syncInterval ?? "10s",
     passwords: { fn: "fn", streams: "streams", deploy: "deploy", operator: "operator" },

@@ -1,12 +1,17 @@
 import { readFileSync } from "node:fs";
 import { afterAll, inject } from "vitest";
-import { type Platform, type StartOptions, startPlatform as start } from "../../scripts/platform.ts";
+import {
+  lastingBroker,
+  type Platform,
+  type StartOptions,
+  startPlatform as start,
+} from "../../scripts/platform.ts";
 import { freePort } from "../../scripts/ports.ts";
 import { type Environment, readSettings } from "../../scripts/settings.ts";
 import { openStore } from "../../shared/store/store.ts";
 import type { Store } from "../../shared/store/types.ts";
 import type { ConnectOptions } from "../../shared/store/wire.ts";
-import { brokerBinary, tempDir } from "./broker.ts";
+import { tempDir } from "./broker.ts";
 import { leaksIn, secretsOf } from "./logs.ts";
 
 /** A whole platform for a test: real broker, real functions in workerd, on free ports and in a folder of its own. */
@@ -50,7 +55,7 @@ export async function startPlatform(options: TestPlatformOptions = {}): Promise<
   };
   const logs: string[] = [];
   const platform = await start(readSettings(env), {
-    natsServer: brokerBinary(),
+    natsServer: lastingBroker(),
     streams: options.streams ?? false,
     bundle: bundle(),
     // `PLATFORM_HOST=node npm test -- test/http` runs everything on the long-lived host.

@@ -2,8 +2,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
+import { lastingBroker } from "../../scripts/platform.ts";
 import { freePort } from "../../scripts/ports.ts";
-import { brokerBinary, tempDir } from "./broker.ts";
+import { tempDir } from "./broker.ts";
 
 const script = (name: string) => fileURLToPath(new URL(`../../scripts/${name}.ts`, import.meta.url));
 
@@ -27,7 +28,7 @@ export function runStart(env: Record<string, string>, ...args: string[]): Starte
 export function runScript(name: string, env: Record<string, string>, ...args: string[]): Started {
   const { PATH, NODE_COMPILE_CACHE } = process.env;
   const child = spawn(process.execPath, [script(name), ...args], {
-    env: { PATH, NODE_COMPILE_CACHE, NATS_SERVER_BIN: brokerBinary(), ...env },
+    env: { PATH, NODE_COMPILE_CACHE, NATS_SERVER_BIN: lastingBroker(), ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let text = "";
