@@ -21,6 +21,8 @@ export interface Job {
   rate?: number;
   /** First value of `{n}`. */
   first: number;
+  /** Which of `keys` the first request takes; the others follow in a fixed order that repeats none before all were taken. */
+  firstKey: number;
 }
 
 /** Latencies in milliseconds; in an open loop from the moment at which the request should have been sent. */
@@ -69,7 +71,7 @@ function run(job: Job): Promise<Result> {
 
   function message(): string {
     const n = job.first + sent;
-    const key = job.keys[(n * 7919) % Math.max(1, job.keys.length)] ?? "";
+    const key = job.keys[((job.firstKey + sent) * 7919) % Math.max(1, job.keys.length)] ?? "";
     const fill = (text: string) => text.replaceAll("{n}", String(n)).replaceAll("{any}", key);
     const body = job.body === undefined ? "" : fill(job.body);
     const extra =

@@ -129,9 +129,13 @@ const median = (values: number[]): number => {
 };
 
 let counter = 0;
+/** How many of its keys each target was asked for so far, by address: what is measured for the first time stays so. */
+const asked = new Map<string, number>();
 
 async function round(client: Client, target: Target, connections: number, durationMs: number) {
   const url = new URL(target.url);
+  const address = `${target.url}${target.path}`;
+  const firstKey = asked.get(address) ?? 0;
   const before = [cpuSeconds(target.pid), cpuSeconds(target.brokerPid)];
   const result = await client.run({
     host: url.hostname === "localhost" ? "127.0.0.1" : url.hostname,
@@ -144,8 +148,10 @@ async function round(client: Client, target: Target, connections: number, durati
     connections,
     durationMs,
     first: counter,
+    firstKey,
   });
   counter += result.requests + connections;
+  asked.set(address, firstKey + result.requests + connections);
   const used = (i: number, pid: number | undefined) =>
     ((cpuSeconds(pid) - (before[i] ?? 0)) * 1e6) / Math.max(1, result.requests);
   return { ...result, cpuUs: used(0, target.pid), brokerUs: used(1, target.brokerPid) };
