@@ -11,7 +11,7 @@ import { FaultSchema, IdempotencyKey, OrbIdParam } from "../schemas.ts";
 import { type AdminPrefix, entryRoute } from "./entries.ts";
 import { definition } from "./entry-schemas.ts";
 
-const TYPES = /^application\/(x-ndjson|ndjson|jsonl|x-jsonlines|json-seq|json)\s*(;|$)/i;
+const TYPES = /^application\/(x-ndjson|ndjson|jsonl|x-jsonlines|json)\s*(;|$)/i;
 
 const ResultSchema = z
   .object({

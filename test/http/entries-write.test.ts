@@ -222,11 +222,14 @@ describe("entries on the management API", () => {
     expect(results.at(-1)).toEqual({ done: true, total: 1001, created: 999, failed: 2 });
     expect(results[500]).toMatchObject({ line: 501, status: 400, code: "malformed_json" });
     expect(results[1000]).toMatchObject({ line: 1001, status: 409, code: "unique_conflict" });
-    const wrong = await fetch(`${platform.origin}${ENTRIES}/bulk`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${token}`, "content-type": "text/plain" },
-      body: "x",
-    });
-    expect(wrong.status).toBe(415);
+    // A JSON text sequence begins each record with a byte that no line of JSON has.
+    for (const type of ["text/plain", "application/json-seq"]) {
+      const wrong = await fetch(`${platform.origin}${ENTRIES}/bulk`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${token}`, "content-type": type },
+        body: "x",
+      });
+      expect([wrong.status, await wrong.json()]).toMatchObject([415, { code: "not_json_lines" }]);
+    }
   });
 });
