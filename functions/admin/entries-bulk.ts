@@ -4,7 +4,7 @@ import { type BulkResult, bulkWrite } from "../../shared/entry/index.ts";
 import { AppError } from "../../shared/errors.ts";
 import { keepStore } from "../context.ts";
 import { idempotencyOf } from "../idempotency.ts";
-import { BODY_LIMIT, parseJson } from "../middleware/body.ts";
+import { BODY_LIMIT, parseJson, uploaded } from "../middleware/body.ts";
 import { STATUS } from "../problem.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { FaultSchema, IdempotencyKey, OrbIdParam } from "../schemas.ts";
@@ -51,7 +51,11 @@ function wire(result: BulkResult): z.infer<typeof ResultSchema> {
   };
 }
 
-/** Splits a body into lines as it arrives. @param limit a line must be smaller than this many characters */
+/**
+ * Splits a body into lines as it arrives.
+ * @param limit a line must be smaller than this many characters
+ * @throws AppError too_large; malformed when it is no UTF-8, breaks off, or nothing more comes
+ */
 export async function* linesOf(
   body: ReadableStream<Uint8Array> | null,
   limit = BODY_LIMIT,
@@ -59,28 +63,21 @@ export async function* linesOf(
   if (body === null) return;
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let rest = "";
-  const reader = body.getReader();
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      rest += decode(decoder, value, !done);
-      const lines = rest.split("\n");
-      rest = lines.pop() ?? "";
-      yield* lines;
-      if (rest.length >= limit) {
-        throw new AppError("too_large", "line_too_large", `A line must be smaller than ${limit / 1024} KiB.`);
-      }
-      if (done) break;
+  for await (const part of uploaded(body)) {
+    const lines = (rest + decode(decoder, part)).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+    if (rest.length >= limit) {
+      throw new AppError("too_large", "line_too_large", `A line must be smaller than ${limit / 1024} KiB.`);
     }
-    if (rest !== "") yield rest;
-  } finally {
-    await reader.cancel().catch(() => undefined);
   }
+  rest += decode(decoder);
+  if (rest !== "") yield rest;
 }
 
-function decode(decoder: TextDecoder, bytes: Uint8Array | undefined, stream: boolean): string {
+function decode(decoder: TextDecoder, bytes?: Uint8Array): string {
   try {
-    return decoder.decode(bytes, { stream });
+    return decoder.decode(bytes, { stream: bytes !== undefined });
   } catch {
     throw new AppError("malformed", "malformed_json", "The body is not UTF-8.");
   }

@@ -31,6 +31,9 @@ interface Patience {
 /** What a body is waited for. A request holds a connection to the broker meanwhile, and its sender may be anybody. */
 const BODY_PATIENCE: Patience = { totalMs: 15_000, idleMs: 5_000 };
 
+/** What the next part of an upload is waited for: who has a right to upload may make the lines while they are sent. */
+const PART_PATIENCE: Patience = { totalMs: 60_000, idleMs: 60_000 };
+
 /** 400: waiting on would let whoever sends a byte now and then hold the request for ever. */
 export function tooSlow(): AppError {
   return new AppError("malformed", "body_incomplete", "The body came too slowly.");
@@ -69,6 +72,34 @@ export function waitForBody({ totalMs, idleMs } = BODY_PATIENCE): Wait {
   };
 }
 
+type Part = Awaited<ReturnType<ReadableStreamDefaultReader<Uint8Array>["read"]>>;
+
+async function nextPart(reader: ReadableStreamDefaultReader<Uint8Array>, wait: Wait): Promise<Part> {
+  const part = await Promise.race([reader.read(), wait.late]).catch((cause: unknown) => {
+    throw brokenOff(cause);
+  });
+  if (part === undefined) throw tooSlow();
+  return part;
+}
+
+/**
+ * The parts of an upload as they come. What its reader does meanwhile is no pause of its sender's.
+ * @throws AppError malformed when it breaks off, or nothing comes for too long
+ */
+export async function* uploaded(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const wait = waitForBody(PART_PATIENCE);
+      const part = await nextPart(reader, wait).finally(wait.stop);
+      if (part.done) return;
+      yield part.value;
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
 /**
  * Reads a body of at most `limit` - 1 bytes; a larger one is refused as soon as that is known.
  * @throws AppError too_large; malformed when it breaks off, or comes too slowly
@@ -82,10 +113,7 @@ export async function readLimited(request: Request, limit: number): Promise<Uint
   const wait = waitForBody();
   try {
     for (;;) {
-      const part = await Promise.race([reader.read(), wait.late]).catch((cause: unknown) => {
-        throw brokenOff(cause);
-      });
-      if (part === undefined) throw tooSlow();
+      const part = await nextPart(reader, wait);
       if (part.done) break;
       wait.came();
       size += part.value.byteLength;

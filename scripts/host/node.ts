@@ -190,10 +190,11 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
   };
   const listener = appListener(host);
   const server = createServer(
-    // Slow headers and bodies must not hold connections for ever.
+    // Slow headers must not hold connections for ever. How long a body may take is for who reads it to say: an upload that
+    // goes on is not cut off in the middle.
     {
       ServerResponse: RecordedResponse,
-      requestTimeout: 60_000,
+      requestTimeout: 0,
       headersTimeout: 20_000,
       keepAliveTimeout: 20_000,
     },
