@@ -119,18 +119,21 @@ export function definition(c: Context<AppEnv>, orbId: string): Promise<LiveOrb> 
   return orb;
 }
 
-/** Which entry a request is about. The definition is read beside the entry. */
+/**
+ * Which entry a request is about. The definition is read beside the entry.
+ * @param headers those that its route takes: an Idempotency-Key of another is not heard
+ */
 export function targetOf(
   c: Context<AppEnv>,
   params: { orbId: string; entryId: string },
-  headers: { "if-match"?: string | undefined },
+  headers: { "if-match"?: string | undefined; "idempotency-key"?: string | undefined },
 ): Target {
   return {
     orbId: params.orbId,
     orb: definition(c, params.orbId),
     id: params.entryId,
     ifMatch: ifMatch(headers["if-match"]),
-    idempotency: idempotencyOf(c),
+    idempotency: headers["idempotency-key"] === undefined ? undefined : idempotencyOf(c),
   };
 }
 

@@ -124,6 +124,17 @@ describe("entries on the management API", () => {
       status: 422,
       body: { code: "idempotency_mismatch" },
     });
+    // Another method takes none, as on the runtime API: whoever sends the same one with everything writes all of it.
+    const one = `${ENTRIES}/${first.body.id}`;
+    for (const [text, revision] of [
+      ["b", 2],
+      ["c", 3],
+    ] as const) {
+      const changed = await send("PUT", one, { values: { text } }, key);
+      expect(changed).toMatchObject({ status: 200, body: { revision, values: { text } } });
+    }
+    expect((await send("DELETE", one, undefined, key)).status).toBe(204);
+    expect((await send("DELETE", one, undefined, key)).status).toBe(404);
   });
 
   it("take no number beyond double precision for nothing", async () => {
