@@ -1,4 +1,5 @@
 import type { Context } from "hono";
+import { readAccount } from "../../shared/access/accounts.ts";
 import { admitBootstrap, ensureBootstrap } from "../../shared/access/bootstrap.ts";
 import { findInvitation, requireUsable } from "../../shared/access/invitations.ts";
 import { countAct } from "../../shared/access/limits.ts";
@@ -77,7 +78,9 @@ async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState> {
     throw error;
   });
   if (actor !== null && actor.kind !== "anonymous") {
-    return { kind: "login", name: "name" in actor ? actor.name : null };
+    // The session keeps the name that it began with.
+    const account = await readAccount(deps, realm, actor.sub);
+    return { kind: "login", name: account?.value.name ?? null };
   }
   if (realm === platformRealm && (await ensureBootstrap(deps)) !== null) {
     await countAct(deps, "bootstrap");

@@ -199,6 +199,8 @@ describe("an operator", () => {
       body: { name: "Grace", email: "grace@example.com" },
     });
     expect(named.body).toMatchObject({ name: "Grace", email: "grace@example.com" });
+    const page = await call(platform, "GET", `${BASE}/signin`, { token });
+    expect(page.body).toContain("You are signed in as <strong>Grace</strong>");
     const again = await signIn(platform, BASE, first.authenticator);
     expect(payloadOf(again.token)).toMatchObject({ name: "Grace", email: "grace@example.com" });
     for (const name of ["a\u202eb", "a\ud800b"]) {
