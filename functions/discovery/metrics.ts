@@ -13,7 +13,7 @@ import { credentialsOf, identify } from "../middleware/session.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { type Metric, renderMetrics, type Sample } from "./request-counts.ts";
 
-/** Orbs that are asked for one by one; of more, only their number is told. */
+/** Orbs that are told of one by one. */
 const MAX_ORBS = 1_000;
 /** Orbs that are asked for at once. */
 const AT_ONCE = 16;
@@ -76,7 +76,7 @@ async function brokerMetrics(deps: Deps): Promise<Metric[]> {
     gauge(
       "platform_orb_damaged",
       "Orbs whose stored definition is damaged.",
-      damaged.map(({ orb, reason }): Sample => [{ orb, reason }, 1]),
+      damaged.slice(0, MAX_ORBS).map(({ orb, reason }): Sample => [{ orb, reason }, 1]),
     ),
     gauge(
       "platform_orb_entries",

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { serveNode } from "../../scripts/host/node.ts";
 import { freePort } from "../../scripts/ports.ts";
+import { kvSubject } from "../../shared/store/subjects.ts";
 import { adminToken, call, user } from "../support/auth.ts";
 import { startPlatform } from "../support/platform.ts";
 
@@ -103,6 +104,21 @@ test("metrics are for operators and the scrape token; logs say who, what and how
     expect(line).not.toContain(SCRAPE);
     expect(line).not.toContain(token.split(".")[2]);
   }
+});
+
+test("however many definitions are damaged, the first 1,000 are told one by one", async () => {
+  await using platform = await startPlatform({ env: { METRICS_TOKEN: SCRAPE } });
+  const store = platform.operatorStore();
+  const damaged = Array.from({ length: 1_010 }, (_, i) => ({
+    subject: kvSubject("orbs", `damaged-${i}`),
+    data: "{ not json",
+  }));
+  await store.pipeline("KV_orbs", damaged);
+  const answer = await fetch(`${platform.url}/api/metrics`, {
+    headers: { authorization: `Bearer ${SCRAPE}` },
+  });
+  const lines = (await answer.text()).split("\n");
+  expect(lines.filter((line) => line.startsWith("platform_orb_damaged{"))).toHaveLength(1_000);
 });
 
 test("health tells versions, and whether requests are answered at all", async () => {
