@@ -74,7 +74,7 @@ export function readEntry(
   }
   const { name, description, auth, subject, timeoutMs, input, output } = parsed.data;
   if (name !== key) faults.add("/name", "key", "The name must be the key.");
-  const wrong = subjectFault(subject);
+  const wrong = subjectFault(subject, split?.service);
   if (wrong !== undefined) faults.add("/subject", "subject", wrong);
   for (const [member, schema] of [
     ["input", input],

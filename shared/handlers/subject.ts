@@ -5,13 +5,23 @@ import type { Store } from "../store/types.ts";
 const TOKEN = /^[^\s.*>\p{C}]+$/u;
 const MAX_LENGTH = 255;
 
-/** What is wrong with a subject by its looks; undefined when nothing is. */
-export function subjectFault(subject: string): string | undefined {
+/** Below it each service has a place of its own, and in production a user that hears nothing else. */
+const SERVICES = "svc.";
+
+/**
+ * What is wrong with a subject by its looks; undefined when nothing is.
+ * @param service that registers it, where its entry names one: who may write its entries only must not have others
+ * asked in its place
+ */
+export function subjectFault(subject: string, service: string | undefined): string | undefined {
   if (subject.length > MAX_LENGTH) return `A subject has at most ${MAX_LENGTH} characters.`;
   if (!subject.split(".").every((part) => TOKEN.test(part))) {
     return "A subject is tokens joined by dots, without blanks and wildcards.";
   }
   if (/^(\$|_|platform)/.test(subject)) return "A subject does not begin with $, _ or platform.";
+  if (service !== undefined && subject.startsWith(SERVICES) && subject.split(".")[1] !== service) {
+    return `Below ${SERVICES} a service has ${SERVICES}${service}. alone.`;
+  }
   return undefined;
 }
 

@@ -139,7 +139,10 @@ describe("a service that only puts a key and answers", () => {
   });
 
   test("cannot have the name of a route of the orb's accounts, nor is one listed that the realm answers", async () => {
-    await register("late.signout", { subject: "svc.echo.say" });
+    await register("late.signout");
+    client.subscribe("svc.late.signout", {
+      callback: (_, message) => void message.respond(encoder.encode('"bye"')),
+    });
     const access = { service: "access", handlers: ["passkey"] };
     const uses = [access, { service: "late", handlers: ["signout"] }];
     const refused = await call(platform, "POST", "/api/admin/orbs", {
@@ -163,7 +166,7 @@ describe("a service that only puts a key and answers", () => {
     expect(new Set(routes).size).toBe(routes.length);
     expect(routes).toContain("POST /api/latecomer/call/signout");
     const long = await call(platform, "POST", "/api/latecomer/call/signout", { body: { text: "hi" } });
-    expect(long).toMatchObject({ status: 200, body: { got: { handler: "late.signout" } } });
+    expect(long).toMatchObject({ status: 200, body: "bye" });
   });
 
   test("has routes of published orbs only, and POST only", async () => {
@@ -311,6 +314,20 @@ describe("subjects that must not be asked", () => {
     const answer = await call(platform, "POST", "/api/captured/captured", { body: {} });
     expect(answer).toMatchObject({ status: 502, body: { code: "handler_faulty" } });
     expect((await platform.store().streamInfo("wallet"))?.state.last_seq).toBe(before?.state.last_seq);
+  });
+
+  test("another service's is not asked in its place, whatever an orb used before", async () => {
+    let asked = 0;
+    const safe = client.subscribe("svc.safe.open", { callback: () => asked++ });
+    await register("safe.open", { auth: "AdminRequired" });
+    await register("sly.open");
+    await orbWith("slyly", { sly: ["open"] });
+    await register("sly.open", { subject: "svc.safe.open", timeoutMs: 150 });
+    const answer = await call(platform, "POST", "/api/slyly/open", { body: {} });
+    expect(answer).toMatchObject({ status: 502, body: { code: "handler_faulty" } });
+    await client.flush();
+    expect(asked).toBe(0);
+    safe.unsubscribe();
   });
 
   test("an orb that would capture a handler's subject is refused", async () => {

@@ -243,6 +243,11 @@ describe("JSON Schema of handlers", () => {
 
 test.each([
   ["svc.pricing.quote", true],
+  ["svc.pricing", true],
+  ["svc.billing.pay", false],
+  ["svc.billing", false],
+  ["svc.pricing2.quote", false],
+  ["svcs.billing", true],
   ["pricing", true],
   ["a.$b", true],
   ["$SYS.x", false],
@@ -259,7 +264,7 @@ test.each([
   ["a\u0000b", false],
   ["x".repeat(256), false],
 ])("subject %j: %s", (subject, sound) => {
-  expect(subjectFault(subject) === undefined).toBe(sound);
+  expect(subjectFault(subject, "pricing") === undefined).toBe(sound);
 });
 
 test("an entry of the registry is read, with its default of five seconds", () => {
