@@ -72,6 +72,21 @@ export const IdempotencyKey = z.object({
 /** Query of files and pages, whose addresses are made by others too: what it does not know is left alone. */
 export const AnyQuery = z.looseObject({});
 
+const header = (description: string, more: { example?: string; enum?: string[] } = {}) => ({
+  description,
+  schema: { type: "string" as const, ...more },
+});
+
+/** Headers of answers that clients act on. */
+export const RevisionTag = { ETag: header("The newest revision's number", { example: '"7"' }) };
+export const VersionTag = { ETag: header("The version's number", { example: '"3"' }) };
+export const Location = { Location: header("The path of what was made") };
+export const Replayed = {
+  "Idempotent-Replayed": header("This is the answer to an earlier request with the same Idempotency-Key", {
+    enum: ["true"],
+  }),
+};
+
 export const OrbIdParam = z.object({
   orbId: z.string().openapi({ param: { name: "orbId", in: "path" }, example: "shop" }),
 });

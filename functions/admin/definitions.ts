@@ -13,7 +13,7 @@ import { MODULE_ID, ORB_ID } from "../../shared/orb/ids.ts";
 import { ifMatch, revisionTag } from "../etag.ts";
 import { platformAdmin } from "../middleware/session.ts";
 import { defineRoute, newRouter } from "../router.ts";
-import { IfMatch } from "../schemas.ts";
+import { IfMatch, VersionTag } from "../schemas.ts";
 
 const Kind = z
   .enum(DEFINITION_KINDS)
@@ -79,7 +79,7 @@ const get = defineRoute({
         .openapi({ description: "An older version; also of what was removed" }),
     }),
   },
-  responses: { 200: { description: "The definition", content: json } },
+  responses: { 200: { description: "The definition", headers: VersionTag, content: json } },
   problems: [400, 401, 403, 404],
 });
 const instance = defineRoute({
@@ -124,8 +124,8 @@ const put = defineRoute({
     body: { required: true, content: { "application/json": { schema: DefinitionBody } } },
   },
   responses: {
-    200: { description: "A new version", content: json },
-    201: { description: "Created", content: json },
+    200: { description: "A new version", headers: VersionTag, content: json },
+    201: { description: "Created", headers: VersionTag, content: json },
   },
   problems: [400, 401, 403, 404, 409, 412],
 });

@@ -11,7 +11,7 @@ import {
 import { idempotencyOf } from "../idempotency.ts";
 import { platformAdmin } from "../middleware/session.ts";
 import { defineRoute, newRouter } from "../router.ts";
-import { IdempotencyKey, IfMatch, OrbIdParam } from "../schemas.ts";
+import { IdempotencyKey, IfMatch, Location, OrbIdParam, Replayed } from "../schemas.ts";
 import {
   answer,
   asEntryFault,
@@ -57,7 +57,7 @@ export function entryWriteRoutes(prefix: AdminPrefix) {
       headers: IdempotencyKey,
       body: { required: true, content: { "application/json": { schema: NewEntryBody } } },
     },
-    responses: { 201: entryAnswer("Created") },
+    responses: { 201: entryAnswer("Created", { ...Location, ...Replayed }) },
     problems: [401, 403, 404, 409, 410],
   });
   const update = defineRoute({
@@ -147,7 +147,7 @@ export function entryMoveRoutes(prefix: AdminPrefix) {
       operationId: `${name}Entry`,
       summary,
       request: { params: EntryParams, headers: WriteHeaders },
-      responses: { 200: entryAnswer("The new revision") },
+      responses: { 200: entryAnswer("The new revision", Replayed) },
       problems: [400, 401, 403, 404, 409, 410, 412, 422],
     });
     router.openapi(route, async (c) => {
@@ -162,7 +162,7 @@ export function entryMoveRoutes(prefix: AdminPrefix) {
     operationId: "archiveEntry",
     summary: "Soft-delete an entry",
     request: { params: EntryParams, query: ForceQuery, headers: WriteHeaders },
-    responses: { 200: entryAnswer("The new revision") },
+    responses: { 200: entryAnswer("The new revision", Replayed) },
     problems: [400, 401, 403, 404, 409, 410, 412, 422],
   });
   return router.openapi(archive, async (c) => {

@@ -11,7 +11,7 @@ import { STATUSES } from "../../shared/orb/lifecycle.ts";
 import { readCursor, writeCursor } from "../cursors.ts";
 import { revisionTag } from "../etag.ts";
 import { defineRoute, newRouter } from "../router.ts";
-import { Limit, listOf } from "../schemas.ts";
+import { Limit, listOf, Replayed, RevisionTag } from "../schemas.ts";
 import { type AdminPrefix, entryRoute } from "./entries.ts";
 import {
   answer,
@@ -99,6 +99,7 @@ export function entryRevisionRoutes(prefix: AdminPrefix) {
     responses: {
       200: {
         description: "A page",
+        headers: RevisionTag,
         content: { "application/json": { schema: listOf(RevisionItemSchema) } },
       },
     },
@@ -131,7 +132,7 @@ export function entryRevisionRoutes(prefix: AdminPrefix) {
     operationId: "revertEntry",
     summary: "Bring an older revision back as a new draft",
     request: { params: RevisionParams, headers: WriteHeaders },
-    responses: { 200: entryAnswer("The new revision") },
+    responses: { 200: entryAnswer("The new revision", Replayed) },
     problems: [400, 401, 403, 404, 409, 410, 412, 422],
   });
 

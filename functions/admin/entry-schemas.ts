@@ -9,7 +9,7 @@ import { definitionFor, type LiveOrb } from "../../shared/orb/live.ts";
 import type { AppEnv } from "../context.ts";
 import { ifMatch, revisionTag } from "../etag.ts";
 import { idempotencyOf } from "../idempotency.ts";
-import { IdempotencyKey, IfMatch, OrbIdParam } from "../schemas.ts";
+import { IdempotencyKey, IfMatch, OrbIdParam, RevisionTag } from "../schemas.ts";
 
 const moment = z.iso.datetime({ offset: true }).nullable();
 
@@ -102,9 +102,9 @@ export const EntryParams = OrbIdParam.extend({
 export const WriteHeaders = IfMatch.extend(IdempotencyKey.shape);
 
 const entryJson = { "application/json": { schema: EntrySchema } };
-export const entryAnswer = (description: string) => ({
+export const entryAnswer = (description: string, further = {}) => ({
   description,
-  headers: z.object({ etag: z.string().openapi({ description: 'The newest revision, e.g. `"7"`' }) }),
+  headers: { ...RevisionTag, ...further },
   content: entryJson,
 });
 

@@ -9,7 +9,15 @@ import { ifMatch } from "../etag.ts";
 import { idempotencyOf } from "../idempotency.ts";
 import { platformAdmin } from "../middleware/session.ts";
 import { defineRoute, newRouter } from "../router.ts";
-import { IdempotencyKey, IfMatch, Limit, OrbIdParam, wholeNumber } from "../schemas.ts";
+import {
+  IdempotencyKey,
+  IfMatch,
+  Limit,
+  OrbIdParam,
+  Replayed,
+  RevisionTag,
+  wholeNumber,
+} from "../schemas.ts";
 import { common, headers, type Mount } from "./orbs.ts";
 import {
   DryRunFlag,
@@ -101,6 +109,7 @@ export function orbRevisionRoutes(mount: Mount) {
     responses: {
       200: {
         description: "The orb, or what would happen",
+        headers: { ...RevisionTag, ...Replayed },
         content: json(z.union([OrbSchema, DryRunSchema])),
       },
     },

@@ -7,7 +7,7 @@ import { orbView } from "../../shared/orb/view.ts";
 import { keepStore } from "../context.ts";
 import { parseJson } from "../middleware/body.ts";
 import { defineRoute, newRouter } from "../router.ts";
-import { OrbIdParam } from "../schemas.ts";
+import { Location, OrbIdParam, RevisionTag } from "../schemas.ts";
 import { linesOf } from "./entries-bulk.ts";
 import { common, headers, type Mount } from "./orbs.ts";
 import { OrbSchema } from "./orbs-schemas.ts";
@@ -77,6 +77,7 @@ export function orbTransferRoutes(mount: Mount) {
     responses: {
       201: {
         description: "Created",
+        headers: { ...RevisionTag, ...Location },
         content: { "application/json": { schema: z.object({ orb: OrbSchema, entries: z.int() }) } },
       },
     },

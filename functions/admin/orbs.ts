@@ -23,7 +23,16 @@ import { ifMatch, matchesTag, revisionTag } from "../etag.ts";
 import { idempotencyOf } from "../idempotency.ts";
 import { platformAdmin } from "../middleware/session.ts";
 import { defineRoute, newRouter, type Router } from "../router.ts";
-import { IdempotencyKey, IfMatch, IfNoneMatch, Limit, OrbIdParam } from "../schemas.ts";
+import {
+  IdempotencyKey,
+  IfMatch,
+  IfNoneMatch,
+  Limit,
+  Location,
+  OrbIdParam,
+  Replayed,
+  RevisionTag,
+} from "../schemas.ts";
 import {
   DryRunFlag,
   DryRunSchema,
@@ -44,8 +53,6 @@ export const MOUNTS: readonly Mount[] = [
   { prefix: "/api/admin/orbs", hide: false },
   { prefix: "/api/_orbs", hide: true },
 ];
-
-const ETag = { ETag: { description: "The newest revision's number", schema: { type: "string" as const } } };
 
 const json = <T extends z.ZodType>(schema: T) => ({ "application/json": { schema } });
 
@@ -137,7 +144,13 @@ function addCollection(router: Router, mount: Mount): void {
       query: z.strictObject({ publish: PublishFlag }),
       body: { required: true, content: json(OrbBody) },
     },
-    responses: { 201: { description: "Created", headers: ETag, content: json(OrbSchema) } },
+    responses: {
+      201: {
+        description: "Created",
+        headers: { ...RevisionTag, ...Location, ...Replayed },
+        content: json(OrbSchema),
+      },
+    },
     problems: [401, 403, 409],
   });
   router.openapi(create, async (c) => {
@@ -174,7 +187,7 @@ function addDocument(router: Router, mount: Mount): void {
       }),
     },
     responses: {
-      200: { description: "The orb", headers: ETag, content: json(OrbSchema) },
+      200: { description: "The orb", headers: RevisionTag, content: json(OrbSchema) },
       304: { description: "Known already" },
     },
     problems: [400, 401, 403, 404],
@@ -206,7 +219,7 @@ function addDocument(router: Router, mount: Mount): void {
     responses: {
       200: {
         description: "The orb, or what would happen",
-        headers: ETag,
+        headers: RevisionTag,
         content: json(z.union([OrbSchema, DryRunSchema])),
       },
     },
@@ -266,7 +279,7 @@ function addLifecycle(router: Router, mount: Mount): void {
     responses: {
       200: {
         description: "The orb, or what would happen",
-        headers: ETag,
+        headers: { ...RevisionTag, ...Replayed },
         content: json(z.union([OrbSchema, DryRunSchema])),
       },
     },
@@ -302,7 +315,9 @@ function addLifecycle(router: Router, mount: Mount): void {
         params: OrbIdParam,
         headers: IfMatch.extend(IdempotencyKey.shape),
       },
-      responses: { 200: { description: "The orb", headers: ETag, content: json(OrbSchema) } },
+      responses: {
+        200: { description: "The orb", headers: { ...RevisionTag, ...Replayed }, content: json(OrbSchema) },
+      },
       problems: [400, 401, 403, 404, 409, 412, 422],
     });
     router.openapi(move, async (c) => {

@@ -175,6 +175,9 @@ const HEADERS: Record<number, JsonSchema> = {
   401: { "WWW-Authenticate": { schema: { type: "string" }, description: 'Bearer realm="platform"' } },
   429: { "Retry-After": { schema: { type: "string" }, description: "Seconds" } },
   503: { "Retry-After": { schema: { type: "string" }, description: "Seconds" } },
+  504: {
+    "Retry-After": { schema: { type: "string" }, description: "Seconds, where it is worth another try" },
+  },
 };
 
 function problemResponse(status: number, response: JsonSchema): JsonSchema {

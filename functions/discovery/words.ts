@@ -5,6 +5,7 @@ export const DESCRIPTION = [
   "An address answers other methods with 405 and `Allow`; GET takes HEAD too. Unknown parameters are 400, never ignored.",
   "`/api/_orbs…` is another name of `/api/admin/orbs…`: every path below one is served below the other.",
   "Lists that are paged answer `items` and `nextCursor`, short ones an array. `If-Match` takes an ETag, `Idempotency-Key` makes a POST repeatable for 24 hours.",
+  "Every answer has an `X-Request-Id`, the one that was sent or a new one: logs name it.",
 ].join("\n\n");
 
 export const TAGS = [

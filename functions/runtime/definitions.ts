@@ -8,7 +8,7 @@ import { z } from "@hono/zod-openapi";
 import { LIST_PARAMETERS, PAGE_SIZE } from "../../shared/entry/query.ts";
 import { EntrySchema, MOMENT, ValuesSchema } from "../admin/entry-schemas.ts";
 import { defineRoute } from "../router.ts";
-import { IdempotencyKey, IfMatch, IfNoneMatch, listOf } from "../schemas.ts";
+import { IdempotencyKey, IfMatch, IfNoneMatch, Location, listOf, Replayed } from "../schemas.ts";
 
 const flag = z.enum(["true", "false"]).optional();
 const moment = z.unknown().openapi(MOMENT);
@@ -82,7 +82,11 @@ const languages = {
   },
 };
 const content = { "application/json": { schema: RuntimeEntry } };
-const answer = (description: string) => ({ description, headers: { ...etag, ...languages }, content });
+const answer = (description: string, further = {}) => ({
+  description,
+  headers: { ...etag, ...languages, ...further },
+  content,
+});
 const body = { required: true, content: { "application/json": { schema: RuntimeChange } } };
 
 const move = (name: string, summary: string, query: z.ZodRawShape) =>
@@ -98,7 +102,7 @@ const move = (name: string, summary: string, query: z.ZodRawShape) =>
       query: z.strictObject({ ...Answering, ...query }),
       headers: IfMatch.extend(IdempotencyKey.shape),
     },
-    responses: { 200: answer("The new revision") },
+    responses: { 200: answer("The new revision", Replayed) },
     problems: [400, 401, 403, 404, 409, 410, 412, 422],
   });
 
@@ -165,14 +169,7 @@ export const definitions = {
     security,
     request: { params: CollectionParams, query: z.strictObject(Writing), headers: IdempotencyKey, body },
     responses: {
-      201: {
-        ...answer("Created"),
-        headers: {
-          ...etag,
-          ...languages,
-          Location: { description: "The entry's path", schema: { type: "string" } },
-        },
-      },
+      201: answer("Created", { ...Location, ...Replayed }),
     },
     problems: [401, 403, 404, 409, 410],
   }),

@@ -14,6 +14,7 @@ import {
   operationsOf,
   type Parameter,
 } from "../../functions/discovery/document.ts";
+import { EXPOSED_HEADERS } from "../../functions/middleware/cors.ts";
 import { adminToken, call, user } from "../support/auth.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 
@@ -155,6 +156,16 @@ function referred(schema: unknown, found: Record<string, unknown> = {}): Record<
   return found;
 }
 
+/** Headers that clients of other origins may read; what every answer has is said once for all. */
+const RELIED_ON = EXPOSED_HEADERS.toLowerCase()
+  .split(", ")
+  .filter((name) => name !== "x-request-id" && name !== "traceparent");
+
+interface Described {
+  headers?: Node;
+  content?: Record<string, { schema: Node }>;
+}
+
 /** What is wrong with an answer, in words; undefined when it is as described. */
 async function judged(operation: Operation, answer: Response): Promise<string | undefined> {
   const status = String(answer.status);
@@ -162,7 +173,12 @@ async function judged(operation: Operation, answer: Response): Promise<string | 
   const described = operation.responses[status];
   if (described === undefined) return `status ${status} is not described: ${text.slice(0, 200)}`;
   if (answer.status >= 500) return `${status}: ${text.slice(0, 200)}`;
-  const { content } = shared<Node>(described) as { content?: Record<string, { schema: Node }> };
+  const { content, headers = {} } = shared<Described>(described as Described);
+  const told = new Set(Object.keys(headers).map((name) => name.toLowerCase()));
+  const untold = RELIED_ON.filter((name) => answer.headers.has(name) && !told.has(name));
+  // Pages are for people, and of what is known already the tag is too.
+  const isRead = answer.status !== 304 && !/^text\/html\b/.test(answer.headers.get("content-type") ?? "");
+  if (isRead && untold.length > 0) return `${status} has ${untold.join(", ")}, which is not described`;
   if (content === undefined) return text === "" ? undefined : `${status} has a body: ${text.slice(0, 100)}`;
   const type = (answer.headers.get("content-type") ?? "").split(";")[0] ?? "";
   const schema = content[type]?.schema;

@@ -120,7 +120,7 @@ test("handlers may be named and described as they like: each form of a call has 
   await client.close();
 });
 
-test("an Idempotency-Key may meet an answer that was erased, or another request: both are described", async () => {
+test("what an Idempotency-Key may meet is described: an answer that was given or erased, another request", async () => {
   await create(small("erased"));
   const { paths } = await describe();
   const key = { "idempotency-key": "k" };
@@ -147,6 +147,15 @@ test("an Idempotency-Key may meet an answer that was erased, or another request:
     const moves = ["publish", "unpublish", "archive", "restore"];
     if (collection.includes("admin")) moves.push("revisions/1/restore");
     for (const move of moves) expect([move, (await ask(`${one}/${move}`, id)).status]).toEqual([move, 200]);
+    for (const [path, status, sent] of [
+      [collection, "201", body],
+      ...moves.map((move) => [`${one}/${move}`, "200", undefined] as const),
+    ] as const) {
+      const again = await ask(path, id, sent);
+      expect([path, again.headers.get("idempotent-replayed")]).toEqual([path, "true"]);
+      const { responses } = paths[path.replace("/1/", "/{revision}/")]?.post ?? {};
+      expect(responses?.[status]?.headers, path).toHaveProperty("Idempotent-Replayed");
+    }
     await call(platform, "DELETE", `/api/admin/orbs/erased/entries/${id}?purge=true`, { token });
     for (const move of moves) {
       expect([move, (await ask(`${one}/${move}`, id)).status]).toEqual([move, 410]);
@@ -158,6 +167,9 @@ test("an Idempotency-Key may meet an answer that was erased, or another request:
     const ask = (match: object) =>
       call(platform, "POST", `/api/admin/orbs/erased/${move}`, { token, headers: { ...key, ...match } });
     expect([move, (await ask({})).status]).toEqual([move, 200]);
+    expect([move, (await ask({})).headers.get("idempotent-replayed")]).toEqual([move, "true"]);
+    const { responses } = paths[`/api/admin/orbs/{orbId}/${move}`]?.post ?? {};
+    expect(responses?.["200"]?.headers, move).toHaveProperty("Idempotent-Replayed");
     expect([move, (await ask({ "if-match": '"1"' })).status]).toEqual([move, 422]);
     expect([move, told(`/api/admin/orbs/{orbId}/${move}`)]).toEqual([move, ["422"]]);
   }
