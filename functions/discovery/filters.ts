@@ -1,6 +1,6 @@
 /** `filter[field]=value` and `filter[field][operator]=value`, as a list of one schema takes them. */
 
-import { PROPERTIES } from "../../shared/entry/query.ts";
+import { PROPERTIES } from "../../shared/entry/parameters.ts";
 import type { CompiledSchema } from "../../shared/orb/compile.ts";
 import type { JsonSchema } from "../../shared/orb/fields/index.ts";
 import type { Parameter } from "./document.ts";

@@ -4,7 +4,7 @@ import { AppError } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { type Home, streams, subjects } from "../store/subjects.ts";
 import { equalityToken, indexKind, uniqueTokens } from "./claims.ts";
-import type { Condition } from "./query.ts";
+import type { Condition } from "./parameters.ts";
 import { orNull } from "./resolve.ts";
 import { type Place, readPage } from "./scan.ts";
 

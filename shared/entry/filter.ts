@@ -4,7 +4,7 @@ import type { FieldType, FilterOperator, Json } from "../orb/fields/index.ts";
 import type { Values } from "../orb/validate.ts";
 import { leavesOf } from "../orb/values.ts";
 import { type Choice, resolveField } from "./localize.ts";
-import type { Condition, Property, SortKey, Subject } from "./query.ts";
+import type { Condition, Property, SortKey, Subject } from "./parameters.ts";
 
 /** What conditions and sort keys look at: an entry as the caller sees it. */
 export interface Judged {
