@@ -43,7 +43,7 @@ export function faultRoutes() {
           kind: "orb" as const,
           id: orb,
           codes: [reason],
-          remedy: "Publish the orb again: its history is kept apart.",
+          remedy: `GET /api/admin/orbs/${orb} puts it anew from its history, which is kept apart.`,
         })),
         ...handlers.filter(isFaulty).map(({ name, faults }) => ({
           kind: "handler" as const,

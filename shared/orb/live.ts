@@ -71,7 +71,7 @@ export async function liveOrb(
   return live;
 }
 
-/** 503: nothing of the orb can be served until it is published again. */
+/** 503: nothing of the orb can be served until somebody who manages it reads it, which puts it anew. */
 function damagedDefinition({ orb, reason }: DamagedOrb): AppError {
   return new AppError("unavailable", "definition_damaged", "The orb's stored definition is damaged.", {
     cause: `${orb} ${reason}`,
@@ -87,7 +87,7 @@ export interface DamagedOrb {
   reason: "not_json" | "not_a_definition";
 }
 
-/** Every live definition by orb id, and those that are damaged, each logged. One request for each 256 orbs. */
+/** Every live definition in the order of their ids, and those that are damaged, each logged. One request for each 256 orbs. */
 export async function liveDefinitions(
   deps: Pick<Deps, "store" | "log">,
 ): Promise<{ orbs: LiveOrb[]; damaged: DamagedOrb[] }> {
@@ -121,7 +121,19 @@ function tryLive(entry: KvEntry): LiveOrb | DamagedOrb | null {
   }
 }
 
-/** Every live definition that can be used, by orb id. */
+/** Nothing is known of what is damaged, not even what entries had to follow: so nothing of its orb is settled. */
+const NOTHING_KNOWN = { v: 1, revision: 0, at: "", document: null } as const;
+
+/** What the bucket holds of an orb, to judge by what is undone; in place of what is damaged, what no history says. */
+export function recordOf(entry: KvEntry): LiveRecord {
+  const found = tryLive(entry);
+  const damaged = found !== null && "reason" in found;
+  return damaged
+    ? { ...NOTHING_KNOWN, orb: entry.key, work: { claims: [], moves: [] } }
+    : entry.json<LiveRecord>();
+}
+
+/** Every live definition that can be used, in the order of their ids. */
 export async function liveOrbs(deps: Pick<Deps, "store" | "log">): Promise<LiveOrb[]> {
   return (await liveDefinitions(deps)).orbs;
 }

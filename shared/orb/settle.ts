@@ -25,7 +25,7 @@ import {
   orbHead,
 } from "./history.ts";
 import { isAlive } from "./importing.ts";
-import type { LiveRecord } from "./live.ts";
+import { type LiveRecord, recordOf } from "./live.ts";
 
 /** A live record and the bucket's revision of it. */
 interface Found {
@@ -34,10 +34,10 @@ interface Found {
 }
 type Current = Found | null;
 
-/** Reads what the bucket holds, to judge whether anything is undone. */
+/** Reads what the bucket holds, to judge whether anything is undone. Of what is damaged everything is. */
 export async function liveRecord(deps: Pick<Deps, "store">, orb: string): Promise<Current> {
   const entry = await deps.store.kvGet(buckets.orbs, orb);
-  return entry === null ? null : { record: entry.json<LiveRecord>(), revision: entry.revision };
+  return entry === null ? null : { record: recordOf(entry), revision: entry.revision };
 }
 
 /** Whether the live definition says what the history says, and entries have followed. */
@@ -222,8 +222,7 @@ export function leavePlace(orb: string) {
 export async function settleAll(deps: Deps): Promise<number> {
   let mended = 0;
   const live = new Map<string, LiveRecord>();
-  for (const entry of await deps.store.kvList(buckets.orbs, "*"))
-    live.set(entry.key, entry.json<LiveRecord>());
+  for (const entry of await deps.store.kvList(buckets.orbs, "*")) live.set(entry.key, recordOf(entry));
   for (let fromSeq = 1; ; ) {
     const page = await deps.store.scan(streams.platform, subjects.allOrbPlaces, { fromSeq, limit: 100 });
     const orbs = page.messages.map((message) => message.subject.split(".").at(-1) ?? "");

@@ -361,12 +361,16 @@ test("a damaged definition is told to operators, and the rest is described", asy
     const faults = await call(platform, "GET", "/api/admin/faults", { token });
     expect(faults.body).toEqual([expect.objectContaining({ kind: "orb", id: "broken", codes: [code] })]);
     expect((await call(platform, "GET", "/api/admin/routes", { token })).status).toBe(200);
+    const metrics = await fetch(`${platform.url}/api/metrics`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    expect(await metrics.text()).toContain(`platform_orb_damaged{orb="broken",reason="${code}"} 1`);
+    // What operators are told helps.
+    expect((await call(platform, "GET", "/api/admin/orbs/broken", { token })).status).toBe(200);
+    expect((await call(platform, "GET", "/api/broken/news")).status).toBe(200);
+    expect((await call(platform, "GET", "/api/admin/faults", { token })).body).toEqual([]);
   }
   expect(platform.logs.some((line) => line.includes("stored definition is damaged"))).toBe(true);
-  const metrics = await fetch(`${platform.url}/api/metrics`, {
-    headers: { authorization: `Bearer ${token}` },
-  });
-  expect(await metrics.text()).toContain('platform_orb_damaged{orb="broken",reason="not_a_definition"} 1');
 });
 
 test.each(["/", "/api", "/api/"])(

@@ -236,3 +236,22 @@ test("sealing entries again goes by the definition of the moment too", async () 
     expect(resealed).toBe(1);
   expect(await taken(orb, "held")).toBe("unique_conflict");
 });
+
+test("a live definition that is damaged keeps nobody from starting, and is put anew from the orb's history", async () => {
+  const { orb } = await withEntry();
+  const { orb: gone } = await withEntry();
+  await settleAll(deps);
+  for (const damaged of [
+    "{ not json",
+    "null",
+    JSON.stringify({ v: 1, orb, revision: 1, document: { id: orb } }),
+  ]) {
+    for (const id of [orb, gone]) await store.kvPut(buckets.orbs, id, damaged);
+    expect(await settleAll(deps)).toBe(2);
+    expect((await definitionFor(deps, orb))?.document).toMatchObject(document(orb, "admin"));
+  }
+  await store.kvPut(buckets.orbs, gone, "{ not json");
+  await deleteOrb(deps, admin, { orb: gone });
+  expect(await definitionFor(deps, gone)).toBeNull();
+  expect(await settleAll(deps)).toBe(0);
+});
