@@ -8,25 +8,14 @@ import { closeSync, openSync, readdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Store } from "../shared/store/types.ts";
 import { readArguments } from "./arguments.ts";
-import { api, MANIFEST, type Manifest } from "./backup/format.ts";
+import { allStreams, api, MANIFEST, type Manifest } from "./backup/format.ts";
 import { besidePlatform } from "./beside.ts";
 import { exitWith, Failure } from "./failure.ts";
 import { makeFolder } from "./folders.ts";
 import { readSettings, type Settings } from "./settings.ts";
 
-const PAGE = 256;
 /** A snapshot that brings nothing for so long has failed. */
 const SILENCE_MS = 30_000;
-
-async function allStreams(store: Store): Promise<string[]> {
-  const names: string[] = [];
-  for (;;) {
-    const answer = await api(store, "STREAM.NAMES", { offset: names.length });
-    const page = (answer.streams as string[] | null) ?? [];
-    names.push(...page);
-    if (page.length < PAGE && names.length >= Number(answer.total)) return names.sort();
-  }
-}
 
 /**
  * Takes one stream's snapshot into a file. The broker sends it in pieces and waits for our word on each, which it gets once the

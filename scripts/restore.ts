@@ -1,7 +1,7 @@
 /**
  * `npm run restore -- <folder> [--replace]`: brings a backup's streams back, at the broker of the running platform or an
  * external one. Streams that hold something already are replaced only with `--replace`; those that a new platform made are not
- * asked about.
+ * asked about. Orbs that the backup does not know are gone afterwards, with their entries.
  */
 import { createHash } from "node:crypto";
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
@@ -11,8 +11,9 @@ import { AppError } from "../shared/errors.ts";
 import { provision } from "../shared/store/provision.ts";
 import { buckets, streams } from "../shared/store/subjects.ts";
 import type { Store } from "../shared/store/types.ts";
+import { orbOf } from "../shared/streams/mapping.ts";
 import { readArguments } from "./arguments.ts";
-import { api, MANIFEST, type Manifest } from "./backup/format.ts";
+import { allStreams, api, MANIFEST, type Manifest } from "./backup/format.ts";
 import { besidePlatform } from "./beside.ts";
 import { exitWith, Failure } from "./failure.ts";
 import { readSettings, type Settings } from "./settings.ts";
@@ -103,8 +104,11 @@ export async function restore(
 ): Promise<Manifest> {
   const manifest = readManifest(folder);
   await besidePlatform(settings, "operator", async ({ store, config: { replicas } }) => {
+    const kept = new Set(manifest.streams.map(({ name }) => name));
+    // Of orbs that nobody has any more: whoever creates one of that name would find its entries.
+    const left = (await allStreams(store)).filter((name) => orbOf(name) !== undefined && !kept.has(name));
     const used: string[] = [];
-    for (const { name } of manifest.streams) {
+    for (const name of [...kept, ...left]) {
       const messages = (await store.streamInfo(name))?.state.messages ?? 0;
       if (messages > 0 && !FILLED_BY_ITSELF.includes(name)) used.push(name);
     }
@@ -122,6 +126,10 @@ export async function restore(
       const info = await store.streamInfo(name);
       if (info?.state.messages !== state.messages) throw new Failure(`${name} came back incomplete.`);
       say(`${name}: ${state.messages} messages`);
+    }
+    for (const name of left) {
+      await store.deleteStream(name);
+      say(`${name}: removed, the backup has no such orb`);
     }
     await provision(store, { replicas });
   });

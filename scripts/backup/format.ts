@@ -37,3 +37,14 @@ export async function api(store: Store, subject: string, body: unknown): Promise
   if (answer.error !== undefined) throw new Failure(`${subject}: ${answer.error.description}`);
   return answer;
 }
+
+/** The names of all streams that there are. The broker tells them page by page. */
+export async function allStreams(store: Store): Promise<string[]> {
+  const names: string[] = [];
+  for (;;) {
+    const answer = await api(store, "STREAM.NAMES", { offset: names.length });
+    const page = (answer.streams as string[] | null) ?? [];
+    names.push(...page);
+    if (page.length === 0 || names.length >= Number(answer.total)) return names.sort();
+  }
+}

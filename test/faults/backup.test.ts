@@ -58,6 +58,20 @@ test("a backup brings everything back on another broker, and is refused where it
   expect(again.id).toBe(subjectOf(token));
   await expect(restore(second.settings, folder, false, quiet)).rejects.toThrow(/hold messages/);
 
+  // An orb that the backup does not know goes with its entries: who creates it again finds none.
+  const modules = [
+    { id: "news", type: "CONTENT", schemas: [{ id: "item", fields: [{ name: "title", type: "string" }] }] },
+  ];
+  const body = { id: "later", modules };
+  const make = () => call(there, "POST", "/api/admin/orbs?publish=true", { token, body });
+  expect((await make()).status).toBe(201);
+  const written = { token, body: { values: { title: "one" } } };
+  expect((await call(there, "POST", "/api/later/news?publish=true", written)).status).toBe(201);
+  await restore(second.settings, folder, true, quiet);
+  expect((await call(there, "GET", "/api/later/news", { token })).status).toBe(404);
+  expect((await make()).status).toBe(201);
+  expect((await call(there, "GET", "/api/later/news", { token })).body).toMatchObject({ items: [] });
+
   const { streams } = JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8")) as {
     streams: { file: string }[];
   };
