@@ -44,7 +44,6 @@ export const PLATFORM_OPERATIONS = [
   "entries.manage",
   "entries.reveal",
   "entries.purge",
-  "registry.read",
   "registry.write",
   "routes.read",
   "streams.write",

@@ -27,12 +27,33 @@ function viewOf(message: StoredMessage): DefinitionView | null {
   return removed === true ? null : view;
 }
 
-/** Every definition of a kind, by id. One request. */
+/** Versions that one request reads. */
+const PAGE = 100;
+
+/** The newest version of every definition of a kind, removed ones too, by subject. There is no end to how many there are. */
+async function newestOf(
+  deps: Pick<Deps, "store">,
+  kind: DefinitionKind,
+): Promise<Map<string, StoredMessage>> {
+  const newest = new Map<string, StoredMessage>();
+  for (let fromSeq = 1; ; ) {
+    const page = await deps.store.scan(streams.platform, subjects.definitions(kind), {
+      fromSeq,
+      limit: PAGE,
+    });
+    for (const message of page.messages) newest.set(message.subject, message);
+    const last = page.messages.at(-1);
+    if (page.pending === 0 || last === undefined) return newest;
+    fromSeq = last.seq + 1;
+  }
+}
+
+/** Every definition of a kind, by id. A request for each hundred versions. */
 export async function listDefinitions(
   deps: Pick<Deps, "store">,
   kind: DefinitionKind,
 ): Promise<DefinitionView[]> {
-  const found = await deps.store.getMany(streams.platform, [subjects.definitions(kind)]);
+  const found = await newestOf(deps, kind);
   return [...found.values()]
     .map(viewOf)
     .filter((view) => view !== null)
@@ -54,7 +75,7 @@ export async function getDefinition(
     return view;
   }
   for (let fromSeq = 1; ; ) {
-    const page = await deps.store.scan(streams.platform, subject, { fromSeq, limit: 100 });
+    const page = await deps.store.scan(streams.platform, subject, { fromSeq, limit: PAGE });
     for (const message of page.messages) {
       const view = viewOf(message);
       if (view?.version === version) return view;
@@ -76,8 +97,7 @@ export interface PutDefinition {
 
 /**
  * Stores a new version.
- * @throws AppError invalid with every fault; precondition `revision_mismatch`; conflict `write_conflict`; not_found for
- * an id that could be none
+ * @throws AppError invalid with every fault; precondition `revision_mismatch`; conflict `write_conflict`
  */
 export async function putDefinition(
   deps: Deps,
@@ -149,7 +169,7 @@ async function append(
 
 /** Stores the message shapes of the built-in handlers, where they are new or have changed. */
 export async function storeBuiltInMessages(deps: Deps): Promise<void> {
-  const stored = await deps.store.getMany(streams.platform, [subjects.definitions("messages")]);
+  const stored = await newestOf(deps, "messages");
   for (const handler of BUILT_IN) {
     for (const part of ["input", "output"] as const) {
       const schema = handler[part];

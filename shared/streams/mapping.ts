@@ -1,6 +1,7 @@
 /** Which broker streams are served under which name: data, in the bucket `stream_mappings`. */
 import type { Actor } from "../access/actor.ts";
 import { audit } from "../access/audit.ts";
+import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { type Fault, invalid, notFound } from "../errors.ts";
 import { buckets, isToken, streams, token } from "../store/subjects.ts";
@@ -126,7 +127,7 @@ export async function listMappings(store: Store): Promise<Mapping[]> {
 /**
  * Creates or replaces a mapping. Streams that are being read go on as they began, for a minute at most.
  * @returns whether it is new
- * @throws AppError invalid with every fault
+ * @throws AppError invalid with every fault; unauthenticated, forbidden
  */
 export async function putMapping(
   deps: Deps,
@@ -134,6 +135,7 @@ export async function putMapping(
   name: string,
   input: MappingInput,
 ): Promise<{ mapping: Mapping; created: boolean }> {
+  requireOperator(actor, "streams.write");
   const faults = mappingFaults(input);
   if (faults.length > 0) throw invalid(faults);
   const key = token(name, "stream");
@@ -146,8 +148,9 @@ export async function putMapping(
   return { mapping: read(name, stored), created };
 }
 
-/** @throws AppError not_found */
+/** @throws AppError not_found; unauthenticated, forbidden */
 export async function deleteMapping(deps: Deps, actor: Actor, name: string): Promise<void> {
+  requireOperator(actor, "streams.write");
   const { stream, subjectFilter } = await getMapping(deps.store, name);
   await deps.store.kvDelete(buckets.streamMappings, name);
   await note(deps, actor, name, `removed ${stream} ${subjectFilter}`);

@@ -1,0 +1,55 @@
+/** What the platform holds for all orbs: definitions of messages and modules, mappings of streams. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { anonymous } from "../../shared/access/actor.ts";
+import {
+  deleteDefinition,
+  listDefinitions,
+  putDefinition,
+  storeBuiltInMessages,
+} from "../../shared/definitions/definitions.ts";
+import { deleteMapping, putMapping } from "../../shared/streams/mapping.ts";
+import { startBroker, type TestBroker } from "../support/broker.ts";
+import { admin, failureOf, type TestDeps, testDeps, user } from "../support/entries.ts";
+
+let broker: TestBroker;
+let deps: TestDeps;
+beforeAll(async () => {
+  broker = await startBroker();
+  deps = testDeps(broker.store("fn"));
+});
+afterAll(() => broker.stop());
+
+test("more than a thousand definitions are listed by their newest versions, and keep no platform from starting", async () => {
+  const ids = Array.from({ length: 1_100 }, (_, n) => `shape-${String(n).padStart(4, "0")}`);
+  const put = (id: string, schema: boolean) =>
+    putDefinition(deps, admin, { kind: "messages", id, body: { schema } });
+  for (let at = 0; at < ids.length; at += 100)
+    await Promise.all(ids.slice(at, at + 100).map((id) => put(id, true)));
+  await put("shape-0007", false);
+  await deleteDefinition(deps, admin, "messages", "shape-0008");
+  await storeBuiltInMessages(deps);
+  await storeBuiltInMessages(deps);
+  const listed = await listDefinitions(deps, "messages");
+  expect(listed.filter(({ id }) => id.startsWith("shape-")).map(({ id }) => id)).toEqual(
+    ids.filter((id) => id !== "shape-0008"),
+  );
+  expect(listed.find(({ id }) => id === "shape-0007")).toMatchObject({ version: 2, schema: false });
+  expect(listed.find(({ id }) => id === "rules-evaluate-input")).toMatchObject({ version: 1, by: "system" });
+});
+
+test("it is written by those who operate the platform only", async () => {
+  const mapping = { stream: "wallet", subjectFilter: "wallet.{userID}.*", description: "" };
+  await putMapping(deps, admin, "mine", mapping);
+  for (const [actor, kind] of [
+    [anonymous, "unauthenticated"],
+    [user("owner", "owner"), "forbidden"],
+  ] as const) {
+    const acts = [
+      () => putDefinition(deps, actor, { kind: "messages", id: "mine", body: { schema: true } }),
+      () => deleteDefinition(deps, actor, "messages", "shape-0001"),
+      () => putMapping(deps, actor, "mine", mapping),
+      () => deleteMapping(deps, actor, "mine"),
+    ];
+    for (const act of acts) expect((await failureOf(act())).kind).toBe(kind);
+  }
+});
