@@ -107,6 +107,18 @@ export function faultsOf(error: ZodError, input: unknown): Fault[] {
   return faults.list();
 }
 
+/** Tells the log why what the platform asks (the broker, a service) did not do its part; callers are not told. */
+export function logUpstream(c: Context<AppEnv>, { kind, code, cause }: AppError): void {
+  if (kind !== "unavailable" && kind !== "timeout" && kind !== "bad_gateway") return;
+  const [route, orb] = [c.get("route"), c.req.param("orbId")];
+  c.var.deps?.log.warn("upstream failed", {
+    code,
+    ...(route === undefined ? {} : { route }),
+    ...(orb === undefined ? {} : { orb }),
+    ...(cause === undefined || cause === "" ? {} : { cause: String(cause) }),
+  });
+}
+
 /** Maps whatever was thrown. What nobody expected is logged and answered without a word of its own. */
 export function onError(error: Error, c: Context<AppEnv>): Response {
   let known: AppError;
@@ -134,15 +146,7 @@ export function onError(error: Error, c: Context<AppEnv>): Response {
     known = new AppError("internal", "internal_error", "Something went wrong on our side.");
     c.var.deps?.log.error("unexpected error", { error: error.message, stack: error.stack });
   }
-  if (known.kind === "unavailable" || known.kind === "timeout" || known.kind === "bad_gateway") {
-    const [route, orb] = [c.get("route"), c.req.param("orbId")];
-    c.var.deps?.log.warn("upstream failed", {
-      code: known.code,
-      ...(route === undefined ? {} : { route }),
-      ...(orb === undefined ? {} : { orb }),
-      ...(known.cause === undefined || known.cause === "" ? {} : { cause: String(known.cause) }),
-    });
-  }
+  logUpstream(c, known);
   return problem(c, STATUS[known.kind], known.code, known.detail, {
     errors: known.errors,
     data: known.data,

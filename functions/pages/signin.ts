@@ -7,7 +7,7 @@ import { platformRealm, type Realm } from "../../shared/access/realms.ts";
 import { AppError } from "../../shared/errors.ts";
 import type { AppEnv } from "../context.ts";
 import { identify } from "../middleware/session.ts";
-import { STATUS } from "../problem.ts";
+import { logUpstream, problemHeaders, STATUS } from "../problem.ts";
 import { accountsOf } from "../realm/scope.ts";
 import { type PageState, signinPage } from "./templates.ts";
 
@@ -104,17 +104,20 @@ export async function showSignin(c: Context<AppEnv>, realm: Realm): Promise<Resp
   if (elsewhere !== null) return elsewhere;
   let state: PageState;
   let status: (typeof STATUS)[keyof typeof STATUS] | 200 = 200;
+  let headers: Record<string, string> = {};
   try {
     state = await stateOf(c, realm);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     state = troubled(error);
     status = STATUS[error.kind];
-    if (error.retryAfter !== undefined) c.header("retry-after", String(error.retryAfter));
+    headers = problemHeaders(error);
+    logUpstream(c, error);
   }
   // `*` trusts nobody in particular.
   const origins = c.var.deps.config.allowedOrigins.filter((origin) => origin !== "*");
   return c.body(signinPage(realm, state, origins), status, {
+    ...headers,
     "content-type": "text/html; charset=utf-8",
     "content-security-policy": POLICY,
     "cache-control": "no-store",

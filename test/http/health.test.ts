@@ -20,3 +20,15 @@ test("health answers 503 quickly while the broker is away, and 200 once it is ba
   const back = async () => (await fetch(`${platform.url}/api/health`)).status;
   await expect.poll(back, { timeout: 20_000 }).toBe(200);
 });
+
+test("a sign-in page that the broker does not let us make says so, and the log why", async () => {
+  await using platform = await startPlatform();
+  await Promise.all(platform.brokers.map((broker) => broker.pause()));
+  const away = await fetch(`${platform.origin}/api/_auth/signin`);
+  expect([away.status, away.headers.get("retry-after")]).toEqual([503, "1"]);
+  expect(await away.text()).toContain("does not answer at the moment");
+  await expect
+    .poll(() => platform.logs.some((line) => line.includes('"upstream failed"') && line.includes("signin")))
+    .toBe(true);
+  await Promise.all(platform.brokers.map((broker) => broker.resume()));
+});
