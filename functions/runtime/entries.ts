@@ -99,8 +99,8 @@ function answer(
   address: Address,
   found: { actor: Actor; last: ReturnType<typeof lookAhead> },
 ): Promise<Response> {
-  if (address.kind === "handler") return callHandler(c, live, address.name);
   const { actor, last } = found;
+  if (address.kind === "handler") return callHandler(c, live, actor, address.name);
   const act = { c, live, schema: address.schema, actor };
   switch (address.kind) {
     case "collection":

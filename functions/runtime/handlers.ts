@@ -22,7 +22,6 @@ import type { LiveOrb } from "../../shared/orb/live.ts";
 import type { AppEnv } from "../context.ts";
 import { idempotencyKeyOf } from "../idempotency.ts";
 import { readJson } from "../middleware/body.ts";
-import { actorFor } from "../middleware/session.ts";
 import { problem } from "../problem.ts";
 import { defineRoute } from "../router.ts";
 import { IdempotencyKey } from "../schemas.ts";
@@ -33,8 +32,7 @@ interface Call {
   c: Context<AppEnv>;
   live: LiveOrb;
   resolved: Resolved;
-  /** Begun beside the look-up of the handler. */
-  actor: Promise<Actor>;
+  actor: Actor;
   role: Role;
   input: unknown;
 }
@@ -61,16 +59,16 @@ const logging: Middleware = async (call, next) => {
   }
 };
 
-/** Who calls. A token that does not hold is 401 whatever the handler asks for. */
+/** What the caller is in this orb. A token that does not hold was 401 before, whatever the handler asks for. */
 const jwt: Middleware = async (call, next) => {
   const { usesAccess } = call.live.compiled;
-  call.role = roleIn(await call.actor, call.live.orb, { usesAccess });
+  call.role = roleIn(call.actor, call.live.orb, { usesAccess });
   return next();
 };
 
 /** Whether he may, as the handler's `auth` says. */
 const role: Middleware = async (call, next) => {
-  requireAuth(call.resolved.handler.auth, await call.actor, call.role);
+  requireAuth(call.resolved.handler.auth, call.actor, call.role);
   return next();
 };
 
@@ -91,17 +89,19 @@ function middlewareOf(handler: Pick<Handler, "auth">): Middleware[] {
 const answer = async ({ c, live, resolved, actor, role, input }: Call): Promise<Response> => {
   // For handlers that know what to do with it; the platform itself repeats no call and no answer.
   const idempotencyKey = idempotencyKeyOf(c);
-  const call = { live, actor: await actor, role, input, idempotencyKey };
+  const call = { live, actor, role, input, idempotencyKey };
   const result = await invoke(c.get("deps"), resolved, call);
   c.header("cache-control", "no-store");
   return c.body(JSON.stringify(result ?? null), 200, { "content-type": "application/json" });
 };
 
 /** Calls the handler of a live orb with the request's body as input. @param name full name */
-export async function callHandler(c: Context<AppEnv>, live: LiveOrb, name: string): Promise<Response> {
-  const actor = actorFor(c, live.orb, live.compiled.usesAccess);
-  // Whoever awaits it later meets the failure.
-  actor.catch(() => undefined);
+export async function callHandler(
+  c: Context<AppEnv>,
+  live: LiveOrb,
+  actor: Actor,
+  name: string,
+): Promise<Response> {
   const resolved = await resolveHandler(c.get("deps"), name);
   const call: Call = { c, live, resolved, actor, role: "public", input: undefined };
   const chain = middlewareOf(resolved.handler);
