@@ -3,11 +3,10 @@ import { compileJsonSchema } from "../../shared/handlers/json-schema.ts";
 import type { Handler } from "../../shared/handlers/types.ts";
 import type { JsonSchema } from "../../shared/orb/fields/index.ts";
 import type { LiveOrb } from "../../shared/orb/live.ts";
+import { CALLERS } from "../../shared/orb/routes.ts";
 import { type Operation, ref } from "./document.ts";
 import { toOpenApi } from "./json-schema.ts";
 import { securityFor, WHO } from "./roles.ts";
-
-const HANDLER_ROLE = { None: "public", AuthRequired: "user", AdminRequired: "admin" } as const;
 
 /** Whether a call must bring a body: one without is a call with `{}`. */
 function needsBody(input: Handler["input"]): boolean {
@@ -46,7 +45,7 @@ export function handlerOperation(
   };
   const input = take(handler?.input, `${base}.Input`);
   const output = take(handler?.output, `${base}.Output`);
-  const role = handler === undefined ? "public" : HANDLER_ROLE[handler.auth];
+  const role = handler === undefined ? "public" : CALLERS[handler.auth];
   const success = operation.responses["200"];
   return {
     ...operation,

@@ -31,16 +31,14 @@ export async function listRoutes(deps: Deps, actor: Actor): Promise<ActiveRoute[
   requireOperator(actor, "routes.read");
   const [orbs, handlers] = await Promise.all([liveOrbs(deps), listHandlers(deps)]);
   const known = new Map(handlers.map((handler) => [handler.name, isFaulty(handler) ? undefined : handler]));
-  return orbs
-    .toSorted((a, b) => (a.orb < b.orb ? -1 : 1))
-    .flatMap((live) => [
-      ...signinRoutes(live),
-      ...handlerRoutes(live.compiled, known),
-      ...[...live.compiled.modules.values()]
-        .filter((module) => module.routed)
-        .flatMap((module) => [...module.schemas.values()])
-        .flatMap((schema) => entryRoutes(live.compiled, schema)),
-    ]);
+  return orbs.flatMap((live) => [
+    ...signinRoutes(live),
+    ...handlerRoutes(live.compiled, known),
+    ...[...live.compiled.modules.values()]
+      .filter((module) => module.routed)
+      .flatMap((module) => [...module.schemas.values()])
+      .flatMap((schema) => entryRoutes(live.compiled, schema)),
+  ]);
 }
 
 /** Path of a schema's entries: the schema's id is left out where the module has only one. */
@@ -80,7 +78,8 @@ export const READERS: Record<Access["read"], Role> = {
   admin: "admin",
 };
 
-const CALLERS: Record<Handler["auth"], Role> = {
+/** The least role that calls. */
+export const CALLERS: Record<Handler["auth"], Role> = {
   None: "public",
   AuthRequired: "user",
   AdminRequired: "admin",
