@@ -65,7 +65,10 @@ export const RevisionSchema = z
     changes: z
       .array(change)
       .openapi({ description: "JSON Patch (RFC 6902) from the revision in `against` to this one" }),
-    against: z.int().nullable(),
+    against: z
+      .int()
+      .nullable()
+      .openapi({ description: "Null where nothing is compared: `changes` is empty" }),
   })
   .openapi("OrbRevision");
 

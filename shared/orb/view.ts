@@ -76,9 +76,10 @@ export function revisionItem(record: OrbRecord): RevisionItem {
   return { revision, operation, by, at, status, publishedRevision, summary };
 }
 
-/** One revision against the one before it. */
+/** One revision against the one before it, or against none where one of the two has no document. */
 export function revisionView(record: OrbRecord): RevisionView {
-  const against = record.revision === 1 ? null : record.revision - 1;
+  const compared = record.document !== null && record.operation !== "create";
+  const against = compared ? record.revision - 1 : null;
   return { ...revisionItem(record), document: record.document, changes: record.changes, against };
 }
 

@@ -397,6 +397,11 @@ describe("life", () => {
     const again = await call("POST", "/api/admin/orbs", { body: document });
     expect(again).toMatchObject({ status: 201, body: { revision: 4 } });
     expect(again.headers.get("etag")).toBe('"4"');
+    // Of a deletion, and of what begins anew, there is no document to compare with.
+    for (const number of [2, 3, 4]) {
+      const { body } = await call("GET", `${path}/revisions/${number}`);
+      expect(body).toMatchObject({ revision: number, against: null, changes: [] });
+    }
   });
 });
 
