@@ -3,7 +3,7 @@ import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { ZodError } from "zod";
-import { AppError, type ErrorKind, type Fault } from "../shared/errors.ts";
+import { AppError, type ErrorKind, type Fault, writeConflict } from "../shared/errors.ts";
 import { addZodIssues, Faults } from "../shared/orb/faults.ts";
 import { Conflict, StreamMissing } from "../shared/store/types.ts";
 import type { AppEnv } from "./context.ts";
@@ -123,13 +123,8 @@ export function logUpstream(c: Context<AppEnv>, { kind, code, cause }: AppError)
 export function onError(error: Error, c: Context<AppEnv>): Response {
   let known: AppError;
   if (error instanceof AppError) known = error;
-  else if (error instanceof Conflict) {
-    known = new AppError(
-      "conflict",
-      "write_conflict",
-      "Somebody else wrote at the same moment. Read again and retry.",
-    );
-  } else if (error instanceof HTTPException && error.status === 415) known = notJson();
+  else if (error instanceof Conflict) known = writeConflict();
+  else if (error instanceof HTTPException && error.status === 415) known = notJson();
   else if (error instanceof HTTPException) {
     return problem(
       c,

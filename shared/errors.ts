@@ -73,6 +73,18 @@ export function invalid(errors: Fault[], detail?: string): AppError {
   return new AppError("invalid", "validation_failed", text, { errors });
 }
 
+/** 412: somebody else wrote since the caller looked. */
+export function revisionMismatch(newest: number): AppError {
+  const detail = `The newest revision is ${newest}, and If-Match names another one.`;
+  return new AppError("precondition", "revision_mismatch", detail, { data: { revision: newest } });
+}
+
+/** 409: others kept coming between for as long as it was tried. */
+export function writeConflict(): AppError {
+  const detail = "Others kept writing at the same moment. Read again and retry.";
+  return new AppError("conflict", "write_conflict", detail);
+}
+
 /** 503: the broker does not answer. Clients may try again after a second. */
 export function unavailable(cause?: unknown): AppError {
   return new AppError(

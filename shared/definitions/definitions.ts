@@ -2,7 +2,7 @@
 import { type Actor, actorId, system } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
-import { AppError, invalid, notFound } from "../errors.ts";
+import { invalid, notFound, revisionMismatch } from "../errors.ts";
 import { BUILT_IN } from "../handlers/builtin.ts";
 import { isToken, streams, subjects } from "../store/subjects.ts";
 import { Conflict, type StoredMessage } from "../store/types.ts";
@@ -139,16 +139,7 @@ async function append(
   const last = message?.json<StoredDefinition>();
   const before = last === undefined || last.removed === true ? undefined : last;
   if (body === undefined && before === undefined) throw notFound("definition");
-  if (ifMatch !== undefined && ifMatch !== before?.version) {
-    throw new AppError(
-      "precondition",
-      "revision_mismatch",
-      "If-Match names another version than the newest.",
-      {
-        data: { revision: before?.version ?? 0 },
-      },
-    );
-  }
+  if (ifMatch !== undefined && ifMatch !== before?.version) throw revisionMismatch(before?.version ?? 0);
   const stored: StoredDefinition = {
     v: 1,
     kind,

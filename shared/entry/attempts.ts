@@ -1,6 +1,6 @@
 /** Decides a write anew as long as others come between. */
 import type { Deps } from "../deps.ts";
-import { AppError } from "../errors.ts";
+import { AppError, writeConflict } from "../errors.ts";
 import { definitionFor } from "../orb/live.ts";
 import { pause } from "../pause.ts";
 import { orbStreamConfig } from "../store/provision.ts";
@@ -40,13 +40,7 @@ export async function attempts<T>(
         if (answer !== null && answer !== undefined) return answer;
       }
       if (!(error instanceof Conflict)) throw error;
-      if (attempt >= ATTEMPTS) {
-        throw new AppError(
-          "conflict",
-          "write_conflict",
-          "Others kept writing at the same moment. Read again and retry.",
-        );
-      }
+      if (attempt >= ATTEMPTS) throw writeConflict();
       // The first retry at once: most conflicts are over by then. Later ones spread out.
       if (attempt > 0) await pause(Math.random() * Math.min(80, 4 * 2 ** Math.min(attempt, 5)));
     }

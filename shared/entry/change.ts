@@ -5,7 +5,7 @@
 import { type Actor, actorId } from "../access/actor.ts";
 import { type EntryOperation as Act, may, refusal, requireMay, roleIn } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
-import { AppError, notFound } from "../errors.ts";
+import { notFound, revisionMismatch } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { type EntryAddress, isToken, type LiveRole, streams, subjects } from "../store/subjects.ts";
 import type { Append, StoredMessage } from "../store/types.ts";
@@ -127,7 +127,8 @@ export async function changeEntry(
     if (before !== null) return before;
     const now = deps.clock.now();
     const base = effective(found.head, now);
-    if (target.ifMatch !== undefined && target.ifMatch !== base.revision) throw preconditionFailed(base);
+    if (target.ifMatch !== undefined && target.ifMatch !== base.revision)
+      throw revisionMismatch(base.revision);
     const schema = schemaOf(context.compiled, found.address);
     const held = await holdings(deps, context, schema, found);
     const state: State = {
@@ -149,16 +150,6 @@ export async function changeEntry(
     return { snapshot: next, seq, replayed: false };
   };
   return attempts(deps, target.orbId, run, again);
-}
-
-/** 412: somebody else wrote since. */
-export function preconditionFailed(base: EntrySnapshot): AppError {
-  return new AppError(
-    "precondition",
-    "revision_mismatch",
-    `The newest revision is ${base.revision}, and If-Match names another one.`,
-    { data: { revision: base.revision } },
-  );
 }
 
 /** A caller who could not do it even with his own entry is refused before anything is read. */

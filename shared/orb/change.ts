@@ -3,7 +3,7 @@ import { type Actor, actorId } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import type { Idempotency } from "../entry/idempotency.ts";
-import { AppError, notFound } from "../errors.ts";
+import { notFound, revisionMismatch, writeConflict } from "../errors.ts";
 import { pause } from "../pause.ts";
 import { Conflict } from "../store/types.ts";
 import { equal } from "./cache.ts";
@@ -33,7 +33,8 @@ export interface OrbTarget {
   idempotency?: Idempotency | undefined;
 }
 
-const ATTEMPTS = 12;
+/** How often an operation that met another one is decided anew. */
+export const ATTEMPTS = 12;
 
 /** Reads an orb; what an earlier call left undone of it is finished first. @throws AppError not_found */
 export async function readOrb(deps: Deps, orb: string): Promise<ExistingOrb> {
@@ -42,16 +43,6 @@ export async function readOrb(deps: Deps, orb: string): Promise<ExistingOrb> {
   if (!exists(head)) throw notFound("orb");
   if (!settled(head, live?.record ?? null)) await settle(deps, orb, head);
   return head;
-}
-
-/** 412: somebody else wrote since. */
-export function preconditionFailed(revision: number): AppError {
-  return new AppError(
-    "precondition",
-    "revision_mismatch",
-    `The newest revision is ${revision}, and If-Match names another one.`,
-    { data: { revision } },
-  );
 }
 
 /**
@@ -74,7 +65,7 @@ export async function changeOrb(
     const [head, before] = await Promise.all([readOrb(deps, target.orb), orbReplay(deps, claim)]);
     if (before !== null) return replayed(deps, target.orb, before);
     if (target.ifMatch !== undefined && target.ifMatch !== head.revision)
-      throw preconditionFailed(head.revision);
+      throw revisionMismatch(head.revision);
     const act: Act = { operation, by: actorId(actor), now: deps.clock.now() };
     const change = await orNull(decide(head));
     const record = change === null ? null : following(head, act, change);
@@ -82,11 +73,7 @@ export async function changeOrb(
     if (made !== null) return made;
     if (attempt > 0) await pause(Math.random() * 20 * attempt);
   }
-  throw new AppError(
-    "conflict",
-    "write_conflict",
-    "Others kept writing at the same moment. Read again and retry.",
-  );
+  throw writeConflict();
 }
 
 /** Appends and settles; null when somebody came between. */

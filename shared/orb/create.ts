@@ -4,7 +4,7 @@ import { requireOperator } from "../access/authorize.ts";
 import { eraseRealm } from "../access/users.ts";
 import type { Deps } from "../deps.ts";
 import type { Idempotency } from "../entry/idempotency.ts";
-import { AppError } from "../errors.ts";
+import { AppError, writeConflict } from "../errors.ts";
 import { handlersUnder } from "../handlers/registry.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { Conflict, SubjectsTaken } from "../store/types.ts";
@@ -69,7 +69,7 @@ export async function createOrb(deps: Deps, actor: Actor, input: CreateOrb): Pro
     const same = await orbReplay(deps, claim);
     if (same !== null) return replayed(deps, orb, same);
     requireAbsent(orb, await orbHead(deps, orb));
-    throw new AppError("conflict", "write_conflict", "Others kept writing at the same moment. Try again.");
+    throw writeConflict();
   }
   await createStream(deps, made, orb);
   if (publish) await settle(deps, orb, made);
@@ -131,7 +131,7 @@ export async function beginImport(deps: Deps, actor: Actor, orb: string): Promis
   } catch (error) {
     if (!(error instanceof Conflict)) throw error;
     requireAbsent(orb, await orbHead(deps, orb));
-    throw new AppError("conflict", "write_conflict", "Others kept writing at the same moment. Try again.");
+    throw writeConflict();
   }
 }
 

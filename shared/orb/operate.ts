@@ -3,9 +3,9 @@ import { type Actor, actorId } from "../access/actor.ts";
 import { audit } from "../access/audit.ts";
 import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
-import { AppError, notFound } from "../errors.ts";
+import { notFound, revisionMismatch, writeConflict } from "../errors.ts";
 import { Conflict } from "../store/types.ts";
-import { changeOrb, comeIntoForce, impactOf, type OrbTarget, preconditionFailed, readOrb } from "./change.ts";
+import { ATTEMPTS, changeOrb, comeIntoForce, impactOf, type OrbTarget, readOrb } from "./change.ts";
 import { requireHandlers } from "./handlers.ts";
 import { type ExistingOrb, exists, type OrbHead, orbHead } from "./history.ts";
 import { isOrbId } from "./ids.ts";
@@ -77,7 +77,7 @@ export async function deleteOrb(deps: Deps, actor: Actor, input: OrbTarget): Pro
   requireOperator(actor, "orbs.write");
   const { orb, ifMatch } = input;
   if (!isOrbId(orb)) throw notFound("orb");
-  for (let attempt = 0; attempt < 12; attempt++) {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const head = await orbHead(deps, orb);
     if (head?.operation === "deleting") {
       await finishDeletion(deps, orb, head);
@@ -85,7 +85,7 @@ export async function deleteOrb(deps: Deps, actor: Actor, input: OrbTarget): Pro
     }
     const importing = head?.operation === "importing";
     if (head === null || !(exists(head) || importing)) throw notFound("orb");
-    if (ifMatch !== undefined && ifMatch !== head.revision) throw preconditionFailed(head.revision);
+    if (ifMatch !== undefined && ifMatch !== head.revision) throw revisionMismatch(head.revision);
     if (!importing) next(head.status, "delete");
     try {
       return await eraseOrb(deps, actor, orb, head);
@@ -93,11 +93,7 @@ export async function deleteOrb(deps: Deps, actor: Actor, input: OrbTarget): Pro
       if (!(error instanceof Conflict)) throw error;
     }
   }
-  throw new AppError(
-    "conflict",
-    "write_conflict",
-    "Others kept writing at the same moment. Read again and retry.",
-  );
+  throw writeConflict();
 }
 
 /**

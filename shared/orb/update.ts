@@ -2,8 +2,8 @@
 import type { Actor } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
-import { notFound } from "../errors.ts";
-import { changeOrb, comeIntoForce, impactOf, type OrbTarget, preconditionFailed, readOrb } from "./change.ts";
+import { notFound, revisionMismatch } from "../errors.ts";
+import { changeOrb, comeIntoForce, impactOf, type OrbTarget, readOrb } from "./change.ts";
 import { checkDocument } from "./check.ts";
 import { type ChangeLog, changeLog } from "./diff.ts";
 import type { OrbDocument } from "./document.ts";
@@ -66,7 +66,7 @@ export async function tryUpdate(
 ): Promise<DryRun> {
   requireOperator(actor, "orbs.read");
   const head = await readOrb(deps, input.orb);
-  if (input.ifMatch !== undefined && input.ifMatch !== head.revision) throw preconditionFailed(head.revision);
+  if (input.ifMatch !== undefined && input.ifMatch !== head.revision) throw revisionMismatch(head.revision);
   const document = soundDocument(head, input.document);
   next(head.status, "update");
   return told(
