@@ -27,3 +27,8 @@ export const system: Actor = { kind: "system", sub: "system" };
 export function actorId(actor: Actor): string {
   return actor.kind === "anonymous" ? "anonymous" : actor.sub;
 }
+
+/** The account that acts, with its realm: ids of two realms may be equal. Part of what is stored, so it must stay as it is. */
+export function accountOf(actor: Actor): string {
+  return actor.kind === "orb" ? `${actor.realm}/${actor.sub}` : `${actor.kind}/${actorId(actor)}`;
+}

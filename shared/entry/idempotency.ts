@@ -2,12 +2,12 @@
  * `Idempotency-Key`: a claim in the same atomic act as the write, so that of any number of equal requests one writes
  * and all get its answer. The broker forgets it after 24 hours.
  */
-import { type Actor, actorId } from "../access/actor.ts";
+import { type Actor, accountOf } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
 import { AppError, unavailable } from "../errors.ts";
 import { sha256 } from "../ids.ts";
 import { streams, subjects } from "../store/subjects.ts";
-import type { Append } from "../store/types.ts";
+import type { Append, StoredMessage } from "../store/types.ts";
 import { hmacs } from "./claims.ts";
 import { orNull } from "./resolve.ts";
 import { type EntrySnapshot, snapshotOf } from "./snapshot.ts";
@@ -25,7 +25,7 @@ interface StoredClaim {
   v: 1;
   /** HMAC of the request: equal for the same request, and no help in guessing what it held. */
   body: string;
-  /** How many messages after this one the answer's snapshot lies. */
+  /** How many messages after this one the answer lies: a snapshot of an entry, or a revision of an orb. */
   offset: number;
 }
 
@@ -60,21 +60,46 @@ export function checkKey(key: string): string {
   throw new AppError("malformed", "invalid_header", "An Idempotency-Key is 1 to 255 characters long.");
 }
 
-/** The claim of a request; undefined when its caller sent no key. */
-export async function idempotencyClaim(
+/**
+ * The claim of a request; undefined when its caller sent no key.
+ * @param subjectOf where claims are kept, by the hash of caller, route and key
+ */
+export async function claimOf(
+  deps: Deps,
+  actor: Actor,
+  subjectOf: (hash: string) => string,
+  sent: Idempotency | undefined,
+  request: unknown,
+): Promise<IdempotencyClaim | undefined> {
+  if (sent === undefined) return undefined;
+  const key = checkKey(sent.key);
+  return {
+    subject: subjectOf(await sha256(JSON.stringify([accountOf(actor), sent.route, key]))),
+    bodies: await hmacs(deps.config, `idempotency/${canonical(request)}`),
+  };
+}
+
+/** The claim of a request that writes an entry; undefined when its caller sent no key. */
+export function idempotencyClaim(
   deps: Deps,
   actor: Actor,
   orb: string,
   sent: Idempotency | undefined,
   request: unknown,
 ): Promise<IdempotencyClaim | undefined> {
-  if (sent === undefined) return undefined;
-  const key = checkKey(sent.key);
-  const caller = actor.kind === "orb" ? `${actor.realm}/${actor.sub}` : `${actor.kind}/${actorId(actor)}`;
-  return {
-    subject: subjects.idempotency(orb, await sha256(JSON.stringify([caller, sent.route, key]))),
-    bodies: await hmacs(deps.config, `idempotency/${canonical(request)}`),
-  };
+  return claimOf(deps, actor, (hash) => subjects.idempotency(orb, hash), sent, request);
+}
+
+/**
+ * Where the answer lies to the request that made a claim before; null when there is none.
+ * @throws AppError invalid `idempotency_mismatch` when the key was used for another request
+ */
+export function answeredAt(claim: IdempotencyClaim, message: StoredMessage | null): number | null {
+  if (message === null || message.data.length === 0) return null;
+  const { body, offset } = message.json<StoredClaim>();
+  if (claim.bodies.includes(body)) return message.seq + offset;
+  const detail = "This Idempotency-Key was used for another request.";
+  throw new AppError("invalid", "idempotency_mismatch", detail);
 }
 
 /**
@@ -87,17 +112,8 @@ export async function replay(
   claim: IdempotencyClaim | undefined,
 ): Promise<Replay | null> {
   if (claim === undefined) return null;
-  const message = await orNull(deps.store.get(streams.orb(orb), claim.subject));
-  if (message === null || message.data.length === 0) return null;
-  const stored = message.json<StoredClaim>();
-  if (!claim.bodies.includes(stored.body)) {
-    throw new AppError(
-      "invalid",
-      "idempotency_mismatch",
-      "This Idempotency-Key was used for another request.",
-    );
-  }
-  const seq = message.seq + stored.offset;
+  const seq = answeredAt(claim, await orNull(deps.store.get(streams.orb(orb), claim.subject)));
+  if (seq === null) return null;
   const snapshot = snapshotOf(await deps.store.getSeq(streams.orb(orb), seq));
   if (snapshot === null) {
     // A broker that is stopping finds nothing any more: only one that answers this has looked.
@@ -108,7 +124,7 @@ export async function replay(
   return { snapshot, seq, replayed: true };
 }
 
-/** The claim's message. @param offset how many messages later in the batch the snapshot stands */
+/** The claim's message. @param offset how many messages later in the batch the answer stands */
 export function claimMessage(claim: IdempotencyClaim, offset: number): Append {
   const body: StoredClaim = { v: 1, body: claim.bodies[0] ?? "", offset };
   return { subject: claim.subject, data: JSON.stringify(body), expect: { seq: 0 }, ttl: LIFETIME_SECONDS };

@@ -2,7 +2,7 @@
 import { type Actor, actorId } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
-import type { Idempotency } from "../entry/idempotency.ts";
+import type { Idempotency, IdempotencyClaim } from "../entry/idempotency.ts";
 import { notFound, revisionMismatch, writeConflict } from "../errors.ts";
 import { pause } from "../pause.ts";
 import { Conflict } from "../store/types.ts";
@@ -20,7 +20,7 @@ import {
   type OrbRecord,
   orbHead,
 } from "./history.ts";
-import { type OrbClaim, orbClaim, orbReplay, withClaim } from "./idempotency.ts";
+import { orbClaim, orbReplay, withClaim } from "./idempotency.ts";
 import { isOrbId } from "./ids.ts";
 import { enforce, planChange } from "./impact.ts";
 import { liveRecord, settle, settled } from "./settle.ts";
@@ -82,7 +82,7 @@ async function appended(
   orb: string,
   record: OrbRecord,
   head: ExistingOrb,
-  claim: OrbClaim | undefined,
+  claim: IdempotencyClaim | undefined,
 ): Promise<ExistingOrb | null> {
   const seq = await orNull(appendRecord(deps, orb, record, head.seq, withClaim(claim, [])));
   if (seq === null) return null;

@@ -3,7 +3,7 @@ import { type Actor, actorId } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import { eraseRealm } from "../access/users.ts";
 import type { Deps } from "../deps.ts";
-import type { Idempotency } from "../entry/idempotency.ts";
+import type { Idempotency, IdempotencyClaim } from "../entry/idempotency.ts";
 import { AppError, writeConflict } from "../errors.ts";
 import { handlersUnder } from "../handlers/registry.ts";
 import { streams, subjects } from "../store/subjects.ts";
@@ -22,7 +22,7 @@ import {
   type OrbRecord,
   orbHead,
 } from "./history.ts";
-import { type OrbClaim, orbClaim, orbReplay, withClaim } from "./idempotency.ts";
+import { orbClaim, orbReplay, withClaim } from "./idempotency.ts";
 import { signOfLife } from "./importing.ts";
 import type { Retired } from "./retired.ts";
 import { createOrbStream, eraseAbandoned, leavePlace, settle } from "./settle.ts";
@@ -82,7 +82,7 @@ function append(
   orb: string,
   record: OrbRecord,
   head: OrbHead | null,
-  claim: OrbClaim | undefined,
+  claim: IdempotencyClaim | undefined,
 ): Promise<number> {
   const place = { subject: subjects.orbPlace(orb), data: "{}", rollup: true };
   const signs = record.operation === "importing" ? [signOfLife(orb, record.revision)] : [];

@@ -2,7 +2,7 @@
  * `settings.get` and `settings.set`: one entry for each account, and one for the application. Each is a whole entry
  * with its revisions, whose id follows from whose settings they are.
  */
-import { type Actor, actorId, type Role } from "../access/actor.ts";
+import { type Actor, accountOf, actorId, type Role } from "../access/actor.ts";
 import { atLeast, refusal } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { attempts } from "../entry/attempts.ts";
@@ -21,7 +21,6 @@ import type { CompiledField, CompiledSchema } from "../orb/compile.ts";
 import type { LiveOrb } from "../orb/live.ts";
 import { validateValues } from "../orb/validate.ts";
 import { streams, subjects } from "../store/subjects.ts";
-import { accountOf } from "../transactions/record.ts";
 
 /** Whose settings. */
 export type SettingsScope = "user" | "application";

@@ -1,5 +1,5 @@
 /** `transactions.record`: appends a record. No verb changes or removes one. */
-import { type Actor, actorId, type Role } from "../access/actor.ts";
+import { type Actor, accountOf, actorId, type Role } from "../access/actor.ts";
 import { refusal, requireMay } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { attempts } from "../entry/attempts.ts";
@@ -23,11 +23,6 @@ export interface NewRecord {
   values: unknown;
   /** The same key and values by the same account are one record, for ever. */
   key?: string | undefined;
-}
-
-/** Who is an account of which realm: ids of two realms may be equal. */
-export function accountOf(actor: Actor): string {
-  return actor.kind === "orb" ? `${actor.realm}/${actor.sub}` : `${actor.kind}/${actorId(actor)}`;
 }
 
 /** Every account records, unless the schema's `access.write` says who does. */
