@@ -4,14 +4,13 @@ import { type BulkResult, bulkWrite } from "../../shared/entry/index.ts";
 import { AppError } from "../../shared/errors.ts";
 import { keepStore } from "../context.ts";
 import { idempotencyOf } from "../idempotency.ts";
-import { BODY_LIMIT, parseJson, uploaded } from "../middleware/body.ts";
+import { parseJson, readAway } from "../middleware/body.ts";
+import { readLines } from "../middleware/lines.ts";
 import { STATUS } from "../problem.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { FaultSchema, IdempotencyKey, OrbIdParam } from "../schemas.ts";
 import { type AdminPrefix, entryRoute } from "./entries.ts";
 import { definition } from "./entry-schemas.ts";
-
-const TYPES = /^application\/(x-ndjson|ndjson|jsonl|x-jsonlines|json)\s*(;|$)/i;
 
 const ResultSchema = z
   .object({
@@ -51,38 +50,6 @@ function wire(result: BulkResult): z.infer<typeof ResultSchema> {
   };
 }
 
-/**
- * Splits a body into lines as it arrives.
- * @param limit a line must be smaller than this many characters
- * @throws AppError too_large; malformed when it is no UTF-8, breaks off, or nothing more comes
- */
-export async function* linesOf(
-  body: ReadableStream<Uint8Array> | null,
-  limit = BODY_LIMIT,
-): AsyncGenerator<string> {
-  if (body === null) return;
-  const decoder = new TextDecoder("utf-8", { fatal: true });
-  let rest = "";
-  for await (const part of uploaded(body)) {
-    const lines = (rest + decode(decoder, part)).split("\n");
-    rest = lines.pop() ?? "";
-    yield* lines;
-    if (rest.length >= limit) {
-      throw new AppError("too_large", "line_too_large", `A line must be smaller than ${limit / 1024} KiB.`);
-    }
-  }
-  rest += decode(decoder);
-  if (rest !== "") yield rest;
-}
-
-function decode(decoder: TextDecoder, bytes?: Uint8Array): string {
-  try {
-    return decoder.decode(bytes, { stream: bytes !== undefined });
-  } catch {
-    throw new AppError("malformed", "malformed_json", "The body is not UTF-8.");
-  }
-}
-
 export function entryBulkRoutes(prefix: AdminPrefix) {
   const route = defineRoute({
     ...entryRoute(prefix),
@@ -113,15 +80,13 @@ export function entryBulkRoutes(prefix: AdminPrefix) {
   });
 
   return newRouter().openapi(route, async (c) => {
-    if (!TYPES.test(c.req.header("content-type") ?? "")) {
-      throw new AppError("unsupported_media", "not_json_lines", "The body must be application/x-ndjson.");
-    }
+    const lines = readLines(c, { json: true });
     const { orbId } = c.req.valid("param");
     const orb = await definition(c, orbId);
     const results = bulkWrite(c.var.deps, c.var.actor, {
       orbId,
       orb,
-      lines: linesOf(c.req.raw.body),
+      lines,
       parse: parseJson,
       publish: c.req.valid("query").publish === "true",
       idempotency: idempotencyOf(c),
@@ -160,6 +125,7 @@ export function entryBulkRoutes(prefix: AdminPrefix) {
             });
           } finally {
             release();
+            await readAway(c.req.raw);
             if (!stopped) controller.close();
           }
         };

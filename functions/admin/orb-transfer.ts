@@ -1,14 +1,13 @@
 /** C: an orb with its entries as one JSON Lines stream, out and in. */
 import { z } from "@hono/zod-openapi";
-import { AppError } from "../../shared/errors.ts";
 import { exportOrb } from "../../shared/orb/export.ts";
 import { importOrb } from "../../shared/orb/import.ts";
 import { orbView } from "../../shared/orb/view.ts";
 import { keepStore } from "../context.ts";
 import { parseJson } from "../middleware/body.ts";
+import { readLines } from "../middleware/lines.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { Location, OrbIdParam, RevisionTag } from "../schemas.ts";
-import { linesOf } from "./entries-bulk.ts";
 import { common, headers, type Mount } from "./orbs.ts";
 import { OrbSchema } from "./orbs-schemas.ts";
 
@@ -84,13 +83,10 @@ export function orbTransferRoutes(mount: Mount) {
     problems: [400, 401, 403, 409, 413, 415, 422],
   });
   router.openapi(write, async (c) => {
-    if (!/^application\/(x-)?(ndjson|jsonl|jsonlines)\s*(;|$)/i.test(c.req.header("content-type") ?? "")) {
-      throw new AppError("unsupported_media", "not_json_lines", `The body must be ${TYPE}.`);
-    }
-    const imported = await importOrb(c.var.deps, c.var.actor, {
-      lines: linesOf(c.req.raw.body, LINE_LIMIT),
-      parse: parseJson,
-    });
+    const lines = readLines(c, { limit: LINE_LIMIT });
+    const imported = await importOrb(c.var.deps, c.var.actor, { lines, parse: parseJson }).finally(() =>
+      lines.return(undefined),
+    );
     headers(c, imported.orb);
     c.header("location", `${prefix}/${imported.orb.document.id}`);
     return c.json({ orb: orbView(imported.orb), entries: imported.entries }, 201);

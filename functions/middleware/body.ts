@@ -83,7 +83,8 @@ async function nextPart(reader: ReadableStreamDefaultReader<Uint8Array>, wait: W
 }
 
 /**
- * The parts of an upload as they come. What its reader does meanwhile is no pause of its sender's.
+ * The parts of an upload as they come. What its reader does meanwhile is no pause of its sender's. Whoever ends before
+ * they do leaves the rest to be read away.
  * @throws AppError malformed when it breaks off, or nothing comes for too long
  */
 export async function* uploaded(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
@@ -96,7 +97,7 @@ export async function* uploaded(body: ReadableStream<Uint8Array>): AsyncGenerato
       yield part.value;
     }
   } finally {
-    await reader.cancel().catch(() => undefined);
+    reader.releaseLock();
   }
 }
 
@@ -157,20 +158,23 @@ async function discard(body: ReadableStream<Uint8Array>): Promise<void> {
 }
 
 /**
- * Reads away the body that an early answer left unread. A server that has answered without reading closes the connection
- * under the sender, who sees that and not the answer: a 503 would look like a crash.
+ * Reads away what is left of a body. A server that has answered without reading closes the connection under the sender, who
+ * sees that and not the answer: a 503 would look like a crash.
  */
+export async function readAway({ body, headers }: Request): Promise<void> {
+  if (body === null || body.locked || Number(headers.get("content-length") ?? 0) > DISCARD_LIMIT) return;
+  // Read by somebody else, or broken off by its sender: then nothing is left to be done.
+  await discard(body).catch(() => undefined);
+}
+
+/** Reads away the body that an early answer left unread. */
 export const readToEnd: MiddlewareHandler<AppEnv> = (c, next) =>
   c.req.method === "GET" || c.req.method === "HEAD" ? next() : thenDiscard(c, next);
 
 async function thenDiscard(c: Context<AppEnv>, next: Next): Promise<void> {
   await next();
   // Read to its end already. A host with a way of its own to it would make a stream only to find that out.
-  if (c.req.bodyCache.json !== undefined) return;
-  const { body, headers } = c.req.raw;
-  if (body === null || body.locked || Number(headers.get("content-length") ?? 0) > DISCARD_LIMIT) return;
-  // Read by somebody else, or broken off by its sender: then nothing is left to be done.
-  await discard(body).catch(() => undefined);
+  if (c.req.bodyCache.json === undefined) await readAway(c.req.raw);
 }
 
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true });

@@ -2,6 +2,7 @@
 import { connect, type Socket } from "node:net";
 import { expect, test } from "vitest";
 import { serveProcess } from "../../scripts/host/process.ts";
+import { adminToken, call } from "../support/auth.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 
 /** One connection that is kept. Its requests are answered one after the other. */
@@ -24,11 +25,26 @@ class Kept implements Disposable {
     });
   }
 
+  /** What came of the answer. */
+  get answer(): string {
+    return this.#got;
+  }
+
+  /** Sends a request, or the beginning of one whose body is `size` bytes. */
+  begin(method: string, path: string, body: string, headers: string[], size = body.length): void {
+    this.#got = "";
+    const head = [`${method} ${path} HTTP/1.1`, "Host: localhost", `Content-Length: ${size}`, ...headers];
+    this.#socket.write(`${head.join("\r\n")}\r\n\r\n${body}`);
+  }
+
   /** @returns the status, or how the connection ended */
   async send(method: string, path: string, body = "", type = "application/json"): Promise<number | string> {
-    this.#got = "";
-    const head = [`${method} ${path} HTTP/1.1`, "Host: localhost", `Content-Length: ${body.length}`];
-    this.#socket.write(`${head.join("\r\n")}\r\nContent-Type: ${type}\r\n\r\n${body}`);
+    return this.ask(method, path, body, [`Content-Type: ${type}`]);
+  }
+
+  /** @returns the status, or how the connection ended */
+  async ask(method: string, path: string, body: string, headers: string[]): Promise<number | string> {
+    this.begin(method, path, body, headers);
     for (;;) {
       const end = this.#got.indexOf("\r\n\r\n");
       const length = /\r\ncontent-length: (\d+)/i.exec(this.#got)?.[1];
@@ -69,12 +85,53 @@ async function refusals(platform: TestPlatform): Promise<void> {
   await expect.poll(() => kept.send("GET", "/api/health"), { timeout: 10_000 }).toBe(200);
 }
 
+/** Uploads that are refused by one of their first lines, and one whose sender goes away. */
+async function uploads(platform: TestPlatform): Promise<void> {
+  const token = await adminToken(platform);
+  const schemas = [{ id: "item", fields: [{ name: "title", type: "string" }] }];
+  const body = { id: "shop", modules: [{ id: "news", type: "CONTENT", schemas }] };
+  expect((await call(platform, "POST", "/api/admin/orbs", { token, body })).status).toBe(201);
+  const authorization = `Bearer ${token}`;
+  const exported = await fetch(`${platform.origin}/api/admin/orbs/shop/export`, {
+    headers: { authorization },
+  });
+  const [orb = ""] = (await exported.text()).split("\n");
+  const entry = JSON.stringify({ module: "news", values: { title: "a" } });
+
+  const port = Number(new URL(platform.origin).port);
+  const headers = [`Authorization: ${authorization}`, "Content-Type: application/x-ndjson"];
+  using kept = new Kept(port);
+  for (const size of [10, 100_000, 4_000_000]) {
+    const rest = "x".repeat(size);
+    expect(await kept.ask("POST", "/api/admin/orbs/import", `{}\n${rest}`, headers)).toBe(422);
+    expect(await kept.ask("POST", "/api/admin/orbs/import", `${orb}\n${rest}`, headers)).toBe(409);
+    expect(await kept.ask("POST", "/api/admin/orbs/shop/entries/bulk", `${entry}\n${rest}`, headers)).toBe(
+      200,
+    );
+    expect(kept.answer).toMatch(/"line":1,"status":201.*"done":(true|false).*"created":1/s);
+  }
+
+  const begun = new Kept(port);
+  begun.begin("POST", "/api/admin/orbs/import", `${orb.replaceAll("shop", "lost")}\n{`, headers, 100_000);
+  const store = platform.operatorStore();
+  await expect.poll(() => store.get("platform", "platform.orbs.lost")).not.toBeNull();
+  begun[Symbol.dispose]();
+  const told = (what: string) => platform.logs.filter((line) => line.includes(what));
+  await expect
+    .poll(() => told("/api/admin/orbs/import").at(-1), { timeout: 5_000 })
+    .toContain('"status":400');
+  // That a sender goes away is no defect of ours.
+  expect(told("unexpected error")).toEqual([]);
+}
+
 test("the functions in workerd", async () => {
   await using platform = await startPlatform();
+  await uploads(platform);
   await refusals(platform);
 });
 
 test("the host in Node", async () => {
   await using platform = await startPlatform({ serve: serveProcess });
+  await uploads(platform);
   await refusals(platform);
 });
