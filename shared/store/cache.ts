@@ -15,7 +15,8 @@
  * - **Read your writes.** A write resolves once its own event has come back and was applied: nobody is answered from before a
  *   write that this process was acknowledged. Writes of other processes are seen when their events come.
  * - **Audits** (`cache/stream-cache.ts`). Nothing shows that the last event was lost, or that the broker has fallen silent: so the
- *   broker is pinged every second, and asked every five for the last sequence of each stream in use.
+ *   broker is pinged every second, and asked every five for the last sequence of each stream in use, and whether it is still
+ *   the same stream.
  * - **Replicas.** With several, a reading of one that is behind the feed or our own writes is neither answered nor cached.
  * - **Dependencies** (`cache/dependencies.ts`). Whoever caches whole answers notes of which cached values one was made; it may
  *   be given again as long as all of them are valid.

@@ -181,6 +181,20 @@ describe("forgetting", () => {
     await cached.close();
   });
 
+  test("a stream that a backup brings back in the place of another one is noticed, though it is as long", async () => {
+    await using s = await setUp({ checkMs: 50 });
+    await s.other.append(STREAM, { subject: log("1"), data: "after the backup" });
+    await warm(s.cached, () => s.cached.get(STREAM, log("1"), ANY));
+    // What is brought back is told to nobody.
+    const operator = s.broker.store("operator");
+    const { republish, ...silent } = orbStreamConfig("shop", 1);
+    await s.other.deleteStream(STREAM);
+    await s.other.createStream(silent);
+    await s.other.append(STREAM, { subject: log("1"), data: "from the backup" });
+    await operator.updateStream({ ...silent, republish });
+    await until(async () => (await textOf(s.cached, log("1"))) === "from the backup");
+  });
+
   test("an orb that was deleted and made anew does not show its former entries", async () => {
     await using s = await setUp();
     for (let i = 0; i < 5; i++) await s.other.append(STREAM, { subject: log("1"), data: `old ${i}` });

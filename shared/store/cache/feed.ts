@@ -71,6 +71,8 @@ export class Feed {
   #state: "starting" | "live" | "off" = "starting";
   /** Up to here, messages may have been on their way when following began. */
   #baseline = 0;
+  /** When the stream was made: one that a backup brings back has the name of another, and tells nothing of itself. */
+  #created = "";
   #waiting: { seq: number; done: () => void }[] = [];
 
   constructor(store: OpenStore, stream: string, filter: string, listener: Listener, options: FeedOptions) {
@@ -116,6 +118,7 @@ export class Feed {
       this.stop();
       return false;
     }
+    this.#created = info.created;
     this.#baseline = info.state.last_seq;
     this.position = Math.max(this.position, this.#baseline);
     this.#state = "live";
@@ -178,7 +181,10 @@ export class Feed {
     clearTimeout(timer);
   }
 
-  /** Asks the stream how far it is: an event that was lost at the very end leaves no gap to be noticed. */
+  /**
+   * Asks the stream how far it is, and whether it is still the same: an event that was lost at the very end leaves no gap to
+   * be noticed, and neither does another stream in its place.
+   */
   async audit(): Promise<void> {
     if (this.#state !== "live") return;
     const { epoch, position } = this;
@@ -188,7 +194,13 @@ export class Feed {
     if (last > this.position) await this.#store.ping();
     if (!this.live || this.epoch !== epoch) return;
     if (info === null) this.stop();
-    else if (last > this.position || last < position || last < this.acknowledged) {
+    else if (
+      last > this.position ||
+      last < position ||
+      last < this.acknowledged ||
+      info.created !== this.#created
+    ) {
+      this.#created = info.created;
       this.#baseline = this.position = last;
       this.acknowledged = Math.min(this.acknowledged, last);
       this.reset();
