@@ -56,7 +56,7 @@ export function keepStore(c: Context<AppEnv>): () => void {
   return release;
 }
 
-/** Outermost middleware: ids, dependencies, one log line, and the connection given back afterwards. */
+/** Around everything but the reading away of bodies: ids, dependencies, one log line, and the connection given back. */
 export function context(hostOf: (env: Record<string, unknown>) => Host): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     const started = Date.now();

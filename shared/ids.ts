@@ -22,7 +22,7 @@ export function randomBytes(count: number): Uint8Array {
 }
 
 /**
- * An entry id: 9 characters of time (base 36, milliseconds, always beginning with a digit until the year 5188)
+ * An entry id: 9 characters of time (base 36, milliseconds, until the year 5188; the first is a digit until 2863)
  * and 11 random ones (56 bits), so that ids sort by creation and never collide.
  */
 export function newId(now: number): string {

@@ -14,8 +14,8 @@ const MAX_DEPTH = 64;
  *
  * @param more faults that were found elsewhere in the same input, to be told with the document's own
  * @returns the document with its defaults filled in
- * @throws AppError `malformed` when it is not even an object or nests too deeply; `invalid` with every fault: JSON
- *   Pointer path, stable code (see `faults.ts`) and words
+ * @throws AppError `invalid` with every fault: JSON Pointer path, stable code (see `faults.ts`) and words; with one alone
+ *   when it is not even an object, or nests too deeply to be looked at
  */
 export function checkDocument(input: unknown, more: readonly Fault[] = []): { document: OrbDocument } {
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
