@@ -8,7 +8,8 @@ import { definitionRoutes } from "./admin/definitions.ts";
 import { adminEntryRoutes } from "./admin/entry-routes.ts";
 import { orbRevisionRoutes, routeListing } from "./admin/orb-revisions.ts";
 import { orbTransferRoutes } from "./admin/orb-transfer.ts";
-import { MOUNTS, orbRoutes } from "./admin/orbs.ts";
+import { orbRoutes } from "./admin/orbs.ts";
+import { PREFIXES } from "./admin/prefixes.ts";
 import { registryRoutes } from "./admin/registry.ts";
 import { streamMappingRoutes } from "./admin/streams.ts";
 import { type AppEnv, context, type Host } from "./context.ts";
@@ -116,10 +117,10 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   own.route("/", streamMappingRoutes());
   own.route("/", registryRoutes());
   own.route("/", definitionRoutes());
-  for (const mount of MOUNTS) {
-    own.route("/", orbRoutes(mount));
-    own.route("/", orbRevisionRoutes(mount));
-    own.route("/", orbTransferRoutes(mount));
+  for (const prefix of PREFIXES) {
+    own.route("/", orbRoutes(prefix));
+    own.route("/", orbRevisionRoutes(prefix));
+    own.route("/", orbTransferRoutes(prefix));
   }
   own.route("/", routeListing());
   own.route("/", streamsRoutes());

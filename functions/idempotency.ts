@@ -1,6 +1,7 @@
 /** `Idempotency-Key`: which requests are the same one, by whatever name of a route they came. */
 import type { Context } from "hono";
 import { checkKey, type Idempotency } from "../shared/entry/idempotency.ts";
+import { describedPath } from "./admin/prefixes.ts";
 import type { AppEnv } from "./context.ts";
 
 /** The caller's key; undefined without the header. @throws AppError malformed `invalid_header` */
@@ -16,6 +17,5 @@ export function idempotencyKeyOf(c: Context<AppEnv>): string | undefined {
  */
 export function idempotencyOf(c: Context<AppEnv>, path = c.req.path): Idempotency | undefined {
   const key = idempotencyKeyOf(c);
-  const route = path.replace(/^\/api\/_orbs(?=\/|$)/, "/api/admin/orbs");
-  return key === undefined ? undefined : { key, route: `${c.req.method} ${route}` };
+  return key === undefined ? undefined : { key, route: `${c.req.method} ${describedPath(path)}` };
 }

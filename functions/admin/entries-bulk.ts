@@ -9,8 +9,8 @@ import { readLines } from "../middleware/lines.ts";
 import { STATUS } from "../problem.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { FaultSchema, IdempotencyKey, OrbIdParam } from "../schemas.ts";
-import { type AdminPrefix, entryRoute } from "./entries.ts";
 import { definition } from "./entry-schemas.ts";
+import { type AdminPrefix, adminRoute } from "./prefixes.ts";
 
 const ResultSchema = z
   .object({
@@ -52,7 +52,7 @@ function wire(result: BulkResult): z.infer<typeof ResultSchema> {
 
 export function entryBulkRoutes(prefix: AdminPrefix) {
   const route = defineRoute({
-    ...entryRoute(prefix),
+    ...adminRoute(prefix, "Entries"),
     method: "post",
     path: `${prefix}/{orbId}/entries/bulk` as const,
     operationId: "createEntries",

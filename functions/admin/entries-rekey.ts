@@ -3,8 +3,8 @@ import { z } from "@hono/zod-openapi";
 import { type RekeyProgress, rekeyEntries } from "../../shared/entry/index.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { OrbIdParam } from "../schemas.ts";
-import { type AdminPrefix, entryRoute } from "./entries.ts";
 import { definition } from "./entry-schemas.ts";
+import { type AdminPrefix, adminRoute } from "./prefixes.ts";
 
 const RekeySchema = z
   .object({
@@ -21,7 +21,7 @@ const RekeySchema = z
 
 export function entryRekeyRoutes(prefix: AdminPrefix) {
   const route = defineRoute({
-    ...entryRoute(prefix),
+    ...adminRoute(prefix, "Entries"),
     method: "post",
     path: `${prefix}/{orbId}/entries/rekey` as const,
     operationId: "rekeyEntries",

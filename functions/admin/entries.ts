@@ -9,7 +9,6 @@ import {
   updateEntry,
 } from "../../shared/entry/index.ts";
 import { idempotencyOf } from "../idempotency.ts";
-import { platformAdmin } from "../middleware/session.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { IdempotencyKey, IfMatch, Location, OrbIdParam, Replayed } from "../schemas.ts";
 import {
@@ -26,22 +25,10 @@ import {
   WriteHeaders,
   WriteQuery,
 } from "./entry-schemas.ts";
-
-/** The management API answers under both; the second is left out of the description. */
-export type AdminPrefix = "/api/admin/orbs" | "/api/_orbs";
-
-/** What all routes of entries share. */
-export function entryRoute(prefix: AdminPrefix) {
-  return {
-    tags: ["Entries"],
-    security: [{ bearer: [] }],
-    middleware: [platformAdmin],
-    hide: prefix === "/api/_orbs",
-  };
-}
+import { type AdminPrefix, adminRoute } from "./prefixes.ts";
 
 export function entryWriteRoutes(prefix: AdminPrefix) {
-  const common = entryRoute(prefix);
+  const common = adminRoute(prefix, "Entries");
   const collection = `${prefix}/{orbId}/entries` as const;
   const one = `${collection}/{entryId}` as const;
 
@@ -136,7 +123,7 @@ const MOVES = [
 ] as const;
 
 export function entryMoveRoutes(prefix: AdminPrefix) {
-  const common = entryRoute(prefix);
+  const common = adminRoute(prefix, "Entries");
   const one = `${prefix}/{orbId}/entries/{entryId}` as const;
   const router = newRouter();
   for (const { name, verb, summary } of MOVES) {

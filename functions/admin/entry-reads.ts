@@ -8,8 +8,8 @@ import { STATUSES } from "../../shared/orb/lifecycle.ts";
 import { matchesTag, revisionTag } from "../etag.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { IfNoneMatch, listOf, OrbIdParam } from "../schemas.ts";
-import { type AdminPrefix, entryRoute } from "./entries.ts";
 import { definition, EntryParams, EntrySchema, entryAnswer } from "./entry-schemas.ts";
+import { type AdminPrefix, adminRoute } from "./prefixes.ts";
 
 /** Judged with the schema at hand, so that all faults come at once: here the parameters are only described. */
 const ListQuery = z.looseObject({
@@ -43,7 +43,7 @@ const ListQuery = z.looseObject({
 const flag = z.enum(["true", "false"]).optional();
 
 export function entryReadRoutes(prefix: AdminPrefix) {
-  const common = entryRoute(prefix);
+  const common = adminRoute(prefix, "Entries");
   const path = `${prefix}/{orbId}/entries` as const;
 
   const list = defineRoute({

@@ -12,7 +12,6 @@ import { readCursor, writeCursor } from "../cursors.ts";
 import { revisionTag } from "../etag.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { Limit, listOf, Replayed, RevisionTag } from "../schemas.ts";
-import { type AdminPrefix, entryRoute } from "./entries.ts";
 import {
   answer,
   definition,
@@ -22,6 +21,7 @@ import {
   ValuesSchema,
   WriteHeaders,
 } from "./entry-schemas.ts";
+import { type AdminPrefix, adminRoute } from "./prefixes.ts";
 
 const moment = z.iso.datetime().nullable();
 
@@ -76,7 +76,7 @@ const RevisionParams = EntryParams.extend({
 });
 
 export function entryRevisionRoutes(prefix: AdminPrefix) {
-  const common = entryRoute(prefix);
+  const common = adminRoute(prefix, "Entries");
   const path = `${prefix}/{orbId}/entries/{entryId}/revisions` as const;
 
   const list = defineRoute({

@@ -1,12 +1,11 @@
 /** Everything under …/entries, at both addresses of the management API. */
 import { newRouter } from "../router.ts";
-import { type AdminPrefix, entryMoveRoutes, entryWriteRoutes } from "./entries.ts";
+import { entryMoveRoutes, entryWriteRoutes } from "./entries.ts";
 import { entryBulkRoutes } from "./entries-bulk.ts";
 import { entryRekeyRoutes } from "./entries-rekey.ts";
 import { entryReadRoutes } from "./entry-reads.ts";
 import { entryRevisionRoutes } from "./entry-revisions.ts";
-
-const PREFIXES: readonly AdminPrefix[] = ["/api/admin/orbs", "/api/_orbs"];
+import { PREFIXES } from "./prefixes.ts";
 
 export function adminEntryRoutes() {
   const router = newRouter();

@@ -18,7 +18,7 @@ import {
   RevisionTag,
   wholeNumber,
 } from "../schemas.ts";
-import { common, headers, type Mount } from "./orbs.ts";
+import { orbHeaders } from "./orbs.ts";
 import {
   DryRunFlag,
   DryRunSchema,
@@ -29,15 +29,16 @@ import {
   RevisionSchema,
   RouteSchema,
 } from "./orbs-schemas.ts";
+import { type AdminPrefix, adminRoute } from "./prefixes.ts";
 
 const json = <T extends z.ZodType>(schema: T) => ({ "application/json": { schema } });
 const Revision = wholeNumber(Number.MAX_SAFE_INTEGER).openapi({ example: 3 });
 const RevisionParam = OrbIdParam.extend({ revision: Revision });
 
 /** Routes of revisions below one prefix. */
-export function orbRevisionRoutes(mount: Mount) {
-  const shared = common(mount);
-  const all = `${mount.prefix}/{orbId}/revisions` as const;
+export function orbRevisionRoutes(prefix: AdminPrefix) {
+  const shared = adminRoute(prefix, "Orbs");
+  const all = `${prefix}/{orbId}/revisions` as const;
   const router = newRouter();
 
   const list = defineRoute({
@@ -128,7 +129,7 @@ export function orbRevisionRoutes(mount: Mount) {
       revision,
       idempotency: idempotencyOf(c),
     });
-    headers(c, made);
+    orbHeaders(c, made);
     return c.json(orbView(made), 200);
   });
   return router;

@@ -8,17 +8,17 @@ import { parseJson } from "../middleware/body.ts";
 import { readLines } from "../middleware/lines.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { Location, OrbIdParam, RevisionTag } from "../schemas.ts";
-import { common, headers, type Mount } from "./orbs.ts";
+import { orbHeaders } from "./orbs.ts";
 import { OrbSchema } from "./orbs-schemas.ts";
+import { type AdminPrefix, adminRoute } from "./prefixes.ts";
 
 const TYPE = "application/x-ndjson";
 /** A line holds at most two revisions of an entry, sealed. */
 const LINE_LIMIT = 4 * 1024 * 1024;
 
 /** Routes of export and import below one prefix. */
-export function orbTransferRoutes(mount: Mount) {
-  const { prefix } = mount;
-  const shared = common(mount);
+export function orbTransferRoutes(prefix: AdminPrefix) {
+  const shared = adminRoute(prefix, "Orbs");
   const router = newRouter();
 
   const read = defineRoute({
@@ -87,7 +87,7 @@ export function orbTransferRoutes(mount: Mount) {
     const imported = await importOrb(c.var.deps, c.var.actor, { lines, parse: parseJson }).finally(() =>
       lines.return(undefined),
     );
-    headers(c, imported.orb);
+    orbHeaders(c, imported.orb);
     c.header("location", `${prefix}/${imported.orb.document.id}`);
     return c.json({ orb: orbView(imported.orb), entries: imported.entries }, 201);
   });

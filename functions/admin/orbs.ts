@@ -21,7 +21,6 @@ import type { AppEnv } from "../context.ts";
 import { readCursor, writeCursor } from "../cursors.ts";
 import { ifMatch, matchesTag, revisionTag } from "../etag.ts";
 import { idempotencyOf } from "../idempotency.ts";
-import { platformAdmin } from "../middleware/session.ts";
 import { defineRoute, newRouter, type Router } from "../router.ts";
 import {
   IdempotencyKey,
@@ -42,32 +41,12 @@ import {
   OrbSchema,
   PublishFlag,
 } from "./orbs-schemas.ts";
-
-/** `hide`: the twin prefix is served and not described. */
-export interface Mount {
-  prefix: string;
-  hide: boolean;
-}
-
-export const MOUNTS: readonly Mount[] = [
-  { prefix: "/api/admin/orbs", hide: false },
-  { prefix: "/api/_orbs", hide: true },
-];
+import { type AdminPrefix, adminRoute, PREFIXES } from "./prefixes.ts";
 
 const json = <T extends z.ZodType>(schema: T) => ({ "application/json": { schema } });
 
-/** What every route of orbs shares. */
-export function common(mount: Mount) {
-  return {
-    tags: ["Orbs"],
-    security: [{ bearer: [] }],
-    middleware: [platformAdmin],
-    ...(mount.hide ? { hide: true } : {}),
-  };
-}
-
-/** An orb as an answer, with its ETag. */
-export function headers(
+/** Sets the headers of an answer that is an orb. @returns its ETag */
+export function orbHeaders(
   c: Context<AppEnv>,
   orb: ExistingOrb,
   newest = orb.revision,
@@ -82,19 +61,18 @@ export function headers(
 }
 
 /** Routes of orbs below one prefix. */
-export function orbRoutes(mount: Mount) {
+export function orbRoutes(prefix: AdminPrefix) {
   const router = newRouter();
-  if (!mount.hide) router.openAPIRegistry.register("OrbDocument", orbDocumentSchema);
-  addCollection(router, mount);
-  addDocument(router, mount);
-  addLifecycle(router, mount);
+  if (prefix === PREFIXES[0]) router.openAPIRegistry.register("OrbDocument", orbDocumentSchema);
+  addCollection(router, prefix);
+  addDocument(router, prefix);
+  addLifecycle(router, prefix);
   return router;
 }
 
 /** The list of orbs, and new ones. */
-function addCollection(router: Router, mount: Mount): void {
-  const { prefix } = mount;
-  const shared = common(mount);
+function addCollection(router: Router, prefix: AdminPrefix): void {
+  const shared = adminRoute(prefix, "Orbs");
 
   const list = defineRoute({
     ...shared,
@@ -159,16 +137,16 @@ function addCollection(router: Router, mount: Mount): void {
       publish: c.req.valid("query").publish,
       idempotency: idempotencyOf(c),
     });
-    headers(c, orb);
+    orbHeaders(c, orb);
     c.header("location", `${prefix}/${orb.document.id}`);
     return c.json(orbView(orb), 201);
   });
 }
 
 /** One orb: read, replaced, deleted. */
-function addDocument(router: Router, mount: Mount): void {
-  const shared = common(mount);
-  const one = `${mount.prefix}/{orbId}` as const;
+function addDocument(router: Router, prefix: AdminPrefix): void {
+  const shared = adminRoute(prefix, "Orbs");
+  const one = `${prefix}/{orbId}` as const;
 
   const get = defineRoute({
     ...shared,
@@ -198,7 +176,7 @@ function addDocument(router: Router, mount: Mount): void {
       orb: c.req.valid("param").orbId,
       published,
     });
-    const etag = headers(c, orb, newest, published ? "published" : undefined);
+    const etag = orbHeaders(c, orb, newest, published ? "published" : undefined);
     return matchesTag(c.req.header("if-none-match"), etag) ? c.body(null, 304) : c.json(orbView(orb), 200);
   });
 
@@ -236,7 +214,7 @@ function addDocument(router: Router, mount: Mount): void {
     };
     if (dryRun === true) return c.json(await tryUpdate(c.var.deps, c.var.actor, input), 200);
     const orb = await updateOrb(c.var.deps, c.var.actor, input);
-    headers(c, orb);
+    orbHeaders(c, orb);
     return c.json(orbView(orb), 200);
   });
 
@@ -261,9 +239,9 @@ function addDocument(router: Router, mount: Mount): void {
 }
 
 /** What makes an orb live and takes it off the air. */
-function addLifecycle(router: Router, mount: Mount): void {
-  const shared = common(mount);
-  const one = `${mount.prefix}/{orbId}` as const;
+function addLifecycle(router: Router, prefix: AdminPrefix): void {
+  const shared = adminRoute(prefix, "Orbs");
+  const one = `${prefix}/{orbId}` as const;
 
   const publish = defineRoute({
     ...shared,
@@ -295,7 +273,7 @@ function addLifecycle(router: Router, mount: Mount): void {
     };
     if (dryRun === true) return c.json(await tryPublish(c.var.deps, c.var.actor, input), 200);
     const orb = await publishOrb(c.var.deps, c.var.actor, input);
-    headers(c, orb);
+    orbHeaders(c, orb);
     return c.json(orbView(orb), 200);
   });
 
@@ -327,7 +305,7 @@ function addLifecycle(router: Router, mount: Mount): void {
         ifMatch: ifMatch(c.req.header("if-match")),
         idempotency: idempotencyOf(c),
       });
-      headers(c, orb);
+      orbHeaders(c, orb);
       return c.json(orbView(orb), 200);
     });
   }
