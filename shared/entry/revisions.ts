@@ -1,10 +1,10 @@
 /** An entry's history: listed, read, compared. It is the entry's log itself, read by sequence. */
-import { createPatch } from "rfc6902";
 import type { Actor } from "../access/actor.ts";
 import { may, mayOperate, refusal, roleIn } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { AppError, notFound } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
+import { type Operation, patch } from "../orb/diff.ts";
 import { MASK } from "../orb/mask.ts";
 import { pause } from "../pause.ts";
 import { streams, subjects } from "../store/subjects.ts";
@@ -196,18 +196,12 @@ export async function getRevision(
   return whole(await revisionSnapshot(deps, entry, input.revision), schema, deps.clock.now());
 }
 
-/** One step of a JSON Patch (RFC 6902). */
-export type PatchOperation =
-  | { op: "add" | "replace" | "test"; path: string; value: unknown }
-  | { op: "remove"; path: string }
-  | { op: "move" | "copy"; from: string; path: string };
-
 /** The difference of two revisions. */
 export interface Comparison {
   from: number;
   to: number;
   /** What turns `from` into `to`: values, status and window. A sensitive value that changed is a mask over a mask. */
-  patch: PatchOperation[];
+  patch: Operation[];
 }
 
 /** Compares a revision with another one. @throws AppError not_found; forbidden, unauthenticated */
@@ -221,11 +215,11 @@ export async function compareRevisions(
     revisionSnapshot(deps, entry, input.against),
     revisionSnapshot(deps, entry, input.revision),
   ]);
-  const patch = createPatch(comparable(from, schema), comparable(to, schema)) as PatchOperation[];
+  const shown = patch(comparable(from, schema), comparable(to, schema));
   return {
     from: from.revision,
     to: to.revision,
-    patch: [...patch, ...sealedChanges(from.values, to.values)],
+    patch: [...shown, ...sealedChanges(from.values, to.values)],
   };
 }
 
@@ -242,7 +236,7 @@ function comparable(snapshot: EntrySnapshot, schema: CompiledSchema | undefined)
 function sealedChanges(
   from: Readonly<Record<string, StoredValue>>,
   to: Readonly<Record<string, StoredValue>>,
-): PatchOperation[] {
+): Operation[] {
   return Object.keys(to).flatMap((name) => {
     const [before, after] = [from[name], to[name]];
     const hidden = JSON.stringify(maskValues({ x: before })) === JSON.stringify(maskValues({ x: after }));

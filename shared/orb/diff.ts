@@ -20,7 +20,8 @@ export function changeLog(from: OrbDocument | null, to: OrbDocument | null): Cha
 
 /**
  * JSON Patch between two JSON values. Lists whose members have an `id`, a `name` or a `service` are aligned by it, so
- * that a module put in front does not rewrite all that follow; this also keeps the cost linear.
+ * that a module put in front does not rewrite all that follow. Others change at their end or as a whole: what the library
+ * does with them takes the product of their lengths, which is minutes for a thousand items.
  */
 export function patch(from: unknown, to: unknown): Operation[] {
   return createPatch(from, to, (input, output, at) => {
@@ -33,8 +34,12 @@ export function patch(from: unknown, to: unknown): Operation[] {
   });
 }
 
+/** Longer lists than a document has are not aligned: that takes the product of their length and of what moved. */
+const MOST_ALIGNED = 2_000;
+
 /** The distinguishing member of each item, when all have one and no two the same. */
 function keysOf(items: readonly unknown[]): string[] | undefined {
+  if (items.length > MOST_ALIGNED) return undefined;
   const keys: string[] = [];
   for (const item of items) {
     if (typeof item !== "object" || item === null) return undefined;
@@ -79,7 +84,7 @@ function alignedList(
   return operations;
 }
 
-/** Other lists (languages, allowed values) are short: they change item by item at their ends, or as a whole. */
+/** Other lists (languages, allowed values, what users wrote) change item by item at their end, or as a whole. */
 function plainList(input: readonly unknown[], output: readonly unknown[], path: string): Operation[] {
   if (JSON.stringify(input) === JSON.stringify(output)) return [];
   const common = Math.min(input.length, output.length);

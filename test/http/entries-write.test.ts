@@ -107,6 +107,20 @@ describe("entries on the management API", () => {
     expect(JSON.stringify(platform.logs)).not.toContain("hidden-");
   });
 
+  it("are compared however long the lists are that a user wrote", async () => {
+    const data = Array.from({ length: 9_000 }, (_, index) => index);
+    const values = { title: { en: "Long" }, data };
+    const made = await send("POST", ENTRIES, { module: "catalog", schema: "product", values });
+    const one = `${ENTRIES}/${made.body.id}`;
+    const turned = { ...values, data: data.toReversed() };
+    expect((await send("PUT", one, { values: turned })).status).toBe(200);
+    const { status, body } = await send("GET", `${one}/revisions/2?against=1`);
+    expect([status, body.patch]).toEqual([
+      200,
+      [{ op: "replace", path: "/values/data", value: turned.data }],
+    ]);
+  });
+
   it("answer an Idempotency-Key once", async () => {
     const key = { "idempotency-key": "abc" };
     const [first, second] = await Promise.all([note("same", "", key), note("same", "", key)]);
