@@ -3,6 +3,7 @@ import type { CompiledField } from "../orb/compile.ts";
 import type { FieldType, FilterOperator, Json } from "../orb/fields/index.ts";
 import type { Values } from "../orb/validate.ts";
 import { leavesOf } from "../orb/values.ts";
+import { holds } from "../search.ts";
 import { type Choice, resolveField } from "./localize.ts";
 import type { Condition, Property, SortKey, Subject } from "./parameters.ts";
 
@@ -45,7 +46,7 @@ function one(type: FieldType, operator: FilterOperator, value: Json, wanted: rea
     case "lte":
       return compared(type, value, first) <= 0;
     case "contains":
-      return typeof value === "string" && fold(value).includes(fold(String(first)));
+      return typeof value === "string" && holds(fold(value), fold(String(first)));
     case "startsWith":
       return typeof value === "string" && fold(value).startsWith(fold(String(first)));
     default:

@@ -2,8 +2,8 @@
  * Runs one rule over facts with json-logic-engine, interpreted: nothing is compiled to code. Every step, and the size
  * of whatever grows, is counted against a budget, so that no rule holds up a request.
  */
-import { defaultMethods, LogicEngine } from "json-logic-engine";
-import { isOperator } from "./check.ts";
+import { LogicEngine } from "json-logic-engine";
+import { METHODS } from "./methods.ts";
 
 /** What the rules of one call may use together. */
 export const RUN_LIMITS = {
@@ -84,8 +84,6 @@ const DECIDING = new Set([
   "exists",
 ]);
 
-const methods = Object.fromEntries(Object.entries(defaultMethods).filter(([name]) => isOperator(name)));
-
 class Engine extends LogicEngine {
   readonly #budget: Budget;
   readonly #places: Map<object, string>;
@@ -96,7 +94,7 @@ class Engine extends LogicEngine {
   #depth = 0;
 
   constructor(left: Budget, places: Map<object, string>) {
-    super(methods, {
+    super(METHODS, {
       disableInline: true,
       disableInterpretedOptimization: true,
       permissive: false,

@@ -302,6 +302,16 @@ describe("conditions and orders", () => {
     expect(holds("filter[title]=Stuhl", { title: { en: "Chair", de: "Stuhl" } }, false)).toBe(true);
   });
 
+  it("look through long texts in good time, whatever is looked for", () => {
+    const sku = "a".repeat(500_000);
+    const part = `ab${"a".repeat(990)}`;
+    // A list may look through thousands.
+    for (let times = 0; times < 60; times++) {
+      expect(holds(`filter[sku][contains]=${part}`, { sku })).toBe(false);
+      expect(holds(`filter[sku][contains]=${part}`, { sku: sku + part })).toBe(true);
+    }
+  });
+
   it("put what has no value first, and equal ones by id", () => {
     const { sort } = parse("sort=-count,sku");
     const rank = (id: string, values: Record<string, unknown>) => {

@@ -71,6 +71,39 @@ describe("rules", () => {
     ]);
   });
 
+  test("a text in a text is found in good time, whatever both are", () => {
+    const rule = { in: [{ var: "part" }, { var: "text" }] };
+    const half = "a".repeat(150_000);
+    const facts = { part: `${half}b${half}`, text: "a".repeat(1_000_000) };
+    expect(run(rule, facts)).toMatchObject({ result: false, failure: undefined });
+    expect(run(rule, { part: 2, text: "1234" }).result).toBe(true);
+    expect(run(rule, { part: 2, text: [1, 2] }).result).toBe(true);
+    expect(run(rule, { part: 2 }).result).toBe(false);
+    expect(run(rule, { part: 2, text: { 2: 2 } })).toMatchObject({ failure: "failed" });
+  });
+
+  test("what a fact says of itself is not believed: how long it is, how far a path climbs", () => {
+    const path = [[1e15], "a"];
+    for (const [rule, facts] of [
+      [{ val: path }, {}],
+      [{ val: { var: "path" } }, { path }],
+      [{ exists: { var: "path" } }, { path: [[-1e15], "a"] }],
+      [{ val: { var: "path" } }, { path: [[Number.POSITIVE_INFINITY], "a"] }],
+      [{ all: [{ var: "list" }, true] }, { list: { length: 1e15 } }],
+      [{ none: [{ var: "list" }, false] }, { list: { length: 1e15 } }],
+      [{ some: [{ var: "list" }, false] }, { list: { length: 1e15 } }],
+      [{ missing_some: [1, { var: "list" }] }, { list: { length: 4e9 } }],
+      [{ var: { var: "path" } }, { path: "a.".repeat(1_000) }],
+      [{ missing: { var: "list" } }, { list: ["a", "a.".repeat(1_000)] }],
+    ] as const)
+      expect([rule, run(rule, facts)]).toMatchObject([rule, { fired: false, failure: "failed" }]);
+    const two = { map: [{ var: "l" }, { val: [[2], "a"] }] };
+    expect(run(two, { l: [1], a: "above" }).result).toEqual(["above"]);
+    expect(run({ all: [{ var: "text" }, { in: [{ var: "" }, "ab"] }] }, { text: "abba" }).result).toBe(true);
+    expect(run({ none: [{ var: "gone" }, true] }).result).toBe(true);
+    expect(run({ missing_some: [1, { var: "l" }] }, { l: ["a", "b"], a: 1 }).result).toEqual([]);
+  });
+
   test("why it fired: the conditions that were decided, and the facts that were read", () => {
     const rule = { and: [{ "==": [{ var: "a" }, 1] }, { some: [{ var: "l" }, { ">": [{ var: "" }, 1] }] }] };
     expect(run(rule, { a: 1, l: [2] })).toMatchObject({
