@@ -4,7 +4,7 @@ import type { Deps } from "../deps.ts";
 import type { AccountRecord } from "./accounts.ts";
 import { add } from "./add.ts";
 import { audit } from "./audit.ts";
-import { consumeChallenge, openChallenge } from "./challenges.ts";
+import { type Challenge, consumeChallenge, openChallenge } from "./challenges.ts";
 import { countAct } from "./limits.ts";
 import { login } from "./login.ts";
 import type { Realm } from "./realms.ts";
@@ -41,7 +41,7 @@ export function isRegistration(
 export async function complete(deps: Deps, input: CompleteInput): Promise<Completed> {
   const { realm, response } = input;
   const challenge = await openChallenge(deps, realm.name, input.sessionId);
-  const admitted = Promise.all([countAct(deps, "complete"), consumeChallenge(deps, challenge)]);
+  const admitted = admit(deps, challenge);
   // Whoever awaits it gets its failure; until then it is nobody's.
   admitted.catch(() => undefined);
   try {
@@ -66,6 +66,17 @@ export async function complete(deps: Deps, input: CompleteInput): Promise<Comple
     }
     throw error;
   }
+}
+
+/**
+ * Counts the attempt and uses the challenge up, side by side. One attempt too many is refused as that and as nothing else:
+ * what is said of a challenge is written to the audit log, which a used one would fill at any rate.
+ */
+async function admit(deps: Deps, challenge: Challenge): Promise<void> {
+  const consumed = consumeChallenge(deps, challenge);
+  consumed.catch(() => undefined);
+  await countAct(deps, "complete");
+  await consumed;
 }
 
 const REFUSALS: ReadonlySet<string> = new Set([

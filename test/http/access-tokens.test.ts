@@ -254,4 +254,17 @@ describe("rate limits", () => {
     expect(headers.get("retry-after")).toBe("60");
     expect(statuses.size).toBe(2);
   });
+
+  test("beyond them nothing is written: a used challenge fills no audit log", async () => {
+    const { sessionId } = await begin(platform, AUTH);
+    const nothing = { clientDataJSON: "AAAA", authenticatorData: "AAAA", signature: "AAAA" };
+    const assertion = { id: "AAAA", rawId: "AAAA", type: "public-key", response: nothing };
+    const again = () => complete(platform, AUTH, sessionId, assertion);
+    const statuses = new Map<number, number>();
+    for (let sent = 0; sent < LIMIT_PER_WINDOW + 100; sent += 20) {
+      for (const { status } of await Promise.all(Array.from({ length: 20 }, again)))
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    }
+    expect(statuses.get(429)).toBe(100);
+  });
 });
