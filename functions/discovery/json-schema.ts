@@ -138,24 +138,43 @@ function bounds(from: Loose, out: JsonSchema): void {
   }
 }
 
+const NUMBERS: readonly string[] = ["number", "integer"];
+/** Keywords that speak of values of some types only. */
+const SPOKEN_OF: ReadonlyMap<string, readonly string[]> = new Map([
+  ...["properties", "additionalProperties", "required", "minProperties", "maxProperties"].map(
+    (keyword) => [keyword, ["object"]] as const,
+  ),
+  ...["items", "minItems", "maxItems", "uniqueItems"].map((keyword) => [keyword, ["array"]] as const),
+  ...["minLength", "maxLength", "pattern"].map((keyword) => [keyword, ["string"]] as const),
+  ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"].map(
+    (keyword) => [keyword, NUMBERS] as const,
+  ),
+]);
+
+/**
+ * One of several types, each with the keywords that speak of it. No schema within may stand there twice: with every level
+ * it would be twice as often, and a short schema become the longest part of the document.
+ */
+function oneOfTypes(types: readonly string[], nullable: boolean, out: JsonSchema): JsonSchema {
+  const { description, default: standard, example, anyOf, allOf, not, ...rules } = out;
+  const all = [...((allOf ?? []) as Json[]), ...(anyOf === undefined ? [] : [{ anyOf }])];
+  const shared = { description, default: standard, example, not, ...(all.length > 0 ? { allOf: all } : {}) };
+  return {
+    ...(Object.fromEntries(Object.entries(shared).filter(([, value]) => value !== undefined)) as JsonSchema),
+    anyOf: types.map((name) => {
+      const its = Object.entries(rules).filter(([keyword]) => SPOKEN_OF.get(keyword)?.includes(name) ?? true);
+      return withItems({ ...Object.fromEntries(its), type: name, ...(nullable ? { nullable } : {}) });
+    }),
+  };
+}
+
 /** `type` may be a list, and null is no type there. */
 function typed(type: unknown, out: JsonSchema): JsonSchema {
-  const types = isTypes(type) ? ([type ?? []].flat() as string[]) : [];
+  const types = isTypes(type) ? [...new Set([type ?? []].flat() as string[])] : [];
   const nullable = types.includes("null");
   const [first, ...others] = types.filter((name) => name !== "null");
   if (first === undefined) return nullable ? { ...out, type: "string", nullable: true, enum: [null] } : out;
-  if (others.length > 0) {
-    const { description, default: standard, example, ...rules } = out;
-    const shared = Object.fromEntries(
-      Object.entries({ description, default: standard, example }).filter(([, value]) => value !== undefined),
-    ) as JsonSchema;
-    return {
-      ...shared,
-      anyOf: [first, ...others].map((name) =>
-        withItems({ ...rules, type: name, ...(nullable ? { nullable } : {}) }),
-      ),
-    };
-  }
+  if (others.length > 0) return oneOfTypes([first, ...others], nullable, out);
   return withItems({ ...out, type: first, ...(nullable ? { nullable } : {}) });
 }
 

@@ -24,6 +24,28 @@ test.each([
   ],
   [{ type: ["string", "number"] }, { anyOf: [{ type: "string" }, { type: "number" }] }],
   [{ type: "null" }, { type: "string", nullable: true, enum: [null] }],
+  [
+    {
+      type: ["object", "string", "string", "integer", "null"],
+      description: "Several",
+      properties: { a: {} },
+      maxLength: 3,
+      minimum: 1,
+      anyOf: [{ type: "string" }, { minProperties: 1 }],
+      allOf: [{ maxLength: 2 }],
+      not: { type: "number" },
+    },
+    {
+      description: "Several",
+      not: { type: "number" },
+      allOf: [{ maxLength: 2 }, { anyOf: [{ type: "string" }, { minProperties: 1 }] }],
+      anyOf: [
+        { type: "object", properties: { a: {} }, nullable: true },
+        { type: "string", maxLength: 3, nullable: true },
+        { type: "integer", minimum: 1, nullable: true },
+      ],
+    },
+  ],
   [true, {}],
   [false, { not: {} }],
   [{ type: "string", pattern: "(?i)abc" }, { type: "string" }],
@@ -34,6 +56,15 @@ test.each([
   ],
 ])("a handler's schema %j is told as %j", (source, expected) => {
   expect(toOpenApi(source, "shop.quote.Input").schema).toEqual(expected);
+});
+
+test("what a schema says once is told once, however deep it lies: a short one becomes no long document", () => {
+  const type = ["object", "array", "string", "number", "boolean"];
+  let source: object = { type: "string" };
+  for (let level = 0; level < 14; level++)
+    source = { type, properties: { a: source }, items: { type, anyOf: [{ type, not: { type: "null" } }] } };
+  expect(compileJsonSchema(source)).toBeTypeOf("function");
+  expect(JSON.stringify(toOpenApi(source, "x").schema).length).toBeLessThan(20_000);
 });
 
 test("definitions become parts of the document, recursive ones too", async () => {
