@@ -120,6 +120,14 @@ const EXAMPLES: Record<string, Json> = {
   json: { any: "value" },
 };
 
+/** Longest text that is made up, in characters. */
+const MADE_UP = 1_000;
+
+/** A text as long as a field wants it; undefined where that is longer than anybody would read. */
+function textOf(length: Json | undefined): string | undefined {
+  return typeof length === "number" && length <= MADE_UP ? "x".repeat(length) : undefined;
+}
+
 /** A value that a field takes, or the list of it; undefined when none can be made up (patterns, references). */
 function exampleOf(field: CompiledField): Json | undefined {
   const { definition } = field;
@@ -131,8 +139,8 @@ function exampleOf(field: CompiledField): Json | undefined {
     EXAMPLES[definition.type],
     definition.min,
     definition.max,
-    typeof definition.min === "number" ? "x".repeat(Math.max(0, Math.ceil(definition.min))) : undefined,
-    typeof definition.max === "number" ? "x".repeat(Math.max(0, Math.min(7, definition.max))) : undefined,
+    // Of other types these bound the value: a number of a billion is no length.
+    ...(field.type.bounds === "length" ? [textOf(definition.min), textOf(definition.max)] : []),
   ];
   for (const candidate of candidates) {
     if (candidate === undefined || definition.type === "reference") continue;

@@ -179,6 +179,9 @@ test("values that an example shows are valid ones, or there is no example", () =
   const fields: FieldDefinition[] = [
     { name: "a", type: "string", translatable: true, marketSpecific: true, required: true, min: 12 },
     { name: "b", type: "integer", min: 100 },
+    { name: "since", type: "integer", min: 1_000_000_000 },
+    { name: "long", type: "text", min: 1_000_000_000 },
+    { name: "short", type: "string", max: 3 },
     { name: "c", type: "string", enum: ["x", "y"], list: true },
     { name: "d", type: "number", default: 3, marketSpecific: true },
     { name: "e", type: "string", pattern: "^[A-Z]{4}-\\d+$" },
@@ -189,6 +192,8 @@ test("values that an example shows are valid ones, or there is no example", () =
   ];
   const schema = schemaOf(fields);
   const values = exampleValues(schema);
+  expect(values).toMatchObject({ since: 1_000_000_000, short: "xxx" });
+  expect(values).not.toHaveProperty("long");
   expect(values).toMatchObject({ a: { US: { en: expect.any(String) } }, c: ["x"], i: { en: ["p", "q"] } });
   expect(validateValues(schema, values).faults).toEqual([]);
   const impossible = schemaOf([{ name: "e", type: "string", required: true, pattern: "^[A-Z]{4}-\\d+$" }]);
