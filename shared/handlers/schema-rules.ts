@@ -42,11 +42,17 @@ export function fits(node: Node, value: unknown, run: Run, seen: Seen): boolean 
   const own: Seen = seen === undefined ? undefined : new Set();
   let valid = all(node.any, value, run, own);
   if (typeof value === "string") valid = all(node.text, value, run, own) && valid;
-  else if (typeof value === "number") valid = all(node.number, value, run, own) && valid;
+  else if (typeof value === "number")
+    valid = isWritable(value, run) && all(node.number, value, run, own) && valid;
   else if (Array.isArray(value)) valid = all(node.array, value, run, own) && valid;
   else if (isObject(value)) valid = all(node.object, value, run, own) && valid;
   if (valid) learn(seen, own, run);
   return valid;
+}
+
+/** A number beyond all range is read as infinite, which JSON writes as null: nothing that a schema speaks of fits it. */
+function isWritable(value: number, run: Run): boolean {
+  return Number.isFinite(value) || run.fault("range", "This number is beyond double precision.");
 }
 
 /** Every rule has its say, so that every fault is told. */

@@ -69,6 +69,10 @@ describe("JSON Schema of handlers", () => {
     ]);
     expect(told(schema, { a: "ab", b: 1, n: 2, one: 1 })).toEqual([]);
     expect(told(schema, null)).toEqual([" type"]);
+    // It would reach whoever it is for as null.
+    const beyond = JSON.parse('{"a":1e999,"list":[-1e999,1e308]}') as unknown;
+    const numbers = { properties: { a: { minimum: 1 }, list: { items: { type: "number" } } } };
+    expect(told(numbers, beyond)).toEqual(["/a range", "/list/0 range"]);
     expect(compiled({ type: ["integer", "null"] })("x")).toEqual([
       { path: "", code: "type", message: "This must be an integer or a null." },
     ]);
