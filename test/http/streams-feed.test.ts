@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { beforeAll, describe, expect, test } from "vitest";
 import { adminToken, call } from "../support/auth.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
-import { controlOf, readUntil, sentEvents } from "../support/streams.ts";
+import { controlOf, publisher, readUntil, sentEvents } from "../support/streams.ts";
 
 let platform: TestPlatform;
 let token: string;
@@ -148,3 +148,39 @@ describe.each(["functions", "process"])("a feed of an orb that comes and goes, b
     expect(await page()).toEqual([200, ["another's"]]);
   });
 });
+
+test.each(["functions", "process"])(
+  "a stream that allows no direct gets is told of, by the %s: when it is mapped, and when it is read",
+  async (host) => {
+    await using broker = await publisher(platform);
+    const manager = await broker.connection.jetstreamManager();
+    const stream = `closed-${host}`;
+    const subjectFilter = `closed.${host}.>`;
+    const map = () =>
+      call(platform, "PUT", `/api/admin/streams/${stream}`, { token, body: { stream, subjectFilter } });
+    const read = (query: string) =>
+      fetch(
+        `${host === "functions" ? platform.origin : platform.streamsUrl}/api/streams/${stream}?${query}`,
+        {
+          headers: { authorization: `Bearer ${token}` },
+        },
+      );
+
+    // What is not there yet may be mapped; a client makes it without direct gets unless it is told to.
+    expect((await map()).status).toBe(201);
+    await manager.streams.add({ name: stream, subjects: [subjectFilter] });
+    await broker.js.publish(`closed.${host}.a`, '{"n":1}');
+    expect(await map()).toMatchObject({
+      status: 422,
+      body: { errors: [{ path: "/stream", code: "no_direct_gets" }] },
+    });
+    for (const query of ["", "offset=-1", "offset=-1&live=long-poll", "offset=now&live=sse"]) {
+      const answer = await read(query);
+      expect(answer.status, query).toBe(502);
+      expect(await answer.json()).toMatchObject({ code: "stream_not_readable" });
+    }
+    await manager.streams.update(stream, { allow_direct: true });
+    expect((await map()).status).toBe(200);
+    expect(await (await read("offset=-1")).json()).toEqual([{ n: 1 }]);
+  },
+);
