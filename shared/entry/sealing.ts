@@ -81,6 +81,7 @@ async function opened(config: Config, value: unknown, binding: string): Promise<
       "internal",
       "sealed_value_lost",
       "A sensitive value cannot be opened with the keys that are configured.",
+      { data: { field: binding.slice(binding.lastIndexOf("/") + 1) } },
     );
   }
   return JSON.parse(text) as unknown;

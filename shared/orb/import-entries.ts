@@ -137,8 +137,9 @@ async function restored(
     };
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== "sealed_value_lost") throw error;
-    const message = "A sensitive value was sealed with a key that this platform does not have.";
-    throw invalid([{ path: `${path}/values`, code: "sealed_value_lost", message }]);
+    const message =
+      "This was sealed with a key that this platform does not have, or for an orb, entry or field of another name.";
+    throw invalid([{ path: `${path}/values/${error.data?.field}`, code: "sealed_value_lost", message }]);
   }
 }
 

@@ -155,12 +155,26 @@ test("a file that is cut off, mixed up or of another orb leaves nothing behind",
   expect((await imported([orb, first, second, third, end])).status).toBe(201);
 });
 
-test("what was sealed with other keys cannot be imported elsewhere, and the platform says so", async () => {
+test("what was sealed with other keys, or for another orb, cannot be imported, and the platform says which value", async () => {
   await shelf("shelf-c");
   const lines = await exported("shelf-c");
   await using other = await startPlatform();
   const answer = await imported(lines, other, await adminToken(other));
-  expect(answer).toMatchObject({ status: 422, body: { errors: [{ code: "sealed_value_lost" }] } });
+  const lost = {
+    status: 422,
+    body: { errors: [{ path: expect.stringMatching(/head\/values\/note$/), code: "sealed_value_lost" }] },
+  };
+  expect(answer).toMatchObject(lost);
+
+  const renamed = JSON.stringify(lines).replaceAll("shelf-c", "shelf-copy");
+  expect(await imported(JSON.parse(renamed))).toMatchObject(lost);
+  // Without those values it is a copy.
+  const bare = JSON.parse(renamed.replaceAll(/"note":\{"\$sealed":"[^"]+"\}/g, '"note":null'));
+  expect((await imported(bare)).status).toBe(201);
+  const read = await request(platform, "GET", "/api/shelf-copy/books/book?expand=author");
+  expect(read.body).toMatchObject({
+    items: [{ values: { title: "One" }, expand: { author: { values: { name: "A" } } } }],
+  });
 });
 
 test("import and export need a platform admin", async () => {
