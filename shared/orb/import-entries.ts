@@ -123,7 +123,7 @@ async function restored(
     base: `${path}/values`,
   });
   // What predates a change of the definition is not valid any more and still the entry's: it is kept as it is.
-  const values = checked.faults.length === 0 ? checked.values : (given as Values);
+  const values = checked.faults.length === 0 ? ofGiven(checked.values, given) : (given as Values);
   try {
     const { stored, plain } = await sealValues(deps.config, schema, snapshot.id, values, snapshot.values);
     const unknown = Object.entries(snapshot.values).filter(([name]) => !schema.fields.has(name));
@@ -141,6 +141,11 @@ async function restored(
       "This was sealed with a key that this platform does not have, or for an orb, entry or field of another name.";
     throw invalid([{ path: `${path}/values/${error.data?.field}`, code: "sealed_value_lost", message }]);
   }
+}
+
+/** Without the defaults of what the entry has no value of: it gets those with its next write. */
+function ofGiven(values: Values, given: object): Values {
+  return Object.fromEntries(Object.entries(values).filter(([name]) => Object.hasOwn(given, name)));
 }
 
 async function writeGroup(mark: Mark, group: readonly Planned[]): Promise<void> {

@@ -177,6 +177,44 @@ test("what was sealed with other keys, or for another orb, cannot be imported, a
   });
 });
 
+test("an import gives no entry a default that it did not have: not for a field that is newer, not for settings", async () => {
+  const path = "/api/admin/orbs/shelf-d";
+  const uses = [{ service: "settings", handlers: ["get", "set"] }];
+  const fields = (pages: number) => [
+    { name: "theme", type: "string" },
+    { name: "pages", type: "integer", default: pages },
+  ];
+  const orb = (pages: number, more: object[] = []) => ({
+    id: "shelf-d",
+    uses,
+    modules: [
+      {
+        id: "notes",
+        type: "CONTENT",
+        schemas: [{ id: "note", fields: [{ name: "text", type: "string" }, ...more] }],
+      },
+      { id: "prefs", type: "SETTINGS", schemas: [{ id: "pref", fields: fields(pages) }] },
+    ],
+  });
+  expect((await call("POST", "/api/admin/orbs?publish=true", orb(10))).status).toBe(201);
+  expect((await call("POST", "/api/shelf-d/notes?publish=true", { values: { text: "old" } })).status).toBe(
+    201,
+  );
+  const set = await call("POST", "/api/shelf-d/set", { values: { theme: "dark" } });
+  expect(set.body.values).toEqual({ theme: "dark", pages: 10 });
+  const seen = [{ name: "seen", type: "boolean", default: false }];
+  expect((await call("PUT", `${path}?publish=true`, orb(10, seen))).status).toBe(200);
+
+  const lines = await exported("shelf-d");
+  expect((await call("DELETE", path)).status).toBe(204);
+  expect((await imported(lines)).status).toBe(201);
+  expect((await exported("shelf-d")).slice(1)).toEqual(lines.slice(1));
+  expect((await call("GET", "/api/shelf-d/notes?filter[seen]=false")).body.items).toEqual([]);
+  // What nobody set follows the default of the day.
+  expect((await call("PUT", `${path}?publish=true`, orb(20, seen))).status).toBe(200);
+  expect((await call("POST", "/api/shelf-d/get", {})).body.values).toEqual({ theme: "dark", pages: 20 });
+});
+
 test("import and export need a platform admin", async () => {
   expect((await request(platform, "GET", "/api/admin/orbs/shelf-a/export")).status).toBe(401);
   expect((await request(platform, "POST", "/api/admin/orbs/import", { body: {} })).status).toBe(401);
