@@ -61,7 +61,7 @@ const put = defineRoute({
   operationId: "putStreamMapping",
   summary: "Create or replace a stream mapping",
   description:
-    "Streams of the platform's own and buckets cannot be served, and of an orb's stream only what is public: `<orb>.*.public.>`. A stream of your own must allow direct gets (`allow_direct`).",
+    "Streams of the platform's own and buckets cannot be served, and of an orb's stream only what is public: `<orb>.*.public.>`.",
   request: { params, body: { required: true, content: { "application/json": { schema: MappingBody } } } },
   responses: {
     200: { description: "Replaced", content: json },

@@ -127,7 +127,7 @@ const read = defineRoute({
     304: { description: "Not modified" },
     307: redirect,
   },
-  problems: [400, 401, 404, 410, 429, 502],
+  problems: [400, 401, 404, 410, 429],
 });
 
 /** Sends the client to the streams process, with a ticket that stands for who it is. */

@@ -2,7 +2,7 @@ import { AppError, unavailable } from "../errors.ts";
 import { ApiCode, NO_RESPONDERS } from "./codes.ts";
 import { AnswerHeaders } from "./headers.ts";
 import { DirectMessage, type LeaderAnswer, LeaderMessage } from "./message.ts";
-import { type Page, type StoredMessage, StreamMissing, TooMuch } from "./types.ts";
+import { type Page, type StoredMessage, type StreamInfo, StreamMissing, TooMuch } from "./types.ts";
 import type { Wire } from "./wire.ts";
 
 const NOT_FOUND = 404;
@@ -16,17 +16,26 @@ const decoder = new TextDecoder();
 /** Nobody listens. */
 class Nobody extends Error {}
 
+/** What the broker's API knows of a stream. @throws StreamMissing; AppError unavailable when it does not tell */
+async function inspect(wire: Wire, stream: string): Promise<StreamInfo> {
+  const reply = await wire.request(`$JS.API.STREAM.INFO.${stream}`, "");
+  if (reply.status !== 0) throw unavailable("JetStream does not answer");
+  const answer = JSON.parse(decoder.decode(reply.data)) as LeaderAnswer & StreamInfo;
+  if (answer.error === undefined) return answer;
+  throw answer.error.err_code === ApiCode.streamNotFound
+    ? new StreamMissing(stream)
+    : unavailable(answer.error.description);
+}
+
 /**
  * Where nobody listens for a stream's messages or reads there is no such stream, or the broker is stopping, or electing:
  * its API tells which. What is merely away must not be taken for nothing.
  */
 export async function streamMissing(wire: Wire, stream: string): Promise<Error> {
-  const reply = await wire.request(`$JS.API.STREAM.INFO.${stream}`, "");
-  if (reply.status !== 0) return unavailable("JetStream does not answer");
-  const { error } = JSON.parse(decoder.decode(reply.data)) as LeaderAnswer;
-  return error?.err_code === ApiCode.streamNotFound
-    ? new StreamMissing(stream)
-    : unavailable("the stream does not answer");
+  return inspect(wire, stream).then(
+    () => unavailable("the stream does not answer"),
+    (error: Error) => error,
+  );
 }
 
 /** A read; where nobody answered it, why. */
@@ -90,7 +99,7 @@ export async function leaderGet(
   throw unavailable(answer.error?.description);
 }
 
-/** A batch of direct-get answers: messages, then one end-of-batch status. */
+/** A batch of direct-get answers: messages, then one end-of-batch status. @throws Nobody */
 function collect(wire: Wire, stream: string, body: string): Promise<Page> {
   const messages: StoredMessage[] = [];
   let held = 0;
@@ -112,7 +121,7 @@ function collect(wire: Wire, stream: string, body: string): Promise<Page> {
     else reject(refused(status));
     return true;
   });
-  return heard(wire, stream, page).finally(() => wire.hold(-held, 0));
+  return page.finally(() => wire.hold(-held, 0));
 }
 
 /**
@@ -125,8 +134,10 @@ async function collectLast(
   subjects: readonly string[],
   more: { max_bytes?: number } = {},
 ): Promise<Page> {
-  const ask = (wanted: readonly string[]) =>
-    collect(wire, stream, JSON.stringify({ multi_last: wanted, batch: MULTI_LAST_LIMIT, ...more }));
+  const ask = (wanted: readonly string[]) => {
+    const body = { multi_last: wanted, batch: MULTI_LAST_LIMIT, ...more };
+    return heard(wire, stream, collect(wire, stream, JSON.stringify(body)));
+  };
   const first = await ask(subjects);
   if (first.pending > 0 && more.max_bytes !== undefined) throw new TooMuch();
   let page = first;
@@ -214,21 +225,66 @@ export async function leaderMany(
   return found;
 }
 
-/** A page of a filter in stream order, in one request. */
-export function directScan(
+/** What a page may hold, and where it begins. */
+interface Scan {
+  fromSeq: number;
+  limit: number;
+  maxBytes?: number;
+}
+
+/**
+ * A page of a filter in stream order, in one request. Streams of others may allow no direct gets, as client libraries make
+ * them: of such a one the leader is asked.
+ */
+export async function scan(wire: Wire, stream: string, filter: string, options: Scan): Promise<Page> {
+  const { fromSeq, limit: batch, maxBytes: max_bytes } = options;
+  const bounds = { batch, ...(max_bytes === undefined ? {} : { max_bytes }) };
+  const body = JSON.stringify({ next_by_subj: filter, seq: Math.max(1, fromSeq), ...bounds });
+  try {
+    return await collect(wire, stream, body);
+  } catch (error) {
+    if (!(error instanceof Nobody)) throw error;
+  }
+  const { config, state } = await inspect(wire, stream);
+  if (config.allow_direct === true) throw unavailable("the stream does not answer");
+  return leaderScan(wire, stream, filter, options, state.last_seq);
+}
+
+/** How often the leader is asked for one page, and for how many messages at once: it tells one at a time. */
+const TURNS = 64;
+const WIDEST = 16;
+
+/**
+ * A page from the leader, who tells the next message from a position on and nothing more. So it is asked from several
+ * positions at once, for as many as lay side by side before; a page that takes too many turns ends early.
+ */
+async function leaderScan(
   wire: Wire,
   stream: string,
   filter: string,
-  options: { fromSeq: number; limit: number; maxBytes?: number },
+  { fromSeq, limit, maxBytes = Number.POSITIVE_INFINITY }: Scan,
+  lastSeq: number,
 ): Promise<Page> {
-  return collect(
-    wire,
-    stream,
-    JSON.stringify({
-      next_by_subj: filter,
-      seq: Math.max(1, options.fromSeq),
-      batch: options.limit,
-      ...(options.maxBytes === undefined ? {} : { max_bytes: options.maxBytes }),
-    }),
-  );
+  const messages: StoredMessage[] = [];
+  let seq = Math.max(1, fromSeq);
+  let width = 1;
+  let bytes = 0;
+  for (let turn = 0; turn < TURNS; turn++) {
+    const asked = Array.from({ length: width }, (_, ahead) =>
+      leaderGet(wire, stream, { next_by_subj: filter, seq: seq + ahead }),
+    );
+    const before = messages.length;
+    for (const message of await Promise.all(asked)) {
+      // Behind the first position that has nothing there is nothing.
+      if (message === null) return { messages, pending: 0, lastSeq };
+      if (message.seq < seq) continue;
+      if (messages.length === limit || bytes >= maxBytes) return { messages, pending: 1, lastSeq };
+      messages.push(message);
+      bytes += message.size;
+      seq = message.seq + 1;
+    }
+    const found = messages.length - before;
+    width = found === width ? Math.min(WIDEST, 2 * width) : Math.max(1, found);
+  }
+  return { messages, pending: 1, lastSeq };
 }

@@ -4,10 +4,10 @@ import {
   directLast,
   directLatest,
   directMany,
-  directScan,
   directSeq,
   leaderGet,
   leaderMany,
+  scan as scanPage,
 } from "./read.ts";
 import { kvSubject, streams } from "./subjects.ts";
 import {
@@ -99,7 +99,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
     stream: string,
     filter: string,
     page: { fromSeq: number; limit: number; maxBytes?: number },
-  ): Promise<Page> => directScan(wire, stream, filter, page);
+  ): Promise<Page> => scanPage(wire, stream, filter, page);
 
   async function kvPut(bucket: string, key: string, value: string, write: KvWrite = {}): Promise<number> {
     const stream = streams.kv(bucket);

@@ -5,7 +5,7 @@ import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { type Fault, invalid, notFound } from "../errors.ts";
 import { buckets, isToken, streams, token } from "../store/subjects.ts";
-import type { Store, StreamInfo } from "../store/types.ts";
+import type { Store } from "../store/types.ts";
 
 /** A mapping as platform admins write it. */
 export interface MappingInput {
@@ -41,13 +41,6 @@ function isPrivate(stream: string): boolean {
 /** The orb whose stream this is; undefined for any other stream. */
 export const orbOf = (stream: string): string | undefined =>
   stream.startsWith("ø") ? stream.slice("ø".length) : undefined;
-
-/** Streams are read by direct gets alone, which each allows or not; client libraries' default is that it does not. */
-export const allowsReading = ({ config }: StreamInfo): boolean => config.allow_direct === true;
-
-/** What is wrong with a stream that allows none, for whoever set it up. */
-export const NO_DIRECT_GETS =
-  "The broker's stream behind this name allows no direct gets: set allow_direct in its configuration.";
 
 function filterFaults(stream: string, filter: string): Fault[] {
   const fault = (code: string, message: string): Fault[] => [{ path: "/subjectFilter", code, message }];
@@ -133,7 +126,6 @@ export async function listMappings(store: Store): Promise<Mapping[]> {
 
 /**
  * Creates or replaces a mapping. Streams that are being read go on as they began, for a minute at most.
- * A stream that is not there yet may be mapped; one that is there must be readable.
  * @returns whether it is new
  * @throws AppError invalid with every fault; unauthenticated, forbidden
  */
@@ -147,12 +139,7 @@ export async function putMapping(
   const faults = mappingFaults(input);
   if (faults.length > 0) throw invalid(faults);
   const key = token(name, "stream");
-  const [known, info] = await Promise.all([
-    deps.store.kvGet(buckets.streamMappings, key),
-    deps.store.streamInfo(input.stream),
-  ]);
-  if (info !== null && !allowsReading(info))
-    throw invalid([{ path: "/stream", code: "no_direct_gets", message: NO_DIRECT_GETS }]);
+  const known = await deps.store.kvGet(buckets.streamMappings, key);
   const { stream, subjectFilter, description } = input;
   const stored: Stored = { v: 1, stream, subjectFilter, description };
   await deps.store.kvPut(buckets.streamMappings, key, JSON.stringify(stored));

@@ -2,7 +2,6 @@
 import { AppError, notFound } from "../errors.ts";
 import { feedSubject, republishedFilter } from "../store/provision.ts";
 import type { Page, Store, StreamInfo } from "../store/types.ts";
-import { allowsReading, NO_DIRECT_GETS } from "./mapping.ts";
 import { concat, encodeMessages, type Messages, none } from "./messages.ts";
 import type { PageCache } from "./page-cache.ts";
 import { isServed } from "./served.ts";
@@ -93,16 +92,11 @@ export class Source {
     return this.#store;
   }
 
-  /**
-   * @throws AppError not_found while the broker has no such stream, or the orb whose stream it is is not published;
-   * bad_gateway `stream_not_readable` where it allows no direct gets
-   */
+  /** @throws AppError not_found while the broker has no such stream, or the orb whose stream it is is not published */
   async state(stream: string): Promise<StreamState> {
     const [info, served] = await Promise.all([this.#store.streamInfo(stream), isServed(this.#store, stream)]);
     if (!served) throw notFound("stream");
     if (info === null) throw notFound("stream", "The broker's stream behind this name does not exist.");
-    // Nobody would answer a direct get, which looks as if the broker were away.
-    if (!allowsReading(info)) throw new AppError("bad_gateway", "stream_not_readable", NO_DIRECT_GETS);
     return stateOf(info);
   }
 
