@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { connect, headers, type NatsConnection } from "nats";
+import { call } from "./auth.ts";
 import type { TestPlatform } from "./platform.ts";
 
 export { headers };
@@ -44,6 +45,43 @@ export async function startExample(
       const ended = new Promise((resolve) => child.once("exit", resolve));
       child.kill("SIGTERM");
       await ended;
+    },
+  };
+}
+
+/** A sound entry of the registry. */
+export const entryOf = (name: string, more: object = {}) => ({
+  name,
+  description: "A test's.",
+  auth: "None",
+  kind: "nats",
+  subject: `svc.${name}`,
+  ...more,
+});
+
+/** What tests of handlers have in common. @param on where, once the tests run */
+export function registrar(on: () => { platform: TestPlatform; client: NatsConnection; admin: string }) {
+  /** Puts an entry the way that any client of the broker can. */
+  async function put(key: string, entry: unknown): Promise<void> {
+    const body = typeof entry === "string" ? entry : JSON.stringify(entry);
+    const reply = await on().client.request(`$KV.handlers.${key}`, body, { timeout: 2000 });
+    const stored = reply.json<{ stream?: string }>();
+    if (stored.stream !== "KV_handlers") throw new Error(JSON.stringify(stored));
+  }
+  return {
+    put,
+    register: (name: string, more: object = {}) => put(name, entryOf(name, more)),
+    /** A published orb that uses handlers. */
+    async orbWith(id: string, uses: Record<string, string[]>): Promise<void> {
+      const { platform, admin } = on();
+      const document = {
+        id,
+        uses: Object.entries(uses).map(([service, handlers]) => ({ service, handlers })),
+        modules: [],
+      };
+      const path = "/api/admin/orbs?publish=true";
+      const made = await call(platform, "POST", path, { token: admin, body: document });
+      if (made.status !== 201) throw new Error(JSON.stringify(made.body));
     },
   };
 }

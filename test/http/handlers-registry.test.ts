@@ -1,0 +1,176 @@
+/** The registry of handlers: what may stand in it, what it tells, and which orbs may use what. */
+import type { NatsConnection } from "nats";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { adminToken, call, type SignedIn, user } from "../support/auth.ts";
+import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+import { brokerClient, entryOf, registrar } from "../support/services.ts";
+
+let platform: TestPlatform;
+let client: NatsConnection;
+let admin: string;
+let ann: SignedIn;
+
+const { put, register, orbWith } = registrar(() => ({ platform, client, admin }));
+
+beforeAll(async () => {
+  platform = await sharedPlatform();
+  client = await brokerClient(platform);
+  admin = await adminToken(platform);
+  ann = await user(platform);
+});
+afterAll(() => client.close());
+
+describe("subjects that must not be asked", () => {
+  test.each([
+    "$JS.API.STREAM.PURGE.KV_orbs",
+    "_INBOX.fn.x",
+    "platform.orbs.x",
+    "svc.*",
+    "svc.>",
+    "svc.a b",
+    "svc..a",
+    "",
+  ])("%s is no handler's", async (subject) => {
+    await register("bad.subject", { subject });
+    const { body } = await call(platform, "GET", "/api/admin/registry/bad", { token: admin });
+    expect(body[0]).toMatchObject({ name: "bad.subject", status: "faulty", faults: [{ path: "/subject" }] });
+  });
+
+  test("one that a stream captures is not asked: nothing is stored, and nobody takes the stream for a service", async () => {
+    await register("bad.captured", { subject: "wallet.x.y" });
+    await orbWith("captured", { bad: ["captured"] });
+    const before = await platform.store().streamInfo("wallet");
+    const answer = await call(platform, "POST", "/api/captured/captured", { body: {} });
+    expect(answer).toMatchObject({ status: 502, body: { code: "handler_faulty" } });
+    expect((await platform.store().streamInfo("wallet"))?.state.last_seq).toBe(before?.state.last_seq);
+  });
+
+  test("another service's is not asked in its place, whatever an orb used before", async () => {
+    let asked = 0;
+    const safe = client.subscribe("svc.safe.open", { callback: () => asked++ });
+    await register("safe.open", { auth: "AdminRequired" });
+    await register("sly.open");
+    await orbWith("slyly", { sly: ["open"] });
+    await register("sly.open", { subject: "svc.safe.open", timeoutMs: 150 });
+    const answer = await call(platform, "POST", "/api/slyly/open", { body: {} });
+    expect(answer).toMatchObject({ status: 502, body: { code: "handler_faulty" } });
+    await client.flush();
+    expect(asked).toBe(0);
+    safe.unsubscribe();
+  });
+
+  test("an orb that would capture a handler's subject is refused", async () => {
+    await register("tariff.ask", { subject: "tariffs.ask" });
+    const body = { id: "tariffs", modules: [] };
+    const answer = await call(platform, "POST", "/api/admin/orbs", { token: admin, body });
+    expect(answer).toMatchObject({ status: 409, body: { code: "orb_overlaps" } });
+  });
+});
+
+describe("the registry", () => {
+  test("lists what is built in and what services put, and ignores malformed entries without failing", async () => {
+    await put("weird.json", "{");
+    await put("weird.number", "42");
+    await put("weird.null", "null");
+    await put("weird.other", entryOf("weird.name"));
+    await put("weird.extra", entryOf("weird.extra", { surprise: 1 }));
+    await put("weird.local", entryOf("weird.local", { kind: "local" }));
+    await put("weird.schema", entryOf("weird.schema", { input: { $ref: "https://example.com/schema" } }));
+    await put("weird.loop", entryOf("weird.loop", { input: { $ref: "#" } }));
+    await put("weird.slow", entryOf("weird.slow", { input: { pattern: "(?=a)" } }));
+    // Too deep for what walks an entry by calling itself: the list, its answer, the descriptions.
+    const deep = `${"[".repeat(3_000)}${"]".repeat(3_000)}`;
+    await put(
+      "weird.deep",
+      JSON.stringify(entryOf("weird.deep", { input: { const: 0 } })).replace("0", deep),
+    );
+    await put("rules.mine", entryOf("rules.mine"));
+    await put("lonely", entryOf("lonely"));
+    const { status, body } = await call(platform, "GET", "/api/admin/registry", { token: admin });
+    expect(status).toBe(200);
+    const byName = new Map(body.map((entry: { name: string }) => [entry.name, entry]));
+    for (const name of ["access.passkey", "access.invitations", "access.bootstrap"]) {
+      expect(byName.get(name)).toMatchObject({ kind: "http", status: "available" });
+    }
+    for (const name of [
+      "rules.evaluate",
+      "transactions.record",
+      "transactions.list",
+      "settings.get",
+      "settings.set",
+    ]) {
+      expect(byName.get(name)).toMatchObject({ kind: "local", status: "available", auth: "AuthRequired" });
+    }
+    const faulty = (name: string) =>
+      (byName.get(name) as { faults?: { path: string; code: string }[] }).faults;
+    for (const name of [
+      "weird.json",
+      "weird.number",
+      "weird.null",
+      "weird.other",
+      "weird.extra",
+      "weird.local",
+      "weird.deep",
+    ]) {
+      expect(faulty(name)).not.toHaveLength(0);
+    }
+    expect(faulty("weird.schema")).toMatchObject([{ path: "/input/$ref", code: "remote_reference" }]);
+    expect(faulty("weird.loop")).toMatchObject([{ path: "/input", code: "reference" }]);
+    expect(faulty("weird.slow")).toMatchObject([{ path: "/input/pattern", code: "unsafe_pattern" }]);
+    expect(faulty("rules.mine")).toMatchObject([{ code: "reserved" }]);
+    expect(faulty("lonely")).toMatchObject([{ code: "key" }]);
+    expect(platform.logs.join("\n")).toContain("registry entry ignored");
+    expect((await call(platform, "GET", "/api/admin/registry")).status).toBe(401);
+    expect((await call(platform, "GET", "/api/admin/registry", { token: ann.token })).status).toBe(401);
+    expect((await call(platform, "GET", "/api/admin/registry/nobody", { token: admin })).status).toBe(404);
+  });
+
+  test("tells who answers now, without calling anybody", async () => {
+    let calls = 0;
+    const there = client.subscribe("svc.present.yes", { queue: "q", callback: () => calls++ });
+    await register("present.yes");
+    await register("present.no");
+    const look = async () => {
+      const { body } = await call(platform, "GET", "/api/admin/registry/present", { token: admin });
+      return Object.fromEntries(
+        body.map((entry: { name: string; status: string }) => [entry.name, entry.status]),
+      );
+    };
+    expect(await look()).toEqual({ "present.yes": "available", "present.no": "absent" });
+    there.unsubscribe();
+    await client.flush();
+    expect(await look()).toEqual({ "present.yes": "absent", "present.no": "absent" });
+    expect(calls).toBe(0);
+  });
+
+  test("an orb with handlers that are unknown or faulty is not published: 422 names them", async () => {
+    await put("weird.extra", entryOf("weird.extra", { surprise: 1 }));
+    const uses = [
+      { service: "ghost", handlers: ["a", "b"] },
+      { service: "weird", handlers: ["extra"] },
+      { service: "rules", handlers: ["evaluate", "nothing"] },
+    ];
+    const body = { id: "ghosts", uses, modules: [] };
+    const answer = await call(platform, "POST", "/api/admin/orbs?publish=true", { token: admin, body });
+    expect(answer.status).toBe(422);
+    expect(answer.body.detail).toContain("ghost.a");
+    expect(
+      answer.body.errors.map(({ path, code }: { path: string; code: string }) => `${path} ${code}`),
+    ).toEqual([
+      "/uses/0/handlers/0 unknown_handler",
+      "/uses/0/handlers/1 unknown_handler",
+      "/uses/1/handlers/0 faulty_handler",
+      "/uses/2/handlers/1 unknown_handler",
+    ]);
+  });
+
+  test("a handler named like a module is refused where it is written", async () => {
+    const body = {
+      id: "clash",
+      uses: [{ service: "echo", handlers: ["say"] }],
+      modules: [{ id: "say", type: "CONTENT", schemas: [] }],
+    };
+    const answer = await call(platform, "POST", "/api/admin/orbs", { token: admin, body });
+    expect(answer).toMatchObject({ status: 422, body: { errors: [{ path: "/modules/0/id" }] } });
+  });
+});

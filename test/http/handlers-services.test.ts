@@ -1,0 +1,163 @@
+/** Services: the examples, and those that are made with the kit. */
+import type { NatsConnection } from "nats";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ServiceError, serve } from "../../shared/handlers/kit.ts";
+import { adminToken, call, type SignedIn, user } from "../support/auth.ts";
+import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+import { brokerClient, headers, registrar, startExample } from "../support/services.ts";
+
+let platform: TestPlatform;
+let client: NatsConnection;
+let admin: string;
+let ann: SignedIn;
+
+const { orbWith } = registrar(() => ({ platform, client, admin }));
+
+beforeAll(async () => {
+  platform = await sharedPlatform();
+  client = await brokerClient(platform);
+  admin = await adminToken(platform);
+  ann = await user(platform);
+});
+afterAll(() => client.close());
+
+describe("the examples of the README", () => {
+  test("TypeScript with the kit; two instances share the load, and one can stop without losing a request", async () => {
+    await using _first = await startExample(platform, "pricing.ts");
+    await orbWith("priced", { pricing: ["quote"] });
+    const quote = (body: unknown) => call(platform, "POST", "/api/priced/quote", { body });
+    const answer = await quote({ items: [{ product: "chair", count: 2 }] });
+    expect(answer).toMatchObject({ status: 200, body: { total: 99, currency: "USD", for: null } });
+    const unknown = await quote({ items: [{ product: "throne", count: 1 }] });
+    expect(unknown).toMatchObject({ status: 404, body: { detail: 'There is no product "throne".' } });
+    expect((await quote({ items: [{ product: "chair", count: 0 }] })).status).toBe(422);
+    const second = await startExample(platform, "pricing.ts");
+    const many = Array.from({ length: 60 }, () => quote({ items: [{ product: "table", count: 1 }] }));
+    await second[Symbol.asyncDispose]();
+    expect(new Set((await Promise.all(many)).map(({ status }) => status))).toEqual(new Set([200]));
+  });
+
+  test("no library at all", async () => {
+    await using _greeter = await startExample(platform, "greeter.mjs");
+    await orbWith("greeted", { greeter: ["hello"] });
+    const hello = (body: unknown) => call(platform, "POST", "/api/greeted/hello", { body, token: ann.token });
+    const greeting = { greeting: "Hello Ann", orb: "greeted", by: ann.id };
+    expect(await hello({ name: "Ann" })).toMatchObject({ status: 200, body: greeting });
+    expect(await hello({ name: "" })).toMatchObject({ status: 400, body: { detail: "Nobody has no name" } });
+    expect((await hello({})).status).toBe(422);
+  });
+});
+
+test("plain shell", async () => {
+  await using _clock = await startExample(platform, "clock.sh");
+  await orbWith("timed", { clock: ["now"] });
+  for (let i = 0; i < 3; i++) {
+    const { status, body } = await call(platform, "POST", "/api/timed/now", {
+      body: { text: "ü".repeat(i) },
+    });
+    expect([status, body]).toEqual([200, { now: expect.stringMatching(/^20.*Z$/), orb: "timed" }]);
+  }
+});
+
+describe("the kit", () => {
+  test("instances share the load, and do not write over each other's entry", async () => {
+    const served = [0, 0, 0];
+    const start = async (instance: number) => {
+      const connection = await brokerClient(platform);
+      const handle = () => {
+        served[instance] = (served[instance] ?? 0) + 1;
+        return instance;
+      };
+      const handlers = { work: { description: "", auth: "None", handle } } as const;
+      const service = await serve({ connection, headers, service: "shared", handlers });
+      return async () => {
+        await service.stop();
+        await connection.close();
+      };
+    };
+    const stops = await Promise.all([start(0), start(1)]);
+    const store = platform.operatorStore();
+    const written = (await store.kvGet("handlers", "shared.work"))?.revision;
+    stops.push(await start(2));
+    expect((await store.kvGet("handlers", "shared.work"))?.revision).toBe(written);
+    await orbWith("shares", { shared: ["work"] });
+    for (let round = 0; round < 6; round++) {
+      await Promise.all(
+        Array.from({ length: 10 }, () => call(platform, "POST", "/api/shares/work", { body: {} })),
+      );
+    }
+    expect(served.reduce((sum, count) => sum + count)).toBe(60);
+    expect(served.every((count) => count > 0)).toBe(true);
+    await Promise.all(stops.map((stop) => stop()));
+  });
+
+  test("answers what a handler throws, checks both sides, and stops when all is answered", async () => {
+    const errors: unknown[] = [];
+    const worker = await brokerClient(platform);
+    let finish: () => void = () => undefined;
+    const finished = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    let begun: () => void = () => undefined;
+    const started = new Promise<void>((resolve) => {
+      begun = resolve;
+    });
+    const service = await serve({
+      connection: worker,
+      headers,
+      service: "kit",
+      handlers: {
+        crash: {
+          description: "Fails.",
+          auth: "None",
+          handle: () => {
+            throw new Error("a secret of the service");
+          },
+        },
+        wrong: { description: "", auth: "None", output: { type: "number" }, handle: () => "text" },
+        huge: { description: "", auth: "None", handle: () => "x".repeat(2 << 20) },
+        refuse: {
+          description: "",
+          auth: "None",
+          handle: () => {
+            throw new ServiceError(409, "Taken", {
+              code: "taken",
+              errors: [{ path: "/x", code: "x", message: "X" }],
+            });
+          },
+        },
+        slow: {
+          description: "",
+          auth: "None",
+          handle: async (_: unknown, { requestId }) => {
+            begun();
+            await finished;
+            return { requestId };
+          },
+        },
+      },
+      onError: (error) => errors.push(error),
+    });
+    await orbWith("kits", { kit: ["crash", "wrong", "huge", "refuse", "slow"] });
+    const ask = (name: string) =>
+      call(platform, "POST", `/api/kits/${name}`, { body: {}, headers: { "x-request-id": "kit-1" } });
+    for (const name of ["crash", "wrong", "huge"]) {
+      const answer = await ask(name);
+      expect(answer).toMatchObject({ status: 502, body: { code: "handler_failed" } });
+      expect(JSON.stringify(answer.body)).not.toContain("secret");
+    }
+    expect(errors).toHaveLength(3);
+    expect(await ask("refuse")).toMatchObject({
+      status: 409,
+      body: { code: "taken", detail: "Taken", errors: [{ path: "/x" }] },
+    });
+    const slow = ask("slow");
+    await started;
+    const stopped = service.stop({ unregister: true });
+    setTimeout(finish, 50);
+    expect(await slow).toMatchObject({ status: 200, body: { requestId: "kit-1" } });
+    await stopped;
+    await worker.close();
+    expect((await call(platform, "GET", "/api/admin/registry/kit", { token: admin })).status).toBe(404);
+  });
+});
