@@ -1,0 +1,259 @@
+/** The OpenAPI description: valid, of what is served, and of all that may be answered. */
+import { Validator } from "@seriousme/openapi-schema-validator";
+import type { Msg } from "nats";
+import { beforeAll, expect, test } from "vitest";
+import { type ApiDocument, operationsOf } from "../../functions/discovery/document.ts";
+import { adminToken, call, user } from "../support/auth.ts";
+import { createOrb, shop, small } from "../support/orbs.ts";
+import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+import { brokerClient, headers } from "../support/services.ts";
+
+let platform: TestPlatform;
+let token: string;
+
+const create = (document: unknown, publish?: boolean) => createOrb(platform, token, document, publish);
+
+const describe = async (orb?: string): Promise<ApiDocument> =>
+  (await call(platform, "GET", `/api/openapi${orb === undefined ? "" : `?orb=${orb}`}`)).body as ApiDocument;
+
+beforeAll(async () => {
+  platform = await sharedPlatform();
+  token = await adminToken(platform);
+  await create(shop);
+});
+
+test("the description is valid OpenAPI 3.0, as a whole and of one orb", async () => {
+  for (const orb of [undefined, "shop"]) {
+    const document = await describe(orb);
+    const { errors } = await new Validator().validate(JSON.parse(JSON.stringify(document)));
+    expect(errors).toBeUndefined();
+    const all = operationsOf(document.paths);
+    expect(new Set(all.map(({ operation }) => operation.operationId)).size).toBe(all.length);
+  }
+});
+
+test("handlers may be named and described as they like: each form of a call has an operation of its own", async () => {
+  const input = {
+    type: "object",
+    properties: { page: { $ref: "#/$defs/Page%3CItem%3E" } },
+    $defs: { "Page<Item>": { type: "array" } },
+  };
+  const client = await brokerClient(platform);
+  const refuse = (status: string) => (_: unknown, message: Msg) => {
+    const said = headers();
+    said.set("Nats-Service-Error-Code", status);
+    message.respond("", { headers: said });
+  };
+  for (const [name, status] of [
+    ["quote", "402"],
+    ["quote_direct", "429"],
+  ] as const) {
+    const subject = `svc.prices.${name}`;
+    const entry = {
+      name: `prices.${name}`,
+      description: "A test's.",
+      auth: "None",
+      kind: "nats",
+      subject,
+      input,
+    };
+    await client.request(`$KV.handlers.prices.${name}`, JSON.stringify(entry), { timeout: 2000 });
+    client.subscribe(subject, { callback: refuse(status) });
+  }
+  const uses = [
+    { service: "prices", handlers: ["quote", "quote_direct"] },
+    { service: "transactions", handlers: ["record", "list"] },
+  ];
+  const fields = [{ name: "receipt", type: "string", unique: true }];
+  await create({
+    id: "named",
+    uses,
+    modules: [{ id: "sales", type: "TRANSACTIONS", schemas: [{ id: "sale", fields }] }],
+  });
+  for (const orb of [undefined, "named"]) {
+    const document = await describe(orb);
+    const { errors } = await new Validator().validate(JSON.parse(JSON.stringify(document)));
+    expect(errors).toBeUndefined();
+    const ids = operationsOf(document.paths).map(({ operation }) => operation.operationId);
+    expect(ids.filter((id, i) => ids.indexOf(id) !== i)).toEqual([]);
+  }
+  const { paths } = await describe("named");
+  const post = (path: string) => paths[`/api/named/${path}`]?.post;
+  // What services refuse with is theirs; what is built in says which.
+  for (const [path, status] of [
+    ["quote", 402],
+    ["call/quote_direct", 429],
+  ] as const) {
+    expect((await call(platform, "POST", `/api/named/${path}`, { body: {} })).status).toBe(status);
+    expect(post(path)?.responses).toHaveProperty("4XX");
+  }
+  const record = () =>
+    call(platform, "POST", "/api/named/record", { token, body: { values: { receipt: "7" } }, headers: {} });
+  expect([(await record()).status, (await record()).status]).toEqual([200, 409]);
+  expect(post("record")?.responses).toHaveProperty("409");
+  expect(post("record")?.responses).not.toHaveProperty("4XX");
+  expect(JSON.stringify(post("record")?.parameters)).toContain("Idempotency-Key");
+  // What needs nothing may be called without a body.
+  for (const [path, needed] of [
+    ["list", false],
+    ["record", true],
+  ] as const) {
+    expect((await call(platform, "POST", `/api/named/${path}`, { token })).status).toBe(needed ? 422 : 200);
+    expect(post(path)?.requestBody).toMatchObject({ required: needed });
+  }
+  await client.close();
+});
+
+test("what an Idempotency-Key may meet is described: an answer that was given or erased, another request", async () => {
+  await create(small("erased"));
+  const { paths } = await describe();
+  const key = { "idempotency-key": "k" };
+  const told = (path: string) =>
+    Object.keys(paths[path]?.post?.responses ?? {}).filter((status) => ["410", "422"].includes(status));
+  const both = ["410", "422"];
+  for (const [collection, one, body] of [
+    ["/api/erased/news", "/api/erased/news/{id}", { values: {} }],
+    [
+      "/api/admin/orbs/{orbId}/entries",
+      "/api/admin/orbs/{orbId}/entries/{entryId}",
+      { module: "news", values: {} },
+    ],
+  ] as const) {
+    const ask = (path: string, id: string, sent?: object) =>
+      call(platform, "POST", path.replace("{orbId}", "erased").replace(/\{(id|entryId)\}/, id), {
+        token,
+        headers: key,
+        ...(sent === undefined ? {} : { body: sent }),
+      });
+    const made = await ask(collection, "", body);
+    expect(made.status).toBe(201);
+    const { id } = made.body;
+    const moves = ["publish", "unpublish", "archive", "restore"];
+    if (collection.includes("admin")) moves.push("revisions/1/restore");
+    for (const move of moves) expect([move, (await ask(`${one}/${move}`, id)).status]).toEqual([move, 200]);
+    for (const [path, status, sent] of [
+      [collection, "201", body],
+      ...moves.map((move) => [`${one}/${move}`, "200", undefined] as const),
+    ] as const) {
+      const again = await ask(path, id, sent);
+      expect([path, again.headers.get("idempotent-replayed")]).toEqual([path, "true"]);
+      const { responses } = paths[path.replace("/1/", "/{revision}/")]?.post ?? {};
+      expect(responses?.[status]?.headers, path).toHaveProperty("Idempotent-Replayed");
+    }
+    await call(platform, "DELETE", `/api/admin/orbs/erased/entries/${id}?purge=true`, { token });
+    for (const move of moves) {
+      expect([move, (await ask(`${one}/${move}`, id)).status]).toEqual([move, 410]);
+      expect([move, told(`${one}/${move.replace("1", "{revision}")}`)]).toEqual([move, both]);
+    }
+    expect([(await ask(collection, "", body)).status, told(collection)]).toEqual([410, both]);
+  }
+  for (const move of ["unpublish", "archive", "restore"]) {
+    const ask = (match: object) =>
+      call(platform, "POST", `/api/admin/orbs/erased/${move}`, { token, headers: { ...key, ...match } });
+    expect([move, (await ask({})).status]).toEqual([move, 200]);
+    expect([move, (await ask({})).headers.get("idempotent-replayed")]).toEqual([move, "true"]);
+    const { responses } = paths[`/api/admin/orbs/{orbId}/${move}`]?.post ?? {};
+    expect(responses?.["200"]?.headers, move).toHaveProperty("Idempotent-Replayed");
+    expect([move, (await ask({ "if-match": '"1"' })).status]).toEqual([move, 422]);
+    expect([move, told(`/api/admin/orbs/{orbId}/${move}`)]).toEqual([move, ["422"]]);
+  }
+});
+
+test("a stream's conditions are described: what is known already, and where events go on", async () => {
+  const page = (headers = {}) =>
+    call(platform, "GET", "/api/streams/heartbeat?offset=-1", { token, headers });
+  const etag = (await page()).headers.get("etag") ?? "";
+  expect((await page({ "if-none-match": etag })).status).toBe(304);
+  const { paths, components } = await describe();
+  const { parameters = [], responses } = paths["/api/streams/{name}"]?.get ?? {};
+  const named = parameters.map((each) => {
+    const shared =
+      String(Reflect.get(each, "$ref") ?? "")
+        .split("/")
+        .at(-1) ?? "";
+    return Reflect.get(Object(components.parameters[shared] ?? each), "name");
+  });
+  expect(named).toEqual(expect.arrayContaining(["If-None-Match", "Last-Event-ID"]));
+  expect(responses?.["200"]?.headers).toHaveProperty("ETag");
+});
+
+test("one orb's description has its name; every group of the whole is described", async () => {
+  expect((await describe("shop")).info.title).toBe("Shop");
+  const { info, tags, paths } = await describe();
+  expect(info.title).toBe("Composable application platform");
+  const known = new Set(tags.map(({ name }) => name));
+  const used = operationsOf(paths).flatMap(({ operation }) => operation.tags ?? []);
+  expect(used.filter((tag) => !known.has(tag))).toEqual([]);
+});
+
+test("the routes of an orb are those that the platform lists as active", async () => {
+  const { body } = await call(platform, "GET", "/api/admin/routes", { token });
+  const listed = (body as { orb: string; method: string; path: string }[])
+    .filter(({ orb }) => orb === "shop")
+    .map(({ method, path }) => `${method} ${path}`);
+  const described = operationsOf((await describe("shop")).paths).map(
+    ({ method, path }) => `${method.toUpperCase()} ${path}`,
+  );
+  expect(described).toEqual(expect.arrayContaining(listed));
+  // The realm's accounts are described too; the listing tells only of the handlers' main routes.
+  const account = /^\S+ \/api\/shop\/(users|me|signout|passkeys|invitations|bootstrap)(\/|$)/;
+  expect(described.filter((route) => !listed.includes(route) && !account.test(route))).toEqual([]);
+});
+
+test("every described route of an orb is served", async () => {
+  for (const { path, method } of operationsOf((await describe("shop")).paths)) {
+    const real = path.replace("{id}", "0000000000").replace(/\{[^}]+\}/g, "none");
+    const answer = await call(platform, method.toUpperCase(), real);
+    const code = (answer.body as { code?: string } | undefined)?.code;
+    expect([real, answer.status, code]).not.toEqual([real, 404, "route_not_found"]);
+    expect([real, answer.status]).not.toEqual([real, 405]);
+  }
+});
+
+/** Pages, which others link to, and the streams' protocol, which says that clients may add parameters. */
+const LENIENT = /\/signin$|^\/api\/streams\/\{name\}$/;
+
+test("no described route ignores a parameter that it does not take", async () => {
+  const callers = [token, (await user(platform)).token, (await user(platform, "shop")).token];
+  const all = operationsOf((await describe()).paths).filter(({ path }) => !LENIENT.test(path));
+  // The management API of orbs has a second name.
+  const twins = all
+    .filter(({ path }) => path.startsWith("/api/admin/orbs"))
+    .map((each) => ({ ...each, path: each.path.replace("/api/admin/orbs", "/api/_orbs") }));
+  expect(twins.length).toBeGreaterThan(20);
+  for (const { path, method, operation } of [...all, ...twins]) {
+    const real = path
+      .replace("{orbId}", "shop")
+      .replace("{id}", "0000000000")
+      .replace(/\{[^}]+\}/g, "none");
+    let told = false;
+    for (const caller of callers) {
+      const answer = await call(platform, method.toUpperCase(), `${real}?dryRum=true`, {
+        token: caller,
+        ...(operation.requestBody === undefined ? {} : { body: {} }),
+      });
+      expect([path, method, answer.status < 400]).toEqual([path, method, false]);
+      const faults: { code: string }[] = answer.body.errors ?? [];
+      told ||= answer.status === 400 && faults.some(({ code }) => code === "unknown_parameter");
+    }
+    expect([path, method, told]).toEqual([path, method, true]);
+  }
+});
+
+test("an orb's values are described with their types, and its paths hold no generic names", async () => {
+  const { components, paths } = await describe("shop");
+  expect(components.schemas["shop.catalog.product.New"]).toMatchObject({
+    properties: {
+      values: {
+        required: expect.arrayContaining(["title", "sku", "price"]),
+        properties: {
+          condition: { enum: ["new", "used", "refurbished", null], default: "new" },
+          released: { type: "string", format: "date", nullable: true },
+          sku: { pattern: "^[A-Z]{2}-[0-9]{4,8}$" },
+        },
+      },
+    },
+  });
+  expect(Object.keys(paths)).toContain("/api/shop/news/{id}");
+  expect(JSON.stringify(paths)).not.toMatch(/\{(orbId|moduleId|schemaId|handler)\}/);
+});
