@@ -89,6 +89,7 @@ async function nextPart(reader: ReadableStreamDefaultReader<Uint8Array>, wait: W
  */
 export async function* uploaded(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
+  let failed = false;
   try {
     for (;;) {
       const wait = waitForBody(PART_PATIENCE);
@@ -96,8 +97,13 @@ export async function* uploaded(body: ReadableStream<Uint8Array>): AsyncGenerato
       if (part.done) return;
       yield part.value;
     }
+  } catch (error) {
+    failed = true;
+    // The part that did not come is still asked for: nobody else can read on.
+    await reader.cancel().catch(() => undefined);
+    throw error;
   } finally {
-    reader.releaseLock();
+    if (!failed) reader.releaseLock();
   }
 }
 
