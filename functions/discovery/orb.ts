@@ -7,7 +7,7 @@ import { type FaultyEntry, isFaulty } from "../../shared/handlers/entry.ts";
 import { HTTP_HANDLERS } from "../../shared/handlers/http.ts";
 import type { Handler } from "../../shared/handlers/types.ts";
 import type { CompiledSchema } from "../../shared/orb/compile.ts";
-import { exampleValues, valuesSchema } from "../../shared/orb/describe.ts";
+import { exampleValues, listsNames, valuesSchema } from "../../shared/orb/describe.ts";
 import type { Json, JsonSchema } from "../../shared/orb/fields/index.ts";
 import type { LiveOrb } from "../../shared/orb/live.ts";
 import { entriesPath } from "../../shared/orb/routes.ts";
@@ -32,6 +32,12 @@ export interface OrbPart {
   securitySchemes: { [name: string]: Json };
 }
 
+/** A part on its way. */
+interface Making extends OrbPart {
+  /** Whether the maps of fields list languages and markets. */
+  named: boolean;
+}
+
 /** The handlers of the registry by full name. */
 export type Handlers = ReadonlyMap<string, Handler | FaultyEntry>;
 
@@ -44,7 +50,9 @@ export function describeOrb(
   handlers: Handlers,
 ): OrbPart {
   const { document } = live;
-  const part: OrbPart = {
+  const all = [...live.compiled.modules.values()].flatMap(({ schemas }) => [...schemas.values()]);
+  const part: Making = {
+    named: listsNames(all),
     tags: [{ name: live.orb, description: textOf(document.name, document.description) }],
     paths: {},
     schemas: {},
@@ -178,7 +186,7 @@ function entrySchemas(
   generic: Pick<ApiDocument, "components" | "paths">,
   live: LiveOrb,
   schema: CompiledSchema,
-  part: OrbPart,
+  part: Making,
 ) {
   const base = `${live.orb}.${schema.module}.${schema.id}`;
   const names = {
@@ -198,7 +206,7 @@ function entrySchemas(
   const { name, description } = schema.definition;
   const about = textOf(name, description);
   const only = (value: string): JsonSchema => ({ type: "string", enum: [value] });
-  part.schemas[names.values] = valuesSchema(schema, "answer", false);
+  part.schemas[names.values] = valuesSchema(schema, "answer", false, part.named);
   part.schemas[names.entry] = {
     ...withMembers(entry, {
       orb: only(live.orb),
@@ -209,13 +217,15 @@ function entrySchemas(
     ...(about === "" ? {} : { description: about }),
   };
   part.schemas[names.list] = withMembers(list, { items: { type: "array", items: ref(names.entry) } });
-  const input = valuesSchema(schema, "input", true);
+  const input = valuesSchema(schema, "input", true, part.named);
   part.schemas[names.create] = withMembers(
     body,
     { values: input },
     Array.isArray(input.required) ? ["values"] : [],
   );
-  part.schemas[names.update] = withMembers(body, { values: valuesSchema(schema, "input", false) });
+  part.schemas[names.update] = withMembers(body, {
+    values: valuesSchema(schema, "input", false, part.named),
+  });
   return names;
 }
 
@@ -225,7 +235,7 @@ function entryOperation(
   schema: CompiledSchema,
   method: Method,
   operation: Operation,
-  part: OrbPart,
+  part: Making,
 ): Operation {
   const names = entrySchemas(generic, live, schema, part);
   const { text, role } = who(schema, method);

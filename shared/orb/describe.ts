@@ -7,13 +7,40 @@ import { MAX_ITEMS } from "./validate.ts";
 /** `input`: as they are written, whole maps or one value of each; `answer`: as the runtime answers them. */
 export type ValuesForm = "input" | "answer";
 
+/** Bytes that the maps of an orb's fields may take where they list languages and markets by name. */
+const MOST_LISTED = 2 * 1024 * 1024;
+
+/**
+ * Whether maps list the languages and markets that they take: each has the whole of the field's value below it, and a
+ * document of six kilobytes with a hundred languages and two hundred markets would be described in two hundred megabytes.
+ */
+export function listsNames(schemas: Iterable<CompiledSchema>): boolean {
+  let bytes = 0;
+  for (const { fields, languages, markets } of schemas) {
+    for (const field of fields.values()) {
+      if (!field.translatable && !field.marketSpecific) continue;
+      const each = JSON.stringify(oneValue(field, "input")).length;
+      bytes +=
+        each * (field.translatable ? languages.length : 1) * (field.marketSpecific ? markets.length : 1);
+    }
+  }
+  return bytes <= MOST_LISTED;
+}
+
 /**
  * The values of a schema's entries.
  * @param complete whether all values are given at once, so that what is required must be there
+ * @param listed whether maps say which languages and markets they take; otherwise they take any
  */
-export function valuesSchema(schema: CompiledSchema, form: ValuesForm, complete: boolean): JsonSchema {
+export function valuesSchema(
+  schema: CompiledSchema,
+  form: ValuesForm,
+  complete: boolean,
+  listed = true,
+): JsonSchema {
   const properties: { [name: string]: JsonSchema } = {};
-  for (const field of schema.fields.values()) properties[field.name] = fieldSchema(schema, field, form);
+  for (const field of schema.fields.values())
+    properties[field.name] = fieldSchema(schema, field, form, listed);
   const required = [...schema.fields.values()].filter(isNeeded).map((field) => field.name);
   return {
     type: "object",
@@ -28,7 +55,12 @@ function isNeeded(field: CompiledField): boolean {
   return field.required && field.definition.default === undefined;
 }
 
-function fieldSchema(schema: CompiledSchema, field: CompiledField, form: ValuesForm): JsonSchema {
+function fieldSchema(
+  schema: CompiledSchema,
+  field: CompiledField,
+  form: ValuesForm,
+  listed: boolean,
+): JsonSchema {
   const { definition } = field;
   const notes = [
     definition.description ?? definition.label,
@@ -40,22 +72,24 @@ function fieldSchema(schema: CompiledSchema, field: CompiledField, form: ValuesF
   ].filter((note) => note !== undefined);
   const { default: value } = definition;
   return {
-    ...kept(schema, field, form),
+    ...kept(schema, field, form, listed),
     ...(notes.length > 0 ? { description: notes.join(" ") } : {}),
     ...(value === undefined || form === "answer" ? {} : { default: value as Json }),
   };
 }
 
 /** A field's value with its maps: as it is written and kept, and as it is answered in one language and market. */
-function kept(schema: CompiledSchema, field: CompiledField, form: ValuesForm): JsonSchema {
+function kept(schema: CompiledSchema, field: CompiledField, form: ValuesForm, listed: boolean): JsonSchema {
   const single = oneValue(field, form);
+  const languages = listed ? schema.languages : undefined;
+  const markets = listed ? schema.markets : undefined;
   let map = single;
-  if (field.translatable) map = mapOf(map, schema.languages);
-  if (field.marketSpecific) map = mapOf(map, schema.markets);
+  if (field.translatable) map = mapOf(map, languages);
+  if (field.marketSpecific) map = mapOf(map, markets);
   // One language or market at a time is written and answered as the value that it has there.
   const forms: JsonSchema[] = map === single ? [single] : [single, map];
   if (field.translatable && field.marketSpecific) {
-    forms.push(mapOf(single, schema.languages), mapOf(single, schema.markets));
+    forms.push(mapOf(single, languages), mapOf(single, markets));
   }
   return anyOf(forms, true);
 }
@@ -101,7 +135,9 @@ function orNull(schema: JsonSchema): JsonSchema {
   };
 }
 
-function mapOf(value: JsonSchema, keys: readonly string[]): JsonSchema {
+/** @param keys which it takes; any, where they are not listed */
+function mapOf(value: JsonSchema, keys: readonly string[] | undefined): JsonSchema {
+  if (keys === undefined) return { type: "object", additionalProperties: orNull(value) };
   return {
     type: "object",
     properties: Object.fromEntries(keys.map((key) => [key, orNull(value)])),

@@ -2,7 +2,9 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { createApp } from "../../functions/app.ts";
 import { generated, operationsOf } from "../../functions/discovery/document.ts";
+import { describeOrb } from "../../functions/discovery/orb.ts";
 import { VERSION } from "../../shared/version.ts";
+import { definition } from "../support/entries.ts";
 
 const app = createApp(() => {
   throw new Error("nothing is asked of a host");
@@ -45,6 +47,44 @@ test("every operation has an id of its own, a summary, a tag, its security and i
     expect(operation.security, name).toBeInstanceOf(Array);
     expect(Object.keys(operation.responses), name).toEqual(expect.arrayContaining(["503", "504"]));
   }
+});
+
+test("an orb of many languages and markets is described as shortly as its document, one of few with their names", () => {
+  const letters = [..."abcdefghijklmnopqrstuvwxyz"];
+  const tags = letters
+    .flatMap((a) => letters.map((b) => a + b))
+    .filter((tag) => Intl.getCanonicalLocales(tag)[0] === tag);
+  const described = (languages: number, markets: number, enumerated: number) => {
+    const values = Array.from({ length: enumerated }, (_, index) => `value ${index}`);
+    const both = { type: "string", translatable: true, marketSpecific: true } as const;
+    const fields = Array.from({ length: 50 }, (_, index) => ({
+      name: `f${index}`,
+      ...both,
+      ...(enumerated === 0 ? {} : { enum: values }),
+    }));
+    const live = definition({
+      id: "wide",
+      languages: tags.slice(0, languages),
+      markets: Array.from({ length: markets }, (_, index) => `M${index}`),
+      modules: [{ id: "m", type: "CONTENT", schemas: [{ id: "s", fields }] }],
+    });
+    return describeOrb(generated(app.runtime), live, new Map()).schemas;
+  };
+  for (const [languages, markets, enumerated] of [
+    [100, 200, 0],
+    [24, 27, 100],
+  ] as const)
+    expect(JSON.stringify(described(languages, markets, enumerated)).length).toBeLessThan(2_000_000);
+  expect(described(100, 200, 0)["wide.m.s.Values"]).toMatchObject({
+    properties: { f0: { anyOf: [{ type: "string" }, { additionalProperties: { type: "object" } }, {}, {}] } },
+  });
+  expect(described(2, 2, 0)["wide.m.s.Values"]).toMatchObject({
+    properties: {
+      f0: {
+        anyOf: [{}, { properties: { M1: { properties: { ab: {} } } }, additionalProperties: false }, {}, {}],
+      },
+    },
+  });
 });
 
 test("the version is the package's", () => {
