@@ -221,6 +221,8 @@ async function answer<H extends KitHeaders>(
 async function run(each: Bound, message: KitMessage, requestId: string | undefined): Promise<unknown> {
   const request = parsed(message.data);
   const { orbId, handler, input, caller } = request;
+  // Somebody else's entry names this subject: who may call that one was not asked whether he may call this.
+  if (handler !== each.name) throw new ServiceError(404, "This subject has no such handler.");
   const faults = each.input?.(input) ?? [];
   if (faults.length > 0) {
     throw new ServiceError(422, "The input is not valid.", { code: "validation_failed", errors: faults });

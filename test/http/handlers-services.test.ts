@@ -11,7 +11,7 @@ let client: NatsConnection;
 let admin: string;
 let ann: SignedIn;
 
-const { orbWith } = registrar(() => ({ platform, client, admin }));
+const { orbWith, register } = registrar(() => ({ platform, client, admin }));
 
 beforeAll(async () => {
   platform = await sharedPlatform();
@@ -89,6 +89,23 @@ describe("the kit", () => {
     expect(served.reduce((sum, count) => sum + count)).toBe(60);
     expect(served.every((count) => count > 0)).toBe(true);
     await Promise.all(stops.map((stop) => stop()));
+  });
+
+  test("answers for its own handlers alone, wherever it listens", async () => {
+    const connection = await brokerClient(platform);
+    const asked: string[] = [];
+    const handle = (_: unknown, { handler }: { handler: string }) => asked.push(handler);
+    const open = { description: "", auth: "AdminRequired", subject: "safes.open", handle } as const;
+    const service = await serve({ connection, headers, service: "safe", handlers: { open } });
+    await register("picklock.open", { subject: "safes.open" });
+    await orbWith("safes-own", { safe: ["open"] });
+    await orbWith("safes-picked", { picklock: ["open"] });
+    const own = await call(platform, "POST", "/api/safes-own/open", { token: admin, body: {} });
+    const picked = await call(platform, "POST", "/api/safes-picked/open", { body: {} });
+    expect([own.status, picked.status, picked.body.code]).toEqual([200, 404, "handler_refused"]);
+    expect(asked).toEqual(["safe.open"]);
+    await service.stop();
+    await connection.close();
   });
 
   test("answers what a handler throws, checks both sides, and stops when all is answered", async () => {
