@@ -6,6 +6,7 @@
  */
 import { z } from "zod";
 import { AppError } from "../errors.ts";
+import { base64url } from "../ids.ts";
 
 const seq = z.int().min(0);
 const density = z.number().min(0).max(1);
@@ -42,12 +43,6 @@ export function fingerprint(text: string): string {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-function toText(bytes: Uint8Array): string {
-  let binary = "";
-  for (const byte of bytes) binary += String.fromCharCode(byte);
-  return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-}
-
 /** 400: the cursor is none of this list and query. */
 export function refusedCursor(): AppError {
   return new AppError("malformed", "invalid_cursor", "The cursor is not one of this list and this query.", {
@@ -64,7 +59,7 @@ export function refusedCursor(): AppError {
 /** Writes a cursor. `query` names everything that the position depends on. */
 export function writeCursor(position: Position, query: string): string {
   const text = JSON.stringify(position);
-  return toText(encoder.encode(`${fingerprint(`${query}\n${text}`)}.${text}`));
+  return base64url(encoder.encode(`${fingerprint(`${query}\n${text}`)}.${text}`));
 }
 
 /** Longer than any: five sort keys of 200 characters that JSON escapes, and an id, come to 8,300. */

@@ -3,6 +3,7 @@
  * of whatever grows, is counted against a budget, so that no rule holds up a request.
  */
 import { LogicEngine } from "json-logic-engine";
+import { escapeSegment } from "../orb/faults.ts";
 import { METHODS } from "./methods.ts";
 
 /** What the rules of one call may use together. */
@@ -186,7 +187,7 @@ function placesOf(rule: unknown): Map<object, string> {
     for (const [key, item] of Object.entries(node)) {
       if (/^(map|filter|reduce|all|some|none)$/.test(key) && Array.isArray(item))
         visit(item[0], `${path}/${key}/0`);
-      else if (key !== "preserve") visit(item, `${path}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`);
+      else if (key !== "preserve") visit(item, `${path}/${escapeSegment(key)}`);
     }
   };
   visit(rule, "");

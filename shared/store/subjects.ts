@@ -26,7 +26,8 @@ export function token(value: string, what: string): string {
 }
 
 /** Lower-case module types as they stand in subjects. */
-export type ModuleToken = "content" | "config" | "rules" | "transactions" | "settings";
+export const MODULE_TOKENS = ["content", "config", "rules", "transactions", "settings"] as const;
+export type ModuleToken = (typeof MODULE_TOKENS)[number];
 /** Audiences of live copies. `owner` is the entry's own log and no audience. */
 export type LiveRole = "public" | "user" | "admin";
 
@@ -68,6 +69,11 @@ export const buckets = {
   handlers: "handlers",
   streamMappings: "stream_mappings",
 } as const;
+
+/** The orb whose entries a stream holds; undefined for any other stream. */
+export function orbOf(stream: string): string | undefined {
+  return stream.startsWith("ø") ? stream.slice("ø".length) : undefined;
+}
 
 /** The subject of a key in a bucket. Keys are tokens joined by dots. */
 export function kvSubject(bucket: string, key: string): string {
@@ -181,7 +187,8 @@ export const DEFINITIONS = streams.kv(buckets.orbs);
 /** What all subjects of a stream are, for the streams whose live state may be followed; undefined for others. */
 export function followedFilter(stream: string): string | undefined {
   for (const bucket of FOLLOWED) if (stream === streams.kv(bucket)) return kvSubject(bucket, ">");
-  return stream.startsWith("ø") ? subjects.orbAll(stream.slice(1)) : undefined;
+  const orb = orbOf(stream);
+  return orb === undefined ? undefined : subjects.orbAll(orb);
 }
 
 /** The stream of the orb whose definition a subject holds; undefined for every other subject. */

@@ -1,8 +1,8 @@
 /** What all readers of one host share: the broker's connection, tails, the clock's tick, limits and figures. */
 import { AppError, unavailable } from "../errors.ts";
+import { orbOf } from "../store/subjects.ts";
 import type { Store } from "../store/types.ts";
 import { DEFAULT_LIMITS, DEFAULT_TIMES, type HubLimits, type HubTimes } from "./limits.ts";
-import { orbOf } from "./mapping.ts";
 import { PageCache } from "./page-cache.ts";
 import { isServed } from "./served.ts";
 import { Source, type StreamState } from "./source.ts";

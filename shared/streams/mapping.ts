@@ -4,7 +4,7 @@ import { audit } from "../access/audit.ts";
 import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { type Fault, invalid, notFound } from "../errors.ts";
-import { buckets, isToken, streams, token } from "../store/subjects.ts";
+import { buckets, isToken, MODULE_TOKENS, orbOf, streams, token } from "../store/subjects.ts";
 import type { Store } from "../store/types.ts";
 
 /** A mapping as platform admins write it. */
@@ -23,7 +23,7 @@ export interface Mapping extends MappingInput {
 /** What stands in a filter for the caller's id. */
 const USER_ID = "{userID}";
 
-const MODULE_TOKENS = new Set(["content", "config", "rules", "transactions", "settings", "*"]);
+const MODULE_FILTERS: readonly string[] = [...MODULE_TOKENS, "*"];
 const STREAM_NAME = /^[^\s.*>/\\]{1,255}$/;
 const LITERAL = /^[^\s.*>{}]{1,255}$/;
 
@@ -37,10 +37,6 @@ function isPrivate(stream: string): boolean {
     stream === streams.limits
   );
 }
-
-/** The orb whose stream this is; undefined for any other stream. */
-export const orbOf = (stream: string): string | undefined =>
-  stream.startsWith("ø") ? stream.slice("ø".length) : undefined;
 
 function filterFaults(stream: string, filter: string): Fault[] {
   const fault = (code: string, message: string): Fault[] => [{ path: "/subjectFilter", code, message }];
@@ -59,7 +55,7 @@ function filterFaults(stream: string, filter: string): Fault[] {
   const orb = orbOf(stream);
   if (orb === undefined) return [];
   const [first = "", type = "", role = ""] = tokens;
-  if (first !== orb || !MODULE_TOKENS.has(type) || role !== "public" || tokens.length < 4) {
+  if (first !== orb || !MODULE_FILTERS.includes(type) || role !== "public" || tokens.length < 4) {
     return fault(
       "private_subjects",
       `Of an orb's stream only what is public may be served: ${orb}.*.public.>`,

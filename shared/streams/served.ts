@@ -1,8 +1,9 @@
 /** Whether a stream is there for readers: an orb's is for as long as the orb is published, as its routes are. */
 import { AppError } from "../errors.ts";
 import { liveOrb } from "../orb/live.ts";
+import { orbOf } from "../store/subjects.ts";
 import type { Store } from "../store/types.ts";
-import { type Mapping, orbOf } from "./mapping.ts";
+import type { Mapping } from "./mapping.ts";
 
 /** One request; none for a stream that is no orb's. */
 export async function isServed(store: Store, stream: string): Promise<boolean> {

@@ -3,6 +3,7 @@ import { type Actor, actorId, type Role } from "../access/actor.ts";
 import { atLeast, refusal } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { readCursor, writeCursor } from "../entry/cursor.ts";
+import { PAGE_SIZE } from "../entry/query.ts";
 import { addressOf, orNull } from "../entry/resolve.ts";
 import { backwards, forwards, type Place, type Walk } from "../entry/scan.ts";
 import { type EntrySnapshot, snapshotOf } from "../entry/snapshot.ts";
@@ -14,9 +15,6 @@ import { normaliseInstant } from "../orb/fields/calendar.ts";
 import type { LiveOrb } from "../orb/live.ts";
 import { isToken, streams, subjects } from "../store/subjects.ts";
 import { RECORD, type RecordView, recordView } from "./schema.ts";
-
-/** Items of a page when nothing is said, and at most. */
-export const PAGE = { default: 50, max: 200 } as const;
 
 /** Which records. */
 export interface RecordQuery {
@@ -173,8 +171,8 @@ export const transactionsList: LocalHandler = {
       limit: {
         type: "integer",
         minimum: 1,
-        maximum: PAGE.max,
-        description: `Items of a page (${PAGE.default}).`,
+        maximum: PAGE_SIZE.max,
+        description: `Items of a page (${PAGE_SIZE.default}).`,
       },
       cursor: { type: "string", maxLength: 8000, description: "nextCursor of the page before." },
       from: { type: "string", description: "Recorded at or after this moment, ISO 8601." },
@@ -192,7 +190,7 @@ export const transactionsList: LocalHandler = {
     const { limit, cursor, by } = input;
     return listTransactions(deps, { actor, role }, live, schema, {
       order: input.order === "desc" ? "desc" : "asc",
-      limit: typeof limit === "number" ? limit : PAGE.default,
+      limit: typeof limit === "number" ? limit : PAGE_SIZE.default,
       cursor: typeof cursor === "string" ? cursor : undefined,
       from: instant(input, "from"),
       to: instant(input, "to"),
