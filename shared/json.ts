@@ -22,3 +22,14 @@ export function tooDeep(text: string, limit = DEPTH_LIMIT): boolean {
   }
   return false;
 }
+
+/** Whether two JSON values are the same, whatever the order of their members. */
+export function equal(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+  if (Array.isArray(a) !== Array.isArray(b)) return false;
+  const keys = Object.keys(a).filter((key) => Reflect.get(a, key) !== undefined);
+  const others = Object.keys(b).filter((key) => Reflect.get(b, key) !== undefined);
+  if (keys.length !== others.length) return false;
+  return keys.every((key) => Object.hasOwn(b, key) && equal(Reflect.get(a, key), Reflect.get(b, key)));
+}

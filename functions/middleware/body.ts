@@ -1,4 +1,5 @@
 import type { Context, MiddlewareHandler, Next } from "hono";
+import { joined } from "../../shared/bytes.ts";
 import { AppError } from "../../shared/errors.ts";
 import { DEPTH_LIMIT, tooDeep } from "../../shared/json.ts";
 import { malformedAt, placeIn } from "../../shared/json-fault.ts";
@@ -134,14 +135,7 @@ export async function readLimited(request: Request, limit: number): Promise<Uint
     wait.stop();
   }
   const only = parts[0];
-  if (parts.length === 1 && only !== undefined) return only;
-  const out = new Uint8Array(size);
-  let at = 0;
-  for (const part of parts) {
-    out.set(part, at);
-    at += part.byteLength;
-  }
-  return out;
+  return parts.length === 1 && only !== undefined ? only : joined(parts);
 }
 
 /** What is read away at most, and how long its sender keeps the answer waiting meanwhile. */

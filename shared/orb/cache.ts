@@ -1,6 +1,7 @@
 /**
  * Compiled documents, kept by orb and revision. Pure values only: nothing here belongs to a request or a connection.
  */
+import { equal } from "../json.ts";
 import { type CompiledOrb, compileOrb } from "./compile.ts";
 import type { OrbDocument } from "./document.ts";
 
@@ -30,15 +31,4 @@ export function compiled(orbId: string, revision: number, document: OrbDocument)
     if (!oldest.done) cache.delete(oldest.value);
   }
   return result;
-}
-
-/** Whether two JSON values are the same, whatever the order of their members. */
-export function equal(a: unknown, b: unknown): boolean {
-  if (a === b) return true;
-  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
-  if (Array.isArray(a) !== Array.isArray(b)) return false;
-  const keys = Object.keys(a).filter((key) => Reflect.get(a, key) !== undefined);
-  const others = Object.keys(b).filter((key) => Reflect.get(b, key) !== undefined);
-  if (keys.length !== others.length) return false;
-  return keys.every((key) => Object.hasOwn(b, key) && equal(Reflect.get(a, key), Reflect.get(b, key)));
 }

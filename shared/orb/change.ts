@@ -4,9 +4,9 @@ import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import type { Idempotency, IdempotencyClaim } from "../entry/idempotency.ts";
 import { notFound, revisionMismatch, writeConflict } from "../errors.ts";
+import { equal } from "../json.ts";
 import { pause } from "../pause.ts";
 import { Conflict } from "../store/types.ts";
-import { equal } from "./cache.ts";
 import type { OrbDocument } from "./document.ts";
 import {
   type Act,

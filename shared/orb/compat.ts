@@ -2,7 +2,7 @@
  * What a new definition means for entries that are stored under the old one. Pure: it tells where to look, and the
  * verb that publishes counts the entries there. Source: decisions, section 4.
  */
-import { equal } from "./cache.ts";
+import { equal } from "../json.ts";
 import {
   accessOf,
   type FieldDefinition,

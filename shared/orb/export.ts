@@ -9,7 +9,7 @@ import type { Deps } from "../deps.ts";
 import { publishedOf } from "../entry/held.ts";
 import type { EntrySnapshot } from "../entry/snapshot.ts";
 import { walkEntries } from "../entry/walk.ts";
-import { equal } from "./cache.ts";
+import { equal } from "../json.ts";
 import { readOrb } from "./change.ts";
 import { compileOrb } from "./compile.ts";
 import type { OrbDocument } from "./document.ts";

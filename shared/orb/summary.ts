@@ -1,5 +1,5 @@
 /** What changed between two documents, in words. */
-import { equal } from "./cache.ts";
+import { equal } from "../json.ts";
 import type { FieldDefinition, ModuleDefinition, OrbDocument, SchemaDefinition } from "./document.ts";
 
 /** Longest value that a line shows. */

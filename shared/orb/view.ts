@@ -1,6 +1,6 @@
 /** Orbs as the management API answers them. */
 import type { Fault } from "../errors.ts";
-import { equal } from "./cache.ts";
+import { equal } from "../json.ts";
 import type { Operation } from "./diff.ts";
 import type { OrbDocument } from "./document.ts";
 import type { ExistingOrb, OrbOperation, OrbRecord } from "./history.ts";

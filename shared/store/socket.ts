@@ -6,6 +6,7 @@
  * credentials, subscription and requests together.
  */
 
+import { joined } from "../bytes.ts";
 import { LOOK_MS, type Pulse, pulseOf, Silence, shun } from "./pulse.ts";
 
 /** What is assumed of a broker until it has introduced itself. */
@@ -186,16 +187,7 @@ export class EagerSocket implements BrokerSocket {
   #flush(): void {
     const first = this.#queue[0];
     if (first === undefined) return;
-    if (this.#queue.length === 1) this.#socket?.send(first);
-    else {
-      const whole = new Uint8Array(this.#queue.reduce((sum, part) => sum + part.length, 0));
-      let at = 0;
-      for (const part of this.#queue) {
-        whole.set(part, at);
-        at += part.length;
-      }
-      this.#socket?.send(whole);
-    }
+    this.#socket?.send(this.#queue.length === 1 ? first : joined(this.#queue));
     this.#queue = [];
   }
 

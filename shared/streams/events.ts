@@ -1,4 +1,5 @@
 /** Messages as they stand on the wire: server-sent events, or a JSON array. */
+import { joined } from "../bytes.ts";
 import type { Messages } from "./messages.ts";
 import { formatOffset } from "./offset.ts";
 
@@ -14,21 +15,9 @@ const DATA_ARRAY = encoder.encode("event: data\ndata:[");
 /** Keeps intermediaries from taking a quiet stream for a dead one. */
 export const KEEP_ALIVE = encoder.encode(": heartbeat\n\n");
 
-function join(parts: readonly Uint8Array[]): Uint8Array {
-  let size = 0;
-  for (const part of parts) size += part.length;
-  const out = new Uint8Array(size);
-  let at = 0;
-  for (const part of parts) {
-    out.set(part, at);
-    at += part.length;
-  }
-  return out;
-}
-
 /** A page's body. */
 export function arrayOf(messages: Messages): Uint8Array {
-  return join([ARRAY_START, messages.joined, ARRAY_END]);
+  return joined([ARRAY_START, messages.joined, ARRAY_END]);
 }
 
 /** How far the reader has got: without this event, what came before it would be delivered again. */
@@ -57,7 +46,7 @@ export function eventsOf(
   if (messages.seqs.length === 0) return last;
   if (form === "sse") {
     const tail = encoder.encode(`]\nid:${formatOffset(position)}\n\n`);
-    return join([DATA_ARRAY, messages.joined, tail, last]);
+    return joined([DATA_ARRAY, messages.joined, tail, last]);
   }
   const parts: Uint8Array[] = [];
   let from = 0;
@@ -67,5 +56,5 @@ export function eventsOf(
     parts.push(i === messages.ends.length - 1 ? last : controlEvent(seq, cursor, false));
     from = end + 1;
   });
-  return join(parts);
+  return joined(parts);
 }

@@ -2,6 +2,7 @@
  * What crosses the link: plain values that the runtime copies from one isolate to another. A stored message travels as
  * the broker sent it and is read where it is wanted; a failure travels as its facts and is thrown again as what it was.
  */
+import { joined } from "../../bytes.ts";
 import { AppError, type ErrorKind, type Fault } from "../../errors.ts";
 import { AnswerHeaders } from "../headers.ts";
 import { DirectMessage, LeaderMessage, type LeaderShape } from "../message.ts";
@@ -88,17 +89,6 @@ type Failure =
     }
   | { name: "StreamMissing"; stream: string }
   | { name: string; message: string };
-
-/** Bytes of their own: of a view, the runtime would copy all that lies around it too. */
-function joined(parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
-}
 
 /** Bytes as a stream that holds nothing twice. */
 function streamed(parts: readonly Uint8Array[]): ReadableStream<Uint8Array> {

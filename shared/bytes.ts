@@ -1,0 +1,12 @@
+/** Parts as one, in bytes of their own: of a view, a runtime that copies it would copy all that lies around it too. */
+export function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  let size = 0;
+  for (const part of parts) size += part.length;
+  const whole = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
