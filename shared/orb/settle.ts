@@ -134,7 +134,7 @@ async function doWork(
       await eraseLive(deps, current, subjects.schemaLive({ orb, ...home }, from));
     }
   }
-  if (definition.document === null) return;
+  if (definition.document === null || work.claims.length === 0) return;
   const compiled = compileOrb(definition.document);
   for (const home of work.claims) {
     const schema = compiled.byType.get(`${home.type}/${home.schema}`);

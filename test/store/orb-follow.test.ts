@@ -254,4 +254,14 @@ test("a live definition that is damaged keeps nobody from starting, and is put a
   await deleteOrb(deps, admin, { orb: gone });
   expect(await definitionFor(deps, gone)).toBeNull();
   expect(await settleAll(deps)).toBe(0);
+
+  // Where the history is no better, whoever manages the orb still sees it.
+  const head = await readOrb(deps, orb);
+  const revision = head.revision + 1;
+  const beyond = JSON.stringify({ ...head, revision, publishedRevision: revision, document: { id: orb } });
+  await broker
+    .store("operator")
+    .append(streams.platform, { subject: subjects.orbHistory(orb), data: beyond });
+  await store.kvPut(buckets.orbs, orb, "{ not json");
+  expect(await readOrb(deps, orb)).toMatchObject({ revision });
 });
