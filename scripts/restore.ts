@@ -7,9 +7,11 @@ import { createHash } from "node:crypto";
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import type { Deps } from "../shared/deps.ts";
 import { AppError } from "../shared/errors.ts";
+import { orbHead } from "../shared/orb/history.ts";
 import { provision } from "../shared/store/provision.ts";
-import { buckets, orbOf, streams } from "../shared/store/subjects.ts";
+import { buckets, isToken, orbOf, streams } from "../shared/store/subjects.ts";
 import type { Store } from "../shared/store/types.ts";
 import { readArguments } from "./arguments.ts";
 import { allStreams, api, MANIFEST, type Manifest } from "./backup/format.ts";
@@ -91,6 +93,17 @@ async function send(store: Store, path: string, subject: string): Promise<void> 
 }
 
 /**
+ * Whether a stream is that of an orb which is none any more: whoever created one of that name would find its entries. It
+ * was there before, or the orb was created while the backup was taken, which had read the histories by then.
+ */
+async function isLeftBehind(deps: Deps, stream: string): Promise<boolean> {
+  const orb = orbOf(stream);
+  if (orb === undefined || !isToken(orb)) return false;
+  const head = await orbHead(deps, orb);
+  return head === null || head.operation === "deleted";
+}
+
+/**
  * Restores a backup. Everything is checked before the first stream is touched.
  * @param replace whether streams that hold something may be replaced
  * @throws Failure when the backup is damaged, or streams hold something and may not be replaced
@@ -102,9 +115,10 @@ export async function restore(
   say: (line: string) => void,
 ): Promise<Manifest> {
   const manifest = readManifest(folder);
-  await besidePlatform(settings, "operator", async ({ store, config: { replicas } }) => {
+  await besidePlatform(settings, "operator", async (deps) => {
+    const { store } = deps;
+    const { replicas } = deps.config;
     const kept = new Set(manifest.streams.map(({ name }) => name));
-    // Of orbs that nobody has any more: whoever creates one of that name would find its entries.
     const left = (await allStreams(store)).filter((name) => orbOf(name) !== undefined && !kept.has(name));
     const used: string[] = [];
     for (const name of [...kept, ...left]) {
@@ -123,10 +137,13 @@ export async function restore(
       const answer = await api(store, `STREAM.RESTORE.${name}`, { config: restored, state });
       await send(store, join(folder, file), String(answer.deliver_subject));
       const info = await store.streamInfo(name);
-      if (info?.state.messages !== state.messages) throw new Failure(`${name} came back incomplete.`);
-      say(`${name}: ${state.messages} messages`);
+      // Not how many there are: what was to last for a while only may be over, and the scheduler goes on at once.
+      if (info === null || info.state.last_seq < state.last_seq)
+        throw new Failure(`${name} came back incomplete.`);
+      say(`${name}: ${info.state.messages} messages`);
     }
-    for (const name of left) {
+    for (const name of await allStreams(store)) {
+      if (!(await isLeftBehind(deps, name))) continue;
       await store.deleteStream(name);
       say(`${name}: removed, the backup has no such orb`);
     }
