@@ -4,7 +4,7 @@
  * cannot be opened again.
  */
 import { createHash } from "node:crypto";
-import { closeSync, openSync, readdirSync, writeFileSync } from "node:fs";
+import { closeSync, openSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Store } from "../shared/store/types.ts";
 import { readArguments } from "./arguments.ts";
@@ -102,7 +102,14 @@ export async function backup(
     };
     for (const name of await allStreams(store)) {
       const file = `${encodeURIComponent(name)}.snapshot`;
-      const taken = await snapshot(store, name, join(folder, file));
+      const taken = await snapshot(store, name, join(folder, file)).catch(async (error: unknown) => {
+        if ((await store.streamInfo(name)) !== null) throw error;
+      });
+      if (taken === undefined) {
+        // An orb that was deleted since the streams were listed.
+        rmSync(join(folder, file));
+        continue;
+      }
       manifest.streams.push({ name, file, ...taken });
       say(`${name}: ${taken.state.messages} messages, ${taken.bytes} bytes`);
     }

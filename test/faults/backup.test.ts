@@ -39,10 +39,18 @@ test("a backup brings everything back on another broker, and is refused where it
     await expect(restore(first.settings, folder, false, quiet)).rejects.toThrow(/no whole backup/);
     const passing = "platform.imports.passing.1";
     await store.append("platform", { subject: passing, data: "{}", ttl: 2 });
-    const manifest = await backup(first.settings, folder, quiet);
+    await store.createStream(orbStreamConfig("going", 1));
+    let going: Promise<unknown> | undefined;
+    const manifest = await backup(first.settings, folder, () => {
+      going ??= store.deleteStream(streamNames.orb("going"));
+    });
+    await going;
     // What lasts for a while only is gone when a backup is brought back, and is not missed.
     await expect.poll(() => store.get("platform", passing), { timeout: 10_000 }).toBeNull();
-    expect(manifest.streams.map((stream) => stream.name)).toContain("KV_platform_admins");
+    const names = manifest.streams.map((stream) => stream.name);
+    expect(names).toContain("KV_platform_admins");
+    // An orb that is deleted meanwhile is none of the backup's, and in nobody's way.
+    expect(names).not.toContain(streamNames.orb("going"));
     await expect(backup(first.settings, folder, quiet)).rejects.toThrow(/not empty/);
     await expect(restore(first.settings, folder, false, quiet)).rejects.toThrow(
       /^\d+ of these streams hold messages here \(.*KV_platform_admins.*\): --replace/,
