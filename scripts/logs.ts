@@ -18,12 +18,13 @@ export function logFile(path: string, say: (line: string) => void): (line: strin
   let waiting: string[] = [];
   let dropping = false;
   const write = (text: string) => {
-    if (size + text.length > LIMIT_BYTES && existsSync(path)) {
+    const bytes = Buffer.byteLength(text);
+    if (size + bytes > LIMIT_BYTES && existsSync(path)) {
       renameSync(path, `${path}.1`);
       size = 0;
     }
     appendFileSync(path, text, { mode: 0o600 });
-    size += text.length;
+    size += bytes;
   };
   const flush = () => {
     if (waiting.length === 0) return;

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
@@ -35,6 +35,17 @@ test("a log that cannot be written drops its lines, says so once, and goes on wh
   } finally {
     disk?.release();
   }
+});
+
+test("a log does not grow beyond 10 MB, whatever its lines are written in", async () => {
+  const path = join(tempDir("logs"), "functions.log");
+  const write = logFile(path, () => undefined);
+  for (let round = 0; round < 3; round++) {
+    write("€".repeat(2_000_000));
+    await delay(FLUSHED_MS);
+  }
+  expect(statSync(path).size).toBeLessThan(10 * 1024 * 1024);
+  expect(statSync(`${path}.1`).size).toBeLessThan(10 * 1024 * 1024);
 });
 
 const line = (level: string, message: string) =>
