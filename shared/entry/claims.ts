@@ -67,10 +67,10 @@ export async function uniqueTokens(
   return hmacs(config, `${schema.orb}/${schema.subjectType}/${schema.id}/${field.name}/${text}`);
 }
 
-/** Whether any of these keys depends on the claim keys. */
-export function areSecret(schema: CompiledSchema, keys: readonly string[]): boolean {
+/** Those of these keys that depend on the claim keys. */
+export function secretOf(schema: CompiledSchema, keys: readonly string[]): string[] {
   const secret = schema.unique.filter((field) => field.sensitive).map(({ name }) => `u.${name}.`);
-  return secret.some((start) => keys.some((key) => key.startsWith(start)));
+  return secret.length === 0 ? [] : keys.filter((key) => secret.some((start) => key.startsWith(start)));
 }
 
 /** HMAC-SHA-256 under each claim key, as base64url: for what must not be guessable from its hash. */

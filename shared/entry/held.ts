@@ -4,7 +4,7 @@ import { AppError, type Fault } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
 import type { Consistency } from "../store/types.ts";
-import { areSecret, claimsOf, isUniqueKey, keySubject, parseKey } from "./claims.ts";
+import { claimsOf, isUniqueKey, keySubject, parseKey, secretOf } from "./claims.ts";
 import type { EntryWrite, Guard } from "./messages.ts";
 import { addressOf, type LoadedEntry, loaded, type OrbContext } from "./resolve.ts";
 import { openValues } from "./sealing.ts";
@@ -59,7 +59,8 @@ export async function holdings(
 ): Promise<Holdings> {
   const { head } = entry;
   const follows = head.defRevision === context.revision;
-  const secret = schema !== undefined && areSecret(schema, [...head.claims, ...(head.liveClaims ?? [])]);
+  const secret =
+    schema !== undefined && secretOf(schema, [...head.claims, ...(head.liveClaims ?? [])]).length > 0;
   if (schema === undefined || head.status === "DELETED" || (follows && !secret)) {
     return { claims: head.claims, liveClaims: head.liveClaims, stale: false };
   }

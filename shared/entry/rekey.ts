@@ -10,12 +10,12 @@ import type { Deps } from "../deps.ts";
 import { AppError } from "../errors.ts";
 import { definitionFor } from "../orb/live.ts";
 import { changeEntry } from "./change.ts";
-import { areSecret } from "./claims.ts";
+import { secretOf } from "./claims.ts";
 import { holdings } from "./held.ts";
 import { type LoadedEntry, type OrbContext, schemaOf } from "./resolve.ts";
 import { publishMessages } from "./schedules.ts";
 import { needsReseal, resealValues } from "./sealing.ts";
-import { hasDraft } from "./snapshot.ts";
+import { type EntrySnapshot, hasDraft } from "./snapshot.ts";
 import { statusOf } from "./update.ts";
 import { walkEntries } from "./walk.ts";
 
@@ -81,10 +81,14 @@ export async function* rekeyEntries(
 /** Whether a value of the newest revision is sealed, or one of it or of what is live is claimed, under other keys. */
 async function isOutdated(deps: Deps, orb: OrbContext, entry: LoadedEntry): Promise<boolean> {
   if (needsReseal(deps.config, entry.head.values)) return true;
-  const schema = schemaOf(orb.compiled, entry.address);
-  if (schema === undefined || entry.head.status === "DELETED") return false;
-  if (!areSecret(schema, [...entry.head.claims, ...(entry.head.liveClaims ?? [])])) return false;
-  return (await holdings(deps, orb, schema, entry)).stale;
+  const { head, address } = entry;
+  const schema = schemaOf(orb.compiled, address);
+  if (schema === undefined || head.status === "DELETED") return false;
+  if (!schema.unique.some((field) => field.sensitive)) return false;
+  // The head does not tell what was claimed for it when the field became unique: what it holds now does.
+  const secret = (held: Pick<EntrySnapshot, "claims" | "liveClaims">) =>
+    JSON.stringify([secretOf(schema, held.claims), secretOf(schema, held.liveClaims ?? [])]);
+  return secret(await holdings(deps, orb, schema, entry)) !== secret(head);
 }
 
 /** Thrown to leave an entry as it is: somebody else sealed it again meanwhile. */

@@ -11,7 +11,10 @@ import {
   rekeyEntries,
   updateEntry,
 } from "../../shared/entry/index.ts";
-import type { LiveOrb } from "../../shared/orb/live.ts";
+import type { OrbContext } from "../../shared/entry/resolve.ts";
+import { createOrb } from "../../shared/orb/create.ts";
+import { definitionFor, type LiveOrb } from "../../shared/orb/live.ts";
+import { updateOrb } from "../../shared/orb/update.ts";
 import { streams } from "../../shared/store/subjects.ts";
 import { recordTransaction } from "../../shared/transactions/record.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
@@ -65,9 +68,9 @@ const create = (deps: TestDeps, serial: string, more: { idempotency?: string; pu
 const change = (deps: TestDeps, id: string, values: object) =>
   updateEntry(deps, admin, { orbId: orb.orb, orb, id, values });
 
-async function rekey(deps: TestDeps): Promise<RekeyProgress> {
+async function rekey(deps: TestDeps, of: OrbContext = orb): Promise<RekeyProgress> {
   let result: RekeyProgress = { entries: 0, resealed: 0, failed: [], conflicts: [] };
-  for await (const progress of rekeyEntries(deps, admin, { orb })) result = progress;
+  for await (const progress of rekeyEntries(deps, admin, { orb: of })) result = progress;
   return result;
 }
 
@@ -159,4 +162,55 @@ test("a change of the key that leaves stored values behind is told by rekeying",
   await change(after, second.id, { serial: "elsewhere" });
   expect(await rekey(after)).toMatchObject({ conflicts: [], resealed: 1 });
   await taken(create(after, "behind"));
+});
+
+/** A published orb whose passes have a sensitive serial, as this definition says. */
+const evolving = (id: string, unique: boolean, languages = ["en"]) => ({
+  id,
+  languages,
+  modules: [
+    {
+      id: "passes",
+      type: "CONTENT",
+      schemas: [
+        {
+          id: "pass",
+          fields: [
+            { name: "serial", type: "string", sensitive: true, unique },
+            { name: "note", type: "string" },
+          ],
+        },
+      ],
+    },
+  ],
+});
+
+test("a field that became unique after its values were stored keeps one holder while the claim key is changed", async () => {
+  const [before, adding, after] = [instance(OLD), instance(OLD, NEW), instance(NEW)];
+  const id = "late";
+  const definition = async (deps: TestDeps): Promise<OrbContext> => {
+    const live = await definitionFor(deps, id);
+    if (live === null) throw new Error("no definition");
+    return live;
+  };
+  const write = async (deps: TestDeps, serial: string) =>
+    createEntry(deps, admin, {
+      orbId: id,
+      orb: await definition(deps),
+      module: "passes",
+      schema: "pass",
+      values: { serial },
+      publish: true,
+    });
+  await createOrb(before, admin, { document: evolving(id, false), publish: true });
+  await write(before, "early");
+  await updateOrb(before, admin, { orb: id, document: evolving(id, true), publish: true });
+  await taken(write(before, "early"));
+  expect(await rekey(adding, await definition(adding))).toMatchObject({ failed: [], conflicts: [] });
+  expect((await rekey(adding, await definition(adding))).resealed).toBe(0);
+  await taken(write(adding, "early"));
+  await taken(write(after, "early"));
+  // A definition that changes something else makes no claim another one: nothing is to be sealed or claimed again.
+  await updateOrb(adding, admin, { orb: id, document: evolving(id, true, ["en", "de"]), publish: true });
+  expect((await rekey(adding, await definition(adding))).resealed).toBe(0);
 });
