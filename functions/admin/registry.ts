@@ -23,6 +23,7 @@ const RegistrySchema = z
       .array(z.string())
       .optional()
       .openapi({ description: "Routes of an HTTP handler below /api/{orbId}" }),
+    methods: z.array(z.string()).optional().openapi({ description: "Of these routes; GET when missing" }),
     input: schema.openapi({ description: "JSON Schema of the input" }),
     output: schema.openapi({ description: "JSON Schema of the answer" }),
     status: z.enum(["available", "absent", "unknown", "faulty"]).openapi({

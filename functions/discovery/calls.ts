@@ -1,6 +1,6 @@
 /** The description of a call of one of an orb's handlers. */
 import { compileJsonSchema } from "../../shared/handlers/json-schema.ts";
-import type { Handler } from "../../shared/handlers/types.ts";
+import type { Handler, HttpHandler } from "../../shared/handlers/types.ts";
 import type { JsonSchema } from "../../shared/orb/fields/index.ts";
 import type { LiveOrb } from "../../shared/orb/live.ts";
 import { CALLERS } from "../../shared/orb/routes.ts";
@@ -65,5 +65,39 @@ export function handlerOperation(
     },
     "x-role": role,
     "x-handler": full,
+  };
+}
+
+/**
+ * A route of an HTTP handler, which makes its answers itself.
+ * @param route as the handler is described, `path` below /api/{orbId}
+ * @param operation the generic call, for what the platform answers before the handler is asked
+ */
+export function httpOperation(
+  live: LiveOrb,
+  handler: HttpHandler,
+  route: { method: string; path: string },
+  operation: Operation,
+): Operation {
+  const role = CALLERS[handler.auth];
+  const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
+  const refusals = Object.entries(operation.responses).filter(([status]) =>
+    /^(401|403|503|504)$/.test(status),
+  );
+  return {
+    operationId: [
+      "httpHandler",
+      route.method.toLowerCase(),
+      live.orb,
+      ...(route.path.match(/\w+/g) ?? []),
+    ].join("_"),
+    summary: `${handler.name}, over HTTP`,
+    description: [handler.description, `${WHO[role]}.`].join(" "),
+    tags: [live.orb],
+    security: securityFor(role, operation.security),
+    parameters: names.map((name) => ({ name, in: "path", required: true, schema: { type: "string" } })),
+    responses: { ...Object.fromEntries(refusals), default: { description: "What the handler answers" } },
+    "x-role": role,
+    "x-handler": handler.name,
   };
 }

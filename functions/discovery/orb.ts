@@ -4,7 +4,7 @@
  */
 import { orbRealm } from "../../shared/access/realms.ts";
 import { type FaultyEntry, isFaulty } from "../../shared/handlers/entry.ts";
-import { HTTP_HANDLERS } from "../../shared/handlers/http.ts";
+import { describedRoutes, HTTP_HANDLERS } from "../../shared/handlers/http.ts";
 import type { Handler } from "../../shared/handlers/types.ts";
 import type { CompiledSchema } from "../../shared/orb/compile.ts";
 import { exampleValues, listsNames, valuesSchema } from "../../shared/orb/describe.ts";
@@ -12,7 +12,7 @@ import type { Json, JsonSchema } from "../../shared/orb/fields/index.ts";
 import type { LiveOrb } from "../../shared/orb/live.ts";
 import { entriesPath } from "../../shared/orb/routes.ts";
 import { definitions } from "../runtime/definitions.ts";
-import { handlerOperation } from "./calls.ts";
+import { handlerOperation, httpOperation } from "./calls.ts";
 import {
   type ApiDocument,
   type Method,
@@ -90,7 +90,15 @@ export function describeOrb(
     } else if (path.includes("{handler}")) {
       for (const [short, full] of live.compiled.handlers) {
         const handler = handlers.get(full);
-        if (handler !== undefined && !isFaulty(handler) && handler.kind === "http") continue;
+        if (handler !== undefined && !isFaulty(handler) && handler.kind === "http") {
+          for (const { method, path } of describedRoutes(handler))
+            add(
+              `/api/${live.orb}${path}`,
+              lower(method),
+              httpOperation(live, handler, { method, path }, operation),
+            );
+          continue;
+        }
         const known = handler === undefined || isFaulty(handler) ? undefined : handler;
         const called = handlerOperation(live, short, full, known, operation, part);
         add(`/api/${live.orb}/call/${short}`, method, called);
@@ -108,6 +116,8 @@ export function describeOrb(
   }
   return part;
 }
+
+const lower = (method: string) => method.toLowerCase() as Method;
 
 function textOf(...texts: (string | undefined)[]): string {
   return texts.filter((text) => text !== undefined).join(": ");

@@ -3,6 +3,7 @@ import { z } from "@hono/zod-openapi";
 import { realmOf } from "../../shared/access/authorize.ts";
 import type { Deps } from "../../shared/deps.ts";
 import { type FaultyEntry, isFaulty } from "../../shared/handlers/entry.ts";
+import { describedRoutes } from "../../shared/handlers/http.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
 import { HANDLER_AUTH, HANDLER_KINDS, type Handler } from "../../shared/handlers/types.ts";
 import { sha256 } from "../../shared/ids.ts";
@@ -173,7 +174,8 @@ function fieldView(field: CompiledField, paths: ReadonlyMap<string, string>): Fi
 
 function handlerView(live: LiveOrb, short: string, full: string, found: Handler | FaultyEntry | undefined) {
   const handler = found === undefined || isFaulty(found) ? undefined : found;
-  const href = handler?.kind === "http" ? null : `/api/${live.orb}/${short}`;
+  const [own] = handler?.kind === "http" ? describedRoutes(handler) : [{ path: `/${short}` }];
+  const href = own === undefined ? null : `/api/${live.orb}${own.path}`;
   if (handler === undefined) return { name: full, available: false, href };
   const { description, kind, auth, input, output } = handler;
   return { name: full, available: true, description, kind, auth, href, ...present({ input, output }) };

@@ -28,5 +28,11 @@ export const HTTP_HANDLERS = [
   },
 ] as const satisfies readonly HttpHandler[];
 
+/** The routes that a handler is described with; none of those of `access`, which describe themselves. */
+export function describedRoutes({ name, paths, methods = ["GET"] }: HttpHandler) {
+  if (name.startsWith("access.")) return [];
+  return paths.flatMap((path) => methods.map((method) => ({ method, path })));
+}
+
 /** Names of HTTP handlers that are not routes of functions/orb-auth. */
 export type FurtherHttpHandler = Exclude<(typeof HTTP_HANDLERS)[number]["name"], `access.${string}`>;

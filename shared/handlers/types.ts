@@ -59,8 +59,10 @@ export interface RemoteHandler extends Described {
 /** Gets the request itself and answers a response: routes of its own, served by functions/. */
 export interface HttpHandler extends Described {
   kind: "http";
-  /** Its routes below /api/{orbId}, for people. */
+  /** Its routes below /api/{orbId}, as they are described; what lies below its name comes to it whatever they say. */
   paths: string[];
+  /** Methods that these are described with, GET when left out; others come to it too. */
+  methods?: ("GET" | "POST" | "PUT" | "DELETE")[];
 }
 
 export type Handler = LocalHandler | RemoteHandler | HttpHandler;

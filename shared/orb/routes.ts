@@ -4,6 +4,7 @@ import { requireOperator } from "../access/authorize.ts";
 import { orbRealm } from "../access/realms.ts";
 import type { Deps } from "../deps.ts";
 import { isFaulty } from "../handlers/entry.ts";
+import { describedRoutes } from "../handlers/http.ts";
 import { listHandlers } from "../handlers/registry.ts";
 import type { Handler } from "../handlers/types.ts";
 import type { CompiledOrb, CompiledSchema } from "./compile.ts";
@@ -85,25 +86,24 @@ export const CALLERS: Record<Handler["auth"], Role> = {
   AdminRequired: "admin",
 };
 
-function handlerRoutes(orb: CompiledOrb, known: ReadonlyMap<string, Handler | undefined>): ActiveRoute[] {
+/** Routes of the handlers that an orb uses. @param known the registry by full name */
+export function handlerRoutes(
+  orb: CompiledOrb,
+  known: ReadonlyMap<string, Handler | undefined>,
+): ActiveRoute[] {
   return [...orb.handlers].flatMap(([short, name]) => {
     const handler = known.get(name);
-    // Those of kind http are routes of their own: the realm's.
-    if (handler === undefined || handler.kind === "http") return [];
+    if (handler === undefined) return [];
+    const route = { orb: orb.id, origin: "handler", role: CALLERS[handler.auth], handler: name } as const;
+    if (handler.kind === "http")
+      return describedRoutes(handler).map(
+        ({ method, path }): ActiveRoute => ({ method, path: `/api/${orb.id}${path}`, ...route }),
+      );
     const called = `/api/${orb.id}/call/${short}`;
     // Documents of before such names were refused have them: the realm answers, or the page.
     const hidden = isSigninPage(short) || (orb.usesAccess && isRealmSegment(short));
     const paths = hidden ? [called] : [`/api/${orb.id}/${short}`, called];
-    return paths.map(
-      (path): ActiveRoute => ({
-        method: "POST",
-        path,
-        orb: orb.id,
-        origin: "handler",
-        role: CALLERS[handler.auth],
-        handler: name,
-      }),
-    );
+    return paths.map((path): ActiveRoute => ({ method: "POST", path, ...route }));
   });
 }
 

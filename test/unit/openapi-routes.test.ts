@@ -3,6 +3,8 @@ import { expect, test } from "vitest";
 import { createApp } from "../../functions/app.ts";
 import { generated, operationsOf } from "../../functions/discovery/document.ts";
 import { describeOrb } from "../../functions/discovery/orb.ts";
+import type { HttpHandler } from "../../shared/handlers/types.ts";
+import { handlerRoutes } from "../../shared/orb/routes.ts";
 import { VERSION } from "../../shared/version.ts";
 import { definition } from "../support/entries.ts";
 
@@ -92,4 +94,52 @@ test("the version is the package's", () => {
     version: string;
   };
   expect(VERSION).toBe(version);
+});
+
+test("a route of a further HTTP handler is listed and described, with the methods that it tells", () => {
+  const uses = [{ service: "oauth", handlers: ["callback", "hook"] }];
+  const live = definition({ id: "shop", uses, modules: [] });
+  const handlers = new Map<string, HttpHandler>([
+    [
+      "oauth.callback",
+      { kind: "http", name: "oauth.callback", description: "Back.", auth: "None", paths: ["/callback"] },
+    ],
+    [
+      "oauth.hook",
+      {
+        kind: "http",
+        name: "oauth.hook",
+        description: "Told.",
+        auth: "AdminRequired",
+        paths: ["/hook/{id}"],
+        methods: ["POST", "PUT"],
+      },
+    ],
+  ]);
+  const told = [
+    ["GET", "/api/shop/callback", "public", "oauth.callback"],
+    ["POST", "/api/shop/hook/{id}", "admin", "oauth.hook"],
+    ["PUT", "/api/shop/hook/{id}", "admin", "oauth.hook"],
+  ];
+  expect(
+    handlerRoutes(live.compiled, handlers).map(({ method, path, role, handler }) => [
+      method,
+      path,
+      role,
+      handler,
+    ]),
+  ).toEqual(told);
+  const { paths } = describeOrb(generated(app.runtime), live, handlers);
+  const described = operationsOf(paths).filter(({ operation }) => operation["x-handler"] !== undefined);
+  expect(
+    described.map(({ method, path, operation }) => [
+      method.toUpperCase(),
+      path,
+      operation["x-role"],
+      operation["x-handler"],
+    ]),
+  ).toEqual(expect.arrayContaining(told));
+  expect(described).toHaveLength(told.length);
+  expect(new Set(described.map(({ operation }) => operation.operationId)).size).toBe(told.length);
+  expect(paths["/api/shop/hook/{id}"]?.post?.parameters).toMatchObject([{ name: "id", in: "path" }]);
 });
