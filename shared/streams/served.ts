@@ -11,12 +11,17 @@ export async function isServed(store: Store, stream: string): Promise<boolean> {
   return orb === undefined || (await liveOrb({ store }, orb, "told")) !== null;
 }
 
-/** Mappings whose streams are there. One request for each orb, all at once; a damaged orb hides none of the others. */
+/** Whether a reader would find it. One request: an orb that is live has its stream. */
+async function isThere(store: Store, stream: string): Promise<boolean> {
+  return orbOf(stream) === undefined ? (await store.streamInfo(stream)) !== null : isServed(store, stream);
+}
+
+/** Mappings whose streams are there. One request for each stream, all at once; a damaged orb hides none of the others. */
 export async function servedMappings(store: Store, mappings: readonly Mapping[]): Promise<Mapping[]> {
   const served = new Map(
     await Promise.all(
       [...new Set(mappings.map(({ stream }) => stream))].map(async (stream) => {
-        const answer = await isServed(store, stream).catch((error: unknown) => {
+        const answer = await isThere(store, stream).catch((error: unknown) => {
           if (error instanceof AppError && error.code === "definition_damaged") return false;
           throw error;
         });
