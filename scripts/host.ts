@@ -4,6 +4,7 @@
  * `npm start` starts.
  */
 import { join } from "node:path";
+import { announce } from "./announce.ts";
 import { refuseArguments } from "./arguments.ts";
 import { besideOf } from "./beside.ts";
 import { type Running, readRunning } from "./data-dir.ts";
@@ -23,8 +24,14 @@ function ownVariables(): Record<string, string> {
   return Object.fromEntries(OWN.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
 }
 
+/** What was started, and how it is told at the terminal. */
+interface Serving {
+  announce(): void;
+  stop(): Promise<void>;
+}
+
 /** Serves beside a platform that runs already. */
-async function serveBeside(settings: Settings, running: Running): Promise<{ stop(): Promise<void> }> {
+async function serveBeside(settings: Settings, running: Running): Promise<Serving> {
   const { dataDir, host, port } = settings;
   await requirePort(port, "PORT", host);
   const beside = await besideOf(settings, running, "fn");
@@ -37,7 +44,7 @@ async function serveBeside(settings: Settings, running: Running): Promise<{ stop
   }
   const publicUrl =
     process.env.PUBLIC_URL === undefined ? (running.url ?? settings.publicUrl) : settings.publicUrl;
-  return serveProcess({
+  const { url, stop } = await serveProcess({
     host,
     port,
     bindings: {
@@ -48,6 +55,19 @@ async function serveBeside(settings: Settings, running: Running): Promise<{ stop
     },
     log: terminalAndFile(join(dataDir, "logs", "host.log"), settings, say),
   });
+  return { stop, announce: () => console.log(`\nReady at ${url}, on the running platform's broker`) };
+}
+
+/** Starts everything, with this host in the place of the runtime. */
+async function serveAll(settings: Settings, signal: AbortSignal): Promise<Serving> {
+  const platform = await startPlatform(settings, {
+    natsServer: process.env.NATS_SERVER_BIN,
+    signal,
+    say,
+    serve: ({ bindings: { CLIENT_ADDRESS: _, ...bindings }, ...options }) =>
+      serveProcess({ ...options, bindings: { ...bindings, ...ownVariables() } }),
+  });
+  return { stop: () => platform.stop(), announce: () => announce(platform) };
 }
 
 const stopped = stopRequest();
@@ -55,27 +75,12 @@ try {
   refuseArguments("npm run host");
   const settings = readSettings(process.env);
   const beside = readRunning(settings.dataDir);
-  const platform = beside
-    ? await serveBeside(settings, beside)
-    : await startPlatform(settings, {
-        natsServer: process.env.NATS_SERVER_BIN,
-        signal: stopped,
-        say,
-        serve: ({ bindings: { CLIENT_ADDRESS: _, ...bindings }, ...options }) =>
-          serveProcess({
-            ...options,
-            bindings: { ...bindings, ...ownVariables() },
-          }),
-      });
+  const serving = await (beside ? serveBeside(settings, beside) : serveAll(settings, stopped));
   if (!stopped.aborted) {
-    console.log(
-      `\nThe app is served by Node at http://localhost:${settings.port}${beside ? " on the running platform's broker" : ""}`,
-    );
-    if ("bootstrapUrl" in platform && platform.bootstrapUrl !== null)
-      console.log(`\nNo platform admin yet. Become the first one here:\n${platform.bootstrapUrl}`);
+    serving.announce();
     await new Promise((resolve) => stopped.addEventListener("abort", resolve));
   }
-  await platform.stop();
+  await serving.stop();
   process.exit(0);
 } catch (error) {
   if (stopped.aborted) process.exit(0);
