@@ -1,9 +1,9 @@
 /** The registry of handlers: what may stand in it, what it tells, and which orbs may use what. */
 import type { NatsConnection } from "nats";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { adminToken, call, type SignedIn, user } from "../support/auth.ts";
-import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
-import { brokerClient, entryOf, registrar } from "../support/services.ts";
+import { call, type SignedIn } from "../support/auth.ts";
+import type { TestPlatform } from "../support/platform.ts";
+import { entryOf, registrar, stage } from "../support/services.ts";
 
 let platform: TestPlatform;
 let client: NatsConnection;
@@ -13,10 +13,7 @@ let ann: SignedIn;
 const { put, register, orbWith } = registrar(() => ({ platform, client, admin }));
 
 beforeAll(async () => {
-  platform = await sharedPlatform();
-  client = await brokerClient(platform);
-  admin = await adminToken(platform);
-  ann = await user(platform);
+  ({ platform, client, admin, ann } = await stage());
 });
 afterAll(() => client.close());
 

@@ -1,9 +1,9 @@
 import type { NatsConnection } from "nats";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { kvSubject } from "../../shared/store/subjects.ts";
-import { adminToken, call, type SignedIn, user } from "../support/auth.ts";
-import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
-import { brokerClient, headers, registrar } from "../support/services.ts";
+import { call, type SignedIn } from "../support/auth.ts";
+import type { TestPlatform } from "../support/platform.ts";
+import { headers, registrar, stage } from "../support/services.ts";
 
 let platform: TestPlatform;
 let client: NatsConnection;
@@ -14,10 +14,7 @@ const encoder = new TextEncoder();
 const { register, orbWith } = registrar(() => ({ platform, client, admin }));
 
 beforeAll(async () => {
-  platform = await sharedPlatform();
-  client = await brokerClient(platform);
-  admin = await adminToken(platform);
-  ann = await user(platform);
+  ({ platform, client, admin, ann } = await stage());
 });
 afterAll(() => client.close());
 

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { connect, headers, type NatsConnection } from "nats";
-import { call } from "./auth.ts";
-import type { TestPlatform } from "./platform.ts";
+import { adminToken, call, user } from "./auth.ts";
+import { sharedPlatform, type TestPlatform } from "./platform.ts";
 
 export { headers };
 
@@ -58,6 +58,13 @@ export const entryOf = (name: string, more: object = {}) => ({
   subject: `svc.${name}`,
   ...more,
 });
+
+/** What tests of handlers run on: a platform, a client at its broker, an admin's token and a user. */
+export async function stage() {
+  const platform = await sharedPlatform();
+  const client = await brokerClient(platform);
+  return { platform, client, admin: await adminToken(platform), ann: await user(platform) };
+}
 
 /** What tests of handlers have in common. @param on where, once the tests run */
 export function registrar(on: () => { platform: TestPlatform; client: NatsConnection; admin: string }) {
