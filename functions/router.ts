@@ -11,8 +11,7 @@ import { ProblemSchema } from "./schemas.ts";
 /** Parameters are no properties: their faults say so, with the codes of lists. */
 function asParameter(fault: Fault, target: string, known: readonly string[]): Fault {
   if (fault.code === "required") {
-    const message =
-      target === "header" ? `The header ${fault.path.slice(1)} is required.` : "This parameter is required.";
+    const message = target === "header" ? `is required (header ${fault.path.slice(1)})` : "is required";
     return { ...fault, message };
   }
   if (fault.code !== "unknown_property") return fault;

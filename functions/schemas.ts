@@ -25,7 +25,7 @@ export const ProblemSchema = z
 export function wholeNumber(most: number) {
   return z
     .string()
-    .regex(/^[1-9]\d{0,15}$/, "This must be a whole number from 1 on.")
+    .regex(/^[1-9]\d{0,15}$/, "must be a whole number of at least 1")
     .transform(Number)
     .pipe(z.int().max(most))
     .openapi({ type: "integer", minimum: 1, maximum: most });

@@ -75,10 +75,10 @@ const PARAMETERS = new Set(["publish", "locale", "market", "force"]);
 export function asEntryFault(fault: Fault): Fault {
   if (fault.code !== "unknown_property" || fault.path.lastIndexOf("/") !== 0) return fault;
   const name = fault.path.slice(1);
-  const where = PARAMETERS.has(name)
-    ? `It is a parameter of the address: ?${name}=….`
-    : 'The fields of the schema stand in "values".';
-  return { ...fault, message: `${fault.message} ${where}` };
+  const message = PARAMETERS.has(name)
+    ? `is a query parameter. Send it as ?${name}=… in the address.`
+    : 'is not a known property. Put the fields of the schema into "values".';
+  return { ...fault, message };
 }
 
 const flag = z.enum(["true", "false"]).optional();

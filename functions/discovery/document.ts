@@ -153,8 +153,8 @@ const EXAMPLES: Record<number, { code: string; detail: string; errors?: JsonSche
   404: { code: "entry_not_found", detail: "There is no such entry." },
   409: {
     code: "unique_conflict",
-    detail: "Another entry has this value.",
-    errors: [{ path: "/values/sku", code: "unique", message: "Another entry has this value." }],
+    detail: "is already used by another entry",
+    errors: [{ path: "/values/sku", code: "unique", message: "is already used by another entry" }],
   },
   410: { code: "invitation_used", detail: "This invitation was used already." },
   412: { code: "revision_mismatch", detail: "There is a newer revision." },
@@ -163,7 +163,7 @@ const EXAMPLES: Record<number, { code: string; detail: string; errors?: JsonSche
   422: {
     code: "validation_failed",
     detail: "One value is not valid.",
-    errors: [{ path: "/values/title", code: "required", message: "This must have a value." }],
+    errors: [{ path: "/values/title", code: "required", message: "is required" }],
   },
   429: { code: "too_many_requests", detail: "Too many attempts. Try again in a minute." },
   502: { code: "handler_failed", detail: "The handler failed." },

@@ -77,7 +77,7 @@ export function userRoutes(scope: Scope) {
                   status: z.enum(["active", "disabled"]).optional(),
                 })
                 .refine((body) => body.role !== undefined || body.status !== undefined, {
-                  message: "Either role or status must be given.",
+                  message: "must contain role, status or both",
                 }),
             },
           },

@@ -57,7 +57,7 @@ const CompleteSchema = z
     assertion: AssertionSchema.optional().openapi({ description: "Sign-in" }),
   })
   .refine((body) => (body.credential === undefined) !== (body.assertion === undefined), {
-    message: "Either credential or assertion must be given.",
+    message: "must contain either credential or assertion",
   });
 
 const completeRoute = defineRoute({
@@ -104,7 +104,7 @@ export function passkeyRoutes() {
       | AuthenticationResponseJSON
       | undefined;
     if (response === undefined) {
-      throw new AppError("invalid", "validation_failed", "Either credential or assertion must be given.");
+      throw new AppError("invalid", "validation_failed", "must contain either credential or assertion");
     }
     const { session, account } = await complete(c.var.deps, { realm: platformRealm, sessionId, response });
     setSessionCookie(c, platformRealm, session);

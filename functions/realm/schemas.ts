@@ -14,10 +14,7 @@ const displayName = z
   .trim()
   .min(1)
   .max(64)
-  .regex(
-    /^[^\p{Cc}\p{Cf}\p{Cs}]*$/u,
-    "This must hold neither control characters nor half of a surrogate pair.",
-  );
+  .regex(/^[^\p{Cc}\p{Cf}\p{Cs}]*$/u, "must not contain control characters or half of a surrogate pair");
 
 export const InvitationSchema = z
   .object({

@@ -37,7 +37,7 @@ function latestOf({ c, live, schema, actor }: Reading): boolean {
   else requireReader(actor, live, schema);
   if (revision !== undefined && !latest && revision !== "published") {
     throw new AppError("malformed", "invalid_parameter", "A parameter of the request is not valid.", {
-      errors: [{ path: "/revision", code: "invalid_value", message: "This must be published or latest." }],
+      errors: [{ path: "/revision", code: "invalid_value", message: "must be published or latest" }],
     });
   }
   return latest;

@@ -71,7 +71,7 @@ async function beginRegistration(deps: Deps, input: BeginInput, invite: string):
   const { realm } = input;
   // Signing in needs no address, and any text will do; an account keeps it.
   if (input.email !== undefined && !z.email().safeParse(input.email).success) {
-    throw invalid([{ path: "/email", code: "invalid_format", message: "This is not an e-mail address." }]);
+    throw invalid([{ path: "/email", code: "invalid_format", message: "must be an email address" }]);
   }
   const [found] = await Promise.all([findInvitation(deps, realm, invite), countAct(deps, "begin")]);
   try {

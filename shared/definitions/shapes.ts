@@ -36,7 +36,7 @@ export function readDefinition(kind: DefinitionKind, input: unknown): Definition
   }
   const { data } = parsed;
   if ("schema" in data) {
-    if (data.schema === undefined) faults.add("/schema", "required", "This property is required.");
+    if (data.schema === undefined) faults.add("/schema", "required", "is required");
     else {
       const compiled = compileJsonSchema(data.schema);
       if (!Array.isArray(compiled))
@@ -54,7 +54,7 @@ function readTemplate(text: string, module: unknown): DefinitionBody | Fault[] {
     const { document } = checkDocument({ id: TEMPLATE_ORB, modules: [module], ...PLACES });
     const [checked] = document.modules;
     if (checked !== undefined) return { description: text, module: checked };
-    return [{ path: "/module", code: "required", message: "This property is required." }];
+    return [{ path: "/module", code: "required", message: "is required" }];
   } catch (error) {
     if (!(error instanceof AppError) || error.errors === undefined) throw error;
     return error.errors.map((fault) => ({ ...fault, path: fault.path.replace(/^\/modules\/0/, "/module") }));

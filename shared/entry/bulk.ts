@@ -182,7 +182,7 @@ async function prepareLine(
 function readLine(value: unknown, publish: boolean): NewEntry {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new AppError("invalid", "validation_failed", "A line is an object with module and values.", {
-      errors: [{ path: "", code: "type", message: "This must be an object." }],
+      errors: [{ path: "", code: "type", message: "must be an object" }],
     });
   }
   const line = value as Record<string, unknown>;
@@ -191,21 +191,21 @@ function readLine(value: unknown, publish: boolean): NewEntry {
     .map((name) => ({
       path: `/${name.slice(0, 64)}`,
       code: "unknown_property",
-      message: "There is no such property here.",
+      message: "is not a known property. Remove it or correct its name.",
     }));
   const text = (name: "module" | "schema" | "locale" | "market"): string | undefined => {
     const given = line[name];
     if (typeof given === "string") return given;
     if (given !== undefined || name === "module") {
       const code = given === undefined ? "required" : "type";
-      faults.push({ path: `/${name}`, code, message: "This must be a string." });
+      faults.push({ path: `/${name}`, code, message: "must be a string" });
     }
     return undefined;
   };
   const [module, schema, locale, market] = [text("module"), text("schema"), text("locale"), text("market")];
   const wanted = line.publish ?? publish;
   if (typeof wanted !== "boolean") {
-    faults.push({ path: "/publish", code: "type", message: "This must be a boolean." });
+    faults.push({ path: "/publish", code: "type", message: "must be a boolean" });
   }
   if (faults.length > 0) {
     throw new AppError("invalid", "validation_failed", "The line is not valid.", { errors: faults });

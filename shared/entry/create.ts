@@ -60,11 +60,15 @@ export function schemaFor(context: OrbContext, module: string, schema: string | 
   const names = listed([...schemas.keys()]);
   throw invalid([
     schema === undefined
-      ? { path: "/schema", code: "required", message: `Say which schema of the module: it has ${names}.` }
+      ? {
+          path: "/schema",
+          code: "required",
+          message: `is required, because the module has several schemas: ${names}`,
+        }
       : {
           path: "/schema",
           code: "unknown_schema",
-          message: `The module has no such schema. It has ${names}.`,
+          message: `must be a schema of the module: ${names}`,
         },
   ]);
 }

@@ -50,7 +50,7 @@ export function refusedCursor(): AppError {
       {
         path: "/cursor",
         code: "invalid_cursor",
-        message: "Pass a nextCursor unchanged, with the same filters and sort order.",
+        message: "must be an unchanged nextCursor of a list with the same filters and sort order",
       },
     ],
   });

@@ -171,7 +171,7 @@ async function holdsNow(
 
 function taken(key: string): Fault {
   const { field } = parseKey(key);
-  return { path: `/values/${field}`, code: "unique", message: "Another entry has this value." };
+  return { path: `/values/${field}`, code: "unique", message: "is already used by another entry" };
 }
 
 /** 409 with the fields whose values others hold. */

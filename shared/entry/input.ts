@@ -119,5 +119,5 @@ export function readWindow(
 /** A window that has closed cannot be published. */
 export function windowFaults(window: Window, now: number): Fault[] {
   if (window.validTo === null || Date.parse(window.validTo) > now) return [];
-  return [{ path: "/validTo", code: "window_closed", message: "The validity window has already closed." }];
+  return [{ path: "/validTo", code: "window_closed", message: "must be in the future to publish the entry" }];
 }

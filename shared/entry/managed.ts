@@ -89,7 +89,7 @@ export interface ManagedPage {
 }
 
 function unknown(path: string, known: Iterable<string>): AppError {
-  const message = `This must be one of ${[...known].join(", ")}.`;
+  const message = `must be one of: ${[...known].join(", ")}`;
   return new AppError("malformed", "invalid_parameter", "A parameter of the request is not valid.", {
     errors: [{ path, code: "invalid_value", message }],
   });

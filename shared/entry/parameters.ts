@@ -85,7 +85,7 @@ export class Reader {
         this.fault(
           parameter,
           "needs_schema",
-          `Without module and schema, lists can be filtered and sorted by ${PROPERTIES.join(", ")} only.`,
+          `must be one of ${PROPERTIES.join(", ")} in a list without module and schema`,
         );
         return undefined;
       }
@@ -95,7 +95,7 @@ export class Reader {
       this.fault(
         parameter,
         "unknown_field",
-        `There is no field "${clip(name)}". Known are ${listed([...known.map((f) => f.name), ...PROPERTIES])}.`,
+        `must not name the unknown field "${clip(name)}". Use ${listed([...known.map((f) => f.name), ...PROPERTIES])}.`,
       );
       return undefined;
     }
@@ -118,12 +118,16 @@ export class Reader {
     const operator = allowed.find((known) => known === op);
     if (operator === undefined) {
       const can = allowed.length === 0 ? "no filter at all" : allowed.join(", ");
-      this.fault(parameter, "unknown_operator", `"${name}" takes ${can}, not "${clip(op)}".`);
+      this.fault(
+        parameter,
+        "unknown_operator",
+        `must not use the operator "${clip(op)}", because ${name} takes ${can}`,
+      );
       return undefined;
     }
     if (operator !== "in" && texts.length > 1) {
-      const several = allowed.includes("in") ? ` Several values are filter[${name}][in]=a,b.` : "";
-      this.fault(parameter, "repeated", `This parameter may be given once.${several}`);
+      const several = allowed.includes("in") ? `. For several values, use filter[${name}][in]=a,b.` : "";
+      this.fault(parameter, "repeated", `must be given only once${several}`);
       return undefined;
     }
     const values = operator === "in" ? texts.flatMap(splitValues) : texts;
@@ -131,7 +135,7 @@ export class Reader {
       this.fault(
         parameter,
         "too_many",
-        `A filter takes at most ${MAX_VALUES} values of at most ${MAX_TEXT} characters.`,
+        `must have at most ${MAX_VALUES} values of at most ${MAX_TEXT} characters`,
       );
       return undefined;
     }
@@ -155,7 +159,11 @@ export class Reader {
       const subject = this.subject("sort", name, "sort");
       if (subject === undefined) continue;
       if (subject.kind === "field" && !subject.field.sortable) {
-        this.fault("sort", "not_sortable", `Lists cannot be sorted by "${name}".`);
+        this.fault(
+          "sort",
+          "not_sortable",
+          `must not contain "${name}", because lists cannot be sorted by it`,
+        );
       } else if (keys.some((key) => key.subject.name === name)) {
         this.fault("sort", "repeated", `"${name}" may be named once.`);
       } else keys.push({ subject, descending });
@@ -165,7 +173,7 @@ export class Reader {
 
   fields(text: string): ReadonlySet<string> | undefined {
     if (this.schema === undefined) {
-      this.fault("fields", "needs_schema", "Fields can be chosen in lists of one schema only.");
+      this.fault("fields", "needs_schema", "must only be given in lists of one schema");
       return undefined;
     }
     const known = [...this.schema.fields.keys()];
@@ -202,20 +210,19 @@ export class Reader {
   parts(parameter: string, text: string, most: number): string[] {
     const parts = text.split(",");
     if (parts.length <= most) return parts;
-    this.fault(parameter, "too_many", `This names at most ${most}.`);
+    this.fault(parameter, "too_many", `must name at most ${most}`);
     return [];
   }
 
   number(parameter: string, text: string, most: number): number {
     const value = /^\d{1,9}$/.test(text) ? Number(text) : 0;
     if (value >= 1 && value <= most) return value;
-    this.fault(parameter, "invalid_value", `This must be a whole number from 1 to ${most}.`);
+    this.fault(parameter, "invalid_value", `must be a whole number from 1 to ${most}`);
     return 1;
   }
 
   flag(parameter: string, text: string): boolean {
-    if (text !== "true" && text !== "false")
-      this.fault(parameter, "invalid_value", "This must be true or false.");
+    if (text !== "true" && text !== "false") this.fault(parameter, "invalid_value", "must be true or false");
     return text === "true";
   }
 

@@ -32,8 +32,8 @@ const SINGLE_PARAMETERS = ["fields", "expand"] as const;
 
 /** Checks of parameters that only some addresses take. */
 const EXTRA_CHECKS: Record<string, { test: (text: string) => boolean; message: string }> = {
-  locale: { test: isLocale, message: "This must be a language tag such as en or de-CH, or *." },
-  market: { test: isMarket, message: "This must be the name of a market." },
+  locale: { test: isLocale, message: "must be a language tag such as en or de-CH, or *" },
+  market: { test: isMarket, message: "must be the name of a market" },
 };
 
 /** Groups parameters by name; only filters may come more than once. */
@@ -48,7 +48,7 @@ function grouped(reader: Reader, parameters: Iterable<[string, string]>, known: 
     else if (!known.includes(name)) {
       const filterable = known.includes("limit") ? ["filter[field]", "filter[field][operator]"] : [];
       reader.fault(name.slice(0, 100), "unknown_parameter", knownParameters([...known, ...filterable]));
-    } else if (values.has(name)) reader.fault(name, "repeated", "This parameter may be given once.");
+    } else if (values.has(name)) reader.fault(name, "repeated", "must be given only once");
     else values.set(name, value);
   }
   return { values, filters };
@@ -85,7 +85,7 @@ export function parseListQuery(
   const { values, filters } = grouped(reader, parameters, [...LIST_PARAMETERS, ...extra]);
   const conditions: Condition[] = [];
   if (filters.size > MAX_CONDITIONS)
-    reader.fault("filter", "too_many", `A query takes at most ${MAX_CONDITIONS} filters.`);
+    reader.fault("filter", "too_many", `must not be given more than ${MAX_CONDITIONS} times in one query`);
   for (const [name, { match, texts }] of [...filters].slice(0, MAX_CONDITIONS)) {
     const condition = reader.condition(name, match, texts);
     if (condition !== undefined) conditions.push(condition);

@@ -106,13 +106,13 @@ export async function checkTargets(
           result.faults.push({
             path: pointer.path,
             code: "unknown_reference",
-            message: `There is no such entry of ${pointer.field.definition.ref}.`,
+            message: `must be the id of an existing entry of ${pointer.field.definition.ref}`,
           });
         } else if (live && state !== "live") {
           result.faults.push({
             path: pointer.path,
             code: "reference_not_live",
-            message: "The entry that this refers to is not live.",
+            message: "must refer to a published entry. Publish that entry first.",
           });
         } else if (orb === context.orb && subject !== undefined && message !== undefined) {
           if (!seen.has(subject)) result.guards.push({ subject, seq: message.seq });

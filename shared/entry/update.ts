@@ -36,7 +36,11 @@ function placeFaults(input: UpdateInput, base: EntrySnapshot): Fault[] {
   }
   const { values, validFrom, validTo, publish } = input;
   if (values === undefined && validFrom === undefined && validTo === undefined && publish !== true) {
-    faults.push({ path: "/values", code: "required", message: "There is nothing to change." });
+    faults.push({
+      path: "/values",
+      code: "required",
+      message: "is required, because nothing else in the body changes the entry",
+    });
   }
   return faults;
 }

@@ -106,7 +106,7 @@ export function compileJsonSchema(schema: unknown): Check | Fault[] {
 
 function compile(schema: unknown, text: string): Check | Fault[] {
   if (text.length > SCHEMA_LIMIT) {
-    return [{ path: "", code: "too_long", message: `A schema has at most ${SCHEMA_LIMIT / 1024} KiB.` }];
+    return [{ path: "", code: "too_long", message: `must be at most ${SCHEMA_LIMIT / 1024} KiB` }];
   }
   const building: Building = { faults: [], patterns: 0 };
   const root = rebuild(schema, "", 0, building);
@@ -116,7 +116,7 @@ function compile(schema: unknown, text: string): Check | Fault[] {
     return checkOf(compileSchema(plain, draftOf(schema)));
   } catch (error) {
     if (!(error instanceof BadReference)) throw error;
-    return [{ path: "", code: "reference", message: "A $ref leads nowhere, or only back to itself." }];
+    return [{ path: "", code: "reference", message: "has a $ref that leads nowhere or only back to itself" }];
   }
 }
 
@@ -128,11 +128,15 @@ function checkOf(fits: (value: unknown, run: Run) => boolean): Check {
       return run.faults();
     } catch (error) {
       if (error instanceof TooMuchWork) {
-        return [{ path: "", code: "too_complex", message: "This takes too much work to be checked." }];
+        return [
+          { path: "", code: "too_complex", message: "is too complex to validate. Send a smaller value." },
+        ];
       }
       // The stack's end.
       if (!(error instanceof RangeError)) throw error;
-      return [{ path: "", code: "too_deep", message: "This is nested too deep to be checked." }];
+      return [
+        { path: "", code: "too_deep", message: "is nested too deep to validate. Send a flatter value." },
+      ];
     }
   };
 }
@@ -152,7 +156,7 @@ function rebuild(schema: unknown, path: string, depth: number, building: Buildin
     return {};
   }
   if (depth > DEPTH_LIMIT) {
-    fault("", "too_deep", `A schema is nested at most ${DEPTH_LIMIT} levels deep.`);
+    fault("", "too_deep", `must be nested at most ${DEPTH_LIMIT} levels deep`);
     return {};
   }
   const inner = (value: unknown, at: string) => rebuild(value, path + at, depth + 1, building);
@@ -160,7 +164,7 @@ function rebuild(schema: unknown, path: string, depth: number, building: Buildin
   for (const keyword of REFUSED) {
     if (keyword === "$id" && depth === 0) continue;
     if (schema[keyword] !== undefined) {
-      fault(`/${keyword}`, "not_supported", `${keyword} is not supported in schemas of handlers.`);
+      fault(`/${keyword}`, "not_supported", "is not a supported keyword in schemas of handlers");
     }
   }
   for (const keyword of VALUES) {
@@ -180,7 +184,7 @@ function rebuild(schema: unknown, path: string, depth: number, building: Buildin
     if (list === undefined) continue;
     if (Array.isArray(list)) {
       out[keyword] = list.map((item, i) => inner(item, `/${keyword}/${i}`)) as Schema[];
-    } else fault(`/${keyword}`, "type", `${keyword} is a list of schemas.`);
+    } else fault(`/${keyword}`, "type", "must be a list of schemas");
   }
   for (const keyword of MAPS) {
     const map = schema[keyword];
@@ -190,7 +194,7 @@ function rebuild(schema: unknown, path: string, depth: number, building: Buildin
         ([name, item]) => [name, inner(item, `/${keyword}/${escapeSegment(name)}`)] as const,
       );
       out[keyword] = Object.fromEntries(entries);
-    } else fault(`/${keyword}`, "type", `${keyword} is an object of schemas.`);
+    } else fault(`/${keyword}`, "type", "must be an object of schemas");
   }
   if (schema.$ref !== undefined) {
     if (typeof schema.$ref === "string" && LOCAL.test(schema.$ref)) out.$ref = schema.$ref;
@@ -223,7 +227,7 @@ function valueFaults(
               : keyword === "dependentRequired"
                 ? isObject(value) && Object.values(value).every(Array.isArray)
                 : typeof value === "string";
-    if (!sound) fault(`/${keyword}`, "type", `${keyword} does not have a value of the right type.`);
+    if (!sound) fault(`/${keyword}`, "type", "has a value of the wrong type");
   }
 }
 

@@ -74,7 +74,8 @@ class Compiler {
   node(schema: Inner): Node {
     if (schema === true) return emptyNode();
     if (schema === false) {
-      const refuse = (_: unknown, run: Run) => run.fault("unknown_property", "This property is not known.");
+      const refuse = (_: unknown, run: Run) =>
+        run.fault("unknown_property", "is not a known property. Remove it or correct its name.");
       return { ...emptyNode(), any: [refuse] };
     }
     const known = this.#nodes.get(schema);
@@ -139,7 +140,7 @@ class Compiler {
       node.any.push(
         (value, run) =>
           !run.silently(() => refused.every((one) => fits(one, value, run, this.unseen()))) ||
-          run.fault("schema", "This is what it must not be."),
+          run.fault("schema", 'must not match the schema under "not"'),
       );
     }
     if (allOf !== undefined) {
@@ -164,10 +165,10 @@ class Compiler {
         const { valid, told } = run.apart(() => fits(choice, value, run, seen));
         if (!valid) refusals.push(told);
         else if (++fitting > most)
-          return run.fault("schema", "This fits more than one of the possible shapes.");
+          return run.fault("schema", "must match exactly one of the possible schemas (matches several)");
       }
       if (fitting > 0) return true;
-      run.fault("schema", "This fits none of the possible shapes.");
+      run.fault("schema", "must match one of the possible schemas");
       for (const told of refusals) run.tell(told);
       return false;
     });
@@ -213,7 +214,7 @@ class Compiler {
         let valid = true;
         for (const name of namesOf(value, run)) {
           if (this.#below(names, name, name, run)) continue;
-          valid = run.fault("schema", "This has a property whose name is not allowed.");
+          valid = run.fault("schema", "has a property whose name is not allowed");
         }
         return valid;
       });

@@ -52,7 +52,7 @@ export function fits(node: Node, value: unknown, run: Run, seen: Seen): boolean 
 
 /** A number beyond all range is read as infinite, which JSON writes as null: nothing that a schema speaks of fits it. */
 function isWritable(value: number, run: Run): boolean {
-  return Number.isFinite(value) || run.fault("range", "This number is beyond double precision.");
+  return Number.isFinite(value) || run.fault("range", "must be exact in double precision");
 }
 
 /** Every rule has its say, so that every fault is told. */
@@ -88,39 +88,40 @@ function addValues(node: Node, schema: Schema): void {
   const { type, enum: allowed } = schema;
   if (type !== undefined) {
     const types = [type].flat();
-    const message = `This must be ${types.map(article).join(" or ")}.`;
+    const message = `must be ${types.map(article).join(" or ")}`;
     node.any.push((value, run) => types.some((name) => isOfType(name, value)) || run.fault("type", message));
   }
-  if (Object.hasOwn(schema, "const")) addAllowed(node, [schema.const], "This must be");
-  if (allowed !== undefined) addAllowed(node, allowed, "This must be one of");
+  if (Object.hasOwn(schema, "const")) addAllowed(node, [schema.const], "must be");
+  if (allowed !== undefined) addAllowed(node, allowed, "must be one of");
 }
 
 function addAllowed(node: Node, values: readonly unknown[], words: string): void {
   const known = new Set(values.map((value) => identity(value)));
   const text = values.map((value) => JSON.stringify(value)).join(", ");
-  const message = text.length > MAX_LISTED ? "This is not among what is allowed." : `${words} ${text}.`;
+  const message = text.length > MAX_LISTED ? "must be one of the allowed values" : `${words} ${text}`;
   node.any.push((value, run) => known.has(identity(value, run)) || run.fault("enum", message));
 }
 
 function addTexts(node: Node, { minLength, maxLength, format, pattern }: Schema): void {
   if (minLength !== undefined) {
-    const message = `This has at least ${minLength} characters.`;
+    const message = `must be at least ${minLength} characters long`;
     node.text.push((text, run) => lengthOf(text, run) >= minLength || run.fault("too_short", message));
   }
   if (maxLength !== undefined) {
-    const message = `This has at most ${maxLength} characters.`;
+    const message = `must be at most ${maxLength} characters long`;
     node.text.push((text, run) => lengthOf(text, run) <= maxLength || run.fault("too_long", message));
   }
   const hasFormat = format === undefined ? undefined : formatOf(format);
   if (hasFormat !== undefined) {
     node.text.push((text, run) => {
       run.spend(20 + text.length / 2);
-      return hasFormat(text) || run.fault("format", `This is not a valid ${format}.`);
+      return hasFormat(text) || run.fault("format", `must be a valid ${format}`);
     });
   }
   if (pattern !== undefined) {
     node.text.push(
-      (text, run) => matches(pattern, text, run) || run.fault("pattern", "This does not match the pattern."),
+      (text, run) =>
+        matches(pattern, text, run) || run.fault("pattern", "must match the pattern of its schema"),
     );
   }
 }
@@ -142,16 +143,14 @@ function addNumbers(node: Node, schema: Schema): void {
     node.number.push((value, run) => holds(value) || run.fault(code, message));
   const above = exclusiveMinimum === true ? minimum : exclusiveMinimum;
   const below = exclusiveMaximum === true ? maximum : exclusiveMaximum;
-  if (minimum !== undefined) add("too_small", `This must be at least ${minimum}.`, (n) => n >= minimum);
-  if (maximum !== undefined) add("too_big", `This must be at most ${maximum}.`, (n) => n <= maximum);
-  if (typeof above === "number") add("too_small", `This must be greater than ${above}.`, (n) => n > above);
-  if (typeof below === "number") add("too_big", `This must be less than ${below}.`, (n) => n < below);
+  if (minimum !== undefined) add("too_small", `must be at least ${minimum}`, (n) => n >= minimum);
+  if (maximum !== undefined) add("too_big", `must be at most ${maximum}`, (n) => n <= maximum);
+  if (typeof above === "number") add("too_small", `must be greater than ${above}`, (n) => n > above);
+  if (typeof below === "number") add("too_big", `must be less than ${below}`, (n) => n < below);
   if (multipleOf !== undefined) {
     node.number.push((value, run) => {
       run.spend(20);
-      return (
-        isMultiple(value, multipleOf) || run.fault("schema", `This must be a multiple of ${multipleOf}.`)
-      );
+      return isMultiple(value, multipleOf) || run.fault("schema", `must be a multiple of ${multipleOf}`);
     });
   }
 }
@@ -161,20 +160,21 @@ function addSizes(node: Node, schema: Schema): void {
   if (minItems !== undefined) {
     node.array.push(
       (items, run) =>
-        items.length >= minItems || run.fault("too_few", `This has at least ${minItems} items.`),
+        items.length >= minItems || run.fault("too_few", `must have at least ${minItems} items`),
     );
   }
   if (maxItems !== undefined) {
     node.array.push(
       (items, run) =>
-        items.length <= maxItems || run.fault("too_many", `This has at most ${maxItems} items.`),
+        items.length <= maxItems || run.fault("too_many", `must have at most ${maxItems} items`),
     );
   }
   if (uniqueItems === true) {
     node.array.push((items, run) => {
       const equal = equalItems(items, run);
       return (
-        equal === undefined || run.fault("duplicate", `The items ${equal[0]} and ${equal[1]} are equal.`)
+        equal === undefined ||
+        run.fault("duplicate", `must have unique items (items ${equal[0]} and ${equal[1]} are equal)`)
       );
     });
   }
@@ -182,14 +182,14 @@ function addSizes(node: Node, schema: Schema): void {
     node.object.push(
       (value, run) =>
         namesOf(value, run).length >= minProperties ||
-        run.fault("too_few", `This has at least ${minProperties} properties.`),
+        run.fault("too_few", `must have at least ${minProperties} properties`),
     );
   }
   if (maxProperties !== undefined) {
     node.object.push(
       (value, run) =>
         namesOf(value, run).length <= maxProperties ||
-        run.fault("too_many", `This has at most ${maxProperties} properties.`),
+        run.fault("too_many", `must have at most ${maxProperties} properties`),
     );
   }
 }
@@ -201,7 +201,7 @@ function addRequired(node: Node, { required, dependentRequired }: Schema): void 
       run.spend(names.length);
       let valid = true;
       for (const name of names) {
-        if (!Object.hasOwn(value, name)) valid = run.fault("required", "This property is required.", name);
+        if (!Object.hasOwn(value, name)) valid = run.fault("required", "is required", name);
       }
       return valid;
     });

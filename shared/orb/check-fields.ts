@@ -23,7 +23,7 @@ export function checkFields(document: LooseDocument, faults: Faults): void {
           faults.add(
             `${field.path}/pattern`,
             "too_many",
-            `A document has at most ${MAX_PATTERNS} fields with a pattern.`,
+            `must not be the pattern of more than ${MAX_PATTERNS} fields of a document`,
           );
           continue;
         }
@@ -39,14 +39,14 @@ function checkField(document: LooseDocument, module: LooseModule, field: LooseFi
     faults.add(
       `${field.path}/translatable`,
       "not_applicable",
-      "Fields of a CONFIG module cannot be translatable.",
+      "must not be true in a CONFIG module. Use a CONTENT module.",
     );
   }
   if (has("marketSpecific") && document.markets.length === 0) {
     faults.add(
       `${field.path}/marketSpecific`,
       "not_applicable",
-      "A market-specific field needs the orb to have markets.",
+      "must not be true in an orb without markets. Add markets to the document.",
     );
   }
   checkRef(document, field, faults);
@@ -63,22 +63,30 @@ function checkRef(document: LooseDocument, field: LooseField, faults: Faults): v
   const ref = own(field.raw, "ref");
   const path = `${field.path}/ref`;
   if (field.type === "reference" && ref === undefined)
-    faults.add(path, "required", "A reference needs a ref: orbId/moduleId/schemaId.");
+    faults.add(
+      path,
+      "required",
+      "is required for a field of type reference, in the form orbId/moduleId/schemaId",
+    );
   if (typeof ref !== "string") return;
   if (field.type !== undefined && field.type !== "reference") {
-    faults.add(path, "not_applicable", "Only a field of type reference has a ref.");
+    faults.add(path, "not_applicable", "must only be set on a field of type reference");
   }
   if (!REF.test(ref)) return;
   const [orbId, moduleId, schemaId] = ref.split("/");
   if (orbId !== document.id) return;
   const target = document.modules.find((module) => module.id === moduleId);
   if (target === undefined)
-    faults.add(path, "unknown_reference", `This orb has no module "${clip(moduleId ?? "")}".`);
+    faults.add(
+      path,
+      "unknown_reference",
+      `names the module "${clip(moduleId ?? "")}", which this orb does not have`,
+    );
   else if (!target.schemas.some((schema) => schema.id === schemaId)) {
     faults.add(
       path,
       "unknown_reference",
-      `Module "${clip(moduleId ?? "")}" has no schema "${clip(schemaId ?? "")}".`,
+      `names the schema "${clip(schemaId ?? "")}", which module "${clip(moduleId ?? "")}" does not have`,
     );
   }
 }
@@ -91,18 +99,18 @@ function checkApplicable(type: FieldType, field: LooseField, faults: Faults): vo
   };
   const named = `${article(type.name)} field`;
   if (type.bounds === "none") {
-    refuse("min", `min does not apply to ${named}.`);
-    refuse("max", `max does not apply to ${named}.`);
+    refuse("min", `must not be set on ${named}`);
+    refuse("max", `must not be set on ${named}`);
   }
-  if (!type.pattern) refuse("pattern", `pattern does not apply to ${named}.`);
-  if (!type.enumerable) refuse("enum", `enum does not apply to ${named}.`);
-  if (!type.unique) refuse("unique", `${named} cannot be unique.`);
-  if (!type.default) refuse("default", `default does not apply to ${named}.`);
-  if (!type.sensitive) refuse("sensitive", `${named} cannot be sensitive.`);
-  if (own(field.raw, "list") === true) refuse("unique", "A list cannot be unique.");
+  if (!type.pattern) refuse("pattern", `must not be set on ${named}`);
+  if (!type.enumerable) refuse("enum", `must not be set on ${named}`);
+  if (!type.unique) refuse("unique", `must not be true on ${named}`);
+  if (!type.default) refuse("default", `must not be set on ${named}`);
+  if (!type.sensitive) refuse("sensitive", `must not be true on ${named}`);
+  if (own(field.raw, "list") === true) refuse("unique", "must not be true for a list");
   if (own(field.raw, "sensitive") === true) {
-    refuse("default", "A sensitive field has no default: the document would show it.");
-    refuse("enum", "A sensitive field has no enum: the document would show it.");
+    refuse("default", "must not be set on a sensitive field, because the document would reveal it");
+    refuse("enum", "must not be set on a sensitive field, because the document would reveal it");
   }
 }
 
@@ -123,7 +131,7 @@ function checkBounds(type: FieldType, field: LooseField, faults: Faults): FieldD
         faults.add(
           path,
           "bounds",
-          `The ${side} of ${article(type.name)} field is a length: a whole number, 0 or more.`,
+          `must be a whole number of at least 0, because it is the length of ${article(type.name)}`,
         );
       continue;
     }
@@ -137,7 +145,7 @@ function checkBounds(type: FieldType, field: LooseField, faults: Faults): FieldD
       type.bounds === "length"
         ? Number(parsed.min) - Number(parsed.max)
         : type.compare(parsed.min, parsed.max);
-    if (compare > 0) faults.add(`${field.path}/min`, "bounds", "min is greater than max.");
+    if (compare > 0) faults.add(`${field.path}/min`, "bounds", "must not be greater than max");
   }
   return result;
 }
@@ -164,8 +172,7 @@ function checkEnum(
     const normal = checkValue(type, field, bounds, value, `${field.path}/enum/${index}`, faults);
     if (normal === undefined) continue;
     const token = type.token(normal) ?? "";
-    if (tokens.has(token))
-      faults.add(`${field.path}/enum/${index}`, "duplicate", "This value is listed twice.");
+    if (tokens.has(token)) faults.add(`${field.path}/enum/${index}`, "duplicate", "is listed twice");
     tokens.add(token);
     allowed.push(normal);
   }
@@ -184,7 +191,7 @@ function checkDefault(
   const path = `${field.path}/default`;
   const list = own(field.raw, "list") === true;
   if (list && !Array.isArray(value)) {
-    faults.add(path, "type", "The default of a list is a list.");
+    faults.add(path, "type", "must be a list, because the field is a list");
     return;
   }
   const single =
@@ -193,13 +200,13 @@ function checkDefault(
       : [{ path, item: value }];
   for (const { path: place, item } of single) {
     if (item === null) {
-      faults.add(place, "type", "A default is a value, not null.");
+      faults.add(place, "type", "must not be null. Leave out the default instead.");
       continue;
     }
     const normal = checkValue(type, field, bounds, item, place, faults);
     if (normal === undefined || allowed === undefined) continue;
     if (!allowed.some((one) => type.token(one) === type.token(normal))) {
-      faults.add(place, "enum", "The default is none of the allowed values.");
+      faults.add(place, "enum", "must be one of the values in enum");
     }
   }
 }

@@ -8,8 +8,8 @@ import type { LooseDocument, Placed } from "./loose.ts";
 export function checkNames(document: LooseDocument, faults: Faults): void {
   const usesAccess = document.uses.some(({ service }) => service === "access");
   const handlers = checkUses(document, usesAccess, faults);
-  noDuplicates(document.languages, "This language is listed twice.", faults);
-  noDuplicates(document.markets, "This market is listed twice.", faults);
+  noDuplicates(document.languages, "is listed twice", faults);
+  noDuplicates(document.markets, "is listed twice", faults);
 
   const modules = new Map<string, string>();
   /** Storage knows a schema by its module's type and its own id. */
@@ -18,19 +18,18 @@ export function checkNames(document: LooseDocument, faults: Faults): void {
   for (const module of document.modules) {
     if (module.id !== undefined) {
       const path = `${module.path}/id`;
-      if (modules.has(module.id))
-        faults.add(path, "duplicate", `There are two modules "${clip(module.id)}".`);
+      if (modules.has(module.id)) faults.add(path, "duplicate", "is already the id of another module");
       else modules.set(module.id, path);
       const service = handlers.get(module.id);
       if (service !== undefined) {
         faults.add(
           path,
           "reserved",
-          `The handler ${service}.${clip(module.id)} of this orb has this route already.`,
+          `would hide the route of the handler ${service}.${clip(module.id)}. Choose another id.`,
         );
       } else if (usesAccess && isRealmSegment(module.id)) {
         // It would hide how users sign out, and how they are managed.
-        faults.add(path, "reserved", `The route "${clip(module.id)}" belongs to the orb's accounts.`);
+        faults.add(path, "reserved", "would hide a route of the orb's accounts. Choose another id.");
       }
     }
     const schemas = new Set<string>();
@@ -41,12 +40,12 @@ export function checkNames(document: LooseDocument, faults: Faults): void {
         const key = `${module.type}/${schema.id}`;
         const other = schemasByType.get(key);
         if (schemas.has(schema.id))
-          faults.add(path, "duplicate", `There are two schemas "${clip(schema.id)}" in this module.`);
+          faults.add(path, "duplicate", "is already the id of another schema in this module");
         else if (module.type !== undefined && other !== undefined) {
           faults.add(
             path,
             "duplicate",
-            `Module "${clip(other)}" has a schema of this id too: schema ids are unique among the modules of type ${module.type}.`,
+            `is already the id of a schema in module "${clip(other)}". Schema ids must be unique among modules of type ${module.type}.`,
           );
         } else schemasByType.set(key, module.id ?? "");
         schemas.add(schema.id);
@@ -54,14 +53,14 @@ export function checkNames(document: LooseDocument, faults: Faults): void {
       const names = schema.fields.flatMap((field) =>
         field.name === undefined ? [] : [{ path: `${field.path}/name`, value: field.name }],
       );
-      noDuplicates(names, "There are two fields of this name.", faults);
+      noDuplicates(names, "is already the name of another field in this schema", faults);
     }
   }
   if (fields > LIMITS.totalFields) {
     faults.add(
       "/modules",
       "too_many",
-      `A document has at most ${LIMITS.totalFields} fields in all; this one has ${fields}.`,
+      `must have at most ${LIMITS.totalFields} fields in total (has ${fields})`,
     );
   }
 }
@@ -76,7 +75,7 @@ function checkUses(document: LooseDocument, usesAccess: boolean, faults: Faults)
         faults.add(
           `${use.path}/service`,
           "duplicate",
-          `Service "${clip(use.service)}" is used twice: list its handlers in one place.`,
+          "is listed twice. List all handlers of a service in one place.",
         );
       }
       services.add(use.service);
@@ -88,14 +87,14 @@ function checkUses(document: LooseDocument, usesAccess: boolean, faults: Faults)
         faults.add(
           handler.path,
           "reserved",
-          `The route "${clip(handler.value)}" belongs to ${usesAccess ? "the orb's accounts" : "the sign-in page"}.`,
+          `would hide a route of ${usesAccess ? "the orb's accounts" : "the sign-in page"}. Rename the handler.`,
         );
       }
       if (other !== undefined) {
         faults.add(
           handler.path,
           "duplicate",
-          `The route of this handler belongs to ${clip(other)}.${clip(handler.value)} already.`,
+          `has the same route as ${clip(other)}.${clip(handler.value)}. Use only one of them.`,
         );
       } else handlers.set(handler.value, use.service ?? "");
     }

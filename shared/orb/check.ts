@@ -19,11 +19,11 @@ const MAX_DEPTH = 64;
  */
 export function checkDocument(input: unknown, more: readonly Fault[] = []): { document: OrbDocument } {
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
-    throw invalid([{ path: "", code: "type", message: "An orb document is a JSON object." }]);
+    throw invalid([{ path: "", code: "type", message: "must be a JSON object" }]);
   }
   if (nestsDeeperThan(input, MAX_DEPTH)) {
     throw new AppError("invalid", "validation_failed", "The document nests too deeply.", {
-      errors: [{ path: "", code: "too_deep", message: `A document nests at most ${MAX_DEPTH} deep.` }],
+      errors: [{ path: "", code: "too_deep", message: `must be nested at most ${MAX_DEPTH} levels deep` }],
     });
   }
   const faults = new Faults();

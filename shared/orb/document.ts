@@ -64,56 +64,50 @@ const description = words.max(5_000).meta({ description: "Description for people
 
 const orbId = z
   .string()
-  .regex(ORB_ID, "An orb id is 2 to 63 lower-case letters, digits and hyphens and begins with a letter.")
-  .refine((id) => !isReservedOrbId(id), reserved("This orb id is reserved."))
+  .regex(ORB_ID, "must be 2 to 63 lower-case letters, digits or hyphens and begin with a letter")
+  .refine((id) => !isReservedOrbId(id), reserved("is a reserved orb id. Choose another one."))
   .meta({ description: "Orb id. Cannot be changed later.", example: "shop" });
 
 const moduleId = z
   .string()
-  .regex(MODULE_ID, "A module id is 1 to 63 lower-case letters, digits and hyphens and begins with a letter.")
+  .regex(MODULE_ID, "must be 1 to 63 lower-case letters, digits or hyphens and begin with a letter")
   .refine(
     (id) => !isReservedModuleId(id),
-    reserved("This module id is reserved: it is a route of every orb."),
+    reserved("is a reserved module id, because it is a route of every orb. Choose another one."),
   )
   .meta({ description: "Module id, unique in the orb.", example: "catalog" });
 
 const schemaId = z
   .string()
-  .regex(SCHEMA_ID, "A schema id is 1 to 63 lower-case letters, digits and hyphens and begins with a letter.")
+  .regex(SCHEMA_ID, "must be 1 to 63 lower-case letters, digits or hyphens and begin with a letter")
   .meta({ description: "Schema id, unique among the orb's modules of one type.", example: "product" });
 
 const fieldName = z
   .string()
-  .regex(FIELD_NAME, "A field name is 1 to 63 letters, digits and underscores and begins with a letter.")
-  .refine((name) => !isReservedFieldName(name), reserved("This field name is reserved."))
+  .regex(FIELD_NAME, "must be 1 to 63 letters, digits or underscores and begin with a letter")
+  .refine((name) => !isReservedFieldName(name), reserved("is a reserved field name. Choose another one."))
   .meta({ description: "Field name, unique in the schema.", example: "title" });
 
 const handlerPart = z
   .string()
-  .regex(
-    HANDLER_PART,
-    "This must be 1 to 63 letters, digits, hyphens and underscores and begin with a letter.",
-  );
+  .regex(HANDLER_PART, "must be 1 to 63 letters, digits, hyphens or underscores and begin with a letter");
 
 const language = z
   .string()
   .refine((tag) => canonicalLanguage(tag) === tag, {
-    error: "This must be a BCP 47 language tag in its canonical form, such as en, de-CH or zh-Hant.",
+    error: "must be a BCP 47 language tag in canonical form, such as en, de-CH or zh-Hant",
     params: { code: "format" },
   })
   .meta({ description: "BCP 47 language tag.", example: "en" });
 
 const market = z
   .string()
-  .regex(MARKET, "A market is 1 to 32 letters, digits, hyphens and underscores and begins with a letter.")
-  .refine((key) => !isReservedKey(key), reserved("This market name is reserved."))
+  .regex(MARKET, "must be 1 to 32 letters, digits, hyphens or underscores and begin with a letter")
+  .refine((key) => !isReservedKey(key), reserved("is a reserved market name. Choose another one."))
   .meta({ description: "Market.", example: "US" });
 
-const scalar = z.union(
-  [z.string(), z.number(), z.boolean()],
-  "This must be a string, a number or a boolean.",
-);
-const bound = z.union([z.number(), z.string()], "This must be a number, or a date for date fields.");
+const scalar = z.union([z.string(), z.number(), z.boolean()], "must be a string, a number or a boolean");
+const bound = z.union([z.number(), z.string()], "must be a number, or a date for date fields");
 const flag = (text: string) => z.boolean().optional().meta({ description: text });
 
 /** A field of a schema with its attributes. */
@@ -129,7 +123,7 @@ export const fieldSchema = z
     marketSpecific: flag("The value is kept per market."),
     sensitive: flag("Encrypted at rest and masked in answers."),
     unique: flag("No two entries have the same value (per language and market, where it is kept so)."),
-    ref: z.string().regex(REF, "A reference has the form orbId/moduleId/schemaId.").optional().meta({
+    ref: z.string().regex(REF, "must have the form orbId/moduleId/schemaId").optional().meta({
       description: "What a field of type reference points to: orbId/moduleId/schemaId.",
       example: "shop/catalog/category",
     }),

@@ -80,18 +80,14 @@ export function addZodIssues(faults: Faults, issues: readonly core.$ZodIssue[], 
         faults.add(
           pointer([...issue.path, key]),
           "unknown_property",
-          `There is no property "${clip(key)}" here.`,
+          "is not a known property. Remove it or correct its name.",
         );
       }
       continue;
     }
     const path = pointer(issue.path);
     const missing = isMissing(input, issue.path);
-    faults.add(
-      path,
-      missing ? "required" : codeOf(issue),
-      missing ? "This property is required." : messageOf(issue),
-    );
+    faults.add(path, missing ? "required" : codeOf(issue), missing ? "is required" : messageOf(issue));
   }
 }
 
@@ -113,31 +109,30 @@ function codeOf(issue: core.$ZodIssue): string {
 }
 
 /** What is said of whatever is no moment. */
-export const MOMENT_FORM = "This must be a date and time that exists, with an offset: 2026-03-01T10:00:00Z.";
+export const MOMENT_FORM = "must be an existing date and time with an offset, such as 2026-03-01T10:00:00Z";
 
 /** Forms that zod names in words of its own. */
 const FORMS: Record<string, string> = {
   datetime: MOMENT_FORM,
-  email: "This must be an e-mail address.",
+  email: "must be an email address",
 };
 
 function messageOf(issue: core.$ZodIssue): string {
   if (issue.code === "invalid_format") return FORMS[issue.format] ?? issue.message;
-  if (issue.code === "invalid_type") return `This must be ${article(issue.expected)}.`;
-  if (issue.code === "invalid_value") return `This must be one of: ${issue.values.map(String).join(", ")}.`;
-  if (issue.code === "too_big" && issue.origin === "array")
-    return `This holds at most ${issue.maximum} items.`;
+  if (issue.code === "invalid_type") return `must be ${article(issue.expected)}`;
+  if (issue.code === "invalid_value") return `must be one of: ${issue.values.map(String).join(", ")}`;
+  if (issue.code === "too_big" && issue.origin === "array") return `must have at most ${issue.maximum} items`;
   if (issue.code === "too_small" && issue.origin === "array")
-    return `This holds at least ${issue.minimum} items.`;
-  if (issue.code === "too_big") return `This must ${measure(issue.origin, "at most", issue.maximum)}.`;
-  if (issue.code === "too_small") return `This must ${measure(issue.origin, "at least", issue.minimum)}.`;
+    return `must have at least ${issue.minimum} items`;
+  if (issue.code === "too_big") return `must be ${measure(issue.origin, "at most", issue.maximum)}`;
+  if (issue.code === "too_small") return `must be ${measure(issue.origin, "at least", issue.minimum)}`;
   return issue.message;
 }
 
 /** A bound in words: of a text its length, of anything else the value. */
 function measure(origin: string, bound: string, size: number | bigint): string {
-  if (origin !== "string") return `be ${bound} ${size}`;
-  return `have ${bound} ${size} character${Number(size) === 1 ? "" : "s"}`;
+  if (origin !== "string") return `${bound} ${size}`;
+  return `${bound} ${size} character${Number(size) === 1 ? "" : "s"} long`;
 }
 
 /** `a string`, `an array`: how messages name a JSON type. */
@@ -163,7 +158,9 @@ export function listed(names: readonly string[]): string {
 
 /** What is told of a parameter that an address does not take. */
 export function knownParameters(known: readonly string[]): string {
-  return known.length === 0 ? "This address takes no parameters." : `Known are ${known.join(", ")}.`;
+  return known.length === 0
+    ? "is not a known parameter. This address takes none."
+    : `is not a known parameter. Use ${known.join(", ")}.`;
 }
 
 function isMissing(input: unknown, path: readonly PropertyKey[]): boolean {

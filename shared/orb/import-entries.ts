@@ -138,7 +138,7 @@ async function restored(
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== "sealed_value_lost") throw error;
     const message =
-      "This was sealed with a key that this platform does not have, or for an orb, entry or field of another name.";
+      "was encrypted with a key that this platform does not have, or for an orb, entry or field with another name. Add the key to ENCRYPTION_KEYS or keep the names.";
     throw invalid([{ path: `${path}/values/${error.data?.field}`, code: "sealed_value_lost", message }]);
   }
 }

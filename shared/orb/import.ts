@@ -29,7 +29,7 @@ const number = z.int().min(1);
 
 const snapshot = z.strictObject({
   v: z.literal(1),
-  id: z.string().regex(ENTRY_ID, "This is not the id of an entry."),
+  id: z.string().regex(ENTRY_ID, "must be the id of an entry"),
   orb: z.string(),
   module: z.string(),
   schema: z.string(),
@@ -109,13 +109,17 @@ export async function importOrb(deps: Deps, actor: Actor, input: ImportInput): P
   const lines = numbered(input);
   const first = await lines.next();
   if (first.done === true)
-    throw invalid([{ path: "/lines/1", code: "required", message: "The file is empty." }]);
+    throw invalid([{ path: "/lines/1", code: "required", message: "is missing, because the file is empty" }]);
   const line = shaped(orbLine, first.value.value, "/lines/1");
   const document = soundDocument(line.document, "/lines/1/document");
   const published = line.published === null ? null : soundDocument(line.published, "/lines/1/published");
   if (published !== null && published.id !== document.id) {
     throw invalid([
-      { path: "/lines/1/published/id", code: "mismatch", message: "Both documents are of one orb." },
+      {
+        path: "/lines/1/published/id",
+        code: "mismatch",
+        message: "must be the id of the same orb as in the newest document",
+      },
     ]);
   }
   if (line.status === "PUBLISHED") await requireHandlers(deps, published ?? document);
@@ -189,7 +193,11 @@ async function* entriesOf(lines: AsyncGenerator<Line>, orb: string): AsyncGenera
       const { entries } = shaped(endLine, value, path);
       if (entries === count) return;
       throw invalid([
-        { path, code: "cut_off", message: `The file told of ${count} entries and ends with ${entries}.` },
+        {
+          path,
+          code: "cut_off",
+          message: `announces ${count} entries, but the file contains ${entries}. Export the orb again.`,
+        },
       ]);
     }
     const { head, published } = shaped(entryLine, value, path);
@@ -202,7 +210,7 @@ async function* entriesOf(lines: AsyncGenerator<Line>, orb: string): AsyncGenera
         faults.push({
           path: `${path}/${name}/orb`,
           code: "mismatch",
-          message: "This entry is another orb's.",
+          message: "must be the id of the imported orb",
         });
       }
     }
@@ -210,17 +218,27 @@ async function* entriesOf(lines: AsyncGenerator<Line>, orb: string): AsyncGenera
       faults.push({
         path: `${path}/published`,
         code: "mismatch",
-        message: "This is not the live revision of the entry.",
+        message: "must be the live revision of the entry",
       });
     }
     if (published === null && head.publishedRevision !== null && head.publishedRevision !== head.revision) {
-      faults.push({ path: `${path}/published`, code: "required", message: "The live revision is missing." });
+      faults.push({
+        path: `${path}/published`,
+        code: "required",
+        message: "is required, because another revision is live",
+      });
     }
     if (faults.length > 0) throw invalid(faults);
     count++;
     yield { path, head, published };
   }
-  throw invalid([{ path: "/lines", code: "cut_off", message: "The file has no end line: it was cut off." }]);
+  throw invalid([
+    {
+      path: "/lines",
+      code: "cut_off",
+      message: "must end with an end line. The file was cut off: export the orb again.",
+    },
+  ]);
 }
 
 function shaped<T>(schema: z.ZodType<T>, value: unknown, path: string): T {

@@ -132,7 +132,7 @@ function soundDocument(head: ExistingOrb, sent: unknown): OrbDocument {
     faults.push({
       path: "/id",
       code: "mismatch",
-      message: `The id of an orb cannot be changed: it is "${id}".`,
+      message: `must stay "${id}". The id of an orb cannot be changed.`,
     });
   }
   return checkDocument(input, faults).document;

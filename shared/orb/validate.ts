@@ -45,7 +45,7 @@ export function validateValues(
   const values: Values = {};
   const masked: string[][] = [];
   if (!isObject(input)) {
-    faults.add(base, "type", "The values are an object with a property for each field.");
+    faults.add(base, "type", "must be an object with one property for each field");
     return { values, masked, faults: faults.list() };
   }
   const unknown = Object.keys(input).filter((name) => !schema.fields.has(name));
@@ -54,7 +54,7 @@ export function validateValues(
     faults.add(
       `${base}/${escapeSegment(name)}`,
       "unknown_property",
-      `There is no field "${clip(name)}" in ${schema.module}/${schema.id}: it has ${known}.`,
+      `is not a field of ${schema.module}/${schema.id}. Its fields are ${known}.`,
     );
   }
   for (const field of schema.fields.values()) {
@@ -115,17 +115,14 @@ function mapOf(
   inner: (at: Place, raw: unknown) => Json | undefined,
 ): Json | undefined {
   if (!isObject(raw)) {
-    at.report(
-      "type",
-      `This is kept per ${kind}: an object with a property for each, such as {"${keys[0]}": …}.`,
-    );
+    at.report("type", `must be an object with one property for each ${kind}, such as {"${keys[0]}": …}`);
     return undefined;
   }
   const map: { [key: string]: Json } = {};
   for (const [key, item] of Object.entries(raw)) {
     const place = below(at, key);
     if (!keys.includes(key)) {
-      place.report(`unknown_${kind}`, `The orb has no ${kind} "${clip(key)}": it has ${listed(keys)}.`);
+      place.report(`unknown_${kind}`, `is not a ${kind} of this orb. Use ${listed(keys)}.`);
       continue;
     }
     if (item === null || item === undefined) continue;
@@ -140,7 +137,7 @@ function leaf(at: Place, raw: unknown): Json | undefined {
   const { field, report } = at;
   if (field.sensitive && raw === MASK) {
     if (at.existing === undefined || at.existing === null) {
-      report("mask", "The mask means that a stored value stays as it is; there is none.");
+      report("mask", "must not be the mask, because no value is stored yet. Send the value itself.");
       return undefined;
     }
     at.masked.push(at.trail);
@@ -148,11 +145,11 @@ function leaf(at: Place, raw: unknown): Json | undefined {
   }
   if (!field.list) return single(field, raw, report);
   if (!Array.isArray(raw)) {
-    report("type", "This must be a list.");
+    report("type", "must be a list");
     return undefined;
   }
   if (raw.length > MAX_ITEMS) {
-    report("too_many", `A list holds at most ${MAX_ITEMS} items.`);
+    report("too_many", `must have at most ${MAX_ITEMS} items`);
     return undefined;
   }
   const list: Json[] = [];
@@ -170,7 +167,7 @@ function single(field: CompiledField, raw: unknown, report: Report): Json | unde
   if (field.allowed !== undefined && !field.allowed.has(field.type.token(value) ?? "")) {
     report(
       "enum",
-      `This must be one of: ${listed((field.definition.enum ?? []).map((each) => clip(String(each))))}.`,
+      `must be one of: ${listed((field.definition.enum ?? []).map((each) => clip(String(each))))}`,
     );
   }
   return value;
@@ -194,7 +191,7 @@ function checkRequired(at: Place, value: Json | undefined, raw: unknown): void {
   const empty = current === "" || (Array.isArray(current) && current.length === 0);
   // A value that is there and was refused has its own fault already.
   if (empty || (current === undefined && (given === undefined || given === null))) {
-    place.report("required", "This field is required.");
+    place.report("required", "is required");
   }
 }
 

@@ -108,7 +108,7 @@ export function withoutState(input: unknown, head: ExistingOrb | null): { input:
       faults.push({
         path: `/${name}`,
         code: "read_only",
-        message: "The platform sets this: leave it out, or send it as it is now.",
+        message: "is set by the platform. Leave it out or send it unchanged.",
       });
     }
     delete rest[name];

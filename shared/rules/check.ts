@@ -114,7 +114,11 @@ export function ruleFaults(schema: CompiledSchema, values: Readonly<Record<strin
 export function checkRule(rule: unknown, base = ""): Fault[] {
   const faults = new Faults();
   if (typeof rule !== "boolean" && !(isObject(rule) && Object.keys(rule).length > 0)) {
-    faults.add(base, "rule", 'A rule is an operator with its arguments: {">": [{"var": "total"}, 100]}.');
+    faults.add(
+      base,
+      "rule",
+      'must be an operator with its arguments, such as {">": [{"var": "total"}, 100]}',
+    );
     return faults.list();
   }
   walk(rule, base, 0, { faults, nodes: 0 });
@@ -129,11 +133,11 @@ interface Walk {
 function walk(node: unknown, path: string, depth: number, state: Walk): void {
   const { faults } = state;
   if (++state.nodes > RULE_LIMITS.nodes) {
-    faults.add("", "too_many", `A rule has at most ${RULE_LIMITS.nodes} parts.`);
+    faults.add("", "too_many", `must have at most ${RULE_LIMITS.nodes} parts`);
     return;
   }
   if (depth > RULE_LIMITS.depth) {
-    faults.add(path, "too_deep", `A rule is nested at most ${RULE_LIMITS.depth} levels deep.`);
+    faults.add(path, "too_deep", `must be nested at most ${RULE_LIMITS.depth} levels deep`);
     return;
   }
   if (Array.isArray(node)) {
@@ -145,21 +149,21 @@ function walk(node: unknown, path: string, depth: number, state: Walk): void {
   const [name] = names;
   if (name === undefined) return;
   if (names.length > 1) {
-    const text = "This has several operators; one stands for itself. Objects as values: eachKey or preserve.";
+    const text = "must have exactly one operator. Use eachKey or preserve to write an object as a value.";
     faults.add(path, "ambiguous", text);
     return;
   }
   const here = `${path}/${escapeSegment(name)}`;
   const range = OPERATORS.get(name);
   if (range === undefined) {
-    const text = `There is no operator "${clip(name)}". An object as a value is written {"preserve": {...}}.`;
+    const text = `is not an operator ("${clip(name)}"). Write an object as a value as {"preserve": {...}}.`;
     faults.add(here, "unknown_operator", text);
     return;
   }
   const given = node[name];
   if (name === "preserve") return;
   if (name === "eachKey") {
-    if (!isObject(given)) faults.add(here, "arguments", "eachKey takes an object of expressions.");
+    if (!isObject(given)) faults.add(here, "arguments", "must be an object of expressions");
     else {
       for (const [key, item] of Object.entries(given)) {
         walk(item, `${here}/${escapeSegment(key)}`, depth + 1, state);
@@ -179,11 +183,11 @@ function checkArguments(
   faults: Faults,
 ): void {
   if (!Array.isArray(given)) {
-    if (LISTED.has(name)) faults.add(path, "arguments", `${name} takes a list of arguments.`);
+    if (LISTED.has(name)) faults.add(path, "arguments", "must be a list of arguments");
     return;
   }
   if (given.length < least || given.length > most) {
     const range = least === most ? String(least) : `${least} to ${most}`;
-    faults.add(path, "arguments", `${name} takes ${range} arguments, not ${given.length}.`);
+    faults.add(path, "arguments", `must have ${range} arguments (has ${given.length})`);
   }
 }

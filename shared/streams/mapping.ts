@@ -46,7 +46,7 @@ function filterFaults(stream: string, filter: string): Fault[] {
     (part, i) => part === "*" || (part === ">" && i === last) || part === USER_ID || LITERAL.test(part),
   );
   if (!sound || filter.length > 1024)
-    return fault("invalid_filter", `This is not a subject filter; ${USER_ID} must be a token of its own.`);
+    return fault("invalid_filter", `must be a subject filter. Write ${USER_ID} as a token of its own.`);
   if (filter.startsWith("$") || filter.startsWith("_"))
     return fault(
       "private_subjects",
@@ -71,10 +71,14 @@ export function mappingFaults(input: MappingInput): Fault[] {
     faults.push({
       path: "/stream",
       code: "invalid_stream",
-      message: "This is not the name of a broker stream.",
+      message: "must be the name of a broker stream",
     });
   else if (isPrivate(input.stream))
-    faults.push({ path: "/stream", code: "private_stream", message: "This stream is the platform's own." });
+    faults.push({
+      path: "/stream",
+      code: "private_stream",
+      message: "must not be a stream of the platform itself",
+    });
   return [...faults, ...filterFaults(input.stream, input.subjectFilter)];
 }
 

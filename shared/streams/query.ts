@@ -46,7 +46,7 @@ export function takeOnly(
     const allowed = Object.hasOwn(known, name) ? known[name] : undefined;
     if (allowed === undefined) faults.add(at, "unknown_parameter", knownParameters(Object.keys(known)));
     else if (allowed !== null && !allowed.includes(params.getAll(name).join("&")))
-      faults.add(at, "enum", `This must be one of: ${allowed.join(", ")}.`);
+      faults.add(at, "enum", `must be one of: ${allowed.join(", ")}`);
   }
   const errors = faults.list();
   if (errors.length === 0) return;

@@ -152,7 +152,7 @@ function instant(input: Record<string, unknown>, name: "from" | "to"): string | 
   if (typeof value !== "string") return undefined;
   const normal = normaliseInstant(value);
   if (normal !== undefined) return normal;
-  const message = "This must be a date and time with an offset: 2026-03-01T10:00:00Z.";
+  const message = "must be a date and time with an offset, such as 2026-03-01T10:00:00Z";
   throw invalid([{ path: `/${name}`, code: "format", message }]);
 }
 

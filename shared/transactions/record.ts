@@ -89,7 +89,13 @@ export async function recordTransaction(
 
 function mismatch(): AppError {
   return new AppError("invalid", "idempotency_mismatch", "This key was used for other values.", {
-    errors: [{ path: "/key", code: "idempotency_mismatch", message: "This key was used for other values." }],
+    errors: [
+      {
+        path: "/key",
+        code: "idempotency_mismatch",
+        message: "was already used for other values. Choose another key.",
+      },
+    ],
   });
 }
 

@@ -117,7 +117,7 @@ describe("the specification's flow at /api/auth", () => {
     });
     expect(without.status).toBe(400);
     expect(without.body.errors).toEqual([
-      { path: "/sessionid", code: "required", message: "The header sessionid is required." },
+      { path: "/sessionid", code: "required", message: "is required (header sessionid)" },
     ]);
     const signed = await signIn(platform, "/api/auth", device);
     expect(payloadOf(signed.token)).toMatchObject({

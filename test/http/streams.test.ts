@@ -151,7 +151,7 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
       code: "unknown_parameter",
       message: expect.any(String),
     });
-    const probe = { path: "/probe", code: "enum", message: "This must be one of: ready, live." };
+    const probe = { path: "/probe", code: "enum", message: "must be one of: ready, live" };
     for (const [path, errors] of [
       ["streams?limit=1&realm=auth&limit=2", [unknown("limit")]],
       ["streams/?constructor=1&a%2Fb=", [unknown("constructor"), unknown("a~1b")]],

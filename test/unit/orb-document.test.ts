@@ -176,7 +176,7 @@ test("words for people follow the rule of entries' texts", () => {
     "/name text",
   ]);
   expect(told(document).find(({ path }) => path === "/name")?.message).toBe(
-    "The text holds a NUL character.",
+    "must not contain a NUL character",
   );
   expect(faults({ id: "shop", name: "🙂 \t\n", description: "😀" })).toEqual([]);
 });

@@ -13,7 +13,7 @@ export const booleanType: FieldType = {
   operators: ["eq", "ne", "in", "null"],
   parse(value, report) {
     if (typeof value === "boolean") return value;
-    report("type", "This must be true or false.");
+    report("type", "must be true or false");
     return undefined;
   },
   fromText: (text) => (text === "true" ? true : text === "false" ? false : undefined),

@@ -7,7 +7,7 @@ import type { JsonSchema, Rule } from "./type.ts";
 /** Reads characters that storage and every client can carry: no NUL and no half of a surrogate pair. */
 export function parseCharacters(value: unknown, longest: number, report: Report): string | undefined {
   if (typeof value !== "string") {
-    report("type", "This must be a string.");
+    report("type", "must be a string");
     return undefined;
   }
   const flaw = textFlaw(value);
@@ -16,7 +16,7 @@ export function parseCharacters(value: unknown, longest: number, report: Report)
     return undefined;
   }
   if (value.length > longest && characters(value) > longest) {
-    report("too_long", `This must be at most ${longest} characters long.`);
+    report("too_long", `must be at most ${longest} characters long (is ${characters(value)})`);
     return undefined;
   }
   return value;
@@ -24,8 +24,8 @@ export function parseCharacters(value: unknown, longest: number, report: Report)
 
 /** Why the text cannot be stored, or undefined. */
 export function textFlaw(text: string): string | undefined {
-  if (text.includes("\u0000")) return "The text holds a NUL character.";
-  if (!text.isWellFormed()) return "The text holds half of a surrogate pair.";
+  if (text.includes("\u0000")) return "must not contain a NUL character";
+  if (!text.isWellFormed()) return "must not contain half of a surrogate pair";
   return undefined;
 }
 
@@ -48,17 +48,17 @@ export function characterRules(field: FieldDefinition): Rule {
   return (value, report) => {
     if (typeof value !== "string") return;
     if (typeof min === "number" && characters(value) < min)
-      report("too_short", `This must be at least ${min} characters long.`);
+      report("too_short", `must be at least ${min} characters long (is ${characters(value)})`);
     if (typeof max === "number" && characters(value) > max)
-      report("too_long", `This must be at most ${max} characters long.`);
+      report("too_long", `must be at most ${max} characters long (is ${characters(value)})`);
     if (pattern === undefined) return;
     if (value.length > MAX_MATCHED) {
-      report("too_long", `This must be at most ${MAX_MATCHED} characters long, as it has a pattern.`);
+      report("too_long", `must be at most ${MAX_MATCHED} characters long, because the field has a pattern`);
       return;
     }
     const compiled = compilePattern(pattern);
     if (typeof compiled === "string" || !compiled.test(value))
-      report("pattern", `This must match ${pattern}`);
+      report("pattern", `must match the pattern ${pattern}`);
   };
 }
 

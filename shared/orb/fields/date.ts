@@ -7,7 +7,7 @@ export const dateType = temporalType({
   format: "date",
   read: (text) => (isDate(text) ? text : undefined),
   faults: {
-    type: "This must be a date as a string, YYYY-MM-DD.",
-    format: "This must be a date that exists, YYYY-MM-DD.",
+    type: "must be a date as a string, such as 2026-03-01",
+    format: "must be an existing date, such as 2026-03-01",
   },
 });

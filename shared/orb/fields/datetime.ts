@@ -8,7 +8,7 @@ export const datetimeType = temporalType({
   format: "date-time",
   read: normaliseInstant,
   faults: {
-    type: "This must be a date and time as a string, such as 2026-03-01T10:00:00Z.",
+    type: "must be a date and time as a string, such as 2026-03-01T10:00:00Z",
     format: MOMENT_FORM,
   },
 });

@@ -15,7 +15,7 @@ export const integerType: FieldType = {
   parse(value, report) {
     const number = parseNumber(value, report);
     if (number === undefined || Number.isInteger(number)) return number;
-    report("type", "This must be a whole number.");
+    report("type", "must be a whole number");
     return undefined;
   },
   fromText(text) {

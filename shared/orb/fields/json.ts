@@ -42,7 +42,7 @@ function isSound(value: unknown, depth: number, path: string, walk: Walk, report
   };
   if (++walk.nodes > MAX_JSON_NODES) {
     path = "";
-    return fail("too_big", `A JSON value holds at most ${MAX_JSON_NODES} values.`);
+    return fail("too_big", `must contain at most ${MAX_JSON_NODES} values`);
   }
   switch (typeof value) {
     case "boolean":
@@ -51,7 +51,7 @@ function isSound(value: unknown, depth: number, path: string, walk: Walk, report
       if (Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))) return true;
       return fail(
         "range",
-        "This number is beyond double precision: whole numbers lie within ±9007199254740991.",
+        "must be exact in double precision: whole numbers from -9007199254740991 to 9007199254740991",
       );
     case "string": {
       const flaw = textFlaw(value);
@@ -60,10 +60,10 @@ function isSound(value: unknown, depth: number, path: string, walk: Walk, report
     case "object":
       break;
     default:
-      return fail("type", "This must be a JSON value.");
+      return fail("type", "must be a JSON value");
   }
   if (value === null) return true;
-  if (depth > MAX_JSON_DEPTH) return fail("too_deep", `A JSON value nests at most ${MAX_JSON_DEPTH} deep.`);
+  if (depth > MAX_JSON_DEPTH) return fail("too_deep", `must be nested at most ${MAX_JSON_DEPTH} levels deep`);
   let sound = true;
   for (const [key, item] of Object.entries(value)) {
     if (walk.nodes > MAX_JSON_NODES || walk.faults > 50) return false;
@@ -71,7 +71,7 @@ function isSound(value: unknown, depth: number, path: string, walk: Walk, report
     // An object with this name is how a sealed value is stored.
     if (key === "__proto__" || key === "$sealed" || textFlaw(key) !== undefined || characters(key) > 1_000) {
       walk.faults++;
-      report("text", "This property name is not allowed.", below);
+      report("text", "is not an allowed property name", below);
       sound = false;
       continue;
     }

@@ -6,11 +6,14 @@ import type { Json, JsonSchema, Rule } from "./type.ts";
 /** Reads a number that double precision holds exactly as written: finite, and whole numbers within ±(2^53 - 1). */
 export function parseNumber(value: unknown, report: Report): number | undefined {
   if (typeof value !== "number") {
-    report("type", "This must be a number.");
+    report("type", "must be a number");
     return undefined;
   }
   if (!Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value))) {
-    report("range", "This number is beyond double precision: whole numbers lie within ±9007199254740991.");
+    report(
+      "range",
+      "must be exact in double precision: whole numbers from -9007199254740991 to 9007199254740991",
+    );
     return undefined;
   }
   return value === 0 ? 0 : value; // no negative zero: it equals zero, yet JSON and comparisons would tell them apart
@@ -27,8 +30,8 @@ export function numericRules(field: FieldDefinition): Rule {
   const { min, max } = field;
   return (value, report) => {
     if (typeof value !== "number") return;
-    if (typeof min === "number" && value < min) report("too_small", `This must be at least ${min}.`);
-    if (typeof max === "number" && value > max) report("too_big", `This must be at most ${max}.`);
+    if (typeof min === "number" && value < min) report("too_small", `must be at least ${min} (is ${value})`);
+    if (typeof max === "number" && value > max) report("too_big", `must be at most ${max} (is ${value})`);
   };
 }
 

@@ -28,15 +28,14 @@ export function compilePattern(pattern: string): RE2JS | string {
 }
 
 function compile(pattern: string): RE2JS | string {
-  if (pattern.length > MAX_PATTERN) return `A pattern has at most ${MAX_PATTERN} characters.`;
+  if (pattern.length > MAX_PATTERN) return `must be at most ${MAX_PATTERN} characters long`;
   try {
     const compiled = RE2JS.compile(pattern);
-    if (compiled.programSize() > PATTERN_LIMIT)
-      return "The pattern is too complex: use smaller repetition counts.";
+    if (compiled.programSize() > PATTERN_LIMIT) return "is too complex. Use smaller repetition counts.";
     return compiled;
   } catch (error) {
     const reason =
       error instanceof Error ? error.message.replace(/^error parsing regexp: /, "") : "not understood";
-    return `The pattern is not RE2 syntax (no look-around, no back-references): ${reason}.`;
+    return `must be RE2 syntax, without look-around and back-references: ${reason}`;
   }
 }

@@ -14,11 +14,11 @@ export const referenceType: FieldType = {
   operators: ["eq", "ne", "in", "null"],
   parse(value, report) {
     if (typeof value !== "string") {
-      report("type", "This must be an entry's id as a string.");
+      report("type", "must be the id of an entry, as a string");
       return undefined;
     }
     if (ENTRY_ID.test(value)) return value;
-    report("format", "This is not the id of an entry.");
+    report("format", "must be the id of an entry");
     return undefined;
   },
   fromText: (text) => (ENTRY_ID.test(text) ? text : undefined),

@@ -49,7 +49,7 @@ function bounds(field: FieldDefinition, read: Temporal["read"]): Rule {
   );
   return (value, report) => {
     if (typeof value !== "string") return;
-    if (min !== undefined && value < min) report("too_small", `This must not be before ${min}.`);
-    if (max !== undefined && value > max) report("too_big", `This must not be after ${max}.`);
+    if (min !== undefined && value < min) report("too_small", `must not be before ${min}`);
+    if (max !== undefined && value > max) report("too_big", `must not be after ${max}`);
   };
 }
