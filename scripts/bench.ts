@@ -1,7 +1,7 @@
 /**
- * `npm run bench`: where the platform stands against the floor, in a few minutes on two cores.
- * Absolute figures are the machine's; ratios between rows of one run are what counts.
- * `npm run bench -- edge host growth orbs memory` runs only the parts that are named; `peers` runs only when it is.
+ * `npm run bench`: compares the platform with its lower bound, in a few minutes on two cores.
+ * Compare ratios between rows of one run; absolute figures depend on the machine.
+ * `npm run bench -- edge host growth orbs memory` runs only the named parts. `peers` runs only if named.
  */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -28,12 +28,12 @@ const PARTS = ["edge", "host", "growth", "orbs", "memory", "peers"] as const;
 const SIZES = [1_000, 10_000, 100_000];
 const ORBS = [10, 100, 1_000];
 const CONNECTIONS = 8;
-/** Entries that are asked for again and again. */
+/** Number of entries that are requested repeatedly. */
 const HOT = 1_000;
 const LOADED = { rounds: 3, roundMs: 1_500, connections: CONNECTIONS, warmUpMs: 4_000 };
-/** Growth is about one request's cost, not about load. */
+/** One connection: growth measures the cost of a single request, not load. */
 const ALONE = { rounds: 3, roundMs: 1_000, connections: 1 };
-/** Longer than the broker remembers what it read. */
+/** Longer than the broker keeps file blocks in memory. */
 const REST = { rounds: 5, restMs: 12_000 };
 
 const asked = process.argv
@@ -44,7 +44,7 @@ const wants = (part: (typeof PARTS)[number]) =>
 const DATA = join(fileURLToPath(new URL("..", import.meta.url)), ".data");
 const report: Record<string, unknown> = { machine: machine(), connections: CONNECTIONS };
 
-/** The requests that have a floor in workerd. */
+/** The requests with a lower bound in workerd. */
 const ours = ["get entry", "list 50", "create draft"];
 
 async function edge(stand: Stand, client: Client, seeded: Seeded, token: string): Promise<void> {
@@ -77,7 +77,7 @@ async function link(stand: Stand, client: Client, seeded: Seeded, token: string)
 }
 
 async function host(stand: Stand, client: Client, seeded: Seeded, token: string): Promise<void> {
-  // Few are asked for again and again, as is usual; then any of all, nearly always for the first time.
+  // A few entries are requested repeatedly, as usual. The other rows pick from all entries, nearly always for the first time.
   const hot = { ...seeded, ids: seeded.ids.slice(0, HOT) };
   const targets = await served([
     ...hostFloorTargets(stand, seeded),
@@ -208,7 +208,7 @@ async function memory(stand: Stand, client: Client): Promise<void> {
   report.memory = pairs;
 }
 
-/** Entries of the orbs that are needed for what was asked. */
+/** Number of entries that each requested part needs. */
 function sizes(): readonly number[] {
   if (wants("growth") || wants("host")) return SIZES;
   return wants("peers") ? SIZES.filter((_, i) => i === 0 || i === SIZES.length - 1) : SIZES.slice(0, 1);

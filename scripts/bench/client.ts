@@ -1,11 +1,11 @@
 /**
- * Load from a process of its own, so that measuring does not slow down what is measured: keep-alive connections that
- * each send the next request when the last is answered (as wrk does), or requests at a fixed rate (open loop).
- * Speaks with its parent over IPC: one job in, one result out, any number of times.
+ * Generates load in a separate process, so that measuring does not slow down the measured server. Each keep-alive
+ * connection sends its next request when the last one is answered (closed loop, like wrk), or requests go out at a fixed
+ * rate (open loop). The parent sends one job over IPC and receives one result, any number of times.
  */
 import { connect, type Socket } from "node:net";
 
-/** What is to be sent. `path` and `body` may hold `{n}`, a number that grows, and `{any}` one of `keys`. */
+/** The request to send. In `path` and `body`, `{n}` is a growing number and `{any}` is one of `keys`. */
 export interface Job {
   host: string;
   port: number;
@@ -13,22 +13,22 @@ export interface Job {
   path: string;
   body?: string;
   headers: Record<string, string>;
-  /** Values of `{any}`. */
+  /** Values for `{any}`. */
   keys: string[];
   connections: number;
   durationMs: number;
-  /** Requests a second over all connections; without it each connection sends as soon as it is answered. */
+  /** Requests per second over all connections. If missing, each connection sends its next request at once. */
   rate?: number;
   /** First value of `{n}`. */
   first: number;
-  /** Which of `keys` the first request takes; the others follow in a fixed order that repeats none before all were taken. */
+  /** Index of the first key to use. The others follow in a fixed order that repeats a key only after all were used. */
   firstKey: number;
 }
 
-/** Latencies in milliseconds; in an open loop from the moment at which the request should have been sent. */
+/** Latencies in milliseconds. In an open loop they count from the moment when the request was due. */
 export interface Result {
   requests: number;
-  /** Answers other than 2xx, and requests that were not answered. */
+  /** Responses other than 2xx and requests without a response. */
   failures: number;
   /** Status of one failure, for the report. */
   failure: number;
@@ -41,7 +41,7 @@ export interface Result {
 const HEADER_END = Buffer.from("\r\n\r\n");
 const CHUNK_END = Buffer.from("\r\n0\r\n\r\n");
 
-/** Length of the first whole answer in a buffer, or 0 while it is incomplete. */
+/** Length of the first complete response in a buffer, or 0 if it is incomplete. */
 function answerLength(buffer: Buffer, method: string): number {
   const end = buffer.indexOf(HEADER_END);
   if (end < 0) return 0;
@@ -106,7 +106,7 @@ function run(job: Job): Promise<Result> {
       let slot = i;
       const next = () => {
         const now = performance.now();
-        // However short the time, one is sent.
+        // Send at least one request, even in a very short round.
         if (sent > 0 && now >= until) {
           done(socket);
           return;

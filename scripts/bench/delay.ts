@@ -1,12 +1,12 @@
-/** A way to the broker that takes time, as from another continent: what goes in comes out as much later, in order. */
+/** A TCP proxy that delays every byte by a fixed time, like a broker on another continent. */
 import { connect, createServer, type Socket } from "node:net";
 
 export interface Delay extends AsyncDisposable {
-  /** The broker's address over it. */
+  /** Address of the broker through the proxy. */
   url: string;
 }
 
-/** Passes on with a delay what one end says; an end that is over is passed on too. */
+/** Forwards data and the end of the stream from one socket to the other after the delay. */
 function forward(from: Socket, to: Socket, delayMs: number): void {
   from.on("data", (data) => setTimeout(() => to.write(data), delayMs));
   from.on("close", () => setTimeout(() => to.destroy(), delayMs));
@@ -15,7 +15,7 @@ function forward(from: Socket, to: Socket, delayMs: number): void {
 
 /**
  * @param target port on this machine
- * @param delayMs one way; making a connection takes both ways, as it does over a network
+ * @param delayMs delay in one direction; opening a connection takes a full round trip, as on a network
  */
 export async function startDelay(target: number, delayMs: number): Promise<Delay> {
   const sockets = new Set<Socket>();
@@ -25,7 +25,7 @@ export async function startDelay(target: number, delayMs: number): Promise<Delay
       sockets.add(socket.setNoDelay(true));
       socket.once("close", () => sockets.delete(socket));
     }
-    // The handshake of the connection itself is a round trip before anything else.
+    // A TCP handshake takes one round trip before any data.
     client.pause();
     setTimeout(() => client.resume(), 2 * delayMs);
     forward(client, upstream, delayMs);

@@ -1,6 +1,6 @@
 /**
- * The floor of the long-lived host: Hono's Node server with one connection to the broker, and nothing else.
- * `/pong` answers at once, `/get?get=<stream>/<subject>` asks one direct get. Prints its port when it listens.
+ * The lower bound for the host: Hono on Node with one broker connection and nothing else.
+ * `/pong` responds at once. `/get?get=<stream>/<subject>` makes one direct get. Prints its port when it listens.
  */
 import { createAdaptorServer } from "@hono/node-server";
 import { connect } from "nats.ws";

@@ -1,11 +1,13 @@
 /**
- * The floor of the functions: the least that a request can cost there. A bare worker that connects to the broker with
- * the client library, does what a request of the platform must at least do, and answers.
+ * The lower bound for the functions: a bare worker that connects to the broker with the client library, makes only the
+ * broker requests that the platform cannot avoid, and responds.
  *
- * `/pong` answers at once. `/get?get=<stream>/<subject>&…` asks all these direct gets at once.
- * `/list?get=…&index=<stream>/<filter>&of=<prefix>&…` reads a definition and 50 index messages, then
- * the heads and live copies that they name. `/write?get=…&put=<subject>&put=…` reads, then appends the body to each, and waits for the
- * acknowledgements; `{n}` in a subject becomes something new.
+ * - `/pong` responds at once.
+ * - `/get?get=<stream>/<subject>&…` makes all these direct gets in parallel.
+ * - `/list?get=…&index=<stream>/<filter>&of=<prefix>&…` reads a definition and 50 index messages, then the heads and live
+ *   copies that they name.
+ * - `/write?get=…&put=<subject>&put=…` reads, appends the body to each subject and waits for the acknowledgements. `{n}` in a
+ *   subject becomes a unique value.
  */
 import { connect, type Msg, type NatsConnection } from "nats.ws";
 
@@ -39,7 +41,7 @@ function get(nc: NatsConnection, place: string): Promise<Msg> {
   return nc.request(`$JS.API.DIRECT.GET.${stream}.${subject}`);
 }
 
-/** One request whose answer is many messages and a last one with a status. */
+/** A request with many response messages, the last of which carries a status. */
 function many(nc: NatsConnection, inbox: string, stream: string, body: unknown): Promise<Msg[]> {
   const found: Msg[] = [];
   return new Promise((resolve) => {

@@ -1,6 +1,6 @@
 /**
- * `node scripts/bench/handlers.ts`: what a call of a remote handler costs over a bare request to the same service, and
- * over a request to the functions that finds no orb, in one run and by turns.
+ * `node scripts/bench/handlers.ts`: compares a remote handler call with a bare request to the same service and with a
+ * request to the functions that finds no orb. All three run alternately in one run.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -60,7 +60,7 @@ const ACTS = {
   "call of a handler": call,
 } satisfies Record<string, () => Promise<unknown>>;
 
-/** Milliseconds of one act, the median of a round, with so many in flight. */
+/** Median milliseconds per operation of one round, with this many in flight. */
 async function round(act: () => Promise<unknown>, inFlight: number): Promise<number> {
   const times: number[] = [];
   let left = CALLS;
@@ -82,7 +82,7 @@ try {
     for (let turn = 0; turn <= ROUNDS; turn++) {
       for (const [name, act] of Object.entries(ACTS)) {
         const median = await round(act, inFlight);
-        // The first turn only warms up.
+        // The first round only warms up.
         if (turn > 0) medians.set(name, [...(medians.get(name) ?? []), median]);
       }
     }

@@ -1,4 +1,4 @@
-/** The functions over the link and without it, beside the broker and far from it. */
+/** Measures the functions with and without the link, next to the broker and far away from it. */
 import { bundleFunctions } from "../host/bundle.ts";
 import { serveFunctions } from "../host/functions.ts";
 import { freePort } from "../ports.ts";
@@ -7,16 +7,16 @@ import type { Target } from "./measure.ts";
 import { born, type Served, type Stand } from "./stand.ts";
 import { type Seeded, targetsOf } from "./targets.ts";
 
-/** Milliseconds of a round trip to a distant broker. */
+/** Round trip to a distant broker in milliseconds. */
 export const FAR_MS = 40;
 
 export interface Links extends AsyncDisposable {
   targets: Target[];
-  /** Name of the target without the link that one with it is compared with; itself where it has none. */
+  /** Name of the target without the link to compare with. A target without a counterpart names itself. */
   without: (name: string) => string;
 }
 
-/** Starts what is compared: the stand's functions, and three more. */
+/** Starts the targets: the stand's functions and three more. */
 export async function startLinks(
   stand: Stand,
   seeded: Seeded,

@@ -1,13 +1,13 @@
-/** Rounds of load, and what they cost in processor time: figures that can be compared only within one run. */
+/** Runs rounds of load and measures throughput, latency and processor time. Compare figures only within one run. */
 import { type ChildProcess, fork } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Job, Result } from "./client.ts";
 
-/** Kernel clock ticks a second in /proc (always 100 on Linux). */
+/** Kernel clock ticks per second in /proc (always 100 on Linux). */
 const TICKS = 100;
 
-/** Processor seconds that a process has used so far; 0 where /proc does not tell. */
+/** Processor seconds that a process has used; 0 if /proc is not available. */
 function cpuSeconds(pid: number | undefined): number {
   if (pid === undefined) return 0;
   try {
@@ -28,7 +28,7 @@ export function memoryMiB(pid: number | undefined): number {
   }
 }
 
-/** Child processes of a process whose command matches. */
+/** Child processes whose command line matches. */
 export function childrenOf(pid: number, command: RegExp): number[] {
   const found: number[] = [];
   for (const name of readdirSync("/proc")) {
@@ -38,7 +38,7 @@ export function childrenOf(pid: number, command: RegExp): number[] {
       if (Number(stat.split(") ").at(-1)?.split(" ")[1]) !== pid) continue;
       if (command.test(readFileSync(`/proc/${name}/cmdline`, "utf8"))) found.push(Number(name));
     } catch {
-      // It ended meanwhile.
+      // The process has ended in the meantime.
     }
   }
   return found;
@@ -63,7 +63,7 @@ export class Client implements Disposable {
   }
 }
 
-/** Something that answers requests, and the processes whose time it takes. */
+/** A server and the processes whose time it uses. */
 export interface Target {
   name: string;
   url: string;
@@ -72,18 +72,18 @@ export interface Target {
   body?: string;
   headers?: Record<string, string>;
   keys?: string[];
-  /** What differs in the requests before the first round, where only the first of each is to be measured. */
+  /** Overrides for the warm-up requests of rows that measure only the first request of each key. */
   warmUp?: { path?: string; headers?: Record<string, string> };
-  /** The process that is measured (workerd, or the host). */
+  /** The measured process (workerd or the host). */
   pid: number | undefined;
   /** The broker's process. */
   brokerPid: number | undefined;
 }
 
-/** Makes requests to the host that it neither answers from its cache of answers nor remembers there. */
+/** Headers that make the host bypass its answer cache for reading and writing. */
 export const PAST_ANSWERS: NonNullable<Target["warmUp"]> = { headers: { range: "bytes=0-" } };
 
-/** Targets that answer with 2xx; the others are named. */
+/** Returns the targets that respond with 2xx and reports the others. */
 export async function served(targets: readonly Target[]): Promise<Target[]> {
   const out: Target[] = [];
   for (const target of targets) {
@@ -103,7 +103,7 @@ export async function served(targets: readonly Target[]): Promise<Target[]> {
   return out;
 }
 
-/** Medians over the rounds. Processor time is per request, in microseconds. */
+/** Medians over the rounds. Processor time is in microseconds per request. */
 export interface Figures {
   name: string;
   requests: number;
@@ -116,7 +116,7 @@ export interface Figures {
   brokerUs: number;
   /** Median latency with one request at a time. */
   aloneP50: number;
-  /** Size of an answer, with its head. */
+  /** Size of a response including its headers. */
   bytes: number;
 }
 
@@ -129,7 +129,7 @@ const median = (values: number[]): number => {
 };
 
 let counter = 0;
-/** How many of its keys each target was asked for so far, by address: what is measured for the first time stays so. */
+/** Number of keys used so far per target address, so that rows about first requests never repeat a key. */
 const asked = new Map<string, number>();
 
 async function round(client: Client, target: Target, connections: number, durationMs: number) {
@@ -158,12 +158,12 @@ async function round(client: Client, target: Target, connections: number, durati
 }
 
 /**
- * Measures targets in interleaved rounds, so that a slow moment of the machine meets all of them. In each round the load
- * comes first, so that the latency of one request at a time is that of a target in use; the first request after a rest
- * is {@link afterRest}.
- * @param options.roundMs length of one round under load; a fifth of it goes to latency with one request at a time
- * @param options.warmUpMs how long each target is asked before the first round: 500 unless told otherwise. What runs
- * in a JavaScript engine takes some seconds until its code is compiled, and is three to five times slower meanwhile
+ * Measures targets in interleaved rounds, so that a slow phase of the machine affects all of them. Each round starts with
+ * load, so that the latency of single requests is that of a busy server. {@link afterRest} measures the first request
+ * after a pause.
+ * @param options.roundMs length of one round under load; single requests take another fifth of it
+ * @param options.warmUpMs load per target before the first round, 500 by default. A JavaScript engine needs some seconds
+ * to compile hot code and is three to five times slower until then
  */
 export async function compare(
   client: Client,
@@ -203,7 +203,7 @@ export async function compare(
   return out;
 }
 
-/** Asks for each of a target's keys once, or for as many as there is time for. */
+/** Requests each key of a target once, or as many keys as the time allows. */
 export async function askForAll(
   client: Client,
   target: Target,
@@ -215,8 +215,8 @@ export async function askForAll(
 }
 
 /**
- * Median latency in milliseconds of the first request after nobody asked for a while: the broker forgets the blocks of
- * its files that were not read for 10 s.
+ * Median latency in milliseconds of the first request after a pause. The broker drops file blocks from memory that nothing
+ * has read for 10 s.
  */
 export async function afterRest(
   client: Client,

@@ -1,4 +1,4 @@
-/** Directus on SQLite, from the npm registry. */
+/** Runs Directus on SQLite, installed from npm. */
 import { join } from "node:path";
 import {
   api,
@@ -17,7 +17,7 @@ import {
 import { values } from "./seed.ts";
 
 const VERSION = "11.17.4";
-/** Role-less policy of every Directus that says what everybody may do. */
+/** Directus's built-in policy for public access. */
 const PUBLIC_POLICY = "abf8a154-5b1c-4a46-ac9c-7300570f4f17";
 const FIELDS = [
   { field: "id", type: "integer", schema: { is_primary_key: true, has_auto_increment: true } },
@@ -47,7 +47,7 @@ const settings = (at: Place, port: number): Record<string, string> => ({
   LOG_LEVEL: "error",
   TELEMETRY: "false",
   SERVE_APP: "false",
-  // It would refuse requests when the machine is busy, which is what is measured.
+  // The pressure limiter would reject requests under load, which is what the benchmark measures.
   PRESSURE_LIMITER_ENABLED: "false",
 });
 
@@ -62,7 +62,7 @@ export const directus: Peer = {
   install: (dir) =>
     installPackages(
       dir,
-      // The isolated-vm that it asks for does not compile for Node 24; only flows and extensions use it.
+      // Directus's version of isolated-vm does not compile for Node 24. Only flows and extensions use it.
       { dependencies: { directus: VERSION }, overrides: { "isolated-vm": "6.0.2" } },
       ["isolated-vm", "sqlite3"],
     ),

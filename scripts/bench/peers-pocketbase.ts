@@ -1,4 +1,4 @@
-/** PocketBase: one Go program with SQLite inside, built from the Go module of that version. */
+/** Runs PocketBase, one Go program with SQLite inside, built from its Go module. */
 import { createHash } from "node:crypto";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -55,7 +55,7 @@ async function signIn(url: string, users: string, password: string): Promise<str
   return ((await api(path, { identity: USER, password })) as { token: string }).token;
 }
 
-/** Sets the only administrator's password, whatever it was. */
+/** Sets the password of the only administrator. */
 const admin = (at: Place) =>
   run(at.dir, "admin", program(at.dir), ["superuser", "upsert", USER, at.secret, `--dir=${at.data}`]);
 

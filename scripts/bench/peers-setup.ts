@@ -1,4 +1,4 @@
-/** What other products need before they can be measured: a folder that keeps what was built and filled, and a process. */
+/** Installs, fills and starts other products for comparison, and keeps the results for the next run. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import {
@@ -19,55 +19,55 @@ import { freePort } from "../ports.ts";
 import type { Target } from "./measure.ts";
 import { values } from "./seed.ts";
 
-/** One HTTP request, as the load client sends it. */
+/** One HTTP request for the load client. */
 export type Ask = Pick<Target, "path" | "method" | "body" | "headers" | "keys">;
 
-/** The table that all rows but one speak of, and its copy whose fields have indexes that a user would add by hand. */
+/** The table of nearly all rows, and its copy with the indexes that a user would add by hand. */
 export const TABLES = ["products", "indexed"] as const;
 export type Table = (typeof TABLES)[number];
 
-/** What every product is asked, of a table of its own. */
+/** The requests to each product, for one table. */
 export interface Questions {
   one(keys: string[]): Ask;
   list(): Ask;
   counted(): Ask;
-  /** The dearest of those of {@link DEAR} and more. */
+  /** The most expensive rows with a price of at least {@link DEAR}. */
   dear(table: Table): Ask;
-  /** Those of one category, newest first. */
+  /** Rows of one category, newest first. */
   category(table: Table): Ask;
-  /** Those of one category, dearest first. */
+  /** Rows of one category, most expensive first. */
   dearOfCategory(table: Table): Ask;
   create(): Ask;
 }
 
 export const PAGE = 50;
-/** A tenth of all prices is as high. */
+/** A tenth of all prices are at least this high. */
 export const DEAR = 9_000;
 export const CATEGORY = "category-7";
 
-/** A product that can be put on this machine, with one SQLite file as its database. */
+/** A product that can run on this machine with one SQLite file as its database. */
 export interface Peer {
   name: string;
   version: string;
-  /** When a create is on disk. */
+  /** When a created row is durable on disk. */
   durability: string;
-  /** Brings the program into its folder. @throws Failure in one line where that is not possible */
+  /** Installs the program into its folder. @throws Failure with one line if that is not possible */
   install(dir: string): Promise<void>;
-  /** The process that serves on a port of 127.0.0.1; `data` is where everything that it stores is. */
+  /** Starts the server on a port of 127.0.0.1. It stores everything in `data`. */
   serve(at: Place, port: number): Promise<ChildProcess>;
-  /** A path that answers 2xx without a token. */
+  /** A path that responds with 2xx without a token. */
   ready: string;
-  /** Signs in. @returns a token to create with */
+  /** Signs in. @returns a token that may create rows */
   token(at: Place, url: string): Promise<string>;
-  /** Makes both tables of an empty database, readable for everybody. */
+  /** Creates both tables in an empty database, readable without a token. */
   configure(at: Place, url: string): Promise<void>;
-  /** The database's file within `data`. */
+  /** The database file within `data`. */
   file: string;
-  /** A row of both tables. */
+  /** One row for both tables. */
   row(n: number): Record<string, string | number | null>;
-  /** What the API calls that row. */
+  /** The row's id in the API. */
   key(n: number): string;
-  /** The column of the moment of creation. */
+  /** The column with the creation time. */
   created: string;
   questions(token: string): Questions;
 }
@@ -76,11 +76,11 @@ export interface Peer {
 export interface Place {
   dir: string;
   data: string;
-  /** For keys, passwords and tokens of this machine's copy. */
+  /** Folder for keys, passwords and tokens of this machine's copy. */
   secret: string;
 }
 
-/** A peer that serves. */
+/** A running peer. */
 export interface Running {
   peer: Peer;
   url: string;
@@ -90,7 +90,7 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** Runs a program to its end; what it says goes to `<dir>/<name>.log`. @throws Failure with the end of it */
+/** Runs a program to its end and writes its output to `<dir>/<name>.log`. @throws Failure with the end of the output */
 export async function run(
   dir: string,
   name: string,
@@ -116,7 +116,7 @@ export async function run(
   );
 }
 
-/** Installs packages of the npm registry; of their install scripts only those run that build what is needed. */
+/** Installs npm packages and runs only the install scripts that the product needs. */
 export async function installPackages(
   dir: string,
   manifest: object,
@@ -127,7 +127,7 @@ export async function installPackages(
   if (existsSync(done) && readFileSync(done, "utf8") === text) return;
   writeFileSync(join(dir, "package.json"), text);
   await run(dir, "install", "npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund"]);
-  // The pinned Node brings its headers, so that nothing has to be downloaded where there is no prebuilt binary.
+  // The pinned Node package contains headers, so node-gyp downloads nothing.
   const node = dirname(dirname(process.execPath));
   const headers = join(node, "node_modules", `node-${process.platform}-${process.arch}`);
   const env = existsSync(join(headers, "include")) ? { npm_config_nodedir: headers } : {};
@@ -135,7 +135,7 @@ export async function installPackages(
   writeFileSync(done, text);
 }
 
-/** Starts a peer's process; what it says goes to `<dir>/serve.log`. */
+/** Starts a peer and writes its output to `<dir>/serve.log`. */
 export function serve(
   { dir }: Place,
   command: string,
@@ -150,7 +150,7 @@ export function serve(
   });
 }
 
-/** A JSON request of a peer's API. @throws Failure for an answer other than 2xx */
+/** Sends a JSON request to a peer's API. @throws Failure for a response other than 2xx */
 export async function api(url: string, body?: unknown, token?: string, method?: string): Promise<unknown> {
   const answer = await fetch(url, {
     method: method ?? (body === undefined ? "GET" : "POST"),
@@ -195,7 +195,7 @@ async function start(
   }
 }
 
-/** Writes rows straight into the database, as its API would have done one after the other. */
+/** Inserts rows directly into the database, with the same content as if the API had created them. */
 function fill(peer: Peer, at: Place, count: number): void {
   const db = new DatabaseSync(join(at.data, peer.file));
   const names = Object.keys(peer.row(0));
@@ -213,20 +213,20 @@ function fill(peer: Peer, at: Place, count: number): void {
   db.close();
 }
 
-/** The values of a row, which are those of the platform's entries. */
+/** The values of a row, equal to those of the platform's entries. */
 export function columnsOf(n: number): Record<string, string | number> {
   return values(n) as Record<string, string | number>;
 }
 
-/** Moment of creation of a row: one a second, and all of them past. */
+/** Creation time of a row: one per second, all in the past. */
 export function createdAt(n: number): Date {
   return new Date(Date.UTC(2025, 0, 1) + n * 1000);
 }
 
 /**
- * Starts a peer on so many rows. What is built and filled stays under `<root>/<name>` for the next run, which begins
- * with a copy of the data as they were after filling.
- * @throws Failure where it cannot be obtained
+ * Starts a peer with this many rows. The installation and the filled database stay under `<root>/<name>`, and each run
+ * starts from a copy of that database.
+ * @throws Failure if the peer cannot be installed
  */
 export async function startPeer(root: string, peer: Peer, count: number): Promise<Running> {
   const dir = join(root, peer.name.toLowerCase());

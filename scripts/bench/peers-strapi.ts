@@ -1,4 +1,4 @@
-/** Strapi on SQLite, from the npm registry: a project with two content types and nothing else. */
+/** Runs Strapi on SQLite, installed from npm: a project with only two content types. */
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -18,7 +18,7 @@ import { CATEGORIES, values } from "./seed.ts";
 
 const VERSION = "5.54.0";
 
-/** Names of a content type; the table has the plural one. */
+/** Names of a content type. The table uses the plural. */
 const TYPES: Record<(typeof TABLES)[number], { singular: string; plural: string }> = {
   products: { singular: "product", plural: "products" },
   indexed: { singular: "indexed-product", plural: "indexed" },
@@ -44,7 +44,7 @@ function contentType(table: (typeof TABLES)[number]): object {
   };
 }
 
-/** The project's files. Reading needs no token, as after ticking "find" and "findOne" for everybody. */
+/** The project's files. They make reading public, like ticking "find" and "findOne" for the public role. */
 function files(): Record<string, string> {
   const config = (value: string) => `module.exports = ({ env }) => (${value});\n`;
   const out: Record<string, string> = {
@@ -57,7 +57,7 @@ function files(): Record<string, string> {
     "config/database.js": config(
       '{ connection: { client: "sqlite", connection: { filename: env("DATABASE") }, useNullAsDefault: true } }',
     ),
-    // All that a new project has but the one that writes a line of log for every request.
+    // The middlewares of a new project, without the one that logs every request.
     "config/middlewares.js":
       'module.exports = ["errors", "security", "cors", "poweredBy", "query", "body", "session", "favicon", "public"].map((name) => `strapi::$' +
       "{name}`);\n",
@@ -128,12 +128,12 @@ export const strapi: Peer = {
     });
   },
 
-  // Its tables are made of the project's files when it starts.
+  // Strapi creates its tables from the project's files when it starts.
   configure: async () => undefined,
 
   async token(at) {
     const path = join(at.data, "token");
-    // It is made right after the server listens.
+    // Strapi creates the role right after it starts to listen.
     for (const deadline = Date.now() + 10_000; !existsSync(path) && Date.now() < deadline; ) await delay(50);
     return readFileSync(path, "utf8");
   },

@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- peers`: the host beside what users would pick instead, in one run, on the same rows, with the same
- * client. Only when asked for: the first run brings the others into `.data/peers`, from their public registries.
+ * `npm run bench -- peers`: compares the host with the products that users would choose instead, in one run, with the same
+ * rows and the same client. Runs only on request, because the first run installs the peers into `.data/peers`.
  */
 import {
   askForAll,
@@ -32,9 +32,9 @@ import type { Seeded } from "./targets.ts";
 
 const PEERS: readonly Peer[] = [pocketbase, directus, strapi];
 const LOAD = { rounds: 5, roundMs: 1_000, connections: 8, warmUpMs: 4_000 };
-/** How long each is asked for all of its rows before that is measured again. */
+/** Milliseconds of requests for all rows of a server before the measurement of repeated requests. */
 const WARM_UP_MS = 40_000;
-/** Entries that are asked for again and again. */
+/** Number of entries that are requested repeatedly. */
 const HOT = 1_000;
 const OURS = "host";
 const DURABILITY =
@@ -53,7 +53,7 @@ const ours = ({ orb }: Seeded, token: string): Questions & { publish(): Ask } =>
     one: (keys) => ({ path: `${base}/{any}`, keys }),
     list: () => page(""),
     counted: () => page("&count=true"),
-    // An index is made where a field has one by its definition; there is none to add by hand.
+    // The platform indexes every unique and enum field, so there is no index to add by hand.
     dear: () => page(`&filter[price][gte]=${DEAR}&sort=-price`),
     category: () => page(`&filter[category]=${CATEGORY}&sort=-createdAt`),
     dearOfCategory: () => page(`&filter[category]=${CATEGORY}&sort=-price`),
@@ -62,7 +62,7 @@ const ours = ({ orb }: Seeded, token: string): Questions & { publish(): Ask } =>
   };
 };
 
-/** What is asked of everybody, with the name that both sides' rows are found by. */
+/** The requests to all products, by the name of the row in the report. */
 function asks(of: Questions, keys: string[]): Record<string, Ask> {
   return {
     any: of.one(keys),
@@ -79,7 +79,7 @@ function asks(of: Questions, keys: string[]): Record<string, Ask> {
   };
 }
 
-/** Rows of the table: ours and theirs. `+` is the table with indexes that a user would add by hand. */
+/** Rows of the report: ours and theirs. `+` marks the table with indexes that a user would add by hand. */
 const ROWS: readonly [what: string, ours: string, theirs: string][] = [
   ["get one, any of all", "any", "any"],
   ["  each asked for before", "again", "again"],
@@ -96,7 +96,7 @@ const ROWS: readonly [what: string, ours: string, theirs: string][] = [
   ["create (ours: and publish)", "publish", "create"],
 ];
 
-/** Starts those that can be had here; the others are named with the reason. */
+/** Starts the peers that can run here and reports why the others cannot. */
 async function startAll(root: string, count: number): Promise<Running[]> {
   const running: Running[] = [];
   for (const peer of PEERS) {
@@ -111,9 +111,9 @@ async function startAll(root: string, count: number): Promise<Running[]> {
 }
 
 /**
- * Measures the host and the peers on as many rows as were seeded.
+ * Measures the host and the peers with as many rows as were seeded.
  * @param root folder that keeps the peers between runs
- * @returns what belongs into the report
+ * @returns lines for the report
  */
 export async function peers(
   root: string,
@@ -144,14 +144,14 @@ export async function peers(
         const warmUp = name === "any" ? { warmUp: PAST_ANSWERS } : {};
         return [{ ...at, ...ask, ...warmUp, name: `${who}: ${name}` }];
       });
-    // The machine's speed changes within minutes: what is compared is asked in turns.
+    // The machine's speed changes within minutes, so all servers of one row take turns.
     const figures = new Map<string, Figures>();
     for (const rows of Map.groupBy(ROWS, ([, , theirs]) => theirs.replace("+", "")).values()) {
       const names = new Set(rows.flatMap(([, mine, theirs]) => [mine, theirs]));
       const targets = await served([...names].flatMap(targetsFor));
       for (const [name, of] of await compare(client, targets, LOAD)) figures.set(name, of);
     }
-    // Whoever remembers what he was asked for, in whichever way, gets the time to be asked.
+    // Give every cache the time to fill.
     const again = await served(
       all.flatMap(([who, at, { any }]) =>
         any === undefined ? [] : [{ ...at, ...any, name: `${who}: again` }],

@@ -1,10 +1,10 @@
-/** Figures as tables for people and as JSON for comparisons. */
+/** Formats figures as tables for people and as JSON for comparisons. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { dirname } from "node:path";
 import type { Figures } from "./measure.ts";
 
-/** One row of figures beside the floor that it is measured by. */
+/** One row of figures and the lower bound for it. */
 export interface Row {
   what: string;
   figures: Figures;
@@ -25,7 +25,7 @@ function print(title: string, head: string[], rows: string[][]): void {
   for (const row of rows) console.log(line(row));
 }
 
-/** Throughput, latency and processor time, with the ratio to the floor (below 1: better than the floor). */
+/** Throughput, latency and processor time, with the ratio to the lower bound (below 1 is better than the bound). */
 export function printRows(title: string, rows: readonly Row[]): void {
   print(
     title,
@@ -73,14 +73,14 @@ export function printGrowth(
   );
 }
 
-/** A request that was asked of us and of others. */
+/** One request to the platform and to its peers. */
 export interface Compared {
   what: string;
   ours: Figures | undefined;
   peers: Record<string, Figures | undefined>;
 }
 
-/** One figure of every request: ours, and beside each other one ours to theirs. */
+/** One figure of every request: ours, and the ratio of ours to each peer's. */
 export function printComparison(
   title: string,
   names: readonly string[],
@@ -110,7 +110,7 @@ export function printPairs(title: string, pairs: Record<string, string>): void {
   print(title, ["", ""], Object.entries(pairs));
 }
 
-/** The class of machine that figures belong to. */
+/** The kind of machine that the figures belong to. */
 export function machine(): Record<string, unknown> {
   return {
     date: new Date().toISOString().slice(0, 10),

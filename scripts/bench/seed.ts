@@ -1,4 +1,4 @@
-/** Orbs and entries to measure with: made by the platform's own rules, sent as pipelined single writes. */
+/** Creates orbs and entries to measure with, through the platform's own verbs and pipelined single writes. */
 import { type Actor, system } from "../../shared/access/actor.ts";
 import { PLATFORM_REALM } from "../../shared/access/authorize.ts";
 import { startSession } from "../../shared/access/sessions.ts";
@@ -11,10 +11,10 @@ import { streams } from "../../shared/store/subjects.ts";
 
 /** Values of the indexed field. */
 export const CATEGORIES = 20;
-/** Entries that are written at once. */
+/** Number of entries in one write. */
 const IN_FLIGHT = 64;
 
-/** One module with one schema: a field of each common kind, one of them indexed. */
+/** One module with one schema: a field of each common type, one of them indexed. */
 export function document(orb: string): object {
   return {
     id: orb,
@@ -48,7 +48,7 @@ export function document(orb: string): object {
   };
 }
 
-/** An entry's values; about 450 bytes of JSON, or as many as `padding` asks for. */
+/** Values of an entry: about 450 bytes of JSON, or `padding` more. */
 export function values(n: number, padding = 300): Record<string, unknown> {
   return {
     title: `Product number ${n}`,
@@ -59,7 +59,7 @@ export function values(n: number, padding = 300): Record<string, unknown> {
   };
 }
 
-/** A token of a platform admin, with a session of its own. */
+/** A platform admin's token with its own session. */
 export async function adminToken(deps: Deps): Promise<string> {
   const who = { realm: PLATFORM_REALM, sub: "bench", role: "owner", name: "Bench", email: null } as const;
   return (await startSession(deps, { ...who, ttl: 3600 })).token;

@@ -1,4 +1,4 @@
-/** Everything that is measured, running at once on one broker: the functions, the host, and the floor of each. */
+/** Starts everything that is measured on one broker: the functions, the host, and the lower bound of each. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -17,7 +17,7 @@ import { readSettings } from "../settings.ts";
 import { endChild } from "../supervise.ts";
 import { childrenOf } from "./measure.ts";
 
-/** One thing that answers requests. */
+/** A running server. */
 export interface Served {
   url: string;
   pid: number | undefined;
@@ -29,9 +29,9 @@ export interface Stand extends AsyncDisposable {
   host: Served;
   hostFloor: Served;
   brokerPid: number | undefined;
-  /** What the platform's own rules need, with the right to do everything. */
+  /** Dependencies for the platform's verbs, with all rights. */
   deps: Deps;
-  /** Variables of the functions. */
+  /** Environment variables of the functions. */
   bindings: Record<string, string>;
 }
 
@@ -50,7 +50,7 @@ async function answering(url: string): Promise<void> {
   }
 }
 
-/** The process that a start brought into being. */
+/** The child process that a start created. */
 export async function born<T>(
   command: RegExp,
   start: () => Promise<T>,
@@ -60,7 +60,7 @@ export async function born<T>(
   return { value, pid: childrenOf(process.pid, command).find((pid) => !before.has(pid)) };
 }
 
-/** Starts all of it in a folder of its own, which is removed afterwards. */
+/** Starts all servers in a temporary folder and removes it afterwards. */
 export async function startStand(): Promise<Stand> {
   const dataDir = mkdtempSync(join(tmpdir(), "platform-bench-"));
   const stops: (() => Promise<unknown> | unknown)[] = [
@@ -74,7 +74,7 @@ export async function startStand(): Promise<Stand> {
       PORT: String(await freePort()),
       STREAMS_PORT: String(await freePort()),
       DATA_DIR: dataDir,
-      // What a line of log costs is the same for all who write one; here nobody does.
+      // Logging costs the same on every server, so the benchmark turns it off.
       LOG_LEVEL: "error",
     };
     const log = (line: string) => console.error(`  ${line}`);

@@ -1,16 +1,16 @@
 /**
- * Subscribers in a process of their own: opens so many streams over plain sockets, and measures for every event how
- * long after its publication it arrived. Told what to do by messages of its parent.
+ * Opens stream subscribers over plain sockets in a separate process and measures how long after its publication each event
+ * arrives. The parent process controls it with messages.
  */
 import { connect, type Socket } from "node:net";
 
-/** What the parent sends. */
+/** A message from the parent. */
 export type LoadCommand =
   | { do: "open"; url: string; headers: Record<string, string>; subscribers: number; perSecond: number }
   | { do: "reset" }
   | { do: "report" };
 
-/** What it gets back. */
+/** A message to the parent. */
 export type LoadReport =
   | { event: "opened"; subscribers: number }
   | { event: "report"; received: number; closed: number; latencies: Float64Array };
@@ -46,7 +46,7 @@ function open(url: URL, headers: Record<string, string>): Promise<void> {
     socket.write(`GET ${url.pathname}${url.search} HTTP/1.1\r\n${lines.join("")}\r\n`);
     socket.on("data", (chunk: Buffer) => {
       if (!begun) {
-        // The first control event says that the stream is being followed.
+        // The first control event means that the subscription is live.
         const head = chunk.toString("latin1", 0, 2000);
         if (!head.startsWith("HTTP/1.1") && !head.includes("streamNextOffset")) return;
         if (head.startsWith("HTTP/1.1") && !head.startsWith("HTTP/1.1 200"))

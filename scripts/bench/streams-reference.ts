@@ -1,4 +1,4 @@
-/** The protocol's reference server, in memory, in a process of its own. Tells its address to the parent. */
+/** Runs the protocol's reference server, in memory, in a separate process, and sends its address to the parent. */
 import { DurableStreamTestServer } from "@durable-streams/server";
 
 const server = new DurableStreamTestServer({ port: 0 });

@@ -1,4 +1,4 @@
-/** The servers that are compared: the streams process on a broker of its own, and the protocol's reference server. */
+/** Starts the servers to compare: the streams process with its own broker, and the protocol's reference server. */
 import { type ChildProcess, fork } from "node:child_process";
 import { Agent, request } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
@@ -19,14 +19,14 @@ export interface Server extends AsyncDisposable {
   readonly name: string;
   readonly pid: number;
   readonly headers: Record<string, string>;
-  /** Address of a stream, without parameters. */
+  /** Address of a stream without parameters. */
   url(stream: string): string;
   create(stream: string): Promise<void>;
-  /** Appends JSON texts in order; resolves when all are acknowledged. */
+  /** Appends JSON texts in order and resolves when all are acknowledged. */
   append(stream: string, messages: string[]): Promise<void>;
 }
 
-/** Path of a script beside this one. */
+/** Path of a script in this folder. */
 export const file = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
 /** The next message of a child process. */
@@ -65,7 +65,7 @@ export async function startReference(): Promise<Server> {
   };
 }
 
-/** @param dir a folder for the broker's files */
+/** @param dir folder for the broker's files */
 export async function startOurs(dir: string): Promise<Server> {
   const secrets = await loadSecrets(dir);
   const broker = await launchBroker({
@@ -89,7 +89,7 @@ export async function startOurs(dir: string): Promise<Server> {
       NATS_PASS: passwords.streams,
       PUBLIC_URL: publicUrl,
       STREAMS_PORT: String(port),
-      // Nothing ends on its own while it is measured.
+      // No session may expire during the measurement.
       STREAMS_ROTATE_MS: "1000000",
       LOG_LEVEL: "warn",
     },

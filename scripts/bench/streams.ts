@@ -1,6 +1,6 @@
 /**
- * The streams process on durable JetStream beside the protocol's reference server in memory, in one run and in turn:
- * delivery to many subscribers, catching up, and (ours alone) 5,000 subscribers and what an idle one costs.
+ * Compares the streams process on durable JetStream with the protocol's in-memory reference server, alternately in one
+ * run: fan-out to many subscribers and catch-up reads. Also measures 5,000 subscribers and idle subscribers of ours.
  *
  *   node scripts/bench/streams.ts [--seconds 5] [--subscribers 5000] [--json result.json]
  */
@@ -34,7 +34,7 @@ interface CatchUp {
   firstMs: number;
   medianMs: number;
   bestMs: number;
-  /** Of the median. */
+  /** Ratio of the medians. */
   megabytesPerSecond: number;
 }
 
@@ -43,7 +43,7 @@ const MESSAGES = 10_000;
 const ROUNDS = 3;
 const clock = () => performance.timeOrigin + performance.now();
 
-/** A message of the size that counts, which says when it was made. */
+/** A message of typical size that contains its creation time. */
 function message(): string {
   const head = `{"t":${clock().toFixed(3)},"text":"`;
   return `${head}${"x".repeat(MESSAGE_BYTES - head.length - 2)}"}`;
@@ -95,7 +95,7 @@ function residentBytes(pid: number): number {
 const at = (sorted: Float64Array, part: number) =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
 
-/** Publishes at an even pace to subscribers that are open, and tells how late the messages came. */
+/** Publishes at a constant rate to open subscribers and returns the delays. */
 async function deliver(
   server: Server,
   stream: string,
@@ -136,7 +136,7 @@ async function deliver(
   };
 }
 
-/** The median of several rounds: the machine has moods. */
+/** The median of several rounds, because the machine's speed varies. */
 function typical(rounds: Delivery[]): Delivery {
   const middle = (of: (round: Delivery) => number) =>
     rounds.map(of).sort((a, b) => a - b)[Math.floor(rounds.length / 2)] ?? 0;
@@ -152,7 +152,7 @@ function typical(rounds: Delivery[]): Delivery {
   };
 }
 
-/** Delivery by several servers, in turn and several times over. */
+/** Measures fan-out of several servers alternately, in several rounds. */
 async function compare(servers: Server[], subscribers: number): Promise<Delivery[]> {
   const stream = `live${subscribers}`;
   const clients = servers.map(() => load());
@@ -173,7 +173,7 @@ async function compare(servers: Server[], subscribers: number): Promise<Delivery
   return rounds.map(typical);
 }
 
-/** Reads a whole stream, page by page, over one connection. */
+/** Reads a whole stream page by page over one connection. */
 async function readAll(server: Server, stream: string, agent: Agent): Promise<number> {
   let bytes = 0;
   for (let offset = "-1"; ; ) {

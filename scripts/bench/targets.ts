@@ -1,10 +1,10 @@
-/** What is asked of each part of the stand, and of its floor. */
+/** The requests to each server of the stand and to its lower bound. */
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { Target } from "./measure.ts";
 import { document, values } from "./seed.ts";
 import type { Served, Stand } from "./stand.ts";
 
-/** An orb that was seeded. */
+/** An orb with seeded entries. */
 export interface Seeded {
   orb: string;
   ids: string[];
@@ -13,7 +13,7 @@ export interface Seeded {
 const at = (orb: string) => ({ orb, type: "content", schema: "product" }) as const;
 const body = () => JSON.stringify({ values: values(1) });
 
-/** The requests that users make, on one orb. Paths are the runtime API's, except where a target says otherwise. */
+/** The requests that users make to one orb. Paths belong to the runtime API unless the target says otherwise. */
 export function requests(
   seeded: Seeded,
   token: string,
@@ -32,7 +32,7 @@ export function requests(
   };
 }
 
-/** Targets of one part of the stand. */
+/** Targets of one server. */
 export function targetsOf(
   stand: Stand,
   part: Served,
@@ -49,7 +49,7 @@ export function targetsOf(
   }));
 }
 
-/** The management of orbs, through the functions. */
+/** Requests to the management API of orbs, through the functions. */
 export function orbTargets(stand: Stand, orb: string, token: string): Target[] {
   const { url, pid } = stand.functions;
   const shared = { url, pid, brokerPid: stand.brokerPid, headers: { authorization: `Bearer ${token}` } };
@@ -67,7 +67,7 @@ export function orbTargets(stand: Stand, orb: string, token: string): Target[] {
   ];
 }
 
-/** The floor of the functions for the three requests that have one. */
+/** The lower bound of the functions, for the three requests that have one. */
 export function floorTargets(stand: Stand, { orb, ids }: Seeded): Target[] {
   const stream = streams.orb(orb);
   const place = (of: string, subject: string) => encodeURIComponent(`${of}/${subject}`);
