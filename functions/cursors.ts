@@ -1,17 +1,17 @@
-/** Cursors of lists that go by a number: opaque, and of no use to a list of another kind or order. */
+/** Cursors of lists that page by a number. They are opaque and valid only for the same kind of list and order. */
 import { AppError } from "../shared/errors.ts";
 
 function invalidCursor(): AppError {
   return new AppError("malformed", "invalid_cursor", "This cursor was not given by this list.");
 }
 
-/** The cursor of a page that begins by a number; null at the end. @param kind what the number counts, and the order */
+/** The cursor of the page that starts at a number; null at the end. @param kind kind of list and order */
 export function writeCursor(kind: string, value: number | null): string | null {
   if (value === null) return null;
   return btoa(`${kind}:${value}`).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-/** The number in a cursor; undefined without one. @throws AppError malformed when it is none of this list */
+/** The number in a cursor; undefined without one. @throws AppError malformed for a cursor of another list */
 export function readCursor(kind: string, cursor: string | undefined): number | undefined {
   if (cursor === undefined) return undefined;
   let text: string;

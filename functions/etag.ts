@@ -1,18 +1,18 @@
-/** Entity tags: each begins with the newest revision's number, which is what `If-Match` compares. */
+/** Entity tags. Each begins with the number of the newest revision, which `If-Match` is compared with. */
 import { AppError } from "../shared/errors.ts";
 
 export { matchesTag } from "../shared/tags.ts";
 
 const TAG = /^(?:W\/)?"([1-9]\d{0,14})(?:-[^"]*)?"$/;
 
-/** The tag of a revision on the management API. */
+/** The entity tag of a revision on the management API. */
 export function revisionTag(revision: number): string {
   return `"${revision}"`;
 }
 
 /**
- * The revision that `If-Match` names; undefined without the header, and for `*`, which any revision meets.
- * @throws AppError malformed when it is no tag of ours
+ * The revision in `If-Match`; undefined without the header and for `*`, which matches every revision.
+ * @throws AppError malformed for anything but an entity tag of this API
  */
 export function ifMatch(header: string | undefined): number | undefined {
   if (header === undefined || header.trim() === "*") return undefined;

@@ -1,18 +1,18 @@
-/** `Idempotency-Key`: which requests are the same one, by whatever name of a route they came. */
+/** `Idempotency-Key`: decides which requests are repetitions of each other. */
 import type { Context } from "hono";
 import { checkKey, type Idempotency } from "../shared/entry/idempotency.ts";
 import { describedPath } from "./admin/prefixes.ts";
 import type { AppEnv } from "./context.ts";
 
-/** The caller's key; undefined without the header. @throws AppError malformed `invalid_header` */
+/** The key from the header; undefined without it. @throws AppError malformed `invalid_header` */
 export function idempotencyKeyOf(c: Context<AppEnv>): string | undefined {
   const key = c.req.header("idempotency-key");
   return key === undefined ? undefined : checkKey(key);
 }
 
 /**
- * The caller's key with the route, which is one below both prefixes of the management API.
- * @param path the route's one name where an address has several
+ * The key together with the route. Both prefixes of the management API count as one route.
+ * @param path canonical path, if an address has several
  * @throws AppError malformed `invalid_header`
  */
 export function idempotencyOf(c: Context<AppEnv>, path = c.req.path): Idempotency | undefined {

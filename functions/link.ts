@@ -1,6 +1,6 @@
 /**
- * The link, an option of deployments (README, "A link to a distant broker"): Durable Objects that hold the connection to
- * the broker, so that a request spares its own.
+ * The link, an option for deployments with a distant broker: Durable Objects hold the connection to the broker, so that
+ * requests do not open their own.
  */
 import { DurableObject, RpcTarget } from "cloudflare:workers";
 import { FarEnd } from "../shared/store/link/far-end.ts";
@@ -10,16 +10,16 @@ import { openStore } from "../shared/store/store.ts";
 import type { Store } from "../shared/store/types.ts";
 import { readSettings, type Settings } from "./env.ts";
 
-/** The binding's name in wrangler.toml. */
+/** Name of the Durable Object binding in wrangler.toml. */
 const BINDING = "BROKER_LINK";
 
-/** How much longer than alone a call waits for a broker that is heard: what many ask goes over one connection. */
+/** Multiplies the time limit of a call while the broker is alive: many requests share one connection and queue up. */
 const QUEUE_MS = 4_000;
 
-/** Everybody waits for one connection: that it is silent is to be known soon. */
+/** All requests share one connection, so detect a silent broker early. */
 const SILENT_MS = 1_500;
 
-/** An object has 128 MB for everything; a page is in it three times while it is handed on. */
+/** An object has 128 MB in total, and a page is in memory three times while it is forwarded. */
 const MAX_HELD_BYTES = 16 * 1024 * 1024;
 
 function farEnd(env: Record<string, unknown>): FarEnd {
@@ -38,7 +38,7 @@ function farEnd(env: Record<string, unknown>): FarEnd {
   );
 }
 
-/** Holds one connection for all who call. The credentials come from its own environment. */
+/** Holds one connection for all callers. The broker credentials come from its own environment. */
 export class BrokerLink extends DurableObject<Record<string, unknown>> {
   #end: FarEnd | undefined;
 
@@ -48,7 +48,7 @@ export class BrokerLink extends DurableObject<Record<string, unknown>> {
   }
 }
 
-/** What one request asks. Its first call travels with the opening, and all of it counts as one request to the object. */
+/** The calls of one request. The first call travels with the opening, and all calls are billed as one request to the object. */
 class Session extends RpcTarget {
   readonly #end: FarEnd;
 
@@ -68,8 +68,8 @@ interface Namespace {
 }
 
 /**
- * How requests reach the link; undefined where there is none.
- * @returns opens a store over it; its argument opens a connection of the request's own, for what listens
+ * Returns a function that opens a store over the link; undefined without a link. Its argument opens a separate connection for
+ * subscriptions.
  */
 export function linkOf(
   env: Record<string, unknown>,
@@ -78,7 +78,7 @@ export function linkOf(
   const namespace = env[BINDING] as Namespace | undefined;
   if (namespace === undefined) return undefined;
   const ids = Array.from({ length: count }, (_, i) =>
-    // An object stays where it was made: another place is another object.
+    // A Durable Object stays where it was created, so another location needs another object.
     namespace.idFromName(`${location ?? "anywhere"}-${i}`),
   );
   const options = location === undefined ? {} : { locationHint: location };

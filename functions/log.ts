@@ -3,7 +3,7 @@ import type { LogLevel } from "./env.ts";
 
 const LEVELS = ["debug", "info", "warn", "error"] as const;
 
-/** One JSON object a line, on the host's console unless it has a better place. Fields are facts about requests, never values that users wrote. */
+/** Writes one JSON object per line, to the console by default. Fields must be facts about requests, never user content. */
 export function consoleLog(
   level: LogLevel,
   base: Record<string, unknown> = {},

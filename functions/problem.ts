@@ -1,4 +1,4 @@
-/** Errors as `application/problem+json` (RFC 9457). The one place that knows which status a kind of error has. */
+/** Errors as `application/problem+json` (RFC 9457). Only this file maps kinds of errors to HTTP statuses. */
 import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
@@ -47,13 +47,13 @@ export const TITLES: Record<number, string> = {
   504: "Timed out",
 };
 
-/** What is said where there is nothing; the same at every host. */
+/** Detail of a 404 for an address without a route, the same on every host. */
 export function nothingAt(path: string): string {
   const slash = path.length > 1 && path.endsWith("/") ? " Try it without the slash at its end." : "";
   return `There is nothing at this address.${slash}`;
 }
 
-/** What a problem document says; the same at every host. */
+/** The JSON text of a problem document, the same on every host. */
 export function problemText(
   status: number,
   code: string,
@@ -62,7 +62,7 @@ export function problemText(
 ): string {
   const members = { type: `urn:problem:${code}`, title: TITLES[status] ?? "Error", status, detail, code };
   return JSON.stringify({
-    // First for people who read it, and last again: further members replace none of these.
+    // `type`, `title` … come first for readers and again last, so that `data` cannot replace them.
     ...members,
     ...more.data,
     ...members,
@@ -70,7 +70,7 @@ export function problemText(
   });
 }
 
-/** What an error says in headers. */
+/** The headers of an error response. */
 export function problemHeaders({ kind, code, retryAfter }: AppError): Record<string, string> {
   const headers: Record<string, string> = {};
   if (retryAfter !== undefined) headers["retry-after"] = String(Math.max(1, Math.ceil(retryAfter)));
@@ -81,7 +81,7 @@ export function problemHeaders({ kind, code, retryAfter }: AppError): Record<str
   return headers;
 }
 
-/** A problem document as an answer. */
+/** A problem document as a response. */
 export function problem(
   c: Context<AppEnv>,
   status: ContentfulStatusCode,
@@ -100,14 +100,14 @@ export function problem(
   });
 }
 
-/** What zod found in an input, each fault with a JSON Pointer, a stable code and words for people. */
+/** Converts zod issues to faults with a JSON Pointer, a stable code and a message. */
 export function faultsOf(error: ZodError, input: unknown): Fault[] {
   const faults = new Faults();
   addZodIssues(faults, error.issues, input);
   return faults.list();
 }
 
-/** Tells the log why what the platform asks (the broker, a service) did not do its part; callers are not told. */
+/** Logs why the broker or a service failed. Callers do not see the cause. */
 export function logUpstream(c: Context<AppEnv>, { kind, code, cause }: AppError): void {
   if (kind !== "unavailable" && kind !== "timeout" && kind !== "bad_gateway") return;
   const [route, orb] = [c.get("route"), c.req.param("orbId")];
@@ -119,7 +119,7 @@ export function logUpstream(c: Context<AppEnv>, { kind, code, cause }: AppError)
   });
 }
 
-/** Maps whatever was thrown. What nobody expected is logged and answered without a word of its own. */
+/** Maps any thrown value to a response. Logs unexpected errors and returns nothing of their content. */
 export function onError(error: Error, c: Context<AppEnv>): Response {
   let known: AppError;
   if (error instanceof AppError) known = error;

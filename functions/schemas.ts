@@ -1,4 +1,4 @@
-/** Shapes that many routes share. */
+/** Schemas that many routes share. */
 import { z } from "@hono/zod-openapi";
 import { PAGE_SIZE } from "../shared/entry/query.ts";
 
@@ -21,7 +21,7 @@ export const ProblemSchema = z
   })
   .openapi("Problem", { description: "RFC 9457" });
 
-/** A number from 1 to `most` in a path or a query: digits, and nothing else that could be read as a number. */
+/** A number from 1 to `most` in a path or query: only digits, so that no other notation is accepted. */
 export function wholeNumber(most: number) {
   return z
     .string()
@@ -31,7 +31,7 @@ export function wholeNumber(most: number) {
     .openapi({ type: "integer", minimum: 1, maximum: most });
 }
 
-/** How many items a page of a list has. */
+/** Page sizes of lists. */
 export const Limit = wholeNumber(PAGE_SIZE.max)
   .default(PAGE_SIZE.default)
   .openapi({ description: "Items of a page", default: PAGE_SIZE.default });
@@ -69,7 +69,7 @@ export const IdempotencyKey = z.object({
     .openapi({ description: "The same key and body give the same answer for 24 hours" }),
 });
 
-/** Query of files and pages, whose addresses are made by others too: what it does not know is left alone. */
+/** Query of pages and files. They ignore unknown parameters, because other sites link to them. */
 export const AnyQuery = z.looseObject({});
 
 const header = (description: string, more: { example?: string; enum?: string[] } = {}) => ({
@@ -77,7 +77,7 @@ const header = (description: string, more: { example?: string; enum?: string[] }
   schema: { type: "string" as const, ...more },
 });
 
-/** Headers of answers that clients act on. */
+/** Response headers that clients act on. */
 export const RevisionTag = { ETag: header("The newest revision's number", { example: '"7"' }) };
 export const VersionTag = { ETag: header("The version's number", { example: '"3"' }) };
 export const Location = { Location: header("The path of what was made") };

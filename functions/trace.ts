@@ -1,4 +1,4 @@
-/** A request's names: its id, and its place in a trace. */
+/** The id of a request and its trace context. */
 import { base64url, randomBytes } from "../shared/ids.ts";
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
@@ -12,7 +12,7 @@ function hex(bytes: Uint8Array): string {
   return out;
 }
 
-/** A request's id, taken or made, and its place in the caller's trace or in one of its own (W3C Trace Context). */
+/** Takes or creates the request id and the `traceparent` (W3C Trace Context). */
 export function namesOf(
   given: string | undefined,
   incoming: string | undefined,

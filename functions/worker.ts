@@ -1,4 +1,4 @@
-/** Entry of the functions: stateless, a connection to the broker per request, or the link's. */
+/** Entry point of the functions: stateless, with one broker connection per request or over the link. */
 import { openStore } from "../shared/store/store.ts";
 import { type App, createApp, type ExecutionContextLike } from "./app.ts";
 import type { Host } from "./context.ts";
@@ -6,16 +6,16 @@ import { readSettings, type Settings } from "./env.ts";
 import { linkOf } from "./link.ts";
 import { consoleLog } from "./log.ts";
 
-/** Requests that are being answered by this isolate: a number, as nothing else may be shared between them. */
+/** Number of requests in progress in this isolate. Requests must not share anything but plain values. */
 let inFlight = 0;
 
-/** How much longer than alone a request waits for a broker that is heard: a queue of our own making is no silence. */
+/** Multiplies the time limit of a request while the broker is alive, because requests queue up under load. */
 const queueMs = () => Math.min(Math.max(0, inFlight - 50) * 20, 13_500);
 
 const hosts = new WeakMap<object, Host>();
 let app: App | undefined;
 
-/** What serves the files beside the functions, where there is such a binding. */
+/** The binding that serves static files, if there is one. */
 interface Assets {
   fetch(request: Request): Promise<Response>;
 }

@@ -1,4 +1,4 @@
-/** The description of a call of one of an orb's handlers. */
+/** Describes calls of an orb's handlers in OpenAPI. */
 import { compileJsonSchema } from "../../shared/handlers/json-schema.ts";
 import type { Handler, HttpHandler } from "../../shared/handlers/types.ts";
 import type { JsonSchema } from "../../shared/orb/fields/index.ts";
@@ -8,22 +8,24 @@ import { type Operation, ref } from "./document.ts";
 import { toOpenApi } from "./json-schema.ts";
 import { securityFor, WHO } from "./roles.ts";
 
-/** Whether a call must bring a body: one without is a call with `{}`. */
+/** Whether a call must have a body. A call without a body counts as a call with `{}`. */
 function needsBody(input: Handler["input"]): boolean {
   const check = input === undefined ? [] : compileJsonSchema(input);
   return typeof check === "function" && check({}).length > 0;
 }
 
-/** A service may refuse with nearly any status of these. */
+/** Client errors that a service may respond with. */
 const SERVICE_REFUSAL: JsonSchema = {
   description: "Refused by the service, with a status of its own",
   content: { "application/problem+json": { schema: ref("Problem") } },
 };
 
 /**
- * @param short the handler's name without its service, as paths have it; `full` with it
- * @param handler undefined when it is not registered, or cannot be used
- * @param part gets the shapes of input and output
+ * Describes a call of one handler.
+ * @param short name without the service, as in paths
+ * @param full name with the service
+ * @param handler undefined if it is not registered or its registration is invalid
+ * @param part receives the schemas of input and output
  */
 export function handlerOperation(
   live: LiveOrb,
@@ -69,9 +71,9 @@ export function handlerOperation(
 }
 
 /**
- * A route of an HTTP handler, which makes its answers itself.
- * @param route as the handler is described, `path` below /api/{orbId}
- * @param operation the generic call, for what the platform answers before the handler is asked
+ * Describes a route of an HTTP handler, which creates its own responses.
+ * @param route the handler's description, with `path` below /api/{orbId}
+ * @param operation the generic call, for the errors that the platform returns before it calls the handler
  */
 export function httpOperation(
   live: LiveOrb,

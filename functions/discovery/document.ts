@@ -1,4 +1,4 @@
-/** An OpenAPI 3.0 document as plain JSON, and what every one of ours has done to it. */
+/** OpenAPI 3.0 documents as plain JSON, and the clean-up that every document of ours needs. */
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Json, JsonSchema } from "../../shared/orb/fields/index.ts";
 import type { AppEnv } from "../context.ts";
@@ -59,11 +59,11 @@ export function operationsOf(
   );
 }
 
-/** What a router's definitions say, with nothing added. */
+/** The document that a router's route definitions produce, unchanged. */
 export function generated(router: OpenAPIHono<AppEnv>): Pick<ApiDocument, "paths" | "components"> {
   const made = router.getOpenAPIDocument({ openapi: "3.0.3", info: { title: "", version: "" } });
   const { paths = {}, components = {} } = JSON.parse(JSON.stringify(made)) as Partial<ApiDocument>;
-  // Definitions that were registered without a router still carry what only a router uses.
+  // Definitions that are registered without a router still have properties that only a router uses.
   for (const { operation } of operationsOf(paths)) Reflect.deleteProperty(operation, "middleware");
   return {
     paths,
@@ -80,7 +80,7 @@ export function generated(router: OpenAPIHono<AppEnv>): Pick<ApiDocument, "paths
 
 const HEADER_NAMES = new Map(REQUEST_HEADERS.split(", ").map((name) => [name.toLowerCase(), name] as const));
 
-/** Header names as people write them. Definitions have them in lower case, as they are looked up. */
+/** Header names in their usual spelling. Definitions use lower case, because look-ups do. */
 export function nameHeaders(paths: ApiDocument["paths"]): void {
   for (const { operation } of operationsOf(paths)) {
     for (const parameter of operation.parameters ?? []) {
@@ -90,7 +90,7 @@ export function nameHeaders(paths: ApiDocument["paths"]): void {
   }
 }
 
-/** Says once what many operations say alike: parameters and errors. */
+/** Moves parameters and errors that many operations share into the document's components. */
 export function shareParts({ paths, components }: Pick<ApiDocument, "paths" | "components">): void {
   const uses = new Map<string, number>();
   const all = operationsOf(paths);
@@ -137,7 +137,7 @@ function shareHeaders(components: Components, response: JsonSchema): void {
   }
 }
 
-/** A name that nothing has yet, of the characters that names may have. */
+/** An unused component name that contains only allowed characters. */
 export function freeName(taken: object, wanted: string): string {
   const base = wanted.replace(/[^A-Za-z0-9._-]+/g, "_");
   let name = base;
@@ -145,7 +145,7 @@ export function freeName(taken: object, wanted: string): string {
   return name;
 }
 
-/** Codes that are answered with each status; the examples show them. */
+/** An error code for each status, for the examples. */
 const EXAMPLES: Record<number, { code: string; detail: string; errors?: JsonSchema[] }> = {
   400: { code: "invalid_parameter", detail: "A parameter of the request is not valid." },
   401: { code: "authentication_required", detail: "This needs you to be signed in." },

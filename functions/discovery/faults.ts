@@ -1,4 +1,4 @@
-/** C: /api/admin/faults. What is stored and cannot be used, for operators. */
+/** Section C: /api/admin/faults lists stored data that the platform cannot use. */
 import { z } from "@hono/zod-openapi";
 import { isFaulty } from "../../shared/handlers/entry.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";

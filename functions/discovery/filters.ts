@@ -1,11 +1,11 @@
-/** `filter[field]=value` and `filter[field][operator]=value`, as a list of one schema takes them. */
+/** Describes `filter[field]=value` and `filter[field][operator]=value` for lists of one schema. */
 
 import { PROPERTIES } from "../../shared/entry/parameters.ts";
 import type { CompiledSchema } from "../../shared/orb/compile.ts";
 import type { JsonSchema } from "../../shared/orb/fields/index.ts";
 import type { Parameter } from "./document.ts";
 
-/** One parameter for all filters of a list; its members are the fields that can be filtered by. */
+/** One `deepObject` parameter for all filters of a list, with a property for each field that can be filtered. */
 export function filterParameter(schema: CompiledSchema): Parameter {
   const fields = [...schema.fields.values()].filter((field) => field.operators.length > 0);
   const told = fields.map((field) => `${field.name} (${field.operators.join(", ")})`);

@@ -1,4 +1,4 @@
-/** E: /api/health. */
+/** Section E: /api/health. */
 import { z } from "@hono/zod-openapi";
 import { VERSION } from "../../shared/version.ts";
 import { defineRoute, newRouter } from "../router.ts";

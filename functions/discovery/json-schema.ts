@@ -1,4 +1,4 @@
-/** JSON Schema as services write it (draft 4 to 2020-12) in the words of OpenAPI 3.0. What it cannot say is left out, which only widens. */
+/** Converts JSON Schema (draft 4 to 2020-12) to OpenAPI 3.0. Leaves out what OpenAPI cannot express, which only accepts more. */
 import { definitionOf } from "../../shared/handlers/schema-compile.ts";
 import { isObject } from "../../shared/json.ts";
 import type { Json, JsonSchema } from "../../shared/orb/fields/index.ts";
@@ -10,7 +10,7 @@ const isCount = (value: unknown) => Number.isInteger(value) && Number(value) >= 
 const isAny = () => true;
 const isFull = (value: unknown) => Array.isArray(value) && value.length > 0;
 
-/** Keywords that mean the same there, and what may stand there: services may write what validators let pass. */
+/** Keywords with the same meaning in both formats, and a check of their values, because services may register invalid ones. */
 const SAME: { [keyword: string]: (value: unknown) => boolean } = {
   title: isText,
   description: isText,
@@ -34,17 +34,17 @@ const TYPES: readonly unknown[] = ["array", "boolean", "integer", "null", "numbe
 
 type Loose = { [keyword: string]: unknown };
 
-/** What a conversion puts beside the schema itself. */
+/** The result of a conversion. */
 export interface Converted {
   schema: JsonSchema;
-  /** Its own definitions, by the names that they have in the document. */
+  /** Definitions of the schema, by their component names in the document. */
   schemas: { [name: string]: JsonSchema };
 }
 
-/** @param name under which the schema itself is kept in the document; its definitions get names below it */
+/** @param name component name of the schema; its definitions get names that begin with it */
 export function toOpenApi(source: unknown, name: string): Converted {
   const schemas: { [name: string]: JsonSchema } = {};
-  /** Names in the document, by keyword and key. */
+  /** Component names by keyword and key. */
   const names = new Map<string, string>();
   const definitions: [name: string, source: unknown][] = [];
   for (const keyword of ["$defs", "definitions"]) {
@@ -92,12 +92,12 @@ function node(from: Loose, convert: (from: unknown) => JsonSchema): JsonSchema {
   if (isObject(items) && prefixItems === undefined) out.items = convert(items);
   const listed = (keyword: "allOf" | "anyOf" | "oneOf") => [from[keyword] ?? []].flat().map(convert);
   const [all, any, one] = [listed("allOf"), listed("anyOf"), listed("oneOf")];
-  // Of several that are told wider than they are, more than one may hold where exactly one does: any of them.
+  // Converted branches may accept more than the original ones. Two of them may match where oneOf allows one, so use anyOf.
   if (any.length > 0 && one.length > 0) all.push({ anyOf: one });
   const choice = any.length > 0 ? any : one;
   if (choice.length > 0) out.anyOf = choice;
   if (all.length > 0) out.allOf = all;
-  // What cannot be said widens, and the negation of something wider would narrow.
+  // A converted schema may accept more, so its negation would accept less. Leave out `not` in that case.
   if (isObject(from.not)) {
     const { type, enum: values, ...further } = from.not;
     const sayable = isTypes(type) && (values === undefined || isFull(values));
@@ -115,10 +115,10 @@ function isEcmaScript(pattern: string): boolean {
   }
 }
 
-/** Without the infinity that a number beyond all range is read as. */
+/** Removes Infinity, which JSON.parse returns for numbers that are too large. */
 const finite = (value: unknown) => (value === Infinity || value === -Infinity ? undefined : value);
 
-/** Whether it names types alone, or nothing at all. */
+/** Whether the schema is empty or has only the keyword `type`. */
 const isTypes = (type: unknown) => [type ?? []].flat().every((name) => TYPES.includes(name));
 
 function bounds(from: Loose, out: JsonSchema): void {
@@ -139,7 +139,7 @@ function bounds(from: Loose, out: JsonSchema): void {
 }
 
 const NUMBERS: readonly string[] = ["number", "integer"];
-/** Keywords that speak of values of some types only. */
+/** Keywords that apply only to values of some types. */
 const SPOKEN_OF: ReadonlyMap<string, readonly string[]> = new Map([
   ...["properties", "additionalProperties", "required", "minProperties", "maxProperties"].map(
     (keyword) => [keyword, ["object"]] as const,
@@ -152,8 +152,8 @@ const SPOKEN_OF: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 
 /**
- * One of several types, each with the keywords that speak of it. No schema within may stand there twice: with every level
- * it would be twice as often, and a short schema become the longest part of the document.
+ * A schema for one of several types, each with the keywords that apply to it. Each inner schema appears only once: a copy at
+ * every level would double the size with each level.
  */
 function oneOfTypes(types: readonly string[], nullable: boolean, out: JsonSchema): JsonSchema {
   const { description, default: standard, example, anyOf, allOf, not, ...rules } = out;
@@ -168,7 +168,7 @@ function oneOfTypes(types: readonly string[], nullable: boolean, out: JsonSchema
   };
 }
 
-/** `type` may be a list, and null is no type there. */
+/** Handles lists of types, and `null`, which is not a type in OpenAPI 3.0. */
 function typed(type: unknown, out: JsonSchema): JsonSchema {
   const types = isTypes(type) ? [...new Set([type ?? []].flat() as string[])] : [];
   const nullable = types.includes("null");
@@ -178,7 +178,7 @@ function typed(type: unknown, out: JsonSchema): JsonSchema {
   return withItems({ ...out, type: first, ...(nullable ? { nullable } : {}) });
 }
 
-/** An array there must say what it holds. */
+/** OpenAPI 3.0 requires `items` for arrays. */
 function withItems(schema: JsonSchema): JsonSchema {
   return schema.type === "array" && schema.items === undefined ? { ...schema, items: {} } : schema;
 }

@@ -1,4 +1,4 @@
-/** What is made from everything that is published, made once for each state of it. */
+/** Caches values that are computed from everything that is published, until any of it changes. */
 import type { Deps } from "../../shared/deps.ts";
 import { isMarker, kvEntry } from "../../shared/store/store.ts";
 import { kvSubject, streams } from "../../shared/store/subjects.ts";
@@ -6,7 +6,7 @@ import type { KvEntry, Store, StreamInfo } from "../../shared/store/types.ts";
 
 const PAGE = 256;
 
-/** A store that notes how far the replicas were that answered its lists: the last sequence of each bucket that was met. */
+/** A store that records the last sequence that its lists have seen in each bucket. */
 function noting(store: Store, met: Map<string, number>): Store {
   return {
     ...store,
@@ -28,8 +28,8 @@ function noting(store: Store, met: Map<string, number>): Store {
 }
 
 /**
- * A value that depends on nothing but buckets, kept until one of them changes. It is a pure value, so that requests may
- * share it; what makes it is never shared.
+ * A value that depends only on buckets, cached until one of them changes. Requests may share the value because it is plain
+ * data. They must not share the computation, because that uses one request's connection.
  */
 export class Kept<T> {
   readonly #buckets: readonly string[];
@@ -41,15 +41,15 @@ export class Kept<T> {
     this.#make = make;
   }
 
-  /** One small request for each bucket, all at once; more only when something has changed. */
+  /** Sends one small request per bucket in parallel, and more only if a bucket has changed. */
   async get(deps: Deps): Promise<T> {
-    // The state is read first: what changes in between is met by the next request.
+    // Read the state first: the next request then notices a change in between.
     const infos = await Promise.all(this.#buckets.map((bucket) => deps.store.streamInfo(streams.kv(bucket))));
     const state = this.#state(deps, infos);
     if (this.#known?.state === state) return this.#known.value;
     const met = new Map<string, number>();
     const value = await this.#make({ ...deps, store: noting(deps.store, met) });
-    // The leader told the state, and any replica the lists: what one that lags made of them is answered once.
+    // The state comes from the leader, the lists from any replica. Do not cache a value from a stale replica.
     const fresh = await Promise.all(
       this.#buckets.map((bucket, i) =>
         reached(deps, bucket, infos[i]?.state.last_seq ?? 0, met.get(bucket) ?? 0),
@@ -65,10 +65,10 @@ export class Kept<T> {
   }
 }
 
-/** Whether lists that met so much held all there was. One request where what came last has vanished since. */
+/** Whether the lists have seen every message of the bucket. Sends one more request if the last message has expired. */
 async function reached(deps: Deps, bucket: string, last: number, met: number): Promise<boolean> {
   if (met >= last) return true;
-  // A deleted key's marker goes by itself, and leaves no message of the last sequence.
+  // The marker of a deleted key expires and leaves no message with the last sequence.
   const newest = await deps.store.get(streams.kv(bucket), kvSubject(bucket, ">"));
   return met >= (newest?.seq ?? 0);
 }

@@ -1,4 +1,4 @@
-/** E: /api/metrics, for Prometheus. */
+/** Section E: /api/metrics in Prometheus format. */
 import { z } from "@hono/zod-openapi";
 import type { MiddlewareHandler } from "hono";
 import type { Deps } from "../../shared/deps.ts";
@@ -12,12 +12,12 @@ import { credentialsOf, platformAdmin } from "../middleware/session.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { type Metric, renderMetrics, type Sample } from "./request-counts.ts";
 
-/** Orbs that are told of one by one. */
+/** Most orbs with metrics of their own. */
 const MAX_ORBS = 1_000;
-/** Orbs that are asked for at once. */
+/** Number of orbs that are read in parallel. */
 const AT_ONCE = 16;
 
-/** Lets in whoever brings the scrape token, and platform admins. */
+/** Admits requests with the scrape token, and platform admins. */
 const scraper: MiddlewareHandler<AppEnv> = async (c, next) => {
   const { metricsToken } = c.var.deps.config;
   const { bearer } = credentialsOf(c);
@@ -36,7 +36,7 @@ async function orbFigures(deps: Deps, orb: string): Promise<OrbFigures | undefin
   const stream = streams.orb(orb);
   const [info, index] = await Promise.all([
     deps.store.streamInfo(stream),
-    // One message for each entry: the first one tells how many follow.
+    // The index has one message per entry, so the first message and the number of pending ones give the total.
     deps.store.scan(stream, subjects.orbIndex(orb), { fromSeq: 1, limit: 1 }).catch(() => undefined),
   ]);
   if (info === null || index === undefined) return undefined;
@@ -100,7 +100,7 @@ async function brokerMetrics(deps: Deps): Promise<Metric[]> {
       "Bytes of the histories of orbs and the audit log.",
       one(platform?.state.bytes),
     ),
-    // The key of a session that was ended is a marker for a minute: to leave those out, every key would have to be read.
+    // Includes sessions that ended within the last minute, whose markers still exist. Excluding them would read every key.
     gauge(
       "platform_sessions",
       "Sessions that have not ended, and those that were ended within the last minute.",

@@ -1,4 +1,4 @@
-/** E: /api/openapi. The description of every route, made from the routes' own definitions. */
+/** Section E: /api/openapi describes every route, from the route definitions themselves. */
 import { type OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Deps } from "../../shared/deps.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
@@ -16,22 +16,22 @@ import { Kept } from "./kept.ts";
 import { describeOrb, type Handlers, type OrbPart } from "./orb.ts";
 import { DESCRIPTION, TAGS } from "./words.ts";
 
-/** The routers whose definitions are described. */
+/** The routers to describe. */
 export interface Described {
   own: OpenAPIHono<AppEnv>;
   runtime: OpenAPIHono<AppEnv>;
 }
 
-/** A description as it is sent, with its entity tag. */
+/** A serialized description with its entity tag. */
 interface Rendered {
   bytes: Uint8Array<ArrayBuffer>;
   tag: string;
 }
 
-/** What was made for one state of the live definitions and the registry. */
+/** Descriptions for one state of the live definitions and the registry. */
 interface State {
   orbs: Map<string, { live: LiveOrb; part: OrbPart }>;
-  /** By orb; undefined: the whole. */
+  /** By orb; the key undefined holds the description of the whole platform. */
   rendered: Map<string | undefined, Rendered>;
 }
 
@@ -76,7 +76,7 @@ async function tagOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   return `"${base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes))).slice(0, 22)}"`;
 }
 
-/** Makes and keeps descriptions for one app. */
+/** Creates and caches the descriptions of one app. */
 class Describer {
   readonly #described: Described;
   #fixed: { own: ApiDocument; generic: ApiDocument } | undefined;
@@ -86,7 +86,7 @@ class Describer {
     this.#described = described;
   }
 
-  /** The routes that are there whatever is published, and the generic ones of orbs. Made once. */
+  /** The platform's own routes and the generic routes of orbs, which do not depend on what is published. Computed once. */
   #base() {
     if (this.#fixed !== undefined) return this.#fixed;
     const wrap = (made: Pick<ApiDocument, "paths" | "components">): ApiDocument => ({
@@ -100,7 +100,7 @@ class Describer {
     const generic = wrap(generated(this.#described.runtime));
     nameHeaders(own.paths);
     nameHeaders(generic.paths);
-    // The runtime's shapes are the own routes' too, or stand for themselves.
+    // The platform's own routes use components of the runtime routes too.
     own.components.schemas = { ...generic.components.schemas, ...own.components.schemas };
     own.components.securitySchemes = {
       bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "A token of a sign-in" },
@@ -123,7 +123,7 @@ class Describer {
     return this.#fixed;
   }
 
-  /** @throws AppError not_found when the orb is not published */
+  /** @throws AppError not_found if the orb is not published */
   async render(deps: Deps, orb: string | undefined): Promise<Rendered> {
     const state = await this.#state.get(deps);
     const known = state.rendered.get(orb);
@@ -136,7 +136,7 @@ class Describer {
       parts.map(({ part }) => part),
       only?.live,
     );
-    // Bytes: half the memory of a text with characters beyond Latin-1, and nothing to encode for each answer.
+    // Keep bytes: a string with characters beyond Latin-1 takes twice the memory and must be encoded for each response.
     const bytes = new TextEncoder().encode(JSON.stringify(document));
     const rendered = { bytes, tag: await tagOf(bytes) };
     state.rendered.set(orb, rendered);
@@ -153,14 +153,14 @@ class Describer {
       try {
         described.set(live.orb, { live, part: describeOrb(source, live, handlers) });
       } catch (error) {
-        // The others are described all the same.
+        // One orb that cannot be described must not hide the others.
         deps.log.error("an orb cannot be described", { orb: live.orb, error: String(error) });
       }
     }
     return { orbs: described, rendered: new Map() };
   }
 
-  /** @param only the one orb that is described, without the platform's own routes */
+  /** @param only describes this orb alone, without the platform's own routes */
   #assemble(deps: Deps, parts: readonly OrbPart[], only: LiveOrb | undefined): ApiDocument {
     const { own } = this.#base();
     const merged = <K extends "paths" | "schemas" | "securitySchemes">(member: K) =>
@@ -180,7 +180,7 @@ class Describer {
   }
 }
 
-/** @param described the routers, complete when the first request comes */
+/** @param described the routers; all routes must be registered before the first request */
 export function openApiRoutes(described: Described) {
   const describer = new Describer(described);
   return newRouter().openapi(route, async (c) => {

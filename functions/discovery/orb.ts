@@ -1,6 +1,6 @@
 /**
- * The description of one published orb: the generic runtime routes with the orb's own names, values, handlers and
- * roles put in. Nothing about a route is said here that its definition does not say.
+ * Describes one published orb: takes the generic runtime routes and fills in the orb's names, values, handlers and roles.
+ * Everything about a route comes from its definition.
  */
 import { orbRealm } from "../../shared/access/realms.ts";
 import { type FaultyEntry, isFaulty } from "../../shared/handlers/entry.ts";
@@ -24,7 +24,7 @@ import {
 import { filterParameter } from "./filters.ts";
 import { securityFor, who } from "./roles.ts";
 
-/** What one orb adds to the document. */
+/** The parts that one orb adds to the document. */
 export interface OrbPart {
   tags: ApiDocument["tags"];
   paths: ApiDocument["paths"];
@@ -32,18 +32,18 @@ export interface OrbPart {
   securitySchemes: { [name: string]: Json };
 }
 
-/** A part on its way. */
+/** The parts while they are built. */
 interface Making extends OrbPart {
-  /** Whether the maps of fields list languages and markets. */
+  /** Whether the schemas of maps list all languages and markets. */
   named: boolean;
 }
 
-/** The handlers of the registry by full name. */
+/** Registered handlers by full name. */
 export type Handlers = ReadonlyMap<string, Handler | FaultyEntry>;
 
 const COLLECTION = definitions.list.path;
 
-/** Describes an orb. @param generic the runtime routes' own document, its parts not shared yet */
+/** Describes an orb. @param generic document of the runtime routes, before shared parts moved to components */
 export function describeOrb(
   generic: Pick<ApiDocument, "paths" | "components">,
   live: LiveOrb,
@@ -102,7 +102,7 @@ export function describeOrb(
         const known = handler === undefined || isFaulty(handler) ? undefined : handler;
         const called = handlerOperation(live, short, full, known, operation, part);
         add(`/api/${live.orb}/call/${short}`, method, called);
-        // Names of handlers end as they like: what tells the two forms apart stands before them.
+        // A handler name may end in any word, so the part that tells the two forms apart comes first.
         const direct = `${operation.operationId}Directly_${live.orb}_${short}`;
         add(`/api/${live.orb}/${short}`, method, { ...called, operationId: direct });
       }
@@ -123,7 +123,7 @@ function textOf(...texts: (string | undefined)[]): string {
   return texts.filter((text) => text !== undefined).join(": ");
 }
 
-/** Whether the orb has a route of a realm: it uses the handler of `access` that the route is of. */
+/** Whether the orb has this route of a realm, i.e. uses the `access` handler that the route belongs to. */
 function isServed(live: LiveOrb, path: string): boolean {
   const tail = path.slice("/api/{orbId}".length);
   if (tail === "/signin") return true;
@@ -136,7 +136,7 @@ function isServed(live: LiveOrb, path: string): boolean {
   return handler !== undefined && realm.handlers.has(handler.name.slice("access.".length));
 }
 
-/** Without the parameters that the path does not have any more, and with the cookie of the orb's own realm. */
+/** Removes path parameters that the path no longer has, and names the cookie of the orb's own realm. */
 function ownParameters(
   generic: Pick<ApiDocument, "components">,
   operation: Operation,
@@ -157,7 +157,7 @@ function ownParameters(
   };
 }
 
-/** The schema under a media type, where there is one. */
+/** The schema of a media type, if there is one. */
 function contentSchema(node: Json | undefined): JsonSchema | undefined {
   const content = Reflect.get(Object(node), "content") as
     | { [type: string]: { schema?: JsonSchema } }
@@ -165,7 +165,7 @@ function contentSchema(node: Json | undefined): JsonSchema | undefined {
   return content?.["application/json"]?.schema;
 }
 
-/** What a reference stands for, with what it extends put together. */
+/** Resolves a reference and merges the schemas that it extends. */
 function resolved(generic: Pick<ApiDocument, "components">, schema: JsonSchema | undefined): JsonSchema {
   const name = String(schema?.$ref ?? "").replace("#/components/schemas/", "");
   const found = generic.components.schemas[name] ?? schema ?? {};
@@ -191,7 +191,7 @@ function withMembers(
   };
 }
 
-/** Puts what a schema's entries are into the document, and tells under which names. */
+/** Adds the entry types of a schema to the document and returns their names. */
 function entrySchemas(
   generic: Pick<ApiDocument, "components" | "paths">,
   live: LiveOrb,

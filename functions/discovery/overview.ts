@@ -1,4 +1,4 @@
-/** E: /api/discovery. What is published, so that a front end can build menus and forms from it alone. */
+/** Section E: /api/discovery lists what is published, in enough detail to build menus and forms from it. */
 import { z } from "@hono/zod-openapi";
 import { realmOf } from "../../shared/access/authorize.ts";
 import type { Deps } from "../../shared/deps.ts";
@@ -129,7 +129,7 @@ const Overview = z
 type FieldView = z.infer<typeof FieldOverview>;
 type OrbView = z.infer<typeof OrbOverview>;
 
-/** The members that are there. */
+/** Removes undefined properties. */
 function present<T extends object>(members: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as never;
 }
@@ -181,7 +181,7 @@ function handlerView(live: LiveOrb, short: string, full: string, found: Handler 
   return { name: full, available: true, description, kind, auth, href, ...present({ input, output }) };
 }
 
-/** One orb. @param paths of the entries of all published schemas, by `orbId/moduleId/schemaId` */
+/** One orb. @param paths entry paths of all published schemas, by `orbId/moduleId/schemaId` */
 function orbView(
   live: LiveOrb,
   handlers: ReadonlyMap<string, Handler | FaultyEntry>,

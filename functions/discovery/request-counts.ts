@@ -1,8 +1,8 @@
-/** Counts and latencies of requests, where a process lives long enough to have any. */
+/** Counts requests and their latencies in processes that live long enough. */
 
 /** Upper bounds of the latency buckets, in milliseconds. */
 const BOUNDS = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000] as const;
-/** Routes are few; a count that grows beyond this would be a fault of ours. */
+/** Upper bound of distinct label sets. There are few routes, so reaching it would be a bug. */
 const MAX_SERIES = 2_000;
 
 interface Series {
@@ -11,7 +11,7 @@ interface Series {
   sumMs: number;
 }
 
-/** One line of Prometheus' text format. */
+/** One sample line of the Prometheus text format. */
 export type Sample = [labels: Record<string, string>, value: number, suffix?: string];
 
 /** A metric with its samples. */
@@ -22,14 +22,14 @@ export interface Metric {
   samples: Sample[];
 }
 
-/** What a host's `observe` feeds. */
+/** Collects the requests that a host observes. */
 export class RequestCounts {
   readonly #answers = new Map<string, { labels: Record<string, string>; count: number }>();
   readonly #latencies = new Map<string, { labels: Record<string, string>; series: Series }>();
 
   observe(request: { method: string; route: string; status: number; durationMs: number }): void {
     const { status, durationMs } = request;
-    // A method may be anything that a client made up, and so no label.
+    // Clients can send any method, so only known methods become a label.
     const method = /^(GET|HEAD|POST|PUT|DELETE|OPTIONS)$/.test(request.method) ? request.method : "other";
     const route = request.route === "" ? "none" : request.route;
     const one = `${method} ${route}`;

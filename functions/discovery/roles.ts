@@ -1,14 +1,14 @@
-/** Who may call what, as the description of an orb tells it. */
+/** Describes in words which roles may call an operation of an orb. */
 import type { CompiledSchema } from "../../shared/orb/compile.ts";
 import { READERS } from "../../shared/orb/routes.ts";
 import type { Method, Operation } from "./document.ts";
 
-/** Whoever is not signed in is let in only where the role says so. */
+/** Anonymous access is part of the security requirement only if the role allows it. */
 export function securityFor(role: string, security: Operation["security"]): Operation["security"] {
   return role === "public" ? security : security.filter((each) => Object.keys(each).length > 0);
 }
 
-/** Roles in words. */
+/** Descriptions of roles. */
 export const WHO: Record<string, string> = {
   public: "Anybody",
   user: "Signed-in users",
@@ -17,7 +17,7 @@ export const WHO: Record<string, string> = {
   owner: "Owners of the orb",
 };
 
-/** Who may use a method on the entries of a schema: in words, and the least role. */
+/** The lowest role that may use a method on the entries of a schema, and its description. */
 export function who(schema: CompiledSchema, method: Method): { text: string; role: string } {
   const { read, write } = schema.access;
   if (method === "get") return { text: `${WHO[read]}.`, role: READERS[read] };

@@ -1,4 +1,4 @@
-/** What the description says of itself and of its groups. */
+/** Texts about the whole description and its tags. */
 export const DESCRIPTION = [
   "An application engine: orbs declare modules, schemas and the handlers that they use; their routes come from the declaration.",
   "Errors are `application/problem+json` (RFC 9457) with a stable `code`; every fault of an input is told at once in `errors`.",

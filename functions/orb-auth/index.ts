@@ -1,4 +1,4 @@
-/** B: /api/auth, and the same routes for the realm of each orb that uses the service `access`. */
+/** Section B: /api/auth, and the same routes for each orb that uses the service `access`. */
 import { sharedRealm } from "../../shared/access/realms.ts";
 import { accountRoutes } from "../realm/account.ts";
 import type { Scope } from "../realm/scope.ts";
@@ -7,7 +7,7 @@ import { invitationRoutes } from "./invitations.ts";
 import { passkeyRoutes } from "./passkey.ts";
 import { userRoutes } from "./users.ts";
 
-/** Every route of a realm of users but the page. */
+/** All routes of a user realm, without the sign-in page. */
 export function realmRoutes(scope: Scope) {
   const router = newRouter();
   router.route("/", passkeyRoutes(scope));
@@ -17,7 +17,7 @@ export function realmRoutes(scope: Scope) {
   return router;
 }
 
-/** The realm that all orbs without one of their own share. */
+/** The realm that all orbs without their own realm share. */
 export function sharedAuthRoutes() {
   return realmRoutes({
     prefix: "/api/auth",

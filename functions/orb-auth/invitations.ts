@@ -11,7 +11,7 @@ const security = [{ bearer: [] }, { cookie: [] }];
 
 const invitation = { content: { "application/json": { schema: InvitationSchema } } };
 
-/** Invitations to a realm of users, and the one for its first owner. */
+/** Invitations to a user realm, and the bootstrap invitation of its first owner. */
 export function invitationRoutes(scope: Scope) {
   const router = newRouter();
   addInvitations(router, scope);

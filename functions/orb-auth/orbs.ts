@@ -1,7 +1,6 @@
 /**
- * The realm routes of orbs. They are generic paths, and a module may have the same name as one of them: whether a
- * path is a realm's is known only when the orb's definition was read. So they are a router of their own, which a
- * middleware asks first.
+ * Realm routes of orbs. Their paths are generic, and a module may have the same name as one of them, so only the orb's
+ * definition can tell whether a path belongs to its realm. A middleware therefore tries this router first.
  */
 
 import { z } from "@hono/zod-openapi";
@@ -24,7 +23,7 @@ interface Handed {
   outer: Context<AppEnv>;
   realm: Realm;
 }
-/** What the outer middleware found out, for the request that it hands over. */
+/** Facts from the outer middleware for the inner request. */
 const handed = new WeakMap<Request, Handed>();
 
 function handedTo(c: Context<AppEnv>): Handed {
@@ -33,7 +32,7 @@ function handedTo(c: Context<AppEnv>): Handed {
   return found;
 }
 
-/** @param wrongAddress answers what no route of a realm matches */
+/** @param wrongAddress responds if no realm route matches */
 export function orbAuth(
   wrongAddress: (app: ReturnType<typeof newRouter>) => (c: Context<AppEnv>) => Response,
 ) {
@@ -73,7 +72,7 @@ export function orbAuth(
     (c) => showSignin(c, handedTo(c).realm),
   );
 
-  /** Answers realm routes of orbs that use the service `access`, and every orb's sign-in page; the rest goes on. */
+  /** Serves realm routes of orbs that use `access`, and the sign-in page of every orb. Passes on all other requests. */
   const middleware: MiddlewareHandler<AppEnv> = (c, next) => {
     const [, , orbId = "", segment = ""] = c.req.path.split("/", 4);
     return isRealmSegment(segment) || isSigninPage(segment) ? answer(c, next, orbId, segment) : next();
@@ -90,7 +89,7 @@ export function orbAuth(
     if (isSigninPage(segment) && realm === null) {
       return c.redirect(`/api/auth/signin${new URL(c.req.url).search}`, 302);
     }
-    // In an orb without a realm, a module or a handler may have the name.
+    // In an orb without a realm, the path may belong to a module or handler.
     if (realm === null) {
       await next();
       return undefined;

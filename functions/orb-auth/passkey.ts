@@ -21,7 +21,7 @@ import { requireHandler } from "./scope.ts";
 
 const CompletionSchema = z.union([AttestationSchema, AssertionSchema]);
 
-/** Faults of what fits neither form: those of the form that it seems to be meant for. */
+/** Faults of a body that matches neither form: those of the form that it resembles more. */
 function completionFaults(body: unknown) {
   const response = typeof body === "object" && body !== null ? Reflect.get(body, "response") : undefined;
   const registers = typeof response === "object" && response !== null && "attestationObject" in response;
@@ -29,7 +29,7 @@ function completionFaults(body: unknown) {
   return error === undefined ? [] : faultsOf(error, body);
 }
 
-/** Passkey ceremonies in the form of section B: the session id in a header, the credential as the body. */
+/** Passkey ceremonies in the format of section B: the session id in a header, the credential as the body. */
 export function passkeyRoutes(scope: Scope) {
   const { prefix, name, tag } = scope;
   const router = newRouter();

@@ -1,7 +1,7 @@
 import type { AccessHandler, Realm } from "../../shared/access/realms.ts";
 import { notFound } from "../../shared/errors.ts";
 
-/** An orb has only those routes whose handlers it uses. @throws AppError not_found */
+/** An orb has only the routes of the handlers that it uses. @throws AppError not_found */
 export function requireHandler(realm: Realm, handler: AccessHandler): Realm {
   if (!realm.handlers.has(handler)) throw notFound("route", "There is nothing at this address.");
   return realm;

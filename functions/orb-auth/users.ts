@@ -8,7 +8,7 @@ import { Limit, listOf } from "../schemas.ts";
 
 const security = [{ bearer: [] }, { cookie: [] }];
 
-/** The realm's users, for its admins. */
+/** Users of the realm, for its admins. */
 export function userRoutes(scope: Scope) {
   const { prefix, name, tag } = scope;
   const withId = z.object({ ...pathParams(prefix), id: z.string() });

@@ -1,4 +1,4 @@
-/** /api/docs: the description as a page. The renderer is Swagger UI; its files come from the host, see `Host.assets`. */
+/** /api/docs shows the API description in Swagger UI, whose files the host provides (`Host.assets`). */
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { AppError, notFound } from "../../shared/errors.ts";
@@ -7,7 +7,7 @@ import { defineRoute, newRouter } from "../router.ts";
 import { AnyQuery } from "../schemas.ts";
 import { html } from "./html.ts";
 
-/** Files of the package swagger-ui-dist that hosts keep at hand, with their types. */
+/** Files of the package swagger-ui-dist that hosts provide, with their content types. */
 export const RENDERER_FILES = {
   "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
   "swagger-ui.css": "text/css; charset=utf-8",
@@ -16,11 +16,11 @@ export const RENDERER_FILES = {
 const START_FILE = "docs.js";
 const STYLE_FILE = "docs.css";
 
-/** Begins the renderer. The page's own query says which orb is shown. */
+/** Starts Swagger UI. The query of the page selects the orb. */
 const START = `"use strict";
 const orb = new URLSearchParams(location.search).get("orb");
 
-// The renderer has dark colours for a page of this class.
+// Swagger UI switches to dark colours when the page has this class.
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const paint = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
 dark.addEventListener("change", paint);
@@ -40,7 +40,7 @@ async function load() {
   throw new Error(unknown ? "There is no published orb “" + orb + "”." : "The description cannot be loaded at the moment.");
 }
 
-// A page cannot set the header of cookies: they go with every request by themselves.
+// Scripts cannot set the Cookie header. The browser sends cookies with every request anyway.
 function withoutCookies(description) {
   const schemes = description.components.securitySchemes;
   const cookies = new Set(Object.keys(schemes).filter((name) => schemes[name].in === "cookie"));
@@ -67,7 +67,7 @@ function show(description) {
   });
 }
 
-// Back to what is open now.
+// Return to the operation that is open.
 document.getElementById("signin").addEventListener("click", (event) => {
   const here = location.pathname + location.search + location.hash;
   event.currentTarget.href = "/api/_auth/signin?return=" + encodeURIComponent(here);
@@ -75,7 +75,7 @@ document.getElementById("signin").addEventListener("click", (event) => {
 load().then(withoutCookies).then(show).catch((error) => say(error.message));
 `;
 
-/** On a small screen the renderer leaves a group's description the width of a letter. */
+/** On small screens Swagger UI squeezes a tag's description to the width of one letter. */
 const STYLE = `body { margin: 0; background: #fff; color: #1b1b1b; font-family: system-ui, sans-serif; }
 .words, noscript { display: block; max-width: 1460px; margin: 0 auto; padding: 1.25rem 20px 0; box-sizing: border-box; line-height: 1.5; }
 .words a, noscript a { color: #1d5fb4; }
@@ -93,8 +93,8 @@ const STYLE = `body { margin: 0; background: #fff; color: #1b1b1b; font-family: 
 `;
 
 /**
- * Nothing but our own origin. The renderer sets styles through the DOM and shows its icons as data; it writes no
- * inline script and no inline style into the page.
+ * Allows only this origin. Swagger UI sets styles through the DOM and embeds its icons as data, and needs no inline script or
+ * style.
  */
 const POLICY = [
   "default-src 'none'",

@@ -1,4 +1,4 @@
-/** HTML with every value escaped: markup comes only from this project's own templates. */
+/** HTML templates that escape every value. Markup comes only from templates of this project. */
 const ESCAPES: Record<string, string> = {
   "&": "&amp;",
   "<": "&lt;",
@@ -7,12 +7,12 @@ const ESCAPES: Record<string, string> = {
   "'": "&#39;",
 };
 
-/** Markup that is safe as it is. */
+/** Markup that needs no escaping. */
 export interface Html {
   readonly markup: string;
 }
 
-/** A template whose values are escaped unless they are {@link Html} themselves. */
+/** A template tag that escapes its values, except values that are {@link Html}. */
 export function html(parts: TemplateStringsArray, ...values: (string | Html)[]): Html {
   let markup = parts[0] ?? "";
   values.forEach((value, i) => {

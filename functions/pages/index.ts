@@ -1,4 +1,4 @@
-/** What a browser gets: the sign-in pages and their files, and a way in from the bare address. */
+/** Serves the sign-in pages with their files, and redirects browsers from the bare address. */
 import { z } from "@hono/zod-openapi";
 import type { MiddlewareHandler } from "hono";
 import { platformRealm, sharedRealm } from "../../shared/access/realms.ts";
@@ -66,7 +66,7 @@ const asset = {
   hide: true,
 };
 
-/** Whoever opens the bare address in a browser wants to see something; for programs there is nothing, as before. */
+/** Redirects browsers from the bare address to a page. Programs get 404. */
 const toDocs: MiddlewareHandler<AppEnv> = async (c, next) => {
   const reads = c.req.method === "GET" || c.req.method === "HEAD";
   const shows = /\btext\/html\b/i.test(c.req.header("accept") ?? "");
@@ -84,7 +84,7 @@ export function pageRoutes() {
     const { name } = c.req.valid("param");
     const file = Object.hasOwn(assets, name) ? assets[name] : undefined;
     if (file === undefined) throw notFound("file");
-    // The name changes with the content.
+    // The file name contains a hash of the content.
     return c.body(file.content, 200, {
       "content-type": file.type,
       "cache-control": "public, max-age=31536000, immutable",

@@ -27,8 +27,8 @@ const POLICY = [
 const LOOPBACK = new Set(["127.0.0.1", "[::1]", "0.0.0.0"]);
 
 /**
- * Passkeys need a name: a page that was asked for by a loopback address is answered with where it is by name.
- * @returns null when the page may be shown here
+ * Passkeys need a host name, so pages at a loopback address redirect to the same page by name.
+ * @returns null if the page can be shown at this address
  */
 export function byName(c: Context<AppEnv>): Response | null {
   const asked = new URL(c.req.url);
@@ -37,7 +37,7 @@ export function byName(c: Context<AppEnv>): Response | null {
   return c.redirect(`${known.origin}${asked.pathname}${asked.search}`, 302);
 }
 
-/** What a person reads, by the code of the refusal. */
+/** Title and text of the page for each reason that an invitation cannot be used. */
 const REFUSED: Readonly<Record<string, readonly [title: string, words: string]>> = {
   invitation_not_found: [
     "This invitation is not known",
@@ -61,7 +61,7 @@ async function invited(c: Context<AppEnv>, realm: Realm, invite: string): Promis
   } catch (error) {
     const told = error instanceof AppError ? REFUSED[error.code] : undefined;
     if (told === undefined) throw error;
-    // The page is an answer as it should be; that it refuses is for those who look on.
+    // The page itself is a normal response. The status is for programs.
     c.error = error as AppError;
     const [title, words] = told;
     return { kind: "refused", title, words, login: true };
@@ -73,12 +73,12 @@ async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState> {
   const invite = c.req.query("invite");
   if (invite !== undefined) return invited(c, realm, invite);
   const actor = await identify(c, accountsOf(realm)).catch((error: unknown) => {
-    // Whoever brings a session that does not hold (any more) is here to sign in.
+    // An invalid or expired session is a reason to show the sign-in form, not an error.
     if (error instanceof AppError && error.kind === "unauthenticated") return null;
     throw error;
   });
   if (actor !== null && actor.kind !== "anonymous") {
-    // The session keeps the name that it began with.
+    // A session keeps the name that the account had when it signed in.
     const account = await readAccount(deps, realm, actor.sub);
     return { kind: "login", name: account?.value.name ?? null };
   }
@@ -89,7 +89,7 @@ async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState> {
   return { kind: "login", name: null };
 }
 
-/** Words for a page that cannot be shown as it should. */
+/** Title and text for a page that cannot be shown. */
 function troubled(error: AppError): PageState {
   const words =
     error.kind === "too_many"
@@ -98,7 +98,7 @@ function troubled(error: AppError): PageState {
   return { kind: "refused", title: "Please try again", words, login: false };
 }
 
-/** The sign-in page of a realm. Nothing of the query is written into it. */
+/** Renders the sign-in page of a realm. Never writes anything from the query into the page. */
 export async function showSignin(c: Context<AppEnv>, realm: Realm): Promise<Response> {
   const elsewhere = byName(c);
   if (elsewhere !== null) return elsewhere;
@@ -114,7 +114,7 @@ export async function showSignin(c: Context<AppEnv>, realm: Realm): Promise<Resp
     headers = problemHeaders(error);
     logUpstream(c, error);
   }
-  // `*` trusts nobody in particular.
+  // `*` does not name a trusted origin.
   const origins = c.var.deps.config.allowedOrigins.filter((origin) => origin !== "*");
   return c.body(signinPage(realm, state, origins), status, {
     ...headers,

@@ -1,14 +1,14 @@
-/** What the sign-in page says in each of its states. The script only reveals and hides. */
+/** The HTML of the sign-in page in each of its states. The script only shows and hides parts of it. */
 import type { Realm } from "../../shared/access/realms.ts";
 import { scriptName, styleName } from "./assets.generated.ts";
 import { type Html, html, nothing } from "./html.ts";
 
-/** What the page is for. */
+/** The state of the page. */
 export type PageState =
-  /** `name`: who is signed in by this browser already. */
+  /** `name`: the account that is already signed in in this browser. */
   | { kind: "login"; name: string | null }
   | { kind: "register"; role: "owner" | "admin" | "user" }
-  /** There is nobody yet who could sign in, and no invitation was given. */
+  /** No account exists yet, and the address has no invitation. */
   | { kind: "bootstrap" }
   | { kind: "refused"; title: string; words: string; login: boolean };
 
@@ -60,7 +60,7 @@ function loginForm(): Html {
       <p class="foot">New here? Open the invitation that you were given.</p>`;
 }
 
-/** For whoever this browser is signed in as: the page shows an account only to who has its passkey at hand. */
+/** Shown if the browser has a session. The page shows account details only after the passkey was used. */
 function knownForm(realm: Realm, name: string): Html {
   const why = realm.name === "platform" ? "see your account or copy a token" : "see your account";
   return html`
@@ -95,7 +95,7 @@ function body(realm: Realm, state: PageState): Html {
   }
 }
 
-/** What a platform admin who has just come in does with it. */
+/** Next steps for a platform admin who has just signed in. */
 function next(realm: Realm, state: PageState): Html {
   if (realm.name !== "platform" || state.kind !== "register") return nothing;
   return html`
@@ -118,8 +118,8 @@ function account(realm: Realm, state: PageState): Html {
 }
 
 /**
- * The whole page.
- * @param origins of web applications to which the page may send people back
+ * Renders the whole page.
+ * @param origins other web applications that the page may return to
  */
 export function signinPage(realm: Realm, state: PageState, origins: readonly string[] = []): string {
   const heading = title(state);

@@ -1,4 +1,4 @@
-/** A: /api/_auth. */
+/** Section A: /api/_auth. */
 import { platformRealm } from "../../shared/access/realms.ts";
 import { accountRoutes } from "../realm/account.ts";
 import { newRouter } from "../router.ts";
@@ -6,7 +6,7 @@ import { adminRoutes } from "./admins.ts";
 import { invitationRoutes } from "./invitations.ts";
 import { passkeyRoutes } from "./passkey.ts";
 
-/** Everything by which operators get in and manage themselves, but the page. */
+/** The platform's sign-in, invitation and admin routes, without the sign-in page. */
 export function platformAuthRoutes() {
   const router = newRouter();
   router.route("/", passkeyRoutes());

@@ -1,4 +1,4 @@
-/** Routes for the account that is signed in: me, sign-out, its passkeys. */
+/** Routes for the signed-in account: profile, sign-out, passkeys. */
 import { z } from "@hono/zod-openapi";
 import { audit } from "../../shared/access/audit.ts";
 import { listPasskeys, removePasskey, renamePasskey } from "../../shared/access/passkeys.ts";
@@ -86,7 +86,7 @@ function addAccount(router: Router, scope: Scope): void {
       problems: [401, 403],
     }),
     async (c) => {
-      // A form of another site brings no cookie along, and so would come as nobody; the answer clears the cookie all the same.
+      // A form on another site sends no cookie, so the request is anonymous. The response clears the cookie anyway.
       refuseForeignOrigin(c);
       const realm = await scope.realm(c);
       const actor = await identify(c, accountsOf(realm));

@@ -1,4 +1,4 @@
-/** Shapes of accounts, invitations and passkeys on the wire, the same in every realm. */
+/** Request and response schemas of accounts, invitations and passkeys, shared by all realms. */
 import { z } from "@hono/zod-openapi";
 import type { AccountRecord } from "../../shared/access/accounts.ts";
 import type { Begun } from "../../shared/access/begin.ts";
@@ -8,7 +8,7 @@ export const TokenSchema = z
   .string()
   .openapi({ description: "JWT, EdDSA. Public keys: GET /api/_auth/jwks." });
 
-/** Printable text that a person is called by. */
+/** A printable display name. */
 const displayName = z
   .string()
   .trim()
@@ -81,7 +81,7 @@ export function wireUser(account: AccountRecord): z.infer<typeof UserSchema> {
   return {
     ...wireAdmin(account),
     role: account.role,
-    // A registration that was cut short after its commit point is as good as finished.
+    // A registration that was interrupted after its commit point counts as finished.
     status: account.status === "disabled" ? "disabled" : "active",
     updatedAt: account.updatedAt,
   };
@@ -123,7 +123,7 @@ export const InviteQuery = z.strictObject({
   invite: z.string().max(200).optional().openapi({ description: "Invitation code: registers" }),
 });
 
-/** WebAuthn options as `PublicKeyCredential.parseCreationOptionsFromJSON` and its sibling take them. */
+/** WebAuthn options as `PublicKeyCredential.parseCreationOptionsFromJSON` and `parseRequestOptionsFromJSON` accept them. */
 export const PublicKeySchema = z
   .looseObject({ challenge: z.string() })
   .openapi("PublicKeyOptions", { description: "WebAuthn creation or request options in their JSON form" });

@@ -1,4 +1,4 @@
-/** What the routes of one realm, or of many alike, have in common. */
+/** Shared parts of the routes of all realms. */
 import { z } from "@hono/zod-openapi";
 import type { Context, MiddlewareHandler } from "hono";
 import { deleteCookie, setCookie } from "hono/cookie";
@@ -9,28 +9,28 @@ import type { StartedSession } from "../../shared/access/sessions.ts";
 import type { AppEnv } from "../context.ts";
 import { identify } from "../middleware/session.ts";
 
-/** Where a set of routes is, and whose accounts it is about. */
+/** Where a set of routes is mounted, and which realm it serves. */
 export interface Scope {
   /** `/api/_auth`, `/api/auth` or `/api/{orbId}`. */
   prefix: string;
-  /** Tells apart the operations of the sets in the OpenAPI description. */
+  /** Suffix that makes operation ids unique in the OpenAPI description. */
   name: "Platform" | "Shared" | "Orb";
   tag: string;
-  /** @throws AppError not_found when the orb of the path has no realm */
+  /** @throws AppError not_found if the orb in the path has no realm */
   realm: (c: Context<AppEnv>) => Realm | Promise<Realm>;
 }
 
-/** The path's parameters that a prefix brings. */
+/** Path parameters in the prefix. */
 export function pathParams(prefix: string): { orbId?: z.ZodString } {
   return prefix.includes("{orbId}") ? { orbId: z.string() } : {};
 }
 
-/** A realm's token as a cookie: out of reach for scripts, and not sent along by other sites' forms. */
+/** Sets a realm's token as a cookie that scripts cannot read and that forms of other sites do not send. */
 export function setSessionCookie(c: Context<AppEnv>, realm: Realm, session: StartedSession): void {
   setCookie(c, cookieName(realm.name), session.token, {
     httpOnly: true,
     sameSite: "Lax",
-    // Browsers keep Secure cookies from http://localhost apart from each other's rules: plain there, Secure elsewhere.
+    // Browsers differ in whether they accept Secure cookies from http://localhost, so Secure is left out there.
     secure: c.var.deps.config.publicUrl.startsWith("https:"),
     path: "/api",
     maxAge: session.ttl,
@@ -44,14 +44,14 @@ export function clearSessionCookie(c: Context<AppEnv>, realm: Realm): void {
   });
 }
 
-/** Whose tokens stand for an account of the realm. */
+/** Realms whose tokens identify an account of this realm. */
 export function accountsOf(realm: Realm): { platform: boolean; realms: string[] } {
   return realm.name === PLATFORM_REALM
     ? { platform: true, realms: [] }
     : { platform: false, realms: [realm.name] };
 }
 
-/** Lets only the realm's own accounts in: 401 before anything of the request is looked at. */
+/** Admits only accounts of the realm: responds with 401 before it validates anything else. */
 export function accountOnly(scope: Scope): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     const actor = await identify(c, accountsOf(await scope.realm(c)));
@@ -60,7 +60,7 @@ export function accountOnly(scope: Scope): MiddlewareHandler<AppEnv> {
   };
 }
 
-/** Lets only those in who manage the realm: its admins and owners, and platform admins. */
+/** Admits only admins and owners of the realm, and platform admins. */
 export function managerOnly(scope: Scope): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     const realm = await scope.realm(c);

@@ -1,4 +1,4 @@
-/** The page's side of the realm's routes. */
+/** Calls the realm's routes from the page. */
 import type {
   AuthenticationResponseJSON,
   PublicKeyCredentialCreationOptionsJSON,
@@ -48,7 +48,7 @@ async function send(
   return answer;
 }
 
-/** Routes of the realm at `base`; platform routes have a form of their own. */
+/** Calls routes of the realm at `base`. The platform's routes use a different request format. */
 export function realmApi(base: string) {
   const platform = base === "/api/_auth";
   async function begin<T>(body: Json): Promise<Ceremony<T>> {
@@ -79,7 +79,7 @@ export function realmApi(base: string) {
   };
 }
 
-/** The name in a token's claims; the server vouches for it, here it is only shown. */
+/** Reads the name from a token for display. The page does not verify the token; the server does. */
 function nameIn(token: string): string {
   const payload = (token.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/");
   const bytes = Uint8Array.from(atob(payload), (char) => char.charCodeAt(0));

@@ -1,4 +1,4 @@
-/** The list of one's passkeys: named by typing, removed by asking twice. */
+/** Shows the account's passkeys, renames them in place, and removes them after a confirmation. */
 import type { Passkey, realmApi } from "./api.ts";
 
 const DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
@@ -18,9 +18,9 @@ function told(passkey: Passkey): string {
 }
 
 /**
- * Fills the list, again after every change.
- * @param attempt runs an act, and says what went wrong
- * @param say says what was done
+ * Renders the list, and again after every change.
+ * @param attempt runs an action and reports its error
+ * @param say reports a success
  */
 export async function showPasskeys(
   list: HTMLElement,
@@ -41,7 +41,7 @@ export async function showPasskeys(
         remove.textContent = again ? `Remove ${passkey.name} for good?` : `Remove ${passkey.name}`;
       };
       ask(false);
-      // The list stays as it is, so that nobody who goes on by keyboard loses the place.
+      // Keep the list as it is, so that keyboard users keep their position.
       name.addEventListener("change", () => {
         const wanted = name.value.trim();
         void attempt(async () => {
