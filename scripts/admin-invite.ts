@@ -1,6 +1,6 @@
 /**
- * `npm run admin:invite`: an invitation for a further platform admin, or for one who lost the last passkey. Whoever can read
- * the data folder, or has an external broker's credentials, may make one.
+ * `npm run admin:invite`: creates an invitation for another platform admin, or for one who lost the last passkey. It needs access
+ * to the data folder or an external broker's credentials.
  */
 import { system } from "../shared/access/actor.ts";
 import { ensureBootstrap } from "../shared/access/bootstrap.ts";
@@ -11,7 +11,7 @@ import { besidePlatform } from "./beside.ts";
 import { exitWith } from "./failure.ts";
 import { readSettings, type Settings } from "./settings.ts";
 
-/** Makes the invitation. @returns its sign-in page and when it expires (ISO 8601) */
+/** Creates the invitation. @returns its sign-in URL and its expiry (ISO 8601) */
 export async function inviteAdmin(settings: Settings): Promise<{ url: string; expiresAt: string }> {
   return besidePlatform(
     settings,

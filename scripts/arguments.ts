@@ -1,19 +1,19 @@
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import { Failure } from "./failure.ts";
 
-/** What a command was given. */
+/** Parsed arguments of a command. */
 export interface Arguments<Name extends string, Flag extends string> {
-  /** One for each name. */
+  /** One value per name. */
   values: Record<Name, string>;
   flags: Record<Flag, boolean>;
 }
 
 /**
- * Reads the arguments of a command; `--help` tells its usage and ends the process.
+ * Parses the arguments of a command. `--help` prints the usage and exits.
  * @param usage one line, such as `npm run backup -- <folder>`
- * @param names what has to be given, in order
- * @param flags what may be given, without the dashes
- * @throws Failure with the usage when something is missing, unknown or too much
+ * @param names required arguments, in order
+ * @param flags optional flags, without the dashes
+ * @throws Failure with the usage for missing, unknown or extra arguments
  */
 export function readArguments<const Name extends string = never, const Flag extends string = never>(
   usage: string,
@@ -47,8 +47,8 @@ export function readArguments<const Name extends string = never, const Flag exte
 }
 
 /**
- * For a command that goes by variables alone.
- * @throws Failure when something was given all the same
+ * For commands without arguments.
+ * @throws Failure if there are any
  */
 export function refuseArguments(command: string): void {
   if (process.argv.length > 2)

@@ -1,6 +1,6 @@
 /**
- * `node scripts/audit.ts`: known weaknesses of what the platform runs on, and secrets in what is checked in. A registry that
- * cannot tell is noted and no failure; a finding is one.
+ * `node scripts/audit.ts`: reports known vulnerabilities of the dependencies, and secrets in tracked files. Fails for every finding,
+ * but not if the package registry has no audit data.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync, statSync } from "node:fs";
@@ -9,7 +9,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** What a secret looks like, by name. Examples in documents have to look otherwise: `…`, `<key>`. */
+/** Patterns of secrets by name. Examples in documents must not match: use `…` or `<key>`. */
 const SECRETS: Record<string, RegExp> = {
   "private key (PEM)": /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----\s+[A-Za-z0-9+/=]{20}/,
   "private key (JWK)": /["']?\bd["']?\s*:\s*["'][A-Za-z0-9_-]{40,}["']/,
@@ -21,12 +21,12 @@ const SECRETS: Record<string, RegExp> = {
   "access key": /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bgh[pousr]_[A-Za-z0-9]{36}\b|\bsk_live_[A-Za-z0-9]{16,}/,
 };
 
-/** Secrets that a text holds, by kind; without the secrets themselves. */
+/** Kinds of secrets in a text, without the secrets themselves. */
 export function secretsIn(text: string): string[] {
   return Object.entries(SECRETS).flatMap(([kind, pattern]) => (pattern.test(text) ? [kind] : []));
 }
 
-/** Searches every tracked file of a working tree. @returns one line per finding */
+/** Searches all tracked files of a working tree. @returns one line per finding */
 export function searchTrackedFiles(tree = root): string[] {
   const files = execFileSync("git", ["ls-files", "-z"], { cwd: tree, encoding: "utf8" }).split("\0");
   return files.flatMap((file) => {
@@ -36,7 +36,7 @@ export function searchTrackedFiles(tree = root): string[] {
       if (statSync(path).size > 2_000_000) return [];
       return secretsIn(readFileSync(path, "utf8")).map((kind) => `${file}: ${kind}`);
     } catch {
-      // A file that is tracked and was just removed.
+      // A tracked file that was just deleted.
       return [];
     }
   });
@@ -47,7 +47,7 @@ interface AuditReport {
   vulnerabilities?: Record<string, { severity: string; range?: string }>;
 }
 
-/** Reads what `npm audit --json` printed. @returns findings of severity high or critical; null when it could not tell */
+/** Parses the output of `npm audit --json`. @returns findings of severity high or critical; null without audit data */
 export function readAudit(printed: string): string[] | null {
   let report: AuditReport;
   try {

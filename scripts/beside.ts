@@ -7,19 +7,19 @@ import { brokerVariables, commonBindings, withStore } from "./platform.ts";
 import { loadSecrets, type Secrets } from "./secrets.ts";
 import type { Settings } from "./settings.ts";
 
-/** A platform that is up, to whoever works beside it. */
+/** A running platform, for scripts that work next to it. */
 export interface Beside {
-  /** Those of the script, with as many copies of every stream as there are. */
+  /** Dependencies for the script, with the platform's number of replicas. */
   settings: Settings;
   secrets: Secrets;
-  /** How to reach its broker. */
+  /** Broker address and credentials. */
   access: ConnectOptions;
 }
 
 /**
- * The broker that a running platform started, as it tells of itself: the settings of whoever comes beside it know nothing
- * of a cluster. An external broker is as the settings say.
- * @returns undefined when there is neither
+ * The broker of a running platform, from its own record, because this script's settings may not mention a cluster. An external
+ * broker comes from the settings.
+ * @returns undefined if there is neither
  */
 export async function besideOf(
   settings: Settings,
@@ -38,8 +38,8 @@ export async function besideOf(
 }
 
 /**
- * Runs `act` beside a platform that is up: at the broker which it started, as one of its users, or at an external one.
- * @throws Failure when there is neither
+ * Runs `act` with access to a running platform's broker as one of its users, or to an external broker.
+ * @throws Failure if there is neither
  */
 export async function besidePlatform<T>(
   settings: Settings,

@@ -1,9 +1,9 @@
 /**
- * First stage of every npm script, for whatever Node (20 or newer) the machine has and without any dependency:
- * installs the locked dependencies when they are missing or differ from the lock file, then runs
- * `scripts/<name>.ts` on the pinned Node from node_modules and stays as its guardian.
+ * First stage of every npm script. It has no dependencies and runs on any Node from version 20 on. It installs the locked
+ * dependencies if they are missing or differ from the lock file, then runs `scripts/<name>.ts` with the pinned Node from
+ * node_modules and supervises it.
  *
- * The second stage gets a process group of its own, so that nothing it started can outlive it, however it ends.
+ * The second stage has its own process group, so that nothing it started can outlive it.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -29,7 +29,7 @@ function readJson(path) {
   }
 }
 
-/** True when node_modules holds what package-lock.json says: npm's own record of the tree is compared with it. */
+/** Whether node_modules matches package-lock.json, according to npm's own record of the tree. */
 function isInstalled() {
   const wanted = readJson(join(root, "package-lock.json"))?.packages;
   const present = readJson(join(root, "node_modules", ".package-lock.json"))?.packages;
@@ -55,7 +55,7 @@ function isAlive(pid) {
 
 const sleep = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
-/** Runs `act` while holding a lock of this checkout, so that several starts at once install once. */
+/** Runs `act` while it holds a lock of this checkout, so that concurrent starts install only once. */
 function withInstallLock(act) {
   const name = createHash("sha256").update(root).digest("hex").slice(0, 16);
   const lock = join(tmpdir(), `composable-platform-install-${name}`);
@@ -69,7 +69,7 @@ function withInstallLock(act) {
     }
     const pid = Number(existsSync(owner) ? readFileSync(owner, "utf8") : 0);
     const age = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
-    // A holder that died leaves its lock behind; one that has not yet written its id gets ten seconds.
+    // A dead owner leaves its lock behind. An owner that has not written its id yet gets ten seconds.
     if (pid > 0 ? !isAlive(pid) : age > 10_000) rmSync(lock, { recursive: true, force: true });
     else sleep(200);
   }
@@ -123,17 +123,17 @@ const child = spawn(pinnedNode, [script, ...args], {
   },
 });
 
-/** Whatever the second stage left behind ends with it. */
+/** Kills everything that the second stage left behind. */
 function endGroup(signal) {
   if (windows || child.pid === undefined) return;
   try {
     process.kill(-child.pid, signal);
   } catch {
-    // The group is empty: nothing was left behind.
+    // The process group is empty.
   }
 }
 
-/** The process that started us, and npm above it where npm put a shell between (where the system can tell). */
+/** Ids of the parent processes: npm, and a shell in between where npm uses one. */
 function ancestors() {
   const parent = process.ppid;
   if (process.env.npm_lifecycle_event === undefined) return String(parent);
@@ -146,14 +146,14 @@ function ancestors() {
   }
 }
 
-/** Longer than the parts of a platform take that have to be killed, one after the other. */
+/** Longer than it takes to kill the parts of a platform one after the other. */
 const STOP_LIMIT_MS = 15_000;
 
 const born = ancestors();
 let stoppingSince;
 /**
- * Passes a signal on. npm and the terminal both deliver one Ctrl-C, so a second within a second is the same one;
- * a later one is from somebody who does not want to wait.
+ * Forwards a signal. npm and the terminal both deliver one Ctrl-C, so a second signal within a second is the same one; a
+ * later one means that the user does not want to wait.
  */
 function stop(signal) {
   if (stoppingSince !== undefined) {
@@ -168,7 +168,7 @@ function stop(signal) {
   }, STOP_LIMIT_MS).unref();
 }
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => stop(signal));
-// npm passes signals on, but dies without a word when it is killed: an adoption by another process tells it.
+// npm forwards signals, but cannot when it is killed. A new parent process reveals that.
 setInterval(() => {
   if (stoppingSince === undefined && ancestors() !== born) stop("SIGTERM");
 }, 500).unref();

@@ -1,4 +1,4 @@
-/** Run by wrangler before it bundles (wrangler.toml): the files of the pages that are not part of the functions. */
+/** wrangler runs this before it bundles (see wrangler.toml): copies static files of the pages. */
 import { copyAssets } from "./host/assets.ts";
 
 copyAssets();

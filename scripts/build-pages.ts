@@ -1,6 +1,6 @@
 /**
- * `npm run build:pages`: bundles what browsers get into `functions/pages/assets.generated.ts`, which is kept in the
- * repository, so that every bundler and Node itself can import it. A test says when it is out of date.
+ * `npm run build:pages`: bundles the browser code into `functions/pages/assets.generated.ts`. That file is tracked, so that every
+ * bundler and Node itself can import it. A test fails if it is out of date.
  */
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-/** Where the result is kept. */
+/** Path of the output. */
 export const generatedPath = join(root, "functions/pages/assets.generated.ts");
 
 async function text(entry: string, loader: "css" | "ts"): Promise<string> {
@@ -28,7 +28,7 @@ async function text(entry: string, loader: "css" | "ts"): Promise<string> {
   return result.outputFiles[0]?.text ?? "";
 }
 
-/** The module's text, always the same for the same sources. */
+/** The text of the module, which is the same for the same sources. */
 export async function renderAssets(): Promise<string> {
   const script = await text("functions/pages/browser/signin.ts", "ts");
   const style = await text("functions/pages/signin.css", "css");

@@ -9,7 +9,7 @@ const MAC = [
   "/Applications/Chromium.app/Contents/MacOS/Chromium",
 ];
 
-/** Path of a Chromium: CHROMIUM_BIN, else one on the PATH or where the system keeps it; undefined when there is none. */
+/** Path of Chromium: CHROMIUM_BIN, the PATH, or a usual location; undefined if there is none. */
 export function findChromium(): string | undefined {
   const explicit = process.env.CHROMIUM_BIN;
   if (explicit !== undefined && explicit !== "") {
@@ -22,8 +22,8 @@ export function findChromium(): string | undefined {
 }
 
 /**
- * Finds a Chromium for the tests, and installs the distribution's own one when there is none and this user may.
- * @throws Failure in one line that says what to install
+ * Finds a Chromium for the tests, or installs the distribution's package if this user may.
+ * @throws Failure with one line that says what to install
  */
 export function ensureChromium(say: (line: string) => void): string {
   const found = findChromium();
@@ -35,7 +35,7 @@ export function ensureChromium(say: (line: string) => void): string {
     throw new Failure(process.platform === "linux" ? `${help}.` : `${help}: ${how}`);
   }
   const root = process.getuid?.() === 0;
-  // Without a password prompt: a test run must not wait for one.
+  // Never prompt for a password: a test run must not block.
   if (!root && spawnSync("sudo", ["-n", "true"]).status !== 0) {
     throw new Failure(`${help}: sudo apt-get install -y chromium`);
   }
@@ -53,7 +53,7 @@ export function ensureChromium(say: (line: string) => void): string {
   const install = () => apt("install", "-y", "--no-install-recommends", "chromium", "fonts-liberation");
   let result = install();
   if (result.status !== 0) {
-    // The package lists may be missing (a container) or old.
+    // The package lists may be missing (in a container) or outdated.
     apt("update");
     result = install();
   }

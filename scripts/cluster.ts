@@ -1,3 +1,3 @@
-/** `npm run cluster`: `npm start` on a local cluster of three brokers, every stream and bucket on all three. */
+/** `npm run cluster`: `npm start` with a local cluster of three brokers and three replicas of every stream and bucket. */
 process.env.NATS_BROKERS = "3";
 await import("./start.ts");

@@ -1,11 +1,11 @@
 /**
  * `npm run lock`, after any `npm install <package>`: completes package-lock.json.
  *
- * A registry that carries only part of the public one leaves optional packages of other systems out of the lock
- * file, and then `npm ci` refuses the whole file, on every system. Their versions are exact in the package that
- * wants them, and npm fetches none that is for another system, so the entries can be written without the registry.
+ * A mirror with only part of the public registry leaves optional packages of other systems out of the lock file, and `npm ci`
+ * then rejects the file on every system. The versions are exact in the depending package, and npm never downloads packages of
+ * other systems, so this script can write the missing entries without the registry.
  *
- * With `--check` nothing is written; it exits with 1 when something is missing.
+ * With `--check` it writes nothing and exits with 1 if an entry is missing.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -24,7 +24,7 @@ const SYSTEMS = {
 };
 const PROCESSORS = { x64: "x64", 64: "x64", arm64: "arm64", arm: "arm", ia32: "ia32" };
 
-/** Where node's resolution finds a package from another's folder. */
+/** Path where Node resolves a package from another package's folder. */
 function resolve(from, name) {
   for (let base = from; ; base = base.slice(0, Math.max(0, base.lastIndexOf("node_modules/") - 1))) {
     const candidate = `${base === "" ? "" : `${base}/`}node_modules/${name}`;
@@ -33,7 +33,7 @@ function resolve(from, name) {
   }
 }
 
-/** The system and processor that a platform package's name tells, such as cli-darwin-arm64. */
+/** System and processor in the name of a platform package, such as cli-darwin-arm64. */
 function limits(name) {
   const words = name.split(/[-/]/);
   const os = words.map((word) => SYSTEMS[word]).find((word) => word !== undefined);

@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { Failure, systemCode } from "./failure.ts";
 import { makeFolder } from "./folders.ts";
 
-/** Bytes that a start needs: the broker makes its streams with them. */
+/** Free bytes that a start needs, for the broker's new streams. */
 const LEAST_ROOM = 32 * 1024 * 1024;
 
 /**
- * Creates the data folder, for its owner only, and makes sure that files can be written there.
- * @throws Failure in one line when they cannot
+ * Creates the data folder for its owner only, and checks that it is writable.
+ * @throws Failure with one line if it is not
  */
 export function prepareDataDir(dataDir: string): void {
   const probe = join(dataDir, `.probe-${process.pid}`);
@@ -32,33 +32,33 @@ export function prepareDataDir(dataDir: string): void {
   }
 }
 
-/** Writes a file that only its owner may read, whole or not at all. */
+/** Writes a file atomically that only its owner may read. */
 export function writePrivate(path: string, text: string): void {
   const draft = `${path}.${process.pid}.tmp`;
   writeFileSync(draft, text, { mode: 0o600 });
   renameSync(draft, path);
 }
 
-/** What a running instance tells others about itself, in `<data folder>/running.json` (mode 0600). */
+/** What a running instance publishes about itself in `<data folder>/running.json` (mode 0600). */
 export interface Running {
   pid: number;
-  /** Tells this process from a later one with the same id. */
+  /** Distinguishes this process from a later one with the same id. */
   mark: string;
-  /** The started broker for other clients, with the operator's credentials. */
+  /** URL of the started broker with the operator's credentials. */
   natsUrl?: string;
-  /** Where the started broker takes WebSocket connections; users and passwords are in `secrets.json`. */
+  /** WebSocket URL of the started broker. Users and passwords are in `secrets.json`. */
   natsWsUrl?: string;
-  /** Copies of every stream and bucket at its broker. */
+  /** Number of replicas of every stream and bucket. */
   replicas?: number;
   url?: string;
 }
 
-/** What is true of this run of a process and of no other with its id: undefined when it is not running. */
+/** Start time of a process, which distinguishes it from others with the same id; undefined if it is not running. */
 function processMark(pid: number): string | undefined {
   if (process.platform === "linux") {
     try {
       const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
-      // The command in brackets may hold spaces; the start time is the 20th field after it.
+      // The command name in parentheses may contain spaces; the start time is the 20th field after it.
       const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
       return fields[0] === "Z" ? undefined : `${boot}/${fields[19]}`;
     } catch {
@@ -74,7 +74,7 @@ function processMark(pid: number): string | undefined {
   return started.status === 0 ? started.stdout.trim() : "running";
 }
 
-/** What a file of this kind says, if the process that wrote it is alive. */
+/** Content of a lock file, if the process that wrote it is alive. */
 function living(text: string): Running | undefined {
   try {
     const found = JSON.parse(text) as Partial<Running> | null;
@@ -85,16 +85,16 @@ function living(text: string): Running | undefined {
   }
 }
 
-/** The instance that uses this data folder now, if any. */
+/** The instance that uses this data folder, if any. */
 export function readRunning(dataDir: string): Running | undefined {
   const found = look(join(dataDir, "running.json"));
   return found === undefined ? undefined : living(found.text);
 }
 
-/** A file as it is at this moment. */
+/** A file's content and identity. */
 interface Found {
   text: string;
-  /** Tells it from another one with the same text. */
+  /** Distinguishes it from another file with the same content. */
   identity: string;
   ageMs: number;
 }
@@ -121,13 +121,13 @@ function create(path: string, text: string): boolean {
 
 const sleep = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
-/** Milliseconds after which a file that says nothing is not still being written. */
+/** An empty lock file older than this many milliseconds was abandoned. */
 const WRITTEN_MS = 1_000;
 
 /**
- * Makes a file that says who holds it. One that a dead process left is replaced; of several who see that, one does: whoever
- * holds the file that is named after it, and finds it unchanged then.
- * @returns the living process that holds it, or undefined when it is ours now
+ * Creates a lock file, or replaces one whose process is dead. If several processes try that, only the one that holds a second lock
+ * and finds the first one unchanged succeeds.
+ * @returns the living owner, or undefined if this process is the owner now
  */
 function hold(path: string, text: string): Running | undefined {
   for (;;) {
@@ -155,16 +155,16 @@ function hold(path: string, text: string): Running | undefined {
   }
 }
 
-/** The hold of this process on a data folder. */
+/** This process's lock on a data folder. */
 export interface Claim {
-  /** Adds to what others can read about this instance. */
+  /** Adds facts for other processes to the lock file. */
   tell(more: Omit<Running, "pid" | "mark">): void;
   release(): void;
 }
 
 /**
- * Takes the data folder for this process: two brokers on the same files would destroy them.
- * @throws Failure when another live instance has it
+ * Locks the data folder: two brokers on the same files would destroy them.
+ * @throws Failure if another live instance uses it
  */
 export function claimDataDir(dataDir: string): Claim {
   const path = join(dataDir, "running.json");

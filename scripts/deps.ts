@@ -4,8 +4,8 @@ import { newId, randomToken } from "../shared/ids.ts";
 import type { Store } from "../shared/store/types.ts";
 
 /**
- * What the platform's rules need when a script calls them.
- * @param variables the variables that the functions have
+ * Dependencies for calling the platform's verbs from a script.
+ * @param variables environment variables of the functions
  */
 export function scriptDeps(store: Store, variables: Record<string, string>): Deps {
   const requestId = newId(Date.now());
@@ -13,7 +13,7 @@ export function scriptDeps(store: Store, variables: Record<string, string>): Dep
   return {
     store,
     clock: { now: () => Date.now() },
-    // What a script did is told by the script itself; the audit log has the record.
+    // Scripts print their own results, and the audit log has the record.
     log: { debug: silent, info: silent, warn: silent, error: silent },
     config: readSettings(variables).config,
     request: { requestId, traceparent: undefined, client: "script" },

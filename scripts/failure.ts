@@ -1,6 +1,6 @@
 import { AppError } from "../shared/errors.ts";
 
-/** A failure that the person at the terminal can mend: one clear message, no stack. */
+/** An error that the operator can fix: one clear message without a stack. */
 export class Failure extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -8,19 +8,19 @@ export class Failure extends Error {
   }
 }
 
-/** What went wrong, without a stack: for what is no defect. Undefined for one. */
+/** The message of an expected error; undefined for a bug. */
 export function oneLine(error: unknown): string | undefined {
   if (error instanceof Failure) return error.message;
   return error instanceof AppError && error.kind !== "internal" ? `${error.detail}${why(error)}` : undefined;
 }
 
-/** What lies under the rules' own error, in brackets: the person at the terminal may read the broker's words. */
+/** The cause in parentheses. The operator may see the broker's own messages. */
 export function why({ cause }: AppError): string {
   const words = cause instanceof Error ? cause.message : typeof cause === "string" ? cause : "";
   return words === "" ? "" : ` (${words})`;
 }
 
-/** Prints what went wrong (in one line, a defect with its stack) and ends the process with 1. */
+/** Prints an error (bugs with their stack) and exits with 1. */
 export function exitWith(error: unknown): never {
   const line = oneLine(error);
   if (line !== undefined) console.error(line);
@@ -28,7 +28,7 @@ export function exitWith(error: unknown): never {
   process.exit(1);
 }
 
-/** The system's code of an error, such as EADDRINUSE, or undefined. */
+/** The error code of the operating system, such as EADDRINUSE; undefined without one. */
 export function systemCode(error: unknown): string | undefined {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }

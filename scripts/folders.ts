@@ -5,9 +5,9 @@ import { systemCode } from "./failure.ts";
 const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 
 /**
- * Makes a folder for its owner only, and those above it, one by one: Node's own way of making all of them turns in
- * circles for ever where the system says that a folder is missing which is there (below /proc, say).
- * @throws the system's error, or one that names the folder which takes no others
+ * Creates a folder and its parents for their owner only, one by one: `mkdir` with `recursive` loops forever where the system
+ * denies the existence of an existing folder (below /proc, for example).
+ * @throws the system's error, or one that names the folder that rejects new ones
  */
 export function makeFolder(path: string): void {
   if (isFolder(path)) return;
@@ -16,7 +16,7 @@ export function makeFolder(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    // Another may have made it at the same moment.
+    // Another process may have created it at the same moment.
     if (systemCode(error) === "EEXIST" && isFolder(path)) return;
     if (systemCode(error) === "ENOENT")
       throw new Error(`no folder can be made in ${above}`, { cause: error });

@@ -3,14 +3,14 @@ import { dirname } from "node:path";
 
 const LIMIT_BYTES = 10 * 1024 * 1024;
 
-/** Milliseconds that lines wait for others: a write each would cost a busy process more than the work it logs. */
+/** Milliseconds to collect lines. One write per line would cost a busy process more than its actual work. */
 const WAIT_MS = 50;
 
 /**
- * A log file that never grows beyond 10 MB: what is older moves to one file beside it (`.1`). Lines that cannot be
- * written, on a full disk say, are dropped: what is logged must not end what logs it.
- * @param say told once when lines begin to be dropped
- * @returns a function that appends a line, together with those of the next 50 ms
+ * A log file of at most 10 MB; older lines move to one file next to it (`.1`). Drops lines that cannot be written, for example
+ * on a full disk, because logging must never stop the platform.
+ * @param say called once when lines start to be dropped
+ * @returns a function that appends a line, together with all lines of the next 50 ms
  */
 export function logFile(path: string, say: (line: string) => void): (line: string) => void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -28,7 +28,7 @@ export function logFile(path: string, say: (line: string) => void): (line: strin
   };
   const flush = () => {
     if (waiting.length === 0) return;
-    // What was cut off by the end of the disk ends its line.
+    // Terminates a line that a full disk cut off.
     const text = `${dropping ? "\n" : ""}${waiting.join("\n")}\n`;
     waiting = [];
     try {
@@ -47,13 +47,13 @@ export function logFile(path: string, say: (line: string) => void): (line: strin
   };
 }
 
-/** Warnings for whoever reads the log later: at the terminal sits the person whom they are about. */
+/** Warnings that are not printed to the terminal, because the operator caused them and knows. */
 const FOR_THE_LOG: readonly unknown[] = ["bootstrap access"];
 
-/** True when a line of the functions' log (JSON with `level`) is worth a look at the terminal. */
+/** Whether a line of the functions' log (JSON with `level`) should appear on the terminal. */
 export function isNotable(line: string): boolean {
   if (line.trim() === "") return false;
-  // Nearly all lines: quotes inside a JSON string are escaped, so this cannot be part of one.
+  // Fast path for most lines: quotes are escaped inside JSON strings, so this text cannot be part of a value.
   if (line.startsWith("{") && /,"level":"(info|debug)"/.test(line)) return false;
   try {
     const entry: unknown = JSON.parse(line);

@@ -1,4 +1,4 @@
-/** `npm run nats:url`: address and credentials of the started broker, for other clients and services. */
+/** `npm run nats:url`: prints the URL of the started broker with credentials, for other clients and services. */
 import { readArguments } from "./arguments.ts";
 import { readRunning } from "./data-dir.ts";
 import { exitWith, Failure } from "./failure.ts";

@@ -31,56 +31,56 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const READY_LIMIT_MS = 20_000;
 const ELECTION_LIMIT_MS = 30_000;
 
-/** How a platform is started, beside its settings. */
+/** Options of a start in addition to the settings. */
 export interface StartOptions {
-  /** NATS_SERVER_BIN, when set. */
+  /** NATS_SERVER_BIN, if set. */
   natsServer?: string | undefined;
-  /** False leaves the streams process out; the functions serve streams then. */
+  /** False starts no streams process; the functions serve streams then. */
   streams?: boolean;
-  /** A bundle of the functions made before. */
+  /** An existing bundle of the functions. */
   bundle?: string;
-  /** What serves the functions; workerd when missing. */
+  /** Serves the functions; workerd by default. */
   serve?: (options: FunctionsOptions) => Promise<Functions>;
-  /** Gives the start up, and stops what already runs. */
+  /** Aborts the start and stops the parts that run already. */
   signal?: AbortSignal;
-  /** What a person at the terminal should know while it starts and runs. */
+  /** Messages for the terminal. */
   say: (line: string) => void;
-  /** Every line of the functions' log and of the streams process. */
+  /** Receives every line of the functions' log and of the streams process. */
   log?: (line: string) => void;
 }
 
 /** A running platform. */
 export interface Platform extends AsyncDisposable {
   readonly settings: Settings;
-  /** Where the functions listen; `settings.publicUrl` is what people see. */
+  /** Address where the functions listen. Users see `settings.publicUrl`. */
   readonly url: string;
   readonly streamsUrl: string | undefined;
   /** The started broker; undefined with an external one. */
   readonly broker: Broker | undefined;
   /** All started brokers: one, or those of a cluster. */
   readonly brokers: readonly Broker[];
-  /** How the provisioning user reaches the broker. */
+  /** Broker access for the provisioning user. */
   readonly brokerAccess: ConnectOptions;
-  /** How somebody who may do everything reaches the broker; with an external one the same as the above. */
+  /** Broker access for the operator, who has all rights. With an external broker the same as above. */
   readonly operatorAccess: ConnectOptions;
-  /** Where the first platform admin signs in, with the bootstrap invitation; null when there is one already. */
+  /** Sign-in URL with the bootstrap invitation; null if there is a platform admin. */
   readonly bootstrapUrl: string | null;
-  /** Variables that the functions got. */
+  /** Environment variables of the functions. */
   readonly bindings: Record<string, string>;
   stop(): Promise<void>;
 }
 
-/** `nats://` address of a started broker with the operator's credentials. */
+/** `nats://` URL of a started broker with the operator's credentials. */
 function operatorUrl(broker: Broker, secrets: Secrets): string {
   return `nats://operator:${secrets.broker.operator}@127.0.0.1:${broker.port}`;
 }
 
-/** Where the checkout keeps an obtained broker, for all of its runs. */
+/** Folder of a downloaded broker that all runs of this checkout share. */
 const checkoutCache = join(root, ".data", "bin");
 
 /**
- * Path of the broker for tests and measurements, whose data folders do not last: an obtained one stays with the checkout.
- * @throws Failure in one line when there is none
+ * Path of the broker for tests and benchmarks, whose data folders are temporary. A downloaded broker stays in the checkout.
+ * @throws Failure with one line if there is none
  */
 export function lastingBroker(say?: (line: string) => void): string {
   return findBroker({
@@ -99,7 +99,7 @@ async function checkPorts(settings: Settings, withStreams: boolean): Promise<voi
   if (settings.natsWsPort !== undefined) await requirePort(settings.natsWsPort, "NATS_WS_PORT");
 }
 
-/** What the functions and the streams process both need to know. */
+/** Variables for both the functions and the streams process. */
 export function commonBindings(settings: Settings, secrets: Secrets): Record<string, string> {
   return {
     NATS_REPLICAS: String(settings.replicas),
@@ -111,7 +111,7 @@ export function commonBindings(settings: Settings, secrets: Secrets): Record<str
   };
 }
 
-/** The broker's address and credentials as variables. */
+/** Broker address and credentials as variables. */
 export function brokerVariables(access: ConnectOptions): Record<string, string> {
   const { url, user, pass, token, creds } = access;
   const all = { NATS_URL: url, NATS_USER: user, NATS_PASS: pass, NATS_TOKEN: token, NATS_CREDS: creds };
@@ -120,13 +120,13 @@ export function brokerVariables(access: ConnectOptions): Record<string, string> 
   );
 }
 
-/** Runs `act` with a store that is closed afterwards. */
+/** Runs `act` with a store and closes it afterwards. */
 export async function withStore<T>(
   access: ConnectOptions,
   replicas: number,
   act: (store: Store) => Promise<T>,
 ): Promise<T> {
-  // A lasting connection is one that tells why it was refused.
+  // Only a persistent connection reports why the broker rejected it.
   const store = openStore({ ...access, replicas, reconnect: true, connectTimeoutMs: 5_000 });
   try {
     return await act(store);
@@ -135,7 +135,7 @@ export async function withStore<T>(
   }
 }
 
-/** Waits until the functions say that all is well. */
+/** Waits until the functions report that they are healthy. */
 async function healthy(url: string, signal: AbortSignal | undefined): Promise<void> {
   const deadline = Date.now() + READY_LIMIT_MS;
   let last = "no answer";
@@ -153,7 +153,7 @@ async function healthy(url: string, signal: AbortSignal | undefined): Promise<vo
   throw new Failure(`The functions did not become healthy within ${READY_LIMIT_MS / 1000} s (${last}).`);
 }
 
-/** The brokers of this start: none when somebody else runs one, one, or a cluster. */
+/** Starts the brokers: none with an external broker, one, or a cluster. */
 async function startBrokers(
   settings: Settings,
   secrets: Secrets,
@@ -183,7 +183,7 @@ async function startBrokers(
   return [await launchBroker({ ...launch, dir, port: settings.natsPort, wsPort: settings.natsWsPort })];
 }
 
-/** Hosts of an address for messages, without its credentials. */
+/** Host names in a URL for messages, without credentials. */
 function hostsOf(url: string): string {
   return url
     .split(",")
@@ -191,7 +191,7 @@ function hostsOf(url: string): string {
     .join(", ");
 }
 
-/** A cluster elects its leaders first: until then JetStream answers nobody. */
+/** A new cluster must elect its leaders before JetStream responds. */
 async function settled(brokers: number, check: () => Promise<void>): Promise<void> {
   const deadline = Date.now() + ELECTION_LIMIT_MS;
   for (;;) {
@@ -206,10 +206,10 @@ async function settled(brokers: number, check: () => Promise<void>): Promise<voi
 }
 
 /**
- * Checks a broker and creates what the platform needs there; what is there already stays as it is.
- * @param access of a user who may create streams
- * @param variables what the functions get
- * @returns the first operator's invitation, while there is none
+ * Checks a broker and creates missing streams and buckets.
+ * @param access broker access of a user that may create streams
+ * @param variables environment variables of the functions
+ * @returns the bootstrap invitation while there is no platform admin
  */
 export function prepareBroker(
   settings: Settings,
@@ -231,7 +231,7 @@ export function prepareBroker(
   });
 }
 
-/** Stops parts in the reverse order of their start; one that fails keeps no other running. @throws the first failure */
+/** Stops parts in reverse order of their start, even if one of them fails. @throws the first failure */
 async function stopAll(parts: { stop(): Promise<void> }[]): Promise<void> {
   const failures: unknown[] = [];
   for (const part of parts.splice(0).reverse())
@@ -246,7 +246,7 @@ async function startFunctions(
 ): Promise<Functions> {
   const { host, port, link, dataDir } = settings;
   const log = options.log ?? terminalAndFile(join(dataDir, "logs", "functions.log"), settings, options.say);
-  // Loaded only where it is used: the emulator takes more memory than all else together.
+  // Imported on demand: the emulator takes more memory than everything else together.
   const serve = options.serve ?? (await import("./host/functions.ts")).serveFunctions;
   return serve({ host, port, bindings, log, bundle: options.bundle, link });
 }
@@ -262,8 +262,8 @@ function startStreams(
 }
 
 /**
- * Starts everything in order, and stops what runs already when a later part fails.
- * @throws Failure in one line for what the person at the terminal can mend
+ * Starts all parts in order. If one fails, stops the parts that run already.
+ * @throws Failure with one line for what the operator can fix
  */
 export async function startPlatform(settings: Settings, options: StartOptions): Promise<Platform> {
   const { dataDir, host, port, replicas } = settings;
@@ -276,7 +276,7 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
     await checkPorts(settings, withStreams);
     const secrets = await loadSecrets(dataDir);
     const common = commonBindings(settings, secrets);
-    // What the functions or the streams process would refuse is told before anything is started.
+    // Report invalid settings before anything starts.
     readFunctionsSettings({ ...common, NATS_URL: "ws://localhost" });
     if (withStreams) readStreamsSettings(common);
 
@@ -290,7 +290,7 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
     const bindings = { ...common, ...brokerVariables(as("fn")), CLIENT_ADDRESS: "127.0.0.1" };
     const brokerAccess = as("deploy");
     const bootstrap = await prepareBroker(settings, brokerAccess, bindings, brokers.length);
-    // What the last run began and did not finish of publishing and deleting orbs.
+    // Finishes publications and deletions of orbs that the last run left incomplete.
     await withStore(as("fn"), replicas, (store) => settleAll(scriptDeps(store, bindings)));
     options.signal?.throwIfAborted();
 
@@ -326,7 +326,7 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
   }
 }
 
-/** Everything goes to a file; the terminal gets what is notable, or all of it when LOG_LEVEL was asked for. */
+/** Writes all lines to a file. The terminal gets notable lines, or all of them if LOG_LEVEL is set. */
 export function terminalAndFile(
   path: string,
   settings: Settings,

@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 import { Failure, systemCode } from "./failure.ts";
 
-/** Listens for a moment; resolves to the port (the given one, or a free one for 0), rejects when it is taken. */
+/** Listens briefly. Resolves to the port (a free one for 0) and rejects if it is in use. */
 function probe(port: number, host: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();
@@ -14,11 +14,11 @@ function probe(port: number, host: string): Promise<number> {
   });
 }
 
-/** Below the ports that systems give to outgoing connections: one of those could be taken again at any moment. */
+/** Below the range for outgoing connections, which could take the port at any moment. */
 const FIRST_PORT = 15_000;
 const LAST_PORT = 32_000;
 
-/** A port that is free now on the host. */
+/** A currently free port of the host. */
 export async function freePort(host = "127.0.0.1"): Promise<number> {
   for (let attempt = 0; attempt < 50; attempt++) {
     const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
@@ -27,7 +27,7 @@ export async function freePort(host = "127.0.0.1"): Promise<number> {
   return probe(0, host);
 }
 
-/** True when the port can be listened on now. */
+/** Whether the port is free now. */
 export async function isFree(port: number, host = "127.0.0.1"): Promise<boolean> {
   try {
     await probe(port, host);
@@ -38,9 +38,9 @@ export async function isFree(port: number, host = "127.0.0.1"): Promise<boolean>
 }
 
 /**
- * Makes sure that a port can be used.
- * @param variable name of the setting which chose it, for the message
- * @throws Failure in one line when it is taken or not allowed
+ * Checks that a port can be used.
+ * @param variable the setting that chose it, for the message
+ * @throws Failure with one line if it is in use or not allowed
  */
 export async function requirePort(port: number, variable: string, host = "127.0.0.1"): Promise<void> {
   try {

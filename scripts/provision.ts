@@ -1,6 +1,5 @@
 /**
- * `npm run provision`: makes an external broker ready for the platform, as `npm start` does for its own, and tells where
- * the first operator signs in. What is there already stays as it is.
+ * `npm run provision`: creates missing streams and buckets on an external broker, and prints the first admin's sign-in URL.
  */
 import { readArguments } from "./arguments.ts";
 import { prepareDataDir } from "./data-dir.ts";
@@ -20,7 +19,7 @@ try {
   }
   prepareDataDir(dataDir);
   const variables = { ...commonBindings(settings, await loadSecrets(dataDir)), ...brokerVariables(external) };
-  // Brokers that keep copies may still be electing their leader: they are waited for.
+  // A cluster may still be electing its leaders, so wait for it.
   const bootstrap = await prepareBroker(settings, external, variables, replicas);
   console.log(`The broker is ready, with ${replicas} of each stream.`);
   if (bootstrap !== null)

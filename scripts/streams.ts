@@ -1,4 +1,4 @@
-/** The streams process: reads its settings from the environment, serves until SIGTERM, then ends every answer. */
+/** The streams process: reads its settings from the environment, serves until SIGTERM, then ends every response. */
 import { readSettings } from "../functions/env.ts";
 import { consoleLog } from "../functions/log.ts";
 import { openStore } from "../shared/store/store.ts";
@@ -14,7 +14,7 @@ const CACHE_BYTES = 64 * 1024 * 1024;
 const DRAIN_MS = 2_500;
 const RECONNECT_MS = 500;
 
-/** Who started this process is told why it ends; without anybody, the terminal. */
+/** Reports why the process ends to its parent, or to the terminal if there is none. */
 function fail(error: unknown): never {
   const failure = oneLine(error);
   if (failure === undefined || process.send === undefined) exitWith(error);
@@ -53,7 +53,7 @@ const hub = new Hub(store, {
   times: { longPollMs: config.longPollMs, rotateMs: own.STREAMS_ROTATE_MS },
   onFailure: (error) => log.warn("the broker did not answer", { error: String(error) }),
 });
-// The first connection may come late; from then on the client reconnects by itself. Should it ever give up, begin anew.
+// The first connection may take a while. After that the client reconnects by itself; if it gives up, start over.
 let stopped = false;
 async function stayConnected(): Promise<void> {
   while (!stopped) {

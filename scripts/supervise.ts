@@ -63,12 +63,12 @@ export interface Supervised {
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
-/** Waits twice as long after each failure: `firstMs` after the first, `mostMs` at most. */
+/** Exponential backoff: `firstMs` after the first failure, `mostMs` at most. */
 export function backoff(failures: number, firstMs: number, mostMs: number): number {
   return Math.min(firstMs * 2 ** Math.max(0, failures - 1), mostMs);
 }
 
-/** Lines of a process that are kept for the reason why it ended. */
+/** Number of output lines to keep for the reason of an exit. */
 const KEPT_LINES = 50;
 
 class StartFailure extends Failure {
@@ -90,7 +90,7 @@ function isGone(child: ChildProcess): boolean {
   return child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
 }
 
-/** Ends a process, if it ever began, and waits until it is gone. @param graceMs after which it is killed */
+/** Ends a process and waits until it is gone. @param graceMs milliseconds until SIGKILL */
 export async function endChild(child: ChildProcess, signal: NodeJS.Signals, graceMs: number): Promise<void> {
   if (isGone(child)) return;
   const gone = once(child, "exit");
@@ -100,7 +100,7 @@ export async function endChild(child: ChildProcess, signal: NodeJS.Signals, grac
   clearTimeout(timer);
 }
 
-/** Resolves once a process serves, and rejects with a StartFailure when it cannot. */
+/** Resolves once a process serves, and rejects with a StartFailure if it does not. */
 async function serving(program: Program, child: ChildProcess): Promise<void> {
   const { readyLine, readyLimitMs } = program;
   const lines: string[] = [];
@@ -118,7 +118,7 @@ async function serving(program: Program, child: ChildProcess): Promise<void> {
   }
   child.on("message", (word: Word) => ("ready" in word ? resolve() : fail(word.failure)));
   child.on("error", (error) => fail(error.message, child.pid === undefined));
-  // After the last of its output, which says why it ended.
+  // Wait for the rest of the output, which says why it ended.
   child.once("close", (code, signal) => fail(reason(lines) ?? endedBy(code, signal), true));
   const timer = setTimeout(fail, readyLimitMs, `it did not serve within ${readyLimitMs / 1000} s`);
   try {
@@ -127,12 +127,12 @@ async function serving(program: Program, child: ChildProcess): Promise<void> {
   } finally {
     clearTimeout(timer);
   }
-  // It may have died since it said so.
+  // The process may have died since it reported that it serves.
   if (isGone(child))
     throw new StartFailure(program.failure, reason(lines) ?? endedBy(child.exitCode, child.signalCode), true);
 }
 
-/** Keeps a program running from its {@link Supervised.start} on. */
+/** Keeps a program running after {@link Supervised.start}. */
 export function supervise(program: Program): Supervised {
   let child: ChildProcess | undefined;
   let stopping = new AbortController();
@@ -146,7 +146,7 @@ export function supervise(program: Program): Supervised {
       born = child = program.spawn();
       await serving(program, born);
     } catch (error) {
-      // Nobody would look after it, and another one may be started.
+      // Without this, the process would run unsupervised next to its replacement.
       if (born !== undefined) await endChild(born, "SIGKILL", program.graceMs);
       if (error instanceof StartFailure) throw error;
       throw new StartFailure(program.failure, error instanceof Error ? error.message : String(error), false);

@@ -5,8 +5,8 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 /**
- * Runs a tool of node_modules in the foreground, on the pinned Node.
- * @param script path of the tool's JavaScript inside node_modules
+ * Runs a tool from node_modules in the foreground with the pinned Node.
+ * @param script path of the tool's script inside node_modules
  * @returns its exit code
  */
 export function runTool(script: string, args: string[], env: Record<string, string> = {}): number {

@@ -1,34 +1,34 @@
 import type { BrokerUser } from "./permissions.ts";
 import { PERMISSIONS } from "./permissions.ts";
 
-/** A broker's place among those that keep copies together. */
+/** A broker's position in a cluster. */
 export interface ClusterNode {
-  /** Name of this broker, unique among them; its copies are its own for good. */
+  /** Unique name of this broker. Its data belongs to this name. */
   name: string;
-  /** Port on which the others reach it. */
+  /** Port for the other brokers. */
   port: number;
-  /** Ports of all of them. */
+  /** Cluster ports of all brokers. */
   routes: number[];
 }
 
-/** What the broker's configuration file is made from. */
+/** Input of the broker's configuration file. */
 export interface BrokerConfig {
-  /** Port for clients and for WebSocket clients; -1 lets the broker take a free one. */
+  /** Ports for TCP and WebSocket clients; -1 takes a free one. */
   port: number;
   wsPort: number;
   /** Folder of JetStream's files. */
   storeDir: string;
-  /** Folder where the broker writes the ports that it took. */
+  /** Folder where the broker writes down its ports. */
   portsDir: string;
-  /** "always", or a duration: how much a power cut may lose. A killed process loses nothing. */
+  /** "always" or a duration: how much a power cut may lose. A killed process loses nothing. */
   syncInterval: string;
-  /** Users with their passwords. Without any, the broker asks for no credentials: never outside a test. */
+  /** Users with their passwords. Without users, the broker needs no credentials, which only tests may use. */
   passwords: Partial<Record<BrokerUser, string>>;
-  /** One of several that keep copies together; alone without it. */
+  /** Set if the broker is part of a cluster. */
   cluster?: ClusterNode | undefined;
-  /** Most that JetStream may store, such as "8MB"; what the disk holds when missing. */
+  /** Storage limit of JetStream, such as "8MB"; the free disk space if missing. */
   maxFileStore?: string | undefined;
-  /** False starts a plain broker, for tests of how that is refused. */
+  /** False starts a broker without JetStream, for tests of the error message. */
   jetstream?: boolean;
 }
 
@@ -50,8 +50,8 @@ function user(name: BrokerUser, password: string): string {
 }
 
 /**
- * The broker's configuration file. It listens on loopback only. Passwords are plain, as a hashed one would cost
- * each connection tens of milliseconds; the file is readable by its owner alone.
+ * The broker's configuration file. The broker listens on loopback only. Passwords are in plain text, because a bcrypt hash
+ * costs each connection tens of milliseconds; only the owner can read the file.
  */
 export function renderConfig(config: BrokerConfig): string {
   const users = Object.entries(config.passwords).map(([name, password]) =>
@@ -70,7 +70,7 @@ export function renderConfig(config: BrokerConfig): string {
 }
 `;
   const { cluster } = config;
-  // A server that hangs is noticed within seconds, not minutes: until then it would answer a third of the reads.
+  // Detects a hung server within seconds. Until then a third of the direct gets would time out.
   const routes =
     cluster === undefined
       ? ""

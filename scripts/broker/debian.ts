@@ -15,7 +15,7 @@ import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { isRecentEnough, versionOf } from "./version.ts";
 
-/** Where a distribution's newer packages are, and which keys sign them. */
+/** Suites with newer packages, and the keyrings that sign them. */
 interface Source {
   suites: string[];
   component: string;
@@ -35,7 +35,7 @@ const SOURCES: Record<string, Source> = {
   },
 };
 
-/** The distribution in os-release terms when it is one with a source here. */
+/** The distribution's ID from os-release, if this module supports it. */
 function distribution(): { name: string; source: Source } | undefined {
   if (!existsSync("/etc/os-release")) return undefined;
   const text = readFileSync("/etc/os-release", "utf8");
@@ -47,12 +47,12 @@ function distribution(): { name: string; source: Source } | undefined {
   return undefined;
 }
 
-/** True on a system whose own package manager this module can use. */
+/** Whether this system's package manager is supported. */
 export function isSupported(): boolean {
   return distribution() !== undefined && spawnSync("apt-get", ["--version"]).status === 0;
 }
 
-/** Addresses of the machine's own mirrors of the distribution's main archive, as apt is configured. */
+/** The mirrors of the distribution's main archive in this machine's apt configuration. */
 function mirrors(name: string): string[] {
   const label = name === "ubuntu" ? "Ubuntu" : "Debian";
   const format = "$(ORIGIN)|$(CODENAME)|$(REPO_URI)";
@@ -63,17 +63,17 @@ function mirrors(name: string): string[] {
     .split("\n")
     .map((line) => line.split("|"))
     .filter(([origin, , uri]) => (origin === label || origin === "$(ORIGIN)") && uri !== undefined)
-    // The security archive holds no newer suites.
+    // The security archive has no newer suites.
     .filter(([, codename = "", uri = ""]) => !/security/.test(`${codename} ${uri}`))
     .map(([, , uri = ""]) => uri);
   return [...new Set(found)];
 }
 
 /**
- * Downloads the distribution's own newer nats-server and unpacks the binary to `target`. apt runs with a private
- * state in a temporary folder, so that no system package, source list or cache changes and no root is needed; it
- * verifies the archive's signature with the keyring that the machine has, and the package by the archive's hashes.
- * @returns what was tried and why it failed, one line each; an empty list means that `target` is there
+ * Downloads a newer nats-server package of the distribution and unpacks the binary to `target`. apt runs with private state in
+ * a temporary folder, so no system package, source list or cache changes and root is not needed. apt verifies the archive with
+ * the machine's keyring, and the package with the archive's hashes.
+ * @returns one line per failed attempt; an empty list means that `target` exists
  */
 export function obtain(target: string): string[] {
   const found = distribution();
@@ -101,7 +101,7 @@ interface Attempt {
   target: string;
 }
 
-/** Returns why it did not work, or undefined when the binary is in place. */
+/** Returns the reason of the failure, or undefined if the binary exists now. */
 function tryOne({ address, suite, source, target }: Attempt): string | undefined {
   const work = mkdtempSync(join(tmpdir(), "nats-server-"));
   try {
@@ -120,7 +120,7 @@ function tryOne({ address, suite, source, target }: Attempt): string | undefined
       "Dir::Etc::SourceParts=/dev/null",
       "Dir::Etc::Preferences=/dev/null",
       "Dir::Etc::PreferencesParts=/dev/null",
-      // The folder is ours alone, so the downloader cannot change to another user.
+      // The temporary folder is private, so apt's download user could not read it.
       `APT::Sandbox::User=${userInfo().username}`,
       "Acquire::Languages=none",
       "Acquire::Retries=2",
@@ -133,7 +133,7 @@ function tryOne({ address, suite, source, target }: Attempt): string | undefined
         env: { ...process.env, LC_ALL: "C" },
       });
 
-    // With a private list of one source, an update that failed can still answer 0: a warning counts as failure.
+    // With a private source list, apt can exit with 0 after a failed update, so treat a warning as a failure.
     const update = apt("update", "-q", "-o", "APT::Update::Error-Mode=any");
     if (update.status !== 0) return lastLine(update.stderr) ?? "the package list could not be read";
     const download = apt("download", "-q", "nats-server");
@@ -150,7 +150,7 @@ function tryOne({ address, suite, source, target }: Attempt): string | undefined
   }
 }
 
-/** Puts the binary in its place in one step, so that another start never finds half of it. */
+/** Moves the binary into place atomically, so that a concurrent start never finds half of it. */
 function install(binary: string, target: string): string | undefined {
   if (!existsSync(binary)) return "the package holds no /usr/sbin/nats-server";
   const version = versionOf(binary);

@@ -6,18 +6,18 @@ import { isRecentEnough, MINIMUM, versionOf } from "./version.ts";
 
 const EXECUTABLE = process.platform === "win32" ? "nats-server.exe" : "nats-server";
 
-/** Where to look. */
+/** Where to look for the binary. */
 export interface Places {
-  /** NATS_SERVER_BIN: when set, nothing else is looked at. */
+  /** NATS_SERVER_BIN; if set, nothing else is considered. */
   explicit?: string | undefined;
   path?: string | undefined;
-  /** Folders that may hold an obtained copy; a new one goes into the first. */
+  /** Folders that may hold a downloaded copy. A new download goes into the first one. */
   caches: string[];
-  /** Told once before something is downloaded, which takes seconds. */
+  /** Called once before a download, which takes seconds. */
   say?: (line: string) => void;
 }
 
-/** One line: what is missing, and the one command that installs it on this system. */
+/** One line that says what is missing, with the command that installs it on this system. */
 function advice(platform: NodeJS.Platform = process.platform): string {
   const need = `nats-server ${MINIMUM} or newer is needed and was not found. Install it with:`;
   if (platform === "darwin") return `${need} brew install nats-server`;
@@ -26,9 +26,9 @@ function advice(platform: NodeJS.Platform = process.platform): string {
 }
 
 /**
- * Path of a nats-server that is recent enough: NATS_SERVER_BIN, the PATH, a cached copy, or (on Debian and
- * Ubuntu) the distribution's newer package, which is downloaded into the first cache folder.
- * @throws Failure in one line when there is none
+ * Path of a recent nats-server: NATS_SERVER_BIN, the PATH, a downloaded copy, or (on Debian and Ubuntu) the distribution's
+ * newer package, which is downloaded into the first folder.
+ * @throws Failure with one line if there is none
  */
 export function findBroker({ explicit, path, caches, say }: Places): string {
   if (explicit !== undefined && explicit !== "") {

@@ -9,47 +9,47 @@ import { backoff, supervise } from "../supervise.ts";
 import type { BrokerConfig, ClusterNode } from "./config.ts";
 import { renderConfig } from "./config.ts";
 
-/** What to start. */
+/** How to start the broker. */
 export interface LaunchOptions {
   binary: string;
-  /** Folder for the configuration and the broker's files; it is kept. */
+  /** Folder for the configuration and the broker's files. Stopping does not remove it. */
   dir: string;
-  /** Fixed ports; without one the port of the last start is taken again, or a free one. */
+  /** Fixed ports. By default the ports of the last start, or free ones. */
   port?: number | undefined;
   wsPort?: number | undefined;
-  /** Ports that others will listen on: they may be free now, and are not taken again all the same. */
+  /** Ports that other processes will use. The broker does not take them. */
   reserved?: readonly number[];
   syncInterval: string;
   passwords: BrokerConfig["passwords"];
   jetstream?: boolean;
   maxFileStore?: string | undefined;
-  /** Its place among several. */
+  /** Position in a cluster. */
   cluster?: ClusterNode;
-  /** Told when the broker died and when it is back. */
+  /** Called when the broker dies and when it is back. */
   say?: (line: string) => void;
 }
 
-/** A started broker, watched: when it dies it is started again on the same ports. */
+/** A running broker that is restarted on the same ports if it dies. */
 export interface Broker extends AsyncDisposable {
   readonly port: number;
   readonly wsPort: number;
   /** `ws://127.0.0.1:…` */
   readonly wsUrl: string;
-  /** Process id of the running broker; undefined between two lives. */
+  /** Process id; undefined while the broker restarts. */
   readonly pid: number | undefined;
-  /** Sends the running broker a signal; by default it is killed outright. Resolves when it is gone. */
+  /** Sends a signal, SIGKILL by default, and resolves when the process is gone. */
   kill(signal?: NodeJS.Signals): Promise<void>;
-  /** Stops it for good. */
+  /** Stops the broker permanently. */
   stop(): Promise<void>;
-  /** Stops it and does not start it again until {@link Broker.resume}: how a test takes the broker away. */
+  /** Stops the broker until {@link Broker.resume}, for tests. */
   pause(signal?: NodeJS.Signals): Promise<void>;
-  /** Starts a paused broker again; resolves when it is ready. */
+  /** Starts a paused broker and resolves when it is ready. */
   resume(): Promise<void>;
-  /** Resolves when the broker is ready (after a death, when it is ready again). */
+  /** Resolves when the broker is ready, also after a restart. */
   ready(): Promise<void>;
 }
 
-/** On Linux the kernel ends the broker with us, even when we are killed outright; elsewhere our guardian does. */
+/** On Linux the kernel ends the broker with this process, even after SIGKILL. Elsewhere the guardian process does. */
 let guard: string[] | undefined;
 function withParent(binary: string, args: string[]): [string, string[]] {
   guard ??=
@@ -69,15 +69,15 @@ function lastPorts(file: string): { port?: number; wsPort?: number } {
   }
 }
 
-/** The broker's own words on why it stopped, without its prefix. */
+/** The broker's own message about why it stopped, without its prefix. */
 function reason(lines: readonly string[]): string | undefined {
   const fatal = lines.filter((line) => /\[(FTL|ERR)\]/.test(line)).at(-1) ?? lines.at(-1);
   return fatal?.replace(/^.*?\[(FTL|ERR)\]\s*/, "");
 }
 
 /**
- * Starts a broker on loopback and watches it.
- * @throws Failure in one line when it does not become ready
+ * Starts a broker on loopback and supervises it.
+ * @throws Failure with one line if it does not become ready
  */
 export async function launchBroker(options: LaunchOptions): Promise<Broker> {
   const { dir } = options;
@@ -93,7 +93,7 @@ export async function launchBroker(options: LaunchOptions): Promise<Broker> {
   let port = await choose(options.port, last.port);
   let wsPort = await choose(options.wsPort, last.wsPort);
 
-  /** Its configuration is written anew for each life: passwords and limits may be others by now. */
+  /** Writes the configuration before each start, because passwords and limits may have changed. */
   function configured(): string {
     rmSync(portsDir, { recursive: true, force: true });
     mkdirSync(portsDir, { mode: 0o700 });
@@ -127,7 +127,7 @@ export async function launchBroker(options: LaunchOptions): Promise<Broker> {
       if (port < 0 || wsPort < 0) ({ port, wsPort } = await takenPorts(portsDir));
       writePrivate(portsFile, JSON.stringify({ port, wsPort }));
     },
-    // Everything waits for it: the first time at once.
+    // Everything else depends on the broker, so the first restart is immediate.
     retryMs({ failures, served }) {
       if (!served) return undefined;
       return failures === 0 ? 0 : backoff(failures, 100, 3_000);
@@ -160,7 +160,7 @@ export async function launchBroker(options: LaunchOptions): Promise<Broker> {
   return broker;
 }
 
-/** Reads the ports that the broker wrote down; it does so right after it said that it is ready. */
+/** Reads the ports file, which the broker writes right after it reports that it is ready. */
 async function takenPorts(portsDir: string): Promise<{ port: number; wsPort: number }> {
   for (let attempt = 0; attempt < 100; attempt++) {
     const file = readdirSync(portsDir).find((name) => name.endsWith(".ports"));

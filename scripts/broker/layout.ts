@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
-/** Where the started brokers of a data folder keep their files: one broker, or each of a cluster below its own name. */
+/** Folders with the brokers' files: one broker, or each broker of a cluster under its name. */
 export const brokerDir = (dataDir: string) => join(dataDir, "broker");
 export const clusterDir = (dataDir: string) => join(dataDir, "cluster");
 
@@ -15,9 +15,9 @@ const LAYOUTS = {
 };
 
 /**
- * One does not see what the other has stored, so whoever changes from one to the other finds nothing there.
- * @param brokers how many are about to start
- * @returns the line to tell, while the other layout has data in this folder
+ * A single broker and a cluster store their data separately, so changing from one to the other shows an empty platform.
+ * @param brokers number of brokers about to start
+ * @returns a warning if the folder has data of the other layout
  */
 export function otherLayout(dataDir: string, brokers: number): string | undefined {
   const [own, other] = brokers > 1 ? (["cluster", "single"] as const) : (["single", "cluster"] as const);

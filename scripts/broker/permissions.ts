@@ -1,15 +1,14 @@
 /**
- * Who may do what at the started broker: one table, so that it can be read and tightened in one place. Whoever runs
- * a broker of his own finds here what to grant to its users.
+ * Permissions of the started broker's users, in one table. It also shows what to grant to the users of an external broker.
  *
- * Everybody's answers come in on `_INBOX.<user>.>`, and nobody hears another one's.
+ * Each user receives replies on `_INBOX.<user>.>`, and no user can read another one's.
  */
 import { buckets, streams } from "../../shared/store/subjects.ts";
 
 /** Users of the started broker. */
 export type BrokerUser = "fn" | "streams" | "deploy" | "operator";
 
-/** Subjects in the broker's terms; `deny` wins. */
+/** Subjects in NATS permission syntax; `deny` takes precedence. */
 interface Subjects {
   allow: string[];
   deny?: string[];
@@ -18,11 +17,11 @@ interface Subjects {
 interface Permissions {
   publish: Subjects;
   subscribe: Subjects;
-  /** Kinds of connection in the broker's terms; all when missing. */
+  /** Allowed connection types; all if missing. */
   connections?: string[];
 }
 
-/** Reading of messages, and of what a stream is. */
+/** Permission to read messages and stream information. */
 const READ = [
   "$JS.API.DIRECT.GET.*",
   "$JS.API.DIRECT.GET.*.>",
@@ -34,7 +33,7 @@ const READ = [
 const inboxes = (...users: BrokerUser[]) => users.map((user) => `_INBOX.${user}.>`);
 const on = (command: string, names: string[]) => names.map((name) => `$JS.API.STREAM.${command}.${name}`);
 
-/** Streams that are the platform's own, not an orb's; a functions' user that is broken into must not drop them. */
+/** The platform's own streams. An attacker with the functions' credentials must not be able to delete them. */
 const OWN = [
   streams.platform,
   streams.limits,
@@ -43,7 +42,7 @@ const OWN = [
   ...Object.values(buckets).map((bucket) => streams.kv(bucket)),
 ];
 
-/** Of those, the ones from which accounts and sessions are erased. */
+/** Those of them that the functions may purge, to erase accounts and sessions. */
 const ERASABLE = [
   buckets.sessions,
   buckets.challenges,
@@ -52,16 +51,16 @@ const ERASABLE = [
   buckets.orbInvitations,
 ].map((bucket) => streams.kv(bucket));
 
-/** What buckets tell of definitions and sessions is for hosts only. */
+/** Only hosts may subscribe to changes of definitions and sessions. */
 const TOLD = "_feed.$KV.>";
 
-/** What live streams are made of: any stream that a platform admin maps, but nothing of the broker's or the platform's. */
+/** Subjects of live streams: any stream that a platform admin can map, but no subject of the broker or the platform. */
 const FEEDS_DENIED = ["$SYS.>", "$JS.>", "$KV.>", "$SRV.>", "platform.>", "_limit.>"];
 
 export const PERMISSIONS: Record<BrokerUser, Permissions> = {
-  // The functions, once per request. They write orbs' subjects and ask services, whose names nobody knows
-  // beforehand; so what is refused is listed: all of the broker's own interface but what they use, above all
-  // consumers (a push consumer can deliver a stream into any subject), and the platform's own streams as a whole.
+  // The functions write to orbs' subjects and call services, whose names are not known in advance, so this user has a deny list:
+  // the JetStream API except what the functions use (in particular consumers, because a push consumer can deliver a stream to
+  // any subject), and the platform's own streams as a whole.
   fn: {
     publish: {
       allow: [">"],
@@ -101,7 +100,7 @@ export const PERMISSIONS: Record<BrokerUser, Permissions> = {
     subscribe: { allow: [">"], deny: [...FEEDS_DENIED, TOLD, ...inboxes("fn", "deploy", "operator")] },
     connections: ["WEBSOCKET"],
   },
-  // Provisioning: creates streams and buckets, and writes what the platform ships with.
+  // Provisioning creates streams and buckets and writes the platform's built-in definitions.
   deploy: {
     publish: {
       allow: [
@@ -116,6 +115,6 @@ export const PERMISSIONS: Record<BrokerUser, Permissions> = {
     subscribe: { allow: inboxes("deploy") },
     connections: ["WEBSOCKET"],
   },
-  // What `npm run nats:url` gives to other clients and services of the person who runs the platform.
+  // `npm run nats:url` prints these credentials for other clients and services of the operator.
   operator: { publish: { allow: [">"] }, subscribe: { allow: [">"] } },
 };

@@ -1,6 +1,6 @@
 /**
- * The configuration of a broker in production. `production.conf` beside this file is what it renders, with the users of
- * `permissions.ts`; `node scripts/broker/production.ts > scripts/broker/production.conf` brings it up to date.
+ * Renders the broker configuration for production with the users of `permissions.ts`. `production.conf` is its output; update it
+ * with `node scripts/broker/production.ts > scripts/broker/production.conf`.
  */
 import { pathToFileURL } from "node:url";
 import { PERMISSIONS } from "./permissions.ts";
@@ -31,7 +31,7 @@ function user(name: keyof typeof PERMISSIONS): string {
       }`;
 }
 
-/** What a service that answers on `svc.<name>.…` may do. */
+/** Permissions of a service that handles `svc.<name>.…`. */
 function service(name: string): string {
   return `      {
         user: ${name}
@@ -46,7 +46,7 @@ function service(name: string): string {
 
 /**
  * The text of `production.conf`.
- * @param services names of handler services that get a user of their own; without any, a commented example stands there
+ * @param services names of handler services with a user of their own; without any, the output contains a commented example
  */
 export function renderProduction(services: readonly string[] = []): string {
   return `# One of three brokers in production: the same file on each, with a file variables.conf of its own beside it, mode 0600:

@@ -1,7 +1,7 @@
 /**
- * Caches whole answers to anonymous reads that everybody may see, for as long as all of their dependencies are valid
- * (`shared/store/cache/dependencies.ts`): those that are made of one entry in a file, at once, others in memory when they are
- * asked for again soon. A hit costs a check of the dependencies and one write to the socket.
+ * Caches complete responses to anonymous public reads while all of their dependencies are valid
+ * (`shared/store/cache/dependencies.ts`). Responses made from one entry go to a file at once; others go to memory on the
+ * second request. A hit costs one check of the dependencies and one write to the socket.
  */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Context } from "hono";
@@ -18,58 +18,58 @@ import type { AnswerFile } from "./answer-file.ts";
 import { Doorkeeper } from "./doorkeeper.ts";
 import type { RecordedResponse, Recorder } from "./response.ts";
 
-/** What an answer is cached by: its address alone, or with the languages that were asked for where these count. */
+/** Cache key: the address, plus the requested languages if the response depends on them. */
 interface Keys {
   plain: string;
   spoken: string;
 }
 
-/** What many answers have in common. */
+/** The status line and headers that many responses share. */
 interface Head {
-  /** All of it as one text. */
+  /** The whole head as one text. */
   key: string;
-  /** Names and values in turn, without those of one request and one body. */
+  /** Alternating names and values, without headers that belong to one request or one body. */
   headers: readonly string[];
   type: string;
   route: string;
   orb: string | undefined;
 }
 
-/** An answer without the names of one request. */
+/** A response without the headers of its request. */
 interface Answer {
   head: Head;
   etag: string | undefined;
   body: Buffer;
 }
 
-/** An answer in memory, whatever it depends on. */
+/** A response in memory. */
 interface CachedAnswer extends Answer, Evictable {
   dependencies: DependencyTracker;
 }
 
 /**
- * A generation of answers in the file: those with the same head, made under the same definition in the same epoch. Once any
- * of that has changed the next generation begins, and whatever is in the file of the one before is invalid; nothing has to be
- * looked for there. A change of the entry that an answer is made of removes that answer ({@link AnswerCache.stored}). The
- * definition, which may be evicted and looked up again, is known by its sequence.
+ * A generation of responses in the file: responses with the same head that were made from the same definition in the same
+ * epoch. When one of these changes, the next generation starts and all earlier responses are invalid, without a search for
+ * them. A change of the entry removes its response ({@link AnswerCache.stored}). The sequence identifies the definition,
+ * because the definition itself may be evicted and read again.
  */
 interface Generation extends Pick<EntryDependencies, "definition" | "sources"> {
   head: Head;
-  /** Of the orb's stream. */
+  /** Sequence in the orb's stream. */
   epoch: EntryDependencies["message"]["epoch"];
 }
 
-/** Longer addresses are not worth caching. */
+/** Does not cache longer addresses. */
 const MOST_KEY = 1_000;
-/** Addresses that were asked for once and may be asked for again. */
+/** Number of addresses that the doorkeeper remembers. */
 const ASKED = 16_384;
-/** What one dependency, which may be kept by nothing but the answer, and the answer itself take beside text. */
+/** Estimated bytes per dependency and per response, in addition to their text. */
 const DEPENDENCY_BYTES = 72;
 const ANSWER_BYTES = 500;
-/** Different heads of answers, and generations of those in the file: one for each orb, language and origin, about. */
+/** Upper bound of heads and of generations in the file: about one per orb, language and origin. */
 const MOST_HEADS = 1_000;
 const MOST_GENERATIONS = 4_096;
-/** Headers of one request, and those of one body. */
+/** Headers of one request, and headers of one body. */
 const PER_REQUEST: ReadonlySet<string> = new Set([
   "x-request-id",
   "traceparent",
@@ -86,19 +86,19 @@ export class AnswerCache {
   readonly #file: AnswerFile | undefined;
   readonly #cached: SieveCache<CachedAnswer>;
   readonly #heads = new Map<string, Head>();
-  /** By the numbers that the file knows them by, the oldest first. */
+  /** Generations by their number in the file, oldest first. */
   readonly #generations = new Map<number, Generation>();
-  /** The number of the newest generation of a head. */
+  /** Number of the newest generation of each head. */
   readonly #newest = new Map<string, number>();
   #numbers = 0;
-  /** Answers that are being made and will be cached: others who ask for one wait for it. */
+  /** Responses in progress that will be cached. Other requests for them wait. */
   readonly #inFlight = new Map<string, Promise<void>>();
   readonly #doorkeeper = new Doorkeeper(ASKED);
   #hits = 0;
 
   /**
-   * @param maxBytes of all answers in memory together, never exceeded
-   * @param file for answers that are made of one entry: they are cached at once, others when they are asked for again
+   * @param maxBytes upper bound of all responses in memory
+   * @param file for responses made from one entry, which are cached at once; others are cached on the second request
    */
   constructor(host: () => Host, maxBytes: number, file?: AnswerFile) {
     this.#host = host;
@@ -107,20 +107,20 @@ export class AnswerCache {
     this.#cached = new SieveCache(maxBytes);
   }
 
-  /** How many are in memory and what they take, how many are in the file (invalid ones too), and how often one was given. */
+  /** Number and bytes of responses in memory, number in the file (including invalid ones), and number of hits. */
   get stats(): { answers: number; bytes: number; filed: number; given: number } {
     const filed = this.#file?.answers ?? 0;
     return { answers: this.#cached.size, bytes: this.#cached.bytes, filed, given: this.#hits };
   }
 
-  /** To be called with the subject of each message that is stored. */
+  /** Call this with the subject of each stored message. */
   stored(subject: string): void {
     this.#file?.forget(subject);
   }
 
   /**
-   * Answers from the cache, or lets the answer be made. While one is made that is asked for again, others who ask for it
-   * wait for it; it is theirs if all of its dependencies are still valid then.
+   * Responds from the cache, or calls `make`. Concurrent requests for a cacheable response wait for the first one and share
+   * it if all of its dependencies are still valid.
    */
   serve(request: IncomingMessage, response: RecordedResponse, make: () => void): void {
     const keys = keysOf(request);
@@ -142,7 +142,7 @@ export class AnswerCache {
     make();
   }
 
-  /** The answer to a request, if it may be given. */
+  /** The cached response to a request, if it is valid. */
   #find({ plain, spoken }: Keys): Answer | undefined {
     const now = Date.now();
     for (const key of [plain, spoken]) {
@@ -220,18 +220,18 @@ export class AnswerCache {
       if (this.#inFlight.get(spoken) === promise) this.#inFlight.delete(spoken);
       resolve();
     };
-    // However it ends.
+    // On success and on failure.
     response.once("close", over);
   }
 
-  /** What the dependencies of an answer are added to, where it may be cached. */
+  /** Collects the dependencies of a response if it may be cached. */
   begin(response: RecordedResponse, context: Context<AppEnv>): DependencyTracker | undefined {
     if (response.recorder === undefined) return undefined;
     response.recorder.context = context;
     return response.recorder.tracker;
   }
 
-  /** Caches an answer that everybody may have. */
+  /** Caches a public response. */
   #keep(
     { plain, spoken }: Keys,
     again: boolean,
@@ -239,7 +239,7 @@ export class AnswerCache {
     headers: OutgoingHttpHeaders,
     body: string | Buffer,
   ): void {
-    // A change while it was made has invalidated it already.
+    // A change during the request has already invalidated it.
     if (context === undefined || tracker.size === 0 || !tracker.valid(Date.now())) return;
     const key = /accept-language/i.test(String(headers.vary)) ? spoken : plain;
     const etag = headers.etag === undefined ? undefined : String(headers.etag);
@@ -253,12 +253,12 @@ export class AnswerCache {
     if (!again) return;
     const held = typeof body === "string" ? Buffer.from(body) : body;
     const bytes = ANSWER_BYTES + key.length * 2 + held.length + tracker.size * DEPENDENCY_BYTES;
-    // One answer must not push out all others.
+    // One response must not evict all others.
     if (bytes > this.#maxBytes / 8) return;
     this.#cached.set(key, { head, etag, body: held, dependencies: tracker, bytes, used: false });
   }
 
-  /** A head, in the place of which one object is enough for all. */
+  /** Returns one shared object for equal heads. */
   #sameHead(head: Head): Head {
     const same = this.#heads.get(head.key);
     if (same !== undefined) return same;
@@ -267,7 +267,7 @@ export class AnswerCache {
     return head;
   }
 
-  /** The generation of an answer in the file: that of the last one with this head, or the next one if that is invalid. */
+  /** The generation for a response in the file: the newest one with this head, or a new one if that is invalid. */
   #generationOf(head: Head, { definition, message, sources }: EntryDependencies): number {
     const generation: Generation = { head, definition, epoch: message.epoch, sources };
     const last = this.#newest.get(head.key);
@@ -291,7 +291,7 @@ export class AnswerCache {
   }
 }
 
-/** What others have in common with an answer. */
+/** The generation that a response belongs to. */
 function headOf(all: OutgoingHttpHeaders, route: string, orb: string | undefined): Head {
   const headers: string[] = [];
   for (const name in all) if (!PER_REQUEST.has(name.toLowerCase())) headers.push(name, String(all[name]));
@@ -299,14 +299,14 @@ function headOf(all: OutgoingHttpHeaders, route: string, orb: string | undefined
   return { key: [route, orb, type, ...headers].join("\n"), headers, type, route, orb };
 }
 
-/** Whether all that the answers of a generation have in common is still so. */
+/** Whether a generation is still valid. */
 function isValid({ definition, epoch, sources }: Generation, now: number): boolean {
   if (!definition.valid || epoch.ended) return false;
   for (const source of sources) source.lastUse = now;
   return true;
 }
 
-/** Whether two generations depend on the same, although the definition may have been evicted and looked up again. */
+/** Whether two generations depend on the same state, even if the definition was evicted and read again. */
 function sameDependencies(a: Generation, b: Generation): boolean {
   const [one, other] = [a.definition.message, b.definition.message];
   return (
@@ -317,19 +317,19 @@ function sameDependencies(a: Generation, b: Generation): boolean {
   );
 }
 
-/** What the answer to a request is cached by; undefined where none is. */
+/** The cache key of a request; undefined if its response is never cached. */
 function keysOf({ method, url = "", headers }: IncomingMessage): Keys | undefined {
   if (method !== "GET" || headers.authorization !== undefined || headers.cookie !== undefined)
     return undefined;
-  // Other ways to write an address only make more of them.
+  // Unusual spellings of an address would only add duplicates.
   if (headers.range !== undefined || !url.startsWith("/") || url.includes("#")) return undefined;
-  // No header is empty and none at once: an empty origin is answered with a `Vary` of its own.
+  // An empty Origin header is not the same as none: its response has a different `Vary`.
   const plain = `${url}\n${headers.origin ?? "\0"}`;
   const spoken = `${plain}\n${headers["accept-language"] ?? "\0"}`;
   return spoken.length > MOST_KEY ? undefined : { plain, spoken };
 }
 
-/** A header that may come once. */
+/** The value of a header that may appear once. */
 function text(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header[0] : header;
 }

@@ -1,10 +1,9 @@
 /**
- * Answers in a file: an index of some 40 bytes each stays in memory, all else is where the system keeps what is read often in
- * memory that it may take back at any time. A read is a plain one, as nginx reads its cache: of what the system holds it
- * takes two microseconds.
+ * Stores responses in a file. An index of about 40 bytes per response stays in memory; the operating system's page cache
+ * holds the file and can shrink at any time. A read from the page cache takes about two microseconds.
  *
- * The file is a ring of blocks, written in order; what is in a block goes when it is written again. It has no name, so
- * nothing of it outlives the process.
+ * The file is a ring buffer of blocks. Writing a block replaces the responses in it. The file has no name, so its content
+ * disappears with the process.
  */
 import { randomUUID } from "node:crypto";
 import { closeSync, openSync, readSync, unlinkSync, writeSync } from "node:fs";
@@ -12,28 +11,28 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { hashOf } from "./hash.ts";
 
-/** What is kept of one answer beside its key. */
+/** Metadata of a response. */
 export interface FiledAnswer {
-  /** Which of the caller's generations it belongs to, up to 2³² - 1. */
+  /** Generation of the caller, up to 2³² - 1. */
   generation: number;
   etag: string | undefined;
   body: Buffer;
 }
 
-/** Bytes that are written at once; a longer answer is not kept. */
+/** Bytes per write. Longer responses are not stored. */
 const BLOCK = 65_535;
-/** There is a place in the index for each so many bytes of the file: smaller answers use up the index first. */
+/** The index has one slot for this many bytes of the file. With smaller responses the index fills up before the file. */
 const BYTES_EACH = 768;
-/** Lengths of key and tag, before both. */
+/** Lengths of key and tag, stored in front of both. */
 const HEAD = 4;
 const NO_TAG = 0xffff;
 
-/** Answers about one subject: in other languages, for other origins, with other parameters. The oldest makes room. */
+/** Most responses per subject (languages, origins, parameters). The oldest one is dropped first. */
 const MOST_VARIANTS = 32;
 
-/** Places in the index, found by the hash of one of their names: in each bucket a chain of them, the newest first. */
+/** A hash table of slots in the index. Each bucket is a linked list, newest first. */
 class Chains {
-  // Each is one more than a place: 0 ends a chain.
+  // Values are slot numbers plus one, so that 0 ends a list.
   readonly #first: Uint32Array;
   readonly #next: Uint32Array;
   readonly #previous: Uint32Array;
@@ -68,7 +67,7 @@ class Chains {
     else this.#first[this.#bucket(this.#hash[place] ?? 0)] = next;
   }
 
-  /** The places of a hash, the newest first. Whoever is told of one may remove it. */
+  /** The slots with a hash, newest first. The caller may remove a slot while it iterates. */
   *find(hash: number): Generator<number> {
     for (let at = this.#first[this.#bucket(hash)] ?? 0; at > 0; ) {
       const place = at - 1;
@@ -86,14 +85,14 @@ export class AnswerFile {
   readonly #onFailure: (error: unknown) => void;
   #file: number | undefined;
   readonly #blocks: number;
-  /** What is still to be written, and of which block it is the beginning. */
+  /** The open block with its number, not yet written. */
   readonly #open = Buffer.alloc(BLOCK);
   #openBlock = 0;
   #openBytes = 0;
-  // The index, a ring too: answers in the order in which they were written. Untouched memory costs nothing.
+  // The index is a ring buffer too, in the order of writing. The system allocates its memory on first use.
   readonly #block: Uint16Array;
   readonly #offset: Uint16Array;
-  /** 0: not known any more. */
+  /** 0 marks a removed response. */
   readonly #size: Uint16Array;
   readonly #generation: Uint32Array;
   readonly #keys: Chains;
@@ -103,9 +102,9 @@ export class AnswerFile {
   #answers = 0;
 
   /**
-   * @param bytes of the file, from two blocks (128 KiB) to 4 GiB
-   * @param onFailure called once when the file cannot be used (any more); from then on nothing is kept
-   * @param dir where it is made; the system's temporary folder
+   * @param bytes size of the file, from two blocks (128 KiB) to 4 GiB
+   * @param onFailure called once if the file cannot be used; nothing is stored from then on
+   * @param dir folder of the file; the system's temporary folder by default
    */
   constructor(bytes: number, onFailure: (error: unknown) => void, dir = tmpdir()) {
     this.#onFailure = onFailure;
@@ -126,20 +125,20 @@ export class AnswerFile {
     }
   }
 
-  /** How many are known. */
+  /** Number of stored responses. */
   get answers(): number {
     return this.#answers;
   }
 
-  /** Whether it can be used. */
+  /** Whether the file can be used. */
   get works(): boolean {
     return this.#file !== undefined;
   }
 
   /**
-   * Keeps an answer in the place of an earlier one with its key.
-   * @param subject what the answer is about, for {@link forget}
-   * @returns false when it is too long
+   * Stores a response and replaces an earlier one with the same key.
+   * @param subject broker subject that the response depends on, for {@link forget}
+   * @returns false if the response is too long
    */
   put(
     key: string,
@@ -177,7 +176,7 @@ export class AnswerFile {
     return true;
   }
 
-  /** The answer of a key. @param wanted which generations it may be of: others are not read */
+  /** The response with a key. @param wanted accepts a generation; other responses are not read */
   get(key: string, wanted: (generation: number) => boolean): FiledAnswer | undefined {
     for (const place of this.#keys.find(hashOf(key))) {
       const generation = this.#generation[place] ?? 0;
@@ -194,12 +193,12 @@ export class AnswerFile {
     return undefined;
   }
 
-  /** Forgets the answer of a key. Another key of the same hash goes too: it is one of billions, and only asked for anew. */
+  /** Removes the response with a key. Also removes keys with the same 32-bit hash, which only costs a new request. */
   drop(key: string): void {
     this.#removeAll(this.#keys, hashOf(key));
   }
 
-  /** Forgets all answers about a subject. */
+  /** Removes all responses that depend on a subject. */
   forget(subject: string): void {
     if (this.#answers > 0) this.#removeAll(this.#subjects, hashOf(subject));
   }
@@ -208,13 +207,13 @@ export class AnswerFile {
     for (const place of chains.find(hash)) this.#remove(place);
   }
 
-  /** Makes room for one more answer about a subject. */
+  /** Drops the oldest response of a subject if it has too many. */
   #limit(hash: number): void {
     let variants = 0;
     for (const place of this.#subjects.find(hash)) if (++variants >= MOST_VARIANTS) this.#remove(place);
   }
 
-  /** Forgets everything. */
+  /** Removes all responses. */
   #clear(): void {
     this.#keys.clear();
     this.#subjects.clear();
@@ -233,7 +232,7 @@ export class AnswerFile {
     try {
       this.close();
     } catch {
-      // What cannot be written often cannot be closed either; why, is told already.
+      // Closing may fail for the same reason, which was already reported.
     }
     this.#onFailure(error);
   }
@@ -257,7 +256,7 @@ export class AnswerFile {
     }
   }
 
-  /** Writes the open block and begins the next one, in which the oldest answers are. */
+  /** Writes the open block and starts the next one, which drops the oldest responses. */
   #turn(): boolean {
     try {
       const { length } = this.#open;

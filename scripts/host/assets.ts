@@ -1,4 +1,4 @@
-/** The files of the page /api/docs, from the renderer's package: read from the disk by hosts, copied for a deployment. */
+/** Files of the page /api/docs from the package swagger-ui-dist: hosts read them from disk, deployments get a copy. */
 import { createHash } from "node:crypto";
 import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -10,7 +10,7 @@ import { RENDERER_FILES } from "../../functions/pages/docs.ts";
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const source = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
 
-/** Where wrangler.toml says that they are. */
+/** The assets directory in wrangler.toml. */
 const assetsDir = join(root, ".wrangler/assets");
 
 const read = new Map<string, Promise<{ content: Uint8Array<ArrayBuffer>; tag: string }>>();
@@ -27,7 +27,7 @@ function load(name: string) {
   return known;
 }
 
-/** A file as an answer, as the deployed runtime's assets would give it. */
+/** A file as a response, with the same headers as the deployed runtime's assets. */
 export async function assetResponse(name: string, ifNoneMatch?: string | null): Promise<Response> {
   if (!Object.hasOwn(RENDERER_FILES, name)) return new Response(null, { status: 404 });
   const { content, tag } = await load(name);
@@ -36,11 +36,11 @@ export async function assetResponse(name: string, ifNoneMatch?: string | null): 
   return new Response(content, { headers });
 }
 
-/** Puts the files where a deployment takes them from, and nothing else. */
+/** Copies exactly these files into the assets directory. */
 export function copyAssets(): void {
   rmSync(assetsDir, { recursive: true, force: true });
   mkdirSync(assetsDir, { recursive: true });
-  // Its license and notices go with it.
+  // Distribute the licence and notices with the code.
   for (const name of [
     ...Object.keys(RENDERER_FILES),
     "LICENSE",

@@ -1,15 +1,15 @@
-/** Bodies read from the connection itself: a web stream in between costs as much as all else that reading takes. */
+/** Reads request bodies directly from the Node socket. A web stream in between would double the cost. */
 import type { IncomingMessage } from "node:http";
 import { brokenOff, tooLarge, tooSlow, waitForBody } from "../../functions/middleware/body.ts";
 import type { AppError } from "../../shared/errors.ts";
 
 /**
- * Reads a body of fewer than `limit` bytes; a larger one is refused as soon as that is known.
- * @throws AppError too_large; malformed when it breaks off, or comes too slowly
+ * Reads a body of fewer than `limit` bytes and rejects a larger one as soon as its size is known.
+ * @throws AppError too_large; malformed if the body ends early or arrives too slowly
  */
 export function readBody(incoming: IncomingMessage, limit: number): Promise<Uint8Array> {
   if (Number(incoming.headers["content-length"] ?? 0) >= limit) return Promise.reject(tooLarge(limit));
-  // Whoever went away before anybody listened is told of by no event.
+  // No event reports a client that disconnected before the listeners were attached.
   if (incoming.destroyed) return Promise.reject(brokenOff(undefined));
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];
@@ -23,7 +23,7 @@ export function readBody(incoming: IncomingMessage, limit: number): Promise<Uint
     const wait = waitForBody();
     void wait.late.then(() => refuse(tooSlow()));
     incoming.on("data", (part: Buffer) => {
-      // What comes after all is read away, and kept by nobody.
+      // Read and drop the rest.
       if (settled) return;
       wait.came();
       size += part.length;
@@ -36,7 +36,7 @@ export function readBody(incoming: IncomingMessage, limit: number): Promise<Uint
       resolve(parts.length === 1 ? (parts[0] ?? Buffer.of()) : Buffer.concat(parts));
     });
     incoming.on("error", (cause) => refuse(brokenOff(cause)));
-    // Even a body that came whole has no end once its sender is gone. Every request closes: an error costs its stack.
+    // "close" also follows a complete body, so create the error (and its stack) only if the body is incomplete.
     incoming.on("close", () => {
       if (!settled) refuse(brokenOff(undefined));
     });

@@ -1,10 +1,10 @@
-/** What a proxy in front says of the client. */
+/** Reads the client's address from a proxy's headers. */
 import { isIP, isIPv6 } from "node:net";
 
 /**
- * The address in the last entry of `X-Forwarded-For`, which is the proxy's own. Some write the client's port behind it:
- * counted with that, every connection would be a client of its own.
- * @returns undefined when there is no address
+ * The address in the last entry of `X-Forwarded-For`, which the nearest proxy wrote. Removes a port, because rate limits would
+ * otherwise count every connection as another client.
+ * @returns undefined if the entry is not an address
  */
 export function forwardedAddress(header: string): string | undefined {
   const last = header.split(",").at(-1)?.trim() ?? "";

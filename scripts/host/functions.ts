@@ -18,17 +18,17 @@ import { bundleFunctions, compatibility } from "./bundle.ts";
 export interface FunctionsOptions {
   host: string;
   port: number;
-  /** Variables of the functions, by name. */
+  /** Environment variables of the functions. */
   bindings: Record<string, string>;
-  /** Where the functions' log lines go; they are JSON, one a line. */
+  /** Receives the functions' log lines, one JSON object each. */
   log: (line: string) => void;
-  /** A bundle made before; it is made now when missing. */
+  /** An existing bundle; created if missing. */
   bundle?: string | undefined;
-  /** Durable Objects hold the connection to the broker. */
+  /** Whether Durable Objects hold the broker connection. */
   link?: boolean;
 }
 
-/** The functions, being served by the Workers runtime on this machine. */
+/** The functions, served by the Workers runtime on this machine. */
 export interface Functions extends AsyncDisposable {
   readonly url: string;
   stop(): Promise<void>;
@@ -37,8 +37,8 @@ export interface Functions extends AsyncDisposable {
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
 /**
- * Creates a runtime without the signal handlers that come with it: they end the process on the spot, before the
- * broker and the data folder are put in order. It is disposed of by {@link Functions.stop}.
+ * Creates a runtime without miniflare's signal handlers, which would end the process before the broker and the data folder
+ * are shut down. {@link Functions.stop} disposes of it.
  */
 function withoutSignals<T>(create: () => T): T {
   const before = SIGNALS.map((signal) => new Set(process.listeners(signal)));
@@ -52,8 +52,8 @@ function withoutSignals<T>(create: () => T): T {
 }
 
 /**
- * Serves the functions in workerd through miniflare, watched: when workerd dies it is started again on the same port.
- * @throws Failure when it does not start
+ * Serves the functions in workerd through miniflare, and restarts workerd on the same port if it dies.
+ * @throws Failure if it does not start
  */
 export async function serveFunctions(options: FunctionsOptions): Promise<Functions> {
   const { host, port, bindings, log } = options;
@@ -73,7 +73,7 @@ export async function serveFunctions(options: FunctionsOptions): Promise<Functio
           return new MiniflareResponse(body, { status, headers: [...headers] });
         },
       },
-      // Neither the request's supposed place nor anything else is asked of another host.
+      // Prevents miniflare from fetching request metadata from another host.
       cf: false,
       log: new Log(LogLevel.ERROR),
       logRequests: false,
@@ -85,7 +85,7 @@ export async function serveFunctions(options: FunctionsOptions): Promise<Functio
   let wanted = true;
   let reviving: Promise<void> | undefined;
   let running: Miniflare | undefined;
-  /** Lines of the first start, until it is known what they are about: a port that is taken is told without a stack. */
+  /** Output of the first start, kept until its cause is known: a port in use is reported without a stack. */
   let held: string[] | undefined = [];
 
   function hear(line: string): void {
@@ -109,7 +109,7 @@ export async function serveFunctions(options: FunctionsOptions): Promise<Functio
     }
   }
 
-  /** Its output ends with it: whoever did not stop it starts it again. */
+  /** The output ends with the process, so its end triggers a restart unless the process was stopped. */
   function died(): void {
     if (!wanted || running === undefined || reviving !== undefined) return;
     log(JSON.stringify({ level: "warn", message: "the functions stopped; starting them again" }));

@@ -1,6 +1,6 @@
 /**
- * The same app in a long-lived Node process: one connection to the broker for all requests, and what is live cached in
- * memory, which the broker's change feeds keep consistent (`shared/store/cache.ts`).
+ * Runs the app in a long-lived Node process: one broker connection for all requests, and a cache that the broker's change feeds
+ * keep consistent (`shared/store/cache.ts`).
  */
 import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
@@ -24,16 +24,16 @@ import type { Functions, FunctionsOptions } from "./functions.ts";
 import { RecordedResponse } from "./response.ts";
 import { openSocket } from "./socket.ts";
 
-/** Milliseconds that requests under way have to end once the process is told to stop. */
+/** Milliseconds for requests in progress to finish when the process stops. */
 const GRACE_MS = 3_000;
 
-/** MiB of heap that the caches take unless HOST_CACHE_MIB says otherwise. */
+/** Default of HOST_CACHE_MIB: MiB of heap for the caches. */
 const CACHE_MIB = 8;
 
-/** MiB of the file for answers that are made of one entry, unless HOST_CACHE_FILE_MIB says otherwise. */
+/** Default of HOST_CACHE_FILE_MIB: MiB of the file for responses made from one entry. */
 const FILE_MIB = 128;
 
-/** A setting that is a size in MiB, in bytes. */
+/** Parses a size in MiB and returns bytes. */
 function bytesOf(name: string, setting: string | undefined, otherwise: number, least: number): number {
   const mib = setting === undefined ? otherwise : Number(setting);
   if (!(mib >= least && mib <= 4096))
@@ -41,19 +41,19 @@ function bytesOf(name: string, setting: string | undefined, otherwise: number, l
   return mib * 1024 * 1024;
 }
 
-/** The functions in this process. */
+/** The app in this process. */
 export interface NodeFunctions extends Functions {
-  /** What the cache of the store does at the moment. */
+  /** Current figures of the store's cache. */
   stats(): CacheStats;
-  /** What the cache of whole answers does at the moment. */
+  /** Current figures of the response cache. */
   answers(): AnswerCache["stats"];
 }
 
-/** The connection's own request, as the server's adapter hands it over. */
+/** Node's own request object, as the server adapter provides it. */
 const incomingOf = (env: Record<string, unknown>) => (env as unknown as HttpBindings).incoming;
 const outgoingOf = (env: Record<string, unknown>) => env.outgoing as RecordedResponse;
 
-/** A client's address: that of its connection, or the one that a proxy in front of us vouches for. */
+/** The client's address: that of the connection, or the one that a trusted proxy reports. */
 function clientAddress(incoming: HttpBindings["incoming"], behindProxy: boolean): string {
   const header = behindProxy ? String(incoming.headers["x-forwarded-for"] ?? "") : "";
   return forwardedAddress(header) ?? incoming.socket.remoteAddress ?? "unknown";

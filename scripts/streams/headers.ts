@@ -1,4 +1,4 @@
-/** Headers of the streams process, from the same lists as those of the functions. */
+/** Response headers of the streams process, from the same lists as the functions' headers. */
 import type { IncomingMessage } from "node:http";
 import {
   ALLOWED_METHODS,
@@ -13,8 +13,8 @@ import { STREAM_VARY } from "../../shared/streams/serve.ts";
 import { TICKET } from "../../shared/streams/ticket.ts";
 
 /**
- * Whether a browser may show the answer to the page that asked. A request that the functions sent on has lost its
- * page's origin, as browsers have it; they judged it, and the ticket says so.
+ * Whether a web page may read the response. After the functions' redirect, browsers send `Origin: null`, so the ticket carries
+ * the functions' decision.
  */
 function isTrusted(config: Config, origin: string, url: string): boolean {
   if (isTrustedOrigin(config, origin)) return true;
@@ -23,7 +23,7 @@ function isTrusted(config: Config, origin: string, url: string): boolean {
 
 const one = (value: string | string[] | undefined) => (Array.isArray(value) ? value[0] : value);
 
-/** What every answer carries; browsers of other origins get what `ALLOWED_ORIGINS` grants. */
+/** Headers of every response, including CORS headers for `ALLOWED_ORIGINS`. */
 export function commonHeaders(
   config: Config,
   { headers: request, url = "" }: IncomingMessage,
@@ -36,7 +36,7 @@ export function commonHeaders(
     traceparent,
   };
   const origin = one(request.origin);
-  // Also for who names none: a cache may hold that answer ready for an origin that is allowed.
+  // Also without an Origin header: a cache may later serve the response to an allowed origin.
   if (origin !== undefined || config.allowedOrigins.length > 0) headers.vary = `${STREAM_VARY}, Origin`;
   if (origin === undefined) return headers;
   if (isTrusted(config, origin, url)) {
@@ -48,13 +48,13 @@ export function commonHeaders(
   return headers;
 }
 
-/** Whether a browser asks beforehand; who names no origin asks what there is. */
+/** Whether a request is a CORS preflight or a plain OPTIONS request. */
 export function isPreflight({ method, headers }: IncomingMessage): boolean {
   if (method !== "OPTIONS") return false;
   return headers.origin === undefined || headers["access-control-request-method"] !== undefined;
 }
 
-/** The answer to a browser that asks beforehand. */
+/** The response to a CORS preflight. */
 export function preflightHeaders(common: Record<string, string>): Record<string, string> {
   const headers: Record<string, string> = { ...common, vary: "Origin" };
   if (headers["access-control-allow-origin"] === undefined) return headers;

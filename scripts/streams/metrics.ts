@@ -1,14 +1,14 @@
 import type { Hub } from "../../shared/streams/hub.ts";
 import { LAG_BUCKETS } from "../../shared/streams/hub.ts";
 
-/** Prometheus' text format, version 0.0.4. */
+/** Content type of the Prometheus text format, version 0.0.4. */
 export const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-/** What the process counts beside its hub. */
+/** Counters of the process in addition to those of the hub. */
 export interface HttpCounts {
-  /** Answers by status. */
+  /** Responses by status. */
   statuses: Map<number, number>;
-  /** Ended live answers by reason. */
+  /** Ended live responses by reason. */
   ends: Map<string, number>;
 }
 
@@ -122,7 +122,7 @@ function metrics(hub: Hub, counts: HttpCounts): Metric[] {
   ];
 }
 
-/** All figures as Prometheus scrapes them. */
+/** All metrics in Prometheus format. */
 export function renderMetrics(hub: Hub, counts: HttpCounts): string {
   return metrics(hub, counts)
     .map(({ name, type, help, samples }) =>

@@ -1,4 +1,4 @@
-/** The long-lived host of the streams service: one broker connection and one tail per filter, for all readers. */
+/** The long-lived host of the streams service: one broker connection, and one tail per filter for all readers. */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Requests, type RequestsOptions } from "./requests.ts";
@@ -10,7 +10,7 @@ export interface StreamsServerOptions extends RequestsOptions {
 
 export interface StreamsServer {
   readonly port: number;
-  /** Ends every answer cleanly, then the server; what does not end within the time is cut. */
+  /** Ends every response cleanly, then the server. Cuts connections that are still open after the time limit. */
   drain(withinMs: number): Promise<void>;
 }
 
@@ -21,7 +21,7 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
     { keepAliveTimeout: 10_000, headersTimeout: 10_000, requestTimeout: 15_000 },
     (request, response) => requests.handle(request, response),
   );
-  // Beside those that stream, there must be room to be told that there is no room, and to ask for pages.
+  // Leave room for responses that reject further readers, and for catch-up pages.
   server.maxConnections = options.hub.limits.total * 2 + 1000;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

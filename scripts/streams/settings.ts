@@ -16,7 +16,7 @@ const Environment = z.object({
 });
 
 /**
- * Settings of the streams process alone, beside those of the functions.
- * @throws AppError invalid that names every wrong variable
+ * Settings that only the streams process has.
+ * @throws AppError invalid that names every invalid variable
  */
 export const readStreamsSettings = (env: Record<string, unknown>) => readVariables(Environment, env);

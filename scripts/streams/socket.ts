@@ -1,15 +1,15 @@
-/** Server-sent events written straight to a socket: what goes to thousands of readers is framed once. */
+/** Writes server-sent events directly to sockets. Data for many readers is framed only once. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Sink } from "../../shared/streams/reader.ts";
 
 const LAST_CHUNK = "0\r\n\r\n";
 const LOW_WATER = 64 * 1024;
-/** How long a slow reader may take nothing of what is left, and for all of it; milliseconds. */
+/** Disconnect a reader that accepts no data for this many milliseconds, or that needs longer than this in total. */
 const IDLE_MS = 10_000;
 const FLUSH_MS = 60_000;
 
-/** Chunks by the piece that they carry; pieces are not changed, so a chunk is true for as long as its piece lives. */
+/** HTTP chunks by the data that they contain. Data never changes, so a chunk stays valid as long as its data. */
 const chunks = new WeakMap<Uint8Array, Buffer>();
 
 function chunkOf(piece: Uint8Array): Buffer {
@@ -22,7 +22,7 @@ function chunkOf(piece: Uint8Array): Buffer {
   return chunk;
 }
 
-/** A socket as a sink, behind headers that promise a chunked answer. */
+/** A sink that writes to a socket after headers with chunked encoding. */
 export function socketSink(socket: Socket): Sink {
   let open = true;
   return {
@@ -55,14 +55,14 @@ export function socketSink(socket: Socket): Sink {
   };
 }
 
-/** Sends the head of an answer that goes on for long, and gives the socket that the rest is written to. */
+/** Sends the head of a streaming response and returns the socket for its body. */
 export async function beginStream(
   request: IncomingMessage,
   response: ServerResponse,
   headers: Record<string, string>,
 ): Promise<Socket> {
   const { socket } = request;
-  // A request that was sent before the answer to an earlier one had come waits for its turn.
+  // A pipelined request waits until the response to the previous one is complete.
   if (response.socket === null && !response.destroyed) {
     await new Promise((resolve) => {
       response.once("socket", resolve);

@@ -1,4 +1,4 @@
-/** Definitions on `platform.definitions.<kind>.<id>`: a message for each version, and the last one counts. */
+/** Definitions on `platform.definitions.<kind>.<id>`: one message per version; the last one counts. */
 import { type Actor, actorId, system } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
@@ -8,7 +8,7 @@ import { isToken, streams, subjects } from "../store/subjects.ts";
 import { Conflict, type StoredMessage } from "../store/types.ts";
 import { type DefinitionBody, type DefinitionKind, readDefinition } from "./shapes.ts";
 
-/** A version as it is stored. Numbers go on after a removal. */
+/** A stored version. Numbers continue after a removal. */
 interface StoredDefinition extends DefinitionBody {
   v: 1;
   kind: DefinitionKind;
@@ -19,7 +19,7 @@ interface StoredDefinition extends DefinitionBody {
   removed?: true;
 }
 
-/** A version as it is answered. */
+/** A version in a response. */
 export type DefinitionView = Omit<StoredDefinition, "v" | "removed">;
 
 function viewOf(message: StoredMessage): DefinitionView | null {
@@ -27,10 +27,10 @@ function viewOf(message: StoredMessage): DefinitionView | null {
   return removed === true ? null : view;
 }
 
-/** Versions that one request reads. */
+/** Versions per request. */
 const PAGE = 100;
 
-/** The newest version of every definition of a kind, removed ones too, by subject. There is no end to how many there are. */
+/** The newest version of every definition of a kind, including removed ones, by subject. Their number has no limit. */
 async function newestOf(
   deps: Pick<Deps, "store">,
   kind: DefinitionKind,
@@ -48,7 +48,7 @@ async function newestOf(
   }
 }
 
-/** Every definition of a kind, by id. A request for each hundred versions. */
+/** Every definition of a kind, by id. Sends one request per hundred versions. */
 export async function listDefinitions(
   deps: Pick<Deps, "store">,
   kind: DefinitionKind,
@@ -60,7 +60,7 @@ export async function listDefinitions(
     .sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** The newest version, or an older one by its number. @throws AppError not_found */
+/** The newest version, or the one with a given number. @throws AppError not_found */
 export async function getDefinition(
   deps: Pick<Deps, "store">,
   kind: DefinitionKind,
@@ -91,7 +91,7 @@ export interface PutDefinition {
   kind: DefinitionKind;
   id: string;
   body: unknown;
-  /** The newest version as the caller knows it. */
+  /** Number of the newest version that the caller knows. */
   ifMatch?: number | undefined;
 }
 
@@ -114,7 +114,7 @@ export async function putDefinition(
   return append(deps, actor, kind, id, read, ifMatch);
 }
 
-/** Removes a definition; its versions stay readable. @throws AppError not_found; precondition; conflict */
+/** Removes a definition. Its versions stay readable. @throws AppError not_found; precondition; conflict */
 export async function deleteDefinition(
   deps: Deps,
   actor: Actor,
@@ -158,7 +158,7 @@ async function append(
   return { definition, created: before === undefined };
 }
 
-/** Stores the message shapes of the built-in handlers, where they are new or have changed. */
+/** Stores the message schemas of built-in handlers that are new or have changed. */
 export async function storeBuiltInMessages(deps: Deps): Promise<void> {
   const stored = await newestOf(deps, "messages");
   for (const handler of BUILT_IN) {
@@ -168,7 +168,7 @@ export async function storeBuiltInMessages(deps: Deps): Promise<void> {
       const id = `${handler.name.replace(".", "-")}-${part}`;
       const known = stored.get(subjects.definition("messages", id))?.json<StoredDefinition>();
       if (known !== undefined && JSON.stringify(known.schema) === JSON.stringify(schema)) continue;
-      // What an operator changed or removed stays so.
+      // Never overwrite what an operator changed or removed.
       if (known !== undefined && known.by !== actorId(system)) continue;
       const description = `${part === "input" ? "Input" : "Answer"} of the handler ${handler.name}.`;
       try {

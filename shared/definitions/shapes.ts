@@ -1,4 +1,4 @@
-/** What is defined once for many orbs: shapes of messages, and templates of modules. */
+/** Definitions that many orbs share: message schemas and module templates. */
 import { z } from "zod";
 import type { Fault } from "../errors.ts";
 import { AppError } from "../errors.ts";
@@ -10,15 +10,15 @@ import { addZodIssues, Faults } from "../orb/faults.ts";
 export const DEFINITION_KINDS = ["messages", "modules"] as const;
 export type DefinitionKind = (typeof DEFINITION_KINDS)[number];
 
-/** The orb that references inside a template name: whoever starts from it puts his own orb in its place. */
+/** Placeholder for the orb id in references of a template. */
 const TEMPLATE_ORB = "template";
 
-/** A message's shape, or a module's template. */
+/** A message schema or a module template. */
 export interface DefinitionBody {
   description: string;
-  /** JSON Schema, of messages. */
+  /** JSON Schema; set for messages. */
   schema?: JsonSchema;
-  /** A module as orb documents hold it, of modules. */
+  /** A module in the format of orb documents; set for modules. */
   module?: ModuleDefinition;
 }
 
@@ -26,7 +26,7 @@ const description = z.string().max(2_000).default("");
 const messageSchema = z.strictObject({ description, schema: z.unknown() });
 const templateSchema = z.strictObject({ description, module: z.unknown() });
 
-/** Judges a definition. @returns every fault, or what is to be stored */
+/** Validates a definition. @returns all faults, or the value to store */
 export function readDefinition(kind: DefinitionKind, input: unknown): DefinitionBody | Fault[] {
   const faults = new Faults();
   const parsed = (kind === "messages" ? messageSchema : templateSchema).safeParse(input);
@@ -48,7 +48,7 @@ export function readDefinition(kind: DefinitionKind, input: unknown): Definition
   return readTemplate(data.description, data.module);
 }
 
-/** A template is sound when an orb that holds nothing else is. */
+/** A template is valid if an orb that contains only this module is valid. */
 function readTemplate(text: string, module: unknown): DefinitionBody | Fault[] {
   try {
     const { document } = checkDocument({ id: TEMPLATE_ORB, modules: [module], ...PLACES });
@@ -61,12 +61,12 @@ function readTemplate(text: string, module: unknown): DefinitionBody | Fault[] {
   }
 }
 
-/** Templates may have market-specific fields; which markets there are is the orb's to say. */
+/** Templates may have market-specific fields, although only an orb has markets. */
 const PLACES = { markets: ["any"] };
 
 /**
- * A module for an orb, made from a template: its id may be another one, and references to the template's own schemas
- * point into the orb.
+ * Creates a module for an orb from a template. The module may have another id, and references to the template's own schemas point
+ * into the orb.
  */
 export function moduleFrom(
   template: ModuleDefinition,

@@ -1,14 +1,14 @@
-/** Whether a rule is sound: judged when an entry of a RULES module is written, with the place of every fault. */
+/** Validates rules when an entry of a RULES module is written, and reports the place of every fault. */
 import type { Fault } from "../errors.ts";
 import { isObject } from "../json.ts";
 import type { CompiledField, CompiledSchema } from "../orb/compile.ts";
 import { clip, escapeSegment, Faults } from "../orb/faults.ts";
 import { MASK } from "../orb/mask.ts";
 
-/** Deepest nesting of a rule, and most operators and values in it. */
+/** Deepest nesting of a rule, and the maximum number of operators and values in it. */
 const RULE_LIMITS = { depth: 32, nodes: 2_000 } as const;
 
-/** Operators of JsonLogic that rules may use, each with the least and most arguments that it takes. */
+/** JsonLogic operators that rules may use, with the minimum and maximum number of arguments. */
 const OPERATORS: ReadonlyMap<string, readonly [number, number]> = new Map([
   ["var", [0, 2]],
   ["val", [0, 64]],
@@ -55,7 +55,7 @@ const OPERATORS: ReadonlyMap<string, readonly [number, number]> = new Map([
   ["eachKey", [1, 1]],
 ]);
 
-/** Operators whose arguments are a list, never one value for itself. */
+/** Operators that always need a list of arguments. */
 const LISTED = new Set([
   "if",
   "?:",
@@ -88,8 +88,8 @@ export function isOperator(name: string): boolean {
 }
 
 /**
- * The field of a RULES schema that holds the rule: `rule`, or else its only json field. Undefined when there is none,
- * or when it is kept per language or market, as a list, or sealed.
+ * The field of a RULES schema that contains the rule: `rule`, or the only json field. Undefined if there is none, or if the field is
+ * translatable, market-specific, sensitive or a list.
  */
 export function ruleField(schema: CompiledSchema): CompiledField | undefined {
   const json = [...schema.fields.values()].filter((field) => field.definition.type === "json");
@@ -101,7 +101,7 @@ export function ruleField(schema: CompiledSchema): CompiledField | undefined {
   return found;
 }
 
-/** What is unsound about the rule in an entry's values; nothing for modules of other types. Paths begin with `/values`. */
+/** Faults of the rule in an entry's values; none for other module types. Paths begin with `/values`. */
 export function ruleFaults(schema: CompiledSchema, values: Readonly<Record<string, unknown>>): Fault[] {
   if (schema.moduleType !== "RULES") return [];
   const field = ruleField(schema);
@@ -110,7 +110,7 @@ export function ruleFaults(schema: CompiledSchema, values: Readonly<Record<strin
   return checkRule(rule, `/values/${field.name}`);
 }
 
-/** Checks one rule. @param base JSON Pointer of where it stands */
+/** Validates one rule. @param base JSON Pointer of the rule */
 export function checkRule(rule: unknown, base = ""): Fault[] {
   const faults = new Faults();
   if (typeof rule !== "boolean" && !(isObject(rule) && Object.keys(rule).length > 0)) {

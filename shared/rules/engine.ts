@@ -1,30 +1,30 @@
 /**
- * Runs one rule over facts with json-logic-engine, interpreted: nothing is compiled to code. Every step, and the size
- * of whatever grows, is counted against a budget, so that no rule holds up a request.
+ * Runs one rule over facts with json-logic-engine as an interpreter, without compiling to code. A budget counts every step and the
+ * size of every growing value, so that no rule can block a request.
  */
 import { LogicEngine } from "json-logic-engine";
 import { escapeSegment } from "../orb/faults.ts";
 import { METHODS } from "./methods.ts";
 
-/** What the rules of one call may use together. */
+/** Limits for all rules of one call together. */
 export const RUN_LIMITS = {
   steps: 100_000,
-  /** Deepest nesting of calls while running. */
+  /** Deepest nesting of calls at run time. */
   depth: 64,
-  /** Milliseconds, where the clock moves while code runs. */
+  /** Milliseconds, on runtimes whose clock advances during computation. */
   timeMs: 250,
-  /** Characters of a text, and items of a list, that a rule makes. */
+  /** Maximum length of a text (characters) or list (items) that a rule creates. */
   text: 65_536,
   items: 10_000,
-  /** Values in a rule's result, all levels together. */
+  /** Maximum number of values in a rule's result, on all levels together. */
   result: 5_000,
 } as const;
 
-/** Conditions and facts that a trace tells of one rule at most. */
+/** Maximum number of conditions and of facts in the trace of one rule. */
 const TOLD = 50;
 const TOLD_TEXT = 200;
 
-/** Why a rule could not be run to its end. Codes: too_many_steps, too_deep, too_slow, too_large, failed. */
+/** Why a rule stopped. Codes: too_many_steps, too_deep, too_slow, too_large, failed. */
 export type RuleFailure = "too_many_steps" | "too_deep" | "too_slow" | "too_large" | "failed";
 
 class LimitError extends Error {
@@ -35,7 +35,7 @@ class LimitError extends Error {
   }
 }
 
-/** What is left for the rules of one call. */
+/** Remaining budget for the rules of one call. */
 export interface Budget {
   steps: number;
   deadline: number;
@@ -47,21 +47,21 @@ export function budget(now: () => number): Budget {
   return { steps: RUN_LIMITS.steps, deadline: now() + RUN_LIMITS.timeMs, now };
 }
 
-/** One condition that was decided, and where in the rule it stands (JSON Pointer). */
+/** One evaluated condition with its JSON Pointer in the rule. */
 export interface Condition {
   path: string;
   operator: string;
   result: boolean;
 }
 
-/** What running one rule showed. */
+/** Result and trace of one rule. */
 export interface Run {
   result: unknown;
-  /** Whether the result is true in the sense of JsonLogic: not false, null, 0, "", [] or {}. */
+  /** Whether the result is truthy in JsonLogic: not false, null, 0, "", [] or {}. */
   fired: boolean;
   failure: RuleFailure | undefined;
   conditions: Condition[];
-  /** Facts that were read, by their path; long ones are left out. */
+  /** Facts that the rule read, by their path, without long ones. */
   facts: Record<string, unknown>;
 }
 
@@ -90,7 +90,7 @@ class Engine extends LogicEngine {
   readonly #places: Map<object, string>;
   readonly conditions: Condition[] = [];
   readonly facts: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
-  /** The first limit that was met: `try` must not hide it. */
+  /** The first exceeded limit. `try` in a rule must not hide it. */
   limit: LimitError | undefined;
   #depth = 0;
 
@@ -136,7 +136,7 @@ class Engine extends LogicEngine {
     const before = left.steps;
     left.steps -= steps;
     if (left.steps < 0) this.#exceed("too_many_steps");
-    // Asking the time at each step would cost more than the step.
+    // Read the clock only now and then, because that costs more than a step.
     if (before >> 10 !== left.steps >> 10 && left.now() > left.deadline) this.#exceed("too_slow");
   }
 
@@ -146,7 +146,7 @@ class Engine extends LogicEngine {
     if (++this.#depth > RUN_LIMITS.depth) this.#exceed("too_deep");
     try {
       const result: unknown = super.run(logic, data, options);
-      // What comes next may look at all of it.
+      // Charge the size of the value, because the next operator may read all of it.
       if (typeof result === "string") this.#spend(result.length >> 8);
       else if (Array.isArray(result)) this.#spend(result.length >> 2);
       if (typeof logic === "object" && logic !== null) this.#tell(logic, result);
@@ -172,13 +172,13 @@ class Engine extends LogicEngine {
   }
 }
 
-/** A fact as a trace shows it; undefined when it is too long for one. */
+/** A fact for the trace; undefined if it is too long. */
 function shown(value: unknown): unknown {
   if (typeof value === "string") return value.length > TOLD_TEXT ? undefined : value;
   return typeof value === "number" || typeof value === "boolean" || value === null ? value : undefined;
 }
 
-/** Where each part of a rule stands. Inside of iterations facts are others each time: those are not told. */
+/** JSON Pointers of all parts of a rule. Skips the bodies of iterations, whose facts differ each time. */
 function placesOf(rule: unknown): Map<object, string> {
   const places = new Map<object, string>();
   const visit = (node: unknown, path: string): void => {
@@ -194,7 +194,7 @@ function placesOf(rule: unknown): Map<object, string> {
   return places;
 }
 
-/** Whether a value holds more than so many values; shared ones count each time, as JSON repeats them. */
+/** Whether a value contains more than `most` values. Shared objects count each time, because JSON repeats them. */
 function larger(value: unknown, most: number): boolean {
   let left = most;
   const visit = (item: unknown, depth: number): boolean => {
@@ -206,7 +206,7 @@ function larger(value: unknown, most: number): boolean {
   return visit(value, 0);
 }
 
-/** Runs a rule. Never throws for what rules and facts are. */
+/** Runs a rule. Never throws because of the content of rules or facts. */
 export function runRule(rule: unknown, facts: unknown, left: Budget): Run {
   const engine = new Engine(left, placesOf(rule));
   const told = (result: unknown, failure: RuleFailure | undefined): Run => ({

@@ -1,4 +1,4 @@
-/** `rules.evaluate`: runs the live rules of a module over facts, in one order that is always the same. */
+/** `rules.evaluate`: runs the live rules of a module over facts in a deterministic order. */
 import type { Deps } from "../deps.ts";
 import { forwards } from "../entry/scan.ts";
 import { readLive, type Seen } from "../entry/seen.ts";
@@ -11,9 +11,9 @@ import { subjects } from "../store/subjects.ts";
 import { checkRule, ruleField } from "./check.ts";
 import { budget, type Condition, type RuleFailure, runRule } from "./engine.ts";
 
-/** Most live rules that one evaluation runs. */
+/** Maximum number of live rules in one evaluation. */
 const RULES_LIMIT = 1_000;
-/** Entries of one read: each is two subjects. */
+/** Entries per read. Each entry needs two subjects. */
 const CHUNK = 500;
 
 /** A live rule. */
@@ -25,28 +25,28 @@ interface Rule {
   rule: unknown;
 }
 
-/** What became of one rule, and why. */
+/** Result of one rule and the reason for it. */
 export interface Trace {
   id: string;
   schema: string;
   name: string | null;
   priority: number;
-  /** Whether its result is true in the sense of JsonLogic. */
+  /** Whether the result is truthy in JsonLogic. */
   fired: boolean;
   result: unknown;
-  /** Why it could not be run to its end; it has not fired then. */
+  /** Why the rule stopped early. It has not fired then. */
   failure?: RuleFailure | "unsound";
-  /** What was decided on the way, and where in the rule that stands. */
+  /** Evaluated conditions with their position in the rule. */
   conditions: Condition[];
-  /** Facts that it read, by their path; null is what is not there. */
+  /** Facts that the rule read, by path; null if missing. */
   facts: Record<string, unknown>;
 }
 
-/** What an evaluation answers. */
+/** Response of an evaluation. */
 export interface Evaluation {
-  /** Results of the rules that fired, in the order in which they ran. */
+  /** Results of the rules that fired, in execution order. */
   results: { id: string; schema: string; name: string | null; result: unknown }[];
-  /** How many rules ran. */
+  /** Number of rules that ran. */
   evaluated: number;
   trace?: Trace[];
 }
@@ -66,7 +66,7 @@ function ruleOf(schema: CompiledSchema, seen: Seen): Rule | undefined {
   };
 }
 
-/** The live rules of a schema: two requests for each 500. */
+/** The live rules of a schema, with two requests per 500 rules. */
 async function liveRules(deps: Deps, live: LiveOrb, schema: CompiledSchema): Promise<Rule[]> {
   const filter = subjects.schemaIndex({ orb: live.orb, type: schema.subjectType, schema: schema.id });
   const rules: Rule[] = [];
@@ -84,14 +84,14 @@ async function liveRules(deps: Deps, live: LiveOrb, schema: CompiledSchema): Pro
   return rules;
 }
 
-/** Higher priority first; of equal ones, the older first. */
+/** Higher priority first, then older first. */
 function inOrder(a: Rule, b: Rule): number {
   return b.priority - a.priority || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
 }
 
 /**
  * Runs the live rules.
- * @param options.first stops behind the first rule that fires
+ * @param options.first stops after the first rule that fires
  * @throws AppError invalid `too_many_rules`
  */
 async function evaluateRules(
@@ -107,7 +107,7 @@ async function evaluateRules(
   const left = budget(() => deps.clock.now());
   const trace: Trace[] = [];
   for (const { rule, ...told } of rules) {
-    // What was stored before the check was as strict as it is now.
+    // Older stored rules may not pass the current validation.
     if (checkRule(rule).length > 0) {
       trace.push({ ...told, fired: false, result: null, failure: "unsound", conditions: [], facts: {} });
       continue;

@@ -1,12 +1,12 @@
 /**
- * The operators of json-logic-engine with what it does not ask: a fact may say of itself how long it is, a path how far it
- * climbs. Both are numbers that anybody sends, and the library goes as far as they say, in a loop that nothing counts.
+ * Bounds json-logic-engine's operators. A fact can claim any length, and a path can climb any number of levels; both numbers come
+ * from clients, and the library loops as often as they say.
  */
 import { defaultMethods } from "json-logic-engine";
 import { holds } from "../search.ts";
 import { isOperator } from "./check.ts";
 
-/** What runs a rule: the operators are handed it. */
+/** The engine, as operators receive it. */
 interface Runner {
   run(logic: unknown, data: unknown, options: { above: unknown }): unknown;
 }
@@ -21,14 +21,14 @@ interface Operator {
   method: Method;
 }
 
-/** Levels that a path climbs at most, above which no rule is nested. */
+/** Maximum number of levels that a path may climb. No rule is nested deeper. */
 const MOST_LEVELS = 64;
-/** Characters of a path at most. The library keeps the last two thousand that it took apart. */
+/** Maximum length of a path in characters. The library caches the last two thousand parsed paths. */
 const LONGEST_PATH = 1_000;
 
 const known = defaultMethods as unknown as Record<string, Operator>;
 
-/** An operator that looks at its arguments first. The library's own marks of it stay. */
+/** Wraps an operator with a check of its arguments and keeps the library's own properties of it. */
 function guarded(name: string, look: (args: unknown) => void): Operator {
   const operator = known[name];
   if (operator === undefined) throw new Error(`json-logic-engine has no ${name}`);
@@ -39,26 +39,26 @@ function guarded(name: string, look: (args: unknown) => void): Operator {
   return { ...operator, method };
 }
 
-/** @throws Error when a path, or one of several, is longer than any that names a fact */
+/** @throws Error if a path is too long */
 function requireShort(paths: unknown): void {
   for (const path of [paths].flat())
     if (typeof path === "string" && path.length > LONGEST_PATH) throw new Error("a path is too long");
 }
 
-/** `[[2], "a"]` is `a` two levels up. @throws Error for more levels than there can be */
+/** `[[2], "a"]` is `a` two levels up. @throws Error for too many levels */
 function requireNear(args: unknown): void {
   const [first] = [args].flat();
   if (Array.isArray(first) && Math.abs(Number(first[0])) > MOST_LEVELS)
     throw new Error("a path climbs too far");
 }
 
-/** @throws Error for an object that calls itself a list */
+/** @throws Error for an object that pretends to be a list */
 function requireList(list: unknown): void {
   if (typeof list === "object" && list !== null && !Array.isArray(list) && Object.hasOwn(list, "length"))
     throw new Error("this is no list");
 }
 
-/** `some`, `all` and `none`: what they walk is looked at before they do. */
+/** Checks the list of `some`, `all` and `none` before they iterate over it. */
 function walking(name: string): Operator {
   const operator = known[name];
   if (operator === undefined) throw new Error(`json-logic-engine has no ${name}`);
