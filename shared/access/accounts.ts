@@ -1,4 +1,4 @@
-/** Accounts and their passkeys, as they are stored. */
+/** Stored accounts and passkeys. */
 import type { Deps } from "../deps.ts";
 import { notFound, unavailable } from "../errors.ts";
 import { pause } from "../pause.ts";
@@ -11,8 +11,8 @@ import { keys, type Realm } from "./realms.ts";
 export type AccountRole = Exclude<Role, "public">;
 
 /**
- * One account. `pending`: it counts once the invitation that it names also names it; that is the commit point of a
- * registration. Only the credentials that it lists are its passkeys.
+ * One account. An account that is `pending` counts only if the invitation that it names also names it; writing that name is the commit
+ * point of a registration. Only the credentials in its list are its passkeys.
  */
 export interface AccountRecord {
   v: 1;
@@ -21,7 +21,7 @@ export interface AccountRecord {
   email: string | null;
   role: AccountRole;
   status: "pending" | "active" | "disabled";
-  /** Key of the invitation that made it. */
+  /** Key of the invitation that created it. */
   invitation: string;
   credentials: string[];
   /** ISO 8601. */
@@ -46,20 +46,20 @@ export interface CredentialRecord {
   lastUsedAt: string | null;
 }
 
-/** A record with the revision that a compare-and-set expects. */
+/** A record with the revision for a compare-and-set. */
 export interface Versioned<T> {
   key: string;
   value: T;
   revision: number;
 }
 
-/** Reads a record, as the leader has it. One request. */
+/** Reads a record from the leader. One request. */
 export async function readRecord<T>(deps: Deps, bucket: string, key: string): Promise<Versioned<T> | null> {
   const entry = await deps.store.kvGet(bucket, key);
   return entry === null ? null : { key, value: entry.json<T>(), revision: entry.revision };
 }
 
-/** @throws Conflict when it was changed meanwhile */
+/** @throws Conflict if the record has changed */
 export async function replaceRecord<T>(
   deps: Deps,
   bucket: string,
@@ -92,9 +92,9 @@ export async function readCredential(
 }
 
 /**
- * Changes an account by compare-and-set, again when somebody else was faster.
- * @param change gives the new record, or null to leave it
- * @throws AppError not_found, and whatever `change` throws
+ * Changes an account by compare-and-set, and retries on a conflict.
+ * @param change returns the new record, or null to keep the old one
+ * @throws AppError not_found, and any error of `change`
  */
 export async function changeAccount(
   deps: Deps,
@@ -119,15 +119,15 @@ export async function changeAccount(
 const PAGE = 256;
 const PATIENCE = 50;
 
-/** A page of a bucket's keys in the order of their last change. Deleted ones are left out. */
+/** A page of a bucket's keys in the order of their last change, without deleted ones. */
 export interface RecordPage<T> {
   records: Versioned<T>[];
-  /** Where the next page begins; null at the end. */
+  /** Start of the next page; null at the end. */
   next: number | null;
 }
 
 /**
- * Records whose keys match a filter, as fresh as the leader: a page that a lagging replica answered is asked for again.
+ * Records whose keys match a filter, as fresh as the leader's: reads again if the page came from a lagging replica.
  * Two requests in one round trip.
  */
 export async function pageRecords<T>(
@@ -163,7 +163,7 @@ export async function pageRecords<T>(
   throw unavailable("a replica lags behind");
 }
 
-/** All of them, a page at a time. */
+/** All records, page by page. */
 export async function* recordPages<T>(
   deps: Deps,
   bucket: string,
@@ -176,7 +176,7 @@ export async function* recordPages<T>(
   }
 }
 
-/** All of them at once, for what fits into memory: platform admins, the invitations of a realm. */
+/** All records at once. Only for small sets: platform admins, the invitations of a realm. */
 export async function listRecords<T>(deps: Deps, bucket: string, filter: string): Promise<Versioned<T>[]> {
   const all: Versioned<T>[] = [];
   for await (const page of recordPages<T>(deps, bucket, filter)) all.push(...page);

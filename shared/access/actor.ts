@@ -1,6 +1,6 @@
-/** Who acts. Made only by shared/access/authenticate.ts and by the platform itself. */
+/** The caller of a verb. Only shared/access/authenticate.ts and the platform itself create one. */
 
-/** Roles in an orb, from the most to the least powerful. `public` is nobody signed in. */
+/** Roles in an orb, from the most to the least powerful. `public` is an anonymous caller. */
 export type Role = "owner" | "admin" | "user" | "public";
 
 export type Actor =
@@ -23,12 +23,12 @@ export type Actor =
 export const anonymous: Actor = { kind: "anonymous" };
 export const system: Actor = { kind: "system", sub: "system" };
 
-/** How an actor is written into records: `createdBy`, audit. */
+/** The actor's id in records: `createdBy`, audit. */
 export function actorId(actor: Actor): string {
   return actor.kind === "anonymous" ? "anonymous" : actor.sub;
 }
 
-/** The account that acts, with its realm: ids of two realms may be equal. Part of what is stored, so it must stay as it is. */
+/** The acting account with its realm, because ids are unique only within a realm. Part of stored data, so its format is fixed. */
 export function accountOf(actor: Actor): string {
   return actor.kind === "orb" ? `${actor.realm}/${actor.sub}` : `${actor.kind}/${actorId(actor)}`;
 }

@@ -1,4 +1,4 @@
-/** Reading the audit log. */
+/** Reads the audit log. */
 import type { Deps } from "../deps.ts";
 import { isToken, streams, subjects } from "../store/subjects.ts";
 import type { StoredMessage } from "../store/types.ts";
@@ -6,7 +6,7 @@ import type { Actor } from "./actor.ts";
 import type { AuditRecord } from "./audit.ts";
 import { requireOperator } from "./authorize.ts";
 
-/** Most messages that one page looks at; a page may be short of `limit` and still have a next one. */
+/** Maximum number of messages that one page reads. A page may be shorter than `limit` and still have a next page. */
 const LOOK_LIMIT = 10_000;
 const FIRST_WINDOW = 256;
 const LARGEST_PAGE = 512;
@@ -22,24 +22,24 @@ export interface AuditQuery {
   until?: number | undefined;
   newestFirst: boolean;
   limit: number;
-  /** Sequence where the page begins; without it, at the end that the order begins with. */
+  /** Sequence where the page starts. By default the first or last record, depending on the order. */
   from?: number | undefined;
 }
 
-/** A record with its place in the log. */
+/** A record with its position in the log. */
 export type AuditItem = AuditRecord & { id: string };
 
 export interface AuditPage {
   items: AuditItem[];
-  /** Where the next page begins; null at the end. */
+  /** Start of the next page; null at the end. */
   next: number | null;
 }
 
-/** A page of the audit log. Two requests, more when the filters leave little. @throws AppError forbidden */
+/** A page of the audit log. Two requests, or more if the filters match little. @throws AppError forbidden */
 export async function listAudit(deps: Deps, actor: Actor, query: AuditQuery): Promise<AuditPage> {
   requireOperator(actor, "audit.read");
   const { realm, action } = query;
-  // What cannot be the name of a realm or an action has no records.
+  // An invalid name of a realm or action has no records.
   if ((realm !== undefined && !isToken(realm)) || (action !== undefined && !isToken(action))) {
     return { items: [], next: null };
   }
@@ -81,7 +81,7 @@ async function forwards(deps: Deps, subject: string, query: AuditQuery, from: nu
   }
 }
 
-/** Windows of sequences backwards from `from`: wider where few messages match, narrower where many do. */
+/** Windows of sequences backwards from `from`: wider while few messages match, narrower while many do. */
 async function backwards(deps: Deps, subject: string, query: AuditQuery, from: number): Promise<AuditPage> {
   const items: AuditItem[] = [];
   let high = from;
@@ -103,7 +103,7 @@ async function backwards(deps: Deps, subject: string, query: AuditQuery, from: n
   return { items, next: null };
 }
 
-/** The matching messages between two sequences, oldest first. */
+/** Matching messages between two sequences, oldest first. */
 async function between(deps: Deps, subject: string, low: number, high: number): Promise<StoredMessage[]> {
   const found: StoredMessage[] = [];
   for (let fromSeq = low; fromSeq <= high; ) {

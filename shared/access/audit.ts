@@ -1,9 +1,9 @@
-/** The audit log: who did what, when, and whether it was let. No secret and no value that users wrote is in it. */
+/** The audit log: who did what and when, and whether it was allowed. Contains no secret and no user content. */
 import type { Deps } from "../deps.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { type Actor, actorId } from "./actor.ts";
 
-/** What is recorded. Each is one token of a subject. */
+/** Recorded actions. Each is one token of a subject. */
 export type AuditAction =
   | "bootstrap"
   | "signin"
@@ -19,20 +19,20 @@ export type AuditAction =
   | "entry"
   | "stream";
 
-/** What a verb tells; the rest is known. */
+/** The facts that a verb records. */
 export interface AuditEvent {
   /** `platform`, `auth`, or an orb's id. */
   realm: string;
   action: AuditAction;
   actor: Actor | { sub: string };
-  /** What it was done to: an id, never a secret. */
+  /** Id of the object, never a secret. */
   target?: string | undefined;
   outcome: "ok" | "refused";
-  /** A stable code: what exactly, or why it was refused. */
+  /** A stable code: details of the action, or the reason of a refusal. */
   detail?: string | undefined;
 }
 
-/** A record as it is stored and answered. */
+/** A stored record. */
 export interface AuditRecord {
   v: 1;
   /** ISO 8601. */
@@ -44,11 +44,11 @@ export interface AuditRecord {
   outcome: "ok" | "refused";
   detail: string | null;
   requestId: string;
-  /** Client address as the host vouches for it. */
+  /** Client address as reported by the host. */
   client: string;
 }
 
-/** Appends one record; resolves when the broker has it. One request. */
+/** Appends one record and resolves when the broker has stored it. One request. */
 export async function audit(deps: Deps, event: AuditEvent): Promise<void> {
   const record: AuditRecord = {
     v: 1,

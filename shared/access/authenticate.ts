@@ -4,30 +4,29 @@ import { PLATFORM_REALM } from "./authorize.ts";
 import { readSession } from "./sessions.ts";
 import { badToken, claimedRealm, verifyToken } from "./tokens.ts";
 
-/** What a caller presents. */
+/** The credentials of a request. */
 export interface Credentials {
-  /** The bearer token, when there is one. It alone counts then. */
+  /** The bearer token. If there is one, cookies are ignored. */
   bearer?: string | undefined;
-  /** A cookie's value by its name. */
+  /** Reads a cookie by its name. */
   cookies?: ((name: string) => string | undefined) | undefined;
 }
 
-/** Whose tokens count: platform admins', and those of users of these realms. */
+/** Accepted tokens: those of platform admins, and those of users of these realms. */
 export interface Wanted {
   platform?: boolean;
   realms?: readonly string[];
 }
 
-/** Name of the cookie that carries a realm's token. */
+/** Name of the cookie with a realm's token. */
 export function cookieName(realm: string): string {
   return `session_${realm}`;
 }
 
 /**
- * Finds out who asks: verifies the token and reads its session's record ({@link readSession}).
+ * Identifies the caller: verifies the token and reads its session ({@link readSession}).
  *
- * A bearer token that does not hold is an error; a cookie that does not hold is as good as none, so that a stale one
- * does not lock anybody out of what is public.
+ * An invalid bearer token is an error. An invalid cookie is ignored, so that a stale one does not block access to public data.
  * @throws AppError unauthenticated `invalid_token`
  */
 export async function authenticate(deps: Deps, credentials: Credentials, want: Wanted): Promise<Actor> {

@@ -1,28 +1,28 @@
 /**
- * The one place where roles are judged. Every verb asks here; what no line allows is forbidden.
+ * The only place that decides what a role may do. Every verb asks it, and everything that is not allowed here is forbidden.
  */
 import { AppError } from "../errors.ts";
 import type { Actor, Role } from "./actor.ts";
 
-/** Realm of users that all orbs without a realm of their own share. */
+/** Realm of the users that all orbs without their own realm share. */
 export const SHARED_REALM = "auth";
-/** Realm of the people who operate the platform. */
+/** Realm of the platform's operators. */
 export const PLATFORM_REALM = "platform";
 
 const RANK: Record<Role, number> = { public: 0, user: 1, admin: 2, owner: 3 };
 
-/** Whether `role` can do at least what `least` can. */
+/** Whether `role` has at least the rights of `least`. */
 export function atLeast(role: Role, least: Role): boolean {
   return RANK[role] >= RANK[least];
 }
 
-/** Who may see and change the entries of a schema, as its definition says. */
+/** Who may read and write the entries of a schema, from its definition. */
 export interface SchemaAccess {
   read: "public" | "user" | "own" | "admin";
   write: "user" | "admin" | "owner";
 }
 
-/** What can be done with entries of an orb. */
+/** Operations on the entries of an orb. */
 export const ENTRY_OPERATIONS = [
   "read",
   "readDraft",
@@ -37,7 +37,7 @@ export const ENTRY_OPERATIONS = [
 ] as const;
 export type EntryOperation = (typeof ENTRY_OPERATIONS)[number];
 
-/** What only those who operate the platform can do, whatever the orb. */
+/** Operations that only platform admins may do. */
 export const PLATFORM_OPERATIONS = [
   "orbs.read",
   "orbs.write",
@@ -55,7 +55,7 @@ export const PLATFORM_OPERATIONS = [
 ] as const;
 export type PlatformOperation = (typeof PLATFORM_OPERATIONS)[number];
 
-/** What can be done with the accounts of a realm. `target` is the role that the account has, gets, or is invited to. */
+/** Operations on the accounts of a realm. `target` is the role of the account before or after the change, or of the invitation. */
 export const REALM_OPERATIONS = [
   "users.read",
   "users.write",
@@ -64,17 +64,17 @@ export const REALM_OPERATIONS = [
 ] as const;
 export type RealmOperation = (typeof REALM_OPERATIONS)[number];
 
-/** The realm whose users an orb knows: its own when it uses the service `access`, else the shared one. */
+/** The realm whose users an orb accepts: its own if it uses the service `access`, else the shared one. */
 export function realmOf(orb: string, orbUsesAccess: boolean): string {
   return orbUsesAccess ? orb : SHARED_REALM;
 }
 
-/** The role that an actor has in an orb. A platform admin is owner of every orb; a user of another realm is nobody. */
+/** An actor's role in an orb. A platform admin is owner of every orb; a user of another realm counts as anonymous. */
 export function roleIn(actor: Actor, orb: string, { usesAccess }: { usesAccess: boolean }): Role {
   return roleInRealm(actor, realmOf(orb, usesAccess));
 }
 
-/** The role that an actor has among the accounts of a realm. */
+/** An actor's role among the accounts of a realm. */
 export function roleInRealm(actor: Actor, realm: string): Role {
   switch (actor.kind) {
     case "platform":

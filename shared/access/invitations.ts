@@ -1,4 +1,4 @@
-/** Invitations: 7 days, single use, keyed by the hash of their token. The token itself is kept sealed, for the listing. */
+/** Invitations: valid for 7 days, single use, keyed by the hash of their token. The token itself is stored encrypted, for the list. */
 import type { Deps } from "../deps.ts";
 import { AppError, notFound } from "../errors.ts";
 import { sha256 } from "../ids.ts";
@@ -19,54 +19,54 @@ import { audit } from "./audit.ts";
 import { mayInRealm, requireInRealm, roleInRealm } from "./authorize.ts";
 import { keys, platformRealm, type Realm } from "./realms.ts";
 
-/** Seconds that an invitation lives. */
+/** Lifetime of an invitation in seconds. */
 const INVITATION_SECONDS = 7 * 24 * 3600;
 
-/** What the broker keeps of an invitation. */
+/** A stored invitation. */
 export interface InvitationRecord {
   v: 1;
   /** SHA-256 of the token. */
   hash: string;
   sealed: string;
   role: AccountRole;
-  /** `expired` is only written where a bootstrap invitation was replaced; it follows from the time otherwise. */
+  /** `expired` is stored only for a replaced bootstrap invitation. Otherwise it follows from `expiresAt`. */
   status: "active" | "used" | "revoked" | "expired";
   bootstrap: boolean;
   createdAt: string;
   expiresAt: string;
   createdBy: string;
-  /** The account that it made: written by the compare-and-set that uses it. */
+  /** The account that was registered with it. The compare-and-set that uses the invitation writes it. */
   account: string | null;
 }
 
-/** An invitation as its makers see it. */
+/** An invitation in responses. */
 export interface Invitation {
   token: string;
   status: InvitationRecord["status"];
   createdAt: string;
   expiresAt: string;
   role: AccountRole;
-  /** Sign-in page with the invitation. */
+  /** Sign-in URL with the invitation. */
   url: string;
-  /** Id of the account that made it; `system`: the platform itself. */
+  /** Id of the account that created it; `system` for the platform itself. */
   createdBy: string;
   bootstrap: boolean;
 }
 
 const binding = (realm: Realm, hash: string) => `invitation/${realm.name}/${hash}`;
 
-/** Where a person uses an invitation. */
+/** Sign-in URL for an invitation. */
 function invitationUrl(deps: Deps, realm: Realm, token: string): string {
   return `${deps.config.publicUrl}${realm.base}/signin?invite=${token}`;
 }
 
-/** What an invitation is worth now. */
+/** Current status of an invitation. */
 export function statusOf(record: InvitationRecord, now: number): Invitation["status"] {
   if (record.status === "active" && Date.parse(record.expiresAt) <= now) return "expired";
   return record.status;
 }
 
-/** A new record and the token that it is for. No request. */
+/** A new record and its token. No request. */
 export async function newInvitation(
   deps: Deps,
   realm: Realm,
@@ -92,7 +92,7 @@ export async function newInvitation(
   return { token, record };
 }
 
-/** The wire form; the token is opened for it. */
+/** Converts a record for a response, with its token decrypted. */
 export async function describeInvitation(
   deps: Deps,
   realm: Realm,
@@ -111,7 +111,7 @@ export async function describeInvitation(
   };
 }
 
-/** Invites somebody. @throws AppError forbidden when the actor may not grant the role */
+/** Creates an invitation. @throws AppError forbidden if the actor may not grant the role */
 export async function createInvitation(
   deps: Deps,
   actor: Actor,
@@ -136,7 +136,7 @@ export async function createInvitation(
   return describeInvitation(deps, realm, record);
 }
 
-/** The record of a token, whatever its state. Two requests in one round trip. */
+/** The record of a token in any state. Two requests in one round trip. */
 export async function findInvitation(
   deps: Deps,
   realm: Realm,
@@ -152,7 +152,7 @@ export async function findInvitation(
   return bootstrap?.value.hash === hash ? bootstrap : null;
 }
 
-/** @throws AppError not_found, gone: the invitation cannot be used */
+/** @throws AppError not_found, gone if the invitation cannot be used */
 export function requireUsable(
   found: Versioned<InvitationRecord> | null,
   now: number,
@@ -173,8 +173,8 @@ function mayGrant(account: AccountRecord | undefined, role: AccountRole): boolea
 }
 
 /**
- * Whether who made an invitation may still grant its role: it is not to outlive that right. Two requests in one round trip;
- * none for what the platform itself made.
+ * Whether the creator of an invitation may still grant its role. An invitation must not outlive that right. Two requests in one round
+ * trip; none for invitations of the platform itself.
  */
 export async function isVouchedFor(
   deps: Deps,
@@ -189,15 +189,15 @@ export async function isVouchedFor(
   return operator?.value.status === "active" || mayGrant(own?.value, role);
 }
 
-/** 410: who made it may not invite any more, or somebody withdrew it. */
+/** 410: the creator may no longer invite, or the invitation was revoked. */
 export function withdrawn(): AppError {
   return new AppError("gone", "invitation_revoked", "This invitation was withdrawn.");
 }
 
 /**
- * Withdraws what an account made in its realm and could make no longer, as it is now. A registration that read the account
- * before it was changed then meets its invitation withdrawn; one that reads it later is refused by {@link isVouchedFor}.
- * @param before the role that it had
+ * Revokes all invitations of an account that its changed role no longer allows. A registration that read the account before the change
+ * then finds its invitation revoked; a later one is rejected by {@link isVouchedFor}.
+ * @param before the account's previous role
  */
 export async function revokeInvitationsOf(
   deps: Deps,
@@ -206,7 +206,7 @@ export async function revokeInvitationsOf(
   before: AccountRole,
   account: AccountRecord,
 ): Promise<void> {
-  // Most accounts could never invite anybody.
+  // Most accounts were never allowed to invite.
   if (!mayInRealm(before, "invitations.write") || mayGrant(account, "owner")) return;
   const all = await listRecords<InvitationRecord>(deps, realm.buckets.invitations, keys.all(realm));
   for (const found of all) {
@@ -215,7 +215,7 @@ export async function revokeInvitationsOf(
     try {
       await replaceRecord(deps, realm.buckets.invitations, found, { ...found.value, status: "revoked" });
     } catch (error) {
-      // Used or withdrawn in this moment: then it is over, too.
+      // Used or revoked at the same moment, which is fine.
       if (error instanceof Conflict) continue;
       throw error;
     }
@@ -230,7 +230,7 @@ export async function revokeInvitationsOf(
   }
 }
 
-/** Withdraws an invitation that nobody used yet. @throws AppError not_found, gone */
+/** Revokes an unused invitation. @throws AppError not_found, gone */
 export async function revokeInvitation(
   deps: Deps,
   actor: Actor,
@@ -245,7 +245,7 @@ export async function revokeInvitation(
     await replaceRecord(deps, realm.buckets.invitations, found, { ...found.value, status: "revoked" });
   } catch (error) {
     if (!(error instanceof Conflict)) throw error;
-    // Used or withdrawn in this moment: say which.
+    // Used or revoked at the same moment: report which.
     requireUsable(await findInvitation(deps, realm, code), deps.clock.now());
     throw error;
   }
@@ -260,8 +260,8 @@ export async function revokeInvitation(
 }
 
 /**
- * The invitations of a realm, newest first. Those that the actor could not have made are left out: a token is as good
- * as the role that it grants.
+ * The invitations of a realm, newest first, without those that the actor may not create: the response contains tokens, and a token is
+ * worth its role.
  * @throws AppError unauthenticated, forbidden
  */
 export async function listInvitations(deps: Deps, actor: Actor, realm: Realm): Promise<Invitation[]> {

@@ -20,7 +20,7 @@ import type { Realm } from "./realms.ts";
 import { endSession, sessionFor, startSession } from "./sessions.ts";
 import { passkeyRefused, verifyKnown } from "./verify.ts";
 
-/** The account that the authenticator says the passkey is of; the passkey's record has the last word. */
+/** The account that the authenticator names. The passkey's stored record decides. */
 function accountHint(userHandle: string | undefined): string | null {
   try {
     const id = new TextDecoder().decode(base64url.decode(userHandle ?? ""));
@@ -30,7 +30,7 @@ function accountHint(userHandle: string | undefined): string | null {
   }
 }
 
-/** Signs in with a passkey that the realm knows. */
+/** Signs in with a passkey of the realm. */
 export async function login(
   deps: Deps,
   realm: Realm,
@@ -51,15 +51,15 @@ export async function login(
   const account = hint === null ? await readAccount(deps, realm, sub) : hinted;
   const usable = account === null ? null : await activated(deps, realm, account);
   if (usable === null || !usable.credentials.includes(credential.value.id)) throw passkeyRefused();
-  // Whoever gets here holds the passkey: this may be told.
+  // The caller has proven possession of the passkey, so revealing the account's state is safe.
   if (usable.status !== "active") throw disabled();
 
   const [session] = await Promise.all([
     startSession(deps, sessionFor(realm, usable, credential.value.id)),
     rememberUse(deps, realm, credential, told),
   ]);
-  // Removing or disabling an account writes the account first and ends its sessions then. A session that was written
-  // after that is caught here.
+  // Removing or disabling an account first writes the account and then ends its sessions. This read catches a session that was
+  // written after that.
   const [now] = await Promise.all([
     readAccount(deps, realm, sub),
     audit(deps, { realm: realm.name, action: "signin", actor: { sub }, target: sub, outcome: "ok" }),
@@ -80,8 +80,8 @@ function disabled(): AppError {
 }
 
 /**
- * A registration that was cut short after its commit point is finished by the first sign-in.
- * @returns null when the account never came to be
+ * Finishes a registration that was interrupted after its commit point.
+ * @returns null if the account does not count
  */
 async function activated(
   deps: Deps,
@@ -100,8 +100,8 @@ async function activated(
 }
 
 /**
- * Keeps the signature counter. When another sign-in with the same passkey was faster, the counter must have gone on
- * from there too; authenticators without a counter always tell 0.
+ * Stores the signature counter. After a conflict with a concurrent sign-in, the counter must still increase. Authenticators without
+ * a counter always send 0.
  */
 async function rememberUse(
   deps: Deps,

@@ -1,4 +1,4 @@
-/** The passkeys of the account that is signed in. */
+/** Passkeys of the signed-in account. */
 import type { Deps } from "../deps.ts";
 import { AppError, notFound } from "../errors.ts";
 import { changeAccount, readAccount, readCredential, replaceRecord } from "./accounts.ts";
@@ -8,13 +8,13 @@ import { refusal } from "./authorize.ts";
 import { keys, type Realm } from "./realms.ts";
 import { endSessions } from "./sessions.ts";
 
-/** A passkey as its owner sees it. */
+/** A passkey in responses to its owner. */
 export interface Passkey {
   id: string;
   name: string;
   createdAt: string;
   lastUsedAt: string | null;
-  /** Whether it is kept in a synchronised keychain. */
+  /** Whether it is synchronised between devices. */
   backedUp: boolean;
   transports: string[];
 }
@@ -36,7 +36,7 @@ export async function listPasskeys(deps: Deps, actor: Actor, realm: Realm): Prom
   });
 }
 
-/** @throws AppError not_found when it is not the actor's */
+/** @throws AppError not_found if it does not belong to the actor */
 export async function renamePasskey(
   deps: Deps,
   actor: Actor,
@@ -55,8 +55,8 @@ export async function renamePasskey(
 }
 
 /**
- * Removes a passkey; it stops counting when the account no longer lists it. Of several removals at once, one is always
- * left: the list changes by compare-and-set.
+ * Removes a passkey, which stops working when the account no longer lists it. The list changes by compare-and-set, so concurrent
+ * removals always leave one passkey.
  * @throws AppError not_found, conflict `last_passkey`
  */
 export async function removePasskey(
@@ -73,7 +73,7 @@ export async function removePasskey(
     }
     return { ...account, credentials: account.credentials.filter((other) => other !== id) };
   });
-  // Whoever has the device is signed out with it.
+  // End the sessions that this passkey started.
   await endSessions(deps, realm.name, sub, { credential: id, but: sid });
   await Promise.all([
     deps.store.kvDelete(realm.buckets.credentials, await keys.credential(realm, id), { ttl: 60 }),

@@ -1,13 +1,13 @@
-/** Realms: who shares accounts with whom, and where each keeps them. All realms have one implementation. */
+/** Realms: separate sets of accounts, and where each is stored. All realms share one implementation. */
 import { base64url } from "jose";
 import type { Config } from "../deps.ts";
 import { sha256 } from "../ids.ts";
 import { buckets, isToken, token } from "../store/subjects.ts";
 import { PLATFORM_REALM, SHARED_REALM } from "./authorize.ts";
 
-/** Seconds that a platform token lives. */
+/** Lifetime of a platform token in seconds. */
 const PLATFORM_SESSION_SECONDS = 12 * 3600;
-/** Seconds that a token of users lives when the orb says nothing. */
+/** Default lifetime of a user token in seconds. */
 const USER_SESSION_SECONDS = 24 * 3600;
 
 /** Handlers of the service `access` that an orb can use. */
@@ -17,13 +17,13 @@ export type AccessHandler = "passkey" | "invitations" | "bootstrap";
 export interface Realm {
   /** `platform`, `auth`, or an orb's id. */
   name: string;
-  /** What people read: in the browser's passkey dialogue and on the page. */
+  /** Name in the browser's passkey dialog and on the sign-in page. */
   title: string;
-  /** Path below which its routes are. */
+  /** Path prefix of its routes. */
   base: string;
-  /** Seconds that its sessions live. */
+  /** Lifetime of its sessions in seconds. */
   sessionSeconds: number;
-  /** What its orb uses of the service `access`; everything for the platform's own realms. */
+  /** Handlers of the service `access` that the orb uses; all of them for the platform's own realms. */
   handlers: ReadonlySet<string>;
   buckets: { accounts: string; credentials: string; invitations: string };
 }
@@ -35,7 +35,7 @@ const USERS = {
   invitations: buckets.orbInvitations,
 };
 
-/** People who operate the platform. */
+/** The platform's operators. */
 export const platformRealm: Realm = {
   name: PLATFORM_REALM,
   title: "Platform administration",
@@ -49,7 +49,7 @@ export const platformRealm: Realm = {
   },
 };
 
-/** Users whom all orbs without a realm of their own share. */
+/** Users that all orbs without their own realm share. */
 export const sharedRealm: Realm = {
   name: SHARED_REALM,
   title: "Accounts",
@@ -59,7 +59,7 @@ export const sharedRealm: Realm = {
   buckets: USERS,
 };
 
-/** What of an orb's document makes its realm. */
+/** The parts of an orb's document that define its realm. */
 export interface RealmDocument {
   id: string;
   name?: string | undefined;
@@ -67,7 +67,7 @@ export interface RealmDocument {
   session?: { ttl?: number | undefined } | undefined;
 }
 
-/** The realm of an orb; null when it does not use the service `access`. */
+/** The realm of an orb; null if it does not use the service `access`. */
 export function orbRealm(document: RealmDocument): Realm | null {
   const used = document.uses?.find(({ service }) => service === "access");
   if (used === undefined) return null;
@@ -81,13 +81,13 @@ export function orbRealm(document: RealmDocument): Realm | null {
   };
 }
 
-/** Keys in a realm's buckets. The platform's buckets hold one realm only, so their keys need not name it. */
+/** Keys in a realm's buckets. The platform's buckets contain only one realm, so their keys omit its name. */
 export const keys = {
   account: (realm: Realm, sub: string) => within(realm, token(sub, "user")),
   invitation: (realm: Realm, hash: string) => within(realm, token(hash, "invitation")),
-  /** The bootstrap invitation has a key of its own, so that there is one at a time. */
+  /** The bootstrap invitation has a fixed key, so that there is only one at a time. */
   bootstrap: (realm: Realm) => within(realm, "bootstrap"),
-  /** Some authenticators make ids that are too long for a token: those are kept by their hash, apart from the others. */
+  /** Credential ids that are too long for a subject token are stored by their hash, with a prefix. */
   credential: async (realm: Realm, id: string) =>
     isToken(id)
       ? `${token(realm.name, "realm")}.${id}`
@@ -102,7 +102,7 @@ function within(realm: Realm, key: string): string {
 /** WebAuthn relying party: the host of `PUBLIC_URL`. */
 export function relyingParty(config: Config): { id: string; origins: string[] } {
   const id = new URL(config.publicUrl).hostname;
-  // A passkey works on the host that it is bound to and on those below it: other allowed origins could not use it.
+  // A passkey works on the host that it is bound to and on its subdomains. Other allowed origins cannot use it.
   const origins = config.allowedOrigins.filter((origin) => {
     if (!URL.canParse(origin)) return false;
     const host = new URL(origin).hostname;
@@ -111,12 +111,12 @@ export function relyingParty(config: Config): { id: string; origins: string[] } 
   return { id, origins: [config.publicUrl, ...origins] };
 }
 
-/** A fresh account id: 32 hexadecimal digits. It is the WebAuthn user handle too, so it is random per account and realm. */
+/** A new account id: 32 hexadecimal digits. It is also the WebAuthn user handle, so it is random per account and realm. */
 export function newAccountId(randomToken: (bytes: number) => string): string {
   return Array.from(base64url.decode(randomToken(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** The name of an account that gave none. */
+/** The display name of an account without one. */
 export function generatedName(sub: string): string {
   return `user-${sub.slice(0, 8)}`;
 }

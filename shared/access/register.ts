@@ -19,16 +19,16 @@ import { endSession, type StartedSession, sessionFor, startSession } from "./ses
 import { passkeyRefused, verifyNew } from "./verify.ts";
 
 /**
- * Makes an account by invitation. Four round trips:
+ * Registers an account with an invitation. Four round trips:
  *
- * 1. the challenge is consumed while the invitation is read;
- * 2. passkey, account (`pending`) and session are written, which nobody can use yet, while whoever made the invitation is
- *    looked up: it is good for as long as he could make it;
- * 3. the invitation names the account, by compare-and-set: **this is the commit point**, and one of many wins it;
- * 4. the account becomes active, beside the audit.
+ * 1. Consume the challenge and read the invitation.
+ * 2. Write passkey, account (`pending`) and session, none of which works yet, and check that the creator of the invitation may still
+ *    grant its role.
+ * 3. Write the account's id into the invitation by compare-and-set. **This is the commit point**; one of several registrations wins it.
+ * 4. Activate the account and write the audit record.
  *
- * Cut short before 3, the invitation is still good and what was written counts for nothing. Cut short after 3, the
- * account's first sign-in does the rest.
+ * If it stops before step 3, the invitation stays valid and everything written is ignored. If it stops after step 3, the account's
+ * first sign-in finishes it.
  */
 export async function register(
   deps: Deps,
@@ -43,7 +43,7 @@ export async function register(
     admitted,
     readRecord<InvitationRecord>(deps, realm.buckets.invitations, bound.key),
   ]);
-  // The bootstrap invitation may have been replaced by another one under its key: then it is kept under its own.
+  // A replaced bootstrap invitation is stored under its own key instead of the fixed one.
   const invitation =
     found?.value.hash === bound.hash
       ? found
@@ -82,7 +82,7 @@ export async function register(
     await commit(deps, realm, invitation, sub);
   } catch (error) {
     if (error instanceof AppError && error.kind === "gone") {
-      // Somebody else used the invitation: nothing of this attempt may stay.
+      // Another registration used the invitation, so remove everything that this one wrote.
       await Promise.all([
         deps.store.kvDelete(realm.buckets.accounts, pending.account.key, {
           expect: pending.account.revision,
@@ -109,14 +109,14 @@ export async function register(
   return { session, account: active };
 }
 
-/** What a registration has written before its commit point: nobody can use it yet. */
+/** Records written before the commit point. They do not work yet. */
 interface Pending {
   account: Versioned<AccountRecord>;
   credentialKey: string;
   session: StartedSession;
 }
 
-/** Step 2. @throws whatever failed first; what was written is removed then */
+/** Step 2. @throws the first failure, after removing what was written */
 async function writePending(
   deps: Deps,
   realm: Realm,
@@ -141,7 +141,7 @@ async function writePending(
     second.status === "rejected" ||
     first.status === "rejected"
   ) {
-    // What was written counts for nothing; it is only tidied up.
+    // Nothing refers to these records. Removing them is only cleanup.
     if (first.status === "fulfilled") {
       await deps.store.kvDelete(realm.buckets.accounts, accountKey, { ttl: 60 });
     }
@@ -158,7 +158,7 @@ async function writePending(
   };
 }
 
-/** A passkey belongs to one account of a realm for good. */
+/** A passkey belongs to one account of a realm forever. */
 export async function createCredential(
   deps: Deps,
   realm: Realm,
@@ -173,7 +173,7 @@ export async function createCredential(
   }
 }
 
-/** The compare-and-set of the invitation. @throws AppError gone when another registration was faster */
+/** Step 3. @throws AppError gone if another registration was faster */
 async function commit(
   deps: Deps,
   realm: Realm,
@@ -193,7 +193,7 @@ async function commit(
       if (!(error instanceof Conflict) || attempt >= 8) throw error;
     }
     const fresh = await readRecord<InvitationRecord>(deps, realm.buckets.invitations, invitation.key);
-    // An answer that was lost on the way: it was us.
+    // The response to our own earlier attempt was lost.
     if (fresh?.value.account === sub) return;
     if (fresh?.value.hash !== invitation.value.hash) requireUsable(null, deps.clock.now());
     requireUsable(fresh, deps.clock.now());
@@ -207,7 +207,7 @@ async function activate(deps: Deps, realm: Realm, pending: Versioned<AccountReco
     return (await replaceRecord(deps, realm.buckets.accounts, pending, active)).value;
   } catch (error) {
     if (!(error instanceof Conflict)) throw error;
-    // Somebody removed or disabled the account in this very moment.
+    // The account was removed or disabled at the same moment.
     throw passkeyRefused(error);
   }
 }

@@ -1,4 +1,4 @@
-/** Tokens: JWT, EdDSA. What a token says is only half of the truth: its session's record is the other. */
+/** Tokens: JWT with EdDSA. A token is valid only together with its session record. */
 import { type CryptoKey, decodeJwt, importJWK, type JWK, type JWTPayload, jwtVerify, SignJWT } from "jose";
 import { AppError } from "../errors.ts";
 import { isToken } from "../store/subjects.ts";
@@ -6,18 +6,18 @@ import type { Role } from "./actor.ts";
 import { PLATFORM_REALM } from "./authorize.ts";
 
 const ALGORITHM = "EdDSA";
-/** Seconds that clocks of hosts may differ. */
+/** Allowed clock difference between hosts in seconds. */
 const TOLERANCE = 5;
 
-/** What a verified token claims. `iat` and `exp` are seconds since the epoch. */
+/** Claims of a verified token. `iat` and `exp` are seconds since the epoch. */
 export interface Claims {
   sub: string;
   sid: string;
   realm: string;
   name: string;
-  /** Platform tokens only; empty for accounts without an address. */
+  /** Platform tokens only; empty for accounts without an email address. */
   email: string;
-  /** Tokens of a realm of users only. */
+  /** User tokens only. */
   role: Role;
   iat: number;
   exp: number;
@@ -40,7 +40,7 @@ interface KeySet {
   published: readonly PublicKey[];
 }
 
-/** Imported keys by their text: pure values. Promises of other requests must not be kept, so only results are. */
+/** Imported keys by their JSON text. Stores values, not promises, because requests must not await each other's promises. */
 const imported = new Map<string, KeySet>();
 
 async function keySet(text: string): Promise<KeySet> {
@@ -99,7 +99,7 @@ export function badToken(cause?: unknown): AppError {
 const ROLES: readonly string[] = ["owner", "admin", "user"];
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** The realm that a token says it is of, unverified: only to choose which cookie or check to apply. */
+/** The realm that an unverified token claims. Use it only to choose a cookie or a check. */
 export function claimedRealm(token: string): string | null {
   try {
     const { type, orb } = decodeJwt(token);
@@ -109,11 +109,11 @@ export function claimedRealm(token: string): string | null {
   }
 }
 
-/** Tokens whose signature held, with what it held by. Whether a session is still open is asked each time all the same. */
+/** Cache of verified signatures. The session is still read for every request. */
 const verified = new Map<string, { keys: KeySet; issuer: string; payload: JWTPayload }>();
 const VERIFIED = 1_000;
 
-/** A token's payload once its signature, algorithm, issuer and lifetime hold; a signature is checked once only. */
+/** The payload of a token with a valid signature, algorithm, issuer and lifetime. Verifies each signature only once. */
 async function payloadOf(config: TokenConfig, token: string, now: number): Promise<JWTPayload> {
   const keys = await keySet(config.jwtSigningKeys);
   const known = verified.get(token);
@@ -145,8 +145,8 @@ async function payloadOf(config: TokenConfig, token: string, now: number): Promi
 
 /**
  * Verifies signature, algorithm, issuer, lifetime and kind.
- * @param realms where the token may be from; one of another realm is no token at all
- * @throws AppError unauthenticated `invalid_token`, the same whatever is wrong
+ * @param realms accepted realms
+ * @throws AppError unauthenticated `invalid_token`, with the same text for every reason
  */
 export async function verifyToken(
   config: TokenConfig,

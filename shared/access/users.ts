@@ -1,4 +1,4 @@
-/** Accounts as those who manage them see and change them: users of a realm, and platform admins. */
+/** Manages accounts: the users of a realm, and platform admins. */
 import type { Deps } from "../deps.ts";
 import { AppError, notFound } from "../errors.ts";
 import { buckets, kvSubject, streams, token } from "../store/subjects.ts";
@@ -20,7 +20,7 @@ import { revokeInvitationsOf } from "./invitations.ts";
 import { keys, platformRealm, type Realm } from "./realms.ts";
 import { endSessions } from "./sessions.ts";
 
-/** The account that is signed in. @throws AppError unauthenticated */
+/** The signed-in account. @throws AppError unauthenticated */
 export async function ownAccount(deps: Deps, actor: Actor, realm: Realm): Promise<AccountRecord> {
   if (actor.kind !== "platform" && actor.kind !== "orb") throw refusal(actor);
   const account = await readAccount(deps, realm, actor.sub);
@@ -28,7 +28,7 @@ export async function ownAccount(deps: Deps, actor: Actor, realm: Realm): Promis
   return account.value;
 }
 
-/** Changes what the account that is signed in says of itself. Tokens and sessions keep the name they began with. */
+/** Changes the profile of the signed-in account. Existing tokens and sessions keep the old name. */
 export async function changeOwnAccount(
   deps: Deps,
   actor: Actor,
@@ -42,7 +42,7 @@ export async function changeOwnAccount(
   }));
 }
 
-/** A page of a realm's accounts, those that changed longest ago first. */
+/** A page of a realm's accounts, least recently changed first. */
 export async function listUsers(
   deps: Deps,
   actor: Actor,
@@ -62,7 +62,7 @@ export async function listUsers(
     for (const { value, revision } of page.records) {
       const pending = value.status === "pending";
       if (pending && !(await counts(deps, realm, value))) continue;
-      // A registration that was cut short after its commit point is as good as finished.
+      // A registration that was interrupted after its commit point counts as finished.
       const shown: AccountRecord = pending ? { ...value, status: "active" } : value;
       if (role !== undefined && shown.role !== role) continue;
       if (status !== undefined && shown.status !== status) continue;
@@ -75,8 +75,8 @@ export async function listUsers(
 }
 
 /**
- * Changes a user's role, or disables or enables the account. Its sessions end at once, and with them its invitations that
- * it could not make any more.
+ * Changes a user's role, or disables or enables the account. Ends its sessions at once, and revokes invitations that it could no longer
+ * create.
  * @throws AppError not_found, forbidden
  */
 export async function changeUser(
@@ -110,7 +110,7 @@ export async function changeUser(
   return changed;
 }
 
-/** Removes a user: disabled first, so that nobody signs in meanwhile, and gone last. Again, it resumes. */
+/** Removes a user. Disables the account first, so that it cannot sign in meanwhile. Call it again to resume after a failure. */
 export async function removeUser(
   deps: Deps,
   actor: Actor,
@@ -144,7 +144,7 @@ async function erase(deps: Deps, actor: Actor, realm: Realm, account: AccountRec
   });
 }
 
-/** Everybody who operates the platform. */
+/** All platform admins. */
 export async function listAdmins(deps: Deps, actor: Actor): Promise<AccountRecord[]> {
   requireOperator(actor, "admins.read");
   const all = await listRecords<AccountRecord>(deps, platformRealm.buckets.accounts, keys.all(platformRealm));
@@ -154,8 +154,8 @@ export async function listAdmins(deps: Deps, actor: Actor): Promise<AccountRecor
 }
 
 /**
- * Removes a platform admin. The write that disables the account expects that nothing else in the bucket changed since
- * the others were counted, so that two admins cannot remove each other.
+ * Removes a platform admin. The write that disables the account expects the bucket to be unchanged since the admins were counted, so that
+ * two admins cannot remove each other.
  * @throws AppError not_found, conflict `last_admin`
  */
 export async function removeAdmin(deps: Deps, actor: Actor, id: string): Promise<void> {
@@ -182,7 +182,7 @@ export async function removeAdmin(deps: Deps, actor: Actor, id: string): Promise
   }
 }
 
-/** Erases everything that an orb's realm keeps, when the orb is deleted. It can be repeated. */
+/** Erases all data of an orb's realm when the orb is deleted. Can be repeated. */
 export async function eraseRealm(deps: Deps, orb: string): Promise<void> {
   await endSessions(deps, orb);
   const realm = [buckets.orbUsers, buckets.orbCredentials, buckets.orbInvitations, buckets.sessions];

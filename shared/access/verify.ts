@@ -1,4 +1,4 @@
-/** Judging what an authenticator signed. Whatever is wrong with it, the answer is the same. */
+/** Verifies passkey responses. Every failure gets the same error. */
 import {
   type AuthenticationResponseJSON,
   type RegistrationResponseJSON,
@@ -14,12 +14,12 @@ import { ALGORITHMS } from "./begin.ts";
 import type { Challenge } from "./challenges.ts";
 import { relyingParty } from "./realms.ts";
 
-/** The one refusal: it tells neither whether an account exists nor which check failed. */
+/** The only error, so that callers learn neither whether an account exists nor which check failed. */
 export function passkeyRefused(cause?: unknown): AppError {
   return new AppError("unauthenticated", "passkey_refused", "This passkey was not accepted.", { cause });
 }
 
-/** A page that embeds ours may not have it ask for passkeys. */
+/** Rejects ceremonies in an embedded page. */
 function refuseEmbedded(clientDataJSON: string): void {
   const data = JSON.parse(new TextDecoder().decode(base64url.decode(clientDataJSON))) as {
     crossOrigin?: unknown;
@@ -29,8 +29,7 @@ function refuseEmbedded(clientDataJSON: string): void {
 }
 
 /**
- * We ask for no attestation. One that brings certificates all the same is not looked at: checking them would mean to
- * ask, on a stranger's word, whatever address they name.
+ * The platform requests no attestation and never verifies one: verification would fetch any URL in the attacker's certificate.
  */
 function refuseCertificates(attestationObject: string): void {
   const attestation = decodeAttestationObject(new Uint8Array(base64url.decode(attestationObject)));
@@ -39,7 +38,7 @@ function refuseCertificates(attestationObject: string): void {
   if (format !== "none" && !bare) throw passkeyRefused();
 }
 
-/** What a new passkey is, when its registration holds. @throws AppError unauthenticated `passkey_refused` */
+/** The new passkey in a valid registration. @throws AppError unauthenticated `passkey_refused` */
 export async function verifyNew(
   deps: Deps,
   challenge: Challenge,
@@ -77,7 +76,7 @@ export async function verifyNew(
   }
 }
 
-/** A well-formed key that nobody has: an unknown passkey costs as much to refuse as a wrong signature. */
+/** A valid key that no passkey has, so that refusing an unknown passkey takes as long as refusing a wrong signature. */
 const DECOY: Pick<CredentialRecord, "publicKey" | "counter"> = {
   publicKey:
     "pQECAyYgASFYIGsX0fLhLEJH-Lzm5WOkQPJ3A32BLeszoPShOUXYmMKWIlggT-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU",
@@ -85,9 +84,9 @@ const DECOY: Pick<CredentialRecord, "publicKey" | "counter"> = {
 };
 
 /**
- * Checks a sign-in against a stored passkey.
- * @param credential null when there is none: it is refused after the same work
- * @returns what the authenticator told of itself
+ * Verifies a sign-in with a stored passkey.
+ * @param credential null if the passkey is unknown; refused after the same amount of work
+ * @returns the authenticator's data
  * @throws AppError unauthenticated `passkey_refused`
  */
 export async function verifyKnown(

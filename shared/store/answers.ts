@@ -1,16 +1,16 @@
 /**
- * What was asked over one connection and is not answered yet. Each has a limit of its own; beside that, a broker of which
- * nobody hears anything, not even the answer to a ping, is given up early.
+ * Pending requests of one connection. Each has its own time limit. If the broker is silent altogether and does not even answer a
+ * ping, all pending requests fail early.
  */
 import { AppError } from "../errors.ts";
 import { LOOK_MS, type Pulse, Silence } from "./pulse.ts";
 
-/** Silence after which nothing is waited for any more. */
+/** Milliseconds of silence after which all pending requests fail. */
 const SILENT_MS = 3_000;
-/** The part of it after which the broker is pinged: one that is only busy with our own request answers that. */
+/** Ping the broker after this fraction of it. A broker that is only busy with our request answers the ping. */
 const UNASKED = 1 / 3;
 
-/** Whom to ask for a sign of life, and to tell of silence. */
+/** The connection, for liveness checks. */
 export interface Watched {
   pulse(): Pulse;
   probe(): void;
@@ -18,16 +18,16 @@ export interface Watched {
 }
 
 interface Pending<M> {
-  /** Tells it from others that had its place before: an answer may come when nobody waits for it any more. */
+  /** Distinguishes the request from earlier ones in the same slot, whose responses may still arrive. */
   id: string;
-  /** Called for every answer; returns true when the last one has come. */
+  /** Called for every response; returns true for the last one. */
   receive: (message: M) => boolean;
   fail: (error: unknown) => void;
-  /** Milliseconds; when it is over. */
+  /** Time of the timeout in milliseconds. */
   deadline: number;
 }
 
-/** 504: whether it was done is not known. */
+/** 504: the outcome of the request is unknown. */
 export function brokerTimeout(): AppError {
   return new AppError("timeout", "broker_timeout", "The platform's storage did not answer in time.", {
     retryAfter: 1,
@@ -38,14 +38,14 @@ export class Answers<M> {
   readonly #watched: Watched;
   readonly #silentMs: number;
   /**
-   * Places that are used again and again. A map of what comes and goes makes itself anew all the time, and each that it
-   * leaves behind keeps what it held until all memory is swept.
+   * Reusable slots. A Map with constant insertions and deletions is reallocated all the time, and each old table keeps its entries alive
+   * until a full garbage collection.
    */
   readonly #places: (Pending<M> | undefined)[] = [];
   readonly #free: number[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #silence: Silence | undefined;
-  /** Whether the broker was asked for a sign of life since it was last heard. */
+  /** Whether the broker was pinged since its last sign of life. */
   #asked = false;
   #next = 0;
 
@@ -55,9 +55,9 @@ export class Answers<M> {
   }
 
   /**
-   * Waits for answers.
-   * @param ask sends the question, whose answers come with this id
-   * @throws AppError timeout when nobody answers in time, or the broker is silent
+   * Sends a request and waits for its responses.
+   * @param ask sends the request; responses carry this id
+   * @throws AppError timeout after the time limit, or if the broker is silent
    */
   wait<T>(
     timeoutMs: number,
@@ -74,7 +74,7 @@ export class Answers<M> {
     });
   }
 
-  /** Waits, within the same limits, for something else that only a living broker ends. */
+  /** Waits for any other promise with the same limits. */
   until<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const id = this.#expect(timeoutMs, () => true, reject);
@@ -97,12 +97,12 @@ export class Answers<M> {
   }
 
   #at(id: string): Pending<M> | undefined {
-    // What follows the place is no digit, so that it ends there.
+    // parseInt stops at the separator behind the slot number.
     const pending = this.#places[Number.parseInt(id, 36)];
     return pending?.id === id ? pending : undefined;
   }
 
-  /** Who waits under an id, and waits no longer. */
+  /** Removes and returns a pending request. */
   #take(id: string): Pending<M> | undefined {
     const pending = this.#at(id);
     if (pending === undefined) return undefined;
@@ -112,7 +112,7 @@ export class Answers<M> {
     return pending;
   }
 
-  /** Hands an answer to whoever waits for it. */
+  /** Passes a response to its pending request. */
   answer(id: string, message: M): void {
     const pending = this.#at(id);
     if (pending === undefined) return;
@@ -125,19 +125,19 @@ export class Answers<M> {
     if (done) this.#take(id);
   }
 
-  /** Ends the waiting for one. */
+  /** Fails one pending request. */
   fail(id: string, error: unknown): void {
     this.#take(id)?.fail(error);
   }
 
-  /** Ends the waiting for all. */
+  /** Fails all pending requests. */
   failAll(error: () => AppError): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     for (const pending of [...this.#places]) if (pending !== undefined) this.fail(pending.id, error());
   }
 
-  /** One timer looks after all that wait; it ends with them. */
+  /** Runs one timer for all pending requests while there are any. */
   #watch(): void {
     if (this.#timer !== undefined) return;
     this.#silence = new Silence(this.#watched.pulse());
@@ -153,7 +153,7 @@ export class Answers<M> {
     if (this.#free.length === this.#places.length) return;
     const silentMs = this.#silence?.look() ?? 0;
     if (silentMs >= this.#silentMs) {
-      // Who asks again at once is to find another connection.
+      // Close the connection first, so that an immediate retry opens another one.
       this.#watched.silent();
       this.failAll(brokerTimeout);
       return;

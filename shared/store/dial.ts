@@ -1,44 +1,44 @@
-/** How a connection to the broker comes about. */
+/** Opens a connection to the broker. */
 import { type ConnectionOptions, connect, credsAuthenticator, type NatsConnection } from "nats.ws";
 import { inOrder, type Pulse, pulseOf } from "./pulse.ts";
 import { type BrokerSocket, EagerSocket, watchedSocket } from "./socket.ts";
 
-/** How to reach the broker. */
+/** Address and credentials of the broker. */
 export interface ConnectOptions {
-  /** `ws://` or `wss://`, several separated by commas. */
+  /** `ws://` or `wss://`; several URLs separated by commas. */
   url: string;
   user?: string;
   pass?: string;
   token?: string;
-  /** Contents of a credentials file. Signing costs processor time: see README. */
+  /** Content of a credentials file. Signing costs processor time. */
   creds?: string;
-  /** Shown by the broker's monitoring. */
+  /** Connection name in the broker's monitoring. */
   name?: string;
-  /** Stay connected through failures (long-lived processes); without it, a lost connection is final. */
+  /** Reconnect after failures, for long-lived processes. Otherwise a lost connection is final. */
   reconnect?: boolean;
-  /** Milliseconds of silence until an attempt to connect is given up. Default 1,500. */
+  /** Milliseconds of silence after which an attempt to connect fails. Default 1,500. */
   connectTimeoutMs?: number;
-  /** Milliseconds until a request is given up, if the broker is not silent altogether. Default 4,000. */
+  /** Milliseconds after which a request fails although the broker is alive. Default 4,000. */
   requestTimeoutMs?: number;
-  /** Milliseconds of silence until what is under way is given up. Default 3,000. */
+  /** Milliseconds of silence after which all pending requests fail. Default 3,000. */
   silentMs?: number;
   /**
-   * Milliseconds that connecting or a request may take longer, as long as the broker is heard: it may be busy with many
-   * requests of ours. Default 0.
+   * Additional milliseconds for connecting and for requests while the broker is alive: it may be busy with many other requests of ours.
+   * Default 0.
    */
   queueMs?: number;
-  /** Bytes of pages that may be on their way at once; one alone may always be larger. Default: any number. */
+  /** Maximum bytes of pages in flight. A single larger page is always allowed. Default: unlimited. */
   maxHeldBytes?: number;
   /**
-   * Opens the socket of a connection that lives long, where the host has a better one than the runtime's.
-   * @param heard to be called with each frame from the broker
+   * Opens the socket of a long-lived connection, if the host has a better one than the runtime's.
+   * @param heard call this for each frame from the broker
    */
   openSocket?: (url: string, heard: () => void) => BrokerSocket;
-  /** Told of reconnections and of what the connection reports, for logs and metrics. */
+  /** Receives reconnections and errors of the connection, for logs and metrics. */
   onStatus?: (status: "connected" | "disconnected" | "reconnected" | "closed") => void;
 }
 
-/** A connection, and what resolves when the broker has told its limits itself. */
+/** A connection, and a promise for the broker's INFO message. */
 interface Dialed {
   connection: NatsConnection;
   introduced: Promise<void>;
@@ -46,7 +46,7 @@ interface Dialed {
 
 /**
  * Connects.
- * @param towards told of each server that is tried
+ * @param towards called with each server that is tried
  */
 export async function dial(
   o: ConnectOptions,
@@ -55,7 +55,7 @@ export async function dial(
 ): Promise<Dialed> {
   const urls = o.url.split(",").map((url) => url.trim());
   const queueMs = o.queueMs ?? 0;
-  // A machine that many of our own requests keep busy may hear nothing for a while, though all are well.
+  // A process that is busy with many requests may not read from the socket for a while, although all is well.
   const silenceMs = (o.connectTimeoutMs ?? 1500) + Math.min(queueMs / 4, 2500);
   const patienceMs = 2 * silenceMs + queueMs;
   const encrypted = (url: string | undefined) => url?.startsWith("wss:") === true;
@@ -91,7 +91,7 @@ export async function dial(
     },
   };
   let introduced = Promise.resolve();
-  // Signing needs the broker's nonce, and a connection that lives long gains nothing.
+  // Signing needs the broker's nonce, and a long-lived connection gains nothing from the shortcut.
   const eager = !o.reconnect && o.creds === undefined;
   if (eager) {
     const socket = new EagerSocket(inOrder(urls), { silenceMs, patienceMs }, towards);
@@ -99,7 +99,7 @@ export async function dial(
     settings.servers = urls.slice(0, 1);
     settings.wsFactory = async () => ({ socket, encrypted: encrypted(urls[0]) });
   }
-  // The library's own limit does not cover a socket that opens and then says nothing.
+  // The library's own timeout does not cover a socket that opens and then stays silent.
   let timer: ReturnType<typeof setTimeout> | undefined;
   const attempt = connect(settings);
   const late = new Promise<never>((_, reject) => {

@@ -1,4 +1,4 @@
-/** Headers of messages, both ways: the client library's own kind of them costs as much as all else of a message. */
+/** Encodes and decodes message headers. The client library's own implementation costs as much as the rest of a message. */
 import type { Msg, MsgHdrs } from "nats.ws";
 
 const VERSION = "NATS/1.0";
@@ -7,19 +7,19 @@ const decoder = new TextDecoder();
 
 const BREAKS = /[\r\n]/;
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** Blocks of headers by their text: most messages of new entries carry the same. */
+/** Encoded headers by their text, because most messages of new entries have the same. */
 const blocks = new Map<string, Uint8Array>();
 const MOST_BLOCKS = 256;
 
-/** Whether a block comes again: it says which stream is meant and at most that there is nothing yet. Others may hold secrets. */
+/** Whether headers are worth caching: they only name a stream and expect no earlier message. Others may contain secrets. */
 function comesAgain(values: Record<string, string>): boolean {
   const { "Nats-Expected-Stream": stream, "Nats-Expected-Last-Subject-Sequence": seq, ...others } = values;
   return stream !== undefined && (seq ?? "0") === "0" && Object.keys(others).length === 0;
 }
 
 /**
- * Headers for the client library, which asks nothing of them but their bytes.
- * @throws Error when a name or value could begin another line
+ * Headers for the client library, which only needs their bytes.
+ * @throws Error if a name or value contains a line break
  */
 export function toHeaders(values: Record<string, string>): MsgHdrs {
   let text = `${VERSION}\r\n`;
@@ -40,8 +40,8 @@ export function toHeaders(values: Record<string, string>): MsgHdrs {
 }
 
 /**
- * A message's headers as text. The client decodes each of them, which costs more than all else of a read; here they
- * are looked up in the bytes, which lie before the body's.
+ * The headers of a message as text. The client decodes every header, which costs more than the rest of a read. This class searches the
+ * bytes in front of the body instead.
  */
 function headersOf(message: Msg & { size?: () => number }): string {
   const { data } = message;
@@ -59,9 +59,9 @@ function headersOf(message: Msg & { size?: () => number }): string {
   return `${VERSION}${code === 0 ? "" : ` ${code}`}\r\n${lines?.join("") ?? ""}\r\n`;
 }
 
-/** An answer's headers: a publisher's own ones stand before those that the broker added. */
+/** Headers of a direct get response: those of the publisher come first, then those of the broker. */
 export class AnswerHeaders {
-  /** As they were sent, with the empty line that ends them. */
+  /** The raw text with the empty line at its end. */
   readonly text: string;
 
   constructor(text: string) {
@@ -72,7 +72,7 @@ export class AnswerHeaders {
     return new AnswerHeaders(headersOf(message));
   }
 
-  /** 0 for a message. */
+  /** Status code; 0 for a message. */
   get status(): number {
     const { text } = this;
     return text[VERSION.length] === " " ? Number(text.slice(VERSION.length + 1, VERSION.length + 4)) : 0;
@@ -91,7 +91,7 @@ export class AnswerHeaders {
     return this.#at(this.text.indexOf(`\r\n${name}:`), name);
   }
 
-  /** The last value of a header: what the broker said. */
+  /** The last value of a header, which the broker wrote. */
   last(name: string): string | undefined {
     return this.#at(this.text.lastIndexOf(`\r\n${name}:`), name);
   }

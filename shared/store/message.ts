@@ -4,7 +4,7 @@ import type { Delivery, StoredMessage } from "./types.ts";
 
 const decoder = new TextDecoder();
 
-/** A stored message as a direct get answers it: its place is told by headers. */
+/** A stored message in a direct get response, whose headers contain subject and sequence. */
 export class DirectMessage implements StoredMessage {
   readonly headers: AnswerHeaders;
   readonly data: Uint8Array;
@@ -39,7 +39,7 @@ export class DirectMessage implements StoredMessage {
   }
 }
 
-/** A message of a subscription. Where a header comes twice, the broker's own one counts, which is the last. */
+/** A message of a subscription. If a header appears twice, the last one is the broker's and counts. */
 export class Delivered implements Delivery {
   readonly #message: Msg;
   #headers: AnswerHeaders | undefined;
@@ -69,7 +69,7 @@ export class Delivered implements Delivery {
   }
 }
 
-/** Everything in a value, frozen: what is cached is shared by all who read it. */
+/** Freezes a value deeply, because all readers share cached values. */
 function freezeAll<T>(value: T): T {
   if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
     for (const inner of Object.values(value)) freezeAll(inner);
@@ -82,8 +82,8 @@ const encoder = new TextEncoder();
 const EMPTY = new Uint8Array(0);
 
 /**
- * The headers of a message that say something about its body, for keeping: nearly always none. What the broker adds
- * and what a writer expected are many times larger than that.
+ * The headers of a message that describe its body, which nearly no message has. Caching the broker's headers and the expectations
+ * would take many times the space.
  */
 export function ownHeaders(
   names: readonly string[],
@@ -95,16 +95,16 @@ export function ownHeaders(
   return (name) => values.get(name);
 }
 
-/** A message as the broker answered it, which can be copied. */
+/** A message from the broker that can be copied. */
 export type Answered = DirectMessage | LeaderMessage;
 
-/** A copy for keeping, which does not hold on to the frame in which the message came. */
+/** A copy that does not keep the whole received frame in memory. */
 export function kept(message: Answered, freeze: boolean): MemoryMessage {
   const own = ownHeaders(message.names, (name) => message.header(name));
   return new MemoryMessage(message, message.text(), own, freeze);
 }
 
-/** A message that is kept in memory. Its JSON is parsed once and shared by all who read it: nobody may change it. */
+/** A cached message. Its JSON is parsed once and shared by all readers, who must not change it. */
 export class MemoryMessage implements StoredMessage {
   readonly subject: string;
   readonly seq: number;
@@ -114,7 +114,7 @@ export class MemoryMessage implements StoredMessage {
   readonly #freeze: boolean;
   #json: unknown;
 
-  /** @param body text takes a fraction of the memory that bytes of their own take */
+  /** @param body as text, which takes a fraction of the memory of a separate byte array */
   constructor(
     place: { subject: string; seq: number; time: number },
     body: string | Uint8Array,
@@ -149,17 +149,17 @@ export class MemoryMessage implements StoredMessage {
     }
     return this.#json as T;
   }
-  /** The same message with a parsed form of its own: what is kept takes no more room because it was read once. */
+  /** The same message with its own parsed JSON, so that reading it once does not enlarge the cache. */
   apart(): MemoryMessage {
     return new MemoryMessage(this, this.#body, this.#header, this.#freeze);
   }
-  /** Lets go of the parsed form; who still uses it keeps it. */
+  /** Frees the parsed JSON. Readers that hold it keep it. */
   forgetJson(): void {
     this.#json = undefined;
   }
 }
 
-/** A message in the shape in which the stream's leader tells it: the parts in base64. */
+/** A message in the format of the stream leader's response, with base64 parts. */
 export interface LeaderShape {
   subject: string;
   seq: number;
@@ -168,7 +168,7 @@ export interface LeaderShape {
   hdrs?: string;
 }
 
-/** The shape in which the stream's leader answers `STREAM.MSG.GET`. */
+/** The response format of `STREAM.MSG.GET`. */
 export interface LeaderAnswer {
   message?: LeaderShape;
   error?: { code: number; err_code: number; description: string };
@@ -181,7 +181,7 @@ function fromBase64(text: string): Uint8Array {
   return out;
 }
 
-/** A stored message as the leader answers it. */
+/** A stored message in the leader's response. */
 export class LeaderMessage implements StoredMessage {
   readonly shape: LeaderShape;
   readonly time: number;

@@ -1,13 +1,13 @@
 /**
- * Signs of life of the brokers. How long an answer may take says little: with many requests at once it is a queue of our
- * own making, and a broker has elections and slow disks. That nobody here hears anything at all says more.
+ * Liveness of the brokers. A slow response alone proves little: with many concurrent requests it waits in a queue of ours, and a broker
+ * has elections and slow disks. Complete silence proves more.
  */
 
-/** What all connections of this process or isolate know of one server: numbers, as requests may share nothing else. */
+/** Facts about one server that all connections of this process or isolate share. Requests must not share anything but numbers. */
 export interface Pulse {
-  /** Frames that came from it. */
+  /** Number of frames received from it. */
   heard: number;
-  /** `heard` when somebody gave up on it, and until when (ms) others are tried first; 0 when nobody did. */
+  /** `heard` when the server last failed, and until when (ms) other servers are preferred; 0 if it never failed. */
   shunnedAt: number;
   shunnedUntil: number;
 }
@@ -15,7 +15,7 @@ export interface Pulse {
 const SHUN_MS = 5_000;
 const pulses = new Map<string, Pulse>();
 
-/** The signs of life of a server by its address: there are as many as are configured. */
+/** Liveness of a server by its URL. There are only as many as are configured. */
 export function pulseOf(url: string): Pulse {
   let pulse = pulses.get(url);
   if (pulse === undefined) {
@@ -25,13 +25,13 @@ export function pulseOf(url: string): Pulse {
   return pulse;
 }
 
-/** Lets others be tried first for a while, unless it is heard again. */
+/** Prefers other servers for a while, unless this one sends something. */
 export function shun(pulse: Pulse): void {
   pulse.shunnedAt = pulse.heard;
   pulse.shunnedUntil = Date.now() + SHUN_MS;
 }
 
-/** Servers in random order; those that were silent just now come last. */
+/** Servers in random order, with those that failed recently at the end. */
 export function inOrder(urls: readonly string[]): string[] {
   const now = Date.now();
   const silent = ({ heard, shunnedAt, shunnedUntil }: Pulse) => heard === shunnedAt && now < shunnedUntil;
@@ -41,10 +41,10 @@ export function inOrder(urls: readonly string[]): string[] {
     .map(({ url }) => url);
 }
 
-/** Milliseconds between two looks at whether anything was heard. */
+/** Milliseconds between two liveness checks. */
 export const LOOK_MS = 250;
 
-/** How long a server has been silent. It is counted in looks, so that whoever is too busy to look blames nobody. */
+/** How long a server has been silent. Counts checks, not time, so that a busy process does not blame the server. */
 export class Silence {
   #pulse: Pulse;
   #heard: number;
@@ -55,13 +55,13 @@ export class Silence {
     this.#heard = pulse.heard;
   }
 
-  /** Goes on with another server, of which nothing was heard either. */
+  /** Continues with another server. */
   follow(pulse: Pulse): void {
     this.#pulse = pulse;
     this.#heard = pulse.heard;
   }
 
-  /** One look. @returns milliseconds of silence up to now */
+  /** One check. @returns milliseconds of silence so far */
   look(stepMs = LOOK_MS): number {
     const { heard } = this.#pulse;
     this.#ms = heard === this.#heard ? this.#ms + stepMs : 0;

@@ -1,15 +1,14 @@
 /**
- * A WebSocket that spares a request the waiting of a handshake. The client library says CONNECT and PING once the
- * broker has introduced itself, and nothing else before the PONG: two round trips in which nothing useful is on its
- * way. Neither answer changes what a client with a password or token sends. So this socket introduces the broker and
- * answers that first PING by itself, and everything said until the real socket opens leaves as its first frame:
- * credentials, subscription and requests together.
+ * A WebSocket that saves the handshake's round trips. After the broker's INFO, the client library sends CONNECT and PING and waits for the
+ * PONG: two round trips without any useful data. With a password or token, neither response changes what the client sends. This socket
+ * therefore sends the library an INFO of its own and answers the first PING itself, and everything that the library writes before the real
+ * socket opens leaves as one first frame: credentials, subscription and requests.
  */
 
 import { joined } from "../bytes.ts";
 import { LOOK_MS, type Pulse, pulseOf, Silence, shun } from "./pulse.ts";
 
-/** What is assumed of a broker until it has introduced itself. */
+/** The INFO to assume until the broker's own arrives. */
 export const ASSUMED_MAX_PAYLOAD = 1024 * 1024;
 const encoder = new TextEncoder();
 const INTRODUCTION = encoder.encode(
@@ -20,32 +19,32 @@ const PING_LENGTH = 6;
 const LETTER_P = 80;
 const LETTER_I = 73;
 
-/** Silence after which another server is tried, where there is one. */
+/** Milliseconds of silence after which the next server is tried, if there is one. */
 const NEXT_MS = 500;
 
-/** How long a broker may take to introduce itself. */
+/** Time limits for the broker's INFO. */
 export interface Limits {
-  /** Milliseconds in which nobody hears anything of it. */
+  /** Milliseconds without any frame from it on any connection. */
   silenceMs: number;
-  /** Milliseconds in all, while others hear it. */
+  /** Milliseconds in total while other connections receive frames. */
   patienceMs: number;
 }
 
-/** A socket as the library opens it, whose server shows signs of life. */
+/** A socket for the library that records the server's liveness. */
 export function watchedSocket(url: string): WebSocket {
   const socket = new WebSocket(url);
   const pulse = pulseOf(url);
   socket.addEventListener("message", () => {
     pulse.heard++;
   });
-  // The library would wait for a silent server to take what was sent before it lets go of the connection.
+  // The library would wait until a silent server has accepted everything before it closes the connection.
   Object.defineProperty(socket, "bufferedAmount", { value: 0 });
   return socket;
 }
 
 type Handler<T> = ((event: T) => void) | null;
 
-/** The members of a WebSocket that the client library uses. */
+/** The WebSocket members that the client library uses. */
 export interface BrokerSocket {
   binaryType: string;
   onopen: Handler<unknown>;
@@ -71,7 +70,7 @@ export class EagerSocket implements BrokerSocket {
   #silence: Silence | undefined;
   #pulse: Pulse | undefined;
   #dialed = 0;
-  /** Resolves when the broker has introduced itself; rejects when it never did. */
+  /** Resolves on the broker's INFO; rejects if it never arrives. */
   readonly introduced: Promise<void>;
   #informed: () => void = () => undefined;
   #refused: (error: Error) => void = () => undefined;
@@ -84,9 +83,9 @@ export class EagerSocket implements BrokerSocket {
   #queue: Uint8Array<ArrayBuffer>[] = [];
 
   /**
-   * @param urls tried in turn until one opens
-   * @param limits until the broker must have introduced itself
-   * @param dialing told of the server that is being tried
+   * @param urls tried in order until one opens
+   * @param limits time limits for the broker's INFO
+   * @param dialing called with each server that is tried
    */
   constructor(urls: readonly string[], limits: Limits, dialing: (pulse: Pulse) => void) {
     this.#urls = [...urls];
@@ -101,7 +100,7 @@ export class EagerSocket implements BrokerSocket {
     this.#watch();
   }
 
-  /** Looks whether anything is heard until the broker has introduced itself. */
+  /** Checks for silence until the broker's INFO arrives. */
   #watch(): void {
     const { silenceMs, patienceMs } = this.#limits;
     const step = Math.min(LOOK_MS, silenceMs);
@@ -114,7 +113,7 @@ export class EagerSocket implements BrokerSocket {
         this.#end("connecting took too long");
         return;
       }
-      // Nothing was said yet: another server may answer.
+      // The server has received nothing yet, so another one may serve the request.
       if (!this.#open && this.#urls.length > 0 && silentMs >= NEXT_MS * this.#dialed) {
         if (this.#pulse !== undefined) shun(this.#pulse);
         this.#socket?.close();
@@ -132,7 +131,7 @@ export class EagerSocket implements BrokerSocket {
     return this.#onmessage;
   }
 
-  /** Set once by the library when it is ready to listen. */
+  /** The library sets this once, when it is ready for messages. */
   set onmessage(handler: Handler<{ data: ArrayBuffer | Uint8Array }>) {
     this.#onmessage = handler;
     if (handler !== null) queueMicrotask(() => handler({ data: INTRODUCTION }));
@@ -141,7 +140,7 @@ export class EagerSocket implements BrokerSocket {
   #dial(): void {
     const url = this.#urls.shift();
     if (url === undefined) {
-      // The library listens for a failure only after this call.
+      // The library attaches its error handler only after this call.
       queueMicrotask(() => this.#end("the broker cannot be reached"));
       return;
     }
@@ -170,13 +169,13 @@ export class EagerSocket implements BrokerSocket {
       this.#onmessage?.({ data: event.data });
       if (this.#known && !this.#greeted) {
         this.#greeted = true;
-        // The library reads what it was given in its own turn.
+        // The library reads its input in a separate task.
         setTimeout(this.#informed, 0);
       }
     };
     const lost = () => {
       if (!current()) return;
-      // Nothing was said yet: another server may hear it. Later nobody knows what was done.
+      // The server has received nothing yet, so another one may serve the request. Later the outcome would be unknown.
       if (this.#open) this.#end("the connection broke");
       else this.#dial();
     };
@@ -209,7 +208,7 @@ export class EagerSocket implements BrokerSocket {
     try {
       this.#socket?.close(code, reason);
     } catch {
-      // It was never open, or is closed already.
+      // It never opened or is closed already.
     }
   }
 

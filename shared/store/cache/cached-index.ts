@@ -1,21 +1,21 @@
-/** One index in memory: the messages under a filter in stream order, which pages of a list are cut from. */
+/** One index in memory: the messages that match a filter, in stream order. List pages are cut from it. */
 import { MemoryMessage } from "../message.ts";
 import type { Page, StoredMessage } from "../types.ts";
 import type { Dependency, Epoch } from "./dependencies.ts";
 import type { ChangeEvent } from "./feed.ts";
 
-/** What a stored message changes in an index. */
+/** The change that a stored message makes to an index. */
 export interface IndexChange {
-  /** Sequence of the subject's message before this one; 0 when there was none. */
+  /** Sequence of the subject's previous message; 0 if there was none. */
   previous: number;
   message: StoredMessage;
-  /** Whether the earlier message is gone (`Nats-Rollup: sub`). */
+  /** Whether the message replaces the previous one (`Nats-Rollup: sub`). */
   replaces: boolean;
-  /** The broker will remove it by itself: readers would skip it, so it is left out. */
+  /** Whether the broker will remove the message by itself. Readers skip such messages, so the index leaves them out. */
   passing: boolean;
 }
 
-/** What an event of the feed changes in the index of its subject. */
+/** The change that a feed event makes to the index of its subject. */
 export function changeOf({ delivery, message }: ChangeEvent): IndexChange {
   return {
     previous: Number(delivery.header("Nats-Last-Sequence") ?? 0),
@@ -30,7 +30,7 @@ export function isPassing(message: Pick<StoredMessage, "header">): boolean {
   return message.header("Nats-TTL") !== undefined;
 }
 
-/** One state of an index. It does not hold on to the index, which may be evicted long before an answer that depends on it. */
+/** One state of an index. Holds no reference to the index, which may be evicted before a response that depends on it. */
 class State implements Dependency {
   readonly #epoch: Epoch;
   #replaced = false;
@@ -47,19 +47,19 @@ class State implements Dependency {
   }
 }
 
-/** Columns rather than objects: a hundred thousand messages cost about 10 MB. */
+/** Stores columns instead of objects: a hundred thousand messages take about 10 MB. */
 export class CachedIndex {
-  /** Of a wildcard what all subjects begin with, otherwise the subject. */
+  /** For a wildcard filter the common prefix of all subjects, otherwise the subject. */
   readonly #prefix: string;
   readonly #literal: boolean;
   readonly #seqs: number[] = [];
   readonly #times: number[] = [];
   readonly #names: string[] = [];
   readonly #bodies: string[] = [];
-  /** As it is now, once any answer depends on it. */
+  /** The current state, once a response depends on it. */
   #state: State | undefined;
 
-  /** @param filter a subject, or one that ends with a wildcard */
+  /** @param filter a subject, or a filter that ends with a wildcard */
   constructor(filter: string) {
     this.#literal = !filter.endsWith("*");
     this.#prefix = this.#literal ? filter : filter.slice(0, -1);
@@ -69,13 +69,13 @@ export class CachedIndex {
     return this.#seqs.length;
   }
 
-  /** The index as it is now, as a dependency of answers that are made of it. @param epoch the one in which it was read */
+  /** The current state as a dependency of responses. @param epoch the epoch in which the index was read */
   dependency(epoch: Epoch): Dependency {
     this.#state ??= new State(epoch);
     return this.#state;
   }
 
-  /** Called once it is kept up to date no longer: what was made of it is invalid. */
+  /** Call this when the index is no longer updated: invalidates everything that depends on it. */
   removed(): void {
     this.#invalidate();
   }
@@ -85,7 +85,7 @@ export class CachedIndex {
     this.#state = undefined;
   }
 
-  /** First position whose sequence is at least `seq`. */
+  /** First position with a sequence of at least `seq`. */
   #at(seq: number): number {
     let low = 0;
     let high = this.#seqs.length;
@@ -97,7 +97,7 @@ export class CachedIndex {
     return low;
   }
 
-  /** Adds a message behind all others; one that is not newer is known already. */
+  /** Appends a message. Ignores a message that is not newer than the last one. */
   add(message: StoredMessage): void {
     if (message.seq <= (this.#seqs.at(-1) ?? 0)) return;
     this.#invalidate();
@@ -105,10 +105,10 @@ export class CachedIndex {
     const body = message.text();
     this.#seqs.push(message.seq);
     this.#times.push(message.time);
-    // A string cut from a longer one would hold on to it.
+    // Copy the string: a substring would keep the whole frame in memory.
     if (!this.#literal)
       this.#names.push(JSON.parse(JSON.stringify(message.subject.slice(this.#prefix.length))) as string);
-    // Nearly all are the same, and then kept once.
+    // Nearly all values are equal, so share one string.
     this.#bodies.push(last === body ? last : body);
   }
 
@@ -122,7 +122,7 @@ export class CachedIndex {
     this.#bodies.splice(at, 1);
   }
 
-  /** Applies the next change of the feed. */
+  /** Applies the next change from the feed. */
   apply({ replaces, previous, passing, message }: IndexChange): void {
     if (replaces && previous > 0) this.#remove(previous);
     if (!passing) this.add(message);
@@ -139,7 +139,7 @@ export class CachedIndex {
     return this.#seqs.length === 0 ? null : this.#message(this.#seqs.length - 1);
   }
 
-  /** A page as the broker would answer it. */
+  /** A page, equal to the broker's response. */
   page(fromSeq: number, limit: number, lastSeq: number): Page {
     const from = this.#at(fromSeq);
     const to = Math.min(from + limit, this.#seqs.length);

@@ -1,47 +1,47 @@
 /**
- * Dependency tracking: what an answer was made of. Whoever caches answers may give one again for as long as all of its
- * dependencies are valid, and not a moment longer.
+ * Dependency tracking: records what a response was made from. A response cache may reuse a response exactly as long as all of its
+ * dependencies are valid.
  */
 import { DEFINITIONS } from "../subjects.ts";
 
 /**
- * The time in which a stream's changes are followed without a gap (`feed.ts`). What was cached in it is invalid once it has
- * ended: then changes may have been missed.
+ * A period in which a stream's changes were received without a gap (`feed.ts`). When it ends, changes may have been missed, so
+ * everything that was cached in it becomes invalid.
  */
 export interface Epoch {
   ended: boolean;
 }
 
-/** A cached value, as it was when an answer was made of it. */
+/** The state of a cached value when a response was made from it. */
 export interface Dependency {
-  /** Whether it is still so: neither replaced, nor evicted, nor of an epoch that has ended. */
+  /** Whether the value is still the same: not replaced, not evicted, and its epoch has not ended. */
   readonly valid: boolean;
-  /** The message that it is, where it is one: in its epoch, each message that replaces it is heard of. */
+  /** The message, if the value is one. During its epoch, every message that replaces it is received. */
   readonly message?: { readonly subject: string; readonly seq: number; readonly epoch: Epoch };
 }
 
-/** A stream whose changes are followed. */
+/** A stream whose changes are received. */
 export interface Source {
   readonly stream: string;
-  /** Milliseconds since 1970: a stream that is used stays followed. */
+  /** Milliseconds since 1970. The cache keeps receiving changes of streams that are in use. */
   lastUse: number;
-  /** The whole stream as it is now: valid until anything is stored in it. */
+  /** The current state of the whole stream: valid until anything is stored in it. */
   dependency(): Dependency;
 }
 
-/** Most dependencies on single values of one stream: checking them must stay cheaper than making the answer again. */
+/** Maximum dependencies on single values of one stream. Checking them must stay cheaper than making the response again. */
 const MOST = 512;
 
 /** The dependencies on one stream. */
 interface StreamDependencies {
   source: Source;
-  /** The coarse one: on the whole stream as it was when it was first read. Covers whatever was read of it. */
+  /** A dependency on the whole stream as it was before the first read. Covers everything that was read from it. */
   whole: Dependency | undefined;
-  /** The fine ones: on each value that was read; undefined when something was read that is not cached. */
+  /** Dependencies on each value that was read; undefined if an uncached value was read. */
   fine: Dependency[] | undefined;
 }
 
-/** The dependencies of an answer about one entry: the orb's live definition and one message. */
+/** The dependencies of a response about one entry: the orb's live definition and one message. */
 export interface EntryDependencies {
   definition: Dependency;
   message: NonNullable<Dependency["message"]>;
@@ -49,15 +49,15 @@ export interface EntryDependencies {
   sources: readonly Source[];
 }
 
-/** Collects the dependencies of one answer while it is made. */
+/** Collects the dependencies of one response. */
 export class DependencyTracker {
   readonly #streams = new Map<string, StreamDependencies>();
   #until = Number.POSITIVE_INFINITY;
   #uncacheable = false;
 
   /**
-   * To be called before a stream is read.
-   * @param replicas with more than one, what is read may be older than the feed: then only cached values can be depended on
+   * Call this before reading a stream.
+   * @param replicas with more than one, a read may return older data than the feed, so only cached values count as dependencies
    */
   begin(source: Source, replicas: number): void {
     if (this.#streams.has(source.stream)) return;
@@ -68,7 +68,7 @@ export class DependencyTracker {
     });
   }
 
-  /** Adds what was read; undefined for what is not cached: then the answer depends on the whole stream. */
+  /** Adds a value that was read; undefined for an uncached value, which makes the response depend on the whole stream. */
   add(stream: string, dependency: Dependency | undefined): void {
     const known = this.#streams.get(stream);
     if (known === undefined) this.markUncacheable();
@@ -78,18 +78,18 @@ export class DependencyTracker {
     } else known.fine?.push(dependency);
   }
 
-  /** The answer is made of something that may change without this process hearing of it. */
+  /** Marks the response as uncacheable, because it depends on something whose changes this process does not receive. */
   markUncacheable(): void {
     this.#uncacheable = true;
     this.#streams.clear();
   }
 
-  /** The answer is valid until then, even if nothing changes. @param time milliseconds since 1970 */
+  /** Limits the validity of the response. @param time milliseconds since 1970 */
   expires(time: number): void {
     this.#until = Math.min(this.#until, time);
   }
 
-  /** The dependencies, where they are a live definition and one message of another stream. */
+  /** The dependencies, if they are one live definition and one message of another stream. */
   entryDependencies(): EntryDependencies | undefined {
     if (this.#uncacheable || this.#until !== Number.POSITIVE_INFINITY || this.#streams.size !== 2)
       return undefined;
@@ -106,14 +106,14 @@ export class DependencyTracker {
     return { definition, message, sources: [...this.#streams.values()].map(({ source }) => source) };
   }
 
-  /** How many dependencies there are. */
+  /** Number of dependencies. */
   get size(): number {
     let size = 0;
     for (const { fine } of this.#streams.values()) size += fine?.length ?? 1;
     return size;
   }
 
-  /** Whether the answer may be given at a moment. @param now milliseconds since 1970 */
+  /** Whether the response is still valid. @param now milliseconds since 1970 */
   valid(now: number): boolean {
     if (this.#uncacheable || now >= this.#until) return false;
     for (const { source, whole, fine } of this.#streams.values()) {

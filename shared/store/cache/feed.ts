@@ -1,6 +1,6 @@
 /**
- * A change feed: follows what one stream stores, through its `republish`. The stream republishes every message in the order
- * of its sequences, so a gap shows that an event was missed: then the epoch ends and all that was cached in it is invalid.
+ * A change feed: receives everything that one stream stores, through the stream's `republish` setting. Events arrive in the order of
+ * their sequences, so a gap reveals a missed event. The epoch then ends, and everything cached in it becomes invalid.
  */
 import { MemoryMessage } from "../message.ts";
 import { feedSubject, republishedFilter } from "../provision.ts";
@@ -9,15 +9,15 @@ import type { Delivery } from "../types.ts";
 import type { Subscription } from "../wire.ts";
 import type { Dependency, Epoch } from "./dependencies.ts";
 
-/** Whom a feed notifies. */
+/** Receives the events of a feed. */
 export interface Listener {
-  /** A message was stored. Only called while the feed is live, in stream order. */
+  /** A message was stored. Called only while the feed is live, in stream order. */
   stored(feed: Feed, event: ChangeEvent): void;
-  /** The epoch has ended: all that was cached of the stream is invalid. */
+  /** The epoch has ended: everything cached from the stream is invalid. */
   reset(feed: Feed): void;
 }
 
-/** A message that was stored. Nearly all are of no interest: what it says is only decoded when it is asked for. */
+/** A stored message. Decodes its parts on demand, because most events are irrelevant. */
 export class ChangeEvent {
   readonly subject: string;
   readonly seq: number;
@@ -32,7 +32,7 @@ export class ChangeEvent {
     this.#freeze = freeze;
   }
 
-  /** Its body is cut out of a larger frame; whoever keeps the message copies it. */
+  /** The body is a slice of a larger frame. Copy it to keep it. */
   get message(): MemoryMessage {
     this.#message ??= this.#read();
     return this.#message;
@@ -47,31 +47,31 @@ export class ChangeEvent {
 }
 
 export interface FeedOptions {
-  /** Milliseconds that an acknowledged write waits for its own event (its echo) before the epoch ends. */
+  /** Milliseconds to wait for the event of an acknowledged write before the epoch ends. */
   patienceMs: number;
-  /** Freeze cached JSON: tests find whoever changes it. */
+  /** Freezes cached JSON, so that tests find code that changes it. */
   freeze: boolean;
 }
 
 export class Feed {
   readonly stream: string;
-  /** Everything the stream's subjects begin with, as a filter. */
+  /** Filter for all subjects of the stream. */
   readonly filter: string;
   epoch: Epoch = { ended: false };
   /** Sequence of the last event. */
   position = 0;
-  /** Highest sequence of a write of this process that was acknowledged. */
+  /** Highest acknowledged sequence of this process's writes. */
   acknowledged = 0;
-  /** When it was last asked for anything. */
+  /** Time of the last use. */
   lastUse = Date.now();
   readonly #store: OpenStore;
   readonly #listener: Listener;
   readonly #options: FeedOptions;
   #subscription: Subscription | undefined;
   #state: "starting" | "live" | "off" = "starting";
-  /** Up to here, messages may have been on their way when following began. */
+  /** Messages up to this sequence may have been in flight when the subscription started. */
   #baseline = 0;
-  /** When the stream was made: one that a backup brings back has the name of another, and tells nothing of itself. */
+  /** Creation time of the stream. A restored stream has another one, and sends no event about its return. */
   #created = "";
   #waiting: { seq: number; done: () => void }[] = [];
 
@@ -87,7 +87,7 @@ export class Feed {
     return this.#state === "live";
   }
 
-  /** The whole stream as it is now, for answers that are made of more than is cached. */
+  /** The current state of the whole stream, for responses that depend on more than cached values. */
   dependency(): Dependency {
     const { epoch, position } = this;
     const unchanged = () => !epoch.ended && this.position === position;
@@ -102,7 +102,7 @@ export class Feed {
     return this.#state === "off";
   }
 
-  /** Begins to follow. False when the stream cannot be followed: it republishes nothing, or we may not listen. */
+  /** Starts the subscription. False if the stream does not republish, or this user must not subscribe to it. */
   async start(): Promise<boolean> {
     await this.#store.ping();
     if (this.#state === "off") return false;
@@ -111,7 +111,7 @@ export class Feed {
       (delivery) => this.#deliver(delivery),
       () => this.stop(),
     );
-    // Once the broker has answered this, it knows that we listen; what it stores from now on reaches us.
+    // The response proves that the broker has processed the subscription, so no later message is missed.
     await this.#store.ping();
     const info = await this.#store.streamInfo(this.stream);
     if (info === null || republishedFilter(info.config) !== this.filter || this.#stopped()) {
@@ -132,7 +132,7 @@ export class Feed {
       return;
     }
     if (seq !== this.position + 1) {
-      // Still on its way when following began; a first message is rather one of a stream that was made anew.
+      // The message was in flight when the subscription started. Sequence 1 more likely belongs to a recreated stream.
       if (seq <= this.#baseline && seq > 1) return;
       this.#baseline = 0;
       this.acknowledged = Math.min(this.acknowledged, seq);
@@ -151,7 +151,7 @@ export class Feed {
     for (const { seq, done } of waiting) if (seq <= this.position) done();
   }
 
-  /** Begins a new epoch: what is cached is invalid, and what is being read will not be cached. */
+  /** Starts a new epoch: cached values become invalid, and reads in progress will not be cached. */
   reset(): void {
     this.epoch.ended = true;
     this.epoch = { ended: false };
@@ -162,8 +162,8 @@ export class Feed {
   }
 
   /**
-   * Resolves when everything up to an acknowledged sequence of our own was applied, so that no read of this process is
-   * answered from before it. An echo that does not come in time ends the epoch.
+   * Resolves when all events up to one of this process's acknowledged sequences were applied, so that its later reads see the write. Ends
+   * the epoch if the event does not arrive in time.
    */
   async caughtUp(seq: number): Promise<void> {
     this.acknowledged = Math.max(this.acknowledged, seq);
@@ -182,15 +182,15 @@ export class Feed {
   }
 
   /**
-   * Asks the stream how far it is, and whether it is still the same: an event that was lost at the very end leaves no gap to
-   * be noticed, and neither does another stream in its place.
+   * Asks the broker for the stream's last sequence and identity. No gap reveals the loss of the very last event, or a new stream
+   * with the same name.
    */
   async audit(): Promise<void> {
     if (this.#state !== "live") return;
     const { epoch, position } = this;
     const info = await this.#store.streamInfo(this.stream);
     const last = info?.state.last_seq ?? 0;
-    // Its event may still be under way: one more round trip, and it has come or is lost.
+    // The event may be in flight. After one more round trip it has either arrived or is lost.
     if (last > this.position) await this.#store.ping();
     if (!this.live || this.epoch !== epoch) return;
     if (info === null) this.stop();
@@ -207,7 +207,7 @@ export class Feed {
     }
   }
 
-  /** Follows no longer. */
+  /** Ends the subscription. */
   stop(): void {
     this.#state = "off";
     this.#subscription?.unsubscribe();

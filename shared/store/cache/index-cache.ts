@@ -1,6 +1,6 @@
 /**
- * Indexes in memory, bounded in number and in messages: each is read once, page by page, and then kept up to date by the
- * feed. Changes that come while it is read are queued and applied behind it.
+ * Indexes in memory, limited in number and total messages. Each index is read once, page by page, and then updated by the feed. Changes
+ * that arrive during the read are queued and applied afterwards.
  */
 import type { OpenStore } from "../store.ts";
 import { CachedIndex, changeOf, type IndexChange, isPassing } from "./cached-index.ts";
@@ -8,29 +8,29 @@ import type { ChangeEvent, Feed } from "./feed.ts";
 import { type Evictable, SieveCache } from "./sieve-cache.ts";
 
 /**
- * Pages of an index that is read whole. What others ask for meanwhile waits behind one of them; but for each the broker
- * counts what is left of them all, so that many small ones keep it busy for seconds.
+ * Page size for reading a whole index. Other requests to the broker wait behind a page, so it must not be too large. The broker counts
+ * the remaining messages for each page, so many small pages would keep it busy for seconds.
  */
 const LOAD_PAGE = 2_000;
-/** Milliseconds before an index is read again: reading it costs the broker more than many a page. */
+/** Milliseconds before an index is read again, because a full read costs the broker more than many pages. */
 const RELOAD_MS = 5_000;
-/** The same for one that there was no room for: others may have made room. */
+/** The same for an index that did not fit, because other indexes may have been evicted since. */
 const REFUSED_MS = 600_000;
-/** Indexes at once, the empty ones too: whoever asks for values that nobody has makes one with each of them. */
+/** Maximum number of indexes, including empty ones: every query for an unused value creates one. */
 const MOST_INDEXES = 2_000;
 
-/** An index while it is read, and once it is known. */
+/** An index while it is read, and afterwards. */
 class Slot implements Evictable {
   readonly feed: Feed;
   readonly bytes = 1;
   used = false;
   readonly index: CachedIndex;
   state: "loading" | "known" | "refused" = "loading";
-  /** Changes that came while it was read. */
+  /** Changes that arrived during the read. */
   queued: IndexChange[] = [];
   readonly #onRemoved: (messages: number) => void;
 
-  /** @param onRemoved called with the number of messages that go with it */
+  /** @param onRemoved called with the number of messages that are removed */
   constructor(feed: Feed, filter: string, onRemoved: (messages: number) => void) {
     this.feed = feed;
     this.index = new CachedIndex(filter);
@@ -46,19 +46,19 @@ class Slot implements Evictable {
 export class IndexCache {
   readonly #store: OpenStore;
   readonly #maxIndexMessages: number;
-  /** By filter, which names the orb too. */
+  /** By filter, which contains the orb id. */
   readonly #known = new SieveCache<Slot>(MOST_INDEXES);
-  /** When the reading of an index last began. */
+  /** Start time of the last read of each index. */
   readonly #loads = new Map<string, number>();
   #size = 0;
 
-  /** @param maxIndexMessages messages over all indexes; one that brings more is left to the broker */
+  /** @param maxIndexMessages limit over all indexes; an index that exceeds it is not cached */
   constructor(store: OpenStore, maxIndexMessages: number) {
     this.#store = store;
     this.#maxIndexMessages = maxIndexMessages;
   }
 
-  /** How many indexes. */
+  /** Number of indexes. */
   get count(): number {
     return this.#known.size;
   }
@@ -68,7 +68,7 @@ export class IndexCache {
     return this.#size;
   }
 
-  /** Adds to an index, or takes from it. False when there are too many messages then. */
+  /** Changes the number of messages. False if it exceeds the limit. */
   #modify({ index }: Slot, act: () => void): boolean {
     const before = index.size;
     act();
@@ -76,7 +76,7 @@ export class IndexCache {
     return this.#size <= this.#maxIndexMessages;
   }
 
-  /** The index of a filter, or undefined when it is not (yet) in memory; reading it begins then. */
+  /** The index of a filter. Undefined if it is not in memory yet; starts to read it then. */
   get(feed: Feed, filter: string): CachedIndex | undefined {
     const known = this.#known.get(filter);
     if (known !== undefined) known.used = true;
@@ -91,7 +91,7 @@ export class IndexCache {
     return undefined;
   }
 
-  /** Applies the next change of a feed. */
+  /** Applies the next change from a feed. */
   apply(event: ChangeEvent): void {
     if (this.#known.size === 0) return;
     const { subject } = event;
@@ -100,13 +100,13 @@ export class IndexCache {
       if (known?.state === "loading") known.queued.push(changeOf(event));
       else if (known?.state === "known") {
         const fits = this.#modify(known, () => known.index.apply(changeOf(event)));
-        // Read anew when it is asked for, if there is room by then.
+        // The next request reads the index again if there is room.
         if (!fits) this.#known.delete(filter);
       }
     }
   }
 
-  /** Drops all indexes of a stream. */
+  /** Removes all indexes of a stream. */
   invalidate(feed: Feed): void {
     for (const [filter, known] of this.#known) if (known.feed === feed) this.#known.delete(filter);
   }
@@ -137,7 +137,7 @@ export class IndexCache {
     known.state = "known";
   }
 
-  /** Keeps the place of an index that there is no room for, so that it is not read again at once. */
+  /** Remembers an index that does not fit, so that it is not read again at once. */
   #refuse(feed: Feed, filter: string): void {
     const empty = new Slot(feed, filter, () => undefined);
     empty.state = "refused";

@@ -1,10 +1,10 @@
 /**
- * Last messages of subjects: what is cached of them, how a change of the feed replaces it, and how what is missing is read.
+ * The last messages of subjects: which are cached, how feed events replace them, and how missing ones are read.
  *
- * A read races with the feed: the broker may answer before a write whose event comes before the answer does. So each read
- * that is in flight is registered by subject, and the newest event that comes meanwhile is noted there; the larger sequence
- * wins. A message is cached only in the epoch in which its read began, and on replicas only if the one that answered
- * was as far as the feed and our own acknowledged writes.
+ * A read races with the feed: the broker may answer it before a write whose event arrives before the answer. Each read in flight is
+ * therefore registered by subject, together with the newest event that arrives meanwhile, and the higher sequence wins. A message is
+ * cached only in the epoch in which its read started. With several replicas, it is cached only if the answering replica had caught up
+ * with the feed and with this process's acknowledged writes.
  */
 import { type Answered, DirectMessage, kept, LeaderMessage, MemoryMessage, ownHeaders } from "../message.ts";
 import type { OpenStore } from "../store.ts";
@@ -15,26 +15,26 @@ import type { Dependency, Epoch } from "./dependencies.ts";
 import type { ChangeEvent, Feed } from "./feed.ts";
 import { MessageCache } from "./message-cache.ts";
 
-/** Sessions say themselves when they expire, so they may be cached although no event tells of that. */
+/** Sessions contain their own expiry, so they can be cached although no event reports it. */
 export const SESSIONS = streams.kv(buckets.sessions);
-/** Messages of one read, at most, that are cached: a walk through everything must not push out what is asked for. */
+/** Maximum number of messages that one read adds, so that a full scan does not evict everything else. */
 const MOST_CACHED = 256;
 
 export interface LastMessagesOptions {
-  /** With more than one, a reading counts only if its replica was far enough. */
+  /** With more than one, a read counts only if its replica had caught up. */
   replicas: number;
   maxBytes: number;
-  /** Freeze the JSON that is shared. */
+  /** Freezes the shared JSON. */
   freeze: boolean;
 }
 
 /** How last messages are read; `maxBytes` of all of them, beyond which they are no answer. */
 export type LastMessagesRead = ReadOptions & { maxBytes?: number };
 
-/** Reads of one subject that are in flight. */
+/** Reads in flight for one subject. */
 interface InFlightRead {
   readers: number;
-  /** The newest message that the feed brought meanwhile. */
+  /** The newest message from the feed since the read started. */
   newest: MemoryMessage | undefined;
 }
 
@@ -47,7 +47,7 @@ export class LastMessages {
   readonly #options: LastMessagesOptions;
   readonly #cache: MessageCache;
   readonly #inFlight = new Map<string, InFlightRead>();
-  /** Highest sequence of each stream on replicas that this process was acknowledged. */
+  /** Highest acknowledged sequence of this process in each replicated stream. */
   readonly #acknowledged = new Map<string, number>();
 
   constructor(store: OpenStore, options: LastMessagesOptions) {
@@ -56,24 +56,24 @@ export class LastMessages {
     this.#cache = new MessageCache(options.maxBytes);
   }
 
-  /** How many subjects are cached. */
+  /** Number of cached subjects. */
   get size(): number {
     return this.#cache.size;
   }
 
-  /** Bytes that they take, roughly. */
+  /** Their approximate size in bytes. */
   get bytes(): number {
     return this.#cache.bytes;
   }
 
-  /** The last message, null when it is known that there is none, undefined when nothing is known in this epoch. */
+  /** The last message; null if there is none for certain; undefined if nothing is cached in this epoch. */
   get(subject: string, epoch: Epoch): MemoryMessage | null | undefined {
     return this.#cache.get(subject, epoch);
   }
 
   /**
-   * What is known of a subject, as a dependency of answers that are made of it.
-   * @param seq of what the answer was made of, 0 for nothing: only if that is still what is known
+   * The cached state of a subject as a dependency of responses.
+   * @param seq sequence of the message that the response was made from, 0 for none; returns nothing if the state has changed since
    */
   dependency(subject: string, epoch: Epoch, seq?: number): Dependency | undefined {
     const same = seq === undefined || this.#cache.seqOf(subject, epoch) === seq;
@@ -84,27 +84,27 @@ export class LastMessages {
     this.#cache.clear();
   }
 
-  /** A write of ours was acknowledged. */
+  /** Records an acknowledged write of this process. */
   acknowledge(stream: string, seq: number): void {
     this.#acknowledged.set(stream, Math.max(seq, this.#acknowledged.get(stream) ?? 0));
   }
 
-  /** The stream is no more; another one of its name counts from one again. */
+  /** The stream was deleted. A new one with its name starts at sequence 1. */
   streamDeleted(stream: string): void {
     this.#acknowledged.delete(stream);
   }
 
-  /** The stream's last sequence by its leader's word: one that is behind what we were acknowledged is another stream. */
+  /** The leader's last sequence. If it is lower than an acknowledged one, the stream is a new one. */
   reconcile(stream: string, seq: number): void {
     if (seq < (this.#acknowledged.get(stream) ?? 0)) this.streamDeleted(stream);
   }
 
-  /** Applies the next change of a feed: what is cached of its subject is replaced. */
+  /** Applies the next change from a feed to the cached message of its subject. */
   apply(feed: Feed, event: ChangeEvent): void {
     const { subject, delivery } = event;
     const inFlight = this.#inFlight.get(subject);
     const seq = this.#cache.seqOf(subject, feed.epoch);
-    // What was read may be ahead of the feed.
+    // A read may have returned a newer message than the feed.
     if (inFlight === undefined && (seq === undefined || seq >= event.seq)) return;
     const { message } = event;
     const headers = ownHeaders(delivery.headerNames(), (name) => delivery.header(name));
@@ -114,7 +114,7 @@ export class LastMessages {
   }
 
   /**
-   * What the broker will remove by itself (`passing`) is never cached, as no event tells of its end.
+   * Never caches messages that the broker will remove by itself (`passing`), because no event reports their removal.
    */
   #put(subject: string, message: MemoryMessage | null, feed: Feed, passing: boolean): void {
     if (passing && feed.stream !== SESSIONS) this.#cache.delete(subject);
@@ -122,8 +122,8 @@ export class LastMessages {
   }
 
   /**
-   * Reads a stream that is not followed: nothing is cached, but no answer is from before a write of ours, whichever replica
-   * gives it. Undefined when the broker may just be asked.
+   * Reads a stream without a feed: nothing is cached, but no result is older than this process's writes, whichever replica answers.
+   * Undefined if a plain read is enough.
    */
   readUncached(
     stream: string,
@@ -145,7 +145,7 @@ export class LastMessages {
     return new Map(messages.map((message) => [message.subject, message]));
   }
 
-  /** Reads what is missing, adds it to what was found, and caches it. */
+  /** Reads missing messages, adds them to the result and caches them. */
   async fill(
     feed: Feed,
     subjects: readonly string[],
@@ -157,7 +157,7 @@ export class LastMessages {
     const inFlight = subjects.map((subject) => this.#beginRead(subject));
     try {
       const page = await this.#read(feed.stream, subjects, options, sizeOf(found));
-      // A replica that lags behind the feed: nothing of it is cached, nor is it an answer.
+      // The replica lags behind the feed: neither return nor cache its answer.
       if (this.#options.replicas > 1 && page.lastSeq < minSeq) {
         const { messages } = await this.#leader(feed.stream, subjects, options, sizeOf(found));
         for (const message of messages) found.set(message.subject, message);
@@ -167,7 +167,7 @@ export class LastMessages {
       for (const [i, subject] of subjects.entries()) {
         const message = read.get(subject);
         const newest = inFlight[i]?.newest;
-        // What came before this read began may be gone by now.
+        // A message from before this read may have been removed.
         if (newest !== undefined && newest.seq > position && newest.seq >= (message?.seq ?? 0)) {
           found.set(subject, newest.apart());
           continue;
@@ -177,7 +177,7 @@ export class LastMessages {
           continue;
         }
         const copy = isAnswered(message) ? kept(message, this.#options.freeze) : undefined;
-        // Another read may have been quicker and later.
+        // Another read may have started later and finished earlier.
         if (feed.epoch === epoch && (this.#cache.seqOf(subject, epoch) ?? -1) < (copy?.seq ?? 0))
           this.#put(subject, copy ?? null, feed, message !== undefined && isPassing(message));
         if (copy !== undefined) found.set(subject, copy.apart());
@@ -188,7 +188,7 @@ export class LastMessages {
     }
   }
 
-  /** One message where the only replica answers is asked for in the cheapest way; the leader lags behind nobody. */
+  /** With one replica, uses the cheapest request for a single message; that replica is the leader. */
   async #read(
     stream: string,
     subjects: readonly string[],
@@ -231,14 +231,14 @@ export class LastMessages {
   }
 }
 
-/** Bytes that may still be read. @throws TooMuch when what was found is too large already */
+/** Remaining bytes of the limit. @throws TooMuch if the cached messages already exceed it */
 function remaining(options: LastMessagesRead | undefined, foundBytes: number): number | undefined {
   const most = options?.maxBytes;
   if (most !== undefined && foundBytes >= most) throw new TooMuch();
   return most === undefined ? undefined : most - foundBytes;
 }
 
-/** Bytes of the bodies of messages. */
+/** Total size of the messages' bodies in bytes. */
 export function sizeOf(messages: ReadonlyMap<string, StoredMessage>): number {
   let bytes = 0;
   for (const { size } of messages.values()) bytes += size;

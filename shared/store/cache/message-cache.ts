@@ -1,25 +1,25 @@
-/** The last messages of subjects, bounded in bytes. What changes and invalidates them is `last-messages.ts`' business. */
+/** Last messages by subject, limited in bytes. `last-messages.ts` updates and invalidates them. */
 import type { MemoryMessage } from "../message.ts";
 import type { Dependency, Epoch } from "./dependencies.ts";
 import { type Evictable, SieveCache } from "./sieve-cache.ts";
 
-/** Bytes that one cached subject costs beside its text and body. */
+/** Bytes per cached subject in addition to its text and body. */
 const OVERHEAD = 350;
-/** Parsed JSON takes about three times its text, which is kept beside it. */
+/** Parsed JSON takes about three times the size of its text, which is kept as well. */
 const JSON_FACTOR = 3;
 
 const parsed = (message: MemoryMessage | null) => (message === null ? 0 : message.size * JSON_FACTOR);
 
-/** What is known of a subject: its last message, or (null) that there is none. Answers that were made of it depend on it. */
+/** The cached state of a subject: its last message, or null if there is none. Responses depend on it. */
 class CachedSubject implements Dependency, Evictable {
   readonly subject: string;
   readonly seq: number;
   readonly epoch: Epoch;
   last: MemoryMessage | null;
-  /** Since then its parsed form is kept too. */
+  /** Whether the parsed JSON is kept too. */
   used: boolean;
   bytes: number;
-  /** It was invalidated or evicted. */
+  /** Whether it was invalidated or evicted. */
   #gone = false;
 
   constructor(subject: string, message: MemoryMessage | null, epoch: Epoch, used: boolean) {
@@ -43,17 +43,17 @@ class CachedSubject implements Dependency, Evictable {
   }
   removed(): void {
     this.#gone = true;
-    // Answers that were made of it hold on to the slot for as long as they are cached themselves.
+    // Cached responses hold on to the slot, so free its message.
     this.last = null;
   }
 }
 
-/** Last messages by subject; those of an epoch that has ended count as missing. */
+/** Last messages by subject. Messages of an epoch that has ended count as missing. */
 export class MessageCache {
   readonly #slots: SieveCache<CachedSubject>;
   readonly #maxBytes: number;
 
-  /** @param maxBytes estimated bytes of heap that are never exceeded */
+  /** @param maxBytes upper bound of the estimated heap size */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
     this.#slots = new SieveCache(maxBytes);
@@ -67,7 +67,7 @@ export class MessageCache {
     return this.#slots.size;
   }
 
-  /** The last message, null when it is known that there is none, undefined when nothing is known in this epoch. */
+  /** The last message; null if there is none for certain; undefined if nothing is cached in this epoch. */
   get(subject: string, epoch: Epoch): MemoryMessage | null | undefined {
     const slot = this.#slots.get(subject);
     if (slot === undefined) return undefined;
@@ -80,7 +80,7 @@ export class MessageCache {
       slot.used = true;
       const more = parsed(message);
       slot.bytes += more;
-      // It may be what has to go.
+      // The message itself may be the one to evict.
       this.#slots.grow(more);
     }
     return message;
