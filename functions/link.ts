@@ -48,7 +48,10 @@ export class BrokerLink extends DurableObject<Record<string, unknown>> {
   }
 }
 
-/** The calls of one request. The first call travels with the opening, and all calls are billed as one request to the object. */
+/**
+ * The calls of one request. The first call travels with the opening, and all calls are billed as one request to the
+ * object.
+ */
 class Session extends RpcTarget {
   readonly #end: FarEnd;
 
@@ -68,8 +71,8 @@ interface Namespace {
 }
 
 /**
- * Returns a function that opens a store over the link; undefined without a link. Its argument opens a separate connection for
- * subscriptions.
+ * Returns a function that opens a store over the link; undefined without a link. Its argument opens a separate
+ * connection for subscriptions.
  */
 export function linkOf(
   env: Record<string, unknown>,

@@ -3,7 +3,9 @@ import type { LogLevel } from "./env.ts";
 
 const LEVELS = ["debug", "info", "warn", "error"] as const;
 
-/** Writes one JSON object per line, to the console by default. Fields must be facts about requests, never user content. */
+/**
+ * Writes one JSON object per line, to the console by default. Fields must be facts about requests, never user content.
+ */
 export function consoleLog(
   level: LogLevel,
   base: Record<string, unknown> = {},

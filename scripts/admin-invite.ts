@@ -1,6 +1,6 @@
 /**
- * `npm run admin:invite`: creates an invitation for another platform admin, or for one who lost the last passkey. It needs access
- * to the data folder or an external broker's credentials.
+ * `npm run admin:invite`: creates an invitation for another platform admin, or for one who lost the last passkey. It
+ * needs access to the data folder or an external broker's credentials.
  */
 import { system } from "../shared/access/actor.ts";
 import { ensureBootstrap } from "../shared/access/bootstrap.ts";

@@ -1,6 +1,6 @@
 /**
- * `node scripts/audit.ts`: reports known vulnerabilities of the dependencies, and secrets in tracked files. Fails for every finding,
- * but not if the package registry has no audit data.
+ * `node scripts/audit.ts`: reports known vulnerabilities of the dependencies, and secrets in tracked files. Fails for
+ * every finding, but not if the package registry has no audit data.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync, statSync } from "node:fs";

@@ -77,7 +77,8 @@ async function link(stand: Stand, client: Client, seeded: Seeded, token: string)
 }
 
 async function host(stand: Stand, client: Client, seeded: Seeded, token: string): Promise<void> {
-  // A few entries are requested repeatedly, as usual. The other rows pick from all entries, nearly always for the first time.
+  // A few entries are requested repeatedly, as usual. The other rows pick from all entries, nearly always for the first
+  // time.
   const hot = { ...seeded, ids: seeded.ids.slice(0, HOT) };
   const targets = await served([
     ...hostFloorTargets(stand, seeded),

@@ -17,8 +17,8 @@ export interface Beside {
 }
 
 /**
- * The broker of a running platform, from its own record, because this script's settings may not mention a cluster. An external
- * broker comes from the settings.
+ * The broker of a running platform, from its own record, because this script's settings may not mention a cluster. An
+ * external broker comes from the settings.
  * @returns undefined if there is neither
  */
 export async function besideOf(

@@ -1,6 +1,6 @@
 /**
- * `npm run build:pages`: bundles the browser code into `functions/pages/assets.generated.ts`. That file is tracked, so that every
- * bundler and Node itself can import it. A test fails if it is out of date.
+ * `npm run build:pages`: bundles the browser code into `functions/pages/assets.generated.ts`. That file is tracked, so
+ * that every bundler and Node itself can import it. A test fails if it is out of date.
  */
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";

@@ -1,9 +1,9 @@
 /**
  * `npm run lock`, after any `npm install <package>`: completes package-lock.json.
  *
- * A mirror with only part of the public registry leaves optional packages of other systems out of the lock file, and `npm ci`
- * then rejects the file on every system. The versions are exact in the depending package, and npm never downloads packages of
- * other systems, so this script can write the missing entries without the registry.
+ * A mirror with only part of the public registry leaves optional packages of other systems out of the lock file, and
+ * `npm ci` then rejects the file on every system. The versions are exact in the depending package, and npm never
+ * downloads packages of other systems, so this script can write the missing entries without the registry.
  *
  * With `--check` it writes nothing and exits with 1 if an entry is missing.
  */

@@ -125,8 +125,8 @@ const sleep = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(
 const WRITTEN_MS = 1_000;
 
 /**
- * Creates a lock file, or replaces one whose process is dead. If several processes try that, only the one that holds a second lock
- * and finds the first one unchanged succeeds.
+ * Creates a lock file, or replaces one whose process is dead. If several processes try that, only the one that holds a
+ * second lock and finds the first one unchanged succeeds.
  * @returns the living owner, or undefined if this process is the owner now
  */
 function hold(path: string, text: string): Running | undefined {

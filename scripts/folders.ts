@@ -5,8 +5,8 @@ import { systemCode } from "./failure.ts";
 const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 
 /**
- * Creates a folder and its parents for their owner only, one by one: `mkdir` with `recursive` loops forever where the system
- * denies the existence of an existing folder (below /proc, for example).
+ * Creates a folder and its parents for their owner only, one by one: `mkdir` with `recursive` loops forever where the
+ * system denies the existence of an existing folder (below /proc, for example).
  * @throws the system's error, or one that names the folder that rejects new ones
  */
 export function makeFolder(path: string): void {

@@ -7,8 +7,8 @@ const LIMIT_BYTES = 10 * 1024 * 1024;
 const WAIT_MS = 50;
 
 /**
- * A log file of at most 10 MB; older lines move to one file next to it (`.1`). Drops lines that cannot be written, for example
- * on a full disk, because logging must never stop the platform.
+ * A log file of at most 10 MB; older lines move to one file next to it (`.1`). Drops lines that cannot be written, for
+ * example on a full disk, because logging must never stop the platform.
  * @param say called once when lines start to be dropped
  * @returns a function that appends a line, together with all lines of the next 50 ms
  */

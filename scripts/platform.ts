@@ -79,7 +79,8 @@ function operatorUrl(broker: Broker, secrets: Secrets): string {
 const checkoutCache = join(root, ".data", "bin");
 
 /**
- * Path of the broker for tests and benchmarks, whose data folders are temporary. A downloaded broker stays in the checkout.
+ * Path of the broker for tests and benchmarks, whose data folders are temporary. A downloaded broker stays in the
+ * checkout.
  * @throws Failure with one line if there is none
  */
 export function lastingBroker(say?: (line: string) => void): string {

@@ -1,5 +1,6 @@
 /**
- * `npm run provision`: creates missing streams and buckets on an external broker, and prints the first admin's sign-in URL.
+ * `npm run provision`: creates missing streams and buckets on an external broker, and prints the first admin's sign-in
+ * URL.
  */
 import { readArguments } from "./arguments.ts";
 import { prepareDataDir } from "./data-dir.ts";

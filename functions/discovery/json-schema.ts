@@ -1,4 +1,7 @@
-/** Converts JSON Schema (draft 4 to 2020-12) to OpenAPI 3.0. Leaves out what OpenAPI cannot express, which only accepts more. */
+/**
+ * Converts JSON Schema (draft 4 to 2020-12) to OpenAPI 3.0. Leaves out what OpenAPI cannot express, which only accepts
+ * more.
+ */
 import { definitionOf } from "../../shared/handlers/schema-compile.ts";
 import { isObject } from "../../shared/json.ts";
 import type { Json, JsonSchema } from "../../shared/orb/fields/index.ts";
@@ -10,7 +13,10 @@ const isCount = (value: unknown) => Number.isInteger(value) && Number(value) >= 
 const isAny = () => true;
 const isFull = (value: unknown) => Array.isArray(value) && value.length > 0;
 
-/** Keywords with the same meaning in both formats, and a check of their values, because services may register invalid ones. */
+/**
+ * Keywords with the same meaning in both formats, and a check of their values, because services may register invalid
+ * ones.
+ */
 const SAME: { [keyword: string]: (value: unknown) => boolean } = {
   title: isText,
   description: isText,
@@ -92,7 +98,8 @@ function node(from: Loose, convert: (from: unknown) => JsonSchema): JsonSchema {
   if (isObject(items) && prefixItems === undefined) out.items = convert(items);
   const listed = (keyword: "allOf" | "anyOf" | "oneOf") => [from[keyword] ?? []].flat().map(convert);
   const [all, any, one] = [listed("allOf"), listed("anyOf"), listed("oneOf")];
-  // Converted branches may accept more than the original ones. Two of them may match where oneOf allows one, so use anyOf.
+  // Converted branches may accept more than the original ones. Two of them may match where oneOf allows one, so use
+  // anyOf.
   if (any.length > 0 && one.length > 0) all.push({ anyOf: one });
   const choice = any.length > 0 ? any : one;
   if (choice.length > 0) out.anyOf = choice;
@@ -152,8 +159,8 @@ const SPOKEN_OF: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 
 /**
- * A schema for one of several types, each with the keywords that apply to it. Each inner schema appears only once: a copy at
- * every level would double the size with each level.
+ * A schema for one of several types, each with the keywords that apply to it. Each inner schema appears only once: a
+ * copy at every level would double the size with each level.
  */
 function oneOfTypes(types: readonly string[], nullable: boolean, out: JsonSchema): JsonSchema {
   const { description, default: standard, example, anyOf, allOf, not, ...rules } = out;

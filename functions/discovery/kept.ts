@@ -28,8 +28,8 @@ function noting(store: Store, met: Map<string, number>): Store {
 }
 
 /**
- * A value that depends only on buckets, cached until one of them changes. Requests may share the value because it is plain
- * data. They must not share the computation, because that uses one request's connection.
+ * A value that depends only on buckets, cached until one of them changes. Requests may share the value because it is
+ * plain data. They must not share the computation, because that uses one request's connection.
  */
 export class Kept<T> {
   readonly #buckets: readonly string[];

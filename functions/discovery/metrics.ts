@@ -100,7 +100,8 @@ async function brokerMetrics(deps: Deps): Promise<Metric[]> {
       "Bytes of the histories of orbs and the audit log.",
       one(platform?.state.bytes),
     ),
-    // Includes sessions that ended within the last minute, whose markers still exist. Excluding them would read every key.
+    // Includes sessions that ended within the last minute, whose markers still exist. Excluding them would read every
+    // key.
     gauge(
       "platform_sessions",
       "Sessions that have not ended, and those that were ended within the last minute.",

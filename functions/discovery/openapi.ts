@@ -86,7 +86,9 @@ class Describer {
     this.#described = described;
   }
 
-  /** The platform's own routes and the generic routes of orbs, which do not depend on what is published. Computed once. */
+  /**
+   * The platform's own routes and the generic routes of orbs, which do not depend on what is published. Computed once.
+   */
   #base() {
     if (this.#fixed !== undefined) return this.#fixed;
     const wrap = (made: Pick<ApiDocument, "paths" | "components">): ApiDocument => ({

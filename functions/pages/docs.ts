@@ -93,8 +93,8 @@ const STYLE = `body { margin: 0; background: #fff; color: #1b1b1b; font-family: 
 `;
 
 /**
- * Allows only this origin. Swagger UI sets styles through the DOM and embeds its icons as data, and needs no inline script or
- * style.
+ * Allows only this origin. Swagger UI sets styles through the DOM and embeds its icons as data, and needs no inline
+ * script or style.
  */
 const POLICY = [
   "default-src 'none'",

@@ -123,7 +123,9 @@ export const InviteQuery = z.strictObject({
   invite: z.string().max(200).optional().openapi({ description: "Invitation code: registers" }),
 });
 
-/** WebAuthn options as `PublicKeyCredential.parseCreationOptionsFromJSON` and `parseRequestOptionsFromJSON` accept them. */
+/**
+ * WebAuthn options as `PublicKeyCredential.parseCreationOptionsFromJSON` and `parseRequestOptionsFromJSON` accept them.
+ */
 export const PublicKeySchema = z
   .looseObject({ challenge: z.string() })
   .openapi("PublicKeyOptions", { description: "WebAuthn creation or request options in their JSON form" });

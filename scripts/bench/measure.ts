@@ -215,8 +215,8 @@ export async function askForAll(
 }
 
 /**
- * Median latency in milliseconds of the first request after a pause. The broker drops file blocks from memory that nothing
- * has read for 10 s.
+ * Median latency in milliseconds of the first request after a pause. The broker drops file blocks from memory that
+ * nothing has read for 10 s.
  */
 export async function afterRest(
   client: Client,

@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- peers`: compares the host with the products that users would choose instead, in one run, with the same
- * rows and the same client. Runs only on request, because the first run installs the peers into `.data/peers`.
+ * `npm run bench -- peers`: compares the host with the products that users would choose instead, in one run, with the
+ * same rows and the same client. Runs only on request, because the first run installs the peers into `.data/peers`.
  */
 import {
   askForAll,

@@ -1,6 +1,6 @@
 /**
- * Opens stream subscribers over plain sockets in a separate process and measures how long after its publication each event
- * arrives. The parent process controls it with messages.
+ * Opens stream subscribers over plain sockets in a separate process and measures how long after its publication each
+ * event arrives. The parent process controls it with messages.
  */
 import { connect, type Socket } from "node:net";
 

@@ -50,8 +50,8 @@ function user(name: BrokerUser, password: string): string {
 }
 
 /**
- * The broker's configuration file. The broker listens on loopback only. Passwords are in plain text, because a bcrypt hash
- * costs each connection tens of milliseconds; only the owner can read the file.
+ * The broker's configuration file. The broker listens on loopback only. Passwords are in plain text, because a bcrypt
+ * hash costs each connection tens of milliseconds; only the owner can read the file.
  */
 export function renderConfig(config: BrokerConfig): string {
   const users = Object.entries(config.passwords).map(([name, password]) =>

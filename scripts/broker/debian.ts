@@ -70,9 +70,9 @@ function mirrors(name: string): string[] {
 }
 
 /**
- * Downloads a newer nats-server package of the distribution and unpacks the binary to `target`. apt runs with private state in
- * a temporary folder, so no system package, source list or cache changes and root is not needed. apt verifies the archive with
- * the machine's keyring, and the package with the archive's hashes.
+ * Downloads a newer nats-server package of the distribution and unpacks the binary to `target`. apt runs with private
+ * state in a temporary folder, so no system package, source list or cache changes and root is not needed. apt verifies
+ * the archive with the machine's keyring, and the package with the archive's hashes.
  * @returns one line per failed attempt; an empty list means that `target` exists
  */
 export function obtain(target: string): string[] {

@@ -26,8 +26,8 @@ function advice(platform: NodeJS.Platform = process.platform): string {
 }
 
 /**
- * Path of a recent nats-server: NATS_SERVER_BIN, the PATH, a downloaded copy, or (on Debian and Ubuntu) the distribution's
- * newer package, which is downloaded into the first folder.
+ * Path of a recent nats-server: NATS_SERVER_BIN, the PATH, a downloaded copy, or (on Debian and Ubuntu) the
+ * distribution's newer package, which is downloaded into the first folder.
  * @throws Failure with one line if there is none
  */
 export function findBroker({ explicit, path, caches, say }: Places): string {

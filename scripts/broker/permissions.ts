@@ -1,5 +1,6 @@
 /**
- * Permissions of the started broker's users, in one table. It also shows what to grant to the users of an external broker.
+ * Permissions of the started broker's users, in one table. It also shows what to grant to the users of an external
+ * broker.
  *
  * Each user receives replies on `_INBOX.<user>.>`, and no user can read another one's.
  */
@@ -58,9 +59,9 @@ const TOLD = "_feed.$KV.>";
 const FEEDS_DENIED = ["$SYS.>", "$JS.>", "$KV.>", "$SRV.>", "platform.>", "_limit.>"];
 
 export const PERMISSIONS: Record<BrokerUser, Permissions> = {
-  // The functions write to orbs' subjects and call services, whose names are not known in advance, so this user has a deny list:
-  // the JetStream API except what the functions use (in particular consumers, because a push consumer can deliver a stream to
-  // any subject), and the platform's own streams as a whole.
+  // The functions write to orbs' subjects and call services, whose names are not known in advance, so this user has a
+  // deny list: the JetStream API except what the functions use (in particular consumers, because a push consumer can
+  // deliver a stream to any subject), and the platform's own streams as a whole.
   fn: {
     publish: {
       allow: [">"],

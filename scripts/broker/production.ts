@@ -1,6 +1,6 @@
 /**
- * Renders the broker configuration for production with the users of `permissions.ts`. `production.conf` is its output; update it
- * with `node scripts/broker/production.ts > scripts/broker/production.conf`.
+ * Renders the broker configuration for production with the users of `permissions.ts`. `production.conf` is its output;
+ * update it with `node scripts/broker/production.ts > scripts/broker/production.conf`.
  */
 import { pathToFileURL } from "node:url";
 import { PERMISSIONS } from "./permissions.ts";
@@ -46,7 +46,8 @@ function service(name: string): string {
 
 /**
  * The text of `production.conf`.
- * @param services names of handler services with a user of their own; without any, the output contains a commented example
+ * @param services names of handler services with a user of their own; without any, the output contains a commented
+ * example
  */
 export function renderProduction(services: readonly string[] = []): string {
   return `# One of three brokers in production: the same file on each, with a file variables.conf of its own beside it, mode 0600:

@@ -48,10 +48,10 @@ interface CachedAnswer extends Answer, Evictable {
 }
 
 /**
- * A generation of responses in the file: responses with the same head that were made from the same definition in the same
- * epoch. When one of these changes, the next generation starts and all earlier responses are invalid, without a search for
- * them. A change of the entry removes its response ({@link AnswerCache.stored}). The sequence identifies the definition,
- * because the definition itself may be evicted and read again.
+ * A generation of responses in the file: responses with the same head that were made from the same definition in the
+ * same epoch. When one of these changes, the next generation starts and all earlier responses are invalid, without a
+ * search for them. A change of the entry removes its response ({@link AnswerCache.stored}). The sequence identifies the
+ * definition, because the definition itself may be evicted and read again.
  */
 interface Generation extends Pick<EntryDependencies, "definition" | "sources"> {
   head: Head;
@@ -119,8 +119,8 @@ export class AnswerCache {
   }
 
   /**
-   * Responds from the cache, or calls `make`. Concurrent requests for a cacheable response wait for the first one and share
-   * it if all of its dependencies are still valid.
+   * Responds from the cache, or calls `make`. Concurrent requests for a cacheable response wait for the first one and
+   * share it if all of its dependencies are still valid.
    */
   serve(request: IncomingMessage, response: RecordedResponse, make: () => void): void {
     const keys = keysOf(request);

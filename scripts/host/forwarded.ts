@@ -2,8 +2,8 @@
 import { isIP, isIPv6 } from "node:net";
 
 /**
- * The address in the last entry of `X-Forwarded-For`, which the nearest proxy wrote. Removes a port, because rate limits would
- * otherwise count every connection as another client.
+ * The address in the last entry of `X-Forwarded-For`, which the nearest proxy wrote. Removes a port, because rate
+ * limits would otherwise count every connection as another client.
  * @returns undefined if the entry is not an address
  */
 export function forwardedAddress(header: string): string | undefined {

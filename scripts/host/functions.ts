@@ -37,8 +37,8 @@ export interface Functions extends AsyncDisposable {
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
 /**
- * Creates a runtime without miniflare's signal handlers, which would end the process before the broker and the data folder
- * are shut down. {@link Functions.stop} disposes of it.
+ * Creates a runtime without miniflare's signal handlers, which would end the process before the broker and the data
+ * folder are shut down. {@link Functions.stop} disposes of it.
  */
 function withoutSignals<T>(create: () => T): T {
   const before = SIGNALS.map((signal) => new Set(process.listeners(signal)));

@@ -1,6 +1,6 @@
 /**
- * Runs the app in a long-lived Node process: one broker connection for all requests, and a cache that the broker's change feeds
- * keep consistent (`shared/store/cache.ts`).
+ * Runs the app in a long-lived Node process: one broker connection for all requests, and a cache that the broker's
+ * change feeds keep consistent (`shared/store/cache.ts`).
  */
 import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
@@ -190,8 +190,8 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
   };
   const listener = appListener(host);
   const server = createServer(
-    // Slow headers must not hold connections for ever. How long a body may take is for who reads it to say: an upload that
-    // goes on is not cut off in the middle.
+    // Slow headers must not hold connections for ever. How long a body may take is for who reads it to say: an upload
+    // that goes on is not cut off in the middle.
     {
       ServerResponse: RecordedResponse,
       requestTimeout: 0,

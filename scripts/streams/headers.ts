@@ -13,8 +13,8 @@ import { STREAM_VARY } from "../../shared/streams/serve.ts";
 import { TICKET } from "../../shared/streams/ticket.ts";
 
 /**
- * Whether a web page may read the response. After the functions' redirect, browsers send `Origin: null`, so the ticket carries
- * the functions' decision.
+ * Whether a web page may read the response. After the functions' redirect, browsers send `Origin: null`, so the ticket
+ * carries the functions' decision.
  */
 function isTrusted(config: Config, origin: string, url: string): boolean {
   if (isTrustedOrigin(config, origin)) return true;

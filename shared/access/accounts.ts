@@ -11,8 +11,8 @@ import { keys, type Realm } from "./realms.ts";
 export type AccountRole = Exclude<Role, "public">;
 
 /**
- * One account. An account that is `pending` counts only if the invitation that it names also names it; writing that name is the commit
- * point of a registration. Only the credentials in its list are its passkeys.
+ * One account. An account that is `pending` counts only if the invitation that it names also names it; writing that
+ * name is the commit point of a registration. Only the credentials in its list are its passkeys.
  */
 export interface AccountRecord {
   v: 1;

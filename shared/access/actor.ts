@@ -28,7 +28,10 @@ export function actorId(actor: Actor): string {
   return actor.kind === "anonymous" ? "anonymous" : actor.sub;
 }
 
-/** The acting account with its realm, because ids are unique only within a realm. Part of stored data, so its format is fixed. */
+/**
+ * The acting account with its realm, because ids are unique only within a realm. Part of stored data, so its format is
+ * fixed.
+ */
 export function accountOf(actor: Actor): string {
   return actor.kind === "orb" ? `${actor.realm}/${actor.sub}` : `${actor.kind}/${actorId(actor)}`;
 }

@@ -26,7 +26,8 @@ export function cookieName(realm: string): string {
 /**
  * Identifies the caller: verifies the token and reads its session ({@link readSession}).
  *
- * An invalid bearer token is an error. An invalid cookie is ignored, so that a stale one does not block access to public data.
+ * An invalid bearer token is an error. An invalid cookie is ignored, so that a stale one does not block access to
+ * public data.
  * @throws AppError unauthenticated `invalid_token`
  */
 export async function authenticate(deps: Deps, credentials: Credentials, want: Wanted): Promise<Actor> {

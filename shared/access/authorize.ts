@@ -1,5 +1,6 @@
 /**
- * The only place that decides what a role may do. Every verb asks it, and everything that is not allowed here is forbidden.
+ * The only place that decides what a role may do. Every verb asks it, and everything that is not allowed here is
+ * forbidden.
  */
 import { AppError } from "../errors.ts";
 import type { Actor, Role } from "./actor.ts";
@@ -55,7 +56,10 @@ export const PLATFORM_OPERATIONS = [
 ] as const;
 export type PlatformOperation = (typeof PLATFORM_OPERATIONS)[number];
 
-/** Operations on the accounts of a realm. `target` is the role of the account before or after the change, or of the invitation. */
+/**
+ * Operations on the accounts of a realm. `target` is the role of the account before or after the change, or of the
+ * invitation.
+ */
 export const REALM_OPERATIONS = [
   "users.read",
   "users.write",

@@ -1,4 +1,7 @@
-/** Invitations: valid for 7 days, single use, keyed by the hash of their token. The token itself is stored encrypted, for the list. */
+/**
+ * Invitations: valid for 7 days, single use, keyed by the hash of their token. The token itself is stored encrypted,
+ * for the list.
+ */
 import type { Deps } from "../deps.ts";
 import { AppError, notFound } from "../errors.ts";
 import { sha256 } from "../ids.ts";
@@ -173,8 +176,8 @@ function mayGrant(account: AccountRecord | undefined, role: AccountRole): boolea
 }
 
 /**
- * Whether the creator of an invitation may still grant its role. An invitation must not outlive that right. Two requests in one round
- * trip; none for invitations of the platform itself.
+ * Whether the creator of an invitation may still grant its role. An invitation must not outlive that right. Two
+ * requests in one round trip; none for invitations of the platform itself.
  */
 export async function isVouchedFor(
   deps: Deps,
@@ -195,8 +198,8 @@ export function withdrawn(): AppError {
 }
 
 /**
- * Revokes all invitations of an account that its changed role no longer allows. A registration that read the account before the change
- * then finds its invitation revoked; a later one is rejected by {@link isVouchedFor}.
+ * Revokes all invitations of an account that its changed role no longer allows. A registration that read the account
+ * before the change then finds its invitation revoked; a later one is rejected by {@link isVouchedFor}.
  * @param before the account's previous role
  */
 export async function revokeInvitationsOf(
@@ -260,8 +263,8 @@ export async function revokeInvitation(
 }
 
 /**
- * The invitations of a realm, newest first, without those that the actor may not create: the response contains tokens, and a token is
- * worth its role.
+ * The invitations of a realm, newest first, without those that the actor may not create: the response contains tokens,
+ * and a token is worth its role.
  * @throws AppError unauthenticated, forbidden
  */
 export async function listInvitations(deps: Deps, actor: Actor, realm: Realm): Promise<Invitation[]> {

@@ -58,8 +58,8 @@ export async function login(
     startSession(deps, sessionFor(realm, usable, credential.value.id)),
     rememberUse(deps, realm, credential, told),
   ]);
-  // Removing or disabling an account first writes the account and then ends its sessions. This read catches a session that was
-  // written after that.
+  // Removing or disabling an account first writes the account and then ends its sessions. This read catches a session
+  // that was written after that.
   const [now] = await Promise.all([
     readAccount(deps, realm, sub),
     audit(deps, { realm: realm.name, action: "signin", actor: { sub }, target: sub, outcome: "ok" }),
@@ -100,8 +100,8 @@ async function activated(
 }
 
 /**
- * Stores the signature counter. After a conflict with a concurrent sign-in, the counter must still increase. Authenticators without
- * a counter always send 0.
+ * Stores the signature counter. After a conflict with a concurrent sign-in, the counter must still increase.
+ * Authenticators without a counter always send 0.
  */
 async function rememberUse(
   deps: Deps,

@@ -55,8 +55,8 @@ export async function renamePasskey(
 }
 
 /**
- * Removes a passkey, which stops working when the account no longer lists it. The list changes by compare-and-set, so concurrent
- * removals always leave one passkey.
+ * Removes a passkey, which stops working when the account no longer lists it. The list changes by compare-and-set, so
+ * concurrent removals always leave one passkey.
  * @throws AppError not_found, conflict `last_passkey`
  */
 export async function removePasskey(

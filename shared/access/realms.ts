@@ -111,7 +111,9 @@ export function relyingParty(config: Config): { id: string; origins: string[] } 
   return { id, origins: [config.publicUrl, ...origins] };
 }
 
-/** A new account id: 32 hexadecimal digits. It is also the WebAuthn user handle, so it is random per account and realm. */
+/**
+ * A new account id: 32 hexadecimal digits. It is also the WebAuthn user handle, so it is random per account and realm.
+ */
 export function newAccountId(randomToken: (bytes: number) => string): string {
   return Array.from(base64url.decode(randomToken(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

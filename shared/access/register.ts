@@ -27,8 +27,8 @@ import { passkeyRefused, verifyNew } from "./verify.ts";
  * 3. Write the account's id into the invitation by compare-and-set. **This is the commit point**; one of several registrations wins it.
  * 4. Activate the account and write the audit record.
  *
- * If it stops before step 3, the invitation stays valid and everything written is ignored. If it stops after step 3, the account's
- * first sign-in finishes it.
+ * If it stops before step 3, the invitation stays valid and everything written is ignored. If it stops after step 3,
+ * the account's first sign-in finishes it.
  */
 export async function register(
   deps: Deps,

@@ -40,7 +40,9 @@ interface KeySet {
   published: readonly PublicKey[];
 }
 
-/** Imported keys by their JSON text. Stores values, not promises, because requests must not await each other's promises. */
+/**
+ * Imported keys by their JSON text. Stores values, not promises, because requests must not await each other's promises.
+ */
 const imported = new Map<string, KeySet>();
 
 async function keySet(text: string): Promise<KeySet> {

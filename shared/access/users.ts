@@ -75,8 +75,8 @@ export async function listUsers(
 }
 
 /**
- * Changes a user's role, or disables or enables the account. Ends its sessions at once, and revokes invitations that it could no longer
- * create.
+ * Changes a user's role, or disables or enables the account. Ends its sessions at once, and revokes invitations that it
+ * could no longer create.
  * @throws AppError not_found, forbidden
  */
 export async function changeUser(
@@ -110,7 +110,10 @@ export async function changeUser(
   return changed;
 }
 
-/** Removes a user. Disables the account first, so that it cannot sign in meanwhile. Call it again to resume after a failure. */
+/**
+ * Removes a user. Disables the account first, so that it cannot sign in meanwhile. Call it again to resume after a
+ * failure.
+ */
 export async function removeUser(
   deps: Deps,
   actor: Actor,
@@ -154,8 +157,8 @@ export async function listAdmins(deps: Deps, actor: Actor): Promise<AccountRecor
 }
 
 /**
- * Removes a platform admin. The write that disables the account expects the bucket to be unchanged since the admins were counted, so that
- * two admins cannot remove each other.
+ * Removes a platform admin. The write that disables the account expects the bucket to be unchanged since the admins
+ * were counted, so that two admins cannot remove each other.
  * @throws AppError not_found, conflict `last_admin`
  */
 export async function removeAdmin(deps: Deps, actor: Actor, id: string): Promise<void> {

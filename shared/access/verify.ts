@@ -29,7 +29,8 @@ function refuseEmbedded(clientDataJSON: string): void {
 }
 
 /**
- * The platform requests no attestation and never verifies one: verification would fetch any URL in the attacker's certificate.
+ * The platform requests no attestation and never verifies one: verification would fetch any URL in the attacker's
+ * certificate.
  */
 function refuseCertificates(attestationObject: string): void {
   const attestation = decodeAttestationObject(new Uint8Array(base64url.decode(attestationObject)));

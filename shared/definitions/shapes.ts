@@ -65,8 +65,8 @@ function readTemplate(text: string, module: unknown): DefinitionBody | Fault[] {
 const PLACES = { markets: ["any"] };
 
 /**
- * Creates a module for an orb from a template. The module may have another id, and references to the template's own schemas point
- * into the orb.
+ * Creates a module for an orb from a template. The module may have another id, and references to the template's own
+ * schemas point into the orb.
  */
 export function moduleFrom(
   template: ModuleDefinition,

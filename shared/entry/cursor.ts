@@ -13,7 +13,10 @@ const density = z.number().min(0).max(1);
 const key = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 
 const positions = z.discriminatedUnion("kind", [
-  /** Creation order by the index: after (or, newest first, before) this sequence. `density` is index messages per sequence. */
+  /**
+   * Creation order by the index: after (or, newest first, before) this sequence. `density` is index messages per
+   * sequence.
+   */
   z.strictObject({ kind: z.enum(["index", "order"]), seq, density }),
   /** Creation order by a value's index: like `index`, and beyond this entry among those that took the value later. */
   z.strictObject({ kind: z.literal("value"), seq, density, id: z.string() }),

@@ -51,7 +51,9 @@ function pointsTo({ target }: CompiledField, { orb, module, id }: CompiledSchema
   return target?.orb === orb && target.module === module && target.schema === id;
 }
 
-/** Whether the actor made an entry, where that matters: a platform admin and the platform itself may do all in any case. */
+/**
+ * Whether the actor made an entry, where that matters: a platform admin and the platform itself may do all in any case.
+ */
 export function isOwn(actor: Actor, createdBy: string): boolean {
   return actor.kind === "orb" && actorId(actor) === createdBy;
 }

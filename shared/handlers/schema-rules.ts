@@ -1,4 +1,7 @@
-/** Keywords of JSON Schema that look at a value by itself, as functions. Those that hold schemas are in schema-compile.ts. */
+/**
+ * Keywords of JSON Schema that look at a value by itself, as functions. Those that hold schemas are in
+ * schema-compile.ts.
+ */
 import type { Schema } from "@cfworker/json-schema";
 import { isObject } from "../json.ts";
 import { article } from "../orb/faults.ts";

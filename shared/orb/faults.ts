@@ -3,7 +3,8 @@
  *
  * Codes (stable): `required`, `type`, `unknown_property`, `format`, `reserved`, `duplicate`, `too_short`, `too_long`,
  * `too_small`, `too_big`, `too_few`, `too_many`, `enum`, `pattern`, `not_applicable`, `unknown_reference`,
- * `unknown_language`, `unknown_market`, `mask`, `text`, `range`, `bounds`, `unsafe_pattern`, `too_deep`, `too_many_faults`.
+ * `unknown_language`, `unknown_market`, `mask`, `text`, `range`, `bounds`, `unsafe_pattern`, `too_deep`,
+ * `too_many_faults`.
  */
 import type { core } from "zod";
 import type { Fault } from "../errors.ts";

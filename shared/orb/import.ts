@@ -1,7 +1,7 @@
 /**
  * Creates an orb from an export. Nobody sees it before all entries are written, and it goes live last. When anything is
- * wrong with the file, or it is cut off, what was written is erased, unless somebody else gave the import up: what is there
- * then is his. After a crash it is erased by whoever finds that nobody is at it (`settle.ts`), or by a DELETE.
+ * wrong with the file, or it is cut off, what was written is erased, unless somebody else gave the import up: what is
+ * there then is his. After a crash it is erased by whoever finds that nobody is at it (`settle.ts`), or by a DELETE.
  */
 import { z } from "zod";
 import type { Actor } from "../access/actor.ts";

@@ -29,7 +29,10 @@ export interface DryRun extends ChangeLog {
   impact: Impact;
 }
 
-/** Writes a new draft. What is live stays as it is, unless `publish` is set. @throws AppError invalid, conflict, precondition */
+/**
+ * Writes a new draft. What is live stays as it is, unless `publish` is set.
+ * @throws AppError invalid, conflict, precondition
+ */
 export function updateOrb(
   deps: Deps,
   actor: Actor,
@@ -42,8 +45,8 @@ export function updateOrb(
 }
 
 /**
- * Lays a draft over an orb as it was exported: entries go by what is in force, as if that were live, until it is published
- * or replaced.
+ * Lays a draft over an orb as it was exported: entries go by what is in force, as if that were live, until it is
+ * published or replaced.
  */
 export function layDraft(
   deps: Deps,

@@ -88,8 +88,8 @@ export function isOperator(name: string): boolean {
 }
 
 /**
- * The field of a RULES schema that contains the rule: `rule`, or the only json field. Undefined if there is none, or if the field is
- * translatable, market-specific, sensitive or a list.
+ * The field of a RULES schema that contains the rule: `rule`, or the only json field. Undefined if there is none, or if
+ * the field is translatable, market-specific, sensitive or a list.
  */
 export function ruleField(schema: CompiledSchema): CompiledField | undefined {
   const json = [...schema.fields.values()].filter((field) => field.definition.type === "json");

@@ -1,6 +1,6 @@
 /**
- * Runs one rule over facts with json-logic-engine as an interpreter, without compiling to code. A budget counts every step and the
- * size of every growing value, so that no rule can block a request.
+ * Runs one rule over facts with json-logic-engine as an interpreter, without compiling to code. A budget counts every
+ * step and the size of every growing value, so that no rule can block a request.
  */
 import { LogicEngine } from "json-logic-engine";
 import { escapeSegment } from "../orb/faults.ts";

@@ -1,6 +1,6 @@
 /**
- * Bounds json-logic-engine's operators. A fact can claim any length, and a path can climb any number of levels; both numbers come
- * from clients, and the library loops as often as they say.
+ * Bounds json-logic-engine's operators. A fact can claim any length, and a path can climb any number of levels; both
+ * numbers come from clients, and the library loops as often as they say.
  */
 import { defaultMethods } from "json-logic-engine";
 import { holds } from "../search.ts";

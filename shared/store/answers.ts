@@ -1,6 +1,6 @@
 /**
- * Pending requests of one connection. Each has its own time limit. If the broker is silent altogether and does not even answer a
- * ping, all pending requests fail early.
+ * Pending requests of one connection. Each has its own time limit. If the broker is silent altogether and does not even
+ * answer a ping, all pending requests fail early.
  */
 import { AppError } from "../errors.ts";
 import { LOOK_MS, type Pulse, Silence } from "./pulse.ts";
@@ -38,8 +38,8 @@ export class Answers<M> {
   readonly #watched: Watched;
   readonly #silentMs: number;
   /**
-   * Reusable slots. A Map with constant insertions and deletions is reallocated all the time, and each old table keeps its entries alive
-   * until a full garbage collection.
+   * Reusable slots. A Map with constant insertions and deletions is reallocated all the time, and each old table keeps
+   * its entries alive until a full garbage collection.
    */
   readonly #places: (Pending<M> | undefined)[] = [];
   readonly #free: number[] = [];

@@ -23,8 +23,8 @@ export interface ConnectOptions {
   /** Milliseconds of silence after which all pending requests fail. Default 3,000. */
   silentMs?: number;
   /**
-   * Additional milliseconds for connecting and for requests while the broker is alive: it may be busy with many other requests of ours.
-   * Default 0.
+   * Additional milliseconds for connecting and for requests while the broker is alive: it may be busy with many other
+   * requests of ours. Default 0.
    */
   queueMs?: number;
   /** Maximum bytes of pages in flight. A single larger page is always allowed. Default: unlimited. */

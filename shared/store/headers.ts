@@ -1,4 +1,6 @@
-/** Encodes and decodes message headers. The client library's own implementation costs as much as the rest of a message. */
+/**
+ * Encodes and decodes message headers. The client library's own implementation costs as much as the rest of a message.
+ */
 import type { Msg, MsgHdrs } from "nats.ws";
 
 const VERSION = "NATS/1.0";
@@ -11,7 +13,9 @@ const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const blocks = new Map<string, Uint8Array>();
 const MOST_BLOCKS = 256;
 
-/** Whether headers are worth caching: they only name a stream and expect no earlier message. Others may contain secrets. */
+/**
+ * Whether headers are worth caching: they only name a stream and expect no earlier message. Others may contain secrets.
+ */
 function comesAgain(values: Record<string, string>): boolean {
   const { "Nats-Expected-Stream": stream, "Nats-Expected-Last-Subject-Sequence": seq, ...others } = values;
   return stream !== undefined && (seq ?? "0") === "0" && Object.keys(others).length === 0;
@@ -40,8 +44,8 @@ export function toHeaders(values: Record<string, string>): MsgHdrs {
 }
 
 /**
- * The headers of a message as text. The client decodes every header, which costs more than the rest of a read. This class searches the
- * bytes in front of the body instead.
+ * The headers of a message as text. The client decodes every header, which costs more than the rest of a read. This
+ * class searches the bytes in front of the body instead.
  */
 function headersOf(message: Msg & { size?: () => number }): string {
   const { data } = message;

@@ -82,8 +82,8 @@ const encoder = new TextEncoder();
 const EMPTY = new Uint8Array(0);
 
 /**
- * The headers of a message that describe its body, which nearly no message has. Caching the broker's headers and the expectations
- * would take many times the space.
+ * The headers of a message that describe its body, which nearly no message has. Caching the broker's headers and the
+ * expectations would take many times the space.
  */
 export function ownHeaders(
   names: readonly string[],

@@ -1,9 +1,12 @@
 /**
- * Liveness of the brokers. A slow response alone proves little: with many concurrent requests it waits in a queue of ours, and a broker
- * has elections and slow disks. Complete silence proves more.
+ * Liveness of the brokers. A slow response alone proves little: with many concurrent requests it waits in a queue of
+ * ours, and a broker has elections and slow disks. Complete silence proves more.
  */
 
-/** Facts about one server that all connections of this process or isolate share. Requests must not share anything but numbers. */
+/**
+ * Facts about one server that all connections of this process or isolate share. Requests must not share anything but
+ * numbers.
+ */
 export interface Pulse {
   /** Number of frames received from it. */
   heard: number;

@@ -1,8 +1,9 @@
 /**
- * A WebSocket that saves the handshake's round trips. After the broker's INFO, the client library sends CONNECT and PING and waits for the
- * PONG: two round trips without any useful data. With a password or token, neither response changes what the client sends. This socket
- * therefore sends the library an INFO of its own and answers the first PING itself, and everything that the library writes before the real
- * socket opens leaves as one first frame: credentials, subscription and requests.
+ * A WebSocket that saves the handshake's round trips. After the broker's INFO, the client library sends CONNECT and
+ * PING and waits for the PONG: two round trips without any useful data. With a password or token, neither response
+ * changes what the client sends. This socket therefore sends the library an INFO of its own and answers the first PING
+ * itself, and everything that the library writes before the real socket opens leaves as one first frame: credentials,
+ * subscription and requests.
  */
 
 import { joined } from "../bytes.ts";

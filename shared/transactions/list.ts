@@ -126,7 +126,10 @@ export async function listTransactions(
   return { items, nextCursor: null };
 }
 
-/** Clocks of hosts and brokers differ a little: only what lies this far outside of a range ends the walk, in milliseconds. */
+/**
+ * Clocks of hosts and brokers differ a little: only what lies this far outside of a range ends the walk, in
+ * milliseconds.
+ */
 const SKEW_MS = 60_000;
 
 /** Whether nothing behind this one can be in the range. */

@@ -1,12 +1,12 @@
 /**
- * Dependency tracking: records what a response was made from. A response cache may reuse a response exactly as long as all of its
- * dependencies are valid.
+ * Dependency tracking: records what a response was made from. A response cache may reuse a response exactly as long as
+ * all of its dependencies are valid.
  */
 import { DEFINITIONS } from "../subjects.ts";
 
 /**
- * A period in which a stream's changes were received without a gap (`feed.ts`). When it ends, changes may have been missed, so
- * everything that was cached in it becomes invalid.
+ * A period in which a stream's changes were received without a gap (`feed.ts`). When it ends, changes may have been
+ * missed, so everything that was cached in it becomes invalid.
  */
 export interface Epoch {
   ended: boolean;
@@ -29,7 +29,9 @@ export interface Source {
   dependency(): Dependency;
 }
 
-/** Maximum dependencies on single values of one stream. Checking them must stay cheaper than making the response again. */
+/**
+ * Maximum dependencies on single values of one stream. Checking them must stay cheaper than making the response again.
+ */
 const MOST = 512;
 
 /** The dependencies on one stream. */
@@ -57,7 +59,8 @@ export class DependencyTracker {
 
   /**
    * Call this before reading a stream.
-   * @param replicas with more than one, a read may return older data than the feed, so only cached values count as dependencies
+   * @param replicas with more than one, a read may return older data than the feed, so only cached values count as
+   * dependencies
    */
   begin(source: Source, replicas: number): void {
     if (this.#streams.has(source.stream)) return;

@@ -1,6 +1,7 @@
 /**
- * A change feed: receives everything that one stream stores, through the stream's `republish` setting. Events arrive in the order of
- * their sequences, so a gap reveals a missed event. The epoch then ends, and everything cached in it becomes invalid.
+ * A change feed: receives everything that one stream stores, through the stream's `republish` setting. Events arrive in
+ * the order of their sequences, so a gap reveals a missed event. The epoch then ends, and everything cached in it
+ * becomes invalid.
  */
 import { MemoryMessage } from "../message.ts";
 import { feedSubject, republishedFilter } from "../provision.ts";
@@ -162,8 +163,8 @@ export class Feed {
   }
 
   /**
-   * Resolves when all events up to one of this process's acknowledged sequences were applied, so that its later reads see the write. Ends
-   * the epoch if the event does not arrive in time.
+   * Resolves when all events up to one of this process's acknowledged sequences were applied, so that its later reads
+   * see the write. Ends the epoch if the event does not arrive in time.
    */
   async caughtUp(seq: number): Promise<void> {
     this.acknowledged = Math.max(this.acknowledged, seq);
@@ -182,8 +183,8 @@ export class Feed {
   }
 
   /**
-   * Asks the broker for the stream's last sequence and identity. No gap reveals the loss of the very last event, or a new stream
-   * with the same name.
+   * Asks the broker for the stream's last sequence and identity. No gap reveals the loss of the very last event, or a
+   * new stream with the same name.
    */
   async audit(): Promise<void> {
     if (this.#state !== "live") return;

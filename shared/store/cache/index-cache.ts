@@ -1,6 +1,6 @@
 /**
- * Indexes in memory, limited in number and total messages. Each index is read once, page by page, and then updated by the feed. Changes
- * that arrive during the read are queued and applied afterwards.
+ * Indexes in memory, limited in number and total messages. Each index is read once, page by page, and then updated by
+ * the feed. Changes that arrive during the read are queued and applied afterwards.
  */
 import type { OpenStore } from "../store.ts";
 import { CachedIndex, changeOf, type IndexChange, isPassing } from "./cached-index.ts";
@@ -8,8 +8,8 @@ import type { ChangeEvent, Feed } from "./feed.ts";
 import { type Evictable, SieveCache } from "./sieve-cache.ts";
 
 /**
- * Page size for reading a whole index. Other requests to the broker wait behind a page, so it must not be too large. The broker counts
- * the remaining messages for each page, so many small pages would keep it busy for seconds.
+ * Page size for reading a whole index. Other requests to the broker wait behind a page, so it must not be too large.
+ * The broker counts the remaining messages for each page, so many small pages would keep it busy for seconds.
  */
 const LOAD_PAGE = 2_000;
 /** Milliseconds before an index is read again, because a full read costs the broker more than many pages. */

@@ -1,10 +1,10 @@
 /**
  * The last messages of subjects: which are cached, how feed events replace them, and how missing ones are read.
  *
- * A read races with the feed: the broker may answer it before a write whose event arrives before the answer. Each read in flight is
- * therefore registered by subject, together with the newest event that arrives meanwhile, and the higher sequence wins. A message is
- * cached only in the epoch in which its read started. With several replicas, it is cached only if the answering replica had caught up
- * with the feed and with this process's acknowledged writes.
+ * A read races with the feed: the broker may answer it before a write whose event arrives before the answer. Each read
+ * in flight is therefore registered by subject, together with the newest event that arrives meanwhile, and the higher
+ * sequence wins. A message is cached only in the epoch in which its read started. With several replicas, it is cached
+ * only if the answering replica had caught up with the feed and with this process's acknowledged writes.
  */
 import { type Answered, DirectMessage, kept, LeaderMessage, MemoryMessage, ownHeaders } from "../message.ts";
 import type { OpenStore } from "../store.ts";
@@ -73,7 +73,8 @@ export class LastMessages {
 
   /**
    * The cached state of a subject as a dependency of responses.
-   * @param seq sequence of the message that the response was made from, 0 for none; returns nothing if the state has changed since
+   * @param seq sequence of the message that the response was made from, 0 for none; returns nothing if the state has
+   * changed since
    */
   dependency(subject: string, epoch: Epoch, seq?: number): Dependency | undefined {
     const same = seq === undefined || this.#cache.seqOf(subject, epoch) === seq;
@@ -122,8 +123,8 @@ export class LastMessages {
   }
 
   /**
-   * Reads a stream without a feed: nothing is cached, but no result is older than this process's writes, whichever replica answers.
-   * Undefined if a plain read is enough.
+   * Reads a stream without a feed: nothing is cached, but no result is older than this process's writes, whichever
+   * replica answers. Undefined if a plain read is enough.
    */
   readUncached(
     stream: string,
