@@ -1,7 +1,7 @@
 import { Authenticator, type Deviations } from "./authenticator.ts";
 import type { TestPlatform } from "./platform.ts";
 
-/** Somebody who is signed in, and the authenticator to sign in again. */
+/** A signed-in account and its authenticator. */
 export interface SignedIn {
   token: string;
   authenticator: Authenticator;
@@ -13,14 +13,14 @@ export interface SignedIn {
 
 interface Answer {
   status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape.
+  // biome-ignore lint/suspicious/noExplicitAny: tests inspect responses of every shape.
   body: any;
   headers: Headers;
 }
 
 /**
- * Sends a request; one that may be repeated is sent again where its connection was closed under it. The runtime closes
- * idle connections after five seconds, and a busy test may notice that late (RFC 9110, section 9.2.2, as browsers do).
+ * Sends a request, and repeats it if it is idempotent and the connection was closed. The runtime closes idle
+ * connections after five seconds, and a busy test may notice late (RFC 9110, section 9.2.2).
  */
 async function send(url: string, init: RequestInit): Promise<Response> {
   try {
@@ -35,8 +35,8 @@ async function send(url: string, init: RequestInit): Promise<Response> {
 }
 
 /**
- * One request; a body that is given is sent as JSON, and the answer's is parsed.
- * @param options.once never sends it again by itself
+ * Sends one request with an optional JSON body and parses the response.
+ * @param options.once never repeats the request
  */
 export async function call(
   platform: TestPlatform,
@@ -64,7 +64,7 @@ export async function call(
   };
 }
 
-/** The account that a token is of. */
+/** The account of a token. */
 export function subjectOf(token: string): string {
   const payload = token.split(".")[1] ?? "";
   return (JSON.parse(Buffer.from(payload, "base64url").toString()) as { sub: string }).sub;
@@ -74,10 +74,10 @@ function signedIn(token: string, authenticator: Authenticator): SignedIn {
   return { token, authenticator, id: subjectOf(token), headers: { authorization: `Bearer ${token}` } };
 }
 
-/** `/api/_auth` answers and asks in another form than the realms of users. */
+/** `/api/_auth` uses another request format than user realms. */
 const isPlatform = (base: string) => base === "/api/_auth";
 
-/** Begins a ceremony in either form. */
+/** Starts a ceremony in either format. */
 export async function begin(
   platform: TestPlatform,
   base: string,
@@ -96,7 +96,7 @@ export async function begin(
   };
 }
 
-/** Completes a ceremony in either form. */
+/** Completes a ceremony in either format. */
 export function complete(
   platform: TestPlatform,
   base: string,
@@ -117,7 +117,7 @@ export function complete(
   });
 }
 
-/** Registers with an invitation at a realm's routes (`/api/_auth`, `/api/auth`, `/api/<orb>`). */
+/** Registers with an invitation at a realm (`/api/_auth`, `/api/auth`, `/api/<orb>`). */
 export async function register(
   platform: TestPlatform,
   base: string,
@@ -132,7 +132,7 @@ export async function register(
   return signedIn(done.body.token, authenticator);
 }
 
-/** Signs in with a passkey of the authenticator. */
+/** Signs in with a passkey. */
 export async function signIn(
   platform: TestPlatform,
   base: string,
@@ -147,7 +147,7 @@ export async function signIn(
 
 const admins = new WeakMap<TestPlatform, Promise<SignedIn>>();
 
-/** The platform's first admin, who registers with the bootstrap invitation when he is first asked for. */
+/** The platform's first admin. The first call registers the account with the bootstrap invitation. */
 export function admin(platform: TestPlatform): Promise<SignedIn> {
   let known = admins.get(platform);
   if (known === undefined) {
@@ -160,7 +160,7 @@ export function admin(platform: TestPlatform): Promise<SignedIn> {
   return known;
 }
 
-/** For tests that registered the first admin otherwise: {@link admin} is whoever registers with this invitation. */
+/** For tests that register the first admin themselves: {@link admin} uses this invitation instead. */
 export async function forgetAdmin(platform: TestPlatform, invite: string): Promise<void> {
   admins.set(platform, register(platform, "/api/_auth", invite));
   await admins.get(platform);

@@ -1,7 +1,7 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
 
-/** A passkey that an {@link Authenticator} holds. */
+/** A passkey of an {@link Authenticator}. */
 export interface HeldPasskey {
   id: Buffer;
   rpId: string;
@@ -11,7 +11,7 @@ export interface HeldPasskey {
   counter: number;
 }
 
-/** What an authenticator, or whoever sits before it, can do differently than it should. */
+/** Ways in which an authenticator or a browser can misbehave. */
 export interface Deviations {
   origin?: string;
   rpId?: string;
@@ -20,12 +20,12 @@ export interface Deviations {
   crossOrigin?: boolean;
   userVerified?: boolean;
   userPresent?: boolean;
-  /** Told instead of the next value. */
+  /** Signature counter to send instead of the next one. */
   counter?: number;
-  /** Spoils the signature. */
+  /** Corrupts the signature. */
   tamper?: boolean;
   userHandle?: string | undefined;
-  /** Brings a certificate as attestation. */
+  /** Adds a certificate as attestation. */
   certificate?: Buffer;
 }
 
@@ -41,7 +41,7 @@ interface RequestOptions {
 
 const hash = (data: Buffer | string) => createHash("sha256").update(data).digest();
 
-/** As much CBOR as attestations need (RFC 8949): integers, bytes, texts, lists and maps. */
+/** The subset of CBOR that attestations need (RFC 8949): integers, bytes, texts, lists and maps. */
 function cbor(value: number | string | Buffer | Buffer[] | Map<number | string, unknown>): Buffer {
   const head = (major: number, size: number): Buffer => {
     if (size < 24) return Buffer.from([(major << 5) | size]);
@@ -68,7 +68,7 @@ function statement(certificate: Buffer): Map<string, unknown> {
 
 type Algorithm = "ES256" | "EdDSA" | "RS256";
 
-/** A key pair, the public half as COSE (RFC 9053, RFC 8230). */
+/** A key pair with the public key in COSE format (RFC 9053, RFC 8230). */
 function newKey(algorithm: Algorithm): { cose: Buffer; privateKey: KeyObject } {
   const bytes = (value: string | undefined) => Buffer.from(value ?? "", "base64url");
   if (algorithm === "EdDSA") {
@@ -118,13 +118,13 @@ function newKey(algorithm: Algorithm): { cose: Buffer; privateKey: KeyObject } {
 }
 
 /**
- * A passkey authenticator and its browser in software: it makes real keys and signatures, which the real server
- * judges. Tests that are not about browsers get their tokens with it within milliseconds.
+ * A software authenticator and browser with real keys and signatures, which the real server verifies. Tests that are
+ * not about browsers sign in with it within milliseconds.
  */
 export class Authenticator {
   readonly origin: string;
   readonly passkeys: HeldPasskey[] = [];
-  /** Authenticators of synchronised keychains always tell 0. */
+  /** Authenticators with synchronised passkeys always send 0. */
   readonly counts: boolean;
   readonly algorithm: Algorithm;
 
@@ -136,7 +136,7 @@ export class Authenticator {
 
   /**
    * `navigator.credentials.create`.
-   * @param id takes another passkey's id, as no authenticator would
+   * @param id reuses another passkey's id, which no real authenticator does
    */
   create(options: unknown, deviate: Deviations = {}, id: Buffer = randomBytes(32)): RegistrationResponseJSON {
     const { challenge, rp, user } = options as CreationOptions;
@@ -175,7 +175,7 @@ export class Authenticator {
     };
   }
 
-  /** `navigator.credentials.get` with the passkey that was made last, or the given one. */
+  /** `navigator.credentials.get` with the newest or the given passkey. */
   get(
     options: unknown,
     deviate: Deviations = {},

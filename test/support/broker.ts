@@ -8,34 +8,34 @@ import { openStore } from "../../shared/store/store.ts";
 import type { Store } from "../../shared/store/types.ts";
 import type { ConnectOptions } from "../../shared/store/wire.ts";
 
-/** A folder of this test run, removed with it. */
+/** A temporary folder of this test run. */
 export function tempDir(name = "dir"): string {
   return mkdtempSync(join(inject("runDir"), "data", `${name}-`));
 }
 
 type StoreOptions = Parameters<typeof openStore>[0];
 
-/** Users of a test's broker; their password is their name. */
+/** Users of a test broker. Their password is their name. */
 export type TestUser = "fn" | "streams" | "deploy" | "operator";
 
-/** A real broker with the platform's own configuration, alone in its folder. */
+/** A real broker with the platform's configuration in its own folder. */
 export interface TestBroker extends Broker {
   readonly dir: string;
-  /** How a user reaches it. */
+  /** Connection settings of a user. */
   access(user?: TestUser): ConnectOptions;
-  /** Changes how much it may store, from its next start on. */
+  /** Changes the storage limit from the next start on. */
   allow(maxFileStore: string): void;
-  /** Changes the password of the functions, from its next start on. */
+  /** Changes the functions' password from the next start on. */
   rename(password: string): void;
-  /** `nats://` address with credentials, for clients that speak TCP. */
+  /** `nats://` URL with credentials, for TCP clients. */
   tcpUrl(user?: TestUser): string;
-  /** A store of a user's; it is closed with the broker. */
+  /** A store for a user, closed together with the broker. */
   store(user?: TestUser, more?: Partial<StoreOptions>): Store;
 }
 
 /**
- * Starts a real nats-server on free ports in tens of milliseconds. Use it with `await using`.
- * @param options.provisioned creates the platform's streams and buckets too (default true)
+ * Starts a real nats-server on free ports within milliseconds. Use it with `await using`.
+ * @param options.provisioned also creates the platform's streams and buckets (default true)
  */
 export async function startBroker(
   options: {

@@ -7,10 +7,10 @@ import {
 } from "playwright-core";
 import { findChromium } from "../../scripts/chromium.ts";
 
-/** A browser for a test; pages with an authenticator are made by {@link TestBrowser.page}. */
+/** A browser. {@link TestBrowser.page} opens pages with an authenticator. */
 export interface TestBrowser extends AsyncDisposable {
   readonly browser: Browser;
-  /** A page in a context of its own: no cookies, no passkeys but those of its own authenticator. */
+  /** Opens a page in a separate context, without cookies and with its own passkeys. */
   page(options?: BrowserContextOptions & { authenticator?: boolean }): Promise<TestPage>;
 }
 
@@ -18,13 +18,13 @@ export interface TestBrowser extends AsyncDisposable {
 export interface TestPage {
   readonly page: Page;
   readonly cdp: CDPSession;
-  /** Id of the virtual authenticator; undefined when the page has none. */
+  /** Id of the virtual authenticator; undefined without one. */
   readonly authenticatorId: string | undefined;
-  /** Passkeys that the authenticator holds. */
+  /** Passkeys on the authenticator. */
   credentials(): Promise<{ credentialId: string; isResidentCredential: boolean; signCount: number }[]>;
-  /** Whether the person confirms at all (default true): false plays one who does not react. */
+  /** Whether the simulated user confirms (default true). False simulates a user who does not react. */
   setPresence(present: boolean): Promise<void>;
-  /** Whether the authenticator verifies the person (default true). */
+  /** Whether the authenticator verifies the user (default true). */
   setVerified(verified: boolean): Promise<void>;
 }
 
@@ -36,12 +36,12 @@ const FLAGS = [
   "--disable-dev-shm-usage",
 ];
 
-/** Starts a real Chromium, headless. Use it with `await using`. */
+/** Starts a real headless Chromium. Use it with `await using`. */
 export async function launchChromium(): Promise<TestBrowser> {
   const executablePath = findChromium();
   if (executablePath === undefined)
     throw new Error("There is no Chromium: run the tests with npm test, which installs one.");
-  // Chromium's sandbox refuses to run as root, which containers and build machines often are.
+  // Chromium's sandbox does not work for root, which many containers use.
   const args = process.getuid?.() === 0 ? ["--no-sandbox", ...FLAGS] : FLAGS;
   const browser = await chromium.launch({ executablePath, headless: true, args });
   return {

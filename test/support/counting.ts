@@ -2,24 +2,25 @@ import { setImmediate, setTimeout } from "node:timers/promises";
 import { CALLS } from "../../shared/store/link/parcel.ts";
 import type { Store } from "../../shared/store/types.ts";
 
-/** Methods of a store that ask the broker something: all that cross a link but one, which only looks at the connection. */
+/** Store methods that send requests to the broker. */
 const ASKING: ReadonlySet<string> = new Set(CALLS.filter((call) => call !== "server"));
 
-/** What a wrapped store saw. */
+/** Records the calls of a wrapped store. */
 export interface Counted {
   store: Store;
-  /** Names of the calls, in order. */
+  /** Names of the calls in order. */
   calls: string[];
-  /** Round trips one after the other: calls that run side by side are one. */
+  /** Number of sequential round trips. Parallel calls count as one. */
   trips: number;
   reset(): void;
 }
 
 /**
- * Wraps a store, and counts what one verb asks of it.
- * @param before runs before each call: what it throws is the call's failure, without the broker having seen anything
- * @param distance milliseconds that each answer takes on its way. Whoever counts trips of acts that sign or hash
- *   between two calls sent side by side needs some: the answer to the first must not overtake the second
+ * Wraps a store and counts its calls.
+ * @param before runs before each call; an error that it throws becomes the call's error, and the broker sees nothing
+ * @param distance added latency in milliseconds. Code that signs or hashes between two parallel calls needs some, so
+ * that the first
+ *   response does not arrive before the second call
  */
 export function countingStore(
   inner: Store,
@@ -48,7 +49,7 @@ export function countingStore(
           const answer: unknown = await Reflect.apply(member, target, args);
           if (distance > 0) {
             await setTimeout(distance);
-            // When everything stood still meanwhile, what was computed is seen to first.
+            // Let pending computations run first.
             await setImmediate();
           }
           return answer;

@@ -1,20 +1,20 @@
-/** A way to a server that breaks: connections end in the middle of what they carry. */
+/** A TCP proxy that cuts connections in the middle of their data. */
 import { connect, createServer, type Socket } from "node:net";
 
 export interface Cutter extends AsyncDisposable {
   readonly port: number;
-  /** How many connections were cut. */
+  /** Number of connections that were cut. */
   readonly cuts: number;
-  /** How many connections came, and how many of them there are. */
+  /** Number of accepted connections, and number of open ones. */
   readonly opened: number;
   readonly open: number;
-  /** Cuts every connection that there is. */
+  /** Cuts all open connections. */
   cutAll(): void;
-  /** Bytes towards the server after which a new connection is cut; undefined lets it live. */
+  /** Cuts each new connection after this many bytes to the server; undefined cuts none. */
   after: () => number | undefined;
 }
 
-/** Listens on a free port and passes everything on to another one. */
+/** Listens on a free port and forwards to another one. */
 export async function startCutter(target: number): Promise<Cutter> {
   const sockets = new Set<Socket>();
   let cuts = 0;
@@ -46,7 +46,7 @@ export async function startCutter(target: number): Promise<Cutter> {
         upstream.write(data);
         return;
       }
-      // What came before still arrives: the server has half of a batch, or a message without its answer.
+      // Deliver the bytes before the cut: the server then has half a batch, or a message without its acknowledgement.
       cuts++;
       upstream.write(data.subarray(0, left), () => upstream.end());
       client.destroy();

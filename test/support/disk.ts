@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 
-/** A disk of so many megabytes, where this user may have one; otherwise nothing. */
+/** A small disk of this many megabytes, if this user may mount one; undefined otherwise. */
 export function smallDisk(
   dir: string,
   megabytes: number,

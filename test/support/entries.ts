@@ -19,15 +19,15 @@ export const admin: Actor = {
   exp: 4e9,
 };
 
-/** A user of the shared realm, or of another one. */
+/** A user of the shared realm or of another one. */
 export function user(sub: string, role: "owner" | "admin" | "user" = "user", realm = "auth"): Actor {
   return { kind: "orb", realm, sub, role, name: sub, sid: "s", exp: 4e9 };
 }
 
-/** What verbs get in a test: a real store, a clock that can be set, and everything else as in a host. */
+/** Dependencies of verbs in a test: a real store and a clock that the test sets. */
 export interface TestDeps extends Deps {
   clock: { now(): number };
-  /** Resolves when the work that goes on after the answer is done. */
+  /** Resolves when the work after the response is done. */
   settled(): Promise<void>;
 }
 
@@ -67,13 +67,13 @@ export function testDeps(store: Store, more: Partial<Deps["config"]> = {}): Test
   };
 }
 
-/** A definition as it would be live, without the verbs that publish orbs. */
+/** A compiled live definition, without publishing an orb. */
 export function definition(document: OrbDocumentInput, revision = 1): LiveOrb {
   const parsed = orbDocumentSchema.parse(document);
   return { orb: parsed.id, revision, document: parsed, compiled: compileOrb(parsed) };
 }
 
-/** Puts a definition live and creates its stream. */
+/** Stores a live definition and creates the orb's stream. */
 export async function installOrb(
   store: Store,
   document: OrbDocumentInput,
@@ -90,7 +90,7 @@ export async function installOrb(
   return live;
 }
 
-/** The error of something that must fail. */
+/** The error of a promise that must reject. */
 export async function failureOf(work: Promise<unknown>): Promise<AppError> {
   try {
     await work;
@@ -101,7 +101,7 @@ export async function failureOf(work: Promise<unknown>): Promise<AppError> {
   throw new Error("it should have failed");
 }
 
-/** A shop with every kind of attribute. */
+/** A shop with a field for each attribute. */
 export const SHOP: OrbDocumentInput = {
   id: "shop",
   languages: ["en", "de"],
@@ -149,7 +149,7 @@ export const SHOP: OrbDocumentInput = {
   ],
 };
 
-/** Waits until something holds; gives up after five seconds, so that the expectation which follows tells what is wrong. */
+/** Waits up to five seconds for a condition. After that the test's own expectation reports what is wrong. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   for (const end = Date.now() + 5_000; Date.now() < end && !(await holds()); ) {
     await new Promise((resolve) => setTimeout(resolve, 20));

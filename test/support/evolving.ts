@@ -3,14 +3,14 @@ import { call as request } from "./auth.ts";
 import type { TestPlatform } from "./platform.ts";
 
 export type Field = { name: string; type: string } & Record<string, unknown>;
-/** The field of every test's entries. */
+/** The only field of the entries. */
 export const title: Field = { name: "title", type: "string" };
 
 /**
- * Orbs whose definitions change while entries are stored.
+ * Orbs whose definitions change while they have entries.
  * @param prefix of their ids
- * @param document with these fields in `news/article`
- * @param access the platform and an administrator's token
+ * @param document creates the document with these fields in `news/article`
+ * @param access the platform and an admin's token
  */
 export function evolving(
   prefix: string,
@@ -24,7 +24,7 @@ export function evolving(
   };
   return {
     call,
-    /** A published orb with live entries. */
+    /** Creates a published orb with live entries. */
     async withEntries(fields: Field[], entries: object[]) {
       const id = `${prefix}-${++number}`;
       expect((await call("POST", "/api/admin/orbs?publish=true", document(id, fields))).status).toBe(201);

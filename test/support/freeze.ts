@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 
-/** Whether every thread of a process stands still; where the system does not tell, it is taken for granted. */
+/** Whether all threads of a process are stopped. True if the system does not report it. */
 function stands(pid: number): boolean {
   try {
     return readdirSync(`/proc/${pid}/task`).every((thread) => {
@@ -13,7 +13,10 @@ function stands(pid: number): boolean {
   }
 }
 
-/** Stops a process in its tracks (`SIGSTOP`). The signal alone leaves its threads a moment in which they still answer. */
+/**
+ * Stops a process with SIGSTOP and waits until its threads have stopped; they may respond for a moment after the
+ * signal.
+ */
 export async function freeze(pid: number): Promise<void> {
   process.kill(pid, "SIGSTOP");
   while (!stands(pid)) await delay(2);

@@ -7,18 +7,18 @@ import { searchLogFiles } from "./logs.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
-    /** Folder of this test run; everything in it goes when the run ends. */
+    /** Temporary folder of this test run. */
     runDir: string;
-    /** Path of the bundled functions, or why they could not be bundled. */
+    /** Path of the bundled functions, or the error of the bundler. */
     bundle: { path: string } | { error: string };
   }
 }
 
-/** Bundles the functions once for all files, and gives the run a folder that is removed afterwards. */
+/** Bundles the functions once for all test files and creates a temporary folder. */
 export default async function setup(project: TestProject): Promise<() => void> {
   const runDir = mkdtempSync(join(tmpdir(), "platform-test-"));
   mkdirSync(join(runDir, "data"));
-  // Scripts are started by the dozen, and so are the files of tests: what one has compiled the next one finds.
+  // Scripts and test files share compiled code.
   process.env.NODE_COMPILE_CACHE = join(runDir, "compiled");
   project.provide("runDir", runDir);
   const path = join(runDir, "worker.js");
@@ -26,7 +26,7 @@ export default async function setup(project: TestProject): Promise<() => void> {
     writeFileSync(path, await bundleFunctions());
     project.provide("bundle", { path });
   } catch (error) {
-    // Tests that need no functions can still run, and the others tell why they cannot.
+    // Tests without the functions still run; the others report this error.
     project.provide("bundle", { error: error instanceof Error ? error.message : String(error) });
   }
   return () => {

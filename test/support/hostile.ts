@@ -1,7 +1,7 @@
-/** What somebody sends who means harm, as generators for property tests. */
+/** Generators of hostile input for property tests. */
 import fc from "fast-check";
 
-/** Texts that mean something to a broker, a header, a path, an object, a template or a log. */
+/** Texts with a meaning to a broker, a header, a path, an object, a template or a log. */
 export const TEXTS = [
   "",
   " ",
@@ -49,7 +49,7 @@ export const TEXTS = [
   " ".repeat(3_000),
 ] as const;
 
-/** Segments of a path as they stand on the wire. */
+/** Path segments as they are sent. */
 const SEGMENTS = [
   "%",
   "%zz",
@@ -93,7 +93,7 @@ export const text: fc.Arbitrary<string> = fc.oneof(
   { weight: 1, arbitrary: fc.string({ unit: "binary", maxLength: 40 }) },
 );
 
-/** A segment of a path; the known ones lead deeper. */
+/** A path segment. Known ones reach deeper routes. */
 export function segment(known: readonly string[]): fc.Arbitrary<string> {
   const hostile = fc.oneof(
     { weight: 3, arbitrary: fc.constantFrom(...SEGMENTS) },
@@ -103,7 +103,7 @@ export function segment(known: readonly string[]): fc.Arbitrary<string> {
   return fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...known) }, { weight: 2, arbitrary: hostile });
 }
 
-/** Percent-encoding that does not stumble over lone surrogates. */
+/** Percent-encoding that accepts lone surrogates. */
 export function safeEncode(value: string): string {
   return [...Buffer.from(value)].map((byte) => `%${byte.toString(16).padStart(2, "0")}`).join("");
 }
@@ -117,10 +117,10 @@ const scalar: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 1, arbitrary: fc.double({ noNaN: true, noDefaultInfinity: true }) },
 );
 
-/** A key that becomes `__proto__` only in the text: as a property it would be lost on the way. */
+/** Becomes `__proto__` only in the JSON text, because a property of this name would be lost. */
 const PROTO = "@proto@";
 
-/** JSON in text, of objects whose keys are known ones and dangerous ones. */
+/** JSON text of objects with known and dangerous keys. */
 export function json(keys: readonly string[]): fc.Arbitrary<string> {
   const key = fc.oneof(
     { weight: 6, arbitrary: fc.constantFrom(...keys) },
@@ -147,7 +147,7 @@ export function asText(value: unknown): string {
   return (JSON.stringify(value) ?? "null").replaceAll(PROTO, "__proto__");
 }
 
-/** A valid document with one to four places in it replaced, removed or added to. */
+/** A valid document with one to four replaced, removed or added parts. */
 export function mutated(document: unknown): fc.Arbitrary<string> {
   const mutation = fc.record({
     at: fc.array(fc.nat(), { minLength: 1, maxLength: 8 }),
@@ -182,7 +182,7 @@ export function mutated(document: unknown): fc.Arbitrary<string> {
   });
 }
 
-/** Values of headers: one line each, as the wire wants, but otherwise anything. */
+/** Header values: any text in one line. */
 export const headerValue: fc.Arbitrary<string> = text.map((value) =>
   value.replace(/[\r\n\0]/g, "?").slice(0, 8_000),
 );

@@ -1,10 +1,10 @@
-/** A worker whose requests are calls of a store over the link: what a test asks for is asked from another isolate. */
+/** A worker that forwards calls to a store over the link, so that tests call it from another isolate. */
 import { linkOf, BrokerLink as RealLink } from "../../functions/link.ts";
 import { openStore } from "../../shared/store/store.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { type Asked, type Outcome, outcomeOf, revive } from "./outcome.ts";
 
-/** The link itself, which can be made to go as a runtime makes it go that moves it, or deploys it anew. */
+/** The link, which tests can abort, as a runtime does when it moves or redeploys an object. */
 export class BrokerLink extends RealLink {
   reset(): void {
     this.ctx.abort("moved");

@@ -7,19 +7,19 @@ import { generateKeys } from "../../scripts/secrets.ts";
 import type { ConnectOptions } from "../../shared/store/wire.ts";
 import type { Asked, Outcome } from "./outcome.ts";
 
-/** A worker in the real runtime that reaches a broker over the link. */
+/** A worker in the real runtime that uses a broker over the link. */
 export interface LinkWorker extends AsyncDisposable {
-  /** Makes calls of one store at the same time, as one request does. */
+  /** Sends parallel calls of one store, as one request does. */
   ask(...asked: Asked[]): Promise<Outcome[]>;
-  /** Takes the object away from under everybody, as when it is moved or deployed anew. */
+  /** Aborts the object, as a runtime does when it moves or redeploys it. */
   reset(): Promise<void>;
-  /** What the runtime complained of. */
+  /** Errors in the runtime's output. */
   complaints: string[];
 }
 
 let bundle: Promise<string> | undefined;
 
-/** Starts one. Use it with `await using`. */
+/** Starts the worker. Use it with `await using`. */
 export async function startLinkWorker(access: ConnectOptions, replicas = 1): Promise<LinkWorker> {
   bundle ??= bundleFunctions(fileURLToPath(new URL("./link-worker.ts", import.meta.url)));
   const complaints: string[] = [];

@@ -1,9 +1,9 @@
-/** No log that a test run leaves may hold a secret: every platform's lines are searched, and every log file. */
+/** Searches all logs of a test run for secrets. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { secretsIn } from "../../scripts/audit.ts";
 
-/** What of these secrets, or of what looks like one, a text holds: by name, without the secret itself. */
+/** Names of the secrets in a text, without the secrets themselves. */
 export function leaksIn(text: string, secrets: Record<string, string | undefined> = {}): string[] {
   const known = Object.entries(secrets).flatMap(([name, value]) =>
     value !== undefined && value.length > 15 && text.includes(value) ? [name] : [],
@@ -11,7 +11,7 @@ export function leaksIn(text: string, secrets: Record<string, string | undefined
   return [...known, ...secretsIn(text)];
 }
 
-/** Secrets of a platform by name: keys whole and each by itself, and passwords. */
+/** Secrets of a platform by name: key lists, each key, and passwords. */
 export function secretsOf(bindings: Record<string, string>): Record<string, string | undefined> {
   const secrets: Record<string, string | undefined> = {
     NATS_PASS: bindings.NATS_PASS,
@@ -25,7 +25,7 @@ export function secretsOf(bindings: Record<string, string>): Record<string, stri
   return secrets;
 }
 
-/** Searches the log files of all data folders below a folder. @returns one line per finding */
+/** Searches the log files of all data folders in a folder. @returns one line per finding */
 export function searchLogFiles(dir: string): string[] {
   return readdirSync(dir, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && (entry.parentPath.endsWith("/logs") || entry.name.endsWith(".log")))

@@ -5,7 +5,7 @@ import type { TestPlatform } from "./platform.ts";
 
 type Answer = Awaited<ReturnType<typeof Call>>;
 
-/** An orb with one open schema, `catalog/product`, of these fields. */
+/** An orb with one public schema, `catalog/product`, with these fields. */
 export const catalogOf = (id: string, fields: readonly object[]) => ({
   id,
   languages: ["en"],
@@ -19,27 +19,27 @@ export const catalogOf = (id: string, fields: readonly object[]) => ({
   ],
 });
 
-/** A platform that is served by the functions in workerd and, beside them, by a host in this process. */
+/** A platform with the functions in workerd and a host in this process on the same broker. */
 export interface Near extends AsyncDisposable {
   host: NodeFunctions;
   port: number;
-  /** The same platform, asked through the host. */
+  /** Sends a request to the host. */
   platform: TestPlatform;
-  /** Of an administrator. */
+  /** An admin's token. */
   token: string;
-  /** Has the functions create and publish an orb. */
+  /** Creates and publishes an orb through the functions. */
   orb(document: { id: string }): Promise<string>;
-  /** Has the host create and publish an entry. @returns its id */
+  /** Creates and publishes an entry through the host. @returns its id */
   published(path: string, values: object, more?: object): Promise<string>;
-  /** Asks the host until the answer comes out of memory. */
+  /** Repeats a request to the host until the response comes from its cache. */
   warm(address: string, headers?: Record<string, string>): Promise<Answer>;
-  /** Asks the host until the answer is as expected: what another process wrote arrives by its echo. */
+  /** Repeats a request to the host until it sees another process's write. */
   soon(address: string, fits: (answer: Answer) => boolean): Promise<void>;
 }
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Starts a host beside a platform. @param variables more settings of the host */
+/** Starts a host for a platform. @param variables further settings of the host */
 export async function startNear(
   platform: TestPlatform,
   variables: Record<string, string> = {},

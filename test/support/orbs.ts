@@ -2,12 +2,12 @@ import { readFileSync } from "node:fs";
 import { call } from "./auth.ts";
 import type { TestPlatform } from "./platform.ts";
 
-/** The example of the README's tour. */
+/** The example orb of the README. */
 export const shop = JSON.parse(
   readFileSync(new URL("../../scripts/examples/shop.json", import.meta.url), "utf8"),
 ) as Record<string, unknown>;
 
-/** An orb of one schema with one field. */
+/** An orb with one schema and one field. */
 export const small = (id: string) => ({
   id,
   modules: [
@@ -15,7 +15,7 @@ export const small = (id: string) => ({
   ],
 });
 
-/** Creates an orb over HTTP, as a platform admin. */
+/** Creates an orb over HTTP as a platform admin. */
 export async function createOrb(
   platform: TestPlatform,
   token: string,

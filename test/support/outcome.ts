@@ -1,27 +1,27 @@
-/** What a call of a store's came to, in a form in which two stores' can be compared, wherever they were called. */
+/** Outcomes of store calls in a form that tests can compare across stores and isolates. */
 import { AppError } from "../../shared/errors.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { StreamMissing } from "../../shared/store/types.ts";
 
-/** A call and its arguments. */
+/** A call with its arguments. */
 export interface Asked {
   call: keyof Store;
   args: unknown[];
 }
 
-/** What it answered or threw, as JSON. */
+/** Its result or error, as JSON. */
 export type Outcome = { answer: unknown } | { thrown: Record<string, unknown> };
 
-/** Bytes in JSON, for {@link revive}. */
+/** Represents bytes in JSON, for {@link revive}. */
 export const bytes = (...values: number[]) => ({ $bytes: values });
 
-/** Makes bytes of what stands for them. */
+/** Restores bytes from their JSON form. */
 export function revive(_: string, value: unknown): unknown {
   const given = (value as { $bytes?: number[] } | null)?.$bytes;
   return given === undefined ? value : Uint8Array.from(given);
 }
 
-/** Headers of each kind: a publisher's own, what it expected, what the broker added, and one that is not there. */
+/** Headers of each kind: the publisher's own, expectations, those of the broker, and a missing one. */
 const HEADERS = [
   "Own",
   "KV-Operation",
@@ -33,7 +33,7 @@ const HEADERS = [
 ];
 const SHOWN = 30;
 
-/** Everything that a message, an entry or a reply tells, through its own methods. */
+/** Everything that a message, an entry or a reply returns from its methods. */
 function shown(value: unknown): unknown {
   if (value instanceof Map) return [...value].map(([key, of]) => [key, shown(of)]);
   if (Array.isArray(value)) return value.map(shown);
@@ -65,7 +65,7 @@ function parsed(read: () => unknown): unknown {
   }
 }
 
-/** Calls a store, and tells what came of it. */
+/** Calls a store and returns the outcome. */
 export async function outcomeOf(store: Store, { call, args }: Asked): Promise<Outcome> {
   try {
     const method = store[call] as (...args: unknown[]) => Promise<unknown>;

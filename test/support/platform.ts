@@ -14,25 +14,25 @@ import type { ConnectOptions } from "../../shared/store/wire.ts";
 import { tempDir } from "./broker.ts";
 import { leaksIn, secretsOf } from "./logs.ts";
 
-/** A whole platform for a test: real broker, real functions in workerd, on free ports and in a folder of its own. */
+/** A complete platform: real broker and real functions in workerd, on free ports in its own folder. */
 export interface TestPlatform extends Platform {
-  /** Every log line of the functions and of the streams process so far. */
+  /** Log lines of the functions and the streams process so far. */
   readonly logs: string[];
-  /** Origin for requests and for the browser: `http://localhost:<port>`. */
+  /** `http://localhost:<port>`, for requests and browsers. */
   readonly origin: string;
-  /** A store with the provisioning user's rights; it is closed with the platform. */
+  /** A store with the provisioning user's rights, closed together with the platform. */
   store(): Store;
-  /** A store that may do everything; it is closed with the platform. */
+  /** A store with all rights, closed together with the platform. */
   operatorStore(): Store;
 }
 
 /** What a test may choose. */
 export interface TestPlatformOptions {
-  /** Settings as environment variables; ports, DATA_DIR and PUBLIC_URL have fitting defaults. */
+  /** Settings as environment variables. Ports, DATA_DIR and PUBLIC_URL have suitable defaults. */
   env?: Environment;
-  /** Starts the streams process too (default false). */
+  /** Also starts the streams process (default false). */
   streams?: boolean;
-  /** What serves the functions, when it is not workerd. */
+  /** Serves the functions instead of workerd. */
   serve?: StartOptions["serve"];
 }
 
@@ -42,7 +42,7 @@ function bundle(): string {
   return readFileSync(made.path, "utf8");
 }
 
-/** Starts a platform of the test's own. Use it with `await using`. */
+/** Starts a platform. Use it with `await using`. */
 export async function startPlatform(options: TestPlatformOptions = {}): Promise<TestPlatform> {
   const env: Environment = {
     PORT: String(await freePort()),
@@ -92,15 +92,15 @@ export async function startPlatform(options: TestPlatformOptions = {}): Promise<
 let shared: Promise<TestPlatform> | undefined;
 
 /**
- * One platform for all tests of a file that do not mind each other: orbs of different names, say. It is stopped
- * when the file ends.
+ * One platform for all tests of a file that do not affect each other, for example because their orbs have different
+ * names. It stops at the end of the file.
  */
 export function sharedPlatform(): Promise<TestPlatform> {
   shared ??= startPlatform();
   return shared;
 }
 
-// Of whatever file has loaded this; it comes after what the file itself does when it ends.
+// Runs after the file's own afterAll hooks.
 afterAll(async () => {
   const running = shared;
   shared = undefined;

@@ -1,4 +1,4 @@
-/** Writers and readers that race on a few entries, for tests of what may be remembered. */
+/** Racing writers and readers of a few entries, for tests of caches. */
 import { AppError } from "../../shared/errors.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import { Conflict, type Store, StreamMissing } from "../../shared/store/types.ts";
@@ -14,10 +14,10 @@ const pick = <T>(values: readonly T[]): T => {
 };
 export const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** A round is worth something after so many, however busy the machine is. */
+/** Minimum number of writes per round, on machines of any speed. */
 export const ENOUGH = 20;
 
-/** Writes in every way until then, and notes what was acknowledged when it was. */
+/** Writes in every way until the given time, and records when each write was acknowledged. */
 export async function write(
   store: Store,
   until: number,
@@ -53,7 +53,7 @@ export async function write(
       }
       count++;
     } catch (error) {
-      // Where brokers die, a write may end without a word, or meet nobody while a new leader is elected.
+      // While brokers die, a write may end without an outcome or find no leader.
       const expected = [Conflict, AppError, StreamMissing].some((kind) => error instanceof kind);
       if (!expected) throw error;
     }
@@ -63,8 +63,9 @@ export async function write(
 }
 
 /**
- * Reads what is in memory: never from before what was acknowledged when it began, and never back in time.
- * @param brokers how many there are: more than one may answer from different times, unless we wrote ourselves
+ * Reads from the cache. A result must never be older than the writes acknowledged before the read, and never go back in
+ * time.
+ * @param brokers with more than one, reads of another process's writes may go back in time
  */
 export async function read(
   store: Store,
@@ -94,7 +95,7 @@ export async function read(
       seen.set(subject, seq);
     }
     count++;
-    // Hits need no I/O: without a pause nobody else would get his turn.
+    // Cache hits do no I/O, so yield to the writers.
     if (count % 20 === 0) await pause(0);
     if (Math.random() < 0.05) await pause(Math.random() * 3);
   }

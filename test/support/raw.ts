@@ -1,20 +1,20 @@
-/** HTTP as it goes over the wire: what no well-behaved client lets through reaches the server with this one. */
+/** Raw HTTP over a socket, for requests that no well-behaved client sends. */
 import { connect } from "node:net";
 
-/** What came back. */
+/** The response. */
 export interface RawAnswer {
-  /** 0 when the connection was closed without an answer. */
+  /** 0 if the connection was closed without a response. */
   status: number;
-  /** Names in lower case; the last of several. */
+  /** Names in lower case. The last value of a repeated header counts. */
   headers: Map<string, string>;
   body: string;
   durationMs: number;
 }
 
-/** A request in bytes: nothing in it is escaped, checked or put right. */
+/** A request without any escaping or checks. */
 export interface RawRequest {
   method: string;
-  /** The target as it is. Text goes out as UTF-8. */
+  /** The request target, sent as UTF-8. */
   target: string;
   headers?: readonly (readonly [string, string])[];
   body?: string | Uint8Array;
@@ -22,7 +22,7 @@ export interface RawRequest {
 
 const LIMIT_MS = 10_000;
 
-/** Whether an answer is complete: servers may keep even a connection open that was to be closed. */
+/** Whether a response is complete. Servers may keep a connection open despite `Connection: close`. */
 function isWhole(got: string, method: string): boolean {
   const end = got.indexOf("\r\n\r\n");
   if (end < 0) return false;
@@ -34,7 +34,7 @@ function isWhole(got: string, method: string): boolean {
   return head.includes("\r\ntransfer-encoding: chunked") && got.endsWith("\r\n0\r\n\r\n");
 }
 
-/** Sends one request and waits for the whole answer; of an event stream only for its head. */
+/** Sends one request and waits for the whole response, or for the head of an event stream. */
 export function raw(port: number, { method, target, headers = [], body }: RawRequest): Promise<RawAnswer> {
   const bytes = body === undefined ? undefined : Buffer.from(body);
   const head = [
@@ -69,7 +69,7 @@ export function raw(port: number, { method, target, headers = [], body }: RawReq
         durationMs: performance.now() - started,
       });
     };
-    // One character a byte, so that lengths are the wire's.
+    // One character per byte, so that lengths match Content-Length.
     socket.setEncoding("latin1");
     socket.on("data", (text: string) => {
       got += text;

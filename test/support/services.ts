@@ -6,19 +6,19 @@ import { sharedPlatform, type TestPlatform } from "./platform.ts";
 
 export { headers };
 
-/** `nats://` address with the operator's credentials, as `npm run nats:url` prints it. */
+/** `nats://` URL with the operator's credentials, as `npm run nats:url` prints it. */
 export function natsUrl(platform: TestPlatform): string {
   const { user = "", pass = "" } = platform.operatorAccess;
   return `nats://${user}:${pass}@127.0.0.1:${platform.broker?.port}`;
 }
 
-/** A plain client of the platform's broker, with the operator's rights. */
+/** A plain NATS client with the operator's rights. */
 export async function brokerClient(platform: TestPlatform): Promise<NatsConnection> {
   const { user = "", pass = "" } = platform.operatorAccess;
   return connect({ servers: `127.0.0.1:${platform.broker?.port}`, user, pass });
 }
 
-/** An example of scripts/examples as a process of its own, once it says that it is ready. */
+/** Starts a program from scripts/examples and waits until it is ready. */
 export async function startExample(
   platform: TestPlatform,
   name: string,
@@ -49,7 +49,7 @@ export async function startExample(
   };
 }
 
-/** A sound entry of the registry. */
+/** A valid registry entry. */
 export const entryOf = (name: string, more: object = {}) => ({
   name,
   description: "A test's.",
@@ -59,16 +59,16 @@ export const entryOf = (name: string, more: object = {}) => ({
   ...more,
 });
 
-/** What tests of handlers run on: a platform, a client at its broker, an admin's token and a user. */
+/** The environment of handler tests: a platform, a NATS client, an admin's token and a user. */
 export async function stage() {
   const platform = await sharedPlatform();
   const client = await brokerClient(platform);
   return { platform, client, admin: await adminToken(platform), ann: await user(platform) };
 }
 
-/** What tests of handlers have in common. @param on where, once the tests run */
+/** Shared steps of handler tests. @param on returns the environment at run time */
 export function registrar(on: () => { platform: TestPlatform; client: NatsConnection; admin: string }) {
-  /** Puts an entry the way that any client of the broker can. */
+  /** Stores a registry entry the way that any NATS client can. */
   async function put(key: string, entry: unknown): Promise<void> {
     const body = typeof entry === "string" ? entry : JSON.stringify(entry);
     const reply = await on().client.request(`$KV.handlers.${key}`, body, { timeout: 2000 });
@@ -78,7 +78,7 @@ export function registrar(on: () => { platform: TestPlatform; client: NatsConnec
   return {
     put,
     register: (name: string, more: object = {}) => put(name, entryOf(name, more)),
-    /** A published orb that uses handlers. */
+    /** Creates a published orb that uses handlers. */
     async orbWith(id: string, uses: Record<string, string[]>): Promise<void> {
       const { platform, admin } = on();
       const document = {

@@ -1,2 +1,2 @@
-// Schemas can be described only if they are made after this was loaded; hosts load it first too.
+// This import must come before any schema is created, because it adds `.openapi()` to them. Hosts import it first too.
 import "@hono/zod-openapi";

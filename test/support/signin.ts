@@ -7,14 +7,14 @@ import { launchChromium, type TestBrowser, type TestPage } from "./browser.ts";
 import { startPlatform, type TestPlatform } from "./platform.ts";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-/** Folder for screenshots, for whoever wants to look at the pages. */
+/** Folder for screenshots, if set. */
 const screenshots = process.env.SCREENSHOTS;
 
-/** What the tests of a file go by; there when they run. */
+/** The environment of a test file. */
 export let platform: TestPlatform;
 let chromium: TestBrowser;
 
-/** A platform and a browser for all tests of a file. */
+/** One platform and one browser for all tests of a file. */
 export function useSignin(): void {
   beforeAll(async () => {
     [platform, chromium] = await Promise.all([startPlatform(), launchChromium()]);
@@ -25,18 +25,18 @@ export function useSignin(): void {
   });
 }
 
-/** A page that is watched. */
+/** A page whose errors and requests are recorded. */
 export interface Watched extends TestPage, AsyncDisposable {
-  /** What the console complained of. */
+  /** Errors on the console. */
   errors: string[];
-  /** Hosts that were asked for anything. */
+  /** Hosts of all requests. */
   hosts: Set<string>;
 }
 
-/** Opens a window of its own. */
+/** Opens a page in a separate context. */
 export async function open(options: Parameters<TestBrowser["page"]>[0] = {}): Promise<Watched> {
   const opened = await chromium.page(options);
-  // Shorter than a test: what did not come is named, then.
+  // Shorter than a test's time limit, so that the error names the missing element.
   opened.page.setDefaultTimeout(10_000);
   const errors: string[] = [];
   const hosts = new Set<string>();
@@ -50,13 +50,13 @@ export async function open(options: Parameters<TestBrowser["page"]>[0] = {}): Pr
   return { ...opened, errors, hosts, [Symbol.asyncDispose]: () => opened.page.context().close() };
 }
 
-/** Takes a screenshot when somebody wants to see it. */
+/** Takes a screenshot if a folder is set. */
 export async function look(page: Page, name: string): Promise<void> {
   if (screenshots !== undefined)
     await page.screenshot({ path: `${screenshots}/${name}.png`, fullPage: true });
 }
 
-/** What axe finds wrong, by rule. */
+/** Violations that axe finds, by rule. */
 export async function faults(page: Page): Promise<string[]> {
   await page.evaluate(axe);
   return page.evaluate(async () => {
@@ -65,7 +65,7 @@ export async function faults(page: Page): Promise<string[]> {
   });
 }
 
-/** An invitation by the platform's admin. */
+/** An invitation from the platform's admin. */
 export async function invite(realm = "auth", role = "user"): Promise<{ url: string; token: string }> {
   const { body } = await call(platform, "POST", `/api/${realm}/invitations`, {
     token: await adminToken(platform),
@@ -74,7 +74,7 @@ export async function invite(realm = "auth", role = "user"): Promise<{ url: stri
   return body;
 }
 
-/** What a page shows. */
+/** The visible text of a page. */
 export const signedIn = (page: Page) => page.getByRole("heading", { name: "You are signed in" }).waitFor();
 export const error = (page: Page) => page.getByRole("alert");
 export const createButton = (page: Page) => page.getByRole("button", { name: "Create passkey" });
@@ -82,7 +82,7 @@ export const signInButton = (page: Page) =>
   page.getByRole("button", { name: /Sign in with a passkey|Confirm with your passkey/ });
 export const signinUrl = () => `${platform.origin}/api/auth/signin`;
 
-/** A page whose device has a passkey of a new user of the shared realm. */
+/** A page whose authenticator has the passkey of a new user of the shared realm. */
 export async function withPasskey(options: Parameters<TestBrowser["page"]>[0] = {}): Promise<Watched> {
   const opened = await open(options);
   await opened.page.goto((await invite()).url);

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** Established connections to a port of this machine, as the kernel lists them. */
+/** Established connections to a port of this machine, as the kernel reports them. */
 export function connectionsTo(port: number): number {
   const local = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
   const ESTABLISHED = "01";

@@ -8,23 +8,23 @@ import { tempDir } from "./broker.ts";
 
 const script = (name: string) => fileURLToPath(new URL(`../../scripts/${name}.ts`, import.meta.url));
 
-/** `npm start` as a process of its own, without npm. */
+/** `npm start` in a separate process, without npm. */
 export interface Started extends AsyncDisposable {
   readonly child: ChildProcess;
-  /** Everything it printed so far. */
+  /** Its output so far. */
   output(): string;
-  /** Resolves when a line of its output matches; rejects with the output when it ends before. */
+  /** Resolves when a line of its output matches; rejects with the output if it exits before. */
   printed(pattern: RegExp): Promise<RegExpExecArray>;
   /** Resolves to its exit code. */
   exited(): Promise<number | null>;
 }
 
-/** Runs the start script with these variables and nothing of this process's own beside PATH and Node's own cache. */
+/** Runs the start script with only these variables, PATH and Node's compile cache. */
 export function runStart(env: Record<string, string>, ...args: string[]): Started {
   return runScript("start", env, ...args);
 }
 
-/** Runs one of the project's scripts the same way. */
+/** Runs one of the project's scripts in the same way. */
 export function runScript(name: string, env: Record<string, string>, ...args: string[]): Started {
   const { PATH, NODE_COMPILE_CACHE } = process.env;
   const child = spawn(process.execPath, [script(name), ...args], {
@@ -67,7 +67,7 @@ export function runScript(name: string, env: Record<string, string>, ...args: st
   };
 }
 
-/** Variables of a start on free ports, in a folder of its own. */
+/** Variables for a start on free ports in a separate folder. */
 export async function settings(more: Record<string, string> = {}): Promise<Record<string, string>> {
   return {
     PORT: String(await freePort()),
@@ -77,7 +77,7 @@ export async function settings(more: Record<string, string> = {}): Promise<Recor
   };
 }
 
-/** Starts with these settings, which must fail, and gives what it printed. */
+/** Starts with settings that must fail and returns the output. */
 export async function failure(env: Record<string, string>, ...args: string[]): Promise<string> {
   await using started = runStart(env, ...args);
   const up = started.printed(/ready at/).then(

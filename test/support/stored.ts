@@ -1,4 +1,4 @@
-/** What a platform has stored, as a file: written once by a version, and read by all that come after it. */
+/** Stored data of a platform as a file: written once by one version, and read by all later ones. */
 import { createHash } from "node:crypto";
 import { orbStreamConfig } from "../../shared/store/provision.ts";
 import { buckets, streams } from "../../shared/store/subjects.ts";
@@ -9,13 +9,13 @@ export type Stored = Record<string, { seq: number; subject: string; data: string
 
 const key = (name: string) => createHash("sha256").update(name).digest("base64url");
 
-/** The keys that the fixtures were sealed with: of no use anywhere else. */
+/** Keys that encrypted the fixtures. Nothing else uses them. */
 export const FIXTURE_KEYS = {
   ENCRYPTION_KEYS: JSON.stringify([{ kid: "fixture", k: key("encryption") }]),
   CLAIM_KEY: key("claims"),
 };
 
-/** What lasts: neither sessions and challenges, nor what the broker's scheduler makes. */
+/** Streams with lasting data: without sessions, challenges and messages of the broker's scheduler. */
 const LASTING = [
   streams.platform,
   ...Object.values(buckets)
@@ -23,7 +23,7 @@ const LASTING = [
     .map((bucket) => streams.kv(bucket)),
 ];
 
-/** Reads everything lasting, with the streams of these orbs. */
+/** Reads all lasting data, including the streams of these orbs. */
 export async function readStored(store: Store, orbs: readonly string[]): Promise<Stored> {
   const stored: Stored = {};
   for (const stream of [...LASTING, ...orbs.map((orb) => streams.orb(orb))]) {
@@ -37,13 +37,15 @@ export async function readStored(store: Store, orbs: readonly string[]): Promise
   return stored;
 }
 
-/** Writes it into a fresh, provisioned broker; sequences are the same, as messages refer to each other by them. */
+/**
+ * Writes the data into a new, provisioned broker with the same sequences, because messages refer to each other by them.
+ */
 export async function writeStored(store: Store, stored: Stored): Promise<void> {
   for (const [stream, messages] of Object.entries(stored)) {
     if (stream.startsWith("ø")) await store.createStream(orbStreamConfig(stream.slice(1), 1));
     let next = ((await store.streamInfo(stream))?.state.last_seq ?? 0) + 1;
     for (const { seq, subject, data } of messages) {
-      // What had been replaced by then leaves a gap.
+      // A replaced message leaves a gap.
       for (; next < seq && stream.startsWith("ø"); next++) {
         await store.append(stream, { subject: `${stream.slice(1)}._guard.gap.0`, data: "", rollup: true });
       }

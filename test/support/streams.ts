@@ -5,7 +5,7 @@ import type { Deps } from "../../shared/deps.ts";
 import { newId, randomToken } from "../../shared/ids.ts";
 import type { Store } from "../../shared/store/types.ts";
 
-/** What signing and storing a session needs of a platform. */
+/** The parts of a platform that signing and storing a session need. */
 export interface SessionHost {
   bindings: Record<string, string>;
   store(): Store;
@@ -18,7 +18,7 @@ const silent = {
   error: () => undefined,
 };
 
-/** What verbs in shared/ get handed, in a test. */
+/** Dependencies of verbs in a test. */
 export function testDeps(store: Store, bindings: Record<string, string>): Deps {
   return {
     store,
@@ -43,7 +43,7 @@ export function testDeps(store: Store, bindings: Record<string, string>): Deps {
   };
 }
 
-/** A session as a finished sign-in leaves it. */
+/** Stores a session as a completed sign-in does. */
 export async function signIn(
   host: SessionHost,
   who: { realm?: string; sub?: string; ttl?: number } = {},
@@ -55,13 +55,13 @@ export async function signIn(
   return (await startSession(testDeps(store, host.bindings), session)).token;
 }
 
-/** A client that publishes as other services would. */
+/** A client that publishes as another service. */
 export interface Publisher extends AsyncDisposable {
   readonly connection: NatsConnection;
   readonly js: JetStreamClient;
 }
 
-/** Connects to a platform's broker with the operator's rights; goes on through restarts of the broker. */
+/** Connects to a platform's broker with the operator's rights. Survives restarts of the broker. */
 export async function publisher(platform: Platform): Promise<Publisher> {
   const { user, pass } = platform.operatorAccess;
   const connection = await connect({
@@ -73,21 +73,21 @@ export async function publisher(platform: Platform): Promise<Publisher> {
   return { connection, js: connection.jetstream(), [Symbol.asyncDispose]: () => connection.close() };
 }
 
-/** One server-sent event; a comment is an event of the type `comment`. */
+/** One server-sent event. A comment line becomes an event of type `comment`. */
 export interface SentEvent {
   type: string;
   data: string;
   id: string | undefined;
 }
 
-/** A control event's data. */
+/** Data of a control event. */
 export interface Control {
   streamNextOffset: string;
   streamCursor: string;
   upToDate?: boolean;
 }
 
-/** Parses a response's events as they come. Ends with the response; throws when it is cut. */
+/** Parses events while they arrive. Ends with the response; throws if the connection is cut. */
 export async function* sentEvents(response: Response): AsyncGenerator<SentEvent> {
   if (response.body === null) return;
   const decoder = new TextDecoder();
@@ -112,7 +112,7 @@ export async function* sentEvents(response: Response): AsyncGenerator<SentEvent>
   if (buffer !== "") throw new Error(`the response ended within an event: ${buffer.slice(0, 100)}`);
 }
 
-/** Reads events until one fulfils a condition, and hangs up. */
+/** Reads events until one matches, then disconnects. */
 export async function readUntil(
   response: Response,
   enough: (event: SentEvent, all: SentEvent[]) => boolean,

@@ -1,21 +1,21 @@
-/** Clients that write through the HTTP API while something breaks, and what must be there afterwards. */
+/** Clients that write over HTTP while something fails, and checks of what must be stored afterwards. */
 import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "vitest";
 import { adminToken, call } from "./auth.ts";
 import type { TestPlatform } from "./platform.ts";
 
-/** One answer, as a client saw it. */
+/** One response as a client saw it. */
 export interface Seen {
   status: number;
   durationMs: number;
   what: string;
 }
 
-/** What was acknowledged of one entry. */
+/** The acknowledged state of one entry. */
 interface Kept {
   sku: string;
   id: string;
-  /** Titles by revision, as acknowledged. */
+  /** Acknowledged titles by revision. */
   title: string;
   operations: string[];
 }
@@ -42,10 +42,10 @@ const ORB = {
 };
 const AT = "/api/kept/things";
 const GIVE_UP_MS = 20_000;
-/** A client that was told 503 waits a little. */
+/** Milliseconds that a client waits after a 503. */
 const PAUSE_MS = 40;
 
-/** Writers on one platform. They insist, as clients do: the same request again until it is answered for good. */
+/** Writers on one platform. Each repeats a request until it gets a final response. */
 export class Writers {
   readonly seen: Seen[] = [];
   readonly acknowledged: Kept[] = [];
@@ -55,13 +55,13 @@ export class Writers {
   #stopped = false;
   #running: Promise<void>[] = [];
 
-  /** @param body text that every entry carries: how large its messages are */
+  /** @param body text of every entry, which determines the message size */
   constructor(platform: TestPlatform, body = "") {
     this.#platform = platform;
     this.#body = body;
   }
 
-  /** Creates the orb and starts to write. */
+  /** Creates the orb and starts writing. */
   async start(count: number): Promise<void> {
     const token = await adminToken(this.#platform);
     this.#token = token;
@@ -70,20 +70,20 @@ export class Writers {
     this.#running = Array.from({ length: count }, (_, n) => this.#write(n));
   }
 
-  /** Lets each finish what it is at. */
+  /** Stops after the requests in progress. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await Promise.all(this.#running);
   }
 
-  /** How often each status was answered; 0 stands for a connection that broke. */
+  /** Number of responses by status; 0 counts broken connections. */
   get statuses(): Record<number, number> {
     const counts: Record<number, number> = {};
     for (const { status } of this.seen) counts[status] = (counts[status] ?? 0) + 1;
     return counts;
   }
 
-  /** The slowest answer of a status, in milliseconds. */
+  /** The slowest response with a status in milliseconds. */
   slowest(status: number): number {
     return Math.max(0, ...this.seen.filter((one) => one.status === status).map((one) => one.durationMs));
   }
@@ -102,7 +102,7 @@ export class Writers {
     return answer;
   }
 
-  /** @returns the answer, or null when nothing was answered for good before everybody stopped */
+  /** @returns the response, or null if the writers were stopped before a final one */
   async #insist(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
     const began = Date.now();
     for (;;) {
@@ -132,7 +132,7 @@ export class Writers {
         { "if-match": '"1"' },
       );
       if (changed.status === 412) {
-        // The first answer was lost, and the write was not: it says so itself.
+        // The response to an earlier attempt was lost but its write was stored, as this response says.
         const now = await this.#insist("GET", `/api/admin/orbs/kept/entries/${kept.id}`);
         expect(now.body).toMatchObject({ revision: 2, values: { title } });
       } else if (changed.status !== 200) {
@@ -151,8 +151,8 @@ export class Writers {
   }
 
   /**
-   * Every request was answered by what a client can live with, and "unavailable" came quickly.
-   * @param options.broken whether connections of clients may have broken, as what served them was killed
+   * Asserts that every response was acceptable and that 503 came quickly.
+   * @param options.broken whether connections may have broken because the server was killed
    */
   expectFairAnswers({ withinMs = 2_000, broken = false } = {}): void {
     const fair = new Set([...(broken ? [0] : []), 200, 201, 204, 409, 412, 429, 503, 504]);
@@ -160,7 +160,7 @@ export class Writers {
     expect(this.slowest(503)).toBeLessThan(withinMs);
   }
 
-  /** Everything acknowledged is there, whole and once, and nothing else is. */
+  /** Asserts that everything acknowledged is stored completely and once, and nothing else is. */
   async expectKept(): Promise<void> {
     const listed = new Map<string, { id: string; title: string; status: string }[]>();
     let cursor: string | null = "";
