@@ -78,7 +78,7 @@ const header = (description: string, more: { example?: string; enum?: string[] }
 });
 
 /** Response headers that clients act on. */
-export const RevisionTag = { ETag: header("The newest revision's number", { example: '"7"' }) };
+export const RevisionTag = { ETag: header("Number of the newest revision", { example: '"7"' }) };
 export const VersionTag = { ETag: header("The version's number", { example: '"3"' }) };
 export const Location = { Location: header("The path of what was made") };
 export const Replayed = {

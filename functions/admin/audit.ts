@@ -12,12 +12,12 @@ const AuditSchema = z
     realm: z.string().openapi({ description: "`platform`, `auth` or an orb's id" }),
     action: z.string().openapi({ example: "signin" }),
     actor: z.string().openapi({ description: "Account id, `anonymous` or `system`" }),
-    target: z.string().nullable().openapi({ description: "What it was done to" }),
+    target: z.string().nullable().openapi({ description: "Id of the object" }),
     outcome: z.enum(["ok", "refused"]),
     detail: z
       .string()
       .nullable()
-      .openapi({ description: "Stable code: what exactly, or why it was refused" }),
+      .openapi({ description: "Stable code with details of the action or the reason of a refusal" }),
     requestId: z.string(),
     client: z.string().openapi({ description: "Address of the client" }),
   })
@@ -29,7 +29,7 @@ const list = defineRoute({
   method: "get",
   path: "/api/admin/audit",
   operationId: "listAudit",
-  summary: "The audit log",
+  summary: "List records of the audit log",
   description:
     "Sign-ins and refused ones, invitations, roles, reveals, deletions. Newest first unless `sort=at`. A page may be shorter than `limit` and still have a next one.",
   tags: ["Audit"],

@@ -17,7 +17,7 @@ import { IfMatch, VersionTag } from "../schemas.ts";
 
 const Kind = z
   .enum(DEFINITION_KINDS)
-  .openapi({ description: "`messages`: shapes of handlers' messages; `modules`: templates of modules" });
+  .openapi({ description: "`messages`: schemas of handlers' messages; `modules`: module templates" });
 const KindParam = z.object({ kind: Kind });
 const Params = KindParam.extend({ id: z.string().openapi({ example: "blog" }) });
 
@@ -29,8 +29,8 @@ const DefinitionSchema = z
     at: z.iso.datetime(),
     by: z.string(),
     description: z.string(),
-    schema: z.unknown().optional().openapi({ description: "JSON Schema, of messages" }),
-    module: z.unknown().optional().openapi({ type: "object", description: "The module, of modules" }),
+    schema: z.unknown().optional().openapi({ description: "JSON Schema (kind `messages`)" }),
+    module: z.unknown().optional().openapi({ type: "object", description: "The module (kind `modules`)" }),
   })
   .openapi("Definition");
 
@@ -38,7 +38,7 @@ const DefinitionSchema = z
 const DefinitionBody = z
   .looseObject({
     description: z.unknown().optional().openapi({ type: "string" }),
-    schema: z.unknown().optional().openapi({ description: "JSON Schema, of messages" }),
+    schema: z.unknown().optional().openapi({ description: "JSON Schema (kind `messages`)" }),
     module: z.unknown().optional().openapi({
       type: "object",
       description:
@@ -56,7 +56,7 @@ const list = defineRoute({
   method: "get",
   path: "/api/admin/definitions/{kind}",
   operationId: "listDefinitions",
-  summary: "Definitions of a kind",
+  summary: "List definitions of a kind",
   request: { params: KindParam },
   responses: {
     200: { description: "All", content: { "application/json": { schema: z.array(DefinitionSchema) } } },
@@ -68,7 +68,7 @@ const get = defineRoute({
   method: "get",
   path,
   operationId: "getDefinition",
-  summary: "A definition",
+  summary: "Get a definition",
   request: {
     params: Params,
     query: z.strictObject({
@@ -76,7 +76,7 @@ const get = defineRoute({
         .string()
         .regex(/^[1-9]\d{0,8}$/)
         .optional()
-        .openapi({ description: "An older version; also of what was removed" }),
+        .openapi({ description: "An older version, also of a removed definition" }),
     }),
   },
   responses: { 200: { description: "The definition", headers: VersionTag, content: json } },
@@ -87,21 +87,18 @@ const instance = defineRoute({
   method: "get",
   path: "/api/admin/definitions/modules/{id}/module",
   operationId: "moduleFromTemplate",
-  summary: "A module made from a template",
+  summary: "Create a module from a template",
   description:
-    "What it answers goes into `modules` of an orb document as it is: references point into the orb, and the module has the id that was asked for.",
+    "Returns a module for `modules` of an orb document: its references point into the orb, and it has the requested id.",
   request: {
     params: z.object({ id: z.string() }),
     query: z.strictObject({
-      orb: z
-        .string()
-        .regex(ORB_ID)
-        .openapi({ description: "The orb that the module is for", example: "shop" }),
+      orb: z.string().regex(ORB_ID).openapi({ description: "Id of the orb for the module", example: "shop" }),
       module: z
         .string()
         .regex(MODULE_ID)
         .optional()
-        .openapi({ description: "Its id there; left out: the template's", example: "news" }),
+        .openapi({ description: "Id of the module; the template's id by default", example: "news" }),
     }),
   },
   responses: {
@@ -135,7 +132,7 @@ const remove = defineRoute({
   path,
   operationId: "deleteDefinition",
   summary: "Remove a definition",
-  description: "Orbs that started from it keep what they took.",
+  description: "Orbs that were created from it do not change.",
   request: { params: Params, headers: IfMatch },
   responses: { 204: { description: "Removed" } },
   problems: [400, 401, 403, 404, 409, 412],

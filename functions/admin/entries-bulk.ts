@@ -14,8 +14,8 @@ import { type AdminPrefix, adminRoute } from "./prefixes.ts";
 
 const ResultSchema = z
   .object({
-    line: z.int().openapi({ description: "Which line of the request this answers, from 1" }),
-    status: z.int().openapi({ description: "As a request of its own would have been answered" }),
+    line: z.int().openapi({ description: "Line number in the request, from 1" }),
+    status: z.int().openapi({ description: "HTTP status of this line as if it were a separate request" }),
     id: z.string().optional(),
     revision: z.int().optional(),
     code: z.string().optional(),
@@ -26,12 +26,12 @@ const ResultSchema = z
 
 const SummarySchema = z
   .object({
-    done: z.boolean().openapi({ description: "Whether every line was looked at" }),
+    done: z.boolean().openapi({ description: "Whether every line was processed" }),
     total: z.int(),
     created: z.int(),
     failed: z.int(),
   })
-  .openapi("BulkSummary", { description: "The last line" });
+  .openapi("BulkSummary", { description: "The last line of the response" });
 
 const CREATED = 201;
 
@@ -65,14 +65,14 @@ export function entryBulkRoutes(prefix: AdminPrefix) {
         publish: z
           .enum(["true", "false"])
           .optional()
-          .openapi({ description: "`true`: all are live at once" }),
+          .openapi({ description: "`true`: also publishes all entries" }),
       }),
       headers: IdempotencyKey,
       body: { required: true, content: { "application/x-ndjson": { schema: z.string() } } },
     },
     responses: {
       200: {
-        description: "A result per line, and the totals: `{ done, total, created, failed }`",
+        description: "One result per line, then the totals: `{ done, total, created, failed }`",
         content: { "application/x-ndjson": { schema: z.union([ResultSchema, SummarySchema]) } },
       },
     },

@@ -8,14 +8,14 @@ import { type AdminPrefix, adminRoute } from "./prefixes.ts";
 
 const RekeySchema = z
   .object({
-    entries: z.int().openapi({ description: "Entries looked at" }),
+    entries: z.int().openapi({ description: "Number of checked entries" }),
     resealed: z
       .int()
-      .openapi({ description: "Entries that have a new revision, sealed under the first key" }),
-    failed: z.array(z.string()).openapi({ description: "Entries that no configured key opens" }),
+      .openapi({ description: "Number of entries with a new revision, encrypted with the first key" }),
+    failed: z.array(z.string()).openapi({ description: "Entries that no configured key can decrypt" }),
     conflicts: z
       .array(z.string())
-      .openapi({ description: "Entries with a unique value that another one has taken" }),
+      .openapi({ description: "Entries with a unique value that another entry uses" }),
   })
   .openapi("RekeyResult");
 
@@ -25,8 +25,8 @@ export function entryRekeyRoutes(prefix: AdminPrefix) {
     method: "post",
     path: `${prefix}/{orbId}/entries/rekey` as const,
     operationId: "rekeyEntries",
-    summary: "Seal and claim sensitive values again under the keys of today",
-    description: "For a whole platform, or large orbs, use `npm run rekey`. Running it again does no harm.",
+    summary: "Encrypt sensitive values with the current keys",
+    description: "For a whole platform or a large orb, use `npm run rekey`. The request can be repeated.",
     request: { params: OrbIdParam },
     responses: { 200: { description: "Done", content: { "application/json": { schema: RekeySchema } } } },
     problems: [400, 401, 403, 404],

@@ -52,8 +52,9 @@ export function entryWriteRoutes(prefix: AdminPrefix) {
     method: "put",
     path: one,
     operationId: "updateEntry",
-    summary: "Write a new revision",
-    description: "What is live stays as it is until it is published, here with `publish=true` or later.",
+    summary: "Update an entry",
+    description:
+      "Writes a new revision. The live revision does not change until the entry is published, here with `publish=true` or later.",
     request: {
       params: EntryParams,
       query: WriteQuery,
@@ -69,7 +70,7 @@ export function entryWriteRoutes(prefix: AdminPrefix) {
     path: one,
     operationId: "deleteEntry",
     summary: "Delete an entry",
-    description: "Its revisions stay readable until `purge=true`, which works after the deletion too.",
+    description: "Its revisions stay readable. `purge=true` erases them, also after the deletion.",
     request: { params: EntryParams, query: DeleteQuery, headers: IfMatch },
     responses: { 204: { description: "Deleted" } },
     problems: [400, 401, 403, 404, 409, 412],
@@ -117,9 +118,9 @@ export function entryWriteRoutes(prefix: AdminPrefix) {
 }
 
 const MOVES = [
-  { name: "publish", verb: publishEntry, summary: "Make the newest draft live" },
-  { name: "unpublish", verb: unpublishEntry, summary: "Take an entry offline" },
-  { name: "restore", verb: restoreEntry, summary: "Bring an archived entry back, offline" },
+  { name: "publish", verb: publishEntry, summary: "Publish the newest draft of an entry" },
+  { name: "unpublish", verb: unpublishEntry, summary: "Unpublish an entry" },
+  { name: "restore", verb: restoreEntry, summary: "Restore an archived entry as unpublished" },
 ] as const;
 
 export function entryMoveRoutes(prefix: AdminPrefix) {
@@ -147,7 +148,7 @@ export function entryMoveRoutes(prefix: AdminPrefix) {
     method: "post",
     path: `${one}/archive`,
     operationId: "archiveEntry",
-    summary: "Soft-delete an entry",
+    summary: "Archive an entry",
     request: { params: EntryParams, query: ForceQuery, headers: WriteHeaders },
     responses: { 200: entryAnswer("The new revision", Replayed) },
     problems: [400, 401, 403, 404, 409, 410, 412, 422],

@@ -17,7 +17,7 @@ const ListQuery = z.looseObject({
   schema: z
     .string()
     .optional()
-    .openapi({ description: "Only entries of this schema; needed to filter and sort by its fields" }),
+    .openapi({ description: "Only entries of this schema. Required to filter and sort by its fields." }),
   status: z
     .string()
     .optional()
@@ -27,17 +27,13 @@ const ListQuery = z.looseObject({
     .optional()
     .openapi({ description: `1 to ${PAGE_SIZE.max}; default ${PAGE_SIZE.default}` }),
   cursor: z.string().optional(),
-  sort: z
-    .string()
-    .optional()
-    .openapi({ description: "Fields, `-` in front for descending. Default: creation, oldest first" }),
+  sort: z.string().optional().openapi({
+    description: "Field names, with a leading `-` for descending order. Default: creation time, oldest first",
+  }),
   fields: z.string().optional(),
   expand: z.string().optional(),
   count: z.string().optional().openapi({ description: "`true` adds `total`" }),
-  at: z
-    .string()
-    .optional()
-    .openapi({ description: "The list as it was then, ISO 8601", format: "date-time" }),
+  at: z.string().optional().openapi({ description: "The list at this time (ISO 8601)", format: "date-time" }),
 });
 
 const flag = z.enum(["true", "false"]).optional();
@@ -51,9 +47,9 @@ export function entryReadRoutes(prefix: AdminPrefix) {
     method: "get",
     path,
     operationId: "listEntries",
-    summary: "Entries of an orb, drafts and all",
+    summary: "List entries of an orb, including drafts",
     description:
-      "Further parameters: `filter[field]=value`, `filter[field][operator]=value`. A condition on a translatable or market-specific field holds when any of its values meets it.",
+      "Further parameters: `filter[field]=value`, `filter[field][operator]=value`. A condition on a translatable or market-specific field matches if any of its values matches.",
     request: { params: OrbIdParam, query: ListQuery },
     responses: {
       200: { description: "A page", content: { "application/json": { schema: listOf(EntrySchema) } } },
@@ -65,20 +61,20 @@ export function entryReadRoutes(prefix: AdminPrefix) {
     method: "get",
     path: `${path}/{entryId}`,
     operationId: "getEntry",
-    summary: "An entry's newest revision",
+    summary: "Get the newest revision of an entry",
     request: {
       params: EntryParams,
       query: z.strictObject({
         revision: z
           .enum(["published", "latest"])
           .optional()
-          .openapi({ description: "`published`: what is live instead of the newest" }),
+          .openapi({ description: "`published`: the live revision instead of the newest" }),
         at: z
           .string()
           .optional()
-          .openapi({ description: "The entry as it was then, ISO 8601", format: "date-time" }),
+          .openapi({ description: "The entry at this time (ISO 8601)", format: "date-time" }),
         reveal: flag.openapi({
-          description: "`true`: sensitive values in plaintext; recorded in the audit log",
+          description: "`true`: decrypted sensitive values. The audit log records the request.",
         }),
       }),
       headers: IfNoneMatch,

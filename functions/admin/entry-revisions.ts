@@ -44,7 +44,7 @@ const RevisionItemSchema = z
     validFrom: moment,
     validTo: moment,
     at: z.iso.datetime(),
-    by: z.string().openapi({ description: "`scheduler` where a validity window closed" }),
+    by: z.string().openapi({ description: "Account id; `scheduler` if a validity window closed" }),
     opened: z
       .object({ at: z.iso.datetime(), by: z.string() })
       .optional()
@@ -66,7 +66,7 @@ const ComparisonSchema = z
     to: z.int(),
     patch: z.array(z.looseObject({ op: z.string(), path: z.string() })).openapi({
       description:
-        "JSON Patch (RFC 6902) from the older to the newer: values, status and window. Sensitive values stay masked.",
+        "JSON Patch (RFC 6902) from the older to the newer revision: values, status and window. Sensitive values stay masked.",
     }),
   })
   .openapi("EntryComparison");
@@ -84,9 +84,9 @@ export function entryRevisionRoutes(prefix: AdminPrefix) {
     method: "get",
     path,
     operationId: "listEntryRevisions",
-    summary: "Revisions of an entry",
+    summary: "List revisions of an entry",
     description:
-      "Oldest first; `sort=-revision` for the newest first. Those of a deleted entry stay readable.",
+      "Oldest first, or newest first with `sort=-revision`. Revisions of a deleted entry stay readable until it is purged.",
     request: {
       params: EntryParams,
       query: z.strictObject({
@@ -110,11 +110,11 @@ export function entryRevisionRoutes(prefix: AdminPrefix) {
     method: "get",
     path: `${path}/{revision}`,
     operationId: "getEntryRevision",
-    summary: "A revision of an entry, or what sets it apart from another one",
+    summary: "Get a revision of an entry, or compare it with another one",
     request: {
       params: RevisionParams,
       query: z.strictObject({
-        against: z.string().optional().openapi({ description: "Compares with this revision instead" }),
+        against: z.string().optional().openapi({ description: "Compare with this revision" }),
       }),
     },
     responses: {
@@ -130,7 +130,7 @@ export function entryRevisionRoutes(prefix: AdminPrefix) {
     method: "post",
     path: `${path}/{revision}/restore`,
     operationId: "revertEntry",
-    summary: "Bring an older revision back as a new draft",
+    summary: "Restore an older revision as a new draft",
     request: { params: RevisionParams, headers: WriteHeaders },
     responses: { 200: entryAnswer("The new revision", Replayed) },
     problems: [400, 401, 403, 404, 409, 410, 412, 422],

@@ -26,8 +26,8 @@ export const EntrySchema = z
     module: z.string(),
     schema: z.string(),
     status: z.enum([...STATUSES, "DELETED"]),
-    revision: z.int().openapi({ description: "The newest revision's number" }),
-    publishedRevision: z.int().nullable().openapi({ description: "The revision that is live" }),
+    revision: z.int().openapi({ description: "Number of the newest revision" }),
+    publishedRevision: z.int().nullable().openapi({ description: "Number of the live revision" }),
     validFrom: moment,
     validTo: moment,
     createdAt: z.iso.datetime(),
@@ -47,7 +47,7 @@ const given = z.unknown().openapi(MOMENT);
 export const NewEntryBody = z
   .strictObject({
     module: z.string().openapi({ example: "catalog" }),
-    schema: z.string().optional().openapi({ description: "Needed where the module has several schemas" }),
+    schema: z.string().optional().openapi({ description: "Required if the module has several schemas" }),
     values: z.unknown().openapi({ type: "object", additionalProperties: true }),
     validFrom: given.optional(),
     validTo: given.optional(),
@@ -56,16 +56,22 @@ export const NewEntryBody = z
 
 export const EntryBody = z
   .strictObject({
-    module: z.string().optional().openapi({ description: "May be sent along; an entry cannot be moved" }),
-    schema: z.string().optional().openapi({ description: "May be sent along; an entry cannot be moved" }),
+    module: z
+      .string()
+      .optional()
+      .openapi({ description: "Must not change if present. An entry cannot be moved." }),
+    schema: z
+      .string()
+      .optional()
+      .openapi({ description: "Must not change if present. An entry cannot be moved." }),
     values: z.unknown().optional().openapi({
       type: "object",
       additionalProperties: true,
       description:
         "All values; with `locale` or `market`, those to change, where null clears one. Left out: they stay. A mask means that a sensitive value stays.",
     }),
-    validFrom: given.optional().openapi({ description: "Left out: as before; null: no bound" }),
-    validTo: given.optional().openapi({ description: "Left out: as before; null: no bound" }),
+    validFrom: given.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
+    validTo: given.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
   })
   .openapi("EntryChange");
 
@@ -84,16 +90,22 @@ export function asEntryFault(fault: Fault): Fault {
 const flag = z.enum(["true", "false"]).optional();
 
 export const WriteQuery = z.strictObject({
-  publish: flag.openapi({ description: "`true`: what is written is live in the same act" }),
-  locale: z.string().optional().openapi({ description: "Translatable values are of this language only" }),
-  market: z.string().optional().openapi({ description: "Market-specific values are of this market only" }),
+  publish: flag.openapi({ description: "`true`: also publishes the new revision" }),
+  locale: z
+    .string()
+    .optional()
+    .openapi({ description: "`values` holds translatable values in this language only" }),
+  market: z
+    .string()
+    .optional()
+    .openapi({ description: "`values` holds market-specific values of this market only" }),
 });
 export const ForceQuery = z.strictObject({
-  force: flag.openapi({ description: "`true`: although other entries refer to it" }),
+  force: flag.openapi({ description: "`true`: even if other entries refer to it" }),
 });
 export const DeleteQuery = z.strictObject({
-  force: flag.openapi({ description: "`true`: although other entries refer to it" }),
-  purge: flag.openapi({ description: "`true`: its revisions are erased too, for good" }),
+  force: flag.openapi({ description: "`true`: even if other entries refer to it" }),
+  purge: flag.openapi({ description: "`true`: also erases its revisions permanently" }),
 });
 
 export const EntryParams = OrbIdParam.extend({

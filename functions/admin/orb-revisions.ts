@@ -46,8 +46,9 @@ export function orbRevisionRoutes(prefix: AdminPrefix) {
     method: "get",
     path: all,
     operationId: "listOrbRevisions",
-    summary: "Revisions, oldest or newest first",
-    description: "They outlive the orb: numbers go on when one of the same id is created again.",
+    summary: "List revisions of an orb",
+    description:
+      "Revisions outlive the orb. If an orb with the same id is created again, their numbers continue.",
     request: {
       params: OrbIdParam,
       query: z.strictObject({
@@ -77,12 +78,12 @@ export function orbRevisionRoutes(prefix: AdminPrefix) {
     method: "get",
     path: `${all}/{revision}` as const,
     operationId: "getOrbRevision",
-    summary: "One revision, with what it changed",
+    summary: "Get a revision of an orb with its changes",
     request: {
       params: RevisionParam,
       query: z.strictObject({
         against: Revision.optional().openapi({
-          description: "Compare with this revision instead of the one before",
+          description: "Compare with this revision instead of the previous one",
         }),
       }),
     },
@@ -101,7 +102,7 @@ export function orbRevisionRoutes(prefix: AdminPrefix) {
     method: "post",
     path: `${all}/{revision}/restore` as const,
     operationId: "restoreOrbRevision",
-    summary: "Bring an older document back as a new revision",
+    summary: "Restore an older document as a new revision",
     request: {
       params: RevisionParam,
       headers: IfMatch.extend(IdempotencyKey.shape),
@@ -109,7 +110,7 @@ export function orbRevisionRoutes(prefix: AdminPrefix) {
     },
     responses: {
       200: {
-        description: "The orb, or what would happen",
+        description: "The orb; with `dryRun=true` the effects of the change",
         headers: { ...RevisionTag, ...Replayed },
         content: json(z.union([OrbSchema, DryRunSchema])),
       },
@@ -141,7 +142,7 @@ export function routeListing() {
     method: "get",
     path: "/api/admin/routes",
     operationId: "listRoutes",
-    summary: "Active routes of published orbs",
+    summary: "List active routes of published orbs",
     tags: ["Orbs"],
     security: [{ bearer: [] }],
     middleware: [platformAdmin],

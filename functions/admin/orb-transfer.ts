@@ -26,7 +26,7 @@ export function orbTransferRoutes(prefix: AdminPrefix) {
     method: "get",
     path: `${prefix}/{orbId}/export` as const,
     operationId: "exportOrb",
-    summary: "The orb with its entries as JSON Lines",
+    summary: "Export an orb with its entries as JSON Lines",
     description:
       "A line `orb`, a line per entry (its newest revision, and the live one where that is another), and a line `end` with their number: without it the file was cut off. Sensitive values stay sealed: whoever imports needs the same keys.",
     request: { params: OrbIdParam },

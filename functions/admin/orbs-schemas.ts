@@ -14,7 +14,7 @@ const state = {
   publishedRevision: z
     .int()
     .nullable()
-    .openapi({ description: "Revision whose document is live; null when none is" }),
+    .openapi({ description: "The live revision; null if the orb is not published" }),
   createdAt: time,
   createdBy: z.string(),
   updatedAt: time,
@@ -23,7 +23,7 @@ const state = {
 
 /** What callers send. Loose here: the document is judged in one place, which tells every fault at once. */
 export const OrbBody = z.unknown().openapi({
-  description: "The whole document. The state in an answer may be sent back with it, unchanged.",
+  description: "The whole document. The state properties of a response may be sent back unchanged.",
   allOf: [{ $ref: "#/components/schemas/OrbDocument" }],
 });
 
@@ -68,7 +68,7 @@ export const RevisionSchema = z
     against: z
       .int()
       .nullable()
-      .openapi({ description: "Null where nothing is compared: `changes` is empty" }),
+      .openapi({ description: "Null if there is no revision to compare with; `changes` is empty then" }),
   })
   .openapi("OrbRevision");
 
@@ -77,7 +77,7 @@ const place = { module: z.string(), schema: z.string() };
 export const DryRunSchema = z
   .object({
     dryRun: z.literal(true),
-    refused: z.boolean().openapi({ description: "Whether it would be refused" }),
+    refused: z.boolean().openapi({ description: "Whether the change would be rejected" }),
     changes: z.array(change),
     summary: z.array(z.string()),
     impact: z.object({
@@ -98,7 +98,7 @@ export const DryRunSchema = z
       invalid: z.array(z.object({ ...place, checked: z.int(), invalid: z.int() })),
     }),
   })
-  .openapi("OrbDryRun", { description: "What an update or publication would do to stored entries." });
+  .openapi("OrbDryRun", { description: "Effects of an update or publication on stored entries." });
 
 export const RouteSchema = z
   .object({

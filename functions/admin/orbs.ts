@@ -79,7 +79,7 @@ function addCollection(router: Router, prefix: AdminPrefix): void {
     method: "get",
     path: prefix,
     operationId: "listOrbs",
-    summary: "Orbs, in the order of their creation",
+    summary: "List orbs in the order of their creation",
     request: {
       query: z.strictObject({
         limit: Limit,
@@ -153,7 +153,7 @@ function addDocument(router: Router, prefix: AdminPrefix): void {
     method: "get",
     path: one,
     operationId: "getOrb",
-    summary: "An orb with all modules and schemas",
+    summary: "Get an orb with all modules and schemas",
     request: {
       params: OrbIdParam,
       headers: IfNoneMatch,
@@ -161,12 +161,12 @@ function addDocument(router: Router, prefix: AdminPrefix): void {
         revision: z
           .enum(["latest", "published"])
           .default("latest")
-          .openapi({ description: "The newest, or what is live" }),
+          .openapi({ description: "The newest revision or the live one" }),
       }),
     },
     responses: {
       200: { description: "The orb", headers: RevisionTag, content: json(OrbSchema) },
-      304: { description: "Known already" },
+      304: { description: "Not modified" },
     },
     problems: [400, 401, 403, 404],
   });
@@ -185,9 +185,9 @@ function addDocument(router: Router, prefix: AdminPrefix): void {
     method: "put",
     path: one,
     operationId: "updateOrb",
-    summary: "Replace the document",
+    summary: "Update an orb",
     description:
-      "Writes a new revision and leaves what is live as it is, unless `publish=true`. With `dryRun=true` it tells the change log and what would happen to stored entries.",
+      "Replaces the whole document. Writes a new revision and does not change the live one, unless `publish=true`. With `dryRun=true` it writes nothing and returns the change log and the effects on stored entries.",
     request: {
       params: OrbIdParam,
       headers: IfMatch,
@@ -196,7 +196,7 @@ function addDocument(router: Router, prefix: AdminPrefix): void {
     },
     responses: {
       200: {
-        description: "The orb, or what would happen",
+        description: "The orb; with `dryRun=true` the effects of the change",
         headers: RevisionTag,
         content: json(z.union([OrbSchema, DryRunSchema])),
       },
@@ -224,7 +224,7 @@ function addDocument(router: Router, prefix: AdminPrefix): void {
     path: one,
     operationId: "deleteOrb",
     summary: "Delete an orb with its entries and users",
-    description: "Its revisions stay readable. A deletion that stopped halfway is resumed by asking again.",
+    description: "Its revisions stay readable. Repeat the request to resume a deletion that was interrupted.",
     request: { params: OrbIdParam, headers: IfMatch },
     responses: { 204: { description: "Deleted" } },
     problems: [401, 403, 404, 409, 412],
@@ -248,7 +248,7 @@ function addLifecycle(router: Router, prefix: AdminPrefix): void {
     method: "post",
     path: `${one}/publish` as const,
     operationId: "publishOrb",
-    summary: "Make the newest revision live",
+    summary: "Publish the newest revision of an orb",
     request: {
       params: OrbIdParam,
       headers: IfMatch.extend(IdempotencyKey.shape),
@@ -256,7 +256,7 @@ function addLifecycle(router: Router, prefix: AdminPrefix): void {
     },
     responses: {
       200: {
-        description: "The orb, or what would happen",
+        description: "The orb; with `dryRun=true` the effects of the change",
         headers: { ...RevisionTag, ...Replayed },
         content: json(z.union([OrbSchema, DryRunSchema])),
       },
@@ -278,9 +278,9 @@ function addLifecycle(router: Router, prefix: AdminPrefix): void {
   });
 
   const moves = [
-    { name: "unpublish", summary: "Take an orb off the air", verb: unpublishOrb },
-    { name: "archive", summary: "Put an orb away", verb: archiveOrb },
-    { name: "restore", summary: "Fetch an archived orb back, unpublished", verb: restoreOrb },
+    { name: "unpublish", summary: "Unpublish an orb", verb: unpublishOrb },
+    { name: "archive", summary: "Archive an orb", verb: archiveOrb },
+    { name: "restore", summary: "Restore an archived orb as unpublished", verb: restoreOrb },
   ] as const;
   for (const { name, summary, verb } of moves) {
     const move = defineRoute({

@@ -16,21 +16,24 @@ const RegistrySchema = z
     name: z.string().openapi({ description: "<service>.<handler>", example: "pricing.quote" }),
     description: z.string().optional(),
     auth: z.enum(HANDLER_AUTH).optional(),
-    kind: z.enum(HANDLER_KINDS).openapi({ description: "`nats`: a service that answers over the broker" }),
-    subject: z.string().optional().openapi({ description: "What a remote service answers on" }),
+    kind: z.enum(HANDLER_KINDS).openapi({ description: "`nats`: a remote service on the broker" }),
+    subject: z.string().optional().openapi({ description: "Subject of a remote service" }),
     timeoutMs: z.int().optional(),
     paths: z
       .array(z.string())
       .optional()
       .openapi({ description: "Routes of an HTTP handler below /api/{orbId}" }),
-    methods: z.array(z.string()).optional().openapi({ description: "Of these routes; GET when missing" }),
+    methods: z
+      .array(z.string())
+      .optional()
+      .openapi({ description: "Methods of these routes; GET by default" }),
     input: schema.openapi({ description: "JSON Schema of the input" }),
-    output: schema.openapi({ description: "JSON Schema of the answer" }),
+    output: schema.openapi({ description: "JSON Schema of the output" }),
     status: z.enum(["available", "absent", "unknown", "faulty"]).openapi({
       description:
-        "`available`: built in, or somebody answers on the subject now; `absent`: nobody does; `faulty`: the entry cannot be used and is ignored",
+        "`available`: built in, or a service is listening on the subject; `absent`: no service is listening; `faulty`: the registration is invalid and ignored",
     }),
-    faults: z.array(FaultSchema).optional().openapi({ description: "Of a faulty entry" }),
+    faults: z.array(FaultSchema).optional().openapi({ description: "Faults of an invalid registration" }),
   })
   .openapi("RegistryEntry");
 
@@ -40,21 +43,24 @@ const common = {
   security: [{ bearer: [] }],
   middleware: [platformAdmin],
   responses: {
-    200: { description: "By name", content: { "application/json": { schema: z.array(RegistrySchema) } } },
+    200: {
+      description: "Handlers in order of their names",
+      content: { "application/json": { schema: z.array(RegistrySchema) } },
+    },
   },
 };
 const all = defineRoute({
   ...common,
   path: "/api/admin/registry",
   operationId: "listHandlers",
-  summary: "All registered handlers",
+  summary: "List all registered handlers",
   problems: [401, 403],
 });
 const ofService = defineRoute({
   ...common,
   path: "/api/admin/registry/{service}",
   operationId: "listHandlersOfService",
-  summary: "Handlers of one service",
+  summary: "List handlers of one service",
   request: { params: z.object({ service: z.string().openapi({ example: "pricing" }) }) },
   problems: [401, 403, 404],
 });

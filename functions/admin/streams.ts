@@ -6,9 +6,9 @@ import { defineRoute, newRouter } from "../router.ts";
 
 const MappingBody = z
   .strictObject({
-    stream: z.string().openapi({ description: "Name of the broker's stream", example: "øshop" }),
+    stream: z.string().openapi({ description: "Name of the broker stream", example: "øshop" }),
     subjectFilter: z.string().openapi({
-      description: "Subjects to deliver; the token `{userID}` stands for the caller's id",
+      description: "Subjects to deliver. The token `{userID}` is replaced with the caller's id.",
       example: "shop.*.public.>",
     }),
     description: z.string().max(1000).default(""),
@@ -38,7 +38,7 @@ const list = defineRoute({
   method: "get",
   path: "/api/admin/streams",
   operationId: "listStreamMappings",
-  summary: "Stream mappings",
+  summary: "List stream mappings",
   responses: {
     200: { description: "All", content: { "application/json": { schema: z.array(MappingSchema) } } },
   },
@@ -49,7 +49,7 @@ const get = defineRoute({
   ...common,
   method: "get",
   operationId: "getStreamMapping",
-  summary: "A stream mapping",
+  summary: "Get a stream mapping",
   request: { params },
   responses: { 200: { description: "The mapping", content: json } },
   problems: [401, 403, 404],
@@ -61,7 +61,7 @@ const put = defineRoute({
   operationId: "putStreamMapping",
   summary: "Create or replace a stream mapping",
   description:
-    "Streams of the platform's own and buckets cannot be served, and of an orb's stream only what is public: `<orb>.*.public.>`.",
+    "A mapping cannot name the platform's own streams and buckets. Of an orb's stream it can only name public subjects: `<orb>.*.public.>`.",
   request: { params, body: { required: true, content: { "application/json": { schema: MappingBody } } } },
   responses: {
     200: { description: "Replaced", content: json },

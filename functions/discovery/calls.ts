@@ -16,7 +16,7 @@ function needsBody(input: Handler["input"]): boolean {
 
 /** Client errors that a service may respond with. */
 const SERVICE_REFUSAL: JsonSchema = {
-  description: "Refused by the service, with a status of its own",
+  description: "An error of the service",
   content: { "application/problem+json": { schema: ref("Problem") } },
 };
 
@@ -98,7 +98,7 @@ export function httpOperation(
     tags: [live.orb],
     security: securityFor(role, operation.security),
     parameters: names.map((name) => ({ name, in: "path", required: true, schema: { type: "string" } })),
-    responses: { ...Object.fromEntries(refusals), default: { description: "What the handler answers" } },
+    responses: { ...Object.fromEntries(refusals), default: { description: "The handler's response" } },
     "x-role": role,
     "x-handler": handler.name,
   };

@@ -173,10 +173,10 @@ const EXAMPLES: Record<number, { code: string; detail: string; errors?: JsonSche
 
 const HEADERS: Record<number, JsonSchema> = {
   401: { "WWW-Authenticate": { schema: { type: "string" }, description: 'Bearer realm="platform"' } },
-  429: { "Retry-After": { schema: { type: "string" }, description: "Seconds" } },
-  503: { "Retry-After": { schema: { type: "string" }, description: "Seconds" } },
+  429: { "Retry-After": { schema: { type: "string" }, description: "Seconds to wait before a retry" } },
+  503: { "Retry-After": { schema: { type: "string" }, description: "Seconds to wait before a retry" } },
   504: {
-    "Retry-After": { schema: { type: "string" }, description: "Seconds, where it is worth another try" },
+    "Retry-After": { schema: { type: "string" }, description: "Seconds to wait before a retry" },
   },
 };
 

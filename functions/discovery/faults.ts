@@ -19,9 +19,9 @@ const route = defineRoute({
   method: "get",
   path: "/api/admin/faults",
   operationId: "listFaults",
-  summary: "Stored definitions that cannot be used",
+  summary: "List damaged stored definitions",
   description:
-    "Live definitions of orbs, and entries of the handler registry. The rest is served and described.",
+    "Live definitions of orbs and handler registrations that the platform cannot use. All others work.",
   tags: ["Discovery"],
   security: [{ bearer: [] }],
   middleware: [platformAdmin],

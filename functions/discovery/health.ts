@@ -6,14 +6,14 @@ import { defineRoute, newRouter } from "../router.ts";
 const HealthSchema = z
   .object({
     status: z.literal("ok"),
-    version: z.string().openapi({ description: "Of the platform", example: "0.1.0" }),
+    version: z.string().openapi({ description: "Version of the platform", example: "0.1.0" }),
     broker: z
       .object({
         version: z.string().openapi({ example: "2.15.1" }),
-        roundTripMs: z.number().openapi({ description: "Milliseconds to the broker and back" }),
+        roundTripMs: z.number().openapi({ description: "Round trip to the broker in milliseconds" }),
       })
       .optional()
-      .openapi({ description: "Missing with `probe=live`" }),
+      .openapi({ description: "Not present with `probe=live`" }),
   })
   .openapi("Health");
 
@@ -21,8 +21,8 @@ const health = defineRoute({
   method: "get",
   path: "/api/health",
   operationId: "getHealth",
-  summary: "Whether the platform is ready",
-  description: "503 while the broker is away. With `probe=live` only whether requests are answered at all.",
+  summary: "Check whether the platform is ready",
+  description: "503 while the broker cannot be reached. `probe=live` only checks that the process responds.",
   tags: ["Discovery"],
   security: [],
   request: { query: z.strictObject({ probe: z.enum(["ready", "live"]).optional() }) },

@@ -104,7 +104,7 @@ async function brokerMetrics(deps: Deps): Promise<Metric[]> {
     // key.
     gauge(
       "platform_sessions",
-      "Sessions that have not ended, and those that were ended within the last minute.",
+      "Sessions, including those that ended within the last minute.",
       one(sessions?.state.messages),
     ),
   ];
@@ -114,9 +114,9 @@ const route = defineRoute({
   method: "get",
   path: "/api/metrics",
   operationId: "getMetrics",
-  summary: "Figures for Prometheus",
+  summary: "Metrics for Prometheus",
   description:
-    "For platform admins, or with the token `METRICS_TOKEN`. Counts and latencies by route where one process serves all requests (`npm run host`); on the edge, what the broker knows.",
+    "For platform admins, or with the token `METRICS_TOKEN`. The host (`npm run host`) adds counts and latencies by route; the functions only report broker metrics.",
   tags: ["Discovery"],
   security: [{ bearer: [] }, { cookie: [] }],
   middleware: [scraper],

@@ -39,9 +39,9 @@ const route = defineRoute({
   method: "get",
   path: "/api/openapi",
   operationId: "getOpenApi",
-  summary: "This description",
+  summary: "Get this API description",
   description:
-    "OpenAPI 3.0 of the platform's own routes and of those of all published orbs, or of one orb's own with `orb`.",
+    "OpenAPI 3.0 description of the platform's routes and of all published orbs, or of one orb with `orb`.",
   tags: ["Discovery"],
   security: [],
   request: {
@@ -50,7 +50,7 @@ const route = defineRoute({
       orb: z
         .string()
         .optional()
-        .openapi({ description: "Id of a published orb: only its own routes", example: "shop" }),
+        .openapi({ description: "Id of a published orb, to describe only its routes", example: "shop" }),
     }),
   },
   responses: {
@@ -67,7 +67,7 @@ const route = defineRoute({
         },
       },
     },
-    304: { description: "Known already" },
+    304: { description: "Not modified" },
   },
   problems: [400, 404],
 });
@@ -105,12 +105,12 @@ class Describer {
     // The platform's own routes use components of the runtime routes too.
     own.components.schemas = { ...generic.components.schemas, ...own.components.schemas };
     own.components.securitySchemes = {
-      bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "A token of a sign-in" },
+      bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "A token from a sign-in" },
       cookie: {
         type: "apiKey",
         in: "cookie",
         name: "session_auth",
-        description: "Session of the shared realm; platform admins have `session_platform`",
+        description: "Session of the shared realm. Platform admins use `session_platform`.",
       },
     };
     const joint = {

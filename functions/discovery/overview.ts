@@ -20,7 +20,7 @@ import { IfNoneMatch } from "../schemas.ts";
 import { Kept } from "./kept.ts";
 
 const words = {
-  name: z.string().optional().openapi({ description: "For people" }),
+  name: z.string().optional().openapi({ description: "Display name" }),
   description: z.string().optional(),
 };
 
@@ -32,22 +32,21 @@ const FieldOverview = z
     description: z.string().optional(),
     required: z.boolean(),
     list: z.boolean(),
-    translatable: z.boolean().openapi({ description: "Kept per language" }),
-    marketSpecific: z.boolean().openapi({ description: "Kept per market" }),
-    sensitive: z.boolean().openapi({ description: "Answers show a mask" }),
+    translatable: z.boolean().openapi({ description: "Has a value for each language" }),
+    marketSpecific: z.boolean().openapi({ description: "Has a value for each market" }),
+    sensitive: z.boolean().openapi({ description: "Masked in responses" }),
     unique: z.boolean(),
-    ref: z.string().optional().openapi({ description: "orbId/moduleId/schemaId that it points to" }),
-    options: z
-      .string()
-      .optional()
-      .openapi({ description: "Path of the entries that a reference can be chosen from" }),
+    ref: z.string().optional().openapi({ description: "Target of the reference: orbId/moduleId/schemaId" }),
+    options: z.string().optional().openapi({ description: "Path of the list of possible targets" }),
     enum: z.array(z.union([z.string(), z.number(), z.boolean()])).optional(),
     default: z.unknown().optional(),
     min: z.union([z.number(), z.string()]).optional(),
     max: z.union([z.number(), z.string()]).optional(),
-    pattern: z.string().optional().openapi({ description: "RE2" }),
+    pattern: z.string().optional().openapi({ description: "Pattern in RE2 syntax" }),
     sortable: z.boolean(),
-    filters: z.array(z.string()).openapi({ description: "Operators of filters", example: ["eq", "in"] }),
+    filters: z
+      .array(z.string())
+      .openapi({ description: "Supported filter operators", example: ["eq", "in"] }),
   })
   .openapi("FieldOverview");
 
@@ -62,7 +61,7 @@ const SchemaOverview = z
     href: z
       .string()
       .nullable()
-      .openapi({ description: "Path of its entries; null where there are no automatic routes" }),
+      .openapi({ description: "Path of its entries; null if it has no automatic routes" }),
     fields: z.array(FieldOverview),
   })
   .openapi("SchemaOverview");
@@ -80,13 +79,13 @@ const HandlerOverview = z
   .object({
     name: z.string().openapi({ description: "`<service>.<handler>`", example: "rules.evaluate" }),
     description: z.string().optional(),
-    available: z.boolean().openapi({ description: "Whether it is registered at the moment" }),
+    available: z.boolean().openapi({ description: "Whether it is registered" }),
     kind: z.enum(HANDLER_KINDS).optional(),
     auth: z.enum(HANDLER_AUTH).optional(),
     href: z
       .string()
       .nullable()
-      .openapi({ description: "Path that takes POST; null for handlers with routes of their own" }),
+      .openapi({ description: "Path for POST; null for handlers with their own routes" }),
     input: z.unknown().optional().openapi({ description: "JSON Schema" }),
     output: z.unknown().optional().openapi({ description: "JSON Schema" }),
   })
@@ -96,10 +95,10 @@ const OrbOverview = z
   .object({
     id: z.string().openapi({ example: "shop" }),
     ...words,
-    revision: z.int().openapi({ description: "Of the document that is live" }),
+    revision: z.int().openapi({ description: "Revision of the live document" }),
     languages: z.array(z.string()).openapi({ description: "The first is the default" }),
     markets: z.array(z.string()).openapi({ description: "The first is the default" }),
-    realm: z.string().openapi({ description: "Whose users sign in: the orb's own, or `auth`" }),
+    realm: z.string().openapi({ description: "Realm of the orb's users: its own, or `auth`" }),
     links: z.object({
       signin: z.string().openapi({ description: "Sign-in page", example: "/api/shop/signin" }),
       openapi: z.string().openapi({ example: "/api/openapi?orb=shop" }),
@@ -252,8 +251,8 @@ const route = defineRoute({
   method: "get",
   path: "/api/discovery",
   operationId: "discover",
-  summary: "Published orbs with their modules, schemas, fields and handlers",
-  description: "Enough to build menus and forms from. What is not published does not appear.",
+  summary: "List published orbs with their modules, schemas, fields and handlers",
+  description: "Contains everything that menus and forms need. Lists only published orbs.",
   tags: ["Discovery"],
   security: [],
   request: {
@@ -268,7 +267,7 @@ const route = defineRoute({
       headers: { ETag: { description: "Changes with the overview", schema: { type: "string" } } },
       content: { "application/json": { schema: Overview } },
     },
-    304: { description: "Known already" },
+    304: { description: "Not modified" },
   },
   problems: [400, 404],
 });

@@ -1,15 +1,15 @@
 /** Texts about the whole description and its tags. */
 export const DESCRIPTION = [
-  "An application engine: orbs declare modules, schemas and the handlers that they use; their routes come from the declaration.",
-  "Errors are `application/problem+json` (RFC 9457) with a stable `code`; every fault of an input is told at once in `errors`.",
-  "An address answers other methods with 405 and `Allow`; GET takes HEAD too. Unknown parameters are 400, never ignored.",
-  "`/api/_orbs…` is another name of `/api/admin/orbs…`: every path below one is served below the other.",
-  "Lists that are paged answer `items` and `nextCursor`, short ones an array. `If-Match` takes an ETag, `Idempotency-Key` makes a POST repeatable for 24 hours.",
-  "Every answer has an `X-Request-Id`, the one that was sent or a new one: logs name it.",
+  "An application engine. Orbs declare modules, schemas and handlers, and each published orb gets an API.",
+  "Errors are `application/problem+json` (RFC 9457) with a stable `code`. `errors` lists all faults of the input at once.",
+  "Methods that an address does not support get 405 with `Allow`. HEAD works wherever GET does. Unknown query parameters get 400.",
+  "`/api/_orbs…` is an alias of `/api/admin/orbs…`.",
+  "Paged lists return `items` and `nextCursor`, short lists an array. `If-Match` takes an ETag. `Idempotency-Key` makes a POST safe to repeat for 24 hours.",
+  "Every response has an `X-Request-Id`: the request's own or a new one. Log lines contain it.",
 ].join("\n\n");
 
 export const TAGS = [
-  { name: "Discovery", description: "What there is, and how it is." },
+  { name: "Discovery", description: "API description, published orbs, health and metrics." },
   { name: "Platform authentication", description: "Passkeys, invitations and accounts of platform admins." },
   {
     name: "Orb-level authentication",
@@ -17,9 +17,12 @@ export const TAGS = [
       "Passkeys, invitations and accounts of users: the shared realm, and one for each orb that uses `access`.",
   },
   { name: "Orbs", description: "Definitions of applications: drafts, publication, revisions." },
-  { name: "Entries", description: "Entries of orbs on the management API: every revision, drafts and all." },
+  {
+    name: "Entries",
+    description: "Entries of orbs on the management API, including drafts and all revisions.",
+  },
   { name: "Handlers", description: "The registry of handlers." },
   { name: "Streams", description: "Broker streams over HTTP, and which ones are served." },
-  { name: "Definitions", description: "Shapes of messages, and templates of modules." },
-  { name: "Audit", description: "Who did what, and when." },
+  { name: "Definitions", description: "Message schemas and module templates." },
+  { name: "Audit", description: "Records of administrative actions." },
 ];

@@ -30,7 +30,7 @@ function addInvitations(router: Router, scope: Scope): void {
       path: `${prefix}/invitations`,
       operationId: `create${name}Invitation`,
       summary: "Invite a user",
-      description: "Admins invite users; owners and platform admins invite anybody.",
+      description: "Admins can invite users. Owners and platform admins can grant any role.",
       tags: [tag],
       security,
       middleware: [managerOnly(scope)],
@@ -44,7 +44,7 @@ function addInvitations(router: Router, scope: Scope): void {
                 role: z
                   .enum(["owner", "admin", "user"])
                   .optional()
-                  .openapi({ description: "The role that it grants; user when missing" }),
+                  .openapi({ description: "The role that the invitation grants; `user` by default" }),
               }),
             },
           },
@@ -69,14 +69,14 @@ function addInvitations(router: Router, scope: Scope): void {
       method: "get",
       path: `${prefix}/invitations`,
       operationId: `list${name}Invitations`,
-      summary: "Invitations of the realm",
+      summary: "List invitations of the realm",
       tags: [tag],
       security,
       middleware: [managerOnly(scope)],
       request: { params },
       responses: {
         200: {
-          description: "Those that the caller could have made, newest first",
+          description: "Invitations that the caller may create, newest first",
           content: { "application/json": { schema: z.array(InvitationSchema) } },
         },
       },
@@ -94,14 +94,14 @@ function addInvitations(router: Router, scope: Scope): void {
       method: "get",
       path: `${prefix}/invitations/{code}`,
       operationId: `get${name}Invitation`,
-      summary: "Whether an invitation can be used",
-      description: "404 when it is unknown, 410 when it was used, has expired or was withdrawn.",
+      summary: "Check an invitation",
+      description: "404 if it is unknown; 410 if it was used or revoked, or has expired.",
       tags: [tag],
       security: [],
       request: { params: withCode },
       responses: {
         200: {
-          description: "It can be used",
+          description: "The invitation is valid",
           content: { "application/json": { schema: InvitationStateSchema } },
         },
       },
@@ -118,12 +118,12 @@ function addInvitations(router: Router, scope: Scope): void {
       method: "delete",
       path: `${prefix}/invitations/{code}`,
       operationId: `revoke${name}Invitation`,
-      summary: "Withdraw an invitation that nobody used yet",
+      summary: "Revoke an unused invitation",
       tags: [tag],
       security,
       middleware: [managerOnly(scope)],
       request: { params: withCode },
-      responses: { 204: { description: "Withdrawn" } },
+      responses: { 204: { description: "Revoked" } },
       problems: [401, 403, 404, 410],
     }),
     async (c) => {
@@ -144,14 +144,14 @@ function addBootstrap(router: Router, scope: Scope): void {
       method: "get",
       path: `${prefix}/bootstrap`,
       operationId: `get${name}Bootstrap`,
-      summary: "Whether the realm still waits for its first owner",
+      summary: "Check whether the realm has an owner",
       tags: [tag],
       security,
       middleware: [managerOnly(scope)],
       request: { params },
       responses: {
         200: {
-          description: "Its state",
+          description: "State of the realm",
           content: {
             "application/json": { schema: z.object({ bootstrap: z.boolean() }).openapi("BootstrapState") },
           },
@@ -170,7 +170,7 @@ function addBootstrap(router: Router, scope: Scope): void {
       method: "post",
       path: `${prefix}/bootstrap`,
       operationId: `create${name}Bootstrap`,
-      summary: "The invitation for the realm's first owner",
+      summary: "Get or create the invitation for the realm's first owner",
       description:
         "For platform admins. There is one at a time: asked again, it is the same. 409 once there is an owner.",
       tags: [tag],

@@ -61,7 +61,7 @@ export function orbAuth(
       method: "get",
       path: `${PREFIX}/signin`,
       operationId: "orbSigninPage",
-      summary: "Sign-in page of the orb",
+      summary: "Sign-in page of an orb",
       description: "An orb that does not use the service `access` redirects to /api/auth/signin.",
       tags: ["Orb-level authentication"],
       security: [],

@@ -39,7 +39,7 @@ export function passkeyRoutes(scope: Scope) {
       method: "post",
       path: `${prefix}/passkey/begin`,
       operationId: `begin${name}Passkey`,
-      summary: "Begin to register (with an invitation) or to sign in",
+      summary: "Start a registration (with an invitation) or a sign-in",
       tags: [tag],
       security: [],
       request: {
@@ -49,7 +49,7 @@ export function passkeyRoutes(scope: Scope) {
       },
       responses: {
         200: {
-          description: "What the browser needs",
+          description: "Session id and WebAuthn options",
           content: {
             "application/json": {
               schema: z
@@ -80,14 +80,14 @@ export function passkeyRoutes(scope: Scope) {
       method: "post",
       path: `${prefix}/passkey/complete`,
       operationId: `complete${name}Passkey`,
-      summary: "Complete what was begun",
-      description: "Sets the realm's session cookie too.",
+      summary: "Complete the registration or sign-in",
+      description: "Also sets the realm's session cookie.",
       tags: [tag],
       security: [],
       request: {
         params: z.object(pathParams(prefix)),
         headers: z.object({
-          sessionid: z.string().min(1).max(4_096).openapi({ description: "The sessionId that begin gave" }),
+          sessionid: z.string().min(1).max(4_096).openapi({ description: "The sessionId from begin" }),
         }),
         body: {
           required: true,

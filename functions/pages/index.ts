@@ -11,7 +11,7 @@ import { assets } from "./assets.generated.ts";
 import { showSignin } from "./signin.ts";
 
 export const PageQuery = z.object({
-  invite: z.string().optional().openapi({ description: "Invitation code: the page registers" }),
+  invite: z.string().optional().openapi({ description: "Invitation code. The page offers a registration." }),
   return: z.string().optional().openapi({
     description:
       "Path of this origin, or address of one in ALLOWED_ORIGINS, to go on to; anything else is ignored",
@@ -22,10 +22,10 @@ const html = { "text/html": { schema: z.string() } };
 
 export const pageResponses = {
   200: { description: "The page", content: html },
-  429: { description: "A page that says so", content: html },
-  503: { description: "A page that says so", content: html },
-  504: { description: "A page that says so", content: html },
-  302: { description: "Where the page is by name: passkeys need one" },
+  429: { description: "An error page", content: html },
+  503: { description: "An error page", content: html },
+  504: { description: "An error page", content: html },
+  302: { description: "Redirect to the same page with a host name, which passkeys need" },
 };
 
 const platformSignin = defineRoute({
@@ -56,7 +56,7 @@ const asset = {
     method: "get",
     path: "/api/_auth/assets/{name}",
     operationId: "getPageAsset",
-    summary: "A file of the pages",
+    summary: "A static file of the pages",
     tags: ["Platform authentication"],
     security: [],
     request: { params: z.object({ name: z.string() }), query: AnyQuery },

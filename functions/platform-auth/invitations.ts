@@ -17,9 +17,9 @@ const list = defineRoute({
   method: "get",
   path: "/api/_auth/invitations",
   operationId: "listPlatformInvitations",
-  summary: "Invitations of platform admins",
+  summary: "List invitations of platform admins",
   description:
-    "In bootstrap mode (there is no platform admin) it needs no authentication and tells the bootstrap invitation. Otherwise a platform admin's token: 401 without.",
+    "Needs no authentication in bootstrap mode, while there is no platform admin, and returns the bootstrap invitation. Otherwise needs a platform admin's token (401 without).",
   tags,
   security: [{}, ...security],
   middleware: [bootstrapAccess("listed")],
@@ -33,17 +33,14 @@ const list = defineRoute({
 });
 
 const NewInvitation = z.strictObject({
-  role: z
-    .enum(["owner"])
-    .optional()
-    .openapi({ description: "The role that it grants: there is no other here" }),
+  role: z.enum(["owner"]).optional().openapi({ description: "The role that the invitation grants" }),
 });
 
 const create = defineRoute({
   method: "post",
   path: "/api/_auth/invitations",
   operationId: "createPlatformInvitation",
-  summary: "Invite a further platform admin",
+  summary: "Invite a platform admin",
   tags,
   security,
   middleware: [bootstrapAccess("invited"), platformAdmin],
@@ -61,14 +58,14 @@ const check = defineRoute({
   method: "get",
   path: "/api/_auth/invitations/{token}",
   operationId: "getPlatformInvitation",
-  summary: "Whether an invitation can be used",
+  summary: "Check an invitation",
   tags,
   security: [],
   middleware: [bootstrapAccess("checked")],
   request: { params },
   responses: {
     200: {
-      description: "It can be used",
+      description: "The invitation is valid",
       content: { "application/json": { schema: InvitationStateSchema } },
     },
   },
@@ -79,12 +76,12 @@ const revoke = defineRoute({
   method: "delete",
   path: "/api/_auth/invitations/{token}",
   operationId: "revokePlatformInvitation",
-  summary: "Withdraw an invitation that nobody used yet",
+  summary: "Revoke an unused invitation",
   tags,
   security,
   middleware: [bootstrapAccess("revoked"), platformAdmin],
   request: { params },
-  responses: { 204: { description: "Withdrawn" } },
+  responses: { 204: { description: "Revoked" } },
   problems: [401, 403, 404, 410, 429],
 });
 

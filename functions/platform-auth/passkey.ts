@@ -27,7 +27,7 @@ const beginRoute = defineRoute({
   method: "post",
   path: "/api/_auth/passkey/begin",
   operationId: "beginPlatformPasskey",
-  summary: "Begin to register (with an invitation) or to sign in",
+  summary: "Start a registration (with an invitation) or a sign-in",
   tags,
   security: [],
   middleware: [bootstrapAccess("begun")],
@@ -37,7 +37,7 @@ const beginRoute = defineRoute({
   },
   responses: {
     200: {
-      description: "What the browser needs",
+      description: "Session id and WebAuthn options",
       content: {
         "application/json": {
           schema: z
@@ -64,8 +64,8 @@ const completeRoute = defineRoute({
   method: "post",
   path: "/api/_auth/passkey/complete",
   operationId: "completePlatformPasskey",
-  summary: "Complete what was begun",
-  description: "Sets the cookie `session_platform` too.",
+  summary: "Complete the registration or sign-in",
+  description: "Also sets the cookie `session_platform`.",
   tags,
   security: [],
   middleware: [bootstrapAccess("completed")],

@@ -50,7 +50,7 @@ export const AdminSchema = z
     email: z.string().optional().openapi({ description: "Missing for passkey-only accounts" }),
     name: z.string().openapi({ example: "user-3f1c9a70" }),
     createdAt: z.iso.datetime(),
-    passkeys: z.int().openapi({ description: "How many passkeys the account has" }),
+    passkeys: z.int().openapi({ description: "Number of passkeys of the account" }),
   })
   .openapi("PlatformAdmin");
 
@@ -93,7 +93,7 @@ export const PasskeySchema = z
     name: z.string(),
     createdAt: z.iso.datetime(),
     lastUsedAt: z.iso.datetime().nullable(),
-    backedUp: z.boolean().openapi({ description: "Kept in a synchronised keychain" }),
+    backedUp: z.boolean().openapi({ description: "Whether it is synchronised between devices" }),
     transports: z.array(z.string()),
   })
   .openapi("Passkey");
@@ -106,21 +106,18 @@ export const ProfileSchema = z.strictObject({
 });
 
 export const BeginSchema = z.strictObject({
-  invite: z.string().max(200).optional().openapi({ description: "Invitation code: registers" }),
+  invite: z.string().max(200).optional().openapi({ description: "Invitation code for a registration" }),
   email: z
     .string()
     .max(254)
     .optional()
-    .openapi({ description: "Registration: address of the account. Sign-in needs none." }),
-  name: displayName.optional().openapi({ description: "Registration: name of the account" }),
-  add: z
-    .boolean()
-    .optional()
-    .openapi({ description: "true: another passkey for the account that is signed in" }),
+    .openapi({ description: "Registration: email of the new account. A sign-in ignores it." }),
+  name: displayName.optional().openapi({ description: "Registration: name of the new account" }),
+  add: z.boolean().optional().openapi({ description: "true: adds a passkey to the signed-in account" }),
 });
 
 export const InviteQuery = z.strictObject({
-  invite: z.string().max(200).optional().openapi({ description: "Invitation code: registers" }),
+  invite: z.string().max(200).optional().openapi({ description: "Invitation code for a registration" }),
 });
 
 /**
@@ -128,7 +125,7 @@ export const InviteQuery = z.strictObject({
  */
 export const PublicKeySchema = z
   .looseObject({ challenge: z.string() })
-  .openapi("PublicKeyOptions", { description: "WebAuthn creation or request options in their JSON form" });
+  .openapi("PublicKeyOptions", { description: "WebAuthn creation or request options as JSON" });
 
 /** The options as a plain JSON object. */
 export function wireOptions(options: Begun["publicKey"]): z.infer<typeof PublicKeySchema> {

@@ -16,18 +16,18 @@ const moment = z.unknown().openapi(MOMENT);
 /** An entry with the values of one language and market. */
 const RuntimeEntry = EntrySchema.extend({
   values: ValuesSchema,
-  expand: z
-    .record(z.string(), z.unknown())
-    .optional()
-    .openapi({ description: "Referenced entries by field; null where there is none to see" }),
+  expand: z.record(z.string(), z.unknown()).optional().openapi({
+    description:
+      "Referenced entries by field; null if the entry does not exist or is not visible to the caller",
+  }),
 }).openapi("RuntimeEntry");
 
 /** What is sent. */
 const RuntimeChange = z
   .strictObject({
     values: z.unknown().optional().openapi({ type: "object", additionalProperties: true }),
-    validFrom: moment.optional().openapi({ description: "Left out: as before; null: no bound" }),
-    validTo: moment.optional().openapi({ description: "Left out: as before; null: no bound" }),
+    validFrom: moment.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
+    validTo: moment.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
   })
   .openapi("RuntimeEntryChange");
 
@@ -35,32 +35,33 @@ const locale = z.string().optional();
 const market = z.string().optional();
 const Reading = {
   locale: locale.openapi({
-    description: "Language of translatable values, instead of `Accept-Language`; `*`: the map of all",
+    description:
+      "Language of translatable values, instead of `Accept-Language`. `*` returns a map of all languages.",
     example: "en",
   }),
   market: market.openapi({ description: "Market of market-specific values" }),
   revision: z
     .enum(["published", "latest"])
     .optional()
-    .openapi({ description: "`latest`: the newest draft, for callers who may write" }),
+    .openapi({ description: "`latest`: the newest draft, for callers with write access" }),
 };
 const Showing = {
-  fields: z.string().optional().openapi({ description: "Fields to show, separated by commas" }),
+  fields: z.string().optional().openapi({ description: "Fields in the response, separated by commas" }),
   expand: z
     .string()
     .optional()
-    .openapi({ description: "Reference fields whose entries are added, separated by commas" }),
+    .openapi({ description: "Reference fields whose entries are included in `expand`, separated by commas" }),
 };
 const Writing = {
-  publish: flag.openapi({ description: "`true`: what is written is live in the same act" }),
-  locale: locale.openapi({ description: "Translatable values are of this language only" }),
-  market: market.openapi({ description: "Market-specific values are of this market only" }),
+  publish: flag.openapi({ description: "`true`: also publishes the new revision" }),
+  locale: locale.openapi({ description: "`values` holds translatable values in this language only" }),
+  market: market.openapi({ description: "`values` holds market-specific values of this market only" }),
 };
 const Answering = {
-  locale: locale.openapi({ description: "Language of the answer" }),
-  market: market.openapi({ description: "Market of the answer" }),
+  locale: locale.openapi({ description: "Language of the response" }),
+  market: market.openapi({ description: "Market of the response" }),
 };
-const Force = { force: flag.openapi({ description: "`true`: although other entries refer to it" }) };
+const Force = { force: flag.openapi({ description: "`true`: even if other entries refer to it" }) };
 
 const tags = ["Entries of orbs"];
 const security = [{}, { bearer: [] }, { cookie: [] }];
@@ -71,7 +72,7 @@ const EntryParams = CollectionParams.extend({ id: z.string().openapi({ descripti
 
 const etag = {
   ETag: {
-    description: "The newest revision's number, and what else the answer depends on",
+    description: "Number of the newest revision, and a hash of everything else that the response depends on",
     schema: { type: "string" as const, example: '"7-1c"' },
   },
 };
@@ -125,10 +126,10 @@ export const definitions = {
           default: PAGE_SIZE.default,
           description: "Entries of a page",
         }),
-        cursor: z.string().optional().openapi({ description: "The `nextCursor` of the page before" }),
+        cursor: z.string().optional().openapi({ description: "The `nextCursor` of the previous page" }),
         sort: z.string().optional().openapi({
           description:
-            "Fields, separated by commas, `-` in front for descending. Default: creation, oldest first",
+            "Field names separated by commas, with a leading `-` for descending order. Default: creation time, oldest first",
           example: "-createdAt",
         }),
         count: flag.openapi({ description: "`true` adds `total`" }),
@@ -157,7 +158,7 @@ export const definitions = {
       query: z.strictObject({ ...Showing, ...Reading }),
       headers: IfNoneMatch,
     },
-    responses: { 200: answer("The entry"), 304: { description: "Known already" } },
+    responses: { 200: answer("The entry"), 304: { description: "Not modified" } },
     problems: [400, 401, 403, 404],
   }),
   create: defineRoute({
@@ -177,8 +178,9 @@ export const definitions = {
     method: "put",
     path: one,
     operationId: "updateEntryOf",
-    summary: "Write a new revision",
-    description: "What is live stays as it is until it is published, here with `publish=true` or later.",
+    summary: "Update an entry",
+    description:
+      "Writes a new revision. The live revision does not change until the entry is published, here with `publish=true` or later.",
     tags,
     security,
     request: { params: EntryParams, query: z.strictObject(Writing), headers: IfMatch, body },
@@ -197,9 +199,9 @@ export const definitions = {
     problems: [400, 401, 403, 404, 409, 412],
   }),
   publish: move("publish", "Make the newest draft live", {}),
-  unpublish: move("unpublish", "Take an entry offline", {}),
-  archive: move("archive", "Soft-delete an entry", Force),
-  restore: move("restore", "Bring an archived entry back, offline", {}),
+  unpublish: move("unpublish", "Unpublish an entry", {}),
+  archive: move("archive", "Archive an entry", Force),
+  restore: move("restore", "Restore an archived entry as unpublished", {}),
 } as const;
 
 type Defined = (typeof definitions)[keyof typeof definitions];

@@ -128,7 +128,7 @@ export const callRoute = defineRoute({
   operationId: "callHandler",
   summary: "Call a handler",
   description:
-    "The same as `POST /api/{orbId}/{handler}`. What goes in and comes out is described for each published orb.",
+    "The same as `POST /api/{orbId}/{handler}`. The description of each published orb contains the input and output.",
   tags: ["Handlers"],
   security: [{ bearer: [] }, { cookie: [] }, {}],
   request: {
@@ -140,12 +140,12 @@ export const callRoute = defineRoute({
     }),
     headers: z.object({
       "idempotency-key": IdempotencyKey.shape["idempotency-key"].openapi({
-        description: "Handed to the handler, which knows what to do with it: the platform repeats no call",
+        description: "Passed on to the handler. The platform itself never repeats a call.",
       }),
     }),
   },
   responses: {
-    200: { description: "The handler's answer", content: { "application/json": { schema: z.unknown() } } },
+    200: { description: "The handler's output", content: { "application/json": { schema: z.unknown() } } },
   },
   problems: [400, 401, 403, 404, 409, 413, 415, 422, 502],
 });

@@ -49,13 +49,13 @@ const RequestHeaders = IfNoneMatch.extend({
   "last-event-id": z
     .string()
     .optional()
-    .openapi({ description: "The id of the last event that was met: events go on after it" }),
+    .openapi({ description: "Id of the last received event. The stream continues after it." }),
 });
 const headers = z.object({
-  ETag: z.string().optional().openapi({ description: "Of a page" }),
-  "Stream-Next-Offset": z.string().openapi({ description: "The offset to ask for next" }),
+  ETag: z.string().optional().openapi({ description: "Entity tag of a page" }),
+  "Stream-Next-Offset": z.string().openapi({ description: "Offset for the next request" }),
   "Stream-Cursor": z.string().optional(),
-  "Stream-Up-To-Date": z.string().optional().openapi({ description: "`true` at the end of what there is" }),
+  "Stream-Up-To-Date": z.string().optional().openapi({ description: "`true` at the end of the stream" }),
 });
 
 const redirect = {
@@ -87,7 +87,7 @@ const list = (path: "/api/streams" | "/api/streams/") =>
     method: "get",
     path,
     operationId: "listStreams",
-    summary: "Streams that can be read",
+    summary: "List available streams",
     tags: ["Streams"],
     security: [{ bearer: [] }, { cookie: [] }],
     middleware: [reader],
@@ -123,7 +123,7 @@ const read = defineRoute({
         "text/event-stream": { schema: z.string() },
       },
     },
-    204: { description: "A long-poll that nothing came to", headers },
+    204: { description: "No message arrived during the long-poll", headers },
     304: { description: "Not modified" },
     307: redirect,
   },
