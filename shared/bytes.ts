@@ -1,4 +1,4 @@
-/** Parts as one, in bytes of their own: of a view, a runtime that copies it would copy all that lies around it too. */
+/** Concatenates parts into a new buffer. Runtimes that copy a view copy its whole underlying buffer. */
 export function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   let size = 0;
   for (const part of parts) size += part.length;

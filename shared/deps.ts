@@ -1,12 +1,12 @@
-/** What every verb gets handed: nothing in shared/ reaches for the outside by itself. */
+/** Dependencies of every verb. Code in shared/ accesses nothing else outside of it. */
 import type { Store } from "./store/types.ts";
 
-/** Milliseconds since the epoch. On deployed Workers it stands still between I/O: read it after the broker's answer. */
+/** Milliseconds since the epoch. On deployed Workers it advances only with I/O, so read it after a broker response. */
 export interface Clock {
   now(): number;
 }
 
-/** Structured log; values are facts about the request, never what users wrote and never a secret. */
+/** Structured log. Fields must be facts about the request, never user content and never a secret. */
 export interface Log {
   debug(message: string, fields?: Record<string, unknown>): void;
   info(message: string, fields?: Record<string, unknown>): void;
@@ -14,35 +14,38 @@ export interface Log {
   error(message: string, fields?: Record<string, unknown>): void;
 }
 
-/** Settings, parsed once where a host starts (functions/env.ts). Secrets are only ever read by the code that uses them. */
+/** Settings, parsed once by the host (functions/env.ts). Only the code that uses a secret reads it. */
 export interface Config {
   /** Origin of pages, links and WebAuthn, without a trailing slash. */
   publicUrl: string;
-  /** Origins that browsers may call from, beside that of `publicUrl`; `*` allows all without cookies. */
+  /** Further origins that browsers may call from; `*` allows all origins without cookies. */
   allowedOrigins: readonly string[];
-  /** Replicas of every stream and bucket. */
+  /** Number of replicas of every stream and bucket. */
   replicas: number;
-  /** Private Ed25519 JWKs as JSON (an array): the first signs, all verify. */
+  /** Private Ed25519 JWKs as a JSON array. The first signs, all verify. */
   jwtSigningKeys: string;
-  /** 256-bit keys as JSON, `[{ "kid", "k" }]`: the first seals, all open. */
+  /** 256-bit keys as JSON, `[{ "kid", "k" }]`. The first encrypts, all decrypt. */
   encryptionKeys: string;
-  /** 256-bit base64url keys of the HMAC that claims unique sensitive values: under each of them. The first tells requests apart. */
+  /**
+   * 256-bit base64url keys for the HMAC of unique sensitive values, one index key under each. The first also identifies
+   * repeated requests.
+   */
   claimKeys: readonly string[];
-  /** Where the streams service lives when a process of its own serves it. */
+  /** URL of the streams process, if there is one. */
   streamsUrl: string | undefined;
-  /** Milliseconds that a long-poll waits. */
+  /** Time limit of a long-poll in milliseconds. */
   longPollMs: number;
-  /** Bearer token that may scrape metrics. */
+  /** Bearer token that may read metrics. */
   metricsToken: string | undefined;
-  /** Address of every client, where the host knows that it is the only one (local emulation). */
+  /** Address of every client, if the host knows that there is only one (local emulation). */
   clientAddress: string | undefined;
 }
 
-/** Who asks, for log and audit. */
+/** Facts about the request, for log and audit. */
 export interface RequestFacts {
   requestId: string;
   traceparent: string | undefined;
-  /** Client address as the host vouches for it; "unknown" otherwise. */
+  /** Client address as reported by the host, or "unknown". */
   client: string;
 }
 
@@ -52,15 +55,15 @@ export interface Deps {
   log: Log;
   config: Config;
   request: RequestFacts;
-  /** New ids: compact, unique, URL-safe, sortable by creation time, beginning with a digit. */
+  /** New ids: compact, unique, URL-safe, sortable by creation time, starting with a digit. */
   newId: () => string;
-  /** Unguessable URL-safe text of so many bytes. */
+  /** Unguessable URL-safe text of this many bytes. */
   randomToken: (bytes: number) => string;
-  /** Work that may go on after the answer was sent, and before the connection is given back. */
+  /** Registers work that continues after the response and keeps the connection open. */
   afterwards: (work: Promise<unknown>) => void;
   /**
-   * Told when what was read will mean something else without anybody writing (milliseconds since 1970), by those hosts
-   * that give an answer again while nothing has changed.
+   * Reports when data that was read will change its meaning without a write (milliseconds since 1970), for hosts that
+   * cache responses.
    */
   expires?: (time: number) => void;
 }

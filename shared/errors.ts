@@ -1,9 +1,9 @@
 /**
- * The one error that rules throw. Transports map `kind` to their own answer (HTTP: functions/problem.ts);
- * clients branch on `code`, which is stable, and never on prose.
+ * The only error class that verbs throw. Transports map `kind` to a status (HTTP: functions/problem.ts). Clients branch
+ * on `code`, which is stable, and never on the text.
  */
 
-/** What went wrong, independent of any transport. HTTP maps each to exactly one status. */
+/** The kind of error, independent of the transport. HTTP maps each kind to one status. */
 export type ErrorKind =
   | "malformed" // 400
   | "unauthenticated" // 401
@@ -21,26 +21,29 @@ export type ErrorKind =
   | "unavailable" // 503
   | "timeout"; // 504
 
-/** One fault in an input: where (JSON Pointer, RFC 6901), a stable code, and words for a person. */
+/**
+ * One fault in the input: a JSON Pointer (RFC 6901), a stable code, and a message that reads well after the property's
+ * name.
+ */
 export interface Fault {
   path: string;
   code: string;
   message: string;
 }
 
-/** What an error may carry beside its words. */
+/** Optional parts of an error. */
 export interface ErrorExtras {
-  /** Every fault of an invalid input, all at once. */
+  /** All faults of an invalid input. */
   errors?: Fault[];
-  /** Seconds after which trying again makes sense. */
+  /** Seconds to wait before a retry. */
   retryAfter?: number;
-  /** Further members of the problem document. Never a secret. */
+  /** Further properties of the problem document. Never a secret. */
   data?: Record<string, unknown>;
-  /** The failure underneath, for the log only. */
+  /** The underlying error, only for the log. */
   cause?: unknown;
 }
 
-/** A failure with a stable code. `detail` is read by people and must hold no secret and no broker text. */
+/** An error with a stable code. `detail` is for people and must contain neither a secret nor a message of the broker. */
 export class AppError extends Error {
   readonly kind: ErrorKind;
   readonly code: string;
@@ -66,26 +69,26 @@ export function notFound(what: string, detail = `There is no such ${what}.`): Ap
   return new AppError("not_found", `${what.replaceAll(" ", "_")}_not_found`, detail);
 }
 
-/** 422 that tells every fault at once. */
+/** 422 with all faults at once. */
 export function invalid(errors: Fault[], detail?: string): AppError {
   const text =
     detail ?? (errors.length === 1 ? "One value is not valid." : `${errors.length} values are not valid.`);
   return new AppError("invalid", "validation_failed", text, { errors });
 }
 
-/** 412: somebody else wrote since the caller looked. */
+/** 412: the revision in If-Match is not the newest one. */
 export function revisionMismatch(newest: number): AppError {
   const detail = `The newest revision is ${newest}, and If-Match names another one.`;
   return new AppError("precondition", "revision_mismatch", detail, { data: { revision: newest } });
 }
 
-/** 409: others kept coming between for as long as it was tried. */
+/** 409: every retry met another concurrent write. */
 export function writeConflict(): AppError {
   const detail = "Others kept writing at the same moment. Read again and retry.";
   return new AppError("conflict", "write_conflict", detail);
 }
 
-/** 503: the broker does not answer. Clients may try again after a second. */
+/** 503: the broker does not respond. Clients may retry after a second. */
 export function unavailable(cause?: unknown): AppError {
   return new AppError(
     "unavailable",

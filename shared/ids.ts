@@ -1,4 +1,4 @@
-/** Randomness of the platform: ids and tokens. */
+/** Random ids and tokens. */
 
 const ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz";
 const BASE64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -8,9 +8,9 @@ const pool = new Uint8Array(POOL_BYTES);
 let drawn = POOL_BYTES;
 
 /**
- * Random bytes for names, each given once: asking the system for few at a time costs more than all else of a name.
- * Secrets are drawn on their own ({@link randomToken}), so that none waits in memory.
- * @param count at most 4,096; the result is only good until the next call
+ * Random bytes for ids, drawn from a pool because requesting a few at a time is slow. Secrets do not use the pool
+ * ({@link randomToken}), so that none waits in memory.
+ * @param count at most 4,096; the result is valid until the next call
  */
 export function randomBytes(count: number): Uint8Array {
   if (drawn + count > POOL_BYTES) {
@@ -22,8 +22,8 @@ export function randomBytes(count: number): Uint8Array {
 }
 
 /**
- * An entry id: 9 characters of time (base 36, milliseconds, until the year 5188; the first is a digit until 2863)
- * and 11 random ones (56 bits), so that ids sort by creation and never collide.
+ * An entry id: 9 characters of time (base 36, milliseconds, until the year 5188; the first is a digit until 2863) and
+ * 11 random characters (56 bits). Ids sort by creation time and practically never collide.
  */
 export function newId(now: number): string {
   const time = now.toString(36).padStart(9, "0");
@@ -52,12 +52,12 @@ export function base64url(bytes: Uint8Array): string {
   return out;
 }
 
-/** SHA-256 of a text as base64url: what secrets are keyed by. */
+/** SHA-256 of a text as base64url, used as the key of a secret. */
 export async function sha256(text: string): Promise<string> {
   return base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
 }
 
-/** An id that always is the same for the same parts; of the form of entry ids. */
+/** A deterministic id in the format of entry ids: the same parts give the same id. */
 export async function derivedId(parts: readonly string[]): Promise<string> {
   const text = new TextEncoder().encode(JSON.stringify(parts));
   const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", text));
@@ -66,7 +66,7 @@ export async function derivedId(parts: readonly string[]): Promise<string> {
   return `0${number.toString(36).padStart(25, "0")}`;
 }
 
-/** Whether two secrets are equal, in a time that does not depend on where they differ. */
+/** Compares two secrets in time that does not depend on where they differ. */
 export async function sameSecret(given: string, wanted: string): Promise<boolean> {
   const [a, b] = await Promise.all([sha256(given), sha256(wanted)]);
   let differs = a.length ^ b.length;

@@ -1,17 +1,17 @@
-/** Where a text stops being JSON. Parsers do not say so reliably, and whoever sent it wants to look there. */
+/** Finds the position where a text stops being JSON, which parsers do not report reliably. */
 
 const SPACE = /[ \t\n\r]*/y;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WORD = /true|false|null/y;
 const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
-/** End of what a sticky expression matches at a place; undefined when it does not. */
+/** End of the match of a sticky expression at a position; undefined without a match. */
 function matchAt(expression: RegExp, text: string, at: number): number | undefined {
   expression.lastIndex = at;
   return expression.test(text) ? expression.lastIndex : undefined;
 }
 
-/** Reads a string from its opening quote. @returns its end, or where it is broken */
+/** Scans a string from its opening quote. @returns its end, or the position of the fault */
 function readString(text: string, from: number): { end: number; whole: boolean } {
   let at = from + 1;
   while (at < text.length) {
@@ -28,17 +28,17 @@ function readString(text: string, from: number): { end: number; whole: boolean }
   return { end: at, whole: false };
 }
 
-/** What may come next: a value, a name of a member, the colon behind it, or what follows a value. */
+/** What the scanner expects next: a value, a property name, its colon, or what may follow a value. */
 type Awaited = "value" | "name" | "colon" | "more";
 
 /**
- * Index of the first character that cannot be there, or the text's length when it ends too early; undefined for JSON.
- * It takes one pass and no recursion.
+ * Index of the first invalid character, or the length of a text that ends too early; undefined for valid JSON. One pass
+ * without recursion.
  */
 export function malformedAt(text: string): number | undefined {
   const closers: string[] = [];
   let awaited: Awaited = "value";
-  // Behind an opening bracket, and only there, its closing one may come instead.
+  // A closing bracket may directly follow its opening bracket.
   let opened = false;
   for (let at = 0; ; ) {
     at = matchAt(SPACE, text, at) ?? at;
@@ -82,7 +82,7 @@ export function malformedAt(text: string): number | undefined {
   }
 }
 
-/** The place in words for a person: `line 3, column 14`, both from 1, or only the column in a text of one line. */
+/** A position for people: `line 3, column 14` (both from 1), or only the column in a single line. */
 export function placeIn(text: string, at: number): string {
   const before = text.slice(0, at).split("\n");
   const column = `column ${(before.at(-1)?.length ?? 0) + 1}`;

@@ -3,10 +3,10 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Deepest nesting of JSON that comes from outside. What walks a value may call itself once a level. */
+/** Maximum nesting of JSON from outside, which bounds recursion over it. */
 export const DEPTH_LIMIT = 64;
 
-/** Whether a JSON text is nested deeper than so many levels, told without parsing it. */
+/** Whether a JSON text is nested deeper than a limit, without parsing it. */
 export function tooDeep(text: string, limit = DEPTH_LIMIT): boolean {
   let depth = 0;
   let inString = false;
@@ -23,7 +23,7 @@ export function tooDeep(text: string, limit = DEPTH_LIMIT): boolean {
   return false;
 }
 
-/** Whether two JSON values are the same, whatever the order of their members. */
+/** Whether two JSON values are equal, whatever the order of their properties. */
 export function equal(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;

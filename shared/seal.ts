@@ -1,4 +1,4 @@
-/** Sealing: what the broker keeps encrypted (JWE compact serialisation, `dir` with A256GCM). */
+/** Encrypts values at rest (JWE compact serialization, `dir` with A256GCM). */
 import { base64url, CompactEncrypt, compactDecrypt, decodeProtectedHeader } from "jose";
 
 interface SealingKey {
@@ -6,7 +6,7 @@ interface SealingKey {
   key: Uint8Array;
 }
 
-/** Decoded keys by their text: pure values, so that any request may use them. */
+/** Decoded keys by their JSON text. Plain values, which requests may share. */
 const parsed = new Map<string, readonly SealingKey[]>();
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -24,10 +24,10 @@ function keysOf(keysJson: string): readonly SealingKey[] {
 }
 
 /**
- * Encrypts a text under the first key. What it belongs to goes, authenticated, into the protected header, so that a
- * sealed value is of no use anywhere else.
- * @param keysJson `[{ "kid", "k" }]`, k 256 bits in base64url; the first seals, all open
- * @param binding where the value belongs, e.g. `shop/<entry>/<field>`
+ * Encrypts a text with the first key. The protected header authenticates the owner of the value, so that a copy
+ * elsewhere cannot be decrypted.
+ * @param keysJson `[{ "kid", "k" }]`, k 256 bits in base64url; the first encrypts, all decrypt
+ * @param binding owner of the value, such as `shop/<entry>/<field>`
  */
 export async function seal(keysJson: string, plaintext: string, binding: string): Promise<string> {
   const first = keysOf(keysJson)[0];
@@ -38,8 +38,8 @@ export async function seal(keysJson: string, plaintext: string, binding: string)
 }
 
 /**
- * Decrypts what {@link seal} made for the same binding.
- * @returns null when it was altered, moved from elsewhere, sealed under a key that is gone, or is no sealed value
+ * Decrypts a value that {@link seal} created for the same binding.
+ * @returns null if it was changed, copied from elsewhere, encrypted with an unknown key, or is not an encrypted value
  */
 export async function open(keysJson: string, sealed: string, binding: string): Promise<string | null> {
   try {
@@ -57,7 +57,7 @@ export async function open(keysJson: string, sealed: string, binding: string): P
   }
 }
 
-/** Whether the value is sealed under the key that seals new values: false after a rotation. */
+/** Whether the value is encrypted with the first key. False after a rotation. */
 export function isCurrent(keysJson: string, sealed: string): boolean {
   try {
     return decodeProtectedHeader(sealed).kid === keysOf(keysJson)[0]?.kid;

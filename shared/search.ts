@@ -1,15 +1,15 @@
-/** Searching a text that somebody sent for another one that somebody sent. */
+/** Substring search for text and pattern that both come from clients. */
 
-/** Up to so many characters are looked for by the engine's own search, whose work is at worst so many times the text. */
+/** Up to this pattern length the engine's own search is used, whose worst case is this factor times the text. */
 const SHORT = 32;
 
 /**
- * Whether a text holds a part, in a time that grows with their lengths and never with the product of both: the engine's
- * own search takes that for a text of equal letters, which is half a minute for two of 250 KB.
+ * Whether a text contains a part, in linear time. The engine's own search takes the product of both lengths for texts
+ * of equal letters, which is half a minute for two of 250 KB.
  */
 export function holds(text: string, part: string): boolean {
   if (part.length <= SHORT || part.length >= text.length) return text.includes(part);
-  // Knuth, Morris and Pratt: how much of the part still stands before a letter where it broke off.
+  // Knuth-Morris-Pratt: the failure function tells how much of the part still matches after a mismatch.
   const borders = new Int32Array(part.length);
   let known = 0;
   for (let at = 1; at < part.length; at++) {
@@ -24,7 +24,7 @@ export function holds(text: string, part: string): boolean {
   return false;
 }
 
-/** How many letters of the part end with this one, where so many ended before it. */
+/** Length of the longest matching prefix after this letter. */
 function grown(part: string, borders: Int32Array, before: number, letter: number): number {
   let length = before;
   while (length > 0 && part.charCodeAt(length) !== letter) length = borders[length - 1] ?? 0;

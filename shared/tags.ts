@@ -1,4 +1,4 @@
-/** Whether `If-None-Match` names a tag. */
+/** Whether `If-None-Match` contains a tag. */
 export function matchesTag(header: string | undefined, tag: string): boolean {
   if (header === undefined) return false;
   const bare = (text: string) => text.trim().replace(/^W\//, "");

@@ -1,2 +1,2 @@
-/** The platform's version, as package.json has it (a test compares them). */
+/** The platform's version, equal to package.json (a test compares them). */
 export const VERSION = "0.1.0";

@@ -1,4 +1,4 @@
-/** Calls a handler: what goes in is checked before anything is called, and what comes out before it is passed on. */
+/** Calls a handler: validates input before the call and output after it. */
 import { type Actor, actorId, type Role } from "../access/actor.ts";
 import { atLeast, refusal } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
@@ -10,21 +10,21 @@ import { getHandler } from "./registry.ts";
 import { askRemote, type Guess, guessFree } from "./remote.ts";
 import type { Caller, Handler, HandlerAuth } from "./types.ts";
 
-/** 502: the registry's entry cannot be used. */
+/** 502: the handler's registration is invalid. */
 function faulty(cause: string): AppError {
   const words = "The handler is not registered as it should be.";
   return new AppError("bad_gateway", "handler_faulty", words, { cause });
 }
 
-/** A handler, with what was begun for it beside the reading of its entry. */
+/** A handler, with the work that was started in parallel with reading its registration. */
 export interface Resolved {
   handler: Handler;
   guess: Guess | undefined;
 }
 
 /**
- * The handler that a live orb uses. One request for a remote one.
- * @throws AppError unavailable when its service has taken its entry away, bad_gateway when the entry cannot be used
+ * A handler that a live orb uses. One request for a remote handler.
+ * @throws AppError unavailable if the service has removed its registration, bad_gateway if the registration is invalid
  */
 export async function resolveHandler(deps: Deps, name: string): Promise<Resolved> {
   const guess = guessFree(deps, name);
@@ -46,12 +46,12 @@ export function requireAuth(auth: HandlerAuth, actor: Actor, role: Role): void {
   if (!atLeast(role, least)) throw refusal(actor, least);
 }
 
-/** Who calls, as a handler is told; null for nobody signed in. */
+/** The caller in requests to handlers; null for an anonymous one. */
 export function callerOf(actor: Actor, role: Role): Caller | null {
   return role === "public" ? null : { sub: actorId(actor), role };
 }
 
-/** @throws AppError invalid with every fault, bad_gateway when the schema itself cannot be used */
+/** @throws AppError invalid with all faults, bad_gateway if the schema itself is invalid */
 export function checkInput(schema: JsonSchema | undefined, input: unknown): void {
   if (schema === undefined) return;
   const check = compileJsonSchema(schema);
@@ -60,7 +60,7 @@ export function checkInput(schema: JsonSchema | undefined, input: unknown): void
   if (faults.length > 0) throw invalid(faults);
 }
 
-/** One call. The caller was let in and the input was checked. */
+/** Calls the handler. The caller must be authorized and the input validated. */
 export async function invoke(
   deps: Deps,
   { handler, guess }: Resolved,

@@ -1,4 +1,4 @@
-/** Entries of the bucket `handlers`: written by any client, so nothing about them is taken for granted. */
+/** Registrations in the bucket `handlers`. Any client can write them, so everything is validated. */
 import { z } from "zod";
 import type { Fault } from "../errors.ts";
 import { tooDeep } from "../json.ts";
@@ -8,7 +8,7 @@ import { compileJsonSchema, type JsonSchema } from "./json-schema.ts";
 import { subjectFault } from "./subject.ts";
 import { HANDLER_AUTH, type RemoteHandler, TIMEOUT } from "./types.ts";
 
-/** What a service writes under its key `<service>.<handler>`. */
+/** The value that a service stores under its key `<service>.<handler>`. */
 const registryEntrySchema = z
   .strictObject({
     name: z.string().meta({ description: "The key: <service>.<handler>", example: "pricing.quote" }),
@@ -27,12 +27,12 @@ const registryEntrySchema = z
   })
   .meta({ id: "RegistryEntry", description: "A remote handler in the bucket `handlers`." });
 
-/** Most bytes of an entry. */
+/** Maximum size of a registration in bytes. */
 const ENTRY_LIMIT = 256 * 1024;
-/** Deepest nesting of an entry: twice that of a schema, whose levels are objects in objects. What lists it walks it. */
+/** Maximum nesting of a registration: twice that of a schema, whose levels are objects in objects. */
 const ENTRY_DEPTH = 128;
 
-/** An entry that cannot be used, and why. */
+/** An invalid registration with its faults. */
 export interface FaultyEntry {
   name: string;
   faults: Fault[];
@@ -45,7 +45,7 @@ export function splitName(name: string): { service: string; handler: string } | 
   return { service, handler };
 }
 
-/** Reads an entry. @param reserved services that live in the platform and nobody else may give */
+/** Parses a registration. @param reserved names of built-in services, which no client may register */
 export function readEntry(
   key: string,
   text: string,
@@ -97,7 +97,7 @@ export function readEntry(
   };
 }
 
-/** Whether an entry cannot be used. */
+/** Whether a registration is invalid. */
 export function isFaulty<T extends object>(entry: T | FaultyEntry): entry is FaultyEntry {
   return "faults" in entry;
 }

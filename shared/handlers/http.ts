@@ -1,6 +1,6 @@
 /**
- * HTTP handlers, as the registry tells of them. Their code is in functions/: those of `access` are the routes of
- * functions/orb-auth, each further one is in functions/runtime/handlers-http.ts under its name.
+ * HTTP handlers in the registry. Their code is in functions/: the handlers of `access` are the routes of
+ * functions/orb-auth, and all others are in functions/runtime/handlers-http.ts.
  */
 import type { HttpHandler } from "./types.ts";
 
@@ -28,11 +28,11 @@ export const HTTP_HANDLERS = [
   },
 ] as const satisfies readonly HttpHandler[];
 
-/** The routes that a handler is described with; none of those of `access`, which describe themselves. */
+/** Routes of a handler for the API description; none for `access`, whose routes describe themselves. */
 export function describedRoutes({ name, paths, methods = ["GET"] }: HttpHandler) {
   if (name.startsWith("access.")) return [];
   return paths.flatMap((path) => methods.map((method) => ({ method, path })));
 }
 
-/** Names of HTTP handlers that are not routes of functions/orb-auth. */
+/** Names of HTTP handlers outside functions/orb-auth. */
 export type FurtherHttpHandler = Exclude<(typeof HTTP_HANDLERS)[number]["name"], `access.${string}`>;

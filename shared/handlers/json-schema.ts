@@ -1,8 +1,8 @@
 /**
- * JSON Schema of handlers: what may come in and go out.
+ * Validates input and output of handlers with JSON Schema.
  *
- * A schema comes from whoever registers a handler, so it is not run as it is: only keywords that are known are taken
- * over, nothing outside the schema itself may be referred to, and patterns run in the linear-time engine.
+ * Schemas come from the services that register handlers, so the platform does not trust them: it accepts only known
+ * keywords and local references, and runs patterns in a linear-time engine.
  */
 import type { Schema, SchemaDraft } from "@cfworker/json-schema";
 import type { Fault } from "../errors.ts";
@@ -15,16 +15,16 @@ import { Run, TooMuchWork } from "./schema-run.ts";
 /** A schema as its author wrote it. */
 export type JsonSchema = boolean | { [keyword: string]: unknown };
 
-/** Most bytes of a schema as JSON, and its deepest nesting. */
+/** Maximum size of a schema in bytes of JSON, and its maximum nesting. */
 const SCHEMA_LIMIT = 64 * 1024;
 const DEPTH_LIMIT = 32;
-/** What its patterns may cost together, in instructions: one of a thousand takes a millisecond or more to compile. */
+/** Maximum total size of its compiled patterns in instructions. Compiling a thousand takes a millisecond or more. */
 const PATTERNS_LIMIT = 50_000;
 
-/** A schema that is being taken over. */
+/** State while a schema is checked. */
 interface Building {
   faults: Fault[];
-  /** Instructions of its patterns so far. */
+  /** Total size of its compiled patterns so far. */
   patterns: number;
 }
 
@@ -81,15 +81,14 @@ const DRAFTS: readonly (readonly [RegExp, SchemaDraft])[] = [
   [/2019-09/, "2019-09"],
 ];
 
-/** Checks a value; no fault when it fits. Paths are JSON Pointers into the value. */
+/** Validates a value. @returns its faults, with JSON Pointers into the value */
 export type Check = (value: unknown) => Fault[];
 
 const KEPT = 200;
 const compiledByText = new Map<string, Check | Fault[]>();
 
 /**
- * Compiles a schema, or tells what is wrong with it (paths are JSON Pointers into the schema). Results are kept: they
- * are pure.
+ * Compiles a schema, or returns its faults with JSON Pointers into the schema. Caches results.
  */
 export function compileJsonSchema(schema: unknown): Check | Fault[] {
   const text = JSON.stringify(schema) ?? "undefined";
@@ -132,7 +131,7 @@ function checkOf(fits: (value: unknown, run: Run) => boolean): Check {
           { path: "", code: "too_complex", message: "is too complex to validate. Send a smaller value." },
         ];
       }
-      // The stack's end.
+      // The recursion was too deep for the stack.
       if (!(error instanceof RangeError)) throw error;
       return [
         { path: "", code: "too_deep", message: "is nested too deep to validate. Send a flatter value." },
@@ -146,7 +145,7 @@ function draftOf(schema: unknown): SchemaDraft {
   return DRAFTS.find(([pattern]) => pattern.test(named))?.[1] ?? "2020-12";
 }
 
-/** Takes over what is known of a schema. Annotations are left behind. */
+/** Copies the known keywords of a schema, without annotations. */
 function rebuild(schema: unknown, path: string, depth: number, building: Building): Schema | boolean {
   const fault = (at: string, code: string, message: string) =>
     building.faults.push({ path: path + at, code, message });
@@ -206,7 +205,7 @@ function rebuild(schema: unknown, path: string, depth: number, building: Buildin
 
 const NUMBERS = /^(min|max|exclusive|multipleOf)/;
 
-/** Keywords whose value would make the validator fail rather than refuse. */
+/** Keywords whose values need a check, because an invalid value would make the validator throw. */
 function valueFaults(
   schema: Record<string, unknown>,
   fault: (at: string, code: string, message: string) => void,
@@ -231,7 +230,7 @@ function valueFaults(
   }
 }
 
-/** A pattern runs in the linear-time engine: what that does not take is refused. */
+/** Rejects patterns that the linear-time engine does not support. */
 function addPattern(
   out: Schema,
   pattern: unknown,

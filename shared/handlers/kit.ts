@@ -1,28 +1,28 @@
 /**
- * A small kit for services written in TypeScript: it registers handlers, checks what comes in and goes out, answers,
- * and stops without losing a request. It brings no client of the broker: any connection of the usual shape will do
- * (the npm packages `nats` and `nats.ws`).
+ * A small kit for services in TypeScript. It registers handlers, validates input and output, responds to requests, and
+ * stops without losing one. It works with any connection of the npm packages `nats` and `nats.ws` and does not depend
+ * on either.
  *
- * Several instances of a service share the load, as they listen in one queue group.
+ * All instances of a service listen in one queue group and share the load.
  */
 import type { Fault } from "../errors.ts";
 import { type Check, compileJsonSchema, type JsonSchema } from "./json-schema.ts";
 import { ANSWER_LIMIT, type Caller, type HandlerAuth } from "./types.ts";
 
-/** Headers of a message, as clients have them. */
+/** Message headers of the client library. */
 export interface KitHeaders {
   get(name: string): string;
   set(name: string, value: string): void;
 }
 
-/** A message that came in. */
+/** A received message. */
 export interface KitMessage<H extends KitHeaders = KitHeaders> {
   data: Uint8Array;
   headers?: H;
   respond(data?: Uint8Array, options?: { headers?: H }): boolean;
 }
 
-/** What the kit uses of a connection. */
+/** The parts of a connection that the kit uses. */
 export interface KitConnection<H extends KitHeaders = KitHeaders> {
   subscribe(
     subject: string,
@@ -41,12 +41,12 @@ export interface KitCall {
   orbId: string;
   /** `<service>.<handler>`. */
   handler: string;
-  /** Who calls; null for somebody who is not signed in. */
+  /** The caller; null for an anonymous one. */
   caller: Caller | null;
   requestId: string | undefined;
-  /** W3C Trace Context, to be passed on. */
+  /** W3C trace context. Pass it on to other services. */
   traceparent: string | undefined;
-  /** What the caller sent so that a repeated request is done once. */
+  /** The caller's Idempotency-Key. Use it to do a repeated request only once. */
   idempotencyKey: string | undefined;
 }
 
@@ -56,15 +56,18 @@ export interface KitHandler {
   auth: HandlerAuth;
   input?: JsonSchema;
   output?: JsonSchema;
-  /** Milliseconds that the platform waits for the answer (5,000; at most 30,000). */
+  /** Milliseconds that the platform waits for a response (default 5,000, at most 30,000). */
   timeoutMs?: number;
-  /** Where to listen. Default `svc.<service>.<handler>`. */
+  /** Subject to listen on. Default `svc.<service>.<handler>`. */
   subject?: string;
-  /** Answers with a JSON value. Throw a {@link ServiceError} to refuse. */
+  /** Returns a JSON value. Throw a {@link ServiceError} to reject the request. */
   handle(input: never, call: KitCall): unknown;
 }
 
-/** A refusal. Codes from 400 to 499 reach the caller as the answer's status; others become 502, as 407, 408, 421 and 425 do. */
+/**
+ * A rejection. Callers get codes from 400 to 499 as the HTTP status, except 407, 408, 421 and 425. All other codes
+ * become 502.
+ */
 export class ServiceError extends Error {
   readonly status: number;
   readonly code: string | undefined;
@@ -79,14 +82,14 @@ export class ServiceError extends Error {
   }
 }
 
-/** How a service runs. */
+/** Options of a service. */
 export interface KitOptions<H extends KitHeaders> {
   connection: KitConnection<H>;
-  /** Makes empty headers: `headers` of the client's package. */
+  /** Creates empty headers: the function `headers` of the client library. */
   headers: () => H;
   service: string;
   handlers: Record<string, KitHandler>;
-  /** Told of what went wrong inside a handler; nothing of it reaches the caller. */
+  /** Receives errors inside a handler. Callers see nothing of them. */
   onError?: (error: unknown, call: { handler: string; requestId: string | undefined }) => void;
 }
 
@@ -95,8 +98,8 @@ export interface Service {
   /** Full names of its handlers. */
   readonly names: readonly string[];
   /**
-   * Takes no further requests, answers those that came in, and resolves. With `unregister` the handlers leave the
-   * registry too: for good, not for a restart.
+   * Accepts no new requests, finishes those in progress, and resolves. With `unregister` it also removes the handlers
+   * from the registry. Use that to retire a service, not to restart it.
    */
   stop(options?: { unregister?: boolean }): Promise<void>;
 }
@@ -125,8 +128,8 @@ function bound(name: string, handler: KitHandler): Bound {
 }
 
 /**
- * Starts a service: listens, then registers, so that no request comes before somebody listens.
- * @throws Error when a schema is not valid or the broker does not take the registration
+ * Starts a service. Subscribes before it registers, so that no request arrives too early.
+ * @throws Error if a schema is invalid or the broker rejects the registration
  */
 export async function serve<H extends KitHeaders>(options: KitOptions<H>): Promise<Service> {
   const { connection, service } = options;
@@ -138,7 +141,7 @@ export async function serve<H extends KitHeaders>(options: KitOptions<H>): Promi
       callback: (error, message) => {
         if (error !== null) return;
         const work: Promise<void> = answer(options, each, message)
-          // Nobody can be told any more: the connection is gone, or what was to be told is no JSON.
+          // The response cannot be sent: the connection is gone, or the output is not JSON.
           .catch((failure: unknown) =>
             options.onError?.(failure, { handler: each.name, requestId: undefined }),
           )
@@ -168,7 +171,7 @@ function subjectOf({ name, handler }: Bound): string {
   return handler.subject ?? `svc.${name}`;
 }
 
-/** Writes the handler's entry, unless it is there as it should be: instances do not write over each other. */
+/** Writes the handler's registration unless it is up to date, so that instances do not overwrite each other. */
 async function register<H extends KitHeaders>(connection: KitConnection<H>, each: Bound): Promise<void> {
   const { name, handler } = each;
   const { description, auth, input, output, timeoutMs } = handler;
@@ -196,7 +199,7 @@ async function put<H extends KitHeaders>(
   if (stored.error !== undefined) throw new Error(`${name} was not registered: ${stored.error.description}`);
 }
 
-/** Answers one request, whatever happens. */
+/** Responds to one request, also after an error. */
 async function answer<H extends KitHeaders>(
   options: KitOptions<H>,
   each: Bound,
@@ -221,7 +224,8 @@ async function answer<H extends KitHeaders>(
 async function run(each: Bound, message: KitMessage, requestId: string | undefined): Promise<unknown> {
   const request = parsed(message.data);
   const { orbId, handler, input, caller } = request;
-  // Somebody else's entry names this subject: who may call that one was not asked whether he may call this.
+  // Another service's registration names this subject. The platform has not checked whether the caller may call this
+  // handler.
   if (handler !== each.name) throw new ServiceError(404, "This subject has no such handler.");
   const faults = each.input?.(input) ?? [];
   if (faults.length > 0) {
@@ -256,7 +260,7 @@ function parsed(data: Uint8Array): KitRequest {
       return { orbId: value.orbId, handler: value.handler, input: value.input, caller: value.caller ?? null };
     }
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new ServiceError(400, "This message is not a platform request.");
 }

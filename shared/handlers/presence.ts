@@ -1,6 +1,6 @@
 /**
- * Whether anybody answers on a subject, without asking: the broker traces where a message would go
- * (`Nats-Trace-Only`) and delivers it to nobody, so no handler is called.
+ * Finds out whether a service listens on a subject without calling it: the broker traces a message (`Nats-Trace-Only`)
+ * and does not deliver it.
  */
 import type { Deps } from "../deps.ts";
 import { base64url } from "../ids.ts";
@@ -8,7 +8,7 @@ import { subjects } from "../store/subjects.ts";
 
 /** Milliseconds to wait for the broker's traces. */
 const PATIENCE_MS = 1_000;
-/** Kinds of connections in a trace behind which somebody listens: clients and leaf nodes. Others lead to further servers. */
+/** Connection kinds of listeners in a trace: clients and leaf nodes. Other kinds are hops to further servers. */
 const CLIENT = 0;
 const LEAF = 4;
 
@@ -26,8 +26,8 @@ interface Trace {
 }
 
 /**
- * Tells for each subject whether somebody listens to it now: true, false, or null when the broker does not say in
- * time. Two round trips for any number of subjects.
+ * Returns for each subject whether a service is listening: true, false, or null if the broker does not respond in time.
+ * Two round trips for any number of subjects.
  */
 export async function present(
   deps: Pick<Deps, "store">,
@@ -39,7 +39,7 @@ export async function present(
   const id = base64url(crypto.getRandomValues(new Uint8Array(12)));
   const names = [...answers.keys()];
   const open = new Set(names.keys());
-  /** What servers have yet to tell: each names how many others it sent the message on to, in no order. */
+  /** Number of traces still to come: each trace names how many further servers received the message, in any order. */
   const heard = names.map(() => ({ first: false, missing: 1 }));
   let done: () => void = () => undefined;
   const settled = new Promise<void>((resolve) => {

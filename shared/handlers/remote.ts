@@ -1,4 +1,4 @@
-/** Asks a service over the broker, and judges its answer. */
+/** Calls a remote service over the broker and validates its response. */
 import type { Deps } from "../deps.ts";
 import { AppError, type ErrorKind, type Fault } from "../errors.ts";
 import { tooDeep } from "../json.ts";
@@ -9,7 +9,7 @@ import { ANSWER_LIMIT, type Caller, type RemoteHandler } from "./types.ts";
 
 const MAX_WORDS = 500;
 
-/** What a service gets, as JSON. */
+/** The request to a service, as JSON. */
 export interface RemoteRequest {
   orbId: string;
   /** `<service>.<handler>`. */
@@ -32,7 +32,7 @@ const KINDS: Record<number, ErrorKind> = {
   429: "too_many",
 };
 
-/** A service said no with a status of its own between 400 and 499. */
+/** A service rejected the call with a code between 400 and 499. */
 export class ServiceRefusal extends AppError {
   readonly status: number;
 
@@ -42,17 +42,17 @@ export class ServiceRefusal extends AppError {
   }
 }
 
-/** Subjects that handlers had when they were last asked: a guess that saves a round trip, never relied on. */
+/** Last known subjects of handlers. A guess that saves a round trip; the registration always decides. */
 const lastSubjects = new Map<string, string>();
 const REMEMBERED = 1_000;
 
-/** Whether a subject is free, asked before it was certain that it is the handler's. */
+/** The check of a guessed subject, started before the registration is known. */
 export interface Guess {
   subject: string;
   free: Promise<void>;
 }
 
-/** Begins to look whether the subject, as last known, is free: beside the reading of the entry. */
+/** Starts to check the last known subject in parallel with reading the registration. */
 export function guessFree(deps: Pick<Deps, "store">, name: string): Guess | undefined {
   const subject = lastSubjects.get(name);
   if (subject === undefined) return undefined;
@@ -67,9 +67,9 @@ function remember(name: string, subject: string): void {
 }
 
 /**
- * One request, one answer.
- * @throws AppError unavailable `handler_unavailable` when nobody answers on the subject, timeout `handler_timeout`,
- * bad_gateway `handler_failed` or `handler_answer_invalid`; ServiceRefusal
+ * Sends one request and returns the response.
+ * @throws AppError unavailable `handler_unavailable` if no service listens, timeout `handler_timeout`, bad_gateway
+ * `handler_failed` or `handler_answer_invalid`; ServiceRefusal
  */
 export async function askRemote(
   deps: Deps,
@@ -97,14 +97,14 @@ export async function askRemote(
   }
 }
 
-/** The broker's failures have names of their own: what has none is an answer that nobody can read, down to its headers. */
+/** Errors of the broker have names. Any other error comes from a response whose headers cannot be parsed. */
 function unreadable(deps: Deps, handler: RemoteHandler, error: unknown): AppError {
   const kind = error instanceof Error ? error.name : typeof error;
   deps.log.warn("handler answered what cannot be read", { handler: handler.name, kind });
   return nonsense(handler, "The handler's answer cannot be read.");
 }
 
-/** What the broker says of a call, as the caller is told; the log is also told of whom. */
+/** Converts an error of the broker for the caller, and logs which service it concerns. */
 function translated({ name, subject, timeoutMs }: RemoteHandler, error: AppError): AppError {
   if (error.code === "no_responders") {
     return new AppError(
@@ -155,7 +155,7 @@ function answerOf(deps: Deps, handler: RemoteHandler, reply: Reply): unknown {
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** Undefined for what is not JSON, or is nested deeper than what a caller may send. */
+/** Undefined for invalid JSON, or JSON that is nested deeper than callers may send. */
 function parsed(data: Uint8Array): unknown {
   try {
     const text = decoder.decode(data);
@@ -166,14 +166,14 @@ function parsed(data: Uint8Array): unknown {
 }
 
 /**
- * What speaks of the connection between the caller and us, which no service knows: clients send the call again by
- * themselves (421 as the standard of fetch has it, 408 and 425 as browsers do), or show nothing of it (407).
+ * Statuses about the connection between client and platform, which a service must not set: clients repeat requests
+ * after 408, 421 and 425, and browsers hide a 407.
  */
 const OF_CONNECTIONS: ReadonlySet<number> = new Set([407, 408, 421, 425]);
 
 /**
- * A service's error: codes from 400 to 499 are the caller's fault and pass, but for those of connections; everything
- * else is the service's own.
+ * Converts a service's error. Codes from 400 to 499 reach the caller, except those about connections; all other errors
+ * are 502.
  */
 function refusalOf(
   deps: Deps,

@@ -1,6 +1,6 @@
 /**
- * Compiles JSON Schema once into functions, which are run over values without a look back at the schema. This file has
- * the keywords that hold schemas themselves.
+ * Compiles JSON Schema to functions that validate values without reading the schema again. This file implements the
+ * keywords that contain other schemas.
  */
 import type { Schema, SchemaDraft } from "@cfworker/json-schema";
 import { isObject } from "../json.ts";
@@ -10,12 +10,12 @@ import { namesOf } from "./schema-values.ts";
 
 type Inner = Schema | boolean;
 
-/** Thrown for a `$ref` that leads nowhere, or only back to itself. */
+/** Thrown for a `$ref` that leads nowhere or only back to itself. */
 export class BadReference extends Error {}
 
 /**
- * Which definition a local reference names: the keyword that holds it, and its key, decoded as the fragment of a URI and
- * as a JSON Pointer. Undefined for `#`, the schema itself; null when it is not encoded as it should be.
+ * Resolves a local reference to the keyword and key of a definition. Decodes it as a URI fragment and as a JSON
+ * Pointer. Undefined for `#`, the schema itself; null for an invalid encoding.
  */
 export function definitionOf(ref: string): [keyword: string, key: string] | undefined | null {
   const [, keyword, segment] = ref.split("/");
@@ -28,7 +28,7 @@ export function definitionOf(ref: string): [keyword: string, key: string] | unde
 }
 
 /**
- * Compiles a schema whose keywords are known to be of the right types.
+ * Compiles a schema whose keywords have values of the right types.
  * @throws BadReference
  */
 export function compileSchema(root: Schema, draft: SchemaDraft): (value: unknown, run: Run) => boolean {
@@ -38,7 +38,7 @@ export function compileSchema(root: Schema, draft: SchemaDraft): (value: unknown
   return (value, run) => fits(node, value, run, compiler.unseen());
 }
 
-/** A schema that is applied to a value because it is applied to that value already would never end. */
+/** Detects schemas that refer to themselves for the same value, which would never end. */
 function refuseEndless(nodes: Iterable<Node>): void {
   const done = new Set<Node>();
   const open = new Set<Node>();
@@ -64,13 +64,13 @@ class Compiler {
     this.#draft = draft;
   }
 
-  /** Compiles what was asked for, and what that asks for in turn: a list, as references may lead on and on. */
+  /** Compiles all requested schemas. A queue instead of recursion, because chains of references can be long. */
   finish(): Iterable<Node> {
     for (const [schema, node] of this.#nodes) this.#fill(node, schema);
     return this.#nodes.values();
   }
 
-  /** Its rules come with {@link Compiler.finish}. */
+  /** Its rules follow in {@link Compiler.finish}. */
   node(schema: Inner): Node {
     if (schema === true) return emptyNode();
     if (schema === false) {
@@ -88,7 +88,7 @@ class Compiler {
   #fill(node: Node, schema: Schema): void {
     if (schema.$ref !== undefined) {
       this.#reference(node, schema.$ref);
-      // Until 2019 nothing counted beside a reference.
+      // Until draft 2019-09, keywords next to $ref are ignored.
       if (this.#draft === "4" || this.#draft === "7") return;
     }
     addRules(node, schema);
@@ -100,7 +100,7 @@ class Compiler {
     this.#rest(node, schema);
   }
 
-  /** Schemas for the very same value. */
+  /** Keywords whose schemas apply to the same value. */
   #same(node: Node, schemas: readonly Inner[]): Node[] {
     const nodes = schemas.map((schema) => this.node(schema));
     node.same.push(...nodes);
@@ -155,7 +155,7 @@ class Compiler {
     if (oneOf !== undefined) this.#choose(node, oneOf, 1);
   }
 
-  /** Where none fits, it is told what each would have needed. */
+  /** If no branch matches, reports the faults of all branches. */
   #choose(node: Node, schemas: readonly Inner[], most: number): void {
     const choices = this.#same(node, schemas);
     node.any.push((value, run, seen) => {
@@ -192,12 +192,12 @@ class Compiler {
     }
   }
 
-  /** Only where it is asked what is left over, somebody has to know. */
+  /** Tracks evaluated properties and items only if an `unevaluated…` keyword needs them. */
   unseen(): Seen {
     return this.#leftOver ? new Set() : undefined;
   }
 
-  /** What is below a value gets a list of its own. */
+  /** Child values have their own sets of evaluated properties and items. */
   #below(part: Node, value: unknown, name: string | number, run: Run): boolean {
     run.path.push(name);
     const valid = fits(part, value, run, this.unseen());
@@ -233,7 +233,7 @@ class Compiler {
   }
 
   #items(node: Node, { prefixItems, items, additionalItems }: Schema): void {
-    // Before 2020 the first items were a list under `items`, and the others under `additionalItems`.
+    // Before draft 2020-12, `items` holds a list for the first items and `additionalItems` applies to the rest.
     const [first, rest] = Array.isArray(items) ? [items, additionalItems] : [prefixItems ?? [], items];
     const firsts = first.map((schema) => this.node(schema));
     const others = this.#maybe(rest);
@@ -258,7 +258,7 @@ class Compiler {
       for (const [index, item] of value.entries()) {
         if (!run.silently(() => this.#below(part, item, index, run))) continue;
         found++;
-        // Only from 2020 on such an item counts as looked at.
+        // Items matched by `contains` count as evaluated only from draft 2020-12 on.
         if (this.#draft === "2020-12") seen?.add(index);
       }
       if (found < minContains) {
@@ -271,7 +271,7 @@ class Compiler {
     });
   }
 
-  /** What no other keyword knows: these come last. */
+  /** `unevaluated…` keywords run last, after all others. */
   #rest(node: Node, { unevaluatedProperties, unevaluatedItems }: Schema): void {
     const names = this.#maybe(unevaluatedProperties);
     const indices = this.#maybe(unevaluatedItems);

@@ -1,6 +1,5 @@
 /**
- * Keywords of JSON Schema that look at a value by itself, as functions. Those that hold schemas are in
- * schema-compile.ts.
+ * Compiles JSON Schema keywords without inner schemas. Keywords that contain schemas are in schema-compile.ts.
  */
 import type { Schema } from "@cfworker/json-schema";
 import { isObject } from "../json.ts";
@@ -17,29 +16,29 @@ import {
   namesOf,
 } from "./schema-values.ts";
 
-/** Longest text of allowed values that is told. */
+/** Maximum length of the list of allowed values in a message. */
 const MAX_LISTED = 200;
 
-/** Names and indices of a value that a schema knows; undefined where nobody asks what is left over. */
+/** Evaluated properties and items of a value; undefined if no keyword needs them. */
 export type Seen = Set<string | number> | undefined;
 
-/** Whether a value fits; what does not is told to the run. */
+/** Validates a value and reports its faults to the run. */
 export type Rule<T> = (value: T, run: Run, seen: Seen) => boolean;
 
-/** A schema, compiled. */
+/** A compiled schema. */
 export interface Node {
   readonly any: Rule<unknown>[];
   readonly text: Rule<string>[];
   readonly number: Rule<number>[];
   readonly array: Rule<readonly unknown[]>[];
   readonly object: Rule<Members>[];
-  /** Those that are applied to the very same value. */
+  /** Rules that apply to values of any type. */
   readonly same: Node[];
 }
 
 export const emptyNode = (): Node => ({ any: [], text: [], number: [], array: [], object: [], same: [] });
 
-/** Whether a value fits. @param seen learns what the schema knows of it */
+/** Validates a value. @param seen receives the evaluated properties and items */
 export function fits(node: Node, value: unknown, run: Run, seen: Seen): boolean {
   run.spend(1);
   const own: Seen = seen === undefined ? undefined : new Set();
@@ -53,12 +52,12 @@ export function fits(node: Node, value: unknown, run: Run, seen: Seen): boolean 
   return valid;
 }
 
-/** A number beyond all range is read as infinite, which JSON writes as null: nothing that a schema speaks of fits it. */
+/** JSON.parse returns Infinity for numbers that are too large, and JSON.stringify writes null for it, so reject it. */
 function isWritable(value: number, run: Run): boolean {
   return Number.isFinite(value) || run.fault("range", "must be exact in double precision");
 }
 
-/** Every rule has its say, so that every fault is told. */
+/** Runs all rules, so that all faults are reported at once. */
 function all<T>(rules: readonly Rule<T>[], value: T, run: Run, seen: Seen): boolean {
   let valid = true;
   for (const rule of rules) if (!rule(value, run, seen)) valid = false;
@@ -129,17 +128,17 @@ function addTexts(node: Node, { minLength, maxLength, format, pattern }: Schema)
   }
 }
 
-/** In linear time, in the engine that keeps a bounded number of patterns compiled. */
+/** Matches in linear time with a bounded cache of compiled patterns. */
 function matches(pattern: string, text: string, run: Run): boolean {
   if (text.length > MAX_MATCHED) return false;
   const compiled = compilePattern(pattern);
   if (typeof compiled === "string") return false;
-  // What a character costs grows with the instructions of the compiled pattern.
+  // The cost per character grows with the number of instructions in the compiled pattern.
   run.spend(20 + text.length * (1 + compiled.programSize() / 10));
   return compiled.matcher(text).find();
 }
 
-/** Draft 4 says with true or false whether a bound itself is out. */
+/** In draft 4, exclusiveMinimum and exclusiveMaximum are booleans. */
 function addNumbers(node: Node, schema: Schema): void {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
   const add = (code: string, message: string, holds: (value: number) => boolean) =>

@@ -1,53 +1,53 @@
-/** One check of a value against a schema: where it is, what did not fit, and how much work it may still take. */
+/** The state of one validation: current path, faults, and remaining budget. */
 import type { Fault } from "../errors.ts";
 import { pointer } from "../orb/faults.ts";
 
-/** Most faults of one value that are told. */
+/** Maximum number of reported faults per value. */
 const MAX_FAULTS = 50;
 
 /**
- * Work of one check, in steps of 50 to 150 ns: a body of 512 KiB full of small records takes a tenth of it, and what is made up
- * to hold the thread is given up within half a second.
+ * Budget of one validation in steps of 50 to 150 ns. A 512 KiB body of small records needs a tenth of it, and a value
+ * that is built to block the thread exhausts it within half a second.
  */
 const STEPS = 3_000_000;
 
-/** Thrown when a check takes more work than it may. */
+/** Thrown when the budget is exhausted. */
 export class TooMuchWork extends Error {}
 
-/** Faults by path and code: each is told once. */
+/** Faults by path and code, without duplicates. */
 export type Told = ReadonlyMap<string, Fault>;
 
 const NOTHING: Told = new Map();
 
-/** What became of a value and a schema. */
+/** Result of validating one value with one schema. */
 export interface Outcome {
   valid: boolean;
   told: Told;
-  /** Names and indices that the schema knows. */
+  /** Evaluated properties and items. */
   seen: ReadonlySet<string | number> | undefined;
 }
 
 /** The state of one check. */
 export class Run {
-  /** From the value to what is looked at. */
+  /** Path from the root to the current value. */
   readonly path: (string | number)[] = [];
   #told: Map<string, Fault> | undefined;
   #silent = false;
   #left = STEPS;
   readonly #outcomes = new Map<object, Map<object, Outcome>>();
 
-  /** @throws TooMuchWork when there is none left */
+  /** @throws TooMuchWork if the budget is exhausted */
   spend(steps: number): void {
     this.#left -= steps;
     if (this.#left < 0) throw new TooMuchWork();
   }
 
-  /** What did not fit so far, in the order in which it was found. */
+  /** Faults so far, in order. */
   faults(): Fault[] {
     return [...(this.#told ?? NOTHING).values()];
   }
 
-  /** @param below the property that the fault is about, where it is not the value itself. @returns false */
+  /** Reports a fault. @param below name of a property of the current value that has the fault. @returns false */
   fault(code: string, message: string, below?: string): false {
     if (this.#silent || (this.#told !== undefined && this.#told.size >= MAX_FAULTS)) return false;
     this.spend(10 + this.path.length);
@@ -56,7 +56,7 @@ export class Run {
     return false;
   }
 
-  /** Tells what was kept apart. */
+  /** Adds faults that {@link Run.apart} has collected. */
   tell(told: Told): void {
     this.spend(told.size);
     for (const [key, fault] of told) this.#add(key, fault);
@@ -68,7 +68,7 @@ export class Run {
     if (this.#told.size < MAX_FAULTS && !this.#told.has(key)) this.#told.set(key, fault);
   }
 
-  /** Keeps apart what `act` tells: it counts only if nothing else fits. */
+  /** Collects the faults of `act` separately. They count only if no other branch matches. */
   apart(act: () => boolean): { valid: boolean; told: Told } {
     this.spend(2);
     const before = this.#told;
@@ -79,7 +79,7 @@ export class Run {
     return { valid, told };
   }
 
-  /** Whether something fits, without a word on why it does not. */
+  /** Whether a value matches, without reporting faults. */
   silently(act: () => boolean): boolean {
     const before = this.#silent;
     this.#silent = true;
@@ -89,8 +89,8 @@ export class Run {
   }
 
   /**
-   * What becomes of a value under a schema that others refer to, worked out once: schemas that refer to themselves in
-   * several ways would double the work with each level of the value.
+   * Memoizes the result of a value for a referenced schema. Without this, schemas that refer to themselves several
+   * times would double the work with each level of the value.
    */
   once(node: object, value: object, act: () => Outcome): Outcome {
     this.spend(10);
@@ -100,7 +100,7 @@ export class Run {
       this.#outcomes.set(node, known);
     }
     let outcome = known.get(value);
-    // What was worked out in silence has no words.
+    // A result without reported faults cannot be reused for a report.
     if (outcome === undefined || (!this.#silent && !outcome.valid && outcome.told.size === 0)) {
       outcome = act();
       known.set(value, outcome);

@@ -1,4 +1,4 @@
-/** Comparisons of JSON values, each with work that grows no faster than the value. */
+/** Comparisons of JSON values in time that grows at most linearly with their size. */
 import { format as formats } from "@cfworker/json-schema";
 import { isObject } from "../json.ts";
 import type { Run } from "./schema-run.ts";
@@ -13,12 +13,12 @@ export function namesOf(value: Members, run: Run): string[] {
   return names;
 }
 
-/** What tells a value from every other: equal values have equal ones, whatever the order of their members. */
+/** A canonical text of a value: equal for equal values, whatever the order of their properties. */
 export function identity(value: unknown, run?: Run): unknown {
   if (typeof value === "object" && value !== null) return canonical(value, run);
   if (typeof value !== "string") return value;
   run?.spend(value.length / 16);
-  // Told from the text of an object.
+  // The prefix distinguishes it from the text of an object.
   return `"${value}`;
 }
 
@@ -34,7 +34,7 @@ function canonical(value: unknown, run?: Run): string {
   return text;
 }
 
-/** The first two indices of equal items, if any. */
+/** Indices of the first two equal items, if any. */
 export function equalItems(items: readonly unknown[], run: Run): readonly [number, number] | undefined {
   const known = new Map<unknown, number>();
   for (const [index, item] of items.entries()) {
@@ -47,7 +47,7 @@ export function equalItems(items: readonly unknown[], run: Run): readonly [numbe
   return undefined;
 }
 
-/** Characters of a text, not halves of them. */
+/** Number of Unicode code points. */
 export function lengthOf(text: string, run: Run): number {
   run.spend(text.length / 16);
   let length = 0;
@@ -58,7 +58,7 @@ export function lengthOf(text: string, run: Run): number {
   return length;
 }
 
-/** A number as digits and a power of ten, exactly as it is written. */
+/** A number as digits and a power of ten, exactly as written. */
 function decimal(value: number): readonly [digits: bigint, exponent: number] {
   const [written = "0", exponent = "0"] = Math.abs(value).toString().split("e");
   const [whole = "0", fraction = ""] = written.split(".");
@@ -72,12 +72,12 @@ export function isMultiple(value: number, divisor: number): boolean {
   return shift >= 0 ? (a * 10n ** BigInt(shift)) % b === 0n : a % (b * 10n ** BigInt(-shift)) === 0n;
 }
 
-/** The library has a backtracking pattern for this one, which forty letters hold up for minutes. */
+/** The library's regular expression for this format backtracks: forty letters block it for minutes. */
 function isWebAddress(text: string): boolean {
   return !/\s/.test(text) && ["http:", "https:", "ftp:"].includes(URL.parse(text)?.protocol ?? "");
 }
 
-/** What decides whether a text has a format; undefined for a format that is not known, which decides nothing. */
+/** The check of a format; undefined for an unknown format, which accepts everything. */
 export function formatOf(name: string): ((text: string) => boolean) | undefined {
   if (name === "url") return isWebAddress;
   return Object.hasOwn(formats, name) ? formats[name] : undefined;

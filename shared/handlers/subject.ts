@@ -1,17 +1,17 @@
-/** Which subjects a handler may be asked on. */
+/** Decides on which subjects the platform may call a handler. */
 import { AppError } from "../errors.ts";
 import type { Store } from "../store/types.ts";
 
 const TOKEN = /^[^\s.*>\p{C}]+$/u;
 const MAX_LENGTH = 255;
 
-/** Below it each service has a place of its own, and in production a user that hears nothing else. */
+/** Prefix of services' subjects. In production each service has a user that can only listen below its own name. */
 const SERVICES = "svc.";
 
 /**
- * What is wrong with a subject by its looks; undefined when nothing is.
- * @param service that registers it, where its entry names one: who may write its entries only must not have others
- * asked in its place
+ * Reason why a subject is not allowed; undefined if it is.
+ * @param service the service in the registration's key. It must not name another service's subject, because the
+ * platform would call that one with this one's access rules
  */
 export function subjectFault(subject: string, service: string | undefined): string | undefined {
   if (subject.length > MAX_LENGTH) return `A subject has at most ${MAX_LENGTH} characters.`;
@@ -26,8 +26,8 @@ export function subjectFault(subject: string, service: string | undefined): stri
 }
 
 /**
- * Refuses subjects that a stream captures: the stream's acknowledgement would be taken for the service's answer, and
- * what is asked would be stored. One request.
+ * Rejects subjects that a stream captures: the stream's acknowledgement would look like the service's response, and the
+ * stream would store the request. One request.
  * @throws AppError bad_gateway `handler_faulty`
  */
 export async function requireFree(store: Pick<Store, "streamNames">, subject: string): Promise<void> {

@@ -1,18 +1,19 @@
 /**
- * Compiled documents, kept by orb and revision. Pure values only: nothing here belongs to a request or a connection.
+ * Cache of compiled documents by orb and revision. Contains only plain data, nothing that belongs to a request or
+ * connection.
  */
 import { equal } from "../json.ts";
 import { type CompiledOrb, compileOrb } from "./compile.ts";
 import type { OrbDocument } from "./document.ts";
 
-/** How many compiled documents are kept. */
+/** Maximum number of compiled documents. */
 const SIZE = 64;
 
 const cache = new Map<string, CompiledOrb>();
 
 /**
- * The compiled form of a document. The document itself is compared too: one process may serve several brokers, where
- * one id and revision mean different documents.
+ * The compiled form of a document. Also compares the document itself, because one process may serve several brokers
+ * with different orbs of the same id.
  */
 export function compiled(orbId: string, revision: number, document: OrbDocument): CompiledOrb {
   const key = `${orbId}/${revision}`;

@@ -1,4 +1,4 @@
-/** Cross-checks of one field's attributes with each other, with its type, with its module, and with the document. */
+/** Checks attributes of a field against each other, its type, its module and the document. */
 import { type FieldDefinition, fieldSchema, LIMITS } from "./document.ts";
 import { article, clip, type Faults } from "./faults.ts";
 import { FIELD_TYPES, type FieldType, type Json } from "./fields/index.ts";
@@ -6,17 +6,17 @@ import { compilePattern } from "./fields/pattern.ts";
 import { REF } from "./ids.ts";
 import { type LooseDocument, type LooseField, type LooseModule, own } from "./loose.ts";
 
-/** How many fields with a pattern one document may have: each has a cost when it is first used. */
+/** Maximum number of fields with a pattern per document, because compiling each takes time. */
 const MAX_PATTERNS = 200;
 
-/** Tells what is wrong with the fields of a document beyond their shape. */
+/** Reports faults of fields that their own shape does not show. */
 export function checkFields(document: LooseDocument, faults: Faults): void {
   let count = 0;
   let patterns = 0;
   for (const module of document.modules) {
     for (const schema of module.schemas) {
       count += schema.fields.length;
-      // What is too large is refused for its size, whatever else is wrong with it.
+      // A document that is too large gets only that fault.
       if (count > LIMITS.totalFields || schema.fields.length > LIMITS.fields) continue;
       for (const field of schema.fields) {
         if (own(field.raw, "pattern") !== undefined && ++patterns > MAX_PATTERNS) {
@@ -114,7 +114,7 @@ function checkApplicable(type: FieldType, field: LooseField, faults: Faults): vo
   }
 }
 
-/** The field with only those of its bounds and its pattern that are usable. */
+/** The field with only its valid bounds and pattern. */
 function checkBounds(type: FieldType, field: LooseField, faults: Faults): FieldDefinition {
   const result: FieldDefinition = { name: field.name ?? "", type: type.name };
   if (type.bounds === "none") return result;
@@ -157,7 +157,7 @@ function checkPattern(type: FieldType, field: LooseField, faults: Faults): void 
   if (typeof compiled === "string") faults.add(`${field.path}/pattern`, "unsafe_pattern", compiled);
 }
 
-/** Checks the allowed values; answers their normal forms, or undefined when there are none to go by. */
+/** Checks the allowed values. Returns their normal forms, or undefined if they cannot be used. */
 function checkEnum(
   type: FieldType,
   field: LooseField,
@@ -211,7 +211,7 @@ function checkDefault(
   }
 }
 
-/** Checks a value that the document itself holds against the field's type, bounds and pattern. */
+/** Checks a value in the document against the field's type, bounds and pattern. */
 function checkValue(
   type: FieldType,
   field: LooseField,

@@ -1,10 +1,10 @@
-/** Cross-checks of names: what may not be said twice, and what would hide what else. */
+/** Checks names: duplicates, and names that would hide a route. */
 import { LIMITS } from "./document.ts";
 import { clip, type Faults } from "./faults.ts";
 import { isRealmSegment, isSigninPage } from "./ids.ts";
 import type { LooseDocument, Placed } from "./loose.ts";
 
-/** Tells every name of a document that collides with another. */
+/** Reports every name in a document that collides with another. */
 export function checkNames(document: LooseDocument, faults: Faults): void {
   const usesAccess = document.uses.some(({ service }) => service === "access");
   const handlers = checkUses(document, usesAccess, faults);
@@ -12,7 +12,7 @@ export function checkNames(document: LooseDocument, faults: Faults): void {
   noDuplicates(document.markets, "is listed twice", faults);
 
   const modules = new Map<string, string>();
-  /** Storage knows a schema by its module's type and its own id. */
+  /** Subjects contain the module type and the schema id, but not the module id. */
   const schemasByType = new Map<string, string>();
   let fields = 0;
   for (const module of document.modules) {
@@ -28,7 +28,7 @@ export function checkNames(document: LooseDocument, faults: Faults): void {
           `would hide the route of the handler ${service}.${clip(module.id)}. Choose another id.`,
         );
       } else if (usesAccess && isRealmSegment(module.id)) {
-        // It would hide how users sign out, and how they are managed.
+        // The module would hide the routes for signing out and for managing users.
         faults.add(path, "reserved", "would hide a route of the orb's accounts. Choose another id.");
       }
     }
@@ -65,7 +65,7 @@ export function checkNames(document: LooseDocument, faults: Faults): void {
   }
 }
 
-/** Checks `uses`; answers which service gives the handler of each name. */
+/** Checks `uses` and returns the service of each handler name. */
 function checkUses(document: LooseDocument, usesAccess: boolean, faults: Faults): Map<string, string> {
   const services = new Set<string>();
   const handlers = new Map<string, string>();

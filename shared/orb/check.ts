@@ -1,4 +1,4 @@
-/** Whether a document is sound: the shape and every cross-check, told together. */
+/** Validates a document: its shape and all cross-checks, reported together. */
 import { AppError, type Fault, invalid } from "../errors.ts";
 import { checkFields } from "./check-fields.ts";
 import { checkNames } from "./check-names.ts";
@@ -6,16 +6,14 @@ import { type OrbDocument, orbDocumentSchema } from "./document.ts";
 import { addZodIssues, Faults } from "./faults.ts";
 import { readLoosely } from "./loose.ts";
 
-/** Deepest nesting that is looked at; a sound document nests far less, but for the default of a json field. */
+/** Maximum nesting of a document. Only the default of a json field can nest deeply. */
 const MAX_DEPTH = 64;
 
 /**
- * Checks a document that came from outside.
- *
- * @param more faults that were found elsewhere in the same input, to be told with the document's own
- * @returns the document with its defaults filled in
- * @throws AppError `invalid` with every fault: JSON Pointer path, stable code (see `faults.ts`) and words; with one alone
- *   when it is not even an object, or nests too deeply to be looked at
+ * Validates a document from outside.
+ * @param more faults that were found elsewhere in the same input and belong into the same report
+ * @returns the document with defaults
+ * @throws AppError `invalid` with all faults; with one alone if it is not an object or nests too deeply
  */
 export function checkDocument(input: unknown, more: readonly Fault[] = []): { document: OrbDocument } {
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
@@ -37,7 +35,7 @@ export function checkDocument(input: unknown, more: readonly Fault[] = []): { do
   return { document: parsed.data };
 }
 
-/** Without recursion, as what is measured here may be deep enough to exhaust the stack. */
+/** Not recursive, because deep input could exhaust the stack. */
 function nestsDeeperThan(input: object, limit: number): boolean {
   let level: object[] = [input];
   for (let depth = 0; level.length > 0; depth++) {

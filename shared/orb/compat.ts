@@ -1,6 +1,6 @@
 /**
- * What a new definition means for entries that are stored under the old one. Pure: it tells where to look, and the
- * verb that publishes counts the entries there. Source: decisions, section 4.
+ * Compares a new definition with the old one, and lists the changes that affect stored entries. Pure: the verb that
+ * publishes counts the affected entries.
  */
 import { equal } from "../json.ts";
 import {
@@ -13,22 +13,25 @@ import {
 import { FIELD_TYPES } from "./fields/index.ts";
 
 /**
- * How bad it is while entries are stored:
- * - `removal`: their module or schema goes. Refused unless forced; they then stay in the broker, out of reach.
- * - `dangerous`: they would be read wrongly. Always refused.
- * - `claim`: their values must become claims of a unique field first. Refused when two are the same.
- * - `access`: what is live moves to other readers' subjects.
- * - `tightened`: they stay as they are and readable; what is invalid is told on their next write.
+ * Effect of a change on stored entries:
+ * - `removal`: their module or schema disappears. Rejected unless forced; the entries then stay in the broker but cannot be reached.
+ * - `dangerous`: their values would be misread. Always rejected.
+ * - `claim`: their values must first be reserved as unique. Rejected if two are equal.
+ * - `access`: live copies move to the subjects of other readers.
+ * - `tightened`: they stay valid for readers; their next write may be rejected.
  * - `index`: an index over stored values must be built.
  */
 export type Severity = "removal" | "dangerous" | "claim" | "access" | "tightened" | "index";
 
-/** One change that matters to the stored entries of one schema of the old definition. */
+/** One change that affects the stored entries of one schema of the old definition. */
 export interface SchemaChange {
   severity: Severity;
-  /** Stable: `removed_module`, `removed_schema`, `moved_schema`, `changed_module_type`, `changed_<attribute>`, `added_unique` … */
+  /**
+   * Stable: `removed_module`, `removed_schema`, `moved_schema`, `changed_module_type`, `changed_<attribute>`,
+   * `added_unique` …
+   */
   code: string;
-  /** Where the entries are stored, as the old definition says. */
+  /** Where the old definition stores the entries. */
   module: string;
   moduleType: ModuleDefinition["type"];
   schema: string;
@@ -36,13 +39,13 @@ export interface SchemaChange {
   message: string;
 }
 
-/** Attributes whose change makes stored values mean something else. */
+/** Attributes that define the format of stored values. */
 export const FIELD_MEANING = ["type", "list", "translatable", "marketSpecific", "sensitive"] as const;
 
 /** What stored values of a field are read by. */
 export type FieldMeaning = Pick<FieldDefinition, "name" | (typeof FIELD_MEANING)[number]>;
 
-/** Everything that matters to stored entries when the live definition becomes another one. */
+/** All changes between two live definitions that affect stored entries. */
 export function compareDefinitions(from: OrbDocument, to: OrbDocument): SchemaChange[] {
   const changes: SchemaChange[] = [];
   const modules = new Map(to.modules.map((module) => [module.id, module]));
@@ -139,7 +142,7 @@ function compareSchemas(
   return changes;
 }
 
-/** Changes of a field that make stored values mean something else. */
+/** Changes of a field that alter the meaning of stored values. */
 export function meaningChanges(before: FieldMeaning, after: FieldMeaning): Change[] {
   const field = after.name;
   const changed = FIELD_MEANING.filter(
@@ -201,7 +204,7 @@ function compareFields(before: FieldDefinition, after: FieldDefinition): Change[
   return changes;
 }
 
-/** Languages and markets that go, where the field keeps values for each. */
+/** Removed languages and markets, if the field has values for each. */
 function compareKeys(from: OrbDocument, to: OrbDocument, field: FieldDefinition): Change[] {
   const changes: Change[] = [];
   const gone = (before: readonly string[], after: readonly string[]) =>

@@ -1,6 +1,6 @@
 /**
- * Compiles a sound document for use: lookups by id, what access means, which fields are special, and a validator of
- * entry values for each schema. Pure: the same document gives the same result, so results may be cached.
+ * Compiles a valid document: look-ups by id, default access, special fields, and a validator for the entries of each
+ * schema. Pure, so results may be cached.
  */
 import {
   type Access,
@@ -15,7 +15,7 @@ import {
 } from "./document.ts";
 import { FIELD_TYPES, type FieldType, type FilterOperator, type Rule } from "./fields/index.ts";
 
-/** A field, ready for use. */
+/** A compiled field. */
 export interface CompiledField {
   readonly name: string;
   readonly definition: FieldDefinition;
@@ -26,31 +26,34 @@ export interface CompiledField {
   readonly sensitive: boolean;
   readonly unique: boolean;
   readonly required: boolean;
-  /** Whether equality is answered by an index: enum, boolean, reference and unique fields that are neither lists nor maps nor sensitive. */
+  /**
+   * Whether an index answers equality filters: enum, boolean, reference and unique fields, unless they are lists, maps
+   * or sensitive.
+   */
   readonly indexed: boolean;
-  /** Whether lists may be sorted by it. */
+  /** Whether lists can be sorted by it. */
   readonly sortable: boolean;
-  /** Operators that filters may use on it; of a list, they speak of its items. */
+  /** Filter operators. For a list field, they apply to its items. */
   readonly operators: readonly FilterOperator[];
   /** The parts of `ref`. */
   readonly target: { orb: string; module: string; schema: string } | undefined;
-  /** Tokens of the allowed values. */
+  /** Index tokens of the allowed values. */
   readonly allowed: ReadonlySet<string> | undefined;
   /** `min`, `max` and `pattern`. */
   readonly rules: Rule;
 }
 
-/** A schema, ready for use. */
+/** A compiled schema. */
 export interface CompiledSchema {
   readonly orb: string;
   readonly module: string;
   readonly moduleType: ModuleType;
-  /** The module's type as subjects carry it. */
+  /** The module type in subjects. */
   readonly subjectType: Lowercase<ModuleType>;
   readonly id: string;
   readonly definition: SchemaDefinition;
   readonly access: Access;
-  /** Subject role of live copies: `own` lies under admin. */
+  /** The role in the subject of live copies; `own` uses `admin`. */
   readonly liveRole: "public" | "user" | "admin";
   readonly fields: ReadonlyMap<string, CompiledField>;
   readonly unique: readonly CompiledField[];
@@ -63,24 +66,24 @@ export interface CompiledSchema {
   readonly markets: readonly string[];
 }
 
-/** A module, ready for use. */
+/** A compiled module. */
 export interface CompiledModule {
   readonly id: string;
   readonly type: ModuleType;
   readonly definition: ModuleDefinition;
   readonly schemas: ReadonlyMap<string, CompiledSchema>;
-  /** The schema that paths may leave out: the only one of the module. */
+  /** The module's only schema, which paths may omit. */
   readonly only: CompiledSchema | undefined;
   /** Whether the module has automatic routes. */
   readonly routed: boolean;
 }
 
-/** An orb, ready for use. */
+/** A compiled orb. */
 export interface CompiledOrb {
   readonly id: string;
   readonly document: OrbDocument;
   readonly modules: ReadonlyMap<string, CompiledModule>;
-  /** By `<type in lower case>/<schema id>`, as storage knows them. */
+  /** Schemas by `<type in lower case>/<schema id>`, as in subjects. */
   readonly byType: ReadonlyMap<string, CompiledSchema>;
   readonly languages: readonly string[];
   readonly defaultLanguage: string;
@@ -88,15 +91,15 @@ export interface CompiledOrb {
   readonly defaultMarket: string | undefined;
   /** Seconds. */
   readonly sessionTtl: number;
-  /** Full handler names by the name that routes carry. */
+  /** Full handler names by the name in routes. */
   readonly handlers: ReadonlyMap<string, string>;
-  /** Whether users have a realm of the orb's own. */
+  /** Whether the orb has its own user realm. */
   readonly usesAccess: boolean;
-  /** A schema by module and schema id; the schema id may be left out where the module has exactly one. */
+  /** A schema by module and schema id. The schema id is optional if the module has only one. */
   schema(module: string, schema?: string): CompiledSchema | undefined;
 }
 
-/** Compiles a sound document. */
+/** Compiles a valid document. */
 export function compileOrb(document: OrbDocument): CompiledOrb {
   const modules = new Map<string, CompiledModule>();
   const byType = new Map<string, CompiledSchema>();
@@ -170,7 +173,7 @@ export function compileSchema(
   };
 }
 
-/** Module types as subjects carry them. */
+/** Module types in subjects. */
 export const SUBJECT_TYPES = {
   CONTENT: "content",
   CONFIG: "config",
@@ -216,7 +219,7 @@ function compileField(definition: FieldDefinition): CompiledField {
   };
 }
 
-/** Filters on a list ask whether it holds an item, or is empty. */
+/** Filters on a list field test whether it contains an item or is empty. */
 function listOperators(type: FieldType): FilterOperator[] {
   return type.operators.includes("eq") ? ["contains", "null"] : ["null"];
 }

@@ -4,15 +4,15 @@ import type { Json, JsonSchema } from "./fields/index.ts";
 import { MASK } from "./mask.ts";
 import { MAX_ITEMS } from "./validate.ts";
 
-/** `input`: as they are written, whole maps or one value of each; `answer`: as the runtime answers them. */
+/** `input`: values in requests, whole maps or one value of each; `answer`: values in responses. */
 export type ValuesForm = "input" | "answer";
 
-/** Bytes that the maps of an orb's fields may take where they list languages and markets by name. */
+/** Maximum bytes for maps that list languages and markets by name. */
 const MOST_LISTED = 2 * 1024 * 1024;
 
 /**
- * Whether maps list the languages and markets that they take: each has the whole of the field's value below it, and a
- * document of six kilobytes with a hundred languages and two hundred markets would be described in two hundred megabytes.
+ * Whether maps list their languages and markets by name. Each name repeats the schema of the whole value, so a document
+ * of six kilobytes with a hundred languages and two hundred markets would have a description of two hundred megabytes.
  */
 export function listsNames(schemas: Iterable<CompiledSchema>): boolean {
   let bytes = 0;
@@ -29,8 +29,8 @@ export function listsNames(schemas: Iterable<CompiledSchema>): boolean {
 
 /**
  * The values of a schema's entries.
- * @param complete whether all values are given at once, so that what is required must be there
- * @param listed whether maps say which languages and markets they take; otherwise they take any
+ * @param complete whether the body must contain all required fields
+ * @param listed whether maps list their languages and markets; otherwise they accept any key
  */
 export function valuesSchema(
   schema: CompiledSchema,
@@ -50,7 +50,7 @@ export function valuesSchema(
   };
 }
 
-/** Whether a new entry must bring a value. */
+/** Whether a new entry must have a value. */
 function isNeeded(field: CompiledField): boolean {
   return field.required && field.definition.default === undefined;
 }
@@ -78,7 +78,7 @@ function fieldSchema(
   };
 }
 
-/** A field's value with its maps: as it is written and kept, and as it is answered in one language and market. */
+/** A field's value as a map for requests, and as one value for responses in one language and market. */
 function kept(schema: CompiledSchema, field: CompiledField, form: ValuesForm, listed: boolean): JsonSchema {
   const single = oneValue(field, form);
   const languages = listed ? schema.languages : undefined;
@@ -86,7 +86,7 @@ function kept(schema: CompiledSchema, field: CompiledField, form: ValuesForm, li
   let map = single;
   if (field.translatable) map = mapOf(map, languages);
   if (field.marketSpecific) map = mapOf(map, markets);
-  // One language or market at a time is written and answered as the value that it has there.
+  // With ?locale or ?market, requests and responses contain the value itself.
   const forms: JsonSchema[] = map === single ? [single] : [single, map];
   if (field.translatable && field.marketSpecific) {
     forms.push(mapOf(single, languages), mapOf(single, markets));
@@ -94,11 +94,11 @@ function kept(schema: CompiledSchema, field: CompiledField, form: ValuesForm, li
   return anyOf(forms, true);
 }
 
-/** One value, or the list of them, without any map. */
+/** A single value, or a list of values, without a map. */
 function oneValue(field: CompiledField, form: ValuesForm): JsonSchema {
   const { definition } = field;
   const text: JsonSchema = { type: "string", example: MASK };
-  // The mask takes the place of a value, whatever its type is.
+  // The mask can replace a value of any type.
   if (field.sensitive && form === "answer") return text;
   const value = portable(field.type.jsonSchema(definition));
   if (definition.enum !== undefined) value.enum = [...definition.enum];
@@ -106,7 +106,7 @@ function oneValue(field: CompiledField, form: ValuesForm): JsonSchema {
   return field.sensitive ? anyOf([whole, { type: "string", enum: [MASK] }], false) : whole;
 }
 
-/** Patterns are RE2's; readers of a description run ECMAScript's. One that means nothing there is told in words. */
+/** Patterns are RE2, but readers of a description use ECMAScript. A pattern that is invalid there goes into the text. */
 function portable({ pattern, ...value }: JsonSchema): JsonSchema {
   if (typeof pattern !== "string") return value;
   try {
@@ -117,7 +117,7 @@ function portable({ pattern, ...value }: JsonSchema): JsonSchema {
   }
 }
 
-/** `nullable` counts only beside a `type`, and a list of allowed values does not hold null by itself. */
+/** `nullable` needs a `type`, and `enum` must contain null explicitly. */
 function anyOf(forms: JsonSchema[], nullable: boolean): JsonSchema {
   const each = nullable ? forms.map(orNull) : forms;
   const [only] = each;
@@ -135,7 +135,7 @@ function orNull(schema: JsonSchema): JsonSchema {
   };
 }
 
-/** @param keys which it takes; any, where they are not listed */
+/** @param keys accepted keys; any key if missing */
 function mapOf(value: JsonSchema, keys: readonly string[] | undefined): JsonSchema {
   if (keys === undefined) return { type: "object", additionalProperties: orNull(value) };
   return {
@@ -156,15 +156,15 @@ const EXAMPLES: Record<string, Json> = {
   json: { any: "value" },
 };
 
-/** Longest text that is made up, in characters. */
+/** Maximum length of a generated example text in characters. */
 const MADE_UP = 1_000;
 
-/** A text as long as a field wants it; undefined where that is longer than anybody would read. */
+/** An example text with the required length; undefined if it would be too long. */
 function textOf(length: Json | undefined): string | undefined {
   return typeof length === "number" && length <= MADE_UP ? "x".repeat(length) : undefined;
 }
 
-/** A value that a field takes, or the list of it; undefined when none can be made up (patterns, references). */
+/** An example value for a field; undefined if none can be generated (patterns, references). */
 function exampleOf(field: CompiledField): Json | undefined {
   const { definition } = field;
   const first = definition.enum?.[0];
@@ -175,7 +175,7 @@ function exampleOf(field: CompiledField): Json | undefined {
     EXAMPLES[definition.type],
     definition.min,
     definition.max,
-    // Of other types these bound the value: a number of a billion is no length.
+    // For other types, min and max limit the value, not its length.
     ...(field.type.bounds === "length" ? [textOf(definition.min), textOf(definition.max)] : []),
   ];
   for (const candidate of candidates) {
@@ -192,7 +192,7 @@ function exampleOf(field: CompiledField): Json | undefined {
   return undefined;
 }
 
-/** Values that a new entry can have; undefined when a required field takes none that can be made up. */
+/** Example values for a new entry; undefined if a required field has no example. */
 export function exampleValues(schema: CompiledSchema): { [name: string]: Json } | undefined {
   const values: { [name: string]: Json } = {};
   for (const field of schema.fields.values()) {

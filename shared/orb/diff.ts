@@ -1,27 +1,27 @@
-/** The change log between two documents: a JSON Patch (RFC 6902) for machines and a summary for people. */
+/** The change log between two documents: a JSON Patch (RFC 6902) and a summary for people. */
 import { createPatch, type Operation } from "rfc6902";
 import type { OrbDocument } from "./document.ts";
 import { summarise } from "./summary.ts";
 
 export type { Operation } from "rfc6902";
 
-/** What changed between two documents. */
+/** The differences between two documents. */
 export interface ChangeLog {
   /** JSON Patch that turns the old document into the new one. */
   changes: Operation[];
-  /** One line per change, told by id and not by index. */
+  /** One line per change, with ids instead of indices. */
   summary: string[];
 }
 
-/** What changed from one document to another; null stands for no document. */
+/** Compares two documents; null stands for no document. */
 export function changeLog(from: OrbDocument | null, to: OrbDocument | null): ChangeLog {
   return { changes: patch(from, to), summary: summarise(from, to) };
 }
 
 /**
- * JSON Patch between two JSON values. Lists whose members have an `id`, a `name` or a `service` are aligned by it, so
- * that a module put in front does not rewrite all that follow. Others change at their end or as a whole: what the library
- * does with them takes the product of their lengths, which is minutes for a thousand items.
+ * JSON Patch between two JSON values. Aligns lists by the `id`, `name` or `service` of their items, so that a module
+ * inserted at the front does not rewrite all others. Other lists change only at their end or as a whole: the library
+ * needs the product of their lengths, which is minutes for a thousand items.
  */
 export function patch(from: unknown, to: unknown): Operation[] {
   return createPatch(from, to, (input, output, at) => {
@@ -34,10 +34,13 @@ export function patch(from: unknown, to: unknown): Operation[] {
   });
 }
 
-/** Longer lists than a document has are not aligned: that takes the product of their length and of what moved. */
+/**
+ * Longer lists than a document can have are not aligned, because that takes the product of their length and the moved
+ * items.
+ */
 const MOST_ALIGNED = 2_000;
 
-/** The distinguishing member of each item, when all have one and no two the same. */
+/** The identifying property of each item, if all items have a different one. */
 function keysOf(items: readonly unknown[]): string[] | undefined {
   if (items.length > MOST_ALIGNED) return undefined;
   const keys: string[] = [];
@@ -84,7 +87,7 @@ function alignedList(
   return operations;
 }
 
-/** Other lists (languages, allowed values, what users wrote) change item by item at their end, or as a whole. */
+/** Other lists (languages, allowed values, user content) change at their end, or as a whole. */
 function plainList(input: readonly unknown[], output: readonly unknown[], path: string): Operation[] {
   if (JSON.stringify(input) === JSON.stringify(output)) return [];
   const common = Math.min(input.length, output.length);

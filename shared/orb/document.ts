@@ -1,6 +1,6 @@
 /**
- * The orb document: its one definition, from which the types, the checks, the error paths and the OpenAPI schemas come.
- * What one place of a document can be is said here; what two places may not be together is said in `check-*.ts`.
+ * The orb document. Types, validation, error paths and OpenAPI schemas all derive from this definition. Rules about one
+ * property are here; rules that involve several properties are in `check-*.ts`.
  */
 import { z } from "zod";
 import { textFlaw } from "./fields/characters.ts";
@@ -19,24 +19,24 @@ import {
   SCHEMA_ID,
 } from "./ids.ts";
 
-/** How large a document may be. Beyond these a document is refused with `too_many`. */
+/** Size limits of a document. A document beyond them gets `too_many`. */
 export const LIMITS = {
   uses: 100,
   handlers: 100,
   modules: 100,
   schemas: 100,
   fields: 500,
-  /** Fields in all schemas of a document together. */
+  /** Total number of fields in all schemas. */
   totalFields: 2_000,
   languages: 100,
   markets: 200,
   enum: 500,
 } as const;
 
-/** Session lifetime in seconds: a minute to a year, and what holds when a document says nothing (24 hours). */
+/** Session lifetime in seconds: one minute to one year, 24 hours by default. */
 export const SESSION_TTL = { min: 60, max: 31_536_000, default: 86_400 } as const;
 
-/** The language of an orb that names none. */
+/** The language of an orb without languages. */
 export const DEFAULT_LANGUAGE = "en";
 
 export const MODULE_TYPES = ["CONTENT", "CONFIG", "RULES", "TRANSACTIONS", "SETTINGS"] as const;
@@ -54,7 +54,7 @@ export const FIELD_TYPE_NAMES = [
 
 const reserved = (message: string) => ({ error: message, params: { code: "reserved" } });
 
-/** Text for people, by the rule that texts of entries have. */
+/** Text for people, with the same rules as text fields. */
 const words = z.string().refine((text) => textFlaw(text) === undefined, {
   error: ({ input }) => textFlaw(String(input)) ?? "",
   params: { code: "text" },
@@ -237,22 +237,22 @@ export const orbDocumentSchema = z
     description: "A declarative application: its handlers, modules, schemas and fields.",
   });
 
-/** A sound document, with its defaults filled in. */
+/** A valid document with defaults. */
 export type OrbDocument = z.output<typeof orbDocumentSchema>;
-/** A document as callers write it. */
+/** A document as callers send it. */
 export type OrbDocumentInput = z.input<typeof orbDocumentSchema>;
 export type ModuleDefinition = z.output<typeof moduleSchema>;
 export type SchemaDefinition = z.output<typeof schemaSchema>;
 export type FieldDefinition = z.output<typeof fieldSchema>;
 export type ModuleType = (typeof MODULE_TYPES)[number];
 
-/** Access with the defaults filled in. */
+/** Access with defaults. */
 export interface Access {
   read: "public" | "user" | "own" | "admin";
   write: "user" | "admin" | "owner";
 }
 
-/** Who may read and write a schema's entries, where the document says nothing too. */
+/** Who may read and write the entries of a schema, including defaults. */
 export function accessOf(type: ModuleType, schema: Pick<SchemaDefinition, "access">): Access {
   const open = type === "CONTENT" || type === "CONFIG";
   return { read: schema.access?.read ?? (open ? "public" : "admin"), write: schema.access?.write ?? "admin" };

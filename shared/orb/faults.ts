@@ -9,15 +9,15 @@
 import type { core } from "zod";
 import type { Fault } from "../errors.ts";
 
-/** How many faults one answer carries at most; what comes after is counted, not listed. */
+/** Maximum number of faults in a response. Further ones are only counted. */
 export const MAX_FAULTS = 1_000;
-/** Characters of their paths and messages together: those of a wide schema name much of it each. */
+/** Maximum total length of paths and messages, because many faults can repeat a long schema name. */
 const MAX_TEXT = 128_000;
 
-/** Reports a fault at the place that the reporter stands for. `sub` is a JSON Pointer below it. */
+/** Reports a fault at a fixed path. `sub` is a JSON Pointer below it. */
 export type Report = (code: string, message: string, sub?: string) => void;
 
-/** A list of faults that stays bounded and holds each path and code once. */
+/** A bounded list of faults without duplicates. */
 export class Faults {
   readonly #most: number;
   readonly #list: Fault[] = [];
@@ -29,7 +29,7 @@ export class Faults {
     this.#most = most;
   }
 
-  /** Adds a fault, unless the same code was told of the same path. */
+  /** Adds a fault unless there is one with the same path and code. */
   add(path: string, code: string, message: string): void {
     const key = `${code} ${path}`;
     if (this.#seen.has(key)) return;
@@ -43,17 +43,17 @@ export class Faults {
     this.#list.push({ path, code, message });
   }
 
-  /** A reporter for one place. */
+  /** A reporter for one path. */
   at(path: string): Report {
     return (code, message, sub = "") => this.add(path + sub, code, message);
   }
 
-  /** Whether any fault was told. */
+  /** Whether there are any faults. */
   get any(): boolean {
     return this.#list.length > 0;
   }
 
-  /** All faults in the order in which they were found. */
+  /** All faults in the order in which they were added. */
   list(): Fault[] {
     if (this.#more === 0) return [...this.#list];
     return [
@@ -73,7 +73,10 @@ export function escapeSegment(segment: string): string {
   return segment.replaceAll("~", "~0").replaceAll("/", "~1");
 }
 
-/** Turns what zod found into faults with stable codes. `input` is what was checked: it tells missing from mistyped. */
+/**
+ * Converts zod issues to faults with stable codes. `input` is the checked value, which distinguishes missing from
+ * mistyped.
+ */
 export function addZodIssues(faults: Faults, issues: readonly core.$ZodIssue[], input: unknown): void {
   for (const issue of issues) {
     if (issue.code === "unrecognized_keys") {
@@ -109,10 +112,10 @@ function codeOf(issue: core.$ZodIssue): string {
   }
 }
 
-/** What is said of whatever is no moment. */
+/** Message for an invalid date and time. */
 export const MOMENT_FORM = "must be an existing date and time with an offset, such as 2026-03-01T10:00:00Z";
 
-/** Forms that zod names in words of its own. */
+/** Replacements for zod's messages by format. */
 const FORMS: Record<string, string> = {
   datetime: MOMENT_FORM,
   email: "must be an email address",
@@ -130,34 +133,34 @@ function messageOf(issue: core.$ZodIssue): string {
   return issue.message;
 }
 
-/** A bound in words: of a text its length, of anything else the value. */
+/** A limit in words: the length of a text, or the value itself. */
 function measure(origin: string, bound: string, size: number | bigint): string {
   if (origin !== "string") return `${bound} ${size}`;
   return `${bound} ${size} character${Number(size) === 1 ? "" : "s"} long`;
 }
 
-/** `a string`, `an array`: how messages name a JSON type. */
+/** A JSON type with its article: `a string`, `an array`. */
 export function article(type: string): string {
   const word = type === "int" ? "integer" : type === "record" ? "object" : type;
   return `${/^[aeiou]/.test(word) ? "an" : "a"} ${word}`;
 }
 
-/** Text from a caller, short enough for a message. */
+/** Shortens a caller's text for a message. */
 export function clip(text: string): string {
   return text.length <= 64 ? text : `${text.slice(0, 61)}...`;
 }
 
-/** Most names that one message lists: a short request must not bring about a long answer. */
+/** Maximum number of names in a message, so that a short request cannot cause a long response. */
 const MAX_NAMED = 20;
 
-/** Names as messages list them; `none` where there are none. */
+/** Joins names for a message; `none` for an empty list. */
 export function listed(names: readonly string[]): string {
   if (names.length === 0) return "none";
   const more = names.length - MAX_NAMED;
   return more > 0 ? `${names.slice(0, MAX_NAMED).join(", ")} and ${more} more` : names.join(", ");
 }
 
-/** What is told of a parameter that an address does not take. */
+/** Message for an unknown query parameter. */
 export function knownParameters(known: readonly string[]): string {
   return known.length === 0
     ? "is not a known parameter. This address takes none."

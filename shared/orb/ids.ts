@@ -1,23 +1,26 @@
-/** Which names orbs, modules, schemas, fields and entries may have. Sources: specification "Reserved orb ids"; decisions, section 2. */
+/** Valid names of orbs, modules, schemas, fields and entries. */
 
 /** Orb id: 2 to 63 characters. */
 export const ORB_ID = /^[a-z][a-z0-9-]{1,62}$/;
 /** Module id: 1 to 63 characters, unique in its orb. */
 export const MODULE_ID = /^[a-z][a-z0-9-]{0,62}$/;
-/** Schema id: like a module id; unique in its module, and among the modules of one type in the orb. */
+/** Schema id: like a module id; unique in its module and among the orb's modules of one type. */
 export const SCHEMA_ID = MODULE_ID;
 /** Field name: 1 to 63 characters. */
 export const FIELD_NAME = /^[a-zA-Z][a-zA-Z0-9_]{0,62}$/;
-/** Entry id, as `newId` of `shared/ids.ts` makes them: begins with a digit, so that it is never taken for a schema id in a path. */
+/**
+ * Entry id as created by `newId` in `shared/ids.ts`. It starts with a digit, so that a path never confuses it with a
+ * schema id.
+ */
 export const ENTRY_ID = /^[0-9][0-9a-z]{7,31}$/;
 /** One part of a handler's name `<service>.<handler>`. */
 export const HANDLER_PART = /^[a-zA-Z][a-zA-Z0-9_-]{0,62}$/;
 /** Market key, such as `US` or `emea-north`: 1 to 32 characters. */
 export const MARKET = /^[a-zA-Z][a-zA-Z0-9_-]{0,31}$/;
-/** What a `ref` looks like: `orbId/moduleId/schemaId`. */
+/** Format of a `ref`: `orbId/moduleId/schemaId`. */
 export const REF = /^[a-z][a-z0-9-]{1,62}\/[a-z][a-z0-9-]{0,62}\/[a-z][a-z0-9-]{0,62}$/;
 
-/** Names that the specification reserves, and those that would shadow a route or a subject space. */
+/** Names that the specification reserves, and names that would hide a route or overlap other subjects. */
 const RESERVED_ORB_IDS: ReadonlySet<string> = new Set([
   "admin",
   "openapi",
@@ -29,10 +32,10 @@ const RESERVED_ORB_IDS: ReadonlySet<string> = new Set([
   "platform",
 ]);
 
-/** Path segments of every orb that a module would hide. The names of the orb's own handlers are refused too. */
+/** Path segments that a module would hide in every orb. The orb's own handler names are rejected as well. */
 const RESERVED_MODULE_IDS: ReadonlySet<string> = new Set(["call", "signin"]);
 
-/** First segments of a realm's routes, which an orb that uses the service `access` has below its own path. */
+/** First path segments of a realm's routes, in orbs that use the service `access`. */
 export const REALM_SEGMENTS = [
   "passkey",
   "passkeys",
@@ -43,7 +46,7 @@ export const REALM_SEGMENTS = [
   "signout",
 ] as const;
 
-/** Sort and filter use these names for the entry's own properties. */
+/** Properties of every entry, which sort and filter use. */
 export const ENTRY_PROPERTIES = [
   "id",
   "revision",
@@ -55,23 +58,23 @@ export const ENTRY_PROPERTIES = [
   "validTo",
 ] as const;
 
-/** Names that every JavaScript object answers to: refused everywhere a name becomes a key. */
+/** Property names that every JavaScript object inherits. Never allowed as a key. */
 const OBJECT_NAMES = [...Object.getOwnPropertyNames(Object.prototype), "prototype"];
 
 const RESERVED_FIELD_NAMES: ReadonlySet<string> = new Set([...ENTRY_PROPERTIES, ...OBJECT_NAMES]);
 const RESERVED_KEYS: ReadonlySet<string> = new Set(OBJECT_NAMES);
 
-/** Whether the name can never be an orb's: reserved, or beginning with `_`. */
+/** Whether an orb must not have this name: it is reserved or begins with `_`. */
 export function isReservedOrbId(id: string): boolean {
   return id.startsWith("_") || RESERVED_ORB_IDS.has(id);
 }
 
-/** Whether the name can never be a module's, whatever handlers the orb uses. */
+/** Whether no module may have this name, whatever handlers the orb uses. */
 export function isReservedModuleId(id: string): boolean {
   return RESERVED_MODULE_IDS.has(id);
 }
 
-/** Whether `/api/{orbId}/{segment}` belongs to the accounts of an orb that has a realm of its own, whatever handlers it uses. */
+/** Whether `/api/{orbId}/{segment}` belongs to the accounts of an orb with its own realm, whatever handlers it uses. */
 export function isRealmSegment(segment: string): boolean {
   return (REALM_SEGMENTS as readonly string[]).includes(segment);
 }
@@ -81,17 +84,17 @@ export function isSigninPage(segment: string): boolean {
   return segment === "signin";
 }
 
-/** Whether the name can never be a field's. */
+/** Whether no field may have this name. */
 export function isReservedFieldName(name: string): boolean {
   return RESERVED_FIELD_NAMES.has(name);
 }
 
-/** Whether the text is unfit to be a key of any map that callers name (languages, markets). */
+/** Whether the text must not be a key in maps of languages or markets. */
 export function isReservedKey(key: string): boolean {
   return RESERVED_KEYS.has(key);
 }
 
-/** Whether the text has the form of an orb id and is not reserved. */
+/** Whether the text is a valid and unreserved orb id. */
 export function isOrbId(id: string): boolean {
   return ORB_ID.test(id) && !isReservedOrbId(id);
 }
@@ -101,7 +104,7 @@ export function isEntryId(id: string): boolean {
   return ENTRY_ID.test(id);
 }
 
-/** The language in its canonical BCP 47 form (`en-US`), or undefined when it is no language tag. */
+/** The canonical BCP 47 form of a language tag (`en-US`); undefined for anything else. */
 export function canonicalLanguage(tag: string): string | undefined {
   if (tag.length > 35) return undefined;
   try {

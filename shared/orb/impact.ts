@@ -1,4 +1,4 @@
-/** What a definition that becomes the one in force does to stored entries: told beforehand, and judged when it happens. */
+/** Computes what a new live definition does to stored entries: for a dry run, and when it is published. */
 import type { Deps } from "../deps.ts";
 import {
   claimExisting,
@@ -16,39 +16,39 @@ import type { OrbDocument } from "./document.ts";
 import type { EntryWork } from "./history.ts";
 import { compareRetired, homeKey, type Retired, retiredAfter } from "./retired.ts";
 
-/** One change that concerns stored entries, with how many there are. */
+/** One change with the number of affected entries. */
 export interface ImpactItem extends SchemaChange {
-  /** Entries stored in the schema. */
+  /** Number of entries stored in the schema. */
   entries: number;
-  /** Whether the change is refused. */
+  /** Whether the change is rejected. */
   refused: boolean;
-  /** Whether `force=true` lets it happen. */
+  /** Whether `force=true` allows it. */
   forceable: boolean;
 }
 
-/** What would happen to stored entries. */
+/** Effects on stored entries. */
 export interface Impact {
   changes: ImpactItem[];
-  /** Values that entries share although their field becomes unique. */
+  /** Equal values of several entries in a field that becomes unique. */
   duplicates: (Duplicate & { module: string; schema: string })[];
-  /** Entries that would be told to be invalid on their next write. */
+  /** Entries whose next write would be rejected. */
   invalid: (InvalidEntries & { module: string; schema: string })[];
 }
 
-/** What must be done to stored entries when a definition becomes the one in force. */
+/** Work on stored entries when a definition becomes live. */
 export interface Plan {
   impact: Impact;
   work: EntryWork;
-  /** What was retired by then. */
+  /** Removed fields and schemas before this change. */
   retired: Retired[];
-  /** Schemas of the new definition whose claims and indexes change. */
+  /** Schemas of the new definition whose index keys change. */
   claims: CompiledSchema[];
 }
 
 /**
- * Compares two definitions over what is stored.
- * @param options.retired what came before `from` and is stored still
- * @param options.examine also checks stored values (for a dry run)
+ * Compares two definitions with regard to stored entries.
+ * @param options.retired removed fields and schemas that are still stored
+ * @param options.examine also validates stored values (for a dry run)
  */
 export async function planChange(
   deps: Deps,
@@ -100,7 +100,7 @@ export async function planChange(
 }
 
 /**
- * Refuses what would harm stored entries, then lets them hold what the new definition says: claims of unique values.
+ * Rejects incompatible changes, then reserves the unique values of stored entries.
  * @throws AppError conflict `incompatible_change` with the counts, `unique_conflict` with the duplicates
  */
 export async function enforce(
@@ -150,7 +150,7 @@ function homeOf(schema: CompiledSchema): Home {
 
 const key = (home: Home) => `${home.type}/${home.schema}`;
 
-/** Changes of what comes back, each with the entries that it concerns: of a field those that still hold a value of it. */
+/** Changes by returning fields and schemas, with the affected entries: for a field, those that still have a value. */
 async function returning(
   deps: Deps,
   orb: string,
@@ -177,7 +177,7 @@ async function returning(
   return out;
 }
 
-/** Entries by {@link homeKey}, wherever there may be some. */
+/** Number of entries by {@link homeKey}, for all schemas that may have any. */
 async function countStored(
   deps: Deps,
   orb: string,
@@ -193,7 +193,7 @@ async function countStored(
   return new Map([...homes.keys()].map((home, index) => [home, counts[index] ?? 0]));
 }
 
-/** Schemas in which a field gets another index, or a claim, than it had; or that are new, for entries of before. */
+/** Schemas with a field whose index changes, and new schemas, which may have older entries. */
 function reindexed(before: CompiledOrb, after: CompiledOrb): CompiledSchema[] {
   return [...after.byType.values()].filter((schema) => {
     const old = before.byType.get(key(homeOf(schema)));

@@ -1,13 +1,13 @@
 /**
- * Reads what can be read of a document that may be unsound, so that cross-checks can speak although the shape has
- * faults elsewhere. Whatever has the wrong type is left out here, as the shape's own check tells of it.
+ * Reads the valid parts of a possibly invalid document, so that cross-checks can report their faults together with
+ * those of the shape. Omits every property with a wrong type, because the shape check reports it.
  */
 import { isObject } from "../json.ts";
 import { FIELD_TYPE_NAMES, type FieldDefinition, MODULE_TYPES, type ModuleType } from "./document.ts";
 
 type Bag = Readonly<Record<string, unknown>>;
 
-/** A text and where it stands. */
+/** A text with its path. */
 export interface Placed {
   path: string;
   value: string;
@@ -17,7 +17,7 @@ export interface LooseField {
   path: string;
   name: string | undefined;
   type: FieldDefinition["type"] | undefined;
-  /** The field's own properties as they came. */
+  /** The field's own properties, unchanged. */
   raw: Bag;
 }
 
@@ -42,7 +42,7 @@ export interface LooseDocument {
   modules: LooseModule[];
 }
 
-/** Reads a document loosely. */
+/** Reads the valid parts of a document. */
 export function readLoosely(input: unknown): LooseDocument {
   const orb = bag(input);
   return {
@@ -72,7 +72,7 @@ export function readLoosely(input: unknown): LooseDocument {
   };
 }
 
-/** An own property; never one that is inherited. */
+/** An own property, never an inherited one. */
 export function own(value: Bag, key: string): unknown {
   return Object.hasOwn(value, key) ? value[key] : undefined;
 }

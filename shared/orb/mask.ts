@@ -1,5 +1,5 @@
 /**
- * What answers show in place of a sensitive value. Sent back on a write it means "unchanged", and is valid only
- * where a value is stored already.
+ * The mask that responses show instead of a sensitive value. In a write it means "unchanged", and is valid only if a
+ * value is stored.
  */
 export const MASK = "••••••••";

@@ -1,4 +1,4 @@
-/** Reads orbs and their revisions for those who manage them. */
+/** Reads orbs and their revisions for the management API. */
 import type { Actor } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
@@ -19,7 +19,7 @@ import { isOrbId } from "./ids.ts";
 import type { Status } from "./lifecycle.ts";
 import { type RevisionItem, type RevisionView, revisionItem, revisionView } from "./view.ts";
 
-/** An orb's newest revision, or the one that is live, and the newest one's number. @throws AppError not_found */
+/** An orb's newest or live revision, with the newest revision's number. @throws AppError not_found */
 export async function getOrb(
   deps: Deps,
   actor: Actor,
@@ -34,10 +34,10 @@ export async function getOrb(
   return { orb: live, newest: head.revision };
 }
 
-/** Which orbs, in which order. */
+/** Parameters of the list of orbs. */
 export interface ListOrbs {
   limit: number;
-  /** Where the page before ended. */
+  /** Position of the previous page's end. */
   after?: number | undefined;
   /** Newest first. */
   descending?: boolean | undefined;
@@ -48,7 +48,7 @@ export interface ListOrbs {
 /** A page of orbs in the order of their creation. */
 export interface OrbPage {
   orbs: ExistingOrb[];
-  /** What `after` takes; null at the end. */
+  /** Value of `after` for the next page; null at the end. */
   next: number | null;
   total: number | undefined;
 }
@@ -58,7 +58,7 @@ interface Place {
   seq: number;
 }
 
-/** Lists orbs. Two requests for a page, however many orbs there are; newest first a few more. */
+/** Lists orbs. Two requests per page, however many orbs there are; newest first takes a few more. */
 export async function listOrbs(deps: Deps, actor: Actor, input: ListOrbs): Promise<OrbPage> {
   requireOperator(actor, "orbs.read");
   const orbs: ExistingOrb[] = [];
@@ -100,7 +100,7 @@ async function totalOf(deps: Deps, input: ListOrbs): Promise<number | undefined>
   return total;
 }
 
-/** Places page by page, one more than is wanted at first, so that the end is known. */
+/** Positions in order, initially one more than requested to detect the end. */
 async function* pagesOf(deps: Deps, input: ListOrbs): AsyncGenerator<Place[]> {
   const limit = input.limit + 1;
   if (input.descending !== true) {
@@ -112,7 +112,7 @@ async function* pagesOf(deps: Deps, input: ListOrbs): AsyncGenerator<Place[]> {
       fromSeq = last.seq + 1;
     }
   }
-  // Newest first: windows of the stream backwards, each wider than the one before, as places lie far apart.
+  // Newest first: read windows of the stream backwards, each larger than the previous one, because positions are sparse.
   const newest = await deps.store.get(streams.platform, subjects.allOrbPlaces);
   let last = Math.min(newest?.seq ?? 0, (input.after ?? Number.POSITIVE_INFINITY) - 1);
   for (let width = WINDOW; last > 0; width *= 4) {
@@ -123,7 +123,7 @@ async function* pagesOf(deps: Deps, input: ListOrbs): AsyncGenerator<Place[]> {
   }
 }
 
-/** Messages of the first window backwards. */
+/** Messages of the first non-empty window backwards. */
 const WINDOW = 256;
 
 async function placesBetween(deps: Deps, first: number, last: number): Promise<Place[]> {
@@ -144,7 +144,7 @@ function placeOf(message: { subject: string; seq: number }): Place {
   return { orb: message.subject.split(".").at(-1) ?? "", seq: message.seq };
 }
 
-/** The history of an orb, which outlives it. @throws AppError not_found */
+/** The history of an orb, also of a deleted one. @throws AppError not_found */
 async function historyHead(deps: Deps, actor: Actor, orb: string): Promise<OrbHead> {
   requireOperator(actor, "orbs.read");
   const head = isOrbId(orb) ? await orbHead(deps, orb) : null;
@@ -152,7 +152,7 @@ async function historyHead(deps: Deps, actor: Actor, orb: string): Promise<OrbHe
   return head;
 }
 
-/** A page of revisions, oldest or newest first. `after` is the last number of the page before. */
+/** A page of revisions, oldest or newest first. `after` is the last number of the previous page. */
 export async function listOrbRevisions(
   deps: Deps,
   actor: Actor,
@@ -173,7 +173,7 @@ export async function listOrbRevisions(
   return { items, next: last < total ? last : null, total };
 }
 
-/** One revision; `against` compares it with another one instead of the one before. @throws AppError not_found */
+/** One revision. `against` compares it with another one instead of the previous one. @throws AppError not_found */
 export async function getOrbRevision(
   deps: Deps,
   actor: Actor,

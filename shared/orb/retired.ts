@@ -1,23 +1,23 @@
 /**
- * What a definition said of values that are still stored and that it speaks of no more. A field or schema that comes back
- * finds them there, so it must mean by them what was meant: as with a change of what is live. Source: decisions, section 4.
+ * Remembers removed fields and schemas whose values are still stored. If one of them is added again, it must be
+ * compatible with the stored values, as in any change of a live definition.
  */
 import { AppError } from "../errors.ts";
 import { FIELD_MEANING, type FieldMeaning, meaningChanges, type SchemaChange } from "./compat.ts";
 import { SUBJECT_TYPES } from "./compile.ts";
 import type { FieldDefinition, ModuleDefinition, OrbDocument, SchemaDefinition } from "./document.ts";
 
-/** A schema, or some fields of one, that went while entries were stored. */
+/** A removed schema, or removed fields of a schema, with stored entries. */
 export interface Retired {
   module: string;
   moduleType: ModuleDefinition["type"];
   schema: string;
-  /** Whether the schema itself went, and not only these fields. */
+  /** Whether the schema itself was removed, and not only these fields. */
   whole: boolean;
   fields: FieldMeaning[];
 }
 
-/** Fields of one orb: more would make its history's messages too large for the broker. */
+/** Maximum number of remembered fields per orb, which limits the size of its history's messages. */
 const MOST_FIELDS = 2_000;
 
 interface Place {
@@ -25,7 +25,7 @@ interface Place {
   schema: SchemaDefinition;
 }
 
-/** Where entries are stored: the same for all modules of a type. */
+/** Where entries are stored, which is the same for all modules of one type. */
 export function homeKey(type: ModuleDefinition["type"], schema: string): string {
   return `${SUBJECT_TYPES[type]}/${schema}`;
 }
@@ -45,7 +45,7 @@ function meaningOf(field: FieldMeaning): FieldMeaning {
   return meaning;
 }
 
-/** What matters to stored entries of what comes back. */
+/** Changes to stored entries that a returning field or schema makes. */
 export function compareRetired(retired: readonly Retired[], to: OrbDocument): SchemaChange[] {
   const places = placesOf(to);
   return retired.flatMap((one): SchemaChange[] => {
@@ -79,9 +79,9 @@ export function compareRetired(retired: readonly Retired[], to: OrbDocument): Sc
 }
 
 /**
- * What is retired once `to` is in force.
- * @param from the definition until now, and `retired` beside it
- * @param counts entries by {@link homeKey}: where there are none, nothing needs to be remembered
+ * The removed fields and schemas once `to` is live.
+ * @param from the previous live definition, with its own `retired`
+ * @param counts number of entries by {@link homeKey}; nothing is remembered for schemas without entries
  * @throws AppError conflict `too_many_removed`
  */
 export function retiredAfter(

@@ -1,4 +1,4 @@
-/** The routes that are active: those of every live definition. */
+/** Lists the routes of every live definition. */
 import type { Actor, Role } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import { orbRealm } from "../access/realms.ts";
@@ -12,7 +12,7 @@ import type { Access } from "./document.ts";
 import { isRealmSegment, isSigninPage, type REALM_SEGMENTS } from "./ids.ts";
 import { type LiveOrb, liveOrbs } from "./live.ts";
 
-/** Where a route comes from. */
+/** The source of a route. */
 export type RouteOrigin = "crud" | "handler" | "signin";
 
 /** One active route. */
@@ -21,13 +21,13 @@ export interface ActiveRoute {
   path: string;
   orb: string;
   origin: RouteOrigin;
-  /** The least role that is needed; `own` and `owner` besides who created the entry where the schema says so. */
+  /** Minimum role. With `own` and `owner`, the creator of the entry is allowed as well. */
   role: Role;
   /** Full name, for handlers. */
   handler?: string;
 }
 
-/** Lists every active route, orb by orb. */
+/** Lists all active routes, orb by orb. */
 export async function listRoutes(deps: Deps, actor: Actor): Promise<ActiveRoute[]> {
   requireOperator(actor, "routes.read");
   const [orbs, handlers] = await Promise.all([liveOrbs(deps), listHandlers(deps)]);
@@ -42,7 +42,7 @@ export async function listRoutes(deps: Deps, actor: Actor): Promise<ActiveRoute[
   ]);
 }
 
-/** Path of a schema's entries: the schema's id is left out where the module has only one. */
+/** Path of a schema's entries, without the schema id if it is the module's only schema. */
 export function entriesPath(orb: CompiledOrb, schema: CompiledSchema): string {
   const base = `/api/${orb.id}/${schema.module}`;
   return orb.modules.get(schema.module)?.only === undefined ? `${base}/${schema.id}` : base;
@@ -71,7 +71,7 @@ function entryRoutes(orb: CompiledOrb, schema: CompiledSchema): ActiveRoute[] {
   ];
 }
 
-/** The least role that reads. */
+/** Minimum role for reading. */
 export const READERS: Record<Access["read"], Role> = {
   public: "public",
   user: "user",
@@ -79,7 +79,7 @@ export const READERS: Record<Access["read"], Role> = {
   admin: "admin",
 };
 
-/** The least role that calls. */
+/** Minimum role for calling. */
 export const CALLERS: Record<Handler["auth"], Role> = {
   None: "public",
   AuthRequired: "user",

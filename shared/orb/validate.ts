@@ -1,7 +1,7 @@
 /**
- * Checks entry values against a compiled schema, and brings them into the form in which they are kept:
- * a translatable field is a map `{ language: value }`, a market-specific one `{ market: value }`, one that is both
- * `{ market: { language: value } }`; a list is an array wherever a value stands.
+ * Validates entry values with a compiled schema and converts them to their stored form. A translatable field is a map
+ * `{ language: value }`, a market-specific one `{ market: value }`, and a field that is both is `{ market: { language:
+ * value } }`. A list field has an array in place of a value.
  */
 import type { Fault } from "../errors.ts";
 import { isObject } from "../json.ts";
@@ -10,7 +10,7 @@ import { clip, escapeSegment, Faults, listed, type Report } from "./faults.ts";
 import type { Json } from "./fields/index.ts";
 import { MASK } from "./mask.ts";
 
-/** Most items of a list. */
+/** Maximum number of items in a list. */
 export const MAX_ITEMS = 1_000;
 
 /** Values of an entry by field name. */
@@ -18,23 +18,23 @@ export type Values = { [field: string]: Json };
 
 /** Options of a check. */
 export interface ValidateOptions {
-  /** The stored values that a mask may stand for: those of the newest revision. Absent on create. */
+  /** The newest revision's values, which a mask may refer to. Missing on create. */
   existing?: Readonly<Values> | undefined;
-  /** Where the values stand in the caller's input; a JSON Pointer. Default `/values`. */
+  /** JSON Pointer of the values in the caller's input. Default `/values`. */
   base?: string;
 }
 
 /** What a check answers. */
 export interface Validated {
-  /** Values in the form in which they are kept. Masks stand where a stored value stays as it is. */
+  /** Values in their stored form. A mask means that the stored value does not change. */
   values: Values;
-  /** Where masks stand: field, then market and language as the field has them. */
+  /** Positions of masks: field, then market and language if the field has them. */
   masked: string[][];
-  /** Every fault; the values may be stored only when there is none. */
+  /** All faults. Store the values only if there are none. */
   faults: Fault[];
 }
 
-/** Checks values of an entry. Never throws for what callers send. */
+/** Validates the values of an entry. Never throws because of the input. */
 export function validateValues(
   schema: CompiledSchema,
   input: unknown,
@@ -70,7 +70,7 @@ export function validateValues(
     const raw = given === undefined ? defaultOf(schema, field) : given;
     const value = raw === null || raw === undefined ? undefined : marketsOf(at, raw);
     if (value !== undefined) values[field.name] = value;
-    // Null, or a map of nothing else, says "no value" where leaving the field out would mean its default.
+    // Null or an empty map means "no value", whereas a missing field would get its default.
     else if (given !== undefined && field.definition.default !== undefined) values[field.name] = null;
     if (field.required) checkRequired(at, value, raw);
   }
@@ -106,7 +106,7 @@ function languagesOf(at: Place, raw: unknown): Json | undefined {
   return mapOf(at, raw, at.schema.languages, "language", leaf);
 }
 
-/** A map by market or language. Keys without a value are dropped; a map that is left empty is no value. */
+/** A map by market or language. Drops keys without a value; an empty map means no value. */
 function mapOf(
   at: Place,
   raw: unknown,
@@ -132,7 +132,7 @@ function mapOf(
   return Object.keys(map).length === 0 ? undefined : map;
 }
 
-/** The value of one market and language: a single one or a list. */
+/** The value of one market and language: a single value or a list. */
 function leaf(at: Place, raw: unknown): Json | undefined {
   const { field, report } = at;
   if (field.sensitive && raw === MASK) {
@@ -173,7 +173,7 @@ function single(field: CompiledField, raw: unknown, report: Report): Json | unde
   return value;
 }
 
-/** A required field has a value where readers of every market and language end up: the default one. */
+/** A required field must have a value in the default market and language, which all readers fall back to. */
 function checkRequired(at: Place, value: Json | undefined, raw: unknown): void {
   const { field, schema } = at;
   const path = [
@@ -189,13 +189,13 @@ function checkRequired(at: Place, value: Json | undefined, raw: unknown): void {
     given = isObject(given) ? get(given, key) : given === undefined || given === null ? undefined : given;
   }
   const empty = current === "" || (Array.isArray(current) && current.length === 0);
-  // A value that is there and was refused has its own fault already.
+  // A rejected value has its own fault already.
   if (empty || (current === undefined && (given === undefined || given === null))) {
     place.report("required", "is required");
   }
 }
 
-/** The default in the form that the field is kept in: of the default market and language. */
+/** The default value in the field's stored form, for the default market and language. */
 function defaultOf(schema: CompiledSchema, field: CompiledField): unknown {
   const value = field.definition.default;
   if (value === undefined) return undefined;

@@ -1,18 +1,18 @@
-/** Walks stored values: the single values of a field with the market and language they are kept under. */
+/** Iterates over stored values, with the market and language of each. */
 import type { CompiledField } from "./compile.ts";
 import type { Json } from "./fields/index.ts";
 import type { Values } from "./validate.ts";
 
-/** One value of a field (a list stays a list) and where it is kept. */
+/** One stored value (or list) with its position. */
 export interface Leaf {
   value: Json;
   market: string | undefined;
   language: string | undefined;
-  /** Field, then market and language as the field has them. */
+  /** Field, then market and language if the field has them. */
   trail: string[];
 }
 
-/** All values of one field. Values that predate a change of the definition and do not fit it are left out. */
+/** All values of one field, without values in the format of an older definition. */
 export function leavesOf(field: CompiledField, values: Readonly<Values>): Leaf[] {
   const stored = Object.hasOwn(values, field.name) ? values[field.name] : undefined;
   if (stored === undefined || stored === null) return [];

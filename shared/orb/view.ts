@@ -1,4 +1,4 @@
-/** Orbs as the management API answers them. */
+/** Orbs in responses of the management API. */
 import type { Fault } from "../errors.ts";
 import { equal } from "../json.ts";
 import type { Operation } from "./diff.ts";
@@ -6,7 +6,7 @@ import type { OrbDocument } from "./document.ts";
 import type { ExistingOrb, OrbOperation, OrbRecord } from "./history.ts";
 import type { Status } from "./lifecycle.ts";
 
-/** What an answer says of an orb beside its document. */
+/** State of an orb next to its document. */
 export interface OrbState {
   status: Status;
   revision: number;
@@ -76,7 +76,7 @@ export function revisionItem(record: OrbRecord): RevisionItem {
   return { revision, operation, by, at, status, publishedRevision, summary };
 }
 
-/** One revision against the one before it, or against none where one of the two has no document. */
+/** A revision compared with the previous one, or with nothing if one of them has no document. */
 export function revisionView(record: OrbRecord): RevisionView {
   const compared = record.document !== null && record.operation !== "create";
   const against = compared ? record.revision - 1 : null;
@@ -94,8 +94,8 @@ const STATE = [
 ] as const;
 
 /**
- * Takes the state out of what a caller sent, so that an answer can be edited and sent back. It cannot be changed that
- * way: what differs from how it is now is a fault.
+ * Removes the state from a caller's document, so that a response can be edited and sent back. Reports a fault for every
+ * state property that differs from the current one.
  */
 export function withoutState(input: unknown, head: ExistingOrb | null): { input: unknown; faults: Fault[] } {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return { input, faults: [] };

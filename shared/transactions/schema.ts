@@ -1,33 +1,33 @@
-/** What both handlers of transactions share: which schema, and how a record looks on the wire. */
+/** Shared by the handlers of transactions: finding the schema, and records in responses. */
 import { type EntrySnapshot, maskValues } from "../entry/snapshot.ts";
 import { type EntryAddress, isToken, subjects } from "../store/subjects.ts";
 import type { Append } from "../store/types.ts";
 
-/** A record as the runtime API answers it. */
+/** A record in responses. */
 export interface RecordView {
   id: string;
   module: string;
   schema: string;
-  /** When it was recorded, ISO 8601; by the platform's clock. */
+  /** Time of the record by the platform's clock (ISO 8601). */
   createdAt: string;
-  /** Account of whoever recorded it. */
+  /** Id of the account that created it. */
   createdBy: string;
   values: Record<string, unknown>;
 }
 
-/** A record as it is stored: an entry that is live from its one revision on. */
+/** A stored record: an entry with one revision that is live from the start. */
 export interface RecordSnapshot extends EntrySnapshot {
-  /** HMAC of what was recorded under an idempotency key. */
+  /** HMAC of the values of a record with an idempotency key. */
   request?: string;
 }
 
-/** A record without any sealed value. */
+/** A record without encrypted values. */
 export function recordView(snapshot: EntrySnapshot): RecordView {
   const { id, module, schema, createdAt, createdBy, values } = snapshot;
   return { id, module, schema, createdAt, createdBy, values: maskValues(values) };
 }
 
-/** The index by which an account finds its own records; nothing for entries of other modules. */
+/** Subject of the index of an account's own records; none for other modules. */
 export function ownHints(address: EntryAddress, owner: string): Append[] {
   if (address.type !== "transactions" || !isToken(owner)) return [];
   return [{ subject: subjects.ownOrder(address, owner), data: address.id }];

@@ -1,10 +1,10 @@
-/** Rules that strings and texts share. Lengths are in Unicode characters (code points), as in JSON Schema. */
+/** Rules for string and text fields. Lengths are in Unicode code points, as in JSON Schema. */
 import type { FieldDefinition } from "../document.ts";
 import type { Report } from "../faults.ts";
 import { compilePattern, MAX_MATCHED } from "./pattern.ts";
 import type { JsonSchema, Rule } from "./type.ts";
 
-/** Reads characters that storage and every client can carry: no NUL and no half of a surrogate pair. */
+/** Accepts text that the broker and every client can handle: no NUL and no unpaired surrogate. */
 export function parseCharacters(value: unknown, longest: number, report: Report): string | undefined {
   if (typeof value !== "string") {
     report("type", "must be a string");
@@ -22,14 +22,14 @@ export function parseCharacters(value: unknown, longest: number, report: Report)
   return value;
 }
 
-/** Why the text cannot be stored, or undefined. */
+/** Why the text cannot be stored; undefined if it can. */
 export function textFlaw(text: string): string | undefined {
   if (text.includes("\u0000")) return "must not contain a NUL character";
   if (!text.isWellFormed()) return "must not contain half of a surrogate pair";
   return undefined;
 }
 
-/** The number of Unicode characters. */
+/** Number of Unicode code points. */
 export function characters(text: string): number {
   let count = text.length;
   for (let index = 0; index < text.length - 1; index++) {

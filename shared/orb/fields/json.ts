@@ -2,12 +2,12 @@ import { escapeSegment, type Report } from "../faults.ts";
 import { characters, textFlaw } from "./characters.ts";
 import type { FieldType, Json } from "./type.ts";
 
-/** How deep a JSON value nests at most. */
+/** Maximum nesting of a JSON value. */
 const MAX_JSON_DEPTH = 32;
-/** How many values (members, items and scalars) one JSON value holds at most. */
+/** Maximum number of values (properties, items and scalars) in one JSON value. */
 const MAX_JSON_NODES = 20_000;
 
-/** Any JSON value except null, which means "no value". Stored and answered whole; neither searched nor sorted. */
+/** Any JSON value except null, which means "no value". Cannot be filtered or sorted. */
 export const jsonType: FieldType = {
   name: "json",
   bounds: "none",
@@ -68,7 +68,7 @@ function isSound(value: unknown, depth: number, path: string, walk: Walk, report
   for (const [key, item] of Object.entries(value)) {
     if (walk.nodes > MAX_JSON_NODES || walk.faults > 50) return false;
     const below = `${path}/${escapeSegment(key)}`;
-    // An object with this name is how a sealed value is stored.
+    // Sealed values are stored as objects with this property.
     if (key === "__proto__" || key === "$sealed" || textFlaw(key) !== undefined || characters(key) > 1_000) {
       walk.faults++;
       report("text", "is not an allowed property name", below);

@@ -1,9 +1,9 @@
-/** Rules that numbers and integers share. */
+/** Rules for number and integer fields. */
 import type { FieldDefinition } from "../document.ts";
 import type { Report } from "../faults.ts";
 import type { Json, JsonSchema, Rule } from "./type.ts";
 
-/** Reads a number that double precision holds exactly as written: finite, and whole numbers within ±(2^53 - 1). */
+/** Accepts numbers that double precision represents exactly as written: finite, and integers within ±(2^53 - 1). */
 export function parseNumber(value: unknown, report: Report): number | undefined {
   if (typeof value !== "number") {
     report("type", "must be a number");
@@ -19,7 +19,7 @@ export function parseNumber(value: unknown, report: Report): number | undefined 
   return value === 0 ? 0 : value; // no negative zero: it equals zero, yet JSON and comparisons would tell them apart
 }
 
-/** Reads a decimal number from a query parameter. */
+/** Parses a decimal number in a query parameter. */
 export function numberFromText(text: string): number | undefined {
   if (!/^-?\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?$/.test(text)) return undefined;
   return parseNumber(Number(text), () => {});
@@ -35,7 +35,7 @@ export function numericRules(field: FieldDefinition): Rule {
   };
 }
 
-/** Equal numbers, equal tokens. */
+/** The index token of a number. */
 export function numericToken(value: Json): string | null {
   return typeof value === "number" ? `n:${value}` : null;
 }

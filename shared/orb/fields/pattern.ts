@@ -1,20 +1,20 @@
 /**
- * `pattern` is RE2 syntax and runs in linear time: a backtracking engine can be held up for seconds by thirty
- * characters. As in JSON Schema it may match anywhere; `^` and `$` anchor it.
+ * Patterns are RE2 and run in linear time: thirty characters can block a backtracking engine for seconds. As in JSON
+ * Schema, a pattern may match anywhere; `^` and `$` anchor it.
  */
 import { RE2JS } from "re2js";
 
-/** Longest pattern, in characters. */
+/** Maximum length of a pattern in characters. */
 const MAX_PATTERN = 500;
-/** Largest compiled pattern, in instructions: bounds what one character of a value can cost. */
+/** Maximum size of a compiled pattern in instructions, which limits the cost per character. */
 export const PATTERN_LIMIT = 2_000;
-/** Longest value that a pattern is run over, in characters. */
+/** Maximum length of a value with a pattern, in characters. */
 export const MAX_MATCHED = 10_000;
 
 const CACHED = 500;
 const cache = new Map<string, RE2JS | string>();
 
-/** Compiles a pattern, or tells in words why it cannot be used. Results are cached, as compiling takes milliseconds. */
+/** Compiles a pattern, or returns why it is invalid. Caches results, because compiling takes milliseconds. */
 export function compilePattern(pattern: string): RE2JS | string {
   const known = cache.get(pattern);
   if (known !== undefined) return known;

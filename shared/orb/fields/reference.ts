@@ -1,7 +1,7 @@
 import { ENTRY_ID } from "../ids.ts";
 import { compareScalars, type FieldType } from "./type.ts";
 
-/** The id of an entry of the schema that `ref` names. Whether the entry exists is judged when it is stored. */
+/** The id of an entry of the schema in `ref`. The write path checks that the entry exists. */
 export const referenceType: FieldType = {
   name: "reference",
   bounds: "none",

@@ -1,10 +1,10 @@
 import { characterRules, characterSchema, parseCharacters } from "./characters.ts";
 import { compareScalars, type FieldType } from "./type.ts";
 
-/** Longest string, in characters. Longer values are what `text` is for. */
+/** Maximum length in characters. Use a text field for longer values. */
 const MAX_STRING = 10_000;
 
-/** One line or short text: searchable, sortable, can be unique. */
+/** A short text: can be filtered, sorted and unique. */
 export const stringType: FieldType = {
   name: "string",
   bounds: "length",

@@ -1,19 +1,19 @@
-/** What dates and moments share: both are texts whose normal form sorts in time. */
+/** Shared by date and datetime fields, whose normal forms sort by time. */
 import type { FieldDefinition } from "../document.ts";
 import { compareScalars, type FieldType, type Rule } from "./type.ts";
 
-/** How one of the two differs from the other. */
+/** The differences between the two types. */
 interface Temporal {
   name: "date" | "datetime";
-  /** The format's name in JSON Schema. */
+  /** Name of the format in JSON Schema. */
   format: "date" | "date-time";
-  /** The normal form of a text; undefined when it is none of this type. */
+  /** The normal form of a text; undefined if it is invalid. */
   read: (text: string) => string | undefined;
-  /** Said of what is no text, and of a text that is none of this type. */
+  /** Messages for a value that is not a string, and for an invalid text. */
   faults: { type: string; format: string };
 }
 
-/** The field type of dates, or of moments. */
+/** Creates the field type for dates or for datetimes. */
 export function temporalType({ name, format, read, faults }: Temporal): FieldType {
   return {
     name,

@@ -1,10 +1,10 @@
 import { characterRules, characterSchema, parseCharacters } from "./characters.ts";
 import { compareScalars, type FieldType } from "./type.ts";
 
-/** Longest text, in characters. The whole entry is held to its own limit besides. */
+/** Maximum length in characters. The size limit of the whole entry applies as well. */
 export const MAX_TEXT = 500_000;
 
-/** Long text, such as an article's body: searchable, but neither sortable nor unique. */
+/** A long text, such as an article's body: can be filtered, but not sorted or unique. */
 export const textType: FieldType = {
   name: "text",
   bounds: "length",

@@ -1,4 +1,4 @@
-/** What every field type answers. A new type is one file beside this one and one line in `index.ts`. */
+/** The interface of a field type. A new type needs one file next to this one and one line in `index.ts`. */
 import type { FieldDefinition } from "../document.ts";
 import type { Report } from "../faults.ts";
 
@@ -24,10 +24,10 @@ export type JsonSchema = { [key: string]: Json };
 /** Checks one parsed value against a field's `min`, `max`, `pattern` and the like. */
 export type Rule = (value: Json, report: Report) => void;
 
-/** One field type: how its values are read, checked, compared and described. Values here are single ones, never lists or maps. */
+/** One field type: parses, validates, compares and describes single values. Lists and maps are handled elsewhere. */
 export interface FieldType {
   readonly name: FieldDefinition["type"];
-  /** What `min` and `max` speak of: the value itself, its length in characters, or nothing. */
+  /** What `min` and `max` limit: the value, its length in characters, or nothing. */
   readonly bounds: "value" | "length" | "none";
   /** Whether `pattern` applies. */
   readonly pattern: boolean;
@@ -41,23 +41,23 @@ export interface FieldType {
   readonly sensitive: boolean;
   /** Whether lists can be sorted by it. */
   readonly sortable: boolean;
-  /** Filter operators that single values of this type understand. */
+  /** Filter operators for single values. */
   readonly operators: readonly FilterOperator[];
-  /** Reads a JSON value into its normal form. Reports and answers undefined when it is none of this type. */
+  /** Converts a JSON value to its normal form. Reports a fault and returns undefined if it is invalid. */
   parse(value: unknown, report: Report): Json | undefined;
-  /** Reads a value from a query parameter; undefined when it is none of this type. */
+  /** Parses a query parameter; undefined if it is invalid. */
   fromText(text: string): Json | undefined;
-  /** The rules of one field beyond its type, compiled once. */
+  /** Compiles a field's rules beyond its type. */
   rules(field: FieldDefinition): Rule;
-  /** Orders two values in their normal form: negative, zero or positive. */
+  /** Compares two normal forms: negative, zero or positive. */
   compare(a: Json, b: Json): number;
-  /** A text that is equal for equal values and differs otherwise, for indexes and claims; null when there is none. */
+  /** A text that is equal exactly for equal values, for index keys; null if the type has none. */
   token(value: Json): string | null;
-  /** Its values as JSON Schema, with the field's own rules. */
+  /** JSON Schema of a field's values. */
   jsonSchema(field: FieldDefinition): JsonSchema;
 }
 
-/** Orders texts, numbers and booleans; what cannot be ordered is equal. */
+/** Compares strings, numbers and booleans. Returns 0 for values without an order. */
 export function compareScalars(a: Json, b: Json): number {
   if (typeof a === "number" && typeof b === "number") return a - b;
   if (typeof a === "boolean" && typeof b === "boolean") return Number(a) - Number(b);
