@@ -3,7 +3,6 @@
  * What one place of a document can be is said here; what two places may not be together is said in `check-*.ts`.
  */
 import { z } from "zod";
-import { textFlaw } from "./fields/characters.ts";
 import {
   canonicalLanguage,
   FIELD_NAME,
@@ -18,6 +17,7 @@ import {
   REF,
   SCHEMA_ID,
 } from "./ids.ts";
+import { textFlaw } from "./text.ts";
 
 /** How large a document may be. Beyond these a document is refused with `too_many`. */
 export const LIMITS = {

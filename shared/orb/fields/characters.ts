@@ -1,6 +1,7 @@
 /** Rules that strings and texts share. Lengths are in Unicode characters (code points), as in JSON Schema. */
 import type { FieldDefinition } from "../document.ts";
 import type { Report } from "../faults.ts";
+import { textFlaw } from "../text.ts";
 import { compilePattern, MAX_MATCHED } from "./pattern.ts";
 import type { JsonSchema, Rule } from "./type.ts";
 
@@ -20,13 +21,6 @@ export function parseCharacters(value: unknown, longest: number, report: Report)
     return undefined;
   }
   return value;
-}
-
-/** Why the text cannot be stored, or undefined. */
-export function textFlaw(text: string): string | undefined {
-  if (text.includes("\u0000")) return "The text holds a NUL character.";
-  if (!text.isWellFormed()) return "The text holds half of a surrogate pair.";
-  return undefined;
 }
 
 /** The number of Unicode characters. */
