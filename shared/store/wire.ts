@@ -10,18 +10,13 @@ import { toHeaders } from "./headers.ts";
 import { Delivered } from "./message.ts";
 import { LOOK_MS, type Pulse, pulseOf } from "./pulse.ts";
 import { ASSUMED_MAX_PAYLOAD } from "./socket.ts";
-import type { Delivery, Reply } from "./types.ts";
+import type { Delivery, Reply, Subscription } from "./types.ts";
 
 export type { ConnectOptions } from "./dial.ts";
 
 /** How many bytes a body takes at most: a UTF-16 unit is three of them at the worst. */
 export function mostBytes(data: string | Uint8Array): number {
   return typeof data === "string" ? data.length * 3 : data.length;
-}
-
-/** A running subscription. */
-export interface Subscription {
-  unsubscribe(): void;
 }
 
 const EMPTY = new Uint8Array(0);
