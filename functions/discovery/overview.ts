@@ -9,7 +9,8 @@ import { HANDLER_AUTH, HANDLER_KINDS, type Handler } from "../../shared/handlers
 import { sha256 } from "../../shared/ids.ts";
 import type { CompiledField, CompiledModule, CompiledSchema } from "../../shared/orb/compile.ts";
 import { FIELD_TYPE_NAMES, MODULE_TYPES } from "../../shared/orb/document.ts";
-import { type LiveOrb, liveDefinitions, noLiveOrb } from "../../shared/orb/live.ts";
+import { liveDefinitions, noLiveOrb } from "../../shared/orb/live.ts";
+import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { entriesPath } from "../../shared/orb/routes.ts";
 import { buckets, streams } from "../../shared/store/subjects.ts";
 import { listMappings, type Mapping } from "../../shared/streams/mapping.ts";

@@ -3,7 +3,7 @@ import { type Actor, actorId, type Role } from "../access/actor.ts";
 import { atLeast, refusal } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { AppError, invalid } from "../errors.ts";
-import type { LiveOrb } from "../orb/live.ts";
+import type { LiveOrb } from "../orb/live-orb.ts";
 import { type FaultyEntry, isFaulty } from "./entry.ts";
 import { compileJsonSchema, type JsonSchema } from "./json-schema.ts";
 import { getHandler } from "./registry.ts";

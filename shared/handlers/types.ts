@@ -1,7 +1,7 @@
 /** What a handler is: how it is told of, and for those that live here, what it does. */
 import type { Actor, Role } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
-import type { LiveOrb } from "../orb/live.ts";
+import type { LiveOrb } from "../orb/live-orb.ts";
 import type { JsonSchema } from "./json-schema.ts";
 
 export const HANDLER_AUTH = ["None", "AuthRequired", "AdminRequired"] as const;

@@ -10,7 +10,8 @@ import type { Handler } from "../handlers/types.ts";
 import type { CompiledOrb, CompiledSchema } from "./compile.ts";
 import type { Access } from "./document.ts";
 import { isRealmSegment, isSigninPage, type REALM_SEGMENTS } from "./ids.ts";
-import { type LiveOrb, liveOrbs } from "./live.ts";
+import { liveOrbs } from "./live.ts";
+import type { LiveOrb } from "./live-orb.ts";
 
 /** Where a route comes from. */
 export type RouteOrigin = "crud" | "handler" | "signin";

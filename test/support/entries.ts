@@ -5,7 +5,7 @@ import { AppError } from "../../shared/errors.ts";
 import { newId, randomToken } from "../../shared/ids.ts";
 import { compileOrb } from "../../shared/orb/compile.ts";
 import { type OrbDocumentInput, orbDocumentSchema } from "../../shared/orb/document.ts";
-import type { LiveOrb } from "../../shared/orb/live.ts";
+import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { orbStreamConfig } from "../../shared/store/provision.ts";
 import { buckets } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
