@@ -1,5 +1,6 @@
 /** What is made from everything that is published, made once for each state of it. */
 import type { Deps } from "../../shared/deps.ts";
+import type { HandlerDeps } from "../../shared/handlers/types.ts";
 import { isMarker, kvEntry } from "../../shared/store/store.ts";
 import { kvSubject, streams } from "../../shared/store/subjects.ts";
 import type { KvEntry, Store, StreamInfo } from "../../shared/store/types.ts";
@@ -33,16 +34,16 @@ function noting(store: Store, met: Map<string, number>): Store {
  */
 export class Kept<T> {
   readonly #buckets: readonly string[];
-  readonly #make: (deps: Deps) => Promise<T>;
+  readonly #make: (deps: HandlerDeps) => Promise<T>;
   #known: { state: string; value: T } | undefined;
 
-  constructor(buckets: readonly string[], make: (deps: Deps) => Promise<T>) {
+  constructor(buckets: readonly string[], make: (deps: HandlerDeps) => Promise<T>) {
     this.#buckets = buckets;
     this.#make = make;
   }
 
   /** One small request for each bucket, all at once; more only when something has changed. */
-  async get(deps: Deps): Promise<T> {
+  async get(deps: HandlerDeps): Promise<T> {
     // The state is read first: what changes in between is met by the next request.
     const infos = await Promise.all(this.#buckets.map((bucket) => deps.store.streamInfo(streams.kv(bucket))));
     const state = this.#state(deps, infos);

@@ -2,6 +2,7 @@
 import { type OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Deps } from "../../shared/deps.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
+import type { HandlerDeps } from "../../shared/handlers/types.ts";
 import { base64url } from "../../shared/ids.ts";
 import { liveDefinitions, noLiveOrb } from "../../shared/orb/live.ts";
 import type { LiveOrb } from "../../shared/orb/live-orb.ts";
@@ -124,7 +125,7 @@ class Describer {
   }
 
   /** @throws AppError not_found when the orb is not published */
-  async render(deps: Deps, orb: string | undefined): Promise<Rendered> {
+  async render(deps: HandlerDeps, orb: string | undefined): Promise<Rendered> {
     const state = await this.#state.get(deps);
     const known = state.rendered.get(orb);
     if (known !== undefined) return known;
@@ -143,7 +144,7 @@ class Describer {
     return rendered;
   }
 
-  async #compile(deps: Deps): Promise<State> {
+  async #compile(deps: HandlerDeps): Promise<State> {
     const [{ orbs }, entries] = await Promise.all([liveDefinitions(deps), listHandlers(deps)]);
     const handlers: Handlers = new Map(entries.map((entry) => [entry.name, entry]));
     const { generic, own } = this.#base();

@@ -1,11 +1,10 @@
 /** E: /api/discovery. What is published, so that a front end can build menus and forms from it alone. */
 import { z } from "@hono/zod-openapi";
 import { realmOf } from "../../shared/access/authorize.ts";
-import type { Deps } from "../../shared/deps.ts";
 import { type FaultyEntry, isFaulty } from "../../shared/handlers/entry.ts";
 import { describedRoutes } from "../../shared/handlers/http.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
-import { HANDLER_AUTH, HANDLER_KINDS, type Handler } from "../../shared/handlers/types.ts";
+import { HANDLER_AUTH, HANDLER_KINDS, type Handler, type HandlerDeps } from "../../shared/handlers/types.ts";
 import { sha256 } from "../../shared/ids.ts";
 import type { CompiledField, CompiledModule, CompiledSchema } from "../../shared/orb/compile.ts";
 import { FIELD_TYPE_NAMES, MODULE_TYPES } from "../../shared/orb/document.ts";
@@ -238,7 +237,7 @@ function pathsOf(orbs: readonly LiveOrb[]): Map<string, string> {
   return paths;
 }
 
-async function overview(deps: Deps): Promise<OrbView[]> {
+async function overview(deps: HandlerDeps): Promise<OrbView[]> {
   const [{ orbs }, entries, mappings] = await Promise.all([
     liveDefinitions(deps),
     listHandlers(deps),

@@ -8,7 +8,7 @@ import { type FaultyEntry, isFaulty } from "./entry.ts";
 import { compileJsonSchema, type JsonSchema } from "./json-schema.ts";
 import { getHandler } from "./registry.ts";
 import { askRemote, type Guess, guessFree } from "./remote.ts";
-import type { Caller, Handler, HandlerAuth } from "./types.ts";
+import type { Caller, Handler, HandlerAuth, HandlerDeps } from "./types.ts";
 
 /** 502: the registry's entry cannot be used. */
 function faulty(cause: string): AppError {
@@ -26,7 +26,7 @@ export interface Resolved {
  * The handler that a live orb uses. One request for a remote one.
  * @throws AppError unavailable when its service has taken its entry away, bad_gateway when the entry cannot be used
  */
-export async function resolveHandler(deps: Deps, name: string): Promise<Resolved> {
+export async function resolveHandler(deps: HandlerDeps, name: string): Promise<Resolved> {
   const guess = guessFree(deps, name);
   const entry: Handler | FaultyEntry | null = await getHandler(deps, name);
   if (entry === null) {
