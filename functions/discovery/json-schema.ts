@@ -1,5 +1,5 @@
 /** JSON Schema as services write it (draft 4 to 2020-12) in the words of OpenAPI 3.0. What it cannot say is left out, which only widens. */
-import { definitionOf } from "../../shared/handlers/schema-compile.ts";
+import { definitionOf } from "../../shared/handlers/schema-reference.ts";
 import { isObject } from "../../shared/json.ts";
 import type { Json, JsonSchema } from "../../shared/orb/fields/index.ts";
 import { freeName } from "./document.ts";
