@@ -15,25 +15,9 @@ import {
   SieveCache,
 } from "../../shared/store/cache.ts";
 import type { AnswerFile } from "./answer-file.ts";
+import { type Head, headOf, type Keys, keysOf } from "./answer-keys.ts";
 import { Doorkeeper } from "./doorkeeper.ts";
 import type { RecordedResponse, Recorder } from "./response.ts";
-
-/** What an answer is cached by: its address alone, or with the languages that were asked for where these count. */
-interface Keys {
-  plain: string;
-  spoken: string;
-}
-
-/** What many answers have in common. */
-interface Head {
-  /** All of it as one text. */
-  key: string;
-  /** Names and values in turn, without those of one request and one body. */
-  headers: readonly string[];
-  type: string;
-  route: string;
-  orb: string | undefined;
-}
 
 /** An answer without the names of one request. */
 interface Answer {
@@ -59,8 +43,6 @@ interface Generation extends Pick<EntryDependencies, "definition" | "sources"> {
   epoch: EntryDependencies["message"]["epoch"];
 }
 
-/** Longer addresses are not worth caching. */
-const MOST_KEY = 1_000;
 /** Addresses that were asked for once and may be asked for again. */
 const ASKED = 16_384;
 /** What one dependency, which may be kept by nothing but the answer, and the answer itself take beside text. */
@@ -69,15 +51,6 @@ const ANSWER_BYTES = 500;
 /** Different heads of answers, and generations of those in the file: one for each orb, language and origin, about. */
 const MOST_HEADS = 1_000;
 const MOST_GENERATIONS = 4_096;
-/** Headers of one request, and those of one body. */
-const PER_REQUEST: ReadonlySet<string> = new Set([
-  "x-request-id",
-  "traceparent",
-  "date",
-  "content-length",
-  "content-type",
-  "etag",
-]);
 const CACHEABLE = "public, no-cache";
 
 export class AnswerCache {
@@ -291,14 +264,6 @@ export class AnswerCache {
   }
 }
 
-/** What others have in common with an answer. */
-function headOf(all: OutgoingHttpHeaders, route: string, orb: string | undefined): Head {
-  const headers: string[] = [];
-  for (const name in all) if (!PER_REQUEST.has(name.toLowerCase())) headers.push(name, String(all[name]));
-  const type = String(all["content-type"] ?? "application/json");
-  return { key: [route, orb, type, ...headers].join("\n"), headers, type, route, orb };
-}
-
 /** Whether all that the answers of a generation have in common is still so. */
 function isValid({ definition, epoch, sources }: Generation, now: number): boolean {
   if (!definition.valid || epoch.ended) return false;
@@ -315,18 +280,6 @@ function sameDependencies(a: Generation, b: Generation): boolean {
     one?.subject === other?.subject &&
     one?.epoch === other?.epoch
   );
-}
-
-/** What the answer to a request is cached by; undefined where none is. */
-function keysOf({ method, url = "", headers }: IncomingMessage): Keys | undefined {
-  if (method !== "GET" || headers.authorization !== undefined || headers.cookie !== undefined)
-    return undefined;
-  // Other ways to write an address only make more of them.
-  if (headers.range !== undefined || !url.startsWith("/") || url.includes("#")) return undefined;
-  // No header is empty and none at once: an empty origin is answered with a `Vary` of its own.
-  const plain = `${url}\n${headers.origin ?? "\0"}`;
-  const spoken = `${plain}\n${headers["accept-language"] ?? "\0"}`;
-  return spoken.length > MOST_KEY ? undefined : { plain, spoken };
 }
 
 /** A header that may come once. */
