@@ -1,19 +1,18 @@
 /** E: /api/openapi. The description of every route, made from the routes' own definitions. */
 import { type OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Deps } from "../../shared/deps.ts";
+import { DESCRIBED, Kept } from "../../shared/discovery/kept.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
 import type { HandlerDeps } from "../../shared/handlers/types.ts";
 import { base64url } from "../../shared/ids.ts";
 import { liveDefinitions, noLiveOrb } from "../../shared/orb/live.ts";
 import type { LiveOrb } from "../../shared/orb/live-orb.ts";
-import { buckets } from "../../shared/store/subjects.ts";
 import { VERSION } from "../../shared/version.ts";
 import type { AppEnv } from "../context.ts";
 import { matchesTag } from "../etag.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { IfNoneMatch } from "../schemas.ts";
 import { type ApiDocument, generated, nameHeaders, shareParts } from "./document.ts";
-import { Kept } from "./kept.ts";
 import { describeOrb, type Handlers, type OrbPart } from "./orb.ts";
 import { DESCRIPTION, TAGS } from "./words.ts";
 
@@ -81,7 +80,7 @@ async function tagOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
 class Describer {
   readonly #described: Described;
   #fixed: { own: ApiDocument; generic: ApiDocument } | undefined;
-  readonly #state = new Kept<State>([buckets.orbs, buckets.handlers], (deps) => this.#compile(deps));
+  readonly #state = new Kept<State>(DESCRIBED, (deps) => this.#compile(deps));
 
   constructor(described: Described) {
     this.#described = described;

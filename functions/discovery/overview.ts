@@ -1,6 +1,7 @@
 /** E: /api/discovery. What is published, so that a front end can build menus and forms from it alone. */
 import { z } from "@hono/zod-openapi";
 import { realmOf } from "../../shared/access/authorize.ts";
+import { Kept, LISTED } from "../../shared/discovery/kept.ts";
 import { type FaultyEntry, isFaulty } from "../../shared/handlers/entry.ts";
 import { describedRoutes } from "../../shared/handlers/http.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
@@ -11,13 +12,11 @@ import { FIELD_TYPE_NAMES, MODULE_TYPES } from "../../shared/orb/document.ts";
 import { liveDefinitions, noLiveOrb } from "../../shared/orb/live.ts";
 import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { entriesPath } from "../../shared/orb/routes.ts";
-import { buckets, streams } from "../../shared/store/subjects.ts";
-import { listMappings, type Mapping } from "../../shared/streams/mapping.ts";
+import { isOfOrb, listMappings, type Mapping } from "../../shared/streams/mapping.ts";
 import { VERSION } from "../../shared/version.ts";
 import { matchesTag } from "../etag.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { IfNoneMatch } from "../schemas.ts";
-import { Kept } from "./kept.ts";
 
 const words = {
   name: z.string().optional().openapi({ description: "For people" }),
@@ -206,7 +205,7 @@ function orbView(
     realm: realmOf(orb, compiled.usesAccess),
     links: { signin: `/api/${orb}/signin`, openapi: `/api/openapi?orb=${orb}` },
     streams: mappings
-      .filter(({ stream }) => stream === streams.orb(orb))
+      .filter((mapping) => isOfOrb(mapping, orb))
       .map((mapping) => ({
         name: mapping.name,
         description: mapping.description,
@@ -282,7 +281,7 @@ const LINKS = {
 };
 
 export function overviewRoutes() {
-  const kept = new Kept([buckets.orbs, buckets.handlers, buckets.streamMappings], async (deps) => ({
+  const kept = new Kept(LISTED, async (deps) => ({
     orbs: await overview(deps),
     rendered: new Map<string, { text: string; tag: string }>(),
   }));

@@ -1,9 +1,14 @@
 /** What is made from everything that is published, made once for each state of it. */
-import type { Deps } from "../../shared/deps.ts";
-import type { HandlerDeps } from "../../shared/handlers/types.ts";
-import { isMarker, kvEntry } from "../../shared/store/store.ts";
-import { kvSubject, streams } from "../../shared/store/subjects.ts";
-import type { KvEntry, Store, StreamInfo } from "../../shared/store/types.ts";
+import type { Deps } from "../deps.ts";
+import type { HandlerDeps } from "../handlers/types.ts";
+import { isMarker, kvEntry } from "../store/store.ts";
+import { buckets, kvSubject, streams } from "../store/subjects.ts";
+import type { KvEntry, Store, StreamInfo } from "../store/types.ts";
+
+/** The buckets that the description of every route is made from. */
+export const DESCRIBED: readonly string[] = [buckets.orbs, buckets.handlers];
+/** The buckets that the overview of what is published is made from. */
+export const LISTED: readonly string[] = [...DESCRIBED, buckets.streamMappings];
 
 const PAGE = 256;
 
