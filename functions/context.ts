@@ -2,6 +2,8 @@
 import type { Context, MiddlewareHandler } from "hono";
 import type { Actor } from "../shared/access/actor.ts";
 import type { Config, Deps, Log } from "../shared/deps.ts";
+import { BUILT_IN } from "../shared/handlers/builtin.ts";
+import type { HandlerDeps } from "../shared/handlers/types.ts";
 import { newId, randomToken } from "../shared/ids.ts";
 import type { Metric } from "./discovery/request-counts.ts";
 import { namesOf } from "./trace.ts";
@@ -9,7 +11,7 @@ import { namesOf } from "./trace.ts";
 export interface AppEnv {
   Bindings: Record<string, unknown>;
   Variables: {
-    deps: Deps;
+    deps: HandlerDeps;
     host: Host;
     /** Set by the authentication middleware of a route. */
     actor: Actor;
@@ -74,6 +76,7 @@ export function context(hostOf: (env: Record<string, unknown>) => Host): Middlew
       request: { requestId, traceparent, client: host.client(c) },
       newId: () => newId(Date.now()),
       randomToken,
+      builtIn: BUILT_IN,
       afterwards: (work) => {
         pending.push(
           work.catch((error: unknown) => log.error("work after the answer failed", { error: String(error) })),

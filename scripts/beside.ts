@@ -3,7 +3,8 @@ import type { ConnectOptions } from "../shared/store/wire.ts";
 import { type Running, readRunning } from "./data-dir.ts";
 import { scriptDeps } from "./deps.ts";
 import { Failure } from "./failure.ts";
-import { brokerVariables, commonBindings, withStore } from "./platform.ts";
+import { brokerVariables, commonBindings } from "./platform.ts";
+import { withStore } from "./prepare-broker.ts";
 import { loadSecrets, type Secrets } from "./secrets.ts";
 import type { Settings } from "./settings.ts";
 

@@ -1,5 +1,6 @@
 import { readSettings } from "../functions/env.ts";
-import type { Deps } from "../shared/deps.ts";
+import { BUILT_IN } from "../shared/handlers/builtin.ts";
+import type { HandlerDeps } from "../shared/handlers/types.ts";
 import { newId, randomToken } from "../shared/ids.ts";
 import type { Store } from "../shared/store/types.ts";
 
@@ -7,7 +8,7 @@ import type { Store } from "../shared/store/types.ts";
  * Dependencies for calling the platform's verbs from a script.
  * @param variables environment variables of the functions
  */
-export function scriptDeps(store: Store, variables: Record<string, string>): Deps {
+export function scriptDeps(store: Store, variables: Record<string, string>): HandlerDeps {
   const requestId = newId(Date.now());
   const silent = () => undefined;
   return {
@@ -19,6 +20,7 @@ export function scriptDeps(store: Store, variables: Record<string, string>): Dep
     request: { requestId, traceparent: undefined, client: "script" },
     newId: () => newId(Date.now()),
     randomToken,
+    builtIn: BUILT_IN,
     afterwards: (work) => void work.catch(silent),
   };
 }

@@ -3,33 +3,26 @@ import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { readSettings as readFunctionsSettings } from "../functions/env.ts";
-import { ensureBootstrap } from "../shared/access/bootstrap.ts";
-import { storeBuiltInMessages } from "../shared/definitions/definitions.ts";
-import { AppError } from "../shared/errors.ts";
 import { settleAll } from "../shared/orb/settle.ts";
-import { provision } from "../shared/store/provision.ts";
-import { openStore } from "../shared/store/store.ts";
-import type { Store } from "../shared/store/types.ts";
 import type { ConnectOptions } from "../shared/store/wire.ts";
-import { checkBroker } from "./broker/check.ts";
 import { launchCluster } from "./broker/cluster.ts";
 import { findBroker } from "./broker/find.ts";
 import { type Broker, launchBroker } from "./broker/launch.ts";
 import { brokerDir, clusterDir, otherLayout } from "./broker/layout.ts";
 import { claimDataDir, prepareDataDir } from "./data-dir.ts";
 import { scriptDeps } from "./deps.ts";
-import { Failure, why } from "./failure.ts";
+import { Failure } from "./failure.ts";
 import type { Functions, FunctionsOptions } from "./host/functions.ts";
 import { type Streams, serveStreams } from "./host/streams.ts";
 import { isNotable, logFile } from "./logs.ts";
 import { requirePort } from "./ports.ts";
+import { prepareBroker, withStore } from "./prepare-broker.ts";
 import { loadSecrets, type Secrets } from "./secrets.ts";
 import type { Settings } from "./settings.ts";
 import { readStreamsSettings } from "./streams/settings.ts";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const READY_LIMIT_MS = 20_000;
-const ELECTION_LIMIT_MS = 30_000;
 
 /** Options of a start in addition to the settings. */
 export interface StartOptions {
@@ -121,21 +114,6 @@ export function brokerVariables(access: ConnectOptions): Record<string, string> 
   );
 }
 
-/** Runs `act` with a store and closes it afterwards. */
-export async function withStore<T>(
-  access: ConnectOptions,
-  replicas: number,
-  act: (store: Store) => Promise<T>,
-): Promise<T> {
-  // Only a persistent connection reports why the broker rejected it.
-  const store = openStore({ ...access, replicas, reconnect: true, connectTimeoutMs: 5_000 });
-  try {
-    return await act(store);
-  } finally {
-    await store.close().catch(() => undefined);
-  }
-}
-
 /** Waits until the functions report that they are healthy. */
 async function healthy(url: string, signal: AbortSignal | undefined): Promise<void> {
   const deadline = Date.now() + READY_LIMIT_MS;
@@ -182,54 +160,6 @@ async function startBrokers(
   const dir = brokerDir(dataDir);
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   return [await launchBroker({ ...launch, dir, port: settings.natsPort, wsPort: settings.natsWsPort })];
-}
-
-/** Host names in a URL for messages, without credentials. */
-function hostsOf(url: string): string {
-  return url
-    .split(",")
-    .map((one) => new URL(one).host)
-    .join(", ");
-}
-
-/** A new cluster must elect its leaders before JetStream responds. */
-async function settled(brokers: number, check: () => Promise<void>): Promise<void> {
-  const deadline = Date.now() + ELECTION_LIMIT_MS;
-  for (;;) {
-    try {
-      await check();
-      return;
-    } catch (error) {
-      if (brokers < 2 || Date.now() > deadline) throw error;
-      await delay(200);
-    }
-  }
-}
-
-/**
- * Checks a broker and creates missing streams and buckets.
- * @param access broker access of a user that may create streams
- * @param variables environment variables of the functions
- * @returns the bootstrap invitation while there is no platform admin
- */
-export function prepareBroker(
-  settings: Settings,
-  access: ConnectOptions,
-  variables: Record<string, string>,
-  brokers: number,
-): ReturnType<typeof ensureBootstrap> {
-  return withStore(access, settings.replicas, async (store) => {
-    await settled(brokers, () => checkBroker(store, hostsOf(access.url)));
-    await provision(store, { replicas: settings.replicas, patienceMs: 10_000 }).catch((error: unknown) => {
-      if (!(error instanceof AppError)) throw error;
-      throw new Failure(
-        `The broker at ${hostsOf(access.url)} could not create the platform's streams${why(error)}: check its disk, its limits, the user's rights, and that NATS_REPLICAS is not more than its servers.`,
-      );
-    });
-    const deps = scriptDeps(store, variables);
-    const [bootstrap] = await Promise.all([ensureBootstrap(deps), storeBuiltInMessages(deps)]);
-    return bootstrap;
-  });
 }
 
 /** Stops parts in reverse order of their start, even if one of them fails. @throws the first failure */

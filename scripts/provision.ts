@@ -5,7 +5,8 @@
 import { readArguments } from "./arguments.ts";
 import { prepareDataDir } from "./data-dir.ts";
 import { exitWith, Failure } from "./failure.ts";
-import { brokerVariables, commonBindings, prepareBroker } from "./platform.ts";
+import { brokerVariables, commonBindings } from "./platform.ts";
+import { prepareBroker } from "./prepare-broker.ts";
 import { loadSecrets } from "./secrets.ts";
 import { readSettings } from "./settings.ts";
 

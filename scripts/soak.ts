@@ -11,8 +11,9 @@ import { childrenOf, memoryMiB } from "./bench/measure.ts";
 import { adminToken, document, values } from "./bench/seed.ts";
 import { scriptDeps } from "./deps.ts";
 import { exitWith, Failure } from "./failure.ts";
-import { lastingBroker, startPlatform, withStore } from "./platform.ts";
+import { lastingBroker, startPlatform } from "./platform.ts";
 import { freePort } from "./ports.ts";
+import { withStore } from "./prepare-broker.ts";
 import { readSettings } from "./settings.ts";
 
 const CLIENTS = 8;

@@ -1,11 +1,10 @@
 /** C: /api/admin/registry. Every handler, and whether anybody answers for it now. */
 import { z } from "@hono/zod-openapi";
-import type { Deps } from "../../shared/deps.ts";
 import { notFound } from "../../shared/errors.ts";
 import { isFaulty } from "../../shared/handlers/entry.ts";
 import { present } from "../../shared/handlers/presence.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
-import { HANDLER_AUTH, HANDLER_KINDS } from "../../shared/handlers/types.ts";
+import { HANDLER_AUTH, HANDLER_KINDS, type HandlerDeps } from "../../shared/handlers/types.ts";
 import { platformAdmin } from "../middleware/session.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { FaultSchema } from "../schemas.ts";
@@ -65,7 +64,7 @@ const ofService = defineRoute({
   problems: [401, 403, 404],
 });
 
-async function registry(deps: Deps, service?: string): Promise<z.infer<typeof RegistrySchema>[]> {
+async function registry(deps: HandlerDeps, service?: string): Promise<z.infer<typeof RegistrySchema>[]> {
   const entries = await listHandlers(deps, service);
   const remote = entries.flatMap((entry) =>
     !isFaulty(entry) && entry.kind === "nats" ? [entry.subject] : [],

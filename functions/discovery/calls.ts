@@ -2,7 +2,7 @@
 import { compileJsonSchema } from "../../shared/handlers/json-schema.ts";
 import type { Handler, HttpHandler } from "../../shared/handlers/types.ts";
 import type { JsonSchema } from "../../shared/orb/fields/index.ts";
-import type { LiveOrb } from "../../shared/orb/live.ts";
+import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { CALLERS } from "../../shared/orb/routes.ts";
 import { type Operation, ref } from "./document.ts";
 import { toOpenApi } from "./json-schema.ts";

@@ -2,7 +2,7 @@
  * Converts JSON Schema (draft 4 to 2020-12) to OpenAPI 3.0. Leaves out what OpenAPI cannot express, which only accepts
  * more.
  */
-import { definitionOf } from "../../shared/handlers/schema-compile.ts";
+import { definitionOf } from "../../shared/handlers/schema-reference.ts";
 import { isObject } from "../../shared/json.ts";
 import type { Json, JsonSchema } from "../../shared/orb/fields/index.ts";
 import { freeName } from "./document.ts";

@@ -2,20 +2,13 @@
 import { z } from "@hono/zod-openapi";
 import type { MiddlewareHandler } from "hono";
 import type { Deps } from "../../shared/deps.ts";
+import { MAX_ORBS, type OrbFigures, readFigures } from "../../shared/discovery/figures.ts";
 import { sameSecret } from "../../shared/ids.ts";
-import { liveDefinitions } from "../../shared/orb/live.ts";
-import { buckets, streams, subjects } from "../../shared/store/subjects.ts";
-import type { StreamInfo } from "../../shared/store/types.ts";
 import { VERSION } from "../../shared/version.ts";
 import type { AppEnv } from "../context.ts";
 import { credentialsOf, platformAdmin } from "../middleware/session.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { type Metric, renderMetrics, type Sample } from "./request-counts.ts";
-
-/** Most orbs with metrics of their own. */
-const MAX_ORBS = 1_000;
-/** Number of orbs that are read in parallel. */
-const AT_ONCE = 16;
 
 /** Admits requests with the scrape token, and platform admins. */
 const scraper: MiddlewareHandler<AppEnv> = async (c, next) => {
@@ -26,37 +19,8 @@ const scraper: MiddlewareHandler<AppEnv> = async (c, next) => {
   return isToken ? next() : platformAdmin(c, next);
 };
 
-interface OrbFigures {
-  orb: string;
-  info: StreamInfo;
-  entries: number;
-}
-
-async function orbFigures(deps: Deps, orb: string): Promise<OrbFigures | undefined> {
-  const stream = streams.orb(orb);
-  const [info, index] = await Promise.all([
-    deps.store.streamInfo(stream),
-    // The index has one message per entry, so the first message and the number of pending ones give the total.
-    deps.store.scan(stream, subjects.orbIndex(orb), { fromSeq: 1, limit: 1 }).catch(() => undefined),
-  ]);
-  if (info === null || index === undefined) return undefined;
-  return { orb, info, entries: index.messages.length + index.pending };
-}
-
 async function brokerMetrics(deps: Deps): Promise<Metric[]> {
-  const [{ orbs, damaged }, platform, sessions, roundTripMs, server] = await Promise.all([
-    liveDefinitions(deps),
-    deps.store.streamInfo(streams.platform),
-    deps.store.streamInfo(streams.kv(buckets.sessions)),
-    deps.store.ping(),
-    deps.store.server(),
-  ]);
-  const asked = orbs.slice(0, MAX_ORBS).map(({ orb }) => orb);
-  const figures: OrbFigures[] = [];
-  for (let i = 0; i < asked.length; i += AT_ONCE) {
-    const some = await Promise.all(asked.slice(i, i + AT_ONCE).map((orb) => orbFigures(deps, orb)));
-    figures.push(...some.filter((each) => each !== undefined));
-  }
+  const { orbs, damaged, platform, sessions, roundTripMs, server, figures } = await readFigures(deps);
   const gauge = (name: string, help: string, samples: Sample[]): Metric => ({
     name,
     type: "gauge",

@@ -1,18 +1,18 @@
 /** Section E: /api/openapi describes every route, from the route definitions themselves. */
 import { type OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Deps } from "../../shared/deps.ts";
+import { DESCRIBED, Kept } from "../../shared/discovery/kept.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
+import type { HandlerDeps } from "../../shared/handlers/types.ts";
 import { base64url } from "../../shared/ids.ts";
-import type { LiveOrb } from "../../shared/orb/live.ts";
 import { liveDefinitions, noLiveOrb } from "../../shared/orb/live.ts";
-import { buckets } from "../../shared/store/subjects.ts";
+import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { VERSION } from "../../shared/version.ts";
 import type { AppEnv } from "../context.ts";
 import { matchesTag } from "../etag.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { IfNoneMatch } from "../schemas.ts";
 import { type ApiDocument, generated, nameHeaders, shareParts } from "./document.ts";
-import { Kept } from "./kept.ts";
 import { describeOrb, type Handlers, type OrbPart } from "./orb.ts";
 import { DESCRIPTION, TAGS } from "./words.ts";
 
@@ -80,7 +80,7 @@ async function tagOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
 class Describer {
   readonly #described: Described;
   #fixed: { own: ApiDocument; generic: ApiDocument } | undefined;
-  readonly #state = new Kept<State>([buckets.orbs, buckets.handlers], (deps) => this.#compile(deps));
+  readonly #state = new Kept<State>(DESCRIBED, (deps) => this.#compile(deps));
 
   constructor(described: Described) {
     this.#described = described;
@@ -126,7 +126,7 @@ class Describer {
   }
 
   /** @throws AppError not_found if the orb is not published */
-  async render(deps: Deps, orb: string | undefined): Promise<Rendered> {
+  async render(deps: HandlerDeps, orb: string | undefined): Promise<Rendered> {
     const state = await this.#state.get(deps);
     const known = state.rendered.get(orb);
     if (known !== undefined) return known;
@@ -145,7 +145,7 @@ class Describer {
     return rendered;
   }
 
-  async #compile(deps: Deps): Promise<State> {
+  async #compile(deps: HandlerDeps): Promise<State> {
     const [{ orbs }, entries] = await Promise.all([liveDefinitions(deps), listHandlers(deps)]);
     const handlers: Handlers = new Map(entries.map((entry) => [entry.name, entry]));
     const { generic, own } = this.#base();

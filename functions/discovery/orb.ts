@@ -9,7 +9,7 @@ import type { Handler } from "../../shared/handlers/types.ts";
 import type { CompiledSchema } from "../../shared/orb/compile.ts";
 import { exampleValues, listsNames, valuesSchema } from "../../shared/orb/describe.ts";
 import type { Json, JsonSchema } from "../../shared/orb/fields/index.ts";
-import type { LiveOrb } from "../../shared/orb/live.ts";
+import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { entriesPath } from "../../shared/orb/routes.ts";
 import { definitions } from "../runtime/definitions.ts";
 import { handlerOperation, httpOperation } from "./calls.ts";

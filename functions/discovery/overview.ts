@@ -1,23 +1,22 @@
 /** Section E: /api/discovery lists what is published, in enough detail to build menus and forms from it. */
 import { z } from "@hono/zod-openapi";
 import { realmOf } from "../../shared/access/authorize.ts";
-import type { Deps } from "../../shared/deps.ts";
+import { Kept, LISTED } from "../../shared/discovery/kept.ts";
 import { type FaultyEntry, isFaulty } from "../../shared/handlers/entry.ts";
 import { describedRoutes } from "../../shared/handlers/http.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
-import { HANDLER_AUTH, HANDLER_KINDS, type Handler } from "../../shared/handlers/types.ts";
+import { HANDLER_AUTH, HANDLER_KINDS, type Handler, type HandlerDeps } from "../../shared/handlers/types.ts";
 import { sha256 } from "../../shared/ids.ts";
 import type { CompiledField, CompiledModule, CompiledSchema } from "../../shared/orb/compile.ts";
 import { FIELD_TYPE_NAMES, MODULE_TYPES } from "../../shared/orb/document.ts";
-import { type LiveOrb, liveDefinitions, noLiveOrb } from "../../shared/orb/live.ts";
+import { liveDefinitions, noLiveOrb } from "../../shared/orb/live.ts";
+import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { entriesPath } from "../../shared/orb/routes.ts";
-import { buckets, streams } from "../../shared/store/subjects.ts";
-import { listMappings, type Mapping } from "../../shared/streams/mapping.ts";
+import { isOfOrb, listMappings, type Mapping } from "../../shared/streams/mapping.ts";
 import { VERSION } from "../../shared/version.ts";
 import { matchesTag } from "../etag.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { IfNoneMatch } from "../schemas.ts";
-import { Kept } from "./kept.ts";
 
 const words = {
   name: z.string().optional().openapi({ description: "Display name" }),
@@ -205,7 +204,7 @@ function orbView(
     realm: realmOf(orb, compiled.usesAccess),
     links: { signin: `/api/${orb}/signin`, openapi: `/api/openapi?orb=${orb}` },
     streams: mappings
-      .filter(({ stream }) => stream === streams.orb(orb))
+      .filter((mapping) => isOfOrb(mapping, orb))
       .map((mapping) => ({
         name: mapping.name,
         description: mapping.description,
@@ -236,7 +235,7 @@ function pathsOf(orbs: readonly LiveOrb[]): Map<string, string> {
   return paths;
 }
 
-async function overview(deps: Deps): Promise<OrbView[]> {
+async function overview(deps: HandlerDeps): Promise<OrbView[]> {
   const [{ orbs }, entries, mappings] = await Promise.all([
     liveDefinitions(deps),
     listHandlers(deps),
@@ -281,7 +280,7 @@ const LINKS = {
 };
 
 export function overviewRoutes() {
-  const kept = new Kept([buckets.orbs, buckets.handlers, buckets.streamMappings], async (deps) => ({
+  const kept = new Kept(LISTED, async (deps) => ({
     orbs: await overview(deps),
     rendered: new Map<string, { text: string; tag: string }>(),
   }));

@@ -3,7 +3,7 @@ import type { Context } from "hono";
 import type { Actor } from "../../shared/access/actor.ts";
 import { authenticate } from "../../shared/access/authenticate.ts";
 import { realmOf, SHARED_REALM } from "../../shared/access/authorize.ts";
-import type { LiveOrb } from "../../shared/orb/live.ts";
+import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import type { AppEnv } from "../context.ts";
 import { credentialsOf, identify } from "../middleware/session.ts";
 

@@ -13,7 +13,8 @@ import { requireAuth } from "../../shared/handlers/dispatch.ts";
 import { type FurtherHttpHandler, HTTP_HANDLERS } from "../../shared/handlers/http.ts";
 import type { HttpHandler } from "../../shared/handlers/types.ts";
 import { isOrbId } from "../../shared/orb/ids.ts";
-import { type LiveOrb, liveOrb } from "../../shared/orb/live.ts";
+import { liveOrb } from "../../shared/orb/live.ts";
+import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import type { AppEnv } from "../context.ts";
 import { actorFor } from "../middleware/session.ts";
 

@@ -18,7 +18,7 @@ import {
 } from "../../shared/handlers/dispatch.ts";
 import { ServiceRefusal } from "../../shared/handlers/remote.ts";
 import type { Handler } from "../../shared/handlers/types.ts";
-import type { LiveOrb } from "../../shared/orb/live.ts";
+import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import type { AppEnv } from "../context.ts";
 import { idempotencyKeyOf } from "../idempotency.ts";
 import { readJson } from "../middleware/body.ts";

@@ -6,7 +6,7 @@ import { listEntries } from "../../shared/entry/list.ts";
 import { parseListQuery, parseOneQuery } from "../../shared/entry/query.ts";
 import { AppError } from "../../shared/errors.ts";
 import type { CompiledSchema } from "../../shared/orb/compile.ts";
-import type { LiveOrb } from "../../shared/orb/live.ts";
+import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import type { AppEnv } from "../context.ts";
 import { matchesTag } from "../etag.ts";
 import { whole } from "../middleware/headers.ts";

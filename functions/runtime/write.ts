@@ -18,7 +18,7 @@ import {
 import { parseExtras } from "../../shared/entry/query.ts";
 import { invalid } from "../../shared/errors.ts";
 import type { CompiledSchema } from "../../shared/orb/compile.ts";
-import type { LiveOrb } from "../../shared/orb/live.ts";
+import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { asEntryFault } from "../admin/entry-schemas.ts";
 import type { AppEnv } from "../context.ts";
 import { ifMatch } from "../etag.ts";

@@ -5,6 +5,7 @@ import { startSession } from "../../shared/access/sessions.ts";
 import type { Deps } from "../../shared/deps.ts";
 import { planNew, schemaFor } from "../../shared/entry/create.ts";
 import { messagesOf } from "../../shared/entry/messages.ts";
+import type { HandlerDeps } from "../../shared/handlers/types.ts";
 import { createOrb } from "../../shared/orb/create.ts";
 import { liveOrb } from "../../shared/orb/live.ts";
 import { streams } from "../../shared/store/subjects.ts";
@@ -66,7 +67,7 @@ export async function adminToken(deps: Deps): Promise<string> {
 }
 
 /** Creates and publishes an orb. */
-export async function seedOrb(deps: Deps, orb: string): Promise<void> {
+export async function seedOrb(deps: HandlerDeps, orb: string): Promise<void> {
   await createOrb(deps, system, { document: document(orb), publish: true });
 }
 

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import type { Deps } from "../../shared/deps.ts";
+import type { HandlerDeps } from "../../shared/handlers/types.ts";
 import { openStore } from "../../shared/store/store.ts";
 import { scriptDeps } from "../deps.ts";
 import { bundleFunctions } from "../host/bundle.ts";
@@ -30,7 +30,7 @@ export interface Stand extends AsyncDisposable {
   hostFloor: Served;
   brokerPid: number | undefined;
   /** Dependencies for the platform's verbs, with all rights. */
-  deps: Deps;
+  deps: HandlerDeps;
   /** Environment variables of the functions. */
   bindings: Record<string, string>;
 }

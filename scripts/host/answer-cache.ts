@@ -15,25 +15,9 @@ import {
   SieveCache,
 } from "../../shared/store/cache.ts";
 import type { AnswerFile } from "./answer-file.ts";
+import { type Head, headOf, type Keys, keysOf } from "./answer-keys.ts";
 import { Doorkeeper } from "./doorkeeper.ts";
 import type { RecordedResponse, Recorder } from "./response.ts";
-
-/** Cache key: the address, plus the requested languages if the response depends on them. */
-interface Keys {
-  plain: string;
-  spoken: string;
-}
-
-/** The status line and headers that many responses share. */
-interface Head {
-  /** The whole head as one text. */
-  key: string;
-  /** Alternating names and values, without headers that belong to one request or one body. */
-  headers: readonly string[];
-  type: string;
-  route: string;
-  orb: string | undefined;
-}
 
 /** A response without the headers of its request. */
 interface Answer {
@@ -59,8 +43,6 @@ interface Generation extends Pick<EntryDependencies, "definition" | "sources"> {
   epoch: EntryDependencies["message"]["epoch"];
 }
 
-/** Does not cache longer addresses. */
-const MOST_KEY = 1_000;
 /** Number of addresses that the doorkeeper remembers. */
 const ASKED = 16_384;
 /** Estimated bytes per dependency and per response, in addition to their text. */
@@ -69,15 +51,6 @@ const ANSWER_BYTES = 500;
 /** Upper bound of heads and of generations in the file: about one per orb, language and origin. */
 const MOST_HEADS = 1_000;
 const MOST_GENERATIONS = 4_096;
-/** Headers of one request, and headers of one body. */
-const PER_REQUEST: ReadonlySet<string> = new Set([
-  "x-request-id",
-  "traceparent",
-  "date",
-  "content-length",
-  "content-type",
-  "etag",
-]);
 const CACHEABLE = "public, no-cache";
 
 export class AnswerCache {
@@ -291,14 +264,6 @@ export class AnswerCache {
   }
 }
 
-/** The generation that a response belongs to. */
-function headOf(all: OutgoingHttpHeaders, route: string, orb: string | undefined): Head {
-  const headers: string[] = [];
-  for (const name in all) if (!PER_REQUEST.has(name.toLowerCase())) headers.push(name, String(all[name]));
-  const type = String(all["content-type"] ?? "application/json");
-  return { key: [route, orb, type, ...headers].join("\n"), headers, type, route, orb };
-}
-
 /** Whether a generation is still valid. */
 function isValid({ definition, epoch, sources }: Generation, now: number): boolean {
   if (!definition.valid || epoch.ended) return false;
@@ -315,18 +280,6 @@ function sameDependencies(a: Generation, b: Generation): boolean {
     one?.subject === other?.subject &&
     one?.epoch === other?.epoch
   );
-}
-
-/** The cache key of a request; undefined if its response is never cached. */
-function keysOf({ method, url = "", headers }: IncomingMessage): Keys | undefined {
-  if (method !== "GET" || headers.authorization !== undefined || headers.cookie !== undefined)
-    return undefined;
-  // Unusual spellings of an address would only add duplicates.
-  if (headers.range !== undefined || !url.startsWith("/") || url.includes("#")) return undefined;
-  // An empty Origin header is not the same as none: its response has a different `Vary`.
-  const plain = `${url}\n${headers.origin ?? "\0"}`;
-  const spoken = `${plain}\n${headers["accept-language"] ?? "\0"}`;
-  return spoken.length > MOST_KEY ? undefined : { plain, spoken };
 }
 
 /** The value of a header that may appear once. */

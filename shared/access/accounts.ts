@@ -1,6 +1,6 @@
 /** Stored accounts and passkeys. */
 import type { Deps } from "../deps.ts";
-import { notFound, unavailable } from "../errors.ts";
+import { AppError, notFound, unavailable } from "../errors.ts";
 import { pause } from "../pause.ts";
 import { isMarker } from "../store/store.ts";
 import { kvSubject, streams } from "../store/subjects.ts";
@@ -89,6 +89,21 @@ export async function readCredential(
     await keys.credential(realm, id),
   );
   return found?.value.id === id ? found : null;
+}
+
+/** Stores a passkey for the first time. @throws AppError conflict `passkey_known` if the realm has it already */
+export async function createCredential(
+  deps: Deps,
+  realm: Realm,
+  key: string,
+  credential: CredentialRecord,
+): Promise<void> {
+  try {
+    await deps.store.kvPut(realm.buckets.credentials, key, JSON.stringify(credential), { expect: 0 });
+  } catch (error) {
+    if (!(error instanceof Conflict)) throw error;
+    throw new AppError("conflict", "passkey_known", "This passkey is registered already.");
+  }
 }
 
 /**

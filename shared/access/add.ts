@@ -1,14 +1,18 @@
 import type { RegistrationResponseJSON } from "@simplewebauthn/server";
 import type { Deps } from "../deps.ts";
 import { AppError } from "../errors.ts";
-import { type AccountRecord, type CredentialRecord, changeAccount, readAccount } from "./accounts.ts";
+import {
+  type AccountRecord,
+  type CredentialRecord,
+  changeAccount,
+  createCredential,
+  readAccount,
+} from "./accounts.ts";
 import { audit } from "./audit.ts";
 import { PASSKEY_LIMIT } from "./begin.ts";
 import type { Challenge } from "./challenges.ts";
-import type { Completed } from "./complete.ts";
 import { keys, type Realm } from "./realms.ts";
-import { createCredential } from "./register.ts";
-import { endSessions, readSession, sessionFor, startSession } from "./sessions.ts";
+import { type Completed, endSessions, readSession, sessionFor, startSession } from "./sessions.ts";
 import { passkeyRefused, verifyNew } from "./verify.ts";
 
 /**

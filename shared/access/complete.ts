@@ -1,7 +1,6 @@
 /** The second half of every passkey ceremony: what the authenticator signed, for a session. */
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
 import type { Deps } from "../deps.ts";
-import type { AccountRecord } from "./accounts.ts";
 import { add } from "./add.ts";
 import { audit } from "./audit.ts";
 import { type Challenge, consumeChallenge, openChallenge } from "./challenges.ts";
@@ -9,18 +8,13 @@ import { countAct } from "./limits.ts";
 import { login } from "./login.ts";
 import type { Realm } from "./realms.ts";
 import { register } from "./register.ts";
-import type { StartedSession } from "./sessions.ts";
+import type { Completed } from "./sessions.ts";
 import { passkeyRefused } from "./verify.ts";
 
 export interface CompleteInput {
   realm: Realm;
   sessionId: string;
   response: RegistrationResponseJSON | AuthenticationResponseJSON;
-}
-
-export interface Completed {
-  session: StartedSession;
-  account: AccountRecord;
 }
 
 /** Whether an authenticator made a new passkey; otherwise it used one. */

@@ -15,9 +15,8 @@ import {
 import { audit } from "./audit.ts";
 import { counts } from "./bootstrap.ts";
 import type { Challenge } from "./challenges.ts";
-import type { Completed } from "./complete.ts";
 import type { Realm } from "./realms.ts";
-import { endSession, sessionFor, startSession } from "./sessions.ts";
+import { type Completed, endSession, sessionFor, startSession } from "./sessions.ts";
 import { passkeyRefused, verifyKnown } from "./verify.ts";
 
 /** The account that the authenticator names. The passkey's stored record decides. */

@@ -5,6 +5,7 @@ import { Conflict } from "../store/types.ts";
 import {
   type AccountRecord,
   type CredentialRecord,
+  createCredential,
   readRecord,
   replaceRecord,
   type Versioned,
@@ -12,10 +13,9 @@ import {
 import { audit } from "./audit.ts";
 import { hasOwner } from "./bootstrap.ts";
 import type { Challenge } from "./challenges.ts";
-import type { Completed } from "./complete.ts";
 import { type InvitationRecord, isVouchedFor, requireUsable, withdrawn } from "./invitations.ts";
 import { generatedName, keys, type Realm } from "./realms.ts";
-import { endSession, type StartedSession, sessionFor, startSession } from "./sessions.ts";
+import { type Completed, endSession, type StartedSession, sessionFor, startSession } from "./sessions.ts";
 import { passkeyRefused, verifyNew } from "./verify.ts";
 
 /**
@@ -156,21 +156,6 @@ async function writePending(
     credentialKey,
     session: second.value,
   };
-}
-
-/** A passkey belongs to one account of a realm forever. */
-export async function createCredential(
-  deps: Deps,
-  realm: Realm,
-  key: string,
-  credential: CredentialRecord,
-): Promise<void> {
-  try {
-    await deps.store.kvPut(realm.buckets.credentials, key, JSON.stringify(credential), { expect: 0 });
-  } catch (error) {
-    if (!(error instanceof Conflict)) throw error;
-    throw new AppError("conflict", "passkey_known", "This passkey is registered already.");
-  }
 }
 
 /** Step 3. @throws AppError gone if another registration was faster */

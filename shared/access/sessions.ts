@@ -40,6 +40,12 @@ export interface StartedSession {
   ttl: number;
 }
 
+/** The result of a completed passkey ceremony. */
+export interface Completed {
+  session: StartedSession;
+  account: AccountRecord;
+}
+
 const key = (realm: string, sub: string, sid: string) =>
   `${token(realm, "session")}.${token(sub, "session")}.${token(sid, "session")}`;
 

@@ -3,7 +3,7 @@ import { type Actor, actorId, system } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { invalid, notFound, revisionMismatch } from "../errors.ts";
-import { BUILT_IN } from "../handlers/builtin.ts";
+import type { HandlerDeps } from "../handlers/types.ts";
 import { isToken, streams, subjects } from "../store/subjects.ts";
 import { Conflict, type StoredMessage } from "../store/types.ts";
 import { type DefinitionBody, type DefinitionKind, readDefinition } from "./shapes.ts";
@@ -159,9 +159,9 @@ async function append(
 }
 
 /** Stores the message schemas of built-in handlers that are new or have changed. */
-export async function storeBuiltInMessages(deps: Deps): Promise<void> {
+export async function storeBuiltInMessages(deps: HandlerDeps): Promise<void> {
   const stored = await newestOf(deps, "messages");
-  for (const handler of BUILT_IN) {
+  for (const handler of deps.builtIn) {
     for (const part of ["input", "output"] as const) {
       const schema = handler[part];
       if (schema === undefined) continue;

@@ -7,7 +7,7 @@ import type { Deps } from "../deps.ts";
 import { definitionFor } from "../orb/live.ts";
 import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
 import { claimLacking, keysOf, lacksOf, warnOfShared } from "./claiming.ts";
-import { moveEntries } from "./publishing.ts";
+import { moveEntries } from "./move.ts";
 import { type LoadedEntry, loaded, type OrbContext, orNull, schemaOf } from "./resolve.ts";
 
 /**

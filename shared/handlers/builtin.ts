@@ -16,8 +16,3 @@ export const BUILT_IN: readonly Handler[] = [
   settingsGet,
   settingsSet,
 ];
-
-/** Services that are the platform's own: no entry of the registry can take them over. */
-export const OWN_SERVICES: ReadonlySet<string> = new Set(
-  BUILT_IN.map(({ name }) => name.slice(0, name.indexOf("."))),
-);

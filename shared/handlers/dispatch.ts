@@ -3,12 +3,12 @@ import { type Actor, actorId, type Role } from "../access/actor.ts";
 import { atLeast, refusal } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { AppError, invalid } from "../errors.ts";
-import type { LiveOrb } from "../orb/live.ts";
+import type { LiveOrb } from "../orb/live-orb.ts";
 import { type FaultyEntry, isFaulty } from "./entry.ts";
 import { compileJsonSchema, type JsonSchema } from "./json-schema.ts";
 import { getHandler } from "./registry.ts";
 import { askRemote, type Guess, guessFree } from "./remote.ts";
-import type { Caller, Handler, HandlerAuth } from "./types.ts";
+import type { Caller, Handler, HandlerAuth, HandlerDeps } from "./types.ts";
 
 /** 502: the handler's registration is invalid. */
 function faulty(cause: string): AppError {
@@ -26,7 +26,7 @@ export interface Resolved {
  * A handler that a live orb uses. One request for a remote handler.
  * @throws AppError unavailable if the service has removed its registration, bad_gateway if the registration is invalid
  */
-export async function resolveHandler(deps: Deps, name: string): Promise<Resolved> {
+export async function resolveHandler(deps: HandlerDeps, name: string): Promise<Resolved> {
   const guess = guessFree(deps, name);
   const entry: Handler | FaultyEntry | null = await getHandler(deps, name);
   if (entry === null) {

@@ -9,7 +9,8 @@ import type { Fault } from "../errors.ts";
 import { isObject } from "../json.ts";
 import { escapeSegment } from "../orb/faults.ts";
 import { compilePattern, PATTERN_LIMIT } from "../orb/fields/pattern.ts";
-import { BadReference, compileSchema } from "./schema-compile.ts";
+import { compileSchema } from "./schema-compile.ts";
+import { BadReference } from "./schema-reference.ts";
 import { Run, TooMuchWork } from "./schema-run.ts";
 
 /** A schema as its author wrote it. */

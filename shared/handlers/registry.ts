@@ -1,14 +1,17 @@
 /** The one list of handlers: those that the platform brings, and those that services have put into the bucket `handlers`. */
-import type { Deps } from "../deps.ts";
 import type { Fault } from "../errors.ts";
 import { buckets, isToken } from "../store/subjects.ts";
-import { BUILT_IN, OWN_SERVICES } from "./builtin.ts";
 import { type FaultyEntry, isFaulty, readEntry, splitName } from "./entry.ts";
-import type { Handler } from "./types.ts";
+import type { Handler, HandlerDeps } from "./types.ts";
 
-const builtIn: ReadonlyMap<string, Handler> = new Map(BUILT_IN.map((handler) => [handler.name, handler]));
+type Lookup = Pick<HandlerDeps, "store" | "log" | "builtIn">;
 
-function told(deps: Pick<Deps, "log">, entry: Handler | FaultyEntry): Handler | FaultyEntry {
+/** Returns the services that are the platform's own: no entry of the registry can take them over. */
+function ownServices({ builtIn }: Lookup): ReadonlySet<string> {
+  return new Set(builtIn.map(({ name }) => name.slice(0, name.indexOf("."))));
+}
+
+function told(deps: Lookup, entry: Handler | FaultyEntry): Handler | FaultyEntry {
   if (isFaulty(entry)) {
     const faults = entry.faults.map(({ path, code }) => `${path} ${code}`);
     deps.log.warn("registry entry ignored", { key: entry.name.slice(0, 128), faults: faults.slice(0, 10) });
@@ -17,32 +20,28 @@ function told(deps: Pick<Deps, "log">, entry: Handler | FaultyEntry): Handler | 
 }
 
 /** A handler by its full name; null when nobody has registered it. No request for a built-in one, else one. */
-export async function getHandler(
-  deps: Pick<Deps, "store" | "log">,
-  name: string,
-): Promise<Handler | FaultyEntry | null> {
-  const own = builtIn.get(name);
+export async function getHandler(deps: Lookup, name: string): Promise<Handler | FaultyEntry | null> {
+  const own = deps.builtIn.find((handler) => handler.name === name);
   if (own !== undefined) return own;
   const split = splitName(name);
-  if (split === undefined || OWN_SERVICES.has(split.service)) return null;
+  const services = ownServices(deps);
+  if (split === undefined || services.has(split.service)) return null;
   const entry = await deps.store.kvGet(buckets.handlers, name);
-  return entry === null ? null : told(deps, readEntry(name, entry.text(), OWN_SERVICES));
+  return entry === null ? null : told(deps, readEntry(name, entry.text(), services));
 }
 
 /**
  * Every handler, by name; of one service when it is named. Entries that cannot be used are among them, with their
  * faults. One request for each 256 entries.
  */
-export async function listHandlers(
-  deps: Pick<Deps, "store" | "log">,
-  service?: string,
-): Promise<(Handler | FaultyEntry)[]> {
+export async function listHandlers(deps: Lookup, service?: string): Promise<(Handler | FaultyEntry)[]> {
   const prefix = service === undefined ? "" : `${service}.`;
-  const own = BUILT_IN.filter(({ name }) => name.startsWith(prefix));
+  const own = deps.builtIn.filter(({ name }) => name.startsWith(prefix));
   const asked = service === undefined || isToken(service);
   const filter = service === undefined ? ">" : `${service}.>`;
   const entries = asked ? await deps.store.kvList(buckets.handlers, filter) : [];
-  const remote = entries.map((entry) => told(deps, readEntry(entry.key, entry.text(), OWN_SERVICES)));
+  const services = ownServices(deps);
+  const remote = entries.map((entry) => told(deps, readEntry(entry.key, entry.text(), services)));
   return [...own, ...remote].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
@@ -51,7 +50,7 @@ export async function listHandlers(
  * cannot be used.
  */
 export async function usesFaults(
-  deps: Pick<Deps, "store" | "log">,
+  deps: Lookup,
   uses: readonly { service: string; handlers: readonly string[] }[],
 ): Promise<Fault[]> {
   const wanted = uses.flatMap((use, i) =>
@@ -74,7 +73,7 @@ export async function usesFaults(
 }
 
 /** Names of registered handlers whose subject the stream of a new orb would capture. */
-export async function handlersUnder(deps: Pick<Deps, "store" | "log">, orb: string): Promise<string[]> {
+export async function handlersUnder(deps: Lookup, orb: string): Promise<string[]> {
   const all = await listHandlers(deps);
   return all.flatMap((entry) =>
     !isFaulty(entry) && entry.kind === "nats" && entry.subject.startsWith(`${orb}.`) ? [entry.name] : [],

@@ -4,28 +4,12 @@
  */
 import type { Schema, SchemaDraft } from "@cfworker/json-schema";
 import { isObject } from "../json.ts";
+import { BadReference, definitionOf } from "./schema-reference.ts";
 import { addRules, emptyNode, fits, learn, type Node, type Seen } from "./schema-rules.ts";
 import type { Run } from "./schema-run.ts";
 import { namesOf } from "./schema-values.ts";
 
 type Inner = Schema | boolean;
-
-/** Thrown for a `$ref` that leads nowhere or only back to itself. */
-export class BadReference extends Error {}
-
-/**
- * Resolves a local reference to the keyword and key of a definition. Decodes it as a URI fragment and as a JSON
- * Pointer. Undefined for `#`, the schema itself; null for an invalid encoding.
- */
-export function definitionOf(ref: string): [keyword: string, key: string] | undefined | null {
-  const [, keyword, segment] = ref.split("/");
-  if (keyword === undefined || segment === undefined) return undefined;
-  try {
-    return [keyword, decodeURIComponent(segment).replaceAll("~1", "/").replaceAll("~0", "~")];
-  } catch {
-    return null;
-  }
-}
 
 /**
  * Compiles a schema whose keywords have values of the right types.

@@ -3,7 +3,7 @@ import type { Fault } from "../errors.ts";
 import { invalid } from "../errors.ts";
 import type { CompiledModule, CompiledSchema } from "../orb/compile.ts";
 import type { ModuleType } from "../orb/document.ts";
-import type { LiveOrb } from "../orb/live.ts";
+import type { LiveOrb } from "../orb/live-orb.ts";
 import type { JsonSchema } from "./json-schema.ts";
 
 /** Members of the input that name them. */

@@ -1,7 +1,7 @@
 /** What a handler is: how it is told of, and for those that live here, what it does. */
 import type { Actor, Role } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
-import type { LiveOrb } from "../orb/live.ts";
+import type { LiveOrb } from "../orb/live-orb.ts";
 import type { JsonSchema } from "./json-schema.ts";
 
 export const HANDLER_AUTH = ["None", "AuthRequired", "AdminRequired"] as const;
@@ -66,3 +66,9 @@ export interface HttpHandler extends Described {
 }
 
 export type Handler = LocalHandler | RemoteHandler | HttpHandler;
+
+/** What verbs that look handlers up are handed. */
+export interface HandlerDeps extends Deps {
+  /** The platform's own handlers. They import the rules of entries, so the registry must not import them. */
+  builtIn: readonly Handler[];
+}

@@ -6,6 +6,7 @@ import type { Deps } from "../deps.ts";
 import type { Idempotency, IdempotencyClaim } from "../entry/idempotency.ts";
 import { AppError, writeConflict } from "../errors.ts";
 import { handlersUnder } from "../handlers/registry.ts";
+import type { HandlerDeps } from "../handlers/types.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { Conflict, SubjectsTaken } from "../store/types.ts";
 import { replayed } from "./change.ts";
@@ -42,7 +43,7 @@ export interface CreateOrb {
  *
  * @throws AppError invalid with every fault; conflict `orb_exists`, `deletion_unfinished`, `orb_overlaps`
  */
-export async function createOrb(deps: Deps, actor: Actor, input: CreateOrb): Promise<ExistingOrb> {
+export async function createOrb(deps: HandlerDeps, actor: Actor, input: CreateOrb): Promise<ExistingOrb> {
   requireOperator(actor, "orbs.write");
   const given = withoutState(input.document, null);
   const { document } = checkDocument(given.input, given.faults);
@@ -100,7 +101,7 @@ async function headToFollow(deps: Deps, orb: string): Promise<OrbHead | null> {
  * Begins an import: from here on the id is taken, and nobody sees an orb yet.
  * @throws AppError conflict `orb_exists`, `deletion_unfinished`, `import_unfinished`, `orb_overlaps`
  */
-export async function beginImport(deps: Deps, actor: Actor, orb: string): Promise<OrbHead> {
+export async function beginImport(deps: HandlerDeps, actor: Actor, orb: string): Promise<OrbHead> {
   const head = await headToFollow(deps, orb);
   requireAbsent(orb, head);
   // Whoever was registering while an earlier orb of this id was deleted must be nobody in this one.
@@ -196,7 +197,7 @@ function requireAbsent(orb: string, head: OrbHead | null): void {
 }
 
 /** @throws AppError conflict `orb_overlaps` when the orb's subjects would be another stream's or a handler's */
-async function requireFreeSubjects(deps: Deps, orb: string): Promise<void> {
+async function requireFreeSubjects(deps: HandlerDeps, orb: string): Promise<void> {
   const [names, handlers] = await Promise.all([
     deps.store.streamNames(subjects.orbAll(orb)),
     handlersUnder(deps, orb),

@@ -3,7 +3,6 @@
  * property are here; rules that involve several properties are in `check-*.ts`.
  */
 import { z } from "zod";
-import { textFlaw } from "./fields/characters.ts";
 import {
   canonicalLanguage,
   FIELD_NAME,
@@ -18,6 +17,7 @@ import {
   REF,
   SCHEMA_ID,
 } from "./ids.ts";
+import { textFlaw } from "./text.ts";
 
 /** Size limits of a document. A document beyond them gets `too_many`. */
 export const LIMITS = {

@@ -1,11 +1,11 @@
 /** Whether the handlers that a document uses are registered. */
-import type { Deps } from "../deps.ts";
 import { invalid } from "../errors.ts";
 import { usesFaults } from "../handlers/registry.ts";
+import type { HandlerDeps } from "../handlers/types.ts";
 import type { OrbDocument } from "./document.ts";
 
 /** @throws AppError invalid `unknown_handler` or `faulty_handler`, naming each that cannot be used */
-export async function requireHandlers(deps: Deps, document: OrbDocument): Promise<void> {
+export async function requireHandlers(deps: HandlerDeps, document: OrbDocument): Promise<void> {
   const faults = await usesFaults(deps, document.uses);
   if (faults.length > 0) throw invalid(faults, faults.map(({ message }) => message).join(" "));
 }

@@ -8,6 +8,7 @@ import type { Actor } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { AppError, type Fault, invalid } from "../errors.ts";
+import type { HandlerDeps } from "../handlers/types.ts";
 import { Conflict } from "../store/types.ts";
 import { type OrbTarget, readOrb } from "./change.ts";
 import { checkDocument } from "./check.ts";
@@ -103,7 +104,7 @@ export interface Imported {
  * Imports an orb.
  * @throws AppError invalid with the line in each path (`/lines/3/head/id`); conflict `orb_exists`; malformed
  */
-export async function importOrb(deps: Deps, actor: Actor, input: ImportInput): Promise<Imported> {
+export async function importOrb(deps: HandlerDeps, actor: Actor, input: ImportInput): Promise<Imported> {
   requireOperator(actor, "orbs.write");
   requireOperator(actor, "entries.manage");
   const lines = numbered(input);
@@ -159,7 +160,7 @@ async function giveUp(deps: Deps, actor: Actor, orb: string, own: OrbHead): Prom
   return true;
 }
 
-type Move = (deps: Deps, actor: Actor, target: OrbTarget) => Promise<ExistingOrb>;
+type Move = (deps: HandlerDeps, actor: Actor, target: OrbTarget) => Promise<ExistingOrb>;
 
 /** What brings a draft to the state that the export tells of, with a newer draft beside it where there was one. */
 function movesTo(status: ExistingOrb["status"], draft: OrbDocument | null): Move[] {

@@ -4,10 +4,10 @@ import { AppError, notFound } from "../errors.ts";
 import { buckets } from "../store/subjects.ts";
 import type { Consistency, KvEntry } from "../store/types.ts";
 import { compiled } from "./cache.ts";
-import type { CompiledOrb } from "./compile.ts";
 import type { OrbDocument } from "./document.ts";
 import { type Basis, basisOf, type EntryWork, type ExistingOrb, exists, orbHead } from "./history.ts";
 import { isOrbId } from "./ids.ts";
+import type { LiveOrb } from "./live-orb.ts";
 
 /** What the bucket `orbs` holds under an orb's id. */
 export interface LiveRecord {
@@ -21,15 +21,6 @@ export interface LiveRecord {
   document: OrbDocument | null;
   /** What stored entries still have to follow. */
   work?: EntryWork | undefined;
-}
-
-/** A definition, ready for use. */
-export interface LiveOrb {
-  orb: string;
-  /** Revision of the document. */
-  revision: number;
-  document: OrbDocument;
-  compiled: CompiledOrb;
 }
 
 /** 404: whoever forgot to publish is told what to look for, and nobody which of the two it is. */

@@ -4,6 +4,7 @@ import { audit } from "../access/audit.ts";
 import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { notFound, revisionMismatch, writeConflict } from "../errors.ts";
+import type { HandlerDeps } from "../handlers/types.ts";
 import { Conflict } from "../store/types.ts";
 import { ATTEMPTS, changeOrb, comeIntoForce, impactOf, type OrbTarget, readOrb } from "./change.ts";
 import { requireHandlers } from "./handlers.ts";
@@ -23,7 +24,7 @@ export interface PublishOptions extends OrbTarget {
  * Makes the newest revision the live one.
  * @throws AppError invalid `unknown_handler` naming each; conflict `wrong_state`, `incompatible_change`, `unique_conflict`
  */
-export function publishOrb(deps: Deps, actor: Actor, input: PublishOptions): Promise<ExistingOrb> {
+export function publishOrb(deps: HandlerDeps, actor: Actor, input: PublishOptions): Promise<ExistingOrb> {
   const force = input.force === true;
   return changeOrb(deps, actor, input, "publish", { publish: true, force }, async (head) => {
     const status = next(head.status, "publish", head.revision !== head.publishedRevision);
@@ -34,7 +35,7 @@ export function publishOrb(deps: Deps, actor: Actor, input: PublishOptions): Pro
 }
 
 /** Tells what publishing would do to stored entries, and changes nothing. */
-export async function tryPublish(deps: Deps, actor: Actor, input: PublishOptions): Promise<DryRun> {
+export async function tryPublish(deps: HandlerDeps, actor: Actor, input: PublishOptions): Promise<DryRun> {
   requireOperator(actor, "orbs.read");
   const head = await readOrb(deps, input.orb);
   next(head.status, "publish", head.revision !== head.publishedRevision);

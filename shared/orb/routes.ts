@@ -2,15 +2,15 @@
 import type { Actor, Role } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import { orbRealm } from "../access/realms.ts";
-import type { Deps } from "../deps.ts";
 import { isFaulty } from "../handlers/entry.ts";
 import { describedRoutes } from "../handlers/http.ts";
 import { listHandlers } from "../handlers/registry.ts";
-import type { Handler } from "../handlers/types.ts";
+import type { Handler, HandlerDeps } from "../handlers/types.ts";
 import type { CompiledOrb, CompiledSchema } from "./compile.ts";
 import type { Access } from "./document.ts";
 import { isRealmSegment, isSigninPage, type REALM_SEGMENTS } from "./ids.ts";
-import { type LiveOrb, liveOrbs } from "./live.ts";
+import { liveOrbs } from "./live.ts";
+import type { LiveOrb } from "./live-orb.ts";
 
 /** The source of a route. */
 export type RouteOrigin = "crud" | "handler" | "signin";
@@ -28,7 +28,7 @@ export interface ActiveRoute {
 }
 
 /** Lists all active routes, orb by orb. */
-export async function listRoutes(deps: Deps, actor: Actor): Promise<ActiveRoute[]> {
+export async function listRoutes(deps: HandlerDeps, actor: Actor): Promise<ActiveRoute[]> {
   requireOperator(actor, "routes.read");
   const [orbs, handlers] = await Promise.all([liveOrbs(deps), listHandlers(deps)]);
   const known = new Map(handlers.map((handler) => [handler.name, isFaulty(handler) ? undefined : handler]));

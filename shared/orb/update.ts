@@ -3,6 +3,7 @@ import type { Actor } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { notFound, revisionMismatch } from "../errors.ts";
+import type { HandlerDeps } from "../handlers/types.ts";
 import { changeOrb, comeIntoForce, impactOf, type OrbTarget, readOrb } from "./change.ts";
 import { checkDocument } from "./check.ts";
 import { type ChangeLog, changeLog } from "./diff.ts";
@@ -34,7 +35,7 @@ export interface DryRun extends ChangeLog {
  * @throws AppError invalid, conflict, precondition
  */
 export function updateOrb(
-  deps: Deps,
+  deps: HandlerDeps,
   actor: Actor,
   input: UpdateOptions & { document: unknown },
 ): Promise<ExistingOrb> {
@@ -86,7 +87,7 @@ export function told(impact: Impact, log: ChangeLog): DryRun {
 
 /** Brings an older revision's document back as a new draft. @throws AppError not_found `revision_not_found` */
 export function revertOrb(
-  deps: Deps,
+  deps: HandlerDeps,
   actor: Actor,
   input: UpdateOptions & { revision: number },
 ): Promise<ExistingOrb> {
@@ -98,7 +99,7 @@ export function revertOrb(
 }
 
 function replace(
-  deps: Deps,
+  deps: HandlerDeps,
   actor: Actor,
   input: UpdateOptions,
   operation: OrbOperation,

@@ -6,7 +6,7 @@ import { AppError } from "../errors.ts";
 import { moduleOf, schemaOf, TARGET_INPUT } from "../handlers/target.ts";
 import type { LocalHandler } from "../handlers/types.ts";
 import type { CompiledModule, CompiledSchema } from "../orb/compile.ts";
-import type { LiveOrb } from "../orb/live.ts";
+import type { LiveOrb } from "../orb/live-orb.ts";
 import { subjects } from "../store/subjects.ts";
 import { checkRule, ruleField } from "./check.ts";
 import { budget, type Condition, type RuleFailure, runRule } from "./engine.ts";

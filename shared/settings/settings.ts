@@ -18,7 +18,7 @@ import { type EntrySnapshot, effective, maskValues, type StoredValue } from "../
 import { AppError, invalid } from "../errors.ts";
 import { derivedId } from "../ids.ts";
 import type { CompiledField, CompiledSchema } from "../orb/compile.ts";
-import type { LiveOrb } from "../orb/live.ts";
+import type { LiveOrb } from "../orb/live-orb.ts";
 import { validateValues } from "../orb/validate.ts";
 import { streams, subjects } from "../store/subjects.ts";
 

@@ -23,7 +23,8 @@
  * - **Eviction** (`cache/sieve-cache.ts`). Bounded in bytes, by SIEVE.
  */
 import type { DependencyTracker } from "./cache/dependencies.ts";
-import { type CacheOptions, type CacheStats, StreamCache } from "./cache/stream-cache.ts";
+import type { CacheOptions, CacheStats } from "./cache/options.ts";
+import { StreamCache } from "./cache/stream-cache.ts";
 import { grouped } from "./group.ts";
 import { MULTI_LAST_LIMIT } from "./read.ts";
 import { isMarker, kvEntry, type OpenStore, openStore } from "./store.ts";
@@ -32,8 +33,8 @@ import type { ReadOptions, Store } from "./types.ts";
 import type { ConnectOptions } from "./wire.ts";
 
 export { DependencyTracker, type EntryDependencies } from "./cache/dependencies.ts";
+export type { CacheOptions, CacheStats } from "./cache/options.ts";
 export { type Evictable, SieveCache } from "./cache/sieve-cache.ts";
-export type { CacheOptions, CacheStats } from "./cache/stream-cache.ts";
 
 export interface CachedStore extends Store {
   stats(): CacheStats;

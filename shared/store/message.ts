@@ -1,6 +1,6 @@
 import type { Msg } from "nats.ws";
 import { AnswerHeaders } from "./headers.ts";
-import type { Delivery, StoredMessage } from "./types.ts";
+import type { Delivery, Reply, StoredMessage } from "./types.ts";
 
 const decoder = new TextDecoder();
 
@@ -230,4 +230,14 @@ export class LeaderMessage implements StoredMessage {
   json<T>(): T {
     return JSON.parse(this.text()) as T;
   }
+}
+
+/** Returns the answer to a request, with the broker's status. */
+export function replyOf({ data, headers }: Msg): Reply & { status: number } {
+  return {
+    data,
+    header: (name) => headers?.get(name) || undefined,
+    headerNames: () => headers?.keys() ?? [],
+    status: headers?.code ?? 0,
+  };
 }

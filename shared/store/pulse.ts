@@ -72,3 +72,19 @@ export class Silence {
     return this.#ms;
   }
 }
+
+/**
+ * Calls `then` once a silent broker is heard again, or another one is connected to.
+ * @param current the broker that is connected to; undefined ends the wait without a call
+ */
+export function whenHeard(current: () => Pulse | undefined, then: () => void): void {
+  const silent = current();
+  const last = silent?.heard;
+  const look = () => {
+    const now = current();
+    if (now === undefined) return;
+    if (now === silent && now.heard === last) setTimeout(look, LOOK_MS);
+    else then();
+  };
+  setTimeout(look, LOOK_MS);
+}

@@ -1,5 +1,3 @@
-import type { Subscription } from "./wire.ts";
-
 /** One message as it is stored. */
 export interface StoredMessage {
   readonly subject: string;
@@ -122,6 +120,11 @@ export interface Delivery {
   reply: string | undefined;
   header(name: string): string | undefined;
   headerNames(): readonly string[];
+}
+
+/** A running subscription. */
+export interface Subscription {
+  unsubscribe(): void;
 }
 
 /** The one door to the broker. Every method throws AppError `unavailable` when it does not answer. */

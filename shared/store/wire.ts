@@ -2,43 +2,17 @@
  * One connection to the broker, reduced to what the store needs: publish, subscribe, and requests with one or many
  * answers over a single inbox subscription. Everything is pipelined: no call waits for another one's answer.
  */
-import { Events, type Msg, type NatsConnection, type PublishOptions } from "nats.ws";
+import { Events, type Msg, type NatsConnection } from "nats.ws";
 import { AppError, unavailable } from "../errors.ts";
 import { Answers, brokerTimeout } from "./answers.ts";
 import { type ConnectOptions, dial } from "./dial.ts";
-import { toHeaders } from "./headers.ts";
-import { Delivered } from "./message.ts";
-import { LOOK_MS, type Pulse, pulseOf } from "./pulse.ts";
+import { Delivered, replyOf } from "./message.ts";
+import { mostBytes, publish, randomName } from "./publish.ts";
+import { type Pulse, pulseOf, whenHeard } from "./pulse.ts";
 import { ASSUMED_MAX_PAYLOAD } from "./socket.ts";
-import type { Delivery, Reply } from "./types.ts";
+import type { Delivery, Reply, Subscription } from "./types.ts";
 
 export type { ConnectOptions } from "./dial.ts";
-
-/** How many bytes a body takes at most: a UTF-16 unit is three of them at the worst. */
-export function mostBytes(data: string | Uint8Array): number {
-  return typeof data === "string" ? data.length * 3 : data.length;
-}
-
-/** A running subscription. */
-export interface Subscription {
-  unsubscribe(): void;
-}
-
-const EMPTY = new Uint8Array(0);
-const encoder = new TextEncoder();
-
-/** Text to bytes; bytes pass. */
-export function bytes(data: string | Uint8Array): Uint8Array {
-  if (typeof data !== "string") return data;
-  return data === "" ? EMPTY : encoder.encode(data);
-}
-
-function random(): string {
-  const raw = crypto.getRandomValues(new Uint8Array(12));
-  let out = "";
-  for (const byte of raw) out += (byte & 63).toString(36).padStart(2, "0");
-  return out;
-}
 
 /** How a question is asked. */
 interface Asking {
@@ -125,7 +99,7 @@ export class Wire {
     this.#connection = connection;
     // It may be another one than that which was lost.
     this.#away = this.#silent = false;
-    this.#inbox = `${inboxPrefix}.${random()}`;
+    this.#inbox = `${inboxPrefix}.${randomName()}`;
     connection.subscribe(`${this.#inbox}.*`, { callback: (error, message) => this.#answer(error, message) });
     void connection.closed().then((error) => {
       this.#over(connection, () => unavailable(error ?? new Error("connection closed")));
@@ -171,18 +145,11 @@ export class Wire {
     if (this.#silent) return;
     this.#silent = true;
     this.#options.onStatus?.("disconnected");
-    const { heard } = this.#pulse;
-    const pulse = this.#pulse;
-    const listen = () => {
-      if (this.#closed) return;
-      if (this.#pulse === pulse && pulse.heard === heard) {
-        setTimeout(listen, LOOK_MS);
-        return;
-      }
+    const heard = () => {
       this.#silent = false;
       if (!this.#away) this.#options.onStatus?.("reconnected");
     };
-    setTimeout(listen, LOOK_MS);
+    whenHeard(() => (this.#closed ? undefined : this.#pulse), heard);
   }
 
   #answer(error: Error | null, message: Msg): void {
@@ -226,7 +193,7 @@ export class Wire {
       (id) => {
         this.#present();
         try {
-          this.#publish(connection, subject, data, `${this.#inbox}.${id}`, options.headers);
+          publish(connection, subject, data, `${this.#inbox}.${id}`, options.headers);
         } catch (error) {
           throw error instanceof AppError ? error : unavailable(error);
         }
@@ -245,32 +212,10 @@ export class Wire {
     return this.#held <= (this.#options.maxHeldBytes ?? Number.POSITIVE_INFINITY) || this.#held === mine;
   }
 
-  #publish(
-    connection: NatsConnection,
-    subject: string,
-    data: string | Uint8Array,
-    reply: string | undefined,
-    values: Record<string, string> | undefined,
-  ): void {
-    const body = bytes(data);
-    const limit = connection.info?.max_payload;
-    if (limit !== undefined && body.length + 1024 > limit) {
-      throw new AppError(
-        "too_large",
-        "payload_too_large",
-        `The data is larger than the broker takes (${limit} bytes).`,
-      );
-    }
-    const options: PublishOptions = {};
-    if (reply !== undefined) options.reply = reply;
-    if (values !== undefined) options.headers = toHeaders(values);
-    connection.publish(subject, body, options);
-  }
-
   /** Publishes without waiting for anything. Needs an open connection. */
   send(subject: string, data: string | Uint8Array, headers?: Record<string, string>, reply?: string): void {
     if (this.#connection === undefined) throw unavailable("not connected");
-    this.#publish(this.#connection, subject, data, reply, headers);
+    publish(this.#connection, subject, data, reply, headers);
   }
 
   /** One answer. A service that nobody runs is `no_responders`, told by the broker at once. */
@@ -282,13 +227,8 @@ export class Wire {
     return this.ask(
       subject,
       data,
-      ({ data, headers }, resolve) => {
-        resolve({
-          data,
-          header: (name) => headers?.get(name) || undefined,
-          headerNames: () => headers?.keys() ?? [],
-          status: headers?.code ?? 0,
-        });
+      (message, resolve) => {
+        resolve(replyOf(message));
         return true;
       },
       options,

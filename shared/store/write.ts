@@ -1,9 +1,10 @@
 import { AppError, unavailable } from "../errors.ts";
 import { pause } from "../pause.ts";
 import { ApiCode, NO_RESPONDERS } from "./codes.ts";
+import { mostBytes } from "./publish.ts";
 import { streamMissing } from "./read.ts";
 import { type Append, BATCH_LIMIT, Conflict, StreamMissing, SubjectFull } from "./types.ts";
-import { mostBytes, type Wire } from "./wire.ts";
+import type { Wire } from "./wire.ts";
 
 const decoder = new TextDecoder();
 

@@ -3,9 +3,10 @@ import { AppError, unavailable } from "../errors.ts";
 import { orbOf } from "../store/subjects.ts";
 import type { Store } from "../store/types.ts";
 import { DEFAULT_LIMITS, DEFAULT_TIMES, type HubLimits, type HubTimes } from "./limits.ts";
+import type { StreamState } from "./page.ts";
 import { PageCache } from "./page-cache.ts";
 import { isServed } from "./served.ts";
-import { Source, type StreamState } from "./source.ts";
+import { Source } from "./source.ts";
 import { type Listener, Tail } from "./tail.ts";
 import { Turns } from "./turns.ts";
 

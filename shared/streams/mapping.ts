@@ -106,6 +106,11 @@ const read = (name: string, stored: Stored): Mapping => ({
   description: stored.description,
 });
 
+/** Whether a mapping serves an orb's own stream. */
+export function isOfOrb(mapping: MappingInput, orb: string): boolean {
+  return mapping.stream === streams.orb(orb);
+}
+
 /**
  * One mapping. One request.
  * @throws AppError not_found

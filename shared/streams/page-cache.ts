@@ -1,5 +1,5 @@
 /** Pages that many readers ask for, kept for as long as nothing of their stream was removed. */
-import type { StreamPage, StreamState } from "./source.ts";
+import type { StreamPage, StreamState } from "./page.ts";
 
 interface Kept {
   signature: string;

@@ -11,10 +11,11 @@ import type { Hub } from "./hub.ts";
 import { waitFor } from "./long-poll.ts";
 import { filterFor, getMapping, listMappings, type Mapping } from "./mapping.ts";
 import { answerCursor, formatOffset } from "./offset.ts";
+import type { StreamPage } from "./page.ts";
 import { parseQuery, type Query } from "./query.ts";
 import { Reader, type ReaderEnd, type Sink } from "./reader.ts";
 import { servedMappings } from "./served.ts";
-import { beginningOf, checkRetained, type From, type StreamPage } from "./source.ts";
+import { beginningOf, checkRetained, type From } from "./source.ts";
 
 /** Who reads, and until when. */
 export interface Caller {

@@ -2,42 +2,17 @@
 import { AppError, notFound } from "../errors.ts";
 import { feedSubject, republishedFilter } from "../store/provision.ts";
 import type { Page, Store, StreamInfo } from "../store/types.ts";
-import { concat, encodeMessages, type Messages, none } from "./messages.ts";
+import { concat, encodeMessages, none } from "./messages.ts";
+import type { StreamPage, StreamState } from "./page.ts";
 import type { PageCache } from "./page-cache.ts";
 import { isServed } from "./served.ts";
 import { Turns } from "./turns.ts";
-
-/** What matters of a stream's state. */
-export interface StreamState {
-  /** Position of the oldest message that is retained. */
-  first: number;
-  /** Position of the newest message; nothing behind it existed when this was read. */
-  last: number;
-  /** Changes when a message is removed, or the stream is another one of the same name. */
-  signature: string;
-  replicas: number;
-  /** Subjects on which to listen in order to learn of a new message that a filter matches. */
-  wakeUps: (filter: string) => string[];
-  /** Whether it is the broker that says there, in a header, at which position it stored a message. */
-  numbered: boolean;
-}
 
 /** Where a page begins: behind a position, or with the oldest message that there is when it is read. */
 export type From = number | "beginning";
 
 /** The position that precedes everything that is retained: nothing that could be missed. */
 export const beginningOf = (state: Pick<StreamState, "first">): number => Math.max(0, state.first - 1);
-
-/** A page of a filter, and the reader's position behind it. */
-export interface StreamPage {
-  messages: Messages;
-  /** The position behind which it begins. */
-  from: number;
-  next: number;
-  /** Nothing more matched when this was read. */
-  upToDate: boolean;
-  state: StreamState;
-}
 
 /** How much one page may hold. */
 export interface PageLimit {

@@ -9,7 +9,8 @@ import { StreamMissing } from "../store/types.ts";
 import { Batch } from "./batch.ts";
 import { encodeMessages, none } from "./messages.ts";
 import { currentCursor } from "./offset.ts";
-import type { PageLimit, Source, StreamState } from "./source.ts";
+import type { StreamState } from "./page.ts";
+import type { PageLimit, Source } from "./source.ts";
 
 /** Why a tail let go of its holders. Each reads on by a new request. */
 export type TailEnd = "broker_lost" | "stream_gone";

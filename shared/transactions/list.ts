@@ -12,7 +12,7 @@ import { schemaOf, TARGET_INPUT } from "../handlers/target.ts";
 import type { LocalHandler } from "../handlers/types.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { normaliseInstant } from "../orb/fields/calendar.ts";
-import type { LiveOrb } from "../orb/live.ts";
+import type { LiveOrb } from "../orb/live-orb.ts";
 import { isToken, streams, subjects } from "../store/subjects.ts";
 import { RECORD, type RecordView, recordView } from "./schema.ts";
 

@@ -15,7 +15,7 @@ import { schemaOf, TARGET_INPUT } from "../handlers/target.ts";
 import type { LocalHandler } from "../handlers/types.ts";
 import { derivedId } from "../ids.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
-import type { LiveOrb } from "../orb/live.ts";
+import type { LiveOrb } from "../orb/live-orb.ts";
 import { ownHints, RECORD, type RecordSnapshot, type RecordView, recordView } from "./schema.ts";
 
 /** What a caller records. */

@@ -5,10 +5,10 @@ import { authenticate } from "../../shared/access/authenticate.ts";
 import { begin, beginAdding } from "../../shared/access/begin.ts";
 import { bootstrapRealm, ensureBootstrap, listInBootstrapMode } from "../../shared/access/bootstrap.ts";
 import { checkInvitation } from "../../shared/access/check-invitation.ts";
-import { type Completed, complete } from "../../shared/access/complete.ts";
+import { complete } from "../../shared/access/complete.ts";
 import { createInvitation, listInvitations } from "../../shared/access/invitations.ts";
 import { keys, platformRealm, type Realm, sharedRealm } from "../../shared/access/realms.ts";
-import { endSession } from "../../shared/access/sessions.ts";
+import { type Completed, endSession } from "../../shared/access/sessions.ts";
 import {
   changeUser,
   eraseRealm,

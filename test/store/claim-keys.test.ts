@@ -13,7 +13,8 @@ import {
 } from "../../shared/entry/index.ts";
 import type { OrbContext } from "../../shared/entry/resolve.ts";
 import { createOrb } from "../../shared/orb/create.ts";
-import { definitionFor, type LiveOrb } from "../../shared/orb/live.ts";
+import { definitionFor } from "../../shared/orb/live.ts";
+import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { updateOrb } from "../../shared/orb/update.ts";
 import { streams } from "../../shared/store/subjects.ts";
 import { recordTransaction } from "../../shared/transactions/record.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
-import { Kept } from "../../functions/discovery/kept.ts";
+import { Kept } from "../../shared/discovery/kept.ts";
 import { buckets, kvSubject, streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";

@@ -7,7 +7,7 @@ import {
   unpublishEntry,
 } from "../../shared/entry/index.ts";
 import { AppError } from "../../shared/errors.ts";
-import type { LiveOrb } from "../../shared/orb/live.ts";
+import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";

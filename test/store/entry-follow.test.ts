@@ -9,7 +9,8 @@ import {
   updateEntry,
 } from "../../shared/entry/index.ts";
 import { createOrb } from "../../shared/orb/create.ts";
-import { definitionFor, type LiveOrb, liveOrb } from "../../shared/orb/live.ts";
+import { definitionFor, liveOrb } from "../../shared/orb/live.ts";
+import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { updateOrb } from "../../shared/orb/update.ts";
 import { pause } from "../../shared/pause.ts";
 import { setSettings } from "../../shared/settings/settings.ts";

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { bulkWrite, createEntry } from "../../shared/entry/index.ts";
 import { listManaged } from "../../shared/entry/managed.ts";
-import type { LiveOrb } from "../../shared/orb/live.ts";
+import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { admin, failureOf, installOrb, SHOP, type TestDeps, testDeps } from "../support/entries.ts";
 

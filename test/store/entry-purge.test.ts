@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { deleteEntry, listRevisions } from "../../shared/entry/index.ts";
 import { listManaged } from "../../shared/entry/managed.ts";
-import type { LiveOrb } from "../../shared/orb/live.ts";
+import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { getSettings, type SettingsTarget, setSettings } from "../../shared/settings/settings.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";

@@ -18,7 +18,7 @@ import {
   updateEntry,
 } from "../../shared/entry/index.ts";
 import type { OrbDocumentInput } from "../../shared/orb/document.ts";
-import type { LiveOrb } from "../../shared/orb/live.ts";
+import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { isCurrent } from "../../shared/seal.ts";
 import { type LiveRole, streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";

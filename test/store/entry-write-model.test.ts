@@ -16,7 +16,7 @@ import {
 } from "../../shared/entry/index.ts";
 import { loaded } from "../../shared/entry/resolve.ts";
 import { AppError } from "../../shared/errors.ts";
-import type { LiveOrb } from "../../shared/orb/live.ts";
+import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { StoredMessage } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";

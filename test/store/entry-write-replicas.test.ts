@@ -13,7 +13,7 @@ import {
 } from "../../shared/entry/index.ts";
 import { walkEntries } from "../../shared/entry/walk.ts";
 import { AppError } from "../../shared/errors.ts";
-import type { LiveOrb } from "../../shared/orb/live.ts";
+import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { provision } from "../../shared/store/provision.ts";
 import { openStore } from "../../shared/store/store.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";

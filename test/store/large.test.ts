@@ -8,7 +8,7 @@ import { parseListQuery } from "../../shared/entry/query.ts";
 import { walkEntries } from "../../shared/entry/walk.ts";
 import type { CompiledSchema } from "../../shared/orb/compile.ts";
 import type { OrbDocumentInput } from "../../shared/orb/document.ts";
-import type { LiveOrb } from "../../shared/orb/live.ts";
+import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import { TooMuch } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";

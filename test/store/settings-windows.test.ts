@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { listRevisions, updateEntry } from "../../shared/entry/index.ts";
 import { getManaged } from "../../shared/entry/managed.ts";
-import type { LiveOrb } from "../../shared/orb/live.ts";
+import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { setSettings } from "../../shared/settings/settings.ts";
 import { subjects } from "../../shared/store/subjects.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";

@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
 import type { Actor } from "../../shared/access/actor.ts";
-import type { Deps } from "../../shared/deps.ts";
 import { AppError } from "../../shared/errors.ts";
+import { BUILT_IN } from "../../shared/handlers/builtin.ts";
+import type { HandlerDeps } from "../../shared/handlers/types.ts";
 import { newId, randomToken } from "../../shared/ids.ts";
 import { compileOrb } from "../../shared/orb/compile.ts";
 import { type OrbDocumentInput, orbDocumentSchema } from "../../shared/orb/document.ts";
-import type { LiveOrb } from "../../shared/orb/live.ts";
+import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { orbStreamConfig } from "../../shared/store/provision.ts";
 import { buckets } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
@@ -25,7 +26,7 @@ export function user(sub: string, role: "owner" | "admin" | "user" = "user", rea
 }
 
 /** Dependencies of verbs in a test: a real store and a clock that the test sets. */
-export interface TestDeps extends Deps {
+export interface TestDeps extends HandlerDeps {
   clock: { now(): number };
   /** Resolves when the work after the response is done. */
   settled(): Promise<void>;
@@ -34,7 +35,7 @@ export interface TestDeps extends Deps {
 export const key = (): string => randomBytes(32).toString("base64url");
 
 /** Dependencies around a store. */
-export function testDeps(store: Store, more: Partial<Deps["config"]> = {}): TestDeps {
+export function testDeps(store: Store, more: Partial<HandlerDeps["config"]> = {}): TestDeps {
   const work: Promise<unknown>[] = [];
   const silent = () => undefined;
   return {
@@ -57,6 +58,7 @@ export function testDeps(store: Store, more: Partial<Deps["config"]> = {}): Test
     request: { requestId: "test", traceparent: undefined, client: "test" },
     newId: () => newId(Date.now()),
     randomToken,
+    builtIn: BUILT_IN,
     afterwards: (promise) => {
       work.push(promise);
       promise.catch(() => undefined);

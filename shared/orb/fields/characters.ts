@@ -1,6 +1,7 @@
 /** Rules for string and text fields. Lengths are in Unicode code points, as in JSON Schema. */
 import type { FieldDefinition } from "../document.ts";
 import type { Report } from "../faults.ts";
+import { textFlaw } from "../text.ts";
 import { compilePattern, MAX_MATCHED } from "./pattern.ts";
 import type { JsonSchema, Rule } from "./type.ts";
 
@@ -20,13 +21,6 @@ export function parseCharacters(value: unknown, longest: number, report: Report)
     return undefined;
   }
   return value;
-}
-
-/** Why the text cannot be stored; undefined if it can. */
-export function textFlaw(text: string): string | undefined {
-  if (text.includes("\u0000")) return "must not contain a NUL character";
-  if (!text.isWellFormed()) return "must not contain half of a surrogate pair";
-  return undefined;
 }
 
 /** Number of Unicode code points. */

@@ -1,5 +1,6 @@
 import { escapeSegment, type Report } from "../faults.ts";
-import { characters, textFlaw } from "./characters.ts";
+import { textFlaw } from "../text.ts";
+import { characters } from "./characters.ts";
 import type { FieldType, Json } from "./type.ts";
 
 /** Maximum nesting of a JSON value. */

@@ -6,8 +6,7 @@
 import { MemoryMessage } from "../message.ts";
 import { feedSubject, republishedFilter } from "../provision.ts";
 import type { OpenStore } from "../store.ts";
-import type { Delivery } from "../types.ts";
-import type { Subscription } from "../wire.ts";
+import type { Delivery, Subscription } from "../types.ts";
 import type { Dependency, Epoch } from "./dependencies.ts";
 
 /** Receives the events of a feed. */

@@ -1,8 +1,14 @@
+/** What is made from everything that is published, made once for each state of it. */
+import type { Deps } from "../deps.ts";
+import type { HandlerDeps } from "../handlers/types.ts";
+import { isMarker, kvEntry } from "../store/store.ts";
+import { buckets, kvSubject, streams } from "../store/subjects.ts";
+import type { KvEntry, Store, StreamInfo } from "../store/types.ts";
+
+/** The buckets that the description of every route is made from. */
+export const DESCRIBED: readonly string[] = [buckets.orbs, buckets.handlers];
 /** Caches values that are computed from everything that is published, until any of it changes. */
-import type { Deps } from "../../shared/deps.ts";
-import { isMarker, kvEntry } from "../../shared/store/store.ts";
-import { kvSubject, streams } from "../../shared/store/subjects.ts";
-import type { KvEntry, Store, StreamInfo } from "../../shared/store/types.ts";
+export const LISTED: readonly string[] = [...DESCRIBED, buckets.streamMappings];
 
 const PAGE = 256;
 
@@ -33,16 +39,16 @@ function noting(store: Store, met: Map<string, number>): Store {
  */
 export class Kept<T> {
   readonly #buckets: readonly string[];
-  readonly #make: (deps: Deps) => Promise<T>;
+  readonly #make: (deps: HandlerDeps) => Promise<T>;
   #known: { state: string; value: T } | undefined;
 
-  constructor(buckets: readonly string[], make: (deps: Deps) => Promise<T>) {
+  constructor(buckets: readonly string[], make: (deps: HandlerDeps) => Promise<T>) {
     this.#buckets = buckets;
     this.#make = make;
   }
 
   /** Sends one small request per bucket in parallel, and more only if a bucket has changed. */
-  async get(deps: Deps): Promise<T> {
+  async get(deps: HandlerDeps): Promise<T> {
     // Read the state first: the next request then notices a change in between.
     const infos = await Promise.all(this.#buckets.map((bucket) => deps.store.streamInfo(streams.kv(bucket))));
     const state = this.#state(deps, infos);

@@ -1,0 +1,59 @@
+/** What the broker knows of the platform, in figures. */
+import type { Deps } from "../deps.ts";
+import { type DamagedOrb, liveDefinitions } from "../orb/live.ts";
+import type { LiveOrb } from "../orb/live-orb.ts";
+import { buckets, streams, subjects } from "../store/subjects.ts";
+import type { StreamInfo } from "../store/types.ts";
+
+/** Orbs that are told of one by one. */
+export const MAX_ORBS = 1_000;
+/** Orbs that are asked for at once. */
+const AT_ONCE = 16;
+
+/** Figures of one orb. */
+export interface OrbFigures {
+  orb: string;
+  info: StreamInfo;
+  entries: number;
+}
+
+async function orbFigures(deps: Deps, orb: string): Promise<OrbFigures | undefined> {
+  const stream = streams.orb(orb);
+  const [info, index] = await Promise.all([
+    deps.store.streamInfo(stream),
+    // One message for each entry: the first one tells how many follow.
+    deps.store.scan(stream, subjects.orbIndex(orb), { fromSeq: 1, limit: 1 }).catch(() => undefined),
+  ]);
+  if (info === null || index === undefined) return undefined;
+  return { orb, info, entries: index.messages.length + index.pending };
+}
+
+/** Figures of the platform and of its orbs. */
+export interface Figures {
+  orbs: LiveOrb[];
+  damaged: DamagedOrb[];
+  platform: StreamInfo | null;
+  sessions: StreamInfo | null;
+  roundTripMs: number;
+  server: { version: string };
+  /** Of the first {@link MAX_ORBS} orbs. */
+  figures: OrbFigures[];
+}
+
+/** Reads all figures. Two requests for each orb. */
+export async function readFigures(deps: Deps): Promise<Figures> {
+  const [{ orbs, damaged }, platform, sessions, roundTripMs, server] = await Promise.all([
+    liveDefinitions(deps),
+    deps.store.streamInfo(streams.platform),
+    deps.store.streamInfo(streams.kv(buckets.sessions)),
+    deps.store.ping(),
+    deps.store.server(),
+  ]);
+  const asked = orbs.slice(0, MAX_ORBS).map(({ orb }) => orb);
+  const figures: OrbFigures[] = [];
+  for (let i = 0; i < asked.length; i += AT_ONCE) {
+    const some = await Promise.all(asked.slice(i, i + AT_ONCE).map((orb) => orbFigures(deps, orb)));
+    figures.push(...some.filter((each) => each !== undefined));
+  }
+  return { orbs, damaged, platform, sessions, roundTripMs, server, figures };
+}

@@ -1,0 +1,6 @@
+/** Returns why a text cannot be stored, or undefined. */
+export function textFlaw(text: string): string | undefined {
+  if (text.includes("\u0000")) return "must not contain a NUL character";
+  if (!text.isWellFormed()) return "must not contain half of a surrogate pair";
+  return undefined;
+}
