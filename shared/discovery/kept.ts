@@ -1,13 +1,13 @@
-/** What is made from everything that is published, made once for each state of it. */
+/** Caches values that are computed from everything that is published, until any of it changes. */
 import type { Deps } from "../deps.ts";
 import type { HandlerDeps } from "../handlers/types.ts";
 import { isMarker, kvEntry } from "../store/store.ts";
 import { buckets, kvSubject, streams } from "../store/subjects.ts";
 import type { KvEntry, Store, StreamInfo } from "../store/types.ts";
 
-/** The buckets that the description of every route is made from. */
+/** The buckets that the API description depends on. */
 export const DESCRIBED: readonly string[] = [buckets.orbs, buckets.handlers];
-/** Caches values that are computed from everything that is published, until any of it changes. */
+/** The buckets that the overview of published orbs depends on. */
 export const LISTED: readonly string[] = [...DESCRIBED, buckets.streamMappings];
 
 const PAGE = 256;
