@@ -4,7 +4,8 @@ import type { Deps } from "../../shared/deps.ts";
 import { notFound } from "../../shared/errors.ts";
 import { isFaulty } from "../../shared/handlers/entry.ts";
 import { present } from "../../shared/handlers/presence.ts";
-import { listHandlers } from "../../shared/handlers/registry.ts";
+import { capturedFault, listHandlers, subjectsOf } from "../../shared/handlers/registry.ts";
+import { capturedBy } from "../../shared/handlers/subject.ts";
 import { HANDLER_AUTH, HANDLER_KINDS } from "../../shared/handlers/types.ts";
 import { platformAdmin } from "../middleware/session.ts";
 import { defineRoute, newRouter } from "../router.ts";
@@ -28,7 +29,7 @@ const RegistrySchema = z
     output: schema.openapi({ description: "JSON Schema of the answer" }),
     status: z.enum(["available", "absent", "unknown", "faulty"]).openapi({
       description:
-        "`available`: built in, or somebody answers on the subject now; `absent`: nobody does; `faulty`: the entry cannot be used and is ignored",
+        "`available`: built in, or somebody answers on the subject now; `absent`: nobody does; `faulty`: the entry cannot be used and is ignored, or a stream captures its subject",
     }),
     faults: z.array(FaultSchema).optional().openapi({ description: "Of a faulty entry" }),
   })
@@ -61,10 +62,8 @@ const ofService = defineRoute({
 
 async function registry(deps: Deps, service?: string): Promise<z.infer<typeof RegistrySchema>[]> {
   const entries = await listHandlers(deps, service);
-  const remote = entries.flatMap((entry) =>
-    !isFaulty(entry) && entry.kind === "nats" ? [entry.subject] : [],
-  );
-  const answering = await present(deps, remote);
+  const remote = subjectsOf(entries);
+  const [answering, captured] = await Promise.all([present(deps, remote), capturedBy(deps.store, remote)]);
   return entries.map((entry) => {
     if (isFaulty(entry)) return { ...entry, kind: "nats" as const, status: "faulty" as const };
     if (entry.kind === "local") {
@@ -72,6 +71,9 @@ async function registry(deps: Deps, service?: string): Promise<z.infer<typeof Re
       return { ...told, status: "available" as const };
     }
     if (entry.kind === "http") return { ...entry, status: "available" as const };
+    const stream = captured.get(entry.subject);
+    if (stream !== undefined)
+      return { ...entry, status: "faulty" as const, faults: [capturedFault("/subject", entry, stream)] };
     const listens = answering.get(entry.subject);
     const status = listens === true ? "available" : listens === false ? "absent" : "unknown";
     return { ...entry, status } as const;

@@ -7,7 +7,7 @@
  */
 import type { Fault } from "../errors.ts";
 import { type Check, compileJsonSchema, type JsonSchema } from "./json-schema.ts";
-import { ANSWER_LIMIT, type Caller, type HandlerAuth } from "./types.ts";
+import { ANSWER_LIMIT, type Caller, type HandlerAuth, SERVICES } from "./types.ts";
 
 /** Headers of a message, as clients have them. */
 export interface KitHeaders {
@@ -165,7 +165,7 @@ export async function serve<H extends KitHeaders>(options: KitOptions<H>): Promi
 }
 
 function subjectOf({ name, handler }: Bound): string {
-  return handler.subject ?? `svc.${name}`;
+  return handler.subject ?? SERVICES + name;
 }
 
 /** Writes the handler's entry, unless it is there as it should be: instances do not write over each other. */

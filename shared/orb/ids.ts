@@ -1,4 +1,5 @@
 /** Which names orbs, modules, schemas, fields and entries may have. Sources: specification "Reserved orb ids"; decisions, section 2. */
+import { SUBJECT_SPACES } from "../store/subjects.ts";
 
 /** Orb id: 2 to 63 characters. */
 export const ORB_ID = /^[a-z][a-z0-9-]{1,62}$/;
@@ -17,8 +18,8 @@ export const MARKET = /^[a-zA-Z][a-zA-Z0-9_-]{0,31}$/;
 /** What a `ref` looks like: `orbId/moduleId/schemaId`. */
 export const REF = /^[a-z][a-z0-9-]{1,62}\/[a-z][a-z0-9-]{0,62}\/[a-z][a-z0-9-]{0,62}$/;
 
-/** Names that the specification reserves, and those that would shadow a route or a subject space. */
-const RESERVED_ORB_IDS: ReadonlySet<string> = new Set([
+/** Names that the specification reserves, and those that would shadow a route: an orb of such a name cannot be reached. */
+const ROUTES: ReadonlySet<string> = new Set([
   "admin",
   "openapi",
   "discovery",
@@ -61,9 +62,14 @@ const OBJECT_NAMES = [...Object.getOwnPropertyNames(Object.prototype), "prototyp
 const RESERVED_FIELD_NAMES: ReadonlySet<string> = new Set([...ENTRY_PROPERTIES, ...OBJECT_NAMES]);
 const RESERVED_KEYS: ReadonlySet<string> = new Set(OBJECT_NAMES);
 
-/** Whether the name can never be an orb's: reserved, or beginning with `_`. */
+/** Whether `/api/{name}` is the platform's own route, which no orb can have. */
+export function isPlatformRoute(name: string): boolean {
+  return name.startsWith("_") || ROUTES.has(name);
+}
+
+/** Whether no new orb may have the name: a route of the platform, or where others have their subjects. */
 export function isReservedOrbId(id: string): boolean {
-  return id.startsWith("_") || RESERVED_ORB_IDS.has(id);
+  return isPlatformRoute(id) || SUBJECT_SPACES.includes(id);
 }
 
 /** Whether the name can never be a module's, whatever handlers the orb uses. */
@@ -91,9 +97,9 @@ export function isReservedKey(key: string): boolean {
   return RESERVED_KEYS.has(key);
 }
 
-/** Whether the text has the form of an orb id and is not reserved. */
+/** Whether an orb of this id may exist. One whose name was reserved later can still be read and deleted. */
 export function isOrbId(id: string): boolean {
-  return ORB_ID.test(id) && !isReservedOrbId(id);
+  return ORB_ID.test(id) && !isPlatformRoute(id);
 }
 
 /** Whether the text has the form of an entry id. */
