@@ -5,12 +5,14 @@ import { fileURLToPath } from "node:url";
 import { readSettings as readFunctionsSettings } from "../functions/env.ts";
 import { ensureBootstrap } from "../shared/access/bootstrap.ts";
 import { storeBuiltInMessages } from "../shared/definitions/definitions.ts";
+import type { Deps } from "../shared/deps.ts";
 import { AppError } from "../shared/errors.ts";
 import { settleAll } from "../shared/orb/settle.ts";
 import { provision } from "../shared/store/provision.ts";
 import { openStore } from "../shared/store/store.ts";
 import type { Store } from "../shared/store/types.ts";
 import type { ConnectOptions } from "../shared/store/wire.ts";
+import { finishAtStart } from "./backup/swap.ts";
 import { checkBroker } from "./broker/check.ts";
 import { launchCluster } from "./broker/cluster.ts";
 import { findBroker } from "./broker/find.ts";
@@ -289,6 +291,14 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
       settings.external ?? { url: address, user, pass: secrets.broker[user] };
     const bindings = { ...common, ...brokerVariables(as("fn")), CLIENT_ADDRESS: "127.0.0.1" };
     const brokerAccess = as("deploy");
+    const finish = async (act: (deps: Deps) => Promise<void>) => {
+      const access = as("operator");
+      await withStore(access, replicas, async (store) => {
+        await settled(brokers.length, () => checkBroker(store, hostsOf(access.url)));
+        await act(scriptDeps(store, bindings));
+      });
+    };
+    await finishAtStart(dataDir, finish, options.say);
     const bootstrap = await prepareBroker(settings, brokerAccess, bindings, brokers.length);
     // What the last run began and did not finish of publishing and deleting orbs.
     await withStore(as("fn"), replicas, (store) => settleAll(scriptDeps(store, bindings)));

@@ -3,6 +3,7 @@
  * the first operator signs in. What is there already stays as it is.
  */
 import { readArguments } from "./arguments.ts";
+import { unfinished, waysOn } from "./backup/swap.ts";
 import { prepareDataDir } from "./data-dir.ts";
 import { exitWith, Failure } from "./failure.ts";
 import { brokerVariables, commonBindings, prepareBroker } from "./platform.ts";
@@ -19,6 +20,9 @@ try {
     );
   }
   prepareDataDir(dataDir);
+  const restoring = unfinished(dataDir);
+  if (restoring !== undefined)
+    throw new Failure(`A restore of ${restoring.from} was interrupted. ${waysOn(restoring)}`);
   const variables = { ...commonBindings(settings, await loadSecrets(dataDir)), ...brokerVariables(external) };
   // Brokers that keep copies may still be electing their leader: they are waited for.
   const bootstrap = await prepareBroker(settings, external, variables, replicas);

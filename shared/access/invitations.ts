@@ -3,7 +3,7 @@ import type { Deps } from "../deps.ts";
 import { AppError, notFound } from "../errors.ts";
 import { sha256 } from "../ids.ts";
 import { open, seal } from "../seal.ts";
-import { isToken } from "../store/subjects.ts";
+import { buckets, isToken } from "../store/subjects.ts";
 import { Conflict } from "../store/types.ts";
 import {
   type AccountRecord,
@@ -228,6 +228,23 @@ export async function revokeInvitationsOf(
       detail: "revoked",
     });
   }
+}
+
+/**
+ * Revokes every open invitation of every realm: after a restore, among them are invitations that were revoked since the
+ * backup was taken.
+ * @returns how many were open
+ */
+export async function revokeOpenInvitations(deps: Deps): Promise<number> {
+  let revoked = 0;
+  for (const bucket of [buckets.platformInvitations, buckets.orbInvitations]) {
+    for (const found of await listRecords<InvitationRecord>(deps, bucket, ">")) {
+      if (statusOf(found.value, deps.clock.now()) !== "active") continue;
+      await replaceRecord(deps, bucket, found, { ...found.value, status: "revoked" });
+      revoked++;
+    }
+  }
+  return revoked;
 }
 
 /** Withdraws an invitation that nobody used yet. @throws AppError not_found, gone */

@@ -193,7 +193,7 @@ async function* numbered(input: ImportInput): AsyncGenerator<Line> {
   }
 }
 
-/** What of a snapshot lies ahead of where the entry or the time has come: later revisions would meet or precede it. */
+/** Faults of numbers and times that later revisions would meet or precede. */
 function beyond(snapshot: ExportedEntry, now: number): Fault[] {
   const faults: Fault[] = [];
   if (snapshot.publishedRevision !== null && snapshot.publishedRevision > snapshot.revision) {
