@@ -9,10 +9,14 @@ import type { Deps } from "../shared/deps.ts";
 import { buckets, orbOf, streams } from "../shared/store/subjects.ts";
 import { readArguments } from "./arguments.ts";
 import { allStreams, MANIFEST, type Manifest } from "./backup/format.ts";
-import { removeTrials, tryOut } from "./backup/put.ts";
+import { removeOwn, tryOut } from "./backup/put.ts";
 import { checkSnapshot, type Read, readManifest, requireAuthentic } from "./backup/read.ts";
 import {
+  elsewhere,
+  isHere,
   type Journal,
+  leaveMark,
+  newMark,
   RESTORES,
   removeRemains,
   swap,
@@ -73,7 +77,6 @@ async function stage(
   say: (line: string) => void,
 ): Promise<void> {
   makeFolder(staged);
-  await removeTrials(store);
   for (const stream of manifest.streams) checkSnapshot(folder, stream, staged);
   say(`${manifest.streams.length} snapshots are as they were written.`);
   for (const stream of manifest.streams) await tryOut(store, staged, stream);
@@ -113,6 +116,7 @@ async function claimed(
   say: (line: string) => void,
 ): Promise<Manifest> {
   const earlier = unfinished(dataDir);
+  if (earlier !== undefined && !(await isHere(deps.store, earlier))) throw elsewhere(dataDir, earlier);
   if (earlier?.from === folder) {
     say(`Finishing the restore of ${folder} that was interrupted.`);
     return swap(deps, dataDir, earlier, say);
@@ -120,7 +124,10 @@ async function claimed(
   const undoing = earlier !== undefined && earlier.before === folder;
   if (earlier !== undefined && !undoing)
     throw new Failure(`An earlier restore, of ${earlier.from}, was interrupted. ${waysOn(earlier)}`);
-  if (earlier === undefined) removeRemains(dataDir);
+  if (earlier === undefined) {
+    removeRemains(dataDir);
+    await removeOwn(deps.store);
+  }
   const found = read ?? readManifest(folder);
   requireAuthentic(folder, found, deps.config.encryptionKeys, unsigned);
   const { manifest } = found;
@@ -129,13 +136,21 @@ async function claimed(
   const staged = join(work, "staged");
   const before = undoing ? folder : join(work, "before");
   // Undoing brings back what was there, sessions as well.
-  const journal: Journal = { v: 1, from: folder, staged, before, keepSessions: keepSessions || undoing };
+  const journal: Journal = {
+    v: 1,
+    from: folder,
+    staged,
+    before,
+    keepSessions: keepSessions || undoing,
+    mark: newMark(),
+  };
   try {
     await stage(deps, folder, manifest, staged, say);
     if (!undoing) {
       await writeBackup(deps, before, () => undefined);
       say(`A copy of the present streams is in ${before}.`);
     }
+    await leaveMark(deps, journal);
     writeJournal(dataDir, journal);
   } catch (error) {
     rmSync(work, { recursive: true, force: true });
@@ -149,7 +164,6 @@ async function claimed(
   return manifest;
 }
 
-const KEPT = "Sessions and open invitations of the backup are valid again, also those that were ended since.";
 const SINCE =
   "Accounts are as they were when the backup was taken: disable or remove again those that were disabled or removed since.";
 
@@ -165,7 +179,6 @@ if (import.meta.main) {
     const settings = readSettings(process.env);
     const restored = await restore(settings, resolve(values.folder), options, console.log);
     console.log(`\n${restored.streams.length} streams are back.`);
-    if (options.keepSessions) console.log(KEPT);
     console.log(SINCE);
     process.exit(0);
   } catch (error) {

@@ -8,6 +8,11 @@ export const MANIFEST = "manifest.json";
 
 /** Begins the names of streams in which a restore tries snapshots. No backup holds one, and no subject of the platform leads to one. */
 export const TRIAL = "restore-trial-";
+/** Begins the name of a stream that exists while a restore replaces others: it tells their broker from any other. */
+export const MARK = "restore-mark-";
+
+/** Whether a stream is a restore's own, and not the platform's. */
+export const isOfRestore = (name: string) => name.startsWith(TRIAL) || name.startsWith(MARK);
 
 /** A stream's name as the broker allows it: nothing in it can lead out of a folder once it is percent-encoded. */
 const STREAM_NAME = /^[^\s.*>/\\\p{C}]{1,255}$/u;
@@ -28,7 +33,7 @@ const streamSchema = z
   })
   .refine(({ name, file }) => file === snapshotFile(name), "The file is not named after its stream.")
   .refine(({ name, config }) => config.name === name, "The settings are those of another stream.")
-  .refine(({ name }) => !name.startsWith(TRIAL), "This stream is never part of a backup.");
+  .refine(({ name }) => !isOfRestore(name), "This stream is never part of a backup.");
 
 /** Without these a platform has no history of orbs, or no accounts: the first visitor would become its admin. */
 const REQUIRED = [streams.platform, streams.kv(buckets.platformAdmins), streams.kv(buckets.orbUsers)];
@@ -66,9 +71,9 @@ export async function api(store: Store, subject: string, body: unknown): Promise
   return answer;
 }
 
-/** The names of all streams but those of trials. */
+/** The names of all streams but those of restores. */
 export async function allStreams(store: Store): Promise<string[]> {
-  return (await streamNames(store)).filter((name) => !name.startsWith(TRIAL));
+  return (await streamNames(store)).filter((name) => !isOfRestore(name));
 }
 
 /** The names of all streams that there are. The broker tells them page by page. */

@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { AppError } from "../../shared/errors.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { Failure } from "../failure.ts";
-import { api, type SavedStream, streamNames, TRIAL } from "./format.ts";
+import { api, isOfRestore, type SavedStream, streamNames, TRIAL } from "./format.ts";
 
 /** The broker takes pieces of at most this size. */
 const PIECE = 128 * 1024;
@@ -88,9 +88,9 @@ export async function putBack(
   }
 }
 
-/** Deletes the streams of trials that were interrupted. */
-export async function removeTrials(store: Store): Promise<void> {
-  for (const name of await streamNames(store)) if (name.startsWith(TRIAL)) await store.deleteStream(name);
+/** Deletes the streams that restores made for themselves. */
+export async function removeOwn(store: Store): Promise<void> {
+  for (const name of await streamNames(store)) if (isOfRestore(name)) await store.deleteStream(name);
 }
 
 /**

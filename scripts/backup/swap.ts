@@ -11,11 +11,13 @@ import { revokeOpenInvitations } from "../../shared/access/invitations.ts";
 import type { Deps } from "../../shared/deps.ts";
 import { orbHead } from "../../shared/orb/history.ts";
 import { provision } from "../../shared/store/provision.ts";
+import { baseConfig } from "../../shared/store/store.ts";
 import { buckets, isToken, orbOf, streams } from "../../shared/store/subjects.ts";
+import type { Store } from "../../shared/store/types.ts";
 import { claimRestore, writePrivate } from "../data-dir.ts";
 import { Failure, oneLine } from "../failure.ts";
-import { allStreams, MANIFEST, type Manifest, manifestSchema } from "./format.ts";
-import { putBack } from "./put.ts";
+import { allStreams, MANIFEST, MARK, type Manifest, manifestSchema } from "./format.ts";
+import { putBack, removeOwn } from "./put.ts";
 import { checkSnapshot } from "./read.ts";
 
 /** Folder below the data folder with the working copies and safety copies of restores. */
@@ -31,6 +33,8 @@ const journalSchema = z.object({
   /** Backup of what was there before. */
   before: z.string(),
   keepSessions: z.boolean(),
+  /** Stream that exists at the broker while it is under way. */
+  mark: z.string(),
 });
 /** A restore that has begun to replace streams. */
 export type Journal = z.infer<typeof journalSchema>;
@@ -54,6 +58,23 @@ export function unfinished(dataDir: string): Journal | undefined {
 export function writeJournal(dataDir: string, journal: Journal): void {
   writePrivate(journalPath(dataDir), JSON.stringify(journal));
 }
+
+/** Name of the mark of a restore. */
+export const newMark = () => MARK + crypto.randomUUID();
+
+/** Marks the broker. A data folder may be used with several: a restore must not be finished at another one. */
+export function leaveMark({ store, config }: Deps, { mark }: Journal): Promise<void> {
+  return store.createStream(baseConfig(mark, [`_${mark}.>`], config.replicas));
+}
+
+/** Whether a restore was interrupted at this broker. */
+export const isHere = async (store: Store, { mark }: Journal) => (await store.streamInfo(mark)) !== null;
+
+/** A restore was interrupted at another broker than this one. */
+export const elsewhere = (dataDir: string, { from }: Journal) =>
+  new Failure(
+    `A restore of ${from} was interrupted at another broker. Finish it there first, or remove ${journalPath(dataDir)} to give it up.`,
+  );
 
 /** How a person goes on after an interruption. */
 export const waysOn = ({ from, before }: Journal) =>
@@ -95,6 +116,7 @@ export async function swap(
     for (const stream of manifest.streams) checkSnapshot(journal.staged, stream);
     await replaceStreams(deps, journal, manifest, say);
     rmSync(journalPath(dataDir));
+    await removeOwn(deps.store);
     rmSync(journal.staged, { recursive: true, force: true });
     return manifest;
   } catch (error) {
@@ -118,7 +140,8 @@ async function replaceStreams(
   if (!keepSessions) {
     await store.deleteStream(SESSIONS);
     say("Sessions have ended: everybody signs in again.");
-  }
+  } else
+    say("Sessions and open invitations of the backup will be valid again, also those that were ended since.");
   const bring = async (stream: Manifest["streams"][number]) =>
     say(`${stream.name}: ${await putBack(store, staged, stream, replicas)} messages`);
   const wanted = saved.filter(({ name }) => !UNTOUCHED.includes(name) && (keepSessions || name !== SESSIONS));
@@ -153,13 +176,16 @@ export async function finishAtStart(
   const claim = claimRestore(dataDir);
   say(`Finishing the restore of ${journal.from} that was interrupted …`);
   try {
-    await open(async (deps) => void (await swap(deps, dataDir, journal, say)));
-  } catch (error) {
-    const words = oneLine(error) ?? String(error);
-    throw new Failure(
-      `${words}\nTo start with what is there, remove ${journalPath(dataDir)}. Accounts may be missing then, and the first visitor can become platform admin.`,
-      { cause: error },
-    );
+    await open(async (deps) => {
+      if (!(await isHere(deps.store, journal))) throw elsewhere(dataDir, journal);
+      await swap(deps, dataDir, journal, say).catch((error: unknown) => {
+        const words = oneLine(error) ?? String(error);
+        throw new Failure(
+          `${words}\nTo start without it, remove ${journalPath(dataDir)}. Accounts may be missing then, and the first visitor can become platform admin.`,
+          { cause: error },
+        );
+      });
+    });
   } finally {
     claim.release();
   }

@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { streamNames, TRIAL } from "../../scripts/backup/format.ts";
+import { isOfRestore, MARK, streamNames } from "../../scripts/backup/format.ts";
 import { SIGNATURE, sign } from "../../scripts/backup/signature.ts";
 import { backup } from "../../scripts/backup.ts";
 import { type RestoreOptions, restore } from "../../scripts/restore.ts";
@@ -244,7 +244,7 @@ describe("a backup that cannot be trusted", () => {
       );
       expect([what, refused]).toEqual([what, expect.stringMatching(message)]);
       expect([what, await titles(platform)]).toEqual([what, [...OF_THE_BACKUP, "later"]]);
-      expect((await streamNames(store)).filter((name) => name.startsWith(TRIAL))).toEqual([]);
+      expect((await streamNames(store)).filter(isOfRestore)).toEqual([]);
       expect(existsSync(join(platform.settings.dataDir, "restoring.json"))).toBe(false);
     }
     const remains = join(platform.settings.dataDir, "restores");
@@ -342,6 +342,7 @@ describe("a restore that is interrupted", () => {
       await again(platform, {}, (line) => lines.push(line));
       expect([stop, await titles(platform)]).toEqual([stop, OF_THE_BACKUP]);
       expect(existsSync(journal)).toBe(false);
+      expect((await streamNames(platform.operatorStore())).filter(isOfRestore)).toEqual([]);
       steps = Math.max(steps, stop === 0 ? lines.length - 1 : 0);
     }
     expect(steps).toBeGreaterThan(15);
@@ -399,6 +400,23 @@ describe("a restore that is interrupted", () => {
     await again(platform);
     await expect.poll(() => titles(platform), { timeout: 10_000 }).toEqual(OF_THE_BACKUP);
   }, 120_000);
+
+  test("is not finished at another broker that the same data folder is used with", async () => {
+    await using platform = await startPlatform();
+    await filled(platform);
+    const failing = again(platform, {}, (line) => {
+      if (line.startsWith("KV_handlers")) throw new Error("the process ends here");
+    });
+    await expect(failing).rejects.toThrow(/ends here/);
+    const store = platform.operatorStore();
+    const marks = (await streamNames(store)).filter((name) => name.startsWith(MARK));
+    expect(marks).toHaveLength(1);
+    // Another broker would be without it.
+    for (const name of marks) await store.deleteStream(name);
+    await expect(again(platform)).rejects.toThrow(
+      /was interrupted at another broker\. Finish it there first/,
+    );
+  });
 
   test("is finished by the next start, before anyone could become the first admin", async () => {
     const DATA_DIR = tempDir("restarted");
