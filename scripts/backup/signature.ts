@@ -1,5 +1,5 @@
 /**
- * A backup's manifest is authenticated: whoever can write the folder, but does not have the platform's keys, cannot change
+ * A backup's manifest is authenticated: an attacker who can write to the folder but lacks the platform's keys cannot change
  * what a restore brings back. The key comes from ENCRYPTION_KEYS, without which a backup is of little use anyway.
  */
 import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";

@@ -30,7 +30,7 @@ const journalSchema = z.object({
   from: z.string(),
   /** Checked copies of the backup's files, in a folder of the restore's own. */
   staged: z.string(),
-  /** Backup of what was there before. */
+  /** Backup of the earlier streams. */
   before: z.string(),
   keepSessions: z.boolean(),
   /** Stream that exists at the broker while it is under way. */
@@ -85,7 +85,7 @@ export const waysOn = ({ from, before }: Journal) =>
  * a client tried. An older state would let a recorded sign-in be used again.
  */
 const UNTOUCHED: readonly string[] = [streams.kv(buckets.challenges), streams.limits];
-/** Deleted, and brought back only when that is asked for: a session that was ended since the backup would be valid again. */
+/** Restored only with --keep-sessions: a session that ended since the backup would be valid again. */
 const SESSIONS = streams.kv(buckets.sessions);
 /** While they are missing, no account can be read or written: a registration or a sign-in fails and changes nothing. */
 const ACCOUNTS: readonly string[] = [buckets.platformAdmins, buckets.orbUsers].map(streams.kv);
@@ -139,7 +139,7 @@ async function replaceStreams(
   for (const name of ACCOUNTS) await store.deleteStream(name);
   if (!keepSessions) {
     await store.deleteStream(SESSIONS);
-    say("Sessions have ended: everybody signs in again.");
+    say("Sessions have ended: all users sign in again.");
   } else
     say("Sessions and open invitations of the backup will be valid again, also those that were ended since.");
   const bring = async (stream: Manifest["streams"][number]) =>
@@ -162,7 +162,7 @@ async function replaceStreams(
 
 /**
  * Finishes a restore that was interrupted, before a platform serves: until then accounts may be missing, and a platform
- * without admins lets in whoever comes first.
+ * without admins lets the first visitor become one.
  * @param open connects to the broker with every right
  * @throws Failure that says how to go on
  */

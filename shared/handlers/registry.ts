@@ -58,7 +58,7 @@ export function capturedFault(
 }
 
 /**
- * What is wrong with the handlers that a document uses, at the place that uses them: unknown ones, entries that cannot be
+ * Finds faults of the handlers that a document uses, at the place that uses them: unknown ones, entries that cannot be
  * used, and subjects that a stream captures.
  */
 export async function usesFaults(

@@ -250,7 +250,7 @@ describe("a backup that cannot be trusted", () => {
     const remains = join(platform.settings.dataDir, "restores");
     expect(existsSync(remains) ? readdirSync(remains) : []).toEqual([]);
     expect((await call(platform, "GET", "/api/_auth/me", { token })).status).toBe(200);
-    // A wrong signature is never accepted, a missing one is when it is asked for: that is how older versions wrote backups.
+    // --unsigned never accepts a wrong signature. It accepts a missing one, because older versions wrote none.
     const changed = forge(change(flip));
     await expect(
       restore(platform.settings, changed, { replace: true, unsigned: true }, quiet),
@@ -348,7 +348,7 @@ describe("a restore that is interrupted", () => {
     expect(steps).toBeGreaterThan(15);
   }, 180_000);
 
-  test("is undone by restoring the copy of what was there, with its sessions", async () => {
+  test("is undone by restoring the copy of the earlier streams, with their sessions", async () => {
     await using platform = await startPlatform();
     const { token } = await filled(platform);
     await write(platform, token, "later");
@@ -430,7 +430,7 @@ describe("a restore that is interrupted", () => {
         if (line.startsWith("Sessions")) throw new Error("the process ends here");
       });
       await expect(failing).rejects.toThrow(/ends here/);
-      // The accounts are missing now: nobody may take that for a new platform.
+      // The accounts are missing now. The platform must not take itself for a new one.
       expect((await call(platform, "GET", "/api/_auth/invitations", {})).status).toBe(503);
     }
     await using platform = await startPlatform({ env: { DATA_DIR, PUBLIC_URL } });
