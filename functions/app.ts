@@ -2,7 +2,7 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { getPath } from "hono/utils/url";
-import { isReservedOrbId } from "../shared/orb/ids.ts";
+import { isPlatformRoute } from "../shared/orb/ids.ts";
 import { auditRoutes } from "./admin/audit.ts";
 import { definitionRoutes } from "./admin/definitions.ts";
 import { adminEntryRoutes } from "./admin/entry-routes.ts";
@@ -35,7 +35,7 @@ import { streamsRoutes } from "./streams/routes.ts";
 /** Whether a path is the platform's own: what no orb can have for an id names none. */
 function isOwnPath(path: string): boolean {
   const [, api, family = "", rest] = path.split("/", 4);
-  if (api !== "api" || family === "" || isReservedOrbId(family)) return true;
+  if (api !== "api" || family === "" || isPlatformRoute(family)) return true;
   return family === "docs" && rest === undefined;
 }
 

@@ -4,11 +4,13 @@
  * cannot be opened again.
  */
 import { createHash } from "node:crypto";
-import { closeSync, openSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import type { Deps } from "../shared/deps.ts";
 import type { Store } from "../shared/store/types.ts";
 import { readArguments } from "./arguments.ts";
-import { allStreams, api, MANIFEST, type Manifest } from "./backup/format.ts";
+import { allStreams, api, MANIFEST, type Manifest, type SavedStream, snapshotFile } from "./backup/format.ts";
+import { SIGNATURE, sign } from "./backup/signature.ts";
 import { besidePlatform } from "./beside.ts";
 import { exitWith, Failure } from "./failure.ts";
 import { makeFolder } from "./folders.ts";
@@ -26,7 +28,7 @@ async function snapshot(
   store: Store,
   stream: string,
   path: string,
-): Promise<Omit<Manifest["streams"][number], "name" | "file">> {
+): Promise<Omit<SavedStream, "name" | "file">> {
   const inbox = `_INBOX.operator.backup.${crypto.randomUUID()}`;
   const out = openSync(path, "w", 0o600);
   const hash = createHash("sha256");
@@ -60,11 +62,12 @@ async function snapshot(
     const request = { deliver_subject: inbox, no_consumers: true };
     const answer = await api(store, `STREAM.SNAPSHOT.${stream}`, request);
     await whole;
+    fsyncSync(out);
     return {
       sha256: hash.digest("hex"),
       bytes,
-      config: answer.config as Record<string, unknown>,
-      state: answer.state as Manifest["streams"][number]["state"],
+      config: answer.config as SavedStream["config"],
+      state: answer.state as SavedStream["state"],
     };
   } finally {
     clearTimeout(silence);
@@ -86,37 +89,51 @@ function prepareFolder(folder: string): void {
   if (found.length > 0) throw new Failure(`The folder ${folder} is not empty.`);
 }
 
+/**
+ * Writes a backup of the broker that `deps` reaches into an empty folder.
+ * @throws Failure when the folder is not empty or a snapshot fails
+ */
+export async function writeBackup(
+  { store, config }: Deps,
+  folder: string,
+  say: (line: string) => void,
+): Promise<Manifest> {
+  prepareFolder(folder);
+  const manifest: Manifest = {
+    v: 1,
+    at: new Date().toISOString(),
+    broker: (await store.server()).version,
+    streams: [],
+  };
+  for (const name of await allStreams(store)) {
+    const file = snapshotFile(name);
+    const taken = await snapshot(store, name, join(folder, file)).catch(async (error: unknown) => {
+      if ((await store.streamInfo(name)) !== null) throw error;
+    });
+    if (taken === undefined) {
+      // An orb that was deleted since the streams were listed.
+      rmSync(join(folder, file));
+      continue;
+    }
+    manifest.streams.push({ name, file, ...taken });
+    say(`${name}: ${taken.state.messages} messages, ${taken.bytes} bytes`);
+  }
+  const text = `${JSON.stringify(manifest, null, 2)}\n`;
+  writeFileSync(join(folder, SIGNATURE), sign(config.encryptionKeys, Buffer.from(text)), { mode: 0o600 });
+  // Written last: a backup without it is not whole.
+  writeFileSync(join(folder, MANIFEST), text, { mode: 0o600 });
+  return manifest;
+}
+
 /** Writes a backup into an empty folder. @throws Failure when the folder is not empty or a snapshot fails */
 export async function backup(
   settings: Settings,
   folder: string,
   say: (line: string) => void,
 ): Promise<Manifest> {
+  // The command refuses a mistyped folder before it needs a broker.
   prepareFolder(folder);
-  return besidePlatform(settings, "operator", async ({ store }) => {
-    const manifest: Manifest = {
-      v: 1,
-      at: new Date().toISOString(),
-      broker: (await store.server()).version,
-      streams: [],
-    };
-    for (const name of await allStreams(store)) {
-      const file = `${encodeURIComponent(name)}.snapshot`;
-      const taken = await snapshot(store, name, join(folder, file)).catch(async (error: unknown) => {
-        if ((await store.streamInfo(name)) !== null) throw error;
-      });
-      if (taken === undefined) {
-        // An orb that was deleted since the streams were listed.
-        rmSync(join(folder, file));
-        continue;
-      }
-      manifest.streams.push({ name, file, ...taken });
-      say(`${name}: ${taken.state.messages} messages, ${taken.bytes} bytes`);
-    }
-    // Written last: a backup without it is not whole.
-    writeFileSync(join(folder, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 });
-    return manifest;
-  });
+  return besidePlatform(settings, "operator", (deps) => writeBackup(deps, folder, say));
 }
 
 if (import.meta.main) {

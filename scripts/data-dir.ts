@@ -35,7 +35,7 @@ export function prepareDataDir(dataDir: string): void {
 /** Writes a file atomically that only its owner may read. */
 export function writePrivate(path: string, text: string): void {
   const draft = `${path}.${process.pid}.tmp`;
-  writeFileSync(draft, text, { mode: 0o600 });
+  writeFileSync(draft, text, { mode: 0o600, flush: true });
   renameSync(draft, path);
 }
 
@@ -153,6 +153,20 @@ function hold(path: string, text: string): Running | undefined {
       rmSync(right, { force: true });
     }
   }
+}
+
+/**
+ * Takes the right to restore into this data folder's platform for this process.
+ * @throws Failure when another live process has it
+ */
+export function claimRestore(dataDir: string): { release(): void } {
+  const path = join(dataDir, "restoring.json");
+  const other = hold(path, JSON.stringify({ pid: process.pid, mark: processMark(process.pid) ?? "" }));
+  if (other === undefined || other.pid === process.pid)
+    return { release: () => rmSync(path, { force: true }) };
+  throw new Failure(
+    `Another restore (process ${other.pid}) is under way for the data folder ${dataDir}. Wait until it ends.`,
+  );
 }
 
 /** This process's lock on a data folder. */

@@ -3,8 +3,10 @@ import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { readSettings as readFunctionsSettings } from "../functions/env.ts";
+import type { Deps } from "../shared/deps.ts";
 import { settleAll } from "../shared/orb/settle.ts";
 import type { ConnectOptions } from "../shared/store/wire.ts";
+import { finishAtStart } from "./backup/swap.ts";
 import { launchCluster } from "./broker/cluster.ts";
 import { findBroker } from "./broker/find.ts";
 import { type Broker, launchBroker } from "./broker/launch.ts";
@@ -16,7 +18,7 @@ import type { Functions, FunctionsOptions } from "./host/functions.ts";
 import { type Streams, serveStreams } from "./host/streams.ts";
 import { isNotable, logFile } from "./logs.ts";
 import { requirePort } from "./ports.ts";
-import { prepareBroker, withStore } from "./prepare-broker.ts";
+import { prepareBroker, withReadyBroker, withStore } from "./prepare-broker.ts";
 import { loadSecrets, type Secrets } from "./secrets.ts";
 import type { Settings } from "./settings.ts";
 import { readStreamsSettings } from "./streams/settings.ts";
@@ -220,6 +222,9 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
       settings.external ?? { url: address, user, pass: secrets.broker[user] };
     const bindings = { ...common, ...brokerVariables(as("fn")), CLIENT_ADDRESS: "127.0.0.1" };
     const brokerAccess = as("deploy");
+    const finish = (act: (deps: Deps) => Promise<void>) =>
+      withReadyBroker(as("operator"), replicas, brokers.length, (store) => act(scriptDeps(store, bindings)));
+    await finishAtStart(dataDir, finish, options.say);
     const bootstrap = await prepareBroker(settings, brokerAccess, bindings, brokers.length);
     // Finishes publications and deletions of orbs that the last run left incomplete.
     await withStore(as("fn"), replicas, (store) => settleAll(scriptDeps(store, bindings)));

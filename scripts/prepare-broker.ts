@@ -13,13 +13,13 @@ import type { Settings } from "./settings.ts";
 
 const ELECTION_LIMIT_MS = 30_000;
 
-/** Runs `act` with a store that is closed afterwards. */
+/** Runs `act` with a store and closes it afterwards. */
 export async function withStore<T>(
   access: ConnectOptions,
   replicas: number,
   act: (store: Store) => Promise<T>,
 ): Promise<T> {
-  // A lasting connection is one that tells why it was refused.
+  // Only a persistent connection reports why the broker rejected it.
   const store = openStore({ ...access, replicas, reconnect: true, connectTimeoutMs: 5_000 });
   try {
     return await act(store);
@@ -28,7 +28,7 @@ export async function withStore<T>(
   }
 }
 
-/** Hosts of an address for messages, without its credentials. */
+/** Host names in a URL for messages, without credentials. */
 function hostsOf(url: string): string {
   return url
     .split(",")
@@ -36,7 +36,7 @@ function hostsOf(url: string): string {
     .join(", ");
 }
 
-/** A cluster elects its leaders first: until then JetStream answers nobody. */
+/** A new cluster must elect its leaders before JetStream responds. */
 async function settled(brokers: number, check: () => Promise<void>): Promise<void> {
   const deadline = Date.now() + ELECTION_LIMIT_MS;
   for (;;) {
@@ -50,11 +50,24 @@ async function settled(brokers: number, check: () => Promise<void>): Promise<voi
   }
 }
 
+/** Waits until a broker responds, then runs `act` with its store. */
+export async function withReadyBroker(
+  access: ConnectOptions,
+  replicas: number,
+  brokers: number,
+  act: (store: Store) => Promise<void>,
+): Promise<void> {
+  await withStore(access, replicas, async (store) => {
+    await settled(brokers, () => checkBroker(store, hostsOf(access.url)));
+    await act(store);
+  });
+}
+
 /**
- * Checks a broker and creates what the platform needs there; what is there already stays as it is.
- * @param access of a user who may create streams
- * @param variables what the functions get
- * @returns the first operator's invitation, while there is none
+ * Checks a broker and creates missing streams and buckets.
+ * @param access broker access of a user that may create streams
+ * @param variables environment variables of the functions
+ * @returns the bootstrap invitation while there is no platform admin
  */
 export function prepareBroker(
   settings: Settings,

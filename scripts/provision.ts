@@ -3,6 +3,7 @@
  * URL.
  */
 import { readArguments } from "./arguments.ts";
+import { unfinished, waysOn } from "./backup/swap.ts";
 import { prepareDataDir } from "./data-dir.ts";
 import { exitWith, Failure } from "./failure.ts";
 import { brokerVariables, commonBindings } from "./platform.ts";
@@ -20,6 +21,9 @@ try {
     );
   }
   prepareDataDir(dataDir);
+  const restoring = unfinished(dataDir);
+  if (restoring !== undefined)
+    throw new Failure(`A restore of ${restoring.from} was interrupted. ${waysOn(restoring)}`);
   const variables = { ...commonBindings(settings, await loadSecrets(dataDir)), ...brokerVariables(external) };
   // A cluster may still be electing its leaders, so wait for it.
   const bootstrap = await prepareBroker(settings, external, variables, replicas);

@@ -3,7 +3,8 @@ import { z } from "@hono/zod-openapi";
 import { notFound } from "../../shared/errors.ts";
 import { isFaulty } from "../../shared/handlers/entry.ts";
 import { present } from "../../shared/handlers/presence.ts";
-import { listHandlers } from "../../shared/handlers/registry.ts";
+import { capturedFault, listHandlers, subjectsOf } from "../../shared/handlers/registry.ts";
+import { capturedBy } from "../../shared/handlers/subject.ts";
 import { HANDLER_AUTH, HANDLER_KINDS, type HandlerDeps } from "../../shared/handlers/types.ts";
 import { platformAdmin } from "../middleware/session.ts";
 import { defineRoute, newRouter } from "../router.ts";
@@ -30,7 +31,7 @@ const RegistrySchema = z
     output: schema.openapi({ description: "JSON Schema of the output" }),
     status: z.enum(["available", "absent", "unknown", "faulty"]).openapi({
       description:
-        "`available`: built in, or a service is listening on the subject; `absent`: no service is listening; `faulty`: the registration is invalid and ignored",
+        "`available`: built in, or a service is listening on the subject; `absent`: no service is listening; `faulty`: the registration is invalid and ignored, or a stream captures its subject",
     }),
     faults: z.array(FaultSchema).optional().openapi({ description: "Faults of an invalid registration" }),
   })
@@ -66,10 +67,8 @@ const ofService = defineRoute({
 
 async function registry(deps: HandlerDeps, service?: string): Promise<z.infer<typeof RegistrySchema>[]> {
   const entries = await listHandlers(deps, service);
-  const remote = entries.flatMap((entry) =>
-    !isFaulty(entry) && entry.kind === "nats" ? [entry.subject] : [],
-  );
-  const answering = await present(deps, remote);
+  const remote = subjectsOf(entries);
+  const [answering, captured] = await Promise.all([present(deps, remote), capturedBy(deps.store, remote)]);
   return entries.map((entry) => {
     if (isFaulty(entry)) return { ...entry, kind: "nats" as const, status: "faulty" as const };
     if (entry.kind === "local") {
@@ -77,6 +76,9 @@ async function registry(deps: HandlerDeps, service?: string): Promise<z.infer<ty
       return { ...told, status: "available" as const };
     }
     if (entry.kind === "http") return { ...entry, status: "available" as const };
+    const stream = captured.get(entry.subject);
+    if (stream !== undefined)
+      return { ...entry, status: "faulty" as const, faults: [capturedFault("/subject", entry, stream)] };
     const listens = answering.get(entry.subject);
     const status = listens === true ? "available" : listens === false ? "absent" : "unknown";
     return { ...entry, status } as const;

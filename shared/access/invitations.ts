@@ -6,7 +6,7 @@ import type { Deps } from "../deps.ts";
 import { AppError, notFound } from "../errors.ts";
 import { sha256 } from "../ids.ts";
 import { open, seal } from "../seal.ts";
-import { isToken } from "../store/subjects.ts";
+import { buckets, isToken } from "../store/subjects.ts";
 import { Conflict } from "../store/types.ts";
 import {
   type AccountRecord,
@@ -231,6 +231,23 @@ export async function revokeInvitationsOf(
       detail: "revoked",
     });
   }
+}
+
+/**
+ * Revokes every open invitation of every realm: after a restore, among them are invitations that were revoked since the
+ * backup was taken.
+ * @returns how many were open
+ */
+export async function revokeOpenInvitations(deps: Deps): Promise<number> {
+  let revoked = 0;
+  for (const bucket of [buckets.platformInvitations, buckets.orbInvitations]) {
+    for (const found of await listRecords<InvitationRecord>(deps, bucket, ">")) {
+      if (statusOf(found.value, deps.clock.now()) !== "active") continue;
+      await replaceRecord(deps, bucket, found, { ...found.value, status: "revoked" });
+      revoked++;
+    }
+  }
+  return revoked;
 }
 
 /** Revokes an unused invitation. @throws AppError not_found, gone */

@@ -7,7 +7,7 @@
  */
 import type { Fault } from "../errors.ts";
 import { type Check, compileJsonSchema, type JsonSchema } from "./json-schema.ts";
-import { ANSWER_LIMIT, type Caller, type HandlerAuth } from "./types.ts";
+import { ANSWER_LIMIT, type Caller, type HandlerAuth, SERVICES } from "./types.ts";
 
 /** Message headers of the client library. */
 export interface KitHeaders {
@@ -168,7 +168,7 @@ export async function serve<H extends KitHeaders>(options: KitOptions<H>): Promi
 }
 
 function subjectOf({ name, handler }: Bound): string {
-  return handler.subject ?? `svc.${name}`;
+  return handler.subject ?? SERVICES + name;
 }
 
 /** Writes the handler's registration unless it is up to date, so that instances do not overwrite each other. */

@@ -2,6 +2,7 @@
 import type { Fault } from "../errors.ts";
 import { buckets, isToken } from "../store/subjects.ts";
 import { type FaultyEntry, isFaulty, readEntry, splitName } from "./entry.ts";
+import { capturedBy } from "./subject.ts";
 import type { Handler, HandlerDeps } from "./types.ts";
 
 type Lookup = Pick<HandlerDeps, "store" | "log" | "builtIn">;
@@ -45,9 +46,19 @@ export async function listHandlers(deps: Lookup, service?: string): Promise<(Han
   return [...own, ...remote].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
+/** Words for a handler that stores instead of answering. */
+export function capturedFault(
+  path: string,
+  handler: { name: string; subject: string },
+  stream: string,
+): Fault {
+  const words = `The stream "${stream}" captures the subject ${handler.subject} of the handler ${handler.name}, so calls would be stored and never answered. Register the handler on another subject.`;
+  return { path, code: "faulty_handler", message: words };
+}
+
 /**
- * What is wrong with the handlers that a document uses, at the place that uses them: unknown ones, and entries that
- * cannot be used.
+ * Finds faults of the handlers that a document uses, at the place that uses them: unknown ones, entries that cannot be
+ * used, and subjects that a stream captures.
  */
 export async function usesFaults(
   deps: Lookup,
@@ -59,17 +70,26 @@ export async function usesFaults(
       path: `/uses/${i}/handlers/${j}`,
     })),
   );
-  const faults = await Promise.all(
-    wanted.map(async ({ name, path }): Promise<Fault[]> => {
-      const entry = await getHandler(deps, name);
-      if (entry === null) {
-        return [{ path, code: "unknown_handler", message: `No handler ${name} is registered.` }];
-      }
-      if (!isFaulty(entry)) return [];
+  const entries = await Promise.all(wanted.map(({ name }) => getHandler(deps, name)));
+  const captured = await capturedBy(deps.store, subjectsOf(entries));
+  return wanted.flatMap(({ name, path }, index): Fault[] => {
+    const entry = entries[index] ?? null;
+    if (entry === null) {
+      return [{ path, code: "unknown_handler", message: `No handler ${name} is registered.` }];
+    }
+    if (isFaulty(entry)) {
       return [{ path, code: "faulty_handler", message: `The registry's entry of ${name} is not valid.` }];
-    }),
+    }
+    const stream = entry.kind === "nats" ? captured.get(entry.subject) : undefined;
+    return entry.kind !== "nats" || stream === undefined ? [] : [capturedFault(path, entry, stream)];
+  });
+}
+
+/** Subjects of the remote handlers among entries of the registry. */
+export function subjectsOf(entries: readonly (Handler | FaultyEntry | null)[]): string[] {
+  return entries.flatMap((entry) =>
+    entry !== null && !isFaulty(entry) && entry.kind === "nats" ? [entry.subject] : [],
   );
-  return faults.flat();
 }
 
 /** Names of registered handlers whose subject the stream of a new orb would capture. */

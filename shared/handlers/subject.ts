@@ -1,12 +1,10 @@
 /** Decides on which subjects the platform may call a handler. */
 import { AppError } from "../errors.ts";
 import type { Store } from "../store/types.ts";
+import { SERVICES } from "./types.ts";
 
 const TOKEN = /^[^\s.*>\p{C}]+$/u;
 const MAX_LENGTH = 255;
-
-/** Prefix of services' subjects. In production each service has a user that can only listen below its own name. */
-const SERVICES = "svc.";
 
 /**
  * Reason why a subject is not allowed; undefined if it is.
@@ -23,6 +21,30 @@ export function subjectFault(subject: string, service: string | undefined): stri
     return `Below ${SERVICES} a service has ${SERVICES}${service}. alone.`;
   }
   return undefined;
+}
+
+/**
+ * Tells which subjects a stream captures. One request for each first token, and further ones only below a token that a
+ * stream takes anything of: services usually have `svc.` for all of theirs.
+ * @returns the stream of each captured subject
+ */
+export async function capturedBy(
+  store: Pick<Store, "streamNames">,
+  subjects: readonly string[],
+): Promise<Map<string, string>> {
+  const spaces = Map.groupBy(new Set(subjects), (subject) => subject.replace(/\..*$/s, ".>"));
+  const captured = new Map<string, string>();
+  const ask = async (subject: string) => {
+    const [stream] = await store.streamNames(subject);
+    if (stream !== undefined) captured.set(subject, stream);
+  };
+  await Promise.all(
+    [...spaces].map(async ([space, below]) => {
+      if (below.length === 1) await Promise.all(below.map(ask));
+      else if ((await store.streamNames(space)).length > 0) for (const subject of below) await ask(subject);
+    }),
+  );
+  return captured;
 }
 
 /**

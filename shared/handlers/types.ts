@@ -13,6 +13,9 @@ export const HANDLER_KINDS = ["local", "nats", "http"] as const;
 /** How long a remote handler may take when its entry says nothing, and at most; in milliseconds. */
 export const TIMEOUT = { default: 5_000, min: 1, max: 30_000 } as const;
 
+/** Below it each service has subjects of its own, and in production a user that hears nothing else. */
+export const SERVICES = "svc.";
+
 /** Most bytes of a remote handler's answer. */
 export const ANSWER_LIMIT = 1024 * 1024;
 

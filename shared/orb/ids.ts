@@ -1,4 +1,5 @@
 /** Valid names of orbs, modules, schemas, fields and entries. */
+import { SUBJECT_SPACES } from "../store/subjects.ts";
 
 /** Orb id: 2 to 63 characters. */
 export const ORB_ID = /^[a-z][a-z0-9-]{1,62}$/;
@@ -20,8 +21,8 @@ export const MARKET = /^[a-zA-Z][a-zA-Z0-9_-]{0,31}$/;
 /** Format of a `ref`: `orbId/moduleId/schemaId`. */
 export const REF = /^[a-z][a-z0-9-]{1,62}\/[a-z][a-z0-9-]{0,62}\/[a-z][a-z0-9-]{0,62}$/;
 
-/** Names that the specification reserves, and names that would hide a route or overlap other subjects. */
-const RESERVED_ORB_IDS: ReadonlySet<string> = new Set([
+/** Names that the specification reserves, and those that would shadow a route: an orb of such a name cannot be reached. */
+const ROUTES: ReadonlySet<string> = new Set([
   "admin",
   "openapi",
   "discovery",
@@ -64,9 +65,14 @@ const OBJECT_NAMES = [...Object.getOwnPropertyNames(Object.prototype), "prototyp
 const RESERVED_FIELD_NAMES: ReadonlySet<string> = new Set([...ENTRY_PROPERTIES, ...OBJECT_NAMES]);
 const RESERVED_KEYS: ReadonlySet<string> = new Set(OBJECT_NAMES);
 
-/** Whether an orb must not have this name: it is reserved or begins with `_`. */
+/** Whether `/api/{name}` is the platform's own route, which no orb can have. */
+export function isPlatformRoute(name: string): boolean {
+  return name.startsWith("_") || ROUTES.has(name);
+}
+
+/** Whether no new orb may have the name: a route of the platform, or where others have their subjects. */
 export function isReservedOrbId(id: string): boolean {
-  return id.startsWith("_") || RESERVED_ORB_IDS.has(id);
+  return isPlatformRoute(id) || SUBJECT_SPACES.includes(id);
 }
 
 /** Whether no module may have this name, whatever handlers the orb uses. */
@@ -94,9 +100,9 @@ export function isReservedKey(key: string): boolean {
   return RESERVED_KEYS.has(key);
 }
 
-/** Whether the text is a valid and unreserved orb id. */
+/** Whether an orb of this id may exist. One whose name was reserved later can still be read and deleted. */
 export function isOrbId(id: string): boolean {
-  return ORB_ID.test(id) && !isReservedOrbId(id);
+  return ORB_ID.test(id) && !isPlatformRoute(id);
 }
 
 /** Whether the text has the form of an entry id. */

@@ -15,7 +15,9 @@ import { checkDocument } from "./check.ts";
 import { compileOrb } from "./compile.ts";
 import { beginImport, finishImport } from "./create.ts";
 import { FIELD_TYPE_NAMES, MODULE_TYPES, type OrbDocument } from "./document.ts";
+import type { ExportedEntry } from "./export.ts";
 import { addZodIssues, Faults } from "./faults.ts";
+import { normaliseInstant } from "./fields/calendar.ts";
 import { requireHandlers } from "./handlers.ts";
 import type { ExistingOrb, OrbHead } from "./history.ts";
 import { ENTRY_ID } from "./ids.ts";
@@ -25,8 +27,19 @@ import { STATUSES } from "./lifecycle.ts";
 import { archiveOrb, eraseOrb, publishOrb, restoreOrb } from "./operate.ts";
 import { layDraft } from "./update.ts";
 
-const instant = z.iso.datetime({ precision: 3 });
-const number = z.int().min(1);
+/** A time as this platform writes it, from the year 1 on. */
+const instant = z.iso
+  .datetime({ precision: 3 })
+  .refine((text) => normaliseInstant(text) === text, "This must be a time from the year 0001 to 9999.");
+
+/**
+ * The highest revision that an import takes. Revisions count on from it; a tag of `If-Match` has at most 15 digits, which
+ * leaves each entry more than 10^14 further writes.
+ */
+const REVISION_LIMIT = 2 ** 31;
+/** How far the clock of the exporting platform may be ahead of this one's. */
+const CLOCK_SKEW_MS = 24 * 60 * 60 * 1000;
+const number = z.int().min(1).max(REVISION_LIMIT);
 
 const snapshot = z.strictObject({
   v: z.literal(1),
@@ -131,7 +144,7 @@ export async function importOrb(deps: HandlerDeps, actor: Actor, input: ImportIn
   let own: OrbHead = begun;
   try {
     const context = { orb, revision: begun.revision + 1, compiled: compileOrb(published ?? document) };
-    const entries = await importEntries(deps, context, begun, entriesOf(lines, orb));
+    const entries = await importEntries(deps, context, begun, entriesOf(lines, orb, deps.clock.now()));
     own = await finishImport(deps, begun, published ?? document, line.retired);
     for (const move of movesTo(line.status, published === null ? null : document)) {
       own = await move(deps, actor, { orb, ifMatch: own.revision });
@@ -185,8 +198,30 @@ async function* numbered(input: ImportInput): AsyncGenerator<Line> {
   }
 }
 
+/** Faults of numbers and times that later revisions would meet or precede. */
+function beyond(snapshot: ExportedEntry, now: number): Fault[] {
+  const faults: Fault[] = [];
+  if (snapshot.publishedRevision !== null && snapshot.publishedRevision > snapshot.revision) {
+    const message = `This must be at most the revision, ${snapshot.revision} (is ${snapshot.publishedRevision}).`;
+    faults.push({ path: "/publishedRevision", code: "too_big", message });
+  }
+  for (const name of ["createdAt", "updatedAt"] as const) {
+    if (Date.parse(snapshot[name]) <= now + CLOCK_SKEW_MS) continue;
+    faults.push({
+      path: `/${name}`,
+      code: "too_big",
+      message: `This time has not come yet (${snapshot[name]}).`,
+    });
+  }
+  return faults;
+}
+
 /** The entries up to the end line. @throws AppError invalid `cut_off` without one */
-async function* entriesOf(lines: AsyncGenerator<Line>, orb: string): AsyncGenerator<ImportedEntry> {
+async function* entriesOf(
+  lines: AsyncGenerator<Line>,
+  orb: string,
+  now: number,
+): AsyncGenerator<ImportedEntry> {
   let count = 0;
   for await (const { number, value } of lines) {
     const path = `/lines/${number}`;
@@ -214,6 +249,8 @@ async function* entriesOf(lines: AsyncGenerator<Line>, orb: string): AsyncGenera
           message: "must be the id of the imported orb",
         });
       }
+      if (one !== null)
+        faults.push(...beyond(one, now).map((fault) => ({ ...fault, path: `${path}/${name}${fault.path}` })));
     }
     if (published !== null && (published.id !== head.id || published.revision !== head.publishedRevision)) {
       faults.push({

@@ -51,7 +51,8 @@ function bucketConfig(bucket: string, replicas: number, more: Partial<StreamConf
   };
 }
 
-function platformStreams(replicas: number): StreamConfig[] {
+/** Settings of every stream and bucket that the platform itself has. */
+export function platformStreams(replicas: number): StreamConfig[] {
   return [
     {
       ...baseConfig(streams.platform, ["platform.>"], replicas),
@@ -110,7 +111,7 @@ async function scheduleHeartbeat(store: Store): Promise<void> {
 }
 
 /** The mappings that the platform ships with; what an operator changed or removed stays so. */
-const DEFAULT_MAPPINGS = [
+export const DEFAULT_MAPPINGS = [
   {
     name: "heartbeat",
     stream: streams.heartbeat,

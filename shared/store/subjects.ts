@@ -45,6 +45,12 @@ export interface EntryAddress {
   id: string;
 }
 
+/**
+ * First tokens of subjects that are not an orb's, beside those that begin with `_` or `$`. An orb of such an id would own
+ * every subject below it: its stream would store what is sent to services, say. `svc` is where services answer.
+ */
+export const SUBJECT_SPACES: readonly string[] = ["platform", "heartbeat", "wallet", "svc"];
+
 export const streams = {
   platform: "platform",
   /** One message per rate-limited act; refuses by itself when a subject is full. */

@@ -85,21 +85,74 @@ describe("where the page sends people", () => {
     await opened.page.waitForURL(`${platform.origin}/api/health?from=known`);
   });
 
-  test("never anywhere else", async () => {
+  const HOSTILE = [
+    "https://evil.example/",
+    "http:evil.example/",
+    "http:/evil.example/",
+    "http:///evil.example/",
+    "//evil.example/",
+    "///evil.example/",
+    "/\\evil.example/",
+    "\\\\evil.example",
+    "\\/evil.example",
+    "/\t/evil.example/",
+    "/\n/evil.example/",
+    "/\r\n/evil.example/",
+    "\t//evil.example/",
+    " //evil.example/",
+    "/.//evil.example/x",
+    "/..//evil.example/x",
+    "/./\\evil.example/x",
+    "/%2e//evil.example/x",
+    "/%2E%2e//evil.example/x",
+    "/api/..//evil.example/x",
+    "/api/../..//evil.example/x",
+    "/.\t//evil.example/x",
+    "//evil。example/",
+    "/.//ｅvil.example/x",
+    "javascript:alert(1)",
+    "java\nscript:alert(1)",
+    "data:text/html,x",
+    "blob:http://localhost/x",
+    "evil.example",
+    "@evil.example",
+    "",
+  ];
+
+  test("never anywhere else, however the address is written", async () => {
     await using opened = await withPasskey();
-    for (const target of [
-      "https://evil.example/",
-      "//evil.example/",
-      "/\\evil.example/",
-      "/\t/evil.example/",
-      "javascript:alert(1)",
-      "data:text/html,x",
-      "\\\\evil.example",
-    ]) {
-      await opened.page.goto(`${signinUrl()}?return=${encodeURIComponent(target)}`);
+    const own = new URL(platform.origin);
+    const hostile = [
+      ...HOSTILE,
+      `${own.protocol}//${own.host}@evil.example/`,
+      `${own.protocol}//evil.example\\@${own.host}/`,
+      `${own.protocol}//evil.example@${own.host}/`,
+      `//${own.host}@evil.example/`,
+    ];
+    for (const target of hostile) {
+      const asked = `${signinUrl()}?return=${encodeURIComponent(target)}`;
+      await opened.page.context().clearCookies();
+      await opened.page.goto(asked);
       await signInButton(opened.page).click();
       await signedIn(opened.page);
-      expect(opened.page.url()).toBe(signinUrl());
+      expect([target, opened.page.url()]).toEqual([target, signinUrl()]);
+
+      // With a session the page offers to go on: not there.
+      await opened.page.goto(asked);
+      await opened.page.getByText("Confirm with your passkey to see your account.").waitFor();
+      expect(await opened.page.getByRole("button", { name: /^Continue/ }).count()).toBe(0);
+    }
+    expect([...opened.hosts]).toEqual([own.host]);
+  });
+
+  test("a path whose encoding stays an encoding is a path of this origin", async () => {
+    await using opened = await withPasskey();
+    for (const target of ["/%2f%2fevil.example/", "/%5cevil.example/", "/api/%2e%2e%2f/evil.example"]) {
+      await opened.page.context().clearCookies();
+      await opened.page.goto(`${signinUrl()}?return=${encodeURIComponent(target)}`);
+      await signInButton(opened.page).click();
+      await opened.page.waitForURL((url) => url.pathname !== new URL(signinUrl()).pathname);
+      expect(new URL(opened.page.url()).origin).toBe(platform.origin);
     }
     expect([...opened.hosts]).toEqual([new URL(platform.origin).host]);
   });
@@ -118,6 +171,8 @@ describe("where the page sends people", () => {
     for (const target of [
       `${application}.evil.example/`,
       `${application}@evil.example/`,
+      `${application.replace("//", "//evil.example@")}/`,
+      `${application.replace("http:", "https:")}/`,
       "https://evil.example",
     ]) {
       await page.goto(`${signin}?return=${encodeURIComponent(target)}`);

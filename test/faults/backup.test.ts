@@ -36,7 +36,7 @@ test("a backup brings everything back on another broker, and is refused where it
     await store.createStream(orbStreamConfig("stray", 1));
     for (const name of ["JWT_SIGNING_KEYS", "ENCRYPTION_KEYS", "CLAIM_KEY"])
       keys[name] = first.bindings[name] ?? "";
-    await expect(restore(first.settings, folder, false, quiet)).rejects.toThrow(/no whole backup/);
+    await expect(restore(first.settings, folder, {}, quiet)).rejects.toThrow(/no whole backup/);
     const passing = "platform.imports.passing.1";
     await store.append("platform", { subject: passing, data: "{}", ttl: 2 });
     await store.createStream(orbStreamConfig("going", 1));
@@ -52,7 +52,7 @@ test("a backup brings everything back on another broker, and is refused where it
     // An orb that is deleted meanwhile is none of the backup's, and in nobody's way.
     expect(names).not.toContain(streamNames.orb("going"));
     await expect(backup(first.settings, folder, quiet)).rejects.toThrow(/not empty/);
-    await expect(restore(first.settings, folder, false, quiet)).rejects.toThrow(
+    await expect(restore(first.settings, folder, {}, quiet)).rejects.toThrow(
       /^\d+ of these streams hold messages here \(.*KV_platform_admins.*\): --replace/,
     );
   }
@@ -60,7 +60,7 @@ test("a backup brings everything back on another broker, and is refused where it
   // Somebody looked at the new platform before: what a start stores by itself, and a visit, are in nobody's way.
   const there = { ...second, origin: second.url };
   await begin(there, "/api/_auth");
-  await restore(second.settings, folder, false, quiet);
+  await restore(second.settings, folder, { keepSessions: true }, quiet);
   const store = second.operatorStore();
   const message = await store.get("wallet", "wallet.someone.deposit");
   expect(message?.json()).toEqual({ amount: 1 });
@@ -73,7 +73,7 @@ test("a backup brings everything back on another broker, and is refused where it
   // And so is the passkey.
   const again = await signIn(there, "/api/_auth", authenticator);
   expect(again.id).toBe(subjectOf(token));
-  await expect(restore(second.settings, folder, false, quiet)).rejects.toThrow(/hold messages/);
+  await expect(restore(second.settings, folder, {}, quiet)).rejects.toThrow(/hold messages/);
 
   // An orb that the backup does not know goes with its entries: who creates it again finds none.
   const modules = [
@@ -84,7 +84,7 @@ test("a backup brings everything back on another broker, and is refused where it
   expect((await make()).status).toBe(201);
   const written = { token, body: { values: { title: "one" } } };
   expect((await call(there, "POST", "/api/later/news?publish=true", written)).status).toBe(201);
-  await restore(second.settings, folder, true, quiet);
+  await restore(second.settings, folder, { replace: true, keepSessions: true }, quiet);
   expect((await call(there, "GET", "/api/later/news", { token })).status).toBe(404);
   expect((await make()).status).toBe(201);
   expect((await call(there, "GET", "/api/later/news", { token })).body).toMatchObject({ items: [] });
@@ -95,7 +95,7 @@ test("a backup brings everything back on another broker, and is refused where it
   const file = join(folder, streams[0]?.file ?? "");
   expect(existsSync(file)).toBe(true);
   writeFileSync(file, "not a snapshot");
-  await expect(restore(second.settings, folder, true, quiet)).rejects.toThrow(/damaged/);
+  await expect(restore(second.settings, folder, { replace: true }, quiet)).rejects.toThrow(/damaged/);
 });
 
 test("a backup that finds its disk full says so, and its rest is no backup", async (context) => {
@@ -113,7 +113,9 @@ test("a backup that finds its disk full says so, and its rest is no backup", asy
     await expect(backup(platform.settings, folder, quiet)).rejects.toThrow(
       /^The snapshot of \S+ cannot be written \(ENOSPC.*\)\.$/,
     );
-    await expect(restore(platform.settings, folder, true, quiet)).rejects.toThrow(/no whole backup/);
+    await expect(restore(platform.settings, folder, { replace: true }, quiet)).rejects.toThrow(
+      /no whole backup/,
+    );
   } finally {
     disk.release();
   }
@@ -127,7 +129,7 @@ test("who comes beside a cluster works with its copies, though his own settings 
   mkdirSync(join(DATA_DIR, "broker"), { recursive: true });
   writeFileSync(join(DATA_DIR, "broker", "ports.json"), JSON.stringify({ port: 1, wsPort: 1 }));
   await backup(readSettings({ DATA_DIR }), folder, quiet);
-  const { streams } = await restore(readSettings({ DATA_DIR }), folder, true, quiet);
+  const { streams } = await restore(readSettings({ DATA_DIR }), folder, { replace: true }, quiet);
   const store = cluster.operatorStore();
   const copies = async (name: string) => (await store.streamInfo(name))?.config.num_replicas;
   expect(new Set(await Promise.all(streams.map(({ name }) => copies(name))))).toEqual(new Set([3]));

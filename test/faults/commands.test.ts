@@ -29,7 +29,9 @@ test.each([
 
 test("a mistyped option is told, and nothing is done", async () => {
   const said = await refused("restore", nobody(), tempDir("backup"), "--replce");
-  expect(said).toMatch(/^Unknown option '--replce'.*\nUsage: npm run restore -- <folder> \[--replace\]$/s);
+  expect(said).toMatch(
+    /^Unknown option '--replce'.*\nUsage: npm run restore -- <folder> \[--replace\] \[--keep-sessions\] \[--unsigned\]$/s,
+  );
   expect(await refused("rekey", nobody(), "all")).toBe("Usage: npm run rekey");
   expect(await refused("backup", nobody())).toBe("Usage: npm run backup -- <folder>");
 }, 90_000);
@@ -45,8 +47,13 @@ test("--help tells how a command is used, and does nothing else", async () => {
 
 test("a backup of which a part is missing is refused in one line", async () => {
   const folder = tempDir("backup");
-  const part = { name: "KV_orbs", file: "KV_orbs.snapshot", sha256: "0", bytes: 1, config: {}, state: {} };
-  writeFileSync(join(folder, "manifest.json"), JSON.stringify({ v: 1, streams: [part] }));
+  const state = { messages: 0, last_seq: 0 };
+  const streams = ["KV_orbs", "platform", "KV_platform_admins", "KV_orb_users"].map((name) => {
+    const file = `${name}.snapshot`;
+    return { name, file, sha256: "0".repeat(64), bytes: 1, config: { name }, state };
+  });
+  const manifest = { v: 1, at: new Date().toISOString(), broker: "2.15.1", streams };
+  writeFileSync(join(folder, "manifest.json"), JSON.stringify(manifest));
   expect(await refused("restore", nobody(), folder)).toMatch(
     /^The backup in \S+ is not whole: KV_orbs\.snapshot cannot be read \(ENOENT.*\)\.$/,
   );

@@ -1,6 +1,8 @@
 /** The registry of handlers: what may stand in it, what it tells, and which orbs may use what. */
 import type { NatsConnection } from "nats";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { orbStreamConfig } from "../../shared/store/provision.ts";
+import { streams, subjects } from "../../shared/store/subjects.ts";
 import { call, type SignedIn } from "../support/auth.ts";
 import type { TestPlatform } from "../support/platform.ts";
 import { entryOf, registrar, stage } from "../support/services.ts";
@@ -34,12 +36,64 @@ describe("subjects that must not be asked", () => {
   });
 
   test("one that a stream captures is not asked: nothing is stored, and nobody takes the stream for a service", async () => {
-    await register("bad.captured", { subject: "wallet.x.y" });
+    await register("bad.captured");
     await orbWith("captured", { bad: ["captured"] });
+    await register("bad.captured", { subject: "wallet.x.y" });
     const before = await platform.store().streamInfo("wallet");
     const answer = await call(platform, "POST", "/api/captured/captured", { body: {} });
     expect(answer).toMatchObject({ status: 502, body: { code: "handler_faulty" } });
     expect((await platform.store().streamInfo("wallet"))?.state.last_seq).toBe(before?.state.last_seq);
+  });
+
+  test("publishing an orb whose handler a stream captures is 422 naming both, and the registry calls the handler faulty", async () => {
+    await register("stored.away", { subject: "wallet.x.z" });
+    await register("stored.here");
+    await register("stored.there");
+    const uses = [{ service: "stored", handlers: ["here", "away"] }];
+    const body = { id: "storing", uses, modules: [] };
+    const error = { path: "/uses/0/handlers/1", code: "faulty_handler" };
+    const publish = (path: string, sent?: unknown) =>
+      call(platform, "POST", path, { token: admin, ...(sent === undefined ? {} : { body: sent }) });
+    const answer = await publish("/api/admin/orbs?publish=true", body);
+    expect(answer).toMatchObject({ status: 422, body: { errors: [error] } });
+    expect(answer.body.detail).toMatch(/stream "wallet" .*handler stored\.away/);
+    expect((await publish("/api/admin/orbs", body)).status).toBe(201);
+    for (const dryRun of ["", "?dryRun=true"]) {
+      const later = await publish(`/api/admin/orbs/storing/publish${dryRun}`);
+      expect(later).toMatchObject({ status: 422, body: { errors: [error] } });
+    }
+    const { body: listed } = await call(platform, "GET", "/api/admin/registry/stored", { token: admin });
+    expect(listed).toMatchObject([
+      { name: "stored.away", status: "faulty", faults: [{ path: "/subject", code: "faulty_handler" }] },
+      { name: "stored.here", status: "absent" },
+      { name: "stored.there", status: "absent" },
+    ]);
+    await register("stored.away");
+    expect((await publish("/api/admin/orbs/storing/publish")).status).toBe(200);
+  });
+
+  test("an orb of a name that was reserved later can be read and deleted, and its handlers work again then", async () => {
+    await register("late.one");
+    const token = admin;
+    const store = platform.operatorStore();
+    // An orb "svc" as an earlier version stored it.
+    await orbWith("late-svc", {});
+    for (const subject of [subjects.orbHistory("late-svc"), subjects.orbPlace("late-svc")]) {
+      const stored = await store.get(streams.platform, subject);
+      const data = new TextDecoder().decode(stored?.data).replaceAll("late-svc", "svc");
+      await store.append(streams.platform, { subject: subject.replace("late-svc", "svc"), data });
+    }
+    await store.createStream(orbStreamConfig("svc", 1));
+    expect((await call(platform, "GET", "/api/admin/orbs/svc", { token })).body).toMatchObject({ id: "svc" });
+    expect((await call(platform, "GET", "/api/admin/orbs/svc/revisions", { token })).status).toBe(200);
+    const look = async () =>
+      (await call(platform, "GET", "/api/admin/registry/late", { token })).body[0].status;
+    expect(await look()).toBe("faulty");
+    expect((await call(platform, "DELETE", "/api/admin/orbs/svc", { token })).status).toBe(204);
+    expect(await store.streamInfo(streams.orb("svc"))).toBeNull();
+    expect(await look()).toBe("absent");
+    const again = await call(platform, "POST", "/api/admin/orbs", { token, body: { id: "svc" } });
+    expect(again).toMatchObject({ status: 422, body: { errors: [{ path: "/id", code: "reserved" }] } });
   });
 
   test("another service's is not asked in its place, whatever an orb used before", async () => {

@@ -221,3 +221,59 @@ test("import and export need a platform admin", async () => {
   expect((await call("POST", "/api/admin/orbs/import", {})).status).toBe(415);
   expect((await call("GET", "/api/admin/orbs/nothing-here/export")).status).toBe(404);
 });
+
+test("a number or a time that would stand in the way of later revisions is refused with its path", async () => {
+  await shelf("shelf-far");
+  const [orb, ...rest] = await exported("shelf-far");
+  expect((await call("DELETE", "/api/admin/orbs/shelf-far")).status).toBe(204);
+  const [plain, both] = [rest[0], rest.find((line) => line.kind === "entry" && line.published !== null)];
+  const one = { kind: "end", entries: 1 };
+  const entry = (line: Line | undefined, part: "head" | "published", more: object): Line => ({
+    ...line,
+    kind: "entry",
+    [part]: { ...(line?.[part] as object), ...more },
+  });
+  const future = new Date(Date.now() + 7 * 24 * 3600 * 1000).toISOString();
+  const wrong: [unknown[], string][] = [
+    [[{ ...orb, revision: 2 ** 31 + 1 }, ...rest], "/lines/1/revision"],
+    [[{ ...orb, publishedRevision: Number.MAX_SAFE_INTEGER }, ...rest], "/lines/1/publishedRevision"],
+    [[orb, entry(plain, "head", { revision: Number.MAX_SAFE_INTEGER }), one], "/lines/2/head/revision"],
+    [[orb, entry(plain, "head", { revision: 2 ** 31 + 1 }), one], "/lines/2/head/revision"],
+    [[orb, entry(plain, "head", { publishedRevision: 2 ** 53 - 1 }), one], "/lines/2/head/publishedRevision"],
+    [
+      [orb, entry(entry(both, "head", { publishedRevision: 9 }), "published", { revision: 9 }), one],
+      "/lines/2/head/publishedRevision",
+    ],
+    [[orb, entry(plain, "head", { updatedAt: future }), one], "/lines/2/head/updatedAt"],
+    [[orb, entry(plain, "head", { createdAt: future }), one], "/lines/2/head/createdAt"],
+    [[orb, entry(both, "published", { updatedAt: future }), one], "/lines/2/published/updatedAt"],
+    [[orb, entry(plain, "head", { validTo: "0000-01-01T00:00:00.000Z" }), one], "/lines/2/head/validTo"],
+  ];
+  for (const [lines, path] of wrong) {
+    const answer = await imported(lines);
+    expect([path, answer.status, answer.body.errors?.map((fault) => fault.path)]).toEqual([
+      path,
+      422,
+      expect.arrayContaining([path]),
+    ]);
+    expect((await call("GET", "/api/admin/orbs/shelf-far")).status).toBe(404);
+  }
+
+  // At the limit an entry still takes writes, and If-Match still works.
+  const { id } = (plain?.head ?? {}) as { id?: string };
+  const highest = { revision: 2 ** 31, publishedRevision: 2 ** 31 };
+  expect((await imported([orb, entry(plain, "head", highest), one])).status).toBe(201);
+  const path = `/api/admin/orbs/shelf-far/entries/${id}`;
+  const write = async (name: string, tag: number) => {
+    const headers = {
+      authorization: `Bearer ${token}`,
+      "content-type": "application/json",
+      "if-match": `"${tag}"`,
+    };
+    const body = JSON.stringify({ values: { name } });
+    return (await fetch(`${platform.origin}${path}`, { method: "PUT", headers, body })).status;
+  };
+  expect(await write("first", 2 ** 31)).toBe(200);
+  expect(await write("stale", 2 ** 31)).toBe(412);
+  expect(await write("second", 2 ** 31 + 1)).toBe(200);
+});

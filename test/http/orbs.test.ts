@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
+import { orbStreamConfig } from "../../shared/store/provision.ts";
 import { adminToken, call as request } from "../support/auth.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 
@@ -187,12 +188,20 @@ describe("create, read, update", () => {
       status: 409,
       body: { code: "orb_exists" },
     });
-    for (const id of ["wallet", "heartbeat"]) {
-      expect(await call("POST", "/api/admin/orbs", { body: { id } })).toMatchObject({
-        status: 409,
-        body: { code: "orb_overlaps" },
-      });
+    const store = platform.operatorStore();
+    await store.createStream({ ...orbStreamConfig("taken", 1), name: "another", republish: undefined });
+    expect(await call("POST", "/api/admin/orbs", { body: { id: "taken" } })).toMatchObject({
+      status: 409,
+      body: { code: "orb_overlaps" },
+    });
+    await store.deleteStream("another");
+    for (const id of ["taken", "wallet", "heartbeat", "svc"])
       expect((await call("GET", `/api/admin/orbs/${id}`)).status).toBe(404);
+    for (const id of ["wallet", "heartbeat", "svc"]) {
+      expect(await call("POST", "/api/admin/orbs", { body: { id } })).toMatchObject({
+        status: 422,
+        body: { errors: [{ path: "/id", code: "reserved" }] },
+      });
     }
   });
 

@@ -78,6 +78,9 @@ test.each([
   ["auth", "reserved"],
   ["streams", "reserved"],
   ["platform", "reserved"],
+  ["svc", "reserved"],
+  ["wallet", "reserved"],
+  ["heartbeat", "reserved"],
 ])("orb id %j: %s", (id, code) => {
   expect(faults({ id })).toEqual(code === "" ? [] : [`/id ${code}`]);
 });

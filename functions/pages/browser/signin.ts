@@ -52,26 +52,33 @@ function busy(on: boolean): void {
 /** Origins of web applications that the platform trusts: the server names them. */
 const trusted = (page.origins ?? "").split(" ").filter((origin) => origin !== "");
 
-/** Where to go afterwards: a path of this very origin, an address of a trusted one, or nowhere. */
-function returnAddress(): string | null {
+/**
+ * Where to go afterwards: a path of this origin, an address of a trusted one, or nowhere. The whole address is used, never its
+ * path alone: `/.//other.example` normalises to the path `//other.example`, which names another site.
+ */
+function returnAddress(): URL | null {
   const wanted = query.get("return");
   if (wanted === null) return null;
   const isPath = /^\/(?![/\\])/.test(wanted);
   if (!isPath && !/^https?:\/\/[^/\\]/.test(wanted)) return null;
   try {
     const url = new URL(wanted, location.origin);
-    if (isPath) return url.origin === location.origin ? url.pathname + url.search + url.hash : null;
-    return trusted.includes(url.origin) ? url.href : null;
+    if (url.username !== "" || url.password !== "") return null;
+    if (isPath) return url.origin === location.origin && !url.pathname.startsWith("//") ? url : null;
+    return trusted.includes(url.origin) ? url : null;
   } catch {
     return null;
   }
 }
 
+/** Names the site that an address leads to when it is not this one. */
+const siteOf = (url: URL) => (url.origin === location.origin ? "" : ` to ${url.host}`);
+
 function signedIn(session: Session): void {
   const next = returnAddress();
   if (next !== null) {
-    say("status", `Signed in as ${session.name}. Going on …`);
-    location.replace(next);
+    say("status", `Signed in as ${session.name}. Going on${siteOf(next)} …`);
+    location.replace(next.href);
     return;
   }
   const who = byId("who");
@@ -227,9 +234,8 @@ function start(): void {
   const back = returnAddress();
   const going = byId("continue");
   if (back !== null && going !== null) {
-    going.addEventListener("click", () => location.assign(back));
-    // Whoever leaves for another origin sees which.
-    if (!back.startsWith("/")) going.textContent = `Continue to ${new URL(back).host}`;
+    going.addEventListener("click", () => location.assign(back.href));
+    going.textContent = `Continue${siteOf(back)}`;
     // Going on is what a person came for who is signed in already.
     byId("form")?.querySelector("button")?.classList.remove("primary");
   }

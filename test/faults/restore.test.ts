@@ -1,0 +1,442 @@
+/** A restore replaces everything or nothing, and revives nothing that was ended after the backup. */
+import { createHash } from "node:crypto";
+import {
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { beforeEach, describe, expect, test } from "vitest";
+import { isOfRestore, MARK, streamNames } from "../../scripts/backup/format.ts";
+import { SIGNATURE, sign } from "../../scripts/backup/signature.ts";
+import { backup } from "../../scripts/backup.ts";
+import { type RestoreOptions, restore } from "../../scripts/restore.ts";
+import { buckets, streams } from "../../shared/store/subjects.ts";
+import { admin, call, signIn } from "../support/auth.ts";
+import type { Authenticator } from "../support/authenticator.ts";
+import { tempDir } from "../support/broker.ts";
+import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { runScript } from "../support/start.ts";
+
+const quiet = () => undefined;
+const ENTRIES = 9;
+
+let folder: string;
+beforeEach(() => {
+  folder = join(tempDir("restore"), "backup");
+});
+
+const modules = [
+  { id: "news", type: "CONTENT", schemas: [{ id: "item", fields: [{ name: "title", type: "string" }] }] },
+];
+
+interface Filled {
+  token: string;
+  authenticator: Authenticator;
+}
+
+async function write(platform: TestPlatform, token: string, title: string): Promise<void> {
+  const body = { values: { title } };
+  expect((await call(platform, "POST", "/api/shop/news?publish=true", { token, body })).status).toBe(201);
+}
+
+/** A platform with an admin, an orb and entries, and a backup of all that. */
+async function filled(platform: TestPlatform): Promise<Filled> {
+  const { token, authenticator } = await admin(platform);
+  const body = { id: "shop", modules };
+  expect((await call(platform, "POST", "/api/admin/orbs?publish=true", { token, body })).status).toBe(201);
+  for (let n = 0; n < ENTRIES; n++) await write(platform, token, `entry ${n}`);
+  await backup(platform.settings, folder, quiet);
+  return { token, authenticator };
+}
+
+async function titles(platform: TestPlatform): Promise<string[]> {
+  const { body } = await call(platform, "GET", "/api/shop/news?limit=100");
+  return body.items.map((item: { values: { title: string } }) => item.values.title).sort();
+}
+const OF_THE_BACKUP = Array.from({ length: ENTRIES }, (_, n) => `entry ${n}`);
+
+const again = (platform: TestPlatform, options: RestoreOptions = {}, say: (line: string) => void = quiet) =>
+  restore(platform.settings, folder, { replace: true, ...options }, say);
+
+interface Listed {
+  streams: { name: string; file: string; sha256: string; bytes: number; config: Record<string, unknown> }[];
+}
+
+/** Changes a copy of the backup, with every checksum put right; `key` signs it, as only the platform can. */
+function forge(change: (manifest: Listed, folder: string) => void, key?: string): string {
+  const copy = join(tempDir("forged"), "backup");
+  cpSync(folder, copy, { recursive: true });
+  const path = join(copy, "manifest.json");
+  const manifest = JSON.parse(readFileSync(path, "utf8")) as Listed;
+  change(manifest, copy);
+  for (const stream of manifest.streams) {
+    const file = join(copy, stream.file);
+    if (!existsSync(file)) continue;
+    const bytes = readFileSync(file);
+    stream.bytes = bytes.length;
+    stream.sha256 = createHash("sha256").update(bytes).digest("hex");
+  }
+  const text = JSON.stringify(manifest);
+  writeFileSync(path, text);
+  if (key !== undefined) writeFileSync(join(copy, SIGNATURE), sign(key, Buffer.from(text)));
+  return copy;
+}
+
+/** Changes the first stream that a manifest tells of. */
+const onFirst = (edit: (stream: Listed["streams"][number]) => void) => (manifest: Listed) =>
+  manifest.streams.slice(0, 1).forEach(edit);
+
+const orbFile = ({ streams: all }: Listed) =>
+  all.find(({ name }) => name === streams.orb("shop"))?.file ?? "missing";
+
+describe("a backup that cannot be trusted", () => {
+  test("is refused before anything is touched, whatever is wrong with it", async () => {
+    await using platform = await startPlatform();
+    const { token } = await filled(platform);
+    await write(platform, token, "later");
+    const key = platform.bindings.ENCRYPTION_KEYS ?? "";
+    const change = (edit: (bytes: Buffer) => Uint8Array) => (manifest: Listed, copy: string) => {
+      const file = join(copy, orbFile(manifest));
+      writeFileSync(file, edit(readFileSync(file)));
+    };
+    const flip = (bytes: Buffer) =>
+      bytes.fill(bytes.readUInt8(bytes.length >> 1) ^ 0xff, bytes.length >> 1, (bytes.length >> 1) + 1);
+    const wrong: [string, RegExp, string][] = [
+      ["a flipped byte", /^The snapshot of øshop cannot be restored: /, forge(change(flip), key)],
+      [
+        "half a file",
+        /^The snapshot of øshop cannot be restored: /,
+        forge(
+          change((b) => b.subarray(0, b.length >> 1)),
+          key,
+        ),
+      ],
+      [
+        "garbage",
+        /^The snapshot of øshop cannot be restored: /,
+        forge(
+          change(() => Buffer.from("x")),
+          key,
+        ),
+      ],
+      [
+        "an empty file",
+        /^The snapshot of øshop cannot be restored: /,
+        forge(
+          change(() => Buffer.of()),
+          key,
+        ),
+      ],
+      ["a changed file", /was changed after the backup: its signature/, forge(change(flip))],
+      [
+        "changed settings",
+        /was changed after the backup/,
+        forge(
+          onFirst((stream) => {
+            stream.config.max_msgs = 1;
+          }),
+        ),
+      ],
+      [
+        "a file outside",
+        /is damaged: .*not named after its stream/,
+        forge(
+          onFirst((stream) => {
+            stream.file = "../manifest.json";
+          }),
+          key,
+        ),
+      ],
+      [
+        "an absolute path",
+        /is damaged: .*not named after its stream/,
+        forge(
+          onFirst((stream) => {
+            stream.file = "/etc/hostname";
+          }),
+          key,
+        ),
+      ],
+      [
+        "a name outside",
+        /is damaged/,
+        forge(
+          onFirst((stream) => {
+            stream.name = "../x";
+          }),
+          key,
+        ),
+      ],
+      [
+        "a stream twice",
+        /is damaged: .*listed twice/,
+        forge((m) => {
+          m.streams.push(...m.streams.slice(0, 1));
+        }, key),
+      ],
+      [
+        "no accounts",
+        /is damaged: .*KV_platform_admins/,
+        forge((m) => {
+          m.streams = m.streams.filter(({ name }) => name !== "KV_platform_admins");
+        }, key),
+      ],
+      [
+        "another stream's settings",
+        /is damaged: .*those of another stream/,
+        forge(
+          onFirst((stream) => {
+            stream.config.name = "other";
+          }),
+          key,
+        ),
+      ],
+      [
+        "a symbolic link",
+        /^The backup in \S+ is not whole: \S+ cannot be read/,
+        forge((m, copy) => {
+          renameSync(join(copy, orbFile(m)), join(copy, "elsewhere"));
+          symlinkSync("elsewhere", join(copy, orbFile(m)));
+        }, key),
+      ],
+      [
+        "a missing file",
+        /^The backup in \S+ is not whole: /,
+        forge((m, copy) => rmSync(join(copy, orbFile(m))), key),
+      ],
+      ["no signature", /is not signed: .*add --unsigned/, forge((_, copy) => rmSync(join(copy, SIGNATURE)))],
+      [
+        "a damaged signature",
+        /was changed after the backup/,
+        forge((_, copy) => writeFileSync(join(copy, SIGNATURE), "{")),
+      ],
+      [
+        "a foreign key",
+        /signed with a key that is not among .*add --unsigned/,
+        forge(quiet, JSON.stringify([{ kid: "other", k: "A".repeat(43) }])),
+      ],
+      [
+        "a foreign key of the same name",
+        /was changed after the backup/,
+        forge(quiet, JSON.stringify([{ ...JSON.parse(key)[0], k: "A".repeat(43) }])),
+      ],
+    ];
+    // Without new checksums.
+    const cut = forge(quiet, key);
+    const file = join(cut, orbFile(JSON.parse(readFileSync(join(cut, "manifest.json"), "utf8")) as Listed));
+    const whole = readFileSync(file);
+    writeFileSync(file, whole.subarray(1));
+    wrong.push(["a shorter file", /is damaged: it has \d+ bytes/, cut]);
+    const other = forge(quiet, key);
+    writeFileSync(join(other, file.split("/").at(-1) ?? ""), flip(whole));
+    wrong.push(["another checksum", /is damaged: its checksum/, other]);
+
+    const store = platform.operatorStore();
+    for (const [what, message, copy] of wrong) {
+      const refused = await restore(platform.settings, copy, { replace: true }, quiet).catch(
+        (error: Error) => error.message,
+      );
+      expect([what, refused]).toEqual([what, expect.stringMatching(message)]);
+      expect([what, await titles(platform)]).toEqual([what, [...OF_THE_BACKUP, "later"]]);
+      expect((await streamNames(store)).filter(isOfRestore)).toEqual([]);
+      expect(existsSync(join(platform.settings.dataDir, "restoring.json"))).toBe(false);
+    }
+    const remains = join(platform.settings.dataDir, "restores");
+    expect(existsSync(remains) ? readdirSync(remains) : []).toEqual([]);
+    expect((await call(platform, "GET", "/api/_auth/me", { token })).status).toBe(200);
+    // --unsigned never accepts a wrong signature. It accepts a missing one, because older versions wrote none.
+    const changed = forge(change(flip));
+    await expect(
+      restore(platform.settings, changed, { replace: true, unsigned: true }, quiet),
+    ).rejects.toThrow(/signature/);
+    rmSync(join(folder, SIGNATURE));
+    await expect(again(platform)).rejects.toThrow(/not signed/);
+    await again(platform, { unsigned: true });
+    expect(await titles(platform)).toEqual(OF_THE_BACKUP);
+  }, 60_000);
+});
+
+describe("what was ended after the backup", () => {
+  test("stays ended: sessions, and invitations that were open when it was taken", async () => {
+    await using platform = await startPlatform();
+    const { token, authenticator } = await filled(platform);
+    const invite = async (realm: string) =>
+      (await call(platform, "POST", `/api/${realm}/invitations`, { token })).body.token as string;
+    const invitations = { auth: await invite("auth"), _auth: await invite("_auth") };
+    rmSync(folder, { recursive: true });
+    await backup(platform.settings, folder, quiet);
+    for (const [realm, code] of Object.entries(invitations))
+      await call(platform, "DELETE", `/api/${realm}/invitations/${code}`, { token });
+    expect((await call(platform, "POST", "/api/_auth/signout", { token })).status).toBeLessThan(300);
+
+    const lines: string[] = [];
+    await again(platform, {}, (line) => lines.push(line));
+    expect((await call(platform, "GET", "/api/_auth/me", { token })).status).toBe(401);
+    const begun = async (realm: string, code: string) =>
+      (await call(platform, "POST", `/api/${realm}/passkey/begin?invite=${code}`, {})).body.code;
+    for (const [realm, code] of Object.entries(invitations))
+      expect(await begun(realm, code)).toBe("invitation_revoked");
+    expect(lines.join("\n")).toMatch(/Sessions have ended.*\n(.*\n)*2 open invitations were revoked\./);
+    expect((await platform.operatorStore().streamInfo(streams.kv(buckets.sessions)))?.state.messages).toBe(0);
+    expect(await titles(platform)).toEqual(OF_THE_BACKUP);
+    const there = { ...platform, origin: platform.url };
+    await signIn(there, "/api/_auth", authenticator);
+
+    // Asked for, they come back as they were.
+    await again(platform, { keepSessions: true });
+    expect((await call(platform, "GET", "/api/_auth/me", { token })).status).toBe(200);
+    for (const [realm, code] of Object.entries(invitations)) expect(await begun(realm, code)).toBeUndefined();
+  });
+
+  test("a backup without a platform admin comes back with a new invitation for the first one", async () => {
+    const empty = join(tempDir("restore"), "empty");
+    await using platform = await startPlatform();
+    const first = new URL(platform.bootstrapUrl ?? "").searchParams.get("invite") ?? "";
+    await backup(platform.settings, empty, quiet);
+    await filled(platform);
+    const lines: string[] = [];
+    await restore(platform.settings, empty, { replace: true }, (line) => lines.push(line));
+    const url = /first one here:\n(\S+)/.exec(lines.join("\n"))?.[1] ?? "";
+    const fresh = new URL(url).searchParams.get("invite") ?? "";
+    expect(fresh).not.toBe(first);
+    const begin = (code: string) => call(platform, "POST", `/api/_auth/passkey/begin?invite=${code}`, {});
+    expect((await begin(first)).body.code).toMatch(/^invitation_/);
+    expect((await begin(fresh)).status).toBe(200);
+  });
+});
+
+describe("a restore that is interrupted", () => {
+  test("leaves what was there, or is finished by the next run, wherever it stopped", async () => {
+    await using platform = await startPlatform();
+    const { authenticator } = await filled(platform);
+    const there = { ...platform, origin: platform.url };
+    const { dataDir } = platform.settings;
+    const journal = join(dataDir, "restores", "unfinished.json");
+    let steps = 1;
+    for (let stop = 0; stop < steps; stop++) {
+      const { token } = await signIn(there, "/api/_auth", authenticator);
+      await write(platform, token, "later");
+      const was = await titles(platform);
+      let told = 0;
+      const failing = again(platform, {}, () => {
+        if (told++ === stop) throw new Error("the process ends here");
+      });
+      await expect(failing).rejects.toThrow(/ends here/);
+      if (!existsSync(journal)) {
+        expect([stop, await titles(platform)]).toEqual([stop, was]);
+        expect((await call(platform, "GET", "/api/_auth/me", { token })).status).toBe(200);
+      } else {
+        // Another backup is not restored over it.
+        const other = forge(quiet, platform.bindings.ENCRYPTION_KEYS);
+        await expect(restore(platform.settings, other, { replace: true }, quiet)).rejects.toThrow(
+          /was interrupted\. Finish it with: npm run restore -- \S+ --replace\. Or undo it with/,
+        );
+      }
+      const lines: string[] = [];
+      await again(platform, {}, (line) => lines.push(line));
+      expect([stop, await titles(platform)]).toEqual([stop, OF_THE_BACKUP]);
+      expect(existsSync(journal)).toBe(false);
+      expect((await streamNames(platform.operatorStore())).filter(isOfRestore)).toEqual([]);
+      steps = Math.max(steps, stop === 0 ? lines.length - 1 : 0);
+    }
+    expect(steps).toBeGreaterThan(15);
+  }, 180_000);
+
+  test("is undone by restoring the copy of the earlier streams, with their sessions", async () => {
+    await using platform = await startPlatform();
+    const { token } = await filled(platform);
+    await write(platform, token, "later");
+    const failing = again(platform, {}, (line) => {
+      if (line.startsWith("KV_handlers")) throw new Error("the process ends here");
+    });
+    const message = await failing.catch((error: Error) => error.message);
+    const before = /Or undo it with: npm run restore -- (\S+) --replace/.exec(String(message))?.[1] ?? "";
+    await restore(platform.settings, before, {}, quiet);
+    expect(await titles(platform)).toEqual([...OF_THE_BACKUP, "later"]);
+    expect((await call(platform, "GET", "/api/_auth/me", { token })).status).toBe(200);
+    // It stays, and brings back the same at any later time.
+    await again(platform);
+    await restore(platform.settings, before, { replace: true }, quiet);
+    expect(await titles(platform)).toEqual([...OF_THE_BACKUP, "later"]);
+  });
+
+  test("by the death of its process, is finished by the command", async () => {
+    await using platform = await startPlatform();
+    await filled(platform);
+    const { dataDir: DATA_DIR } = platform.settings;
+    for (const line of [
+      /as they were written/,
+      /copy of the present streams/,
+      /Sessions have ended/,
+      /KV_orbs: /,
+    ]) {
+      await using dying = runScript("restore", { DATA_DIR }, folder, "--replace");
+      await dying.printed(line);
+      dying.child.kill("SIGKILL");
+      await dying.exited();
+      await using next = runScript("restore", { DATA_DIR }, folder, "--replace");
+      expect([await next.exited(), next.output()]).toEqual([0, expect.stringContaining("streams are back.")]);
+      expect(next.output()).toContain("Accounts are as they were when the backup was taken");
+      expect(await titles(platform)).toEqual(OF_THE_BACKUP);
+    }
+  }, 60_000);
+
+  test("by the death of the broker, is finished by the command", async () => {
+    await using platform = await startPlatform();
+    await filled(platform);
+    let killed: Promise<void> | undefined;
+    const failing = again(platform, {}, (line) => {
+      if (line.startsWith("KV_handlers")) killed = platform.broker?.pause();
+    });
+    await expect(failing).rejects.toThrow(/stopped half-way/);
+    await killed;
+    await platform.broker?.resume();
+    await again(platform);
+    await expect.poll(() => titles(platform), { timeout: 10_000 }).toEqual(OF_THE_BACKUP);
+  }, 120_000);
+
+  test("is not finished at another broker that the same data folder is used with", async () => {
+    await using platform = await startPlatform();
+    await filled(platform);
+    const failing = again(platform, {}, (line) => {
+      if (line.startsWith("KV_handlers")) throw new Error("the process ends here");
+    });
+    await expect(failing).rejects.toThrow(/ends here/);
+    const store = platform.operatorStore();
+    const marks = (await streamNames(store)).filter((name) => name.startsWith(MARK));
+    expect(marks).toHaveLength(1);
+    // Another broker would be without it.
+    for (const name of marks) await store.deleteStream(name);
+    await expect(again(platform)).rejects.toThrow(
+      /was interrupted at another broker\. Finish it there first/,
+    );
+  });
+
+  test("is finished by the next start, before anyone could become the first admin", async () => {
+    const DATA_DIR = tempDir("restarted");
+    let authenticator: Authenticator;
+    let PUBLIC_URL: string;
+    {
+      await using platform = await startPlatform({ env: { DATA_DIR } });
+      ({ authenticator } = await filled(platform));
+      PUBLIC_URL = platform.settings.publicUrl;
+      const failing = again(platform, {}, (line) => {
+        if (line.startsWith("Sessions")) throw new Error("the process ends here");
+      });
+      await expect(failing).rejects.toThrow(/ends here/);
+      // The accounts are missing now. The platform must not take itself for a new one.
+      expect((await call(platform, "GET", "/api/_auth/invitations", {})).status).toBe(503);
+    }
+    await using platform = await startPlatform({ env: { DATA_DIR, PUBLIC_URL } });
+    expect(platform.bootstrapUrl).toBeNull();
+    expect(platform.logs.join("\n")).toContain("that was interrupted");
+    expect(await titles({ ...platform, origin: platform.url })).toEqual(OF_THE_BACKUP);
+    await signIn({ ...platform, origin: platform.url }, "/api/_auth", authenticator);
+  });
+});

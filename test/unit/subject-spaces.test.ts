@@ -1,0 +1,58 @@
+/** Which subjects are in use, and that no orb can own them. */
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { PERMISSIONS } from "../../scripts/broker/permissions.ts";
+import { SERVICES } from "../../shared/handlers/types.ts";
+import { isReservedOrbId, ORB_ID } from "../../shared/orb/ids.ts";
+import { DEFAULT_MAPPINGS, platformStreams } from "../../shared/store/provision.ts";
+import { SUBJECT_SPACES, subjects } from "../../shared/store/subjects.ts";
+
+/** Stands for whatever a caller may name, an orb above all. */
+const NAMED = "named";
+const ADDRESS = { orb: NAMED, type: "content", schema: NAMED, id: NAMED };
+
+/** Every subject that the store makes, of one orb or of the platform. Which arguments a maker takes is tried. */
+function made(): string[] {
+  const calls = [
+    [NAMED, NAMED, NAMED, NAMED],
+    [ADDRESS, NAMED, NAMED],
+    [NAMED, ADDRESS, NAMED],
+  ];
+  return Object.values(subjects as Record<string, unknown>).flatMap((make) => {
+    if (typeof make === "string") return [make];
+    const texts = calls.flatMap((all) => {
+      try {
+        return [String((make as (...all: unknown[]) => unknown)(...all))];
+      } catch {
+        return [];
+      }
+    });
+    expect(texts).not.toEqual([]);
+    return texts;
+  });
+}
+
+const granted = Object.values(PERMISSIONS).flatMap(({ publish, subscribe }) =>
+  [publish, subscribe].flatMap(({ allow, deny = [] }) => [...allow, ...deny]),
+);
+const production = [
+  ...readFileSync(new URL("../../scripts/broker/production.conf", import.meta.url), "utf8").matchAll(
+    /"([^"\s]+\.(?:>|\*|[^"\s]*\.>))"/g,
+  ),
+].map(([, subject = ""]) => subject);
+const provisioned = platformStreams(1).flatMap(({ subjects: own = [], republish }) => [
+  ...own,
+  ...Object.values((republish ?? {}) as Record<string, string>),
+]);
+const mapped = DEFAULT_MAPPINGS.map(({ subjectFilter }) => subjectFilter);
+
+test("no orb can have an id that is the first token of a subject in use", () => {
+  const used = [...made(), ...granted, ...production, ...provisioned, ...mapped, SERVICES];
+  const firsts = new Set(used.map((subject) => subject.split(".")[0] ?? ""));
+  for (const open of [NAMED, "undefined", "[object Object]", ">", "*"]) firsts.delete(open);
+  // The derivation finds what is known to be there.
+  for (const known of [...SUBJECT_SPACES, "$KV", "$JS", "_INBOX", "_limit", "_feed", "_probe"])
+    expect(firsts).toContain(known);
+  const free = [...firsts].filter((token) => ORB_ID.test(token) && !isReservedOrbId(token));
+  expect(free).toEqual([]);
+});
