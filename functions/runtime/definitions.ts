@@ -6,7 +6,7 @@
  */
 import { z } from "@hono/zod-openapi";
 import { LIST_PARAMETERS, PAGE_SIZE } from "../../shared/entry/query.ts";
-import { EntrySchema, MOMENT, ValuesSchema } from "../admin/entry-schemas.ts";
+import { AnsweredMembers, EntrySchema, MOMENT, ValuesSchema } from "../admin/entry-schemas.ts";
 import { defineRoute } from "../router.ts";
 import { IdempotencyKey, IfMatch, IfNoneMatch, Location, listOf, Replayed } from "../schemas.ts";
 
@@ -22,12 +22,24 @@ const RuntimeEntry = EntrySchema.extend({
     .openapi({ description: "Referenced entries by field; null where there is none to see" }),
 }).openapi("RuntimeEntry");
 
-/** What is sent. */
+const VALUES = { type: "object", additionalProperties: true } as const;
+
+/** Body of a creation. */
+const RuntimeNew = z
+  .strictObject({
+    values: z.unknown().optional().openapi(VALUES),
+    validFrom: moment.optional().openapi({ description: "Left out or null: no bound" }),
+    validTo: moment.optional().openapi({ description: "Left out or null: no bound" }),
+  })
+  .openapi("RuntimeNewEntry");
+
+/** Body of a change. */
 const RuntimeChange = z
   .strictObject({
-    values: z.unknown().optional().openapi({ type: "object", additionalProperties: true }),
+    values: z.unknown().optional().openapi(VALUES),
     validFrom: moment.optional().openapi({ description: "Left out: as before; null: no bound" }),
     validTo: moment.optional().openapi({ description: "Left out: as before; null: no bound" }),
+    ...AnsweredMembers,
   })
   .openapi("RuntimeEntryChange");
 
@@ -87,7 +99,10 @@ const answer = (description: string, further = {}) => ({
   headers: { ...etag, ...languages, ...further },
   content,
 });
-const body = { required: true, content: { "application/json": { schema: RuntimeChange } } };
+const sending = <T extends z.ZodType>(schema: T) => ({
+  required: true,
+  content: { "application/json": { schema } },
+});
 
 const move = (name: string, summary: string, query: z.ZodRawShape) =>
   defineRoute({
@@ -167,7 +182,12 @@ export const definitions = {
     summary: "Create an entry",
     tags,
     security,
-    request: { params: CollectionParams, query: z.strictObject(Writing), headers: IdempotencyKey, body },
+    request: {
+      params: CollectionParams,
+      query: z.strictObject(Writing),
+      headers: IdempotencyKey,
+      body: sending(RuntimeNew),
+    },
     responses: {
       201: answer("Created", { ...Location, ...Replayed }),
     },
@@ -178,10 +198,16 @@ export const definitions = {
     path: one,
     operationId: "updateEntryOf",
     summary: "Write a new revision",
-    description: "What is live stays as it is until it is published, here with `publish=true` or later.",
+    description:
+      "What is live stays as it is until it is published, here with `publish=true` or later. An answer of `GET` can be edited and sent back whole, with the same `locale` and `market`.",
     tags,
     security,
-    request: { params: EntryParams, query: z.strictObject(Writing), headers: IfMatch, body },
+    request: {
+      params: EntryParams,
+      query: z.strictObject(Writing),
+      headers: IfMatch,
+      body: sending(RuntimeChange),
+    },
     responses: { 200: answer("The new revision") },
     problems: [401, 403, 404, 409, 412],
   }),
@@ -216,7 +242,7 @@ export function furtherNames(definition: Defined): string[] {
 }
 
 /** What is sent to create and update, as it is checked. */
-export const bodySchema = RuntimeChange;
+export const bodies = { create: RuntimeNew, update: RuntimeChange } as const;
 
 /** Methods of the operations on one kind of address, as `Allow` tells them. */
 export function methodsOf(operations: readonly (keyof typeof definitions)[]): string[] {

@@ -8,7 +8,7 @@ import { type Append, Conflict } from "../store/types.ts";
 import { claimLacking, keysOf, type Lack, lacksOf } from "./claiming.ts";
 import { isUniqueKey, parseKey } from "./claims.ts";
 import { publishedOf } from "./held.ts";
-import { storedInput } from "./prepare.ts";
+import { storedInput } from "./known.ts";
 import { type LoadedEntry, loaded, type OrbContext, orNull } from "./resolve.ts";
 import { cancelMessages, leave, publishMessages } from "./schedules.ts";
 import { visible } from "./snapshot.ts";
