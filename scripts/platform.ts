@@ -6,6 +6,7 @@ import { readSettings as readFunctionsSettings } from "../functions/env.ts";
 import { ensureBootstrap } from "../shared/access/bootstrap.ts";
 import { storeBuiltInMessages } from "../shared/definitions/definitions.ts";
 import { AppError } from "../shared/errors.ts";
+import { claimFormsOnce } from "../shared/orb/claim-forms.ts";
 import { settleAll } from "../shared/orb/settle.ts";
 import { provision } from "../shared/store/provision.ts";
 import { openStore } from "../shared/store/store.ts";
@@ -291,7 +292,19 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
     const brokerAccess = as("deploy");
     const bootstrap = await prepareBroker(settings, brokerAccess, bindings, brokers.length);
     // What the last run began and did not finish of publishing and deleting orbs.
-    await withStore(as("fn"), replicas, (store) => settleAll(scriptDeps(store, bindings)));
+    await withStore(as("fn"), replicas, async (store) => {
+      const deps = scriptDeps(store, bindings);
+      await settleAll(deps);
+      const { shared, failed } = await claimFormsOnce(deps);
+      for (const { orb, module, schema, field, ids } of shared) {
+        options.say(
+          `Entries of ${orb}/${module}/${schema} hold one value of the unique field ${field} in different forms: ${ids.join(", ")}. Change it in all but one.`,
+        );
+      }
+      if (failed.length > 0) {
+        options.say(`Could not check the unique values of ${failed.join(", ")}: run npm run rekey.`);
+      }
+    });
     options.signal?.throwIfAborted();
 
     started.push(await startFunctions(settings, bindings, options));

@@ -13,9 +13,9 @@ const RekeySchema = z
       .int()
       .openapi({ description: "Entries that have a new revision, sealed under the first key" }),
     failed: z.array(z.string()).openapi({ description: "Entries that no configured key opens" }),
-    conflicts: z
-      .array(z.string())
-      .openapi({ description: "Entries with a unique value that another one has taken" }),
+    conflicts: z.array(z.string()).openapi({
+      description: "Entries with a unique value that another one holds too, in this form or another",
+    }),
   })
   .openapi("RekeyResult");
 

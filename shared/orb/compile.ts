@@ -26,6 +26,8 @@ export interface CompiledField {
   readonly sensitive: boolean;
   readonly unique: boolean;
   readonly required: boolean;
+  /** A text that is equal for values that count as equal: of a unique field, by the rule of uniqueness. */
+  readonly equality: FieldType["token"];
   /** Whether equality is answered by an index: enum, boolean, reference and unique fields that are neither lists nor maps nor sensitive. */
   readonly indexed: boolean;
   /** Whether lists may be sorted by it. */
@@ -197,6 +199,7 @@ function compileField(definition: FieldDefinition): CompiledField {
     marketSpecific,
     sensitive,
     unique,
+    equality: (unique ? type.uniqueToken : undefined) ?? type.token,
     required: definition.required === true,
     indexed:
       single &&

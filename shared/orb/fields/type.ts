@@ -53,6 +53,8 @@ export interface FieldType {
   compare(a: Json, b: Json): number;
   /** A text that is equal for equal values and differs otherwise, for indexes and claims; null when there is none. */
   token(value: Json): string | null;
+  /** The same for values of a unique field, where other values than those with one {@link token} count as equal. */
+  uniqueToken?(value: Json): string | null;
   /** Its values as JSON Schema, with the field's own rules. */
   jsonSchema(field: FieldDefinition): JsonSchema;
 }
