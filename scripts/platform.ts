@@ -4,6 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { readSettings as readFunctionsSettings } from "../functions/env.ts";
 import type { Deps } from "../shared/deps.ts";
+import { claimFormsOnce } from "../shared/orb/claim-forms.ts";
 import { settleAll } from "../shared/orb/settle.ts";
 import type { ConnectOptions } from "../shared/store/wire.ts";
 import { finishAtStart } from "./backup/swap.ts";
@@ -227,7 +228,19 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
     await finishAtStart(dataDir, finish, options.say);
     const bootstrap = await prepareBroker(settings, brokerAccess, bindings, brokers.length);
     // Finishes publications and deletions of orbs that the last run left incomplete.
-    await withStore(as("fn"), replicas, (store) => settleAll(scriptDeps(store, bindings)));
+    await withStore(as("fn"), replicas, async (store) => {
+      const deps = scriptDeps(store, bindings);
+      await settleAll(deps);
+      const { shared, failed } = await claimFormsOnce(deps);
+      for (const { orb, module, schema, field, ids } of shared) {
+        options.say(
+          `Entries of ${orb}/${module}/${schema} hold one value of the unique field ${field} in different forms: ${ids.join(", ")}. Change it in all but one.`,
+        );
+      }
+      if (failed.length > 0) {
+        options.say(`Could not check the unique values of ${failed.join(", ")}: run npm run rekey.`);
+      }
+    });
     options.signal?.throwIfAborted();
 
     started.push(await startFunctions(settings, bindings, options));

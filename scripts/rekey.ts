@@ -61,7 +61,7 @@ if (import.meta.main) {
     }
     if (conflicts.length > 0) {
       console.log(
-        `Another entry has taken a unique value of ${conflicts.length}: ${conflicts.slice(0, 20).join(", ")}`,
+        `Another entry holds a unique value of ${conflicts.length}, in this form or another: ${conflicts.slice(0, 20).join(", ")}`,
       );
       process.exitCode = 1;
     }

@@ -13,9 +13,9 @@ const RekeySchema = z
       .int()
       .openapi({ description: "Number of entries with a new revision, encrypted with the first key" }),
     failed: z.array(z.string()).openapi({ description: "Entries that no configured key can decrypt" }),
-    conflicts: z
-      .array(z.string())
-      .openapi({ description: "Entries with a unique value that another entry uses" }),
+    conflicts: z.array(z.string()).openapi({
+      description: "Entries with a unique value that another entry uses, in the same or another Unicode form",
+    }),
   })
   .openapi("RekeyResult");
 

@@ -14,6 +14,7 @@ import { IdempotencyKey, IfMatch, Location, OrbIdParam, Replayed } from "../sche
 import {
   answer,
   asEntryFault,
+  changeOf,
   DeleteQuery,
   definition,
   EntryBody,
@@ -54,7 +55,7 @@ export function entryWriteRoutes(prefix: AdminPrefix) {
     operationId: "updateEntry",
     summary: "Update an entry",
     description:
-      "Writes a new revision. The live revision does not change until the entry is published, here with `publish=true` or later.",
+      "Writes a new revision. The live revision does not change until the entry is published, here with `publish=true` or later. The body can be an edited response of `GET`.",
     request: {
       params: EntryParams,
       query: WriteQuery,
@@ -80,31 +81,31 @@ export function entryWriteRoutes(prefix: AdminPrefix) {
     .openapi(create, async (c) => {
       const { orbId } = c.req.valid("param");
       const { publish, locale, market } = c.req.valid("query");
+      const orb = definition(c, orbId);
       const written = await createEntry(c.var.deps, c.var.actor, {
         ...c.req.valid("json"),
         orbId,
-        orb: definition(c, orbId),
+        orb,
         publish: publish === "true",
         locale,
         market,
         idempotency: idempotencyOf(c),
       });
-      const body = answer(c, written);
+      const body = await answer(c, { orb }, written);
       c.header("location", `${prefix}/${orbId}/entries/${body.id}`);
       return c.json(body, 201);
     })
     .openapi(update, async (c) => {
       const { publish, locale, market } = c.req.valid("query");
-      const { schema: schemaId, ...body } = c.req.valid("json");
+      const target = targetOf(c, c.req.valid("param"), c.req.valid("header"));
       const written = await updateEntry(c.var.deps, c.var.actor, {
-        ...body,
-        schemaId,
-        ...targetOf(c, c.req.valid("param"), c.req.valid("header")),
+        ...changeOf(c.req.valid("json")),
+        ...target,
         publish: publish === "true",
         locale,
         market,
       });
-      return c.json(answer(c, written), 200);
+      return c.json(await answer(c, target, written), 200);
     })
     .openapi(remove, async (c) => {
       const { force, purge } = c.req.valid("query");
@@ -140,7 +141,7 @@ export function entryMoveRoutes(prefix: AdminPrefix) {
     });
     router.openapi(route, async (c) => {
       const target = targetOf(c, c.req.valid("param"), c.req.valid("header"));
-      return c.json(answer(c, await verb(c.var.deps, c.var.actor, target)), 200);
+      return c.json(await answer(c, target, await verb(c.var.deps, c.var.actor, target)), 200);
     });
   }
   const archive = defineRoute({
@@ -156,6 +157,7 @@ export function entryMoveRoutes(prefix: AdminPrefix) {
   return router.openapi(archive, async (c) => {
     const target = targetOf(c, c.req.valid("param"), c.req.valid("header"));
     const force = c.req.valid("query").force === "true";
-    return c.json(answer(c, await archiveEntry(c.var.deps, c.var.actor, { ...target, force })), 200);
+    const written = await archiveEntry(c.var.deps, c.var.actor, { ...target, force });
+    return c.json(await answer(c, target, written), 200);
   });
 }

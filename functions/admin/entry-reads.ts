@@ -1,9 +1,8 @@
 /** C: GET /api/admin/orbs/{orbId}/entries. What is newest, what is live, and what was. */
 import { z } from "@hono/zod-openapi";
-import { entryView, revealValues } from "../../shared/entry/index.ts";
+import { revealValues } from "../../shared/entry/index.ts";
 import { getManaged, listManaged } from "../../shared/entry/managed.ts";
 import { PAGE_SIZE } from "../../shared/entry/query.ts";
-import { schemaOf } from "../../shared/entry/resolve.ts";
 import { STATUSES } from "../../shared/orb/lifecycle.ts";
 import { matchesTag, revisionTag } from "../etag.ts";
 import { defineRoute, newRouter } from "../router.ts";
@@ -100,11 +99,10 @@ export function entryReadRoutes(prefix: AdminPrefix) {
         published: revision === "published",
         at,
       });
-      const { snapshot, address, newest, context } = found;
+      const { newest, view, context } = found;
       c.header("etag", revisionTag(newest));
-      const view = entryView(snapshot, schemaOf(context.compiled, address));
       if (reveal === "true") {
-        const values = await revealValues(deps, actor, { orb: context, address, snapshot });
+        const values = await revealValues(deps, actor, { ...found, orb: context });
         c.header("cache-control", "no-store");
         return c.json({ ...view, values }, 200);
       }

@@ -178,6 +178,6 @@ export function entryRevisionRoutes(prefix: AdminPrefix) {
         ...target,
         revision: revisionNumber(revision),
       });
-      return c.json(answer(c, written), 200);
+      return c.json(await answer(c, target, written), 200);
     });
 }

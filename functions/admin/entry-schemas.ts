@@ -2,7 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { Target, Written } from "../../shared/entry/index.ts";
-import { entryView, requireOrb } from "../../shared/entry/index.ts";
+import { currentView, requireOrb } from "../../shared/entry/index.ts";
 import type { Fault } from "../../shared/errors.ts";
 import { STATUSES } from "../../shared/orb/lifecycle.ts";
 import { definitionFor } from "../../shared/orb/live.ts";
@@ -55,16 +55,33 @@ export const NewEntryBody = z
   })
   .openapi("NewEntry");
 
+const NOT_MOVED = "Must not change if present. An entry cannot be moved.";
+const place = z.string().optional().openapi({ description: NOT_MOVED });
+const SET_BY_PLATFORM = "Set by the platform. Ignored in requests.";
+const readOnly = (schema: { type: "string" | "integer" | "object"; nullable?: true }) =>
+  z
+    .unknown()
+    .optional()
+    .openapi({ ...schema, readOnly: true, description: SET_BY_PLATFORM });
+
+/** What an answer holds beside what can be changed: an answer can be edited and sent back whole. */
+export const AnsweredMembers = {
+  id: place,
+  orb: place,
+  module: place,
+  schema: place,
+  status: readOnly({ type: "string" }),
+  revision: readOnly({ type: "integer" }),
+  publishedRevision: readOnly({ type: "integer", nullable: true }),
+  createdAt: readOnly({ type: "string" }),
+  createdBy: readOnly({ type: "string" }),
+  updatedAt: readOnly({ type: "string" }),
+  updatedBy: readOnly({ type: "string" }),
+  expand: readOnly({ type: "object" }),
+} as const;
+
 export const EntryBody = z
   .strictObject({
-    module: z
-      .string()
-      .optional()
-      .openapi({ description: "Must not change if present. An entry cannot be moved." }),
-    schema: z
-      .string()
-      .optional()
-      .openapi({ description: "Must not change if present. An entry cannot be moved." }),
     values: z.unknown().optional().openapi({
       type: "object",
       additionalProperties: true,
@@ -73,8 +90,15 @@ export const EntryBody = z
     }),
     validFrom: given.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
     validTo: given.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
+    ...AnsweredMembers,
   })
   .openapi("EntryChange");
+
+/** Reads the changes in a body, and the place that it names. */
+export function changeOf(body: z.infer<typeof EntryBody>) {
+  const { values, validFrom, validTo, id, orb, module, schema } = body;
+  return { values, validFrom, validTo, place: { id, orb, module, schema } };
+}
 
 const PARAMETERS = new Set(["publish", "locale", "market", "force"]);
 
@@ -150,9 +174,14 @@ export function targetOf(
   };
 }
 
-/** The answer to a write. */
-export function answer(c: Context<AppEnv>, written: Written): z.infer<typeof EntrySchema> {
-  c.header("etag", revisionTag(written.snapshot.revision));
-  if (written.replayed) c.header("idempotent-replayed", "true");
-  return entryView(written.snapshot);
+/** The answer to a write. @param target with the definition that the entry was checked against */
+export async function answer(
+  c: Context<AppEnv>,
+  target: Pick<Target, "orb">,
+  { snapshot, replayed }: Written,
+): Promise<z.infer<typeof EntrySchema>> {
+  c.header("etag", revisionTag(snapshot.revision));
+  if (replayed) c.header("idempotent-replayed", "true");
+  const { compiled } = await target.orb;
+  return currentView(snapshot, compiled.schema(snapshot.module, snapshot.schema));
 }

@@ -233,7 +233,8 @@ function entrySchemas(
     { values: input },
     Array.isArray(input.required) ? ["values"] : [],
   );
-  part.schemas[names.update] = withMembers(body, {
+  const change = generic.paths[`${COLLECTION}/{id}`]?.put?.requestBody;
+  part.schemas[names.update] = withMembers(resolved(generic, contentSchema(change)), {
     values: valuesSchema(schema, "input", false, part.named),
   });
   return names;

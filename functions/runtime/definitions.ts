@@ -6,7 +6,7 @@
  */
 import { z } from "@hono/zod-openapi";
 import { LIST_PARAMETERS, PAGE_SIZE } from "../../shared/entry/query.ts";
-import { EntrySchema, MOMENT, ValuesSchema } from "../admin/entry-schemas.ts";
+import { AnsweredMembers, EntrySchema, MOMENT, ValuesSchema } from "../admin/entry-schemas.ts";
 import { defineRoute } from "../router.ts";
 import { IdempotencyKey, IfMatch, IfNoneMatch, Location, listOf, Replayed } from "../schemas.ts";
 
@@ -22,12 +22,24 @@ const RuntimeEntry = EntrySchema.extend({
   }),
 }).openapi("RuntimeEntry");
 
-/** What is sent. */
+const VALUES = { type: "object", additionalProperties: true } as const;
+
+/** Body of a creation. */
+const RuntimeNew = z
+  .strictObject({
+    values: z.unknown().optional().openapi(VALUES),
+    validFrom: moment.optional().openapi({ description: "Left out or null: no bound" }),
+    validTo: moment.optional().openapi({ description: "Left out or null: no bound" }),
+  })
+  .openapi("RuntimeNewEntry");
+
+/** Body of a change. */
 const RuntimeChange = z
   .strictObject({
-    values: z.unknown().optional().openapi({ type: "object", additionalProperties: true }),
+    values: z.unknown().optional().openapi(VALUES),
     validFrom: moment.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
     validTo: moment.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
+    ...AnsweredMembers,
   })
   .openapi("RuntimeEntryChange");
 
@@ -88,7 +100,10 @@ const answer = (description: string, further = {}) => ({
   headers: { ...etag, ...languages, ...further },
   content,
 });
-const body = { required: true, content: { "application/json": { schema: RuntimeChange } } };
+const sending = <T extends z.ZodType>(schema: T) => ({
+  required: true,
+  content: { "application/json": { schema } },
+});
 
 const move = (name: string, summary: string, query: z.ZodRawShape) =>
   defineRoute({
@@ -168,7 +183,12 @@ export const definitions = {
     summary: "Create an entry",
     tags,
     security,
-    request: { params: CollectionParams, query: z.strictObject(Writing), headers: IdempotencyKey, body },
+    request: {
+      params: CollectionParams,
+      query: z.strictObject(Writing),
+      headers: IdempotencyKey,
+      body: sending(RuntimeNew),
+    },
     responses: {
       201: answer("Created", { ...Location, ...Replayed }),
     },
@@ -180,10 +200,15 @@ export const definitions = {
     operationId: "updateEntryOf",
     summary: "Update an entry",
     description:
-      "Writes a new revision. The live revision does not change until the entry is published, here with `publish=true` or later.",
+      "Writes a new revision. The live revision does not change until the entry is published, here with `publish=true` or later. The body can be an edited response of `GET`, with the same `locale` and `market`.",
     tags,
     security,
-    request: { params: EntryParams, query: z.strictObject(Writing), headers: IfMatch, body },
+    request: {
+      params: EntryParams,
+      query: z.strictObject(Writing),
+      headers: IfMatch,
+      body: sending(RuntimeChange),
+    },
     responses: { 200: answer("The new revision") },
     problems: [401, 403, 404, 409, 412],
   }),
@@ -218,7 +243,7 @@ export function furtherNames(definition: Defined): string[] {
 }
 
 /** What is sent to create and update, as it is checked. */
-export const bodySchema = RuntimeChange;
+export const bodies = { create: RuntimeNew, update: RuntimeChange } as const;
 
 /** Methods of the operations on one kind of address, as `Allow` tells them. */
 export function methodsOf(operations: readonly (keyof typeof definitions)[]): string[] {

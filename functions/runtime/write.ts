@@ -19,7 +19,7 @@ import { parseExtras } from "../../shared/entry/query.ts";
 import { invalid } from "../../shared/errors.ts";
 import type { CompiledSchema } from "../../shared/orb/compile.ts";
 import type { LiveOrb } from "../../shared/orb/live-orb.ts";
-import { asEntryFault } from "../admin/entry-schemas.ts";
+import { asEntryFault, changeOf } from "../admin/entry-schemas.ts";
 import type { AppEnv } from "../context.ts";
 import { ifMatch } from "../etag.ts";
 import { idempotencyOf } from "../idempotency.ts";
@@ -28,7 +28,7 @@ import { whole } from "../middleware/headers.ts";
 import { faultsOf } from "../problem.ts";
 import type { Operation } from "./address.ts";
 import { choiceOf, describeAnswer } from "./answers.ts";
-import { bodySchema, definitions, parameterNames } from "./definitions.ts";
+import { bodies, definitions, parameterNames } from "./definitions.ts";
 import { parametersOf } from "./read.ts";
 
 /** A write on its way. */
@@ -39,9 +39,9 @@ export interface Writing {
   actor: Actor;
 }
 
-async function bodyOf(c: Context<AppEnv>): Promise<z.infer<typeof bodySchema>> {
+async function bodyOf<T extends z.ZodType>(c: Context<AppEnv>, schema: T): Promise<z.infer<T>> {
   const body = await readJson(c, true);
-  const result = bodySchema.safeParse(body);
+  const result = schema.safeParse(body);
   if (!result.success) throw invalid(faultsOf(result.error, body).map(asEntryFault));
   return result.data;
 }
@@ -104,7 +104,7 @@ export async function create(writing: Writing): Promise<Response> {
   const { c, live, schema, actor } = writing;
   requireWriter(writing, "create");
   const { publish, ...extra } = extrasOf(c, "create");
-  const body = await bodyOf(c);
+  const body = await bodyOf(c, bodies.create);
   const written = await createEntry(c.get("deps"), actor, {
     values: body.values,
     validFrom: body.validFrom,
@@ -126,9 +126,9 @@ export async function update(writing: Writing, id: string): Promise<Response> {
   requireWriter(writing, "update");
   const { publish, ...extra } = extrasOf(c, "update");
   const target = targetOf(writing, id);
-  const body = await bodyOf(c);
+  const body = await bodyOf(c, bodies.update);
   const written = await updateEntry(c.get("deps"), actor, {
-    ...body,
+    ...changeOf(body),
     ...extra,
     ...target,
     publish: publish === "true",

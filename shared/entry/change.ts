@@ -256,10 +256,19 @@ async function writeOf(
     claims.frees = own.frees;
     for (const [key, seq] of own.known) known.set(key, seq);
   }
+  let made = next;
   if (schema !== undefined && (attempt > 0 || !sure)) {
-    const looked = await lookUpClaims(deps, context, schema, address, claims.adds);
+    const keeping = change.upkeep === true ? undefined : { entry, next };
+    const looked = await lookUpClaims(deps, context, schema, address, claims.adds, keeping);
     for (const [key, seq] of looked.known) known.set(key, seq);
     guards.push(...looked.guards);
+    const free = (key: string) => !looked.taken.has(key);
+    claims.adds = claims.adds.filter(free);
+    made = {
+      ...next,
+      claims: next.claims.filter(free),
+      liveClaims: next.liveClaims?.filter(free) ?? null,
+    };
   }
   const live: Append[] = [];
   if (cancels(state, decision)) {
@@ -275,7 +284,7 @@ async function writeOf(
   return {
     address,
     headSeq: entry.seq,
-    snapshots: base === head ? [next] : [{ ...base, defRevision: head.defRevision }, next],
+    snapshots: base === head ? [made] : [{ ...base, defRevision: head.defRevision }, made],
     claims,
     known,
     guards,

@@ -9,9 +9,10 @@ import { base64url, sha256 } from "../ids.ts";
 import type { CompiledField, CompiledSchema } from "../orb/compile.ts";
 import type { Json } from "../orb/fields/index.ts";
 import type { Values } from "../orb/validate.ts";
-import { leavesOf, referenceTargets } from "../orb/values.ts";
+import { type Leaf, leavesOf, referenceTargets } from "../orb/values.ts";
 import { type EntryAddress, subjects } from "../store/subjects.ts";
 import type { Append } from "../store/types.ts";
+import type { EntrySnapshot } from "./snapshot.ts";
 
 /** Seconds after which a freed claim or index message is gone. */
 const FREED_SECONDS = 1;
@@ -47,10 +48,12 @@ export async function equalityToken(field: CompiledField, value: Json): Promise<
 }
 
 /**
- * The tokens under which a unique value is claimed: none when it has none, and one, or for a sensitive value one under
- * each of the claim keys. That is an HMAC bound to the field: whoever reads the broker's files can neither guess nor
- * compare them. While keys are changed, two who know one key in common still meet.
- * @param value plaintext in its normal form
+ * The tokens under which a unique value is claimed: none when it has none. It is claimed in its normal form and, where it
+ * was written in another one, as written too: that is how versions before the normal form claimed it, and instances of
+ * both may serve side by side. A sensitive value has a token under each of the claim keys: an HMAC bound to the field, so
+ * that readers of the broker's files can neither guess nor compare values. While keys change, two instances that have one
+ * key in common still meet.
+ * @param value plaintext
  */
 export async function uniqueTokens(
   config: Config,
@@ -60,11 +63,74 @@ export async function uniqueTokens(
   market?: string,
   language?: string,
 ): Promise<string[]> {
+  const { written, normal } = await formTokens(config, schema, field, { value, market, language });
+  return [...written, ...normal];
+}
+
+/** The tokens of a unique value as it was written, and those of its normal form where that is another one. */
+async function formTokens(
+  config: Config,
+  schema: CompiledSchema,
+  field: CompiledField,
+  { value, market, language }: Pick<Leaf, "value" | "market" | "language">,
+): Promise<{ written: string[]; normal: string[] }> {
+  const tokens = async (token: string): Promise<string[]> => {
+    const text = `${market ?? ""}/${language ?? ""}/${token}`;
+    if (!field.sensitive) return [await sha256(text)];
+    return hmacs(config, `${schema.orb}/${schema.subjectType}/${schema.id}/${field.name}/${text}`);
+  };
   const token = field.type.token(value);
-  if (token === null) return [];
-  const text = `${market ?? ""}/${language ?? ""}/${token}`;
-  if (!field.sensitive) return [await sha256(text)];
-  return hmacs(config, `${schema.orb}/${schema.subjectType}/${schema.id}/${field.name}/${text}`);
+  const form = field.equality(value);
+  return {
+    written: token === null ? [] : await tokens(token),
+    normal: form === null || form === token ? [] : await tokens(form),
+  };
+}
+
+/** Keys of normal forms in which values were not written, each with the keys of the value as it was written. */
+export async function formKeys(
+  config: Config,
+  schema: CompiledSchema,
+  plain: Readonly<Values>,
+): Promise<Map<string, string[]>> {
+  const keys = new Map<string, string[]>();
+  for (const field of schema.unique) {
+    for (const leaf of leavesOf(field, plain)) {
+      if (field.type.token(leaf.value) === field.equality(leaf.value)) continue;
+      const { written, normal } = await formTokens(config, schema, field, leaf);
+      for (const token of normal) {
+        keys.set(
+          `u.${field.name}.${token}`,
+          written.map((other) => `u.${field.name}.${other}`),
+        );
+      }
+    }
+  }
+  return keys;
+}
+
+/** Whether values of a schema's unique fields have normal forms. */
+export function hasForms(schema: CompiledSchema): boolean {
+  return schema.unique.some(({ equality, type }) => equality !== type.token);
+}
+
+/**
+ * Whether an entry's values must tell what it holds, as its keys may have been made by a version that knew no normal form:
+ * a unique value is in another form, or its live revision, which is not at hand, has another one than the newest.
+ */
+export function mayLackForms(
+  schema: CompiledSchema,
+  { values, claims, liveClaims }: Pick<EntrySnapshot, "values" | "claims" | "liveClaims">,
+): boolean {
+  return schema.unique.some((field) => {
+    const { type, equality, name } = field;
+    if (field.sensitive || equality === type.token) return false;
+    const start = `u.${name}.`;
+    return (
+      leavesOf(field, values as Values).some(({ value }) => type.token(value) !== equality(value)) ||
+      (liveClaims ?? []).some((key) => key.startsWith(start) && !claims.includes(key))
+    );
+  });
 }
 
 /** Those of these keys that depend on the claim keys. */

@@ -20,9 +20,15 @@ export interface Judged {
   values: Readonly<Record<string, unknown>>;
 }
 
-function equal(type: FieldType, a: Json, b: Json): boolean {
-  const token = type.token(a);
-  return token !== null && token === type.token(b);
+/** Decides whether two values are equal, and which one is greater. */
+interface Comparison {
+  type: FieldType;
+  equality: FieldType["token"];
+}
+
+function equal({ equality }: Comparison, a: Json, b: Json): boolean {
+  const token = equality(a);
+  return token !== null && token === equality(b);
 }
 
 /** Not a number for a value of another type, which the field had once: it is neither more nor less, nor as much. */
@@ -30,13 +36,14 @@ function compared(type: FieldType, value: Json, wanted: Json): number {
   return type.token(value) === null ? Number.NaN : type.compare(value, wanted);
 }
 
-function one(type: FieldType, operator: FilterOperator, value: Json, wanted: readonly Json[]): boolean {
+function one(by: Comparison, operator: FilterOperator, value: Json, wanted: readonly Json[]): boolean {
+  const { type } = by;
   const [first = null] = wanted;
   switch (operator) {
     case "eq":
-      return equal(type, value, first);
+      return equal(by, value, first);
     case "in":
-      return wanted.some((candidate) => equal(type, value, candidate));
+      return wanted.some((candidate) => equal(by, value, candidate));
     case "gt":
       return compared(type, value, first) > 0;
     case "gte":
@@ -85,21 +92,20 @@ function judgeField(
   const found = candidates(field, entry, choice);
   const { operator, values } = condition;
   if (operator === "null") return (found.length === 0 || found.every(isEmpty)) === values[0];
-  if (operator === "ne") return !found.some((value) => one(field.type, "eq", value, values));
+  if (operator === "ne") return !found.some((value) => one(field, "eq", value, values));
   if (field.list) {
-    return found.some(
-      (list) => Array.isArray(list) && list.some((item) => one(field.type, "eq", item, values)),
-    );
+    return found.some((list) => Array.isArray(list) && list.some((item) => one(field, "eq", item, values)));
   }
-  return found.some((value) => one(field.type, operator, value, values));
+  return found.some((value) => one(field, operator, value, values));
 }
 
 function judgeProperty(name: Property, type: FieldType, condition: Condition, entry: Judged): boolean {
   const value = entry[name];
   const { operator, values } = condition;
+  const by = { type, equality: type.token };
   if (operator === "null") return (value === null) === values[0];
-  if (operator === "ne") return value === null || !equal(type, value, values[0] ?? null);
-  return value !== null && one(type, operator, value, values);
+  if (operator === "ne") return value === null || !equal(by, value, values[0] ?? null);
+  return value !== null && one(by, operator, value, values);
 }
 
 /**

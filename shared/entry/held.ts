@@ -1,10 +1,20 @@
 /** Who holds a unique value: what is looked up when a claim met another one. */
-import type { Deps } from "../deps.ts";
+import type { Config, Deps } from "../deps.ts";
 import { AppError, type Fault } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
+import type { Values } from "../orb/validate.ts";
 import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
 import type { Consistency } from "../store/types.ts";
-import { claimsOf, isUniqueKey, keySubject, parseKey, secretOf } from "./claims.ts";
+import {
+  claimsOf,
+  formKeys,
+  hasForms,
+  isUniqueKey,
+  keySubject,
+  mayLackForms,
+  parseKey,
+  secretOf,
+} from "./claims.ts";
 import type { EntryWrite, Guard } from "./messages.ts";
 import { addressOf, type LoadedEntry, loaded, type OrbContext } from "./resolve.ts";
 import { openValues } from "./sealing.ts";
@@ -33,14 +43,14 @@ export async function publishedOf(
 }
 
 /** Undefined when a key that sealed a value is gone: what was held before then counts. */
-async function holds(
-  deps: Deps,
+async function ofValues<T>(
+  { config }: Pick<Deps, "config">,
   schema: CompiledSchema,
   snapshot: EntrySnapshot,
-): Promise<string[] | undefined> {
+  keysOf: (config: Config, schema: CompiledSchema, plain: Readonly<Values>) => Promise<T>,
+): Promise<T | undefined> {
   try {
-    const plain = await openValues(deps.config, schema, snapshot.id, snapshot.values);
-    return await claimsOf(deps.config, schema, plain);
+    return await keysOf(config, schema, await openValues(config, schema, snapshot.id, snapshot.values));
   } catch (error) {
     if (error instanceof AppError && error.code === "sealed_value_lost") return undefined;
     throw error;
@@ -48,8 +58,8 @@ async function holds(
 }
 
 /**
- * What an entry holds. Reads nothing, unless a draft lies beside what is live and either the definition changed or what
- * is claimed is secret: then nothing but the values tells whether the keys are still the same.
+ * The keys that an entry holds. Reads nothing, unless a draft lies beside what is live and the definition changed, or what
+ * is claimed is secret or may lack its normal form: then only the values tell whether the keys are still the same.
  */
 export async function holdings(
   deps: Deps,
@@ -61,14 +71,42 @@ export async function holdings(
   const follows = head.defRevision === context.revision;
   const secret =
     schema !== undefined && secretOf(schema, [...head.claims, ...(head.liveClaims ?? [])]).length > 0;
-  if (schema === undefined || head.status === "DELETED" || (follows && !secret)) {
+  const certain = follows && !secret && !(schema !== undefined && mayLackForms(schema, head));
+  if (schema === undefined || head.status === "DELETED" || certain) {
     return { claims: head.claims, liveClaims: head.liveClaims, stale: false };
   }
   const published = head.liveClaims === null ? null : await publishedOf(deps, entry);
-  const claims = (await holds(deps, schema, head)) ?? head.claims;
-  const liveClaims = published === null ? null : ((await holds(deps, schema, published)) ?? head.liveClaims);
+  const claims = (await ofValues(deps, schema, head, claimsOf)) ?? head.claims;
+  const liveClaims =
+    published === null ? null : ((await ofValues(deps, schema, published, claimsOf)) ?? head.liveClaims);
   const same = equal(claims, head.claims) && equal(liveClaims, head.liveClaims);
   return { claims, liveClaims, stale: !follows || !same };
+}
+
+/** Keys of the normal forms of an entry's unique values, newest and live, as {@link formKeys} tells them. */
+export async function formsOf(
+  deps: Deps,
+  schema: CompiledSchema,
+  entry: LoadedEntry,
+): Promise<Map<string, string[]>> {
+  const forms = new Map<string, string[]>();
+  if (!hasForms(schema)) return forms;
+  const published = entry.head.liveClaims === null ? null : await publishedOf(deps, entry);
+  for (const snapshot of [entry.head, ...(published === null ? [] : [published])]) {
+    const some = await ofValues(deps, schema, snapshot, formKeys);
+    for (const [key, written] of some ?? []) forms.set(key, written);
+  }
+  return forms;
+}
+
+/** Those of the keys of {@link formsOf} whose values the entry claimed as they were written. */
+export async function formsBefore(deps: Deps, schema: CompiledSchema, entry: LoadedEntry): Promise<string[]> {
+  const forms = await formsOf(deps, schema, entry);
+  return [...forms].filter(([, written]) => holdsAll(entry, written)).map(([key]) => key);
+}
+
+function holdsAll({ head }: LoadedEntry, keys: readonly string[] | undefined): boolean {
+  return keys?.every((key) => head.claims.includes(key) || head.liveClaims?.includes(key) === true) === true;
 }
 
 const equal = (a: readonly string[] | null, b: readonly string[] | null) => a?.join() === b?.join();
@@ -125,8 +163,16 @@ export async function claimState(
   return state;
 }
 
+/** An entry that is written, and the revision that it gets. */
+export interface Keeping {
+  entry: LoadedEntry;
+  next: EntrySnapshot;
+}
+
 /**
  * Looks up claims of unique values that an entry wants.
+ * @param keeping where the entry exists: a value that it keeps may go on without its normal form, which another entry
+ * holds since before there was one. `taken` of the answer has those
  * @throws AppError conflict `unique_conflict` naming every field whose value another entry holds
  */
 export async function lookUpClaims(
@@ -135,11 +181,28 @@ export async function lookUpClaims(
   schema: CompiledSchema,
   address: EntryAddress,
   keys: readonly string[],
+  keeping?: Keeping,
 ): Promise<ClaimState> {
   const wanted = keys.filter(isUniqueKey).map((key) => [key, address.id] as const);
   const state = await claimState(deps, context, schema, new Map(wanted));
-  if (state.taken.size > 0) throw uniqueConflict([...state.taken.keys()].map(taken));
+  if (state.taken.size === 0) return state;
+  const kept = keeping === undefined ? undefined : await sharedBefore(deps, schema, keeping);
+  const refused = [...state.taken.keys()].filter((key) => kept?.has(key) !== true);
+  if (refused.length > 0) throw uniqueConflict(refused.map(taken));
   return state;
+}
+
+/** Keys of normal forms of the values that an entry was written with and keeps as they are. */
+async function sharedBefore(
+  deps: Deps,
+  schema: CompiledSchema,
+  { entry, next }: Keeping,
+): Promise<Set<string>> {
+  const before = await formsBefore(deps, schema, entry);
+  const now = await ofValues(deps, schema, next, formKeys);
+  // The new revision has the value in a form that the entry held, or has it no longer, and only the live one does.
+  const kept = before.filter((key) => !next.claims.includes(key) || holdsAll(entry, now?.get(key)));
+  return new Set(kept);
 }
 
 /**

@@ -3,6 +3,7 @@ export { type BulkResult, bulkWrite } from "./bulk.ts";
 export type { Target, Written } from "./change.ts";
 export { createEntry, requireOrb } from "./create.ts";
 export { deleteEntry } from "./delete.ts";
+export { currentView } from "./known.ts";
 export { archiveEntry, publishEntry, restoreEntry, unpublishEntry } from "./lifecycle.ts";
 export { claimExisting, entryCounts, invalidEntries, moveLive } from "./publishing.ts";
 export { type RekeyProgress, rekeyEntries } from "./rekey.ts";

@@ -6,7 +6,7 @@ import { listed, MOMENT_FORM } from "../orb/faults.ts";
 import { normaliseInstant } from "../orb/fields/calendar.ts";
 import { canonicalLanguage } from "../orb/ids.ts";
 import { MASK } from "../orb/mask.ts";
-import { storedInput } from "./prepare.ts";
+import { storedInput } from "./known.ts";
 import { isSealed, type StoredValue } from "./snapshot.ts";
 
 /** The one language or market that a write speaks of. */

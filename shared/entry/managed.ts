@@ -12,6 +12,7 @@ import { readCursor, refusedCursor, writeCursor } from "./cursor.ts";
 import { expandAll } from "./expand.ts";
 import { compareRanked, matches, sortValues } from "./filter.ts";
 import { publishedOf } from "./held.ts";
+import { currentView } from "./known.ts";
 import { choose } from "./localize.ts";
 import type { Collection } from "./matching.ts";
 import { readListPage, signatureOf } from "./page.ts";
@@ -37,8 +38,12 @@ export interface ManagedGet {
 export interface ManagedEntry {
   context: OrbContext;
   address: EntryAddress;
-  /** The revision that was asked for: `entryView` makes its answer. */
+  /** The revision that the caller asked for, in its stored form. */
   snapshot: EntrySnapshot;
+  /** Its answer. */
+  view: EntryView;
+  /** Whether it is shown as history: with what the definition has dropped since. */
+  past: boolean;
   /** Number of the newest revision, for the entity tag. */
   newest: number;
 }
@@ -55,16 +60,20 @@ export async function getManaged(deps: Deps, actor: Actor, input: ManagedGet): P
   const now = deps.clock.now();
   const newest = effective(entry.head, now);
   const base = { context, address: entry.address, newest: newest.revision };
+  const schema = schemaOf(context.compiled, entry.address);
+  const current = (snapshot: EntrySnapshot): ManagedEntry => {
+    return { ...base, snapshot, view: currentView(snapshot, schema), past: false };
+  };
   if (at !== undefined && at < now) {
     const past = await entryAt(deps, entry.address, at);
     if (past === null) throw notFound("entry", "The entry did not exist at that time.");
-    return { ...base, snapshot: past.snapshot };
+    return { ...base, snapshot: past.snapshot, view: entryView(past.snapshot, schema), past: true };
   }
   if (newest.status === "DELETED") throw notFound("entry");
-  if (input.published !== true) return { ...base, snapshot: newest };
+  if (input.published !== true) return current(newest);
   const live = await publishedOf(deps, { head: newest, address: entry.address });
   if (live === null) throw notFound("revision", "No revision of the entry is published.");
-  return { ...base, snapshot: live };
+  return current(live);
 }
 
 /** Parameters of the management API's list beside those of every list. */
@@ -159,11 +168,13 @@ function collectionOf(
         ),
       );
       const now = deps.clock.now();
-      return logs.map((log) => {
+      return logs.map((log, i) => {
         const message = log === undefined ? undefined : heads?.get(log);
         const head = snapshotOf(message);
         if (message === undefined || head === null || head.status === "DELETED") return undefined;
-        const view = entryView(effective(head, now));
+        const place = places[i];
+        const schema = place === undefined ? undefined : context.compiled.byType.get(own(place));
+        const view = currentView(effective(head, now), schema);
         return status === undefined || view.status === status ? { view, bytes: message.size } : undefined;
       });
     },

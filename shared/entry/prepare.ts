@@ -2,7 +2,6 @@
 import type { Actor } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
 import { AppError, type Fault, invalid } from "../errors.ts";
-import { isObject } from "../json.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { type Values, validateValues } from "../orb/validate.ts";
 import { ruleFaults } from "../rules/check.ts";
@@ -11,7 +10,7 @@ import type { Guard } from "./messages.ts";
 import { checkTargets } from "./references.ts";
 import type { OrbContext } from "./resolve.ts";
 import { sealValues } from "./sealing.ts";
-import { holdsSealed, maskValues, type StoredValue } from "./snapshot.ts";
+import type { StoredValue } from "./snapshot.ts";
 
 /** An entry's values must be smaller than this many bytes as JSON. */
 export const ENTRY_LIMIT = 512 * 1024;
@@ -102,49 +101,4 @@ function referencesNotLive(errors: Fault[]): AppError {
   return new AppError("conflict", "reference_not_live", "An entry that this one refers to is not live.", {
     errors,
   });
-}
-
-/** Stored values, masked, of the fields that the definition has; without what was sealed where nothing is any more. */
-export function ofKnownFields(
-  schema: CompiledSchema,
-  stored: Readonly<Record<string, StoredValue>>,
-): Record<string, StoredValue> {
-  const known = Object.entries(stored).filter(([name, value]) => {
-    const field = schema.fields.get(name);
-    // What was sealed while the field was sensitive has no value that may be told now.
-    return field !== undefined && (field.sensitive || !holdsSealed(value));
-  });
-  return maskValues(Object.fromEntries(known));
-}
-
-/**
- * Stored values as a write takes them over: those of fields, languages and markets that the definition dropped are left
- * behind; the rest is checked again. A field of which nothing is left is as one that was never given.
- */
-export function storedInput(
-  schema: CompiledSchema,
-  stored: Readonly<Record<string, StoredValue>>,
-): Record<string, StoredValue> {
-  const known: Record<string, StoredValue> = {};
-  for (const [name, value] of Object.entries(ofKnownFields(schema, stored))) {
-    const field = schema.fields.get(name);
-    const levels = [
-      ...(field?.marketSpecific ? [schema.markets] : []),
-      ...(field?.translatable ? [schema.languages] : []),
-    ];
-    const left = leftOf(value, levels);
-    if (left !== undefined) known[name] = left;
-  }
-  return known;
-}
-
-/** What is left of a value in maps by these keys, outermost first; undefined when nothing is. */
-function leftOf(value: StoredValue, levels: readonly (readonly string[])[]): StoredValue {
-  const [keys, ...below] = levels;
-  if (keys === undefined || !isObject(value)) return value;
-  const left = Object.entries(value)
-    .filter(([key]) => keys.includes(key))
-    .map(([key, item]) => [key, leftOf(item, below)] as const)
-    .filter(([, item]) => item !== undefined);
-  return left.length === 0 ? undefined : Object.fromEntries(left);
 }

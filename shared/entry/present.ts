@@ -1,6 +1,7 @@
 /** The form in which the runtime API answers entries, and what tells one answer from another. */
 import type { CompiledField, CompiledSchema } from "../orb/compile.ts";
 import { fingerprint } from "./cursor.ts";
+import { knownPlaces } from "./known.ts";
 import { type Choice, resolveField } from "./localize.ts";
 import type { Seen } from "./seen.ts";
 import type { EntryView } from "./snapshot.ts";
@@ -41,7 +42,8 @@ function presentValues(
   for (const [name, field] of schema.fields) {
     if (fields !== undefined && !fields.has(name)) continue;
     const stored = Object.hasOwn(values, name) ? values[name] : undefined;
-    if (stored !== undefined) out[name] = presentField(field, stored, choice, languages);
+    const known = choice.whole ? knownPlaces(schema, field, stored) : stored;
+    if (known !== undefined) out[name] = presentField(field, known, choice, languages);
   }
   return out;
 }

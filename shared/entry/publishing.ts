@@ -6,9 +6,9 @@ import { type Values, validateValues } from "../orb/validate.ts";
 import { type Home, type LiveRole, streams, subjects } from "../store/subjects.ts";
 import { claimLacking, keysOf, type Lack, lacksOf } from "./claiming.ts";
 import { isUniqueKey, parseKey } from "./claims.ts";
-import { publishedOf } from "./held.ts";
+import { formsBefore, publishedOf } from "./held.ts";
+import { storedInput } from "./known.ts";
 import { moveEntries } from "./move.ts";
-import { storedInput } from "./prepare.ts";
 import { type OrbContext, orNull } from "./resolve.ts";
 import { cancelMessages } from "./schedules.ts";
 import { walkEntries } from "./walk.ts";
@@ -72,6 +72,8 @@ export async function claimExisting(
     entries += page.length;
     for (const entry of page) {
       const keys = await keysOf(deps, context, schema, entry);
+      // A value that entries shared in different forms before there was a normal one stands in no definition's way.
+      for (const key of await formsBefore(deps, schema, entry)) keys.delete(key);
       for (const key of keys) {
         if (!isUniqueKey(key)) continue;
         const ids = holders.get(key);

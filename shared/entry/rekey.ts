@@ -10,6 +10,7 @@ import type { Deps } from "../deps.ts";
 import { AppError } from "../errors.ts";
 import { definitionFor } from "../orb/live.ts";
 import { changeEntry } from "./change.ts";
+import { claimForms } from "./claim-forms.ts";
 import { secretOf } from "./claims.ts";
 import { holdings } from "./held.ts";
 import { type LoadedEntry, type OrbContext, schemaOf } from "./resolve.ts";
@@ -27,7 +28,7 @@ export interface RekeyProgress {
   resealed: number;
   /** Ids of entries that no configured key opens; they were left as they are. */
   failed: string[];
-  /** Ids of entries with a unique value that another one has taken meanwhile; they were left as they are. */
+  /** Ids of entries with a unique value that another one has too, in this form or another; they were left as they are. */
   conflicts: string[];
 }
 
@@ -36,7 +37,8 @@ const PARALLEL = 16;
 
 /**
  * Reseals the entries of one orb, and tells after every page how far it has come. Safe beside other writers, and
- * to be run again: what is sealed under the first key is passed over.
+ * to be run again: what is sealed under the first key is passed over. Entries that a version without normal forms of unique
+ * values wrote claim those, without a revision.
  * @throws AppError forbidden, unauthenticated
  */
 export async function* rekeyEntries(
@@ -47,6 +49,7 @@ export async function* rekeyEntries(
   requireOperator(actor, "entries.manage");
   const { orb } = input;
   const progress: RekeyProgress = { entries: 0, resealed: 0, failed: [], conflicts: [] };
+  const shared = new Set((await claimForms(deps, orb)).flatMap(({ ids }) => ids));
   for await (const page of walkEntries(deps, orb.orb)) {
     // It takes minutes, and an entry goes by the definition of its moment.
     const context = (await definitionFor(deps, orb.orb)) ?? orb;
@@ -67,7 +70,11 @@ export async function* rekeyEntries(
       );
     }
     progress.entries += page.length;
-    yield { ...progress, failed: [...progress.failed], conflicts: [...progress.conflicts] };
+    yield {
+      ...progress,
+      failed: [...progress.failed],
+      conflicts: [...new Set([...shared, ...progress.conflicts])],
+    };
   }
   await audit(deps, {
     realm: orb.orb,

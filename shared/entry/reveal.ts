@@ -3,22 +3,24 @@ import { audit } from "../access/audit.ts";
 import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import type { EntryAddress } from "../store/subjects.ts";
+import { knownValues } from "./known.ts";
 import type { OrbContext } from "./resolve.ts";
 import { schemaOf } from "./resolve.ts";
-import { openValues } from "./sealing.ts";
-import { type EntrySnapshot, maskValues, type StoredValue } from "./snapshot.ts";
+import { openEverything } from "./sealing.ts";
+import type { EntrySnapshot, StoredValue } from "./snapshot.ts";
 
 /**
  * The values of a revision with the sensitive ones in plaintext, for platform admins. The audit record is acknowledged
  * before anything is opened. Such an answer must not be stored by anybody (`no-store`).
+ * @param input.past whether it is shown as history, with what the definition has dropped since
  * @throws AppError forbidden, unauthenticated; internal `sealed_value_lost`
  */
 export async function revealValues(
   deps: Deps,
   actor: Actor,
-  input: { orb: OrbContext; address: EntryAddress; snapshot: EntrySnapshot },
+  input: { orb: OrbContext; address: EntryAddress; snapshot: EntrySnapshot; past?: boolean },
 ): Promise<Record<string, StoredValue>> {
-  const { orb, address, snapshot } = input;
+  const { orb, address, snapshot, past } = input;
   requireOperator(actor, "entries.reveal");
   await audit(deps, {
     realm: orb.orb,
@@ -28,7 +30,7 @@ export async function revealValues(
     outcome: "ok",
   });
   const schema = schemaOf(orb.compiled, address);
-  return schema === undefined
-    ? maskValues(snapshot.values)
-    : openValues(deps.config, schema, snapshot.id, snapshot.values);
+  const values =
+    past === true || schema === undefined ? snapshot.values : knownValues(schema, snapshot.values);
+  return openEverything(deps.config, schema, { orb: orb.orb, id: snapshot.id, values });
 }

@@ -3,7 +3,8 @@ import type { Deps } from "../deps.ts";
 import { next } from "../orb/lifecycle.ts";
 import { changeEntry, type Target, type Written } from "./change.ts";
 import { readWindow } from "./input.ts";
-import { prepare, storedInput } from "./prepare.ts";
+import { storedInput } from "./known.ts";
+import { prepare } from "./prepare.ts";
 import { revisionSnapshot } from "./revisions.ts";
 import { requireSchema, statusOf } from "./update.ts";
 

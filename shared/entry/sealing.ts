@@ -7,7 +7,7 @@ import type { Json } from "../orb/fields/index.ts";
 import { MASK } from "../orb/mask.ts";
 import type { Values } from "../orb/validate.ts";
 import { isCurrent, open, seal } from "../seal.ts";
-import { isSealed, type StoredValue } from "./snapshot.ts";
+import { isSealed, type Sealed, type StoredValue } from "./snapshot.ts";
 
 /** What a sealed value is bound to: it opens nowhere else. */
 function sealBinding(orb: string, id: string, field: string): string {
@@ -123,6 +123,42 @@ export function needsReseal(config: Config, stored: Readonly<Record<string, Stor
   return false;
 }
 
+/** Applies `change` to each sealed value of a field, whatever the definition says of the field by now. */
+async function mapSealed(
+  value: unknown,
+  change: (sealed: Sealed) => Promise<unknown>,
+  depth = 2,
+): Promise<unknown> {
+  if (isSealed(value)) return change(value);
+  if (depth === 0 || !isObject(value)) return value;
+  const out: Record<string, unknown> = {};
+  for (const [key, item] of Object.entries(value)) out[key] = await mapSealed(item, change, depth - 1);
+  return out;
+}
+
+/**
+ * Stored values with every sealed one in plaintext, those of fields that are no longer sensitive or no longer there
+ * included: no answer shows a seal. Of those, one whose key is gone shows the mask.
+ * @throws AppError internal `sealed_value_lost` when the key of a sensitive field's value is missing
+ */
+export async function openEverything(
+  config: Config,
+  schema: CompiledSchema | undefined,
+  { orb, id, values }: { orb: string; id: string; values: Readonly<Record<string, StoredValue>> },
+): Promise<Record<string, StoredValue>> {
+  const out: Record<string, StoredValue> = {};
+  for (const [name, value] of Object.entries(values)) {
+    const binding = sealBinding(orb, id, name);
+    const needed = schema?.fields.get(name)?.sensitive === true;
+    out[name] = await mapSealed(value, async (sealed) => {
+      if (needed) return opened(config, sealed, binding);
+      const text = await open(config.encryptionKeys, sealed.$sealed, binding);
+      return text === null ? MASK : (JSON.parse(text) as unknown);
+    });
+  }
+  return out;
+}
+
 /** The same values, sealed under the key that seals now. */
 export async function resealValues(
   config: Config,
@@ -130,20 +166,14 @@ export async function resealValues(
   id: string,
   stored: Readonly<Record<string, StoredValue>>,
 ): Promise<Record<string, StoredValue>> {
-  const again = async (value: unknown, binding: string, depth: number): Promise<unknown> => {
-    if (isSealed(value)) {
-      if (isCurrent(config.encryptionKeys, value.$sealed)) return value;
-      const text = JSON.stringify(await opened(config, value, binding));
-      return { $sealed: await seal(config.encryptionKeys, text, binding) };
-    }
-    if (depth === 0 || !isObject(value)) return value;
-    const out: Record<string, unknown> = {};
-    for (const [key, item] of Object.entries(value)) out[key] = await again(item, binding, depth - 1);
-    return out;
-  };
   const out: Record<string, StoredValue> = {};
   for (const [name, value] of Object.entries(stored)) {
-    out[name] = await again(value, sealBinding(orb, id, name), 2);
+    const binding = sealBinding(orb, id, name);
+    out[name] = await mapSealed(value, async (sealed) => {
+      if (isCurrent(config.encryptionKeys, sealed.$sealed)) return sealed;
+      const text = JSON.stringify(await opened(config, sealed, binding));
+      return { $sealed: await seal(config.encryptionKeys, text, binding) };
+    });
   }
   return out;
 }

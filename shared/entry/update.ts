@@ -5,7 +5,8 @@ import type { CompiledSchema } from "../orb/compile.ts";
 import { next } from "../orb/lifecycle.ts";
 import { changeEntry, type State, type Target, type Written } from "./change.ts";
 import { mergeValues, readWindow, windowFaults } from "./input.ts";
-import { prepare, storedInput } from "./prepare.ts";
+import { storedInput } from "./known.ts";
+import { prepare } from "./prepare.ts";
 import { publishMessages } from "./schedules.ts";
 import type { EntrySnapshot } from "./snapshot.ts";
 
@@ -19,20 +20,24 @@ export interface UpdateInput extends Target {
   publish?: boolean | undefined;
   locale?: string | undefined;
   market?: string | undefined;
-  /** Where the caller believes the entry to be; it cannot be moved. */
-  module?: string | undefined;
-  schemaId?: string | undefined;
+  /** Which entry the body says it is: it cannot be another one, nor be moved. */
+  place?: Partial<Record<(typeof PLACE)[number], unknown>>;
 }
+
+/** Members of a body that name an entry. */
+const PLACE = ["id", "orb", "module", "schema"] as const;
 
 /** What an update says of the entry's place, where it says anything, and that it says anything at all. */
 function placeFaults(input: UpdateInput, base: EntrySnapshot): Fault[] {
   const faults: Fault[] = [];
-  const message = "An entry stays in the module and schema that it was created in.";
-  if (input.module !== undefined && input.module !== base.module) {
-    faults.push({ path: "/module", code: "immutable", message });
-  }
-  if (input.schemaId !== undefined && input.schemaId !== base.schema) {
-    faults.push({ path: "/schema", code: "immutable", message });
+  for (const name of PLACE) {
+    const sent = input.place?.[name];
+    if (sent === undefined || sent === base[name]) continue;
+    const message =
+      name === "id"
+        ? "The path names another entry: leave the id out, or send the one of the path."
+        : `An entry stays in the orb, module and schema that it was created in: leave this out, or send "${base[name]}".`;
+    faults.push({ path: `/${name}`, code: "immutable", message });
   }
   const { values, validFrom, validTo, publish } = input;
   if (values === undefined && validFrom === undefined && validTo === undefined && publish !== true) {

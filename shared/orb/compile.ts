@@ -26,6 +26,8 @@ export interface CompiledField {
   readonly sensitive: boolean;
   readonly unique: boolean;
   readonly required: boolean;
+  /** The text that equality compares. Unique fields compare by the normal form of unique values. */
+  readonly equality: FieldType["token"];
   /**
    * Whether an index answers equality filters: enum, boolean, reference and unique fields, unless they are lists, maps
    * or sensitive.
@@ -200,6 +202,7 @@ function compileField(definition: FieldDefinition): CompiledField {
     marketSpecific,
     sensitive,
     unique,
+    equality: (unique ? type.uniqueToken : undefined) ?? type.token,
     required: definition.required === true,
     indexed:
       single &&

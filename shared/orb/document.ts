@@ -122,7 +122,9 @@ export const fieldSchema = z
     translatable: flag("The value is kept per language."),
     marketSpecific: flag("The value is kept per market."),
     sensitive: flag("Encrypted at rest and masked in answers."),
-    unique: flag("No two entries have the same value (per language and market, where it is kept so)."),
+    unique: flag(
+      "No two entries have the same value (per language and market, if the field has one for each). Texts are compared in Unicode NFC, without invisible characters and outer white space; case counts.",
+    ),
     ref: z.string().regex(REF, "must have the form orbId/moduleId/schemaId").optional().meta({
       description: "What a field of type reference points to: orbId/moduleId/schemaId.",
       example: "shop/catalog/category",

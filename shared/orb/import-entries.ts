@@ -1,8 +1,8 @@
 /** Writes the entries of an export with their ids, revisions and authors, in groups of a batch each. */
 import type { Deps } from "../deps.ts";
 import { claimsOf } from "../entry/claims.ts";
+import { ofKnownFields } from "../entry/known.ts";
 import { type EntryWrite, messagesOf } from "../entry/messages.ts";
-import { ofKnownFields } from "../entry/prepare.ts";
 import { addressOf, type OrbContext } from "../entry/resolve.ts";
 import { publishMessages } from "../entry/schedules.ts";
 import { sealValues } from "../entry/sealing.ts";

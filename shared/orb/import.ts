@@ -30,7 +30,7 @@ import { layDraft } from "./update.ts";
 /** A time as this platform writes it, from the year 1 on. */
 const instant = z.iso
   .datetime({ precision: 3 })
-  .refine((text) => normaliseInstant(text) === text, "This must be a time from the year 0001 to 9999.");
+  .refine((text) => normaliseInstant(text) === text, "must be a time between the years 0001 and 9999");
 
 /**
  * The highest revision that an import takes. Revisions count on from it; a tag of `If-Match` has at most 15 digits, which
@@ -202,7 +202,7 @@ async function* numbered(input: ImportInput): AsyncGenerator<Line> {
 function beyond(snapshot: ExportedEntry, now: number): Fault[] {
   const faults: Fault[] = [];
   if (snapshot.publishedRevision !== null && snapshot.publishedRevision > snapshot.revision) {
-    const message = `This must be at most the revision, ${snapshot.revision} (is ${snapshot.publishedRevision}).`;
+    const message = `must be at most the revision ${snapshot.revision} (is ${snapshot.publishedRevision})`;
     faults.push({ path: "/publishedRevision", code: "too_big", message });
   }
   for (const name of ["createdAt", "updatedAt"] as const) {

@@ -101,6 +101,8 @@ export const subjects = {
   definition: (kind: "messages" | "modules", id: string) =>
     `platform.definitions.${kind}.${token(id, "definition")}`,
   definitions: (kind: "messages" | "modules") => `platform.definitions.${kind}.*`,
+  /** Written when every stored entry claims the normal form of its unique values. */
+  claimForms: "platform.claims.forms",
   /** Audit records of one realm and action, e.g. `platform.audit.shop.signin`. */
   audit: (realm: string, action: string) =>
     `platform.audit.${token(realm, "realm")}.${token(action, "action")}`,

@@ -8,7 +8,7 @@ import { startBroker } from "../support/broker.ts";
 import { startPlatform } from "../support/platform.ts";
 import { FIXTURE_KEYS, type Stored, writeStored } from "../support/stored.ts";
 
-const stored = (version: number): Stored =>
+const stored = (version: number | string): Stored =>
   JSON.parse(readFileSync(new URL(`../fixtures/stored-v${version}.json`, import.meta.url), "utf8"));
 
 test("version 1: orbs, entries, accounts, invitations, mappings and handlers", async () => {
@@ -73,4 +73,85 @@ test("version 1: orbs, entries, accounts, invitations, mappings and handlers", a
   expect((await call(platform, "GET", `/api/shop/catalog/product/${id}`)).body.values.title).toBe(
     "Desk lamp, new",
   );
+}, 30_000);
+
+test("version 1: unique values that were claimed as they were written are held in their normal form", async () => {
+  await using broker = await startBroker();
+  const store = broker.store("operator");
+  await writeStored(store, stored("1-forms"));
+  const env = { ...FIXTURE_KEYS, NATS_URL: broker.wsUrl, NATS_USER: "operator", NATS_PASS: "operator" };
+  await using platform = await startPlatform({ env });
+  const token = await adminToken(scriptDeps(store, platform.bindings));
+  const as = (method: string, path: string, body?: unknown) =>
+    call(platform, method, path, { token, ...(body === undefined ? {} : { body }) });
+  const entries = "/api/admin/orbs/forms/entries";
+  const make = (values: object) => as("POST", entries, { module: "news", values });
+  const taken = async (values: object) => {
+    const answer = await make(values);
+    expect([JSON.stringify(values), answer.status, answer.body.code]).toEqual([
+      JSON.stringify(values),
+      409,
+      "unique_conflict",
+    ]);
+  };
+  const { items } = (await as("GET", entries)).body;
+  const byNote = new Map(
+    items.map((item: { id: string; values: { note: string } }) => [item.values.note, item.id]),
+  );
+  const at = (note: string) => `${entries}/${byNote.get(note)}`;
+
+  // All were stored in form D, but for "naïve" of the third and "doublé" of the sixth.
+  await taken({ slug: "café" });
+  await taken({ slug: "caf\u200be\u0301" });
+  await taken({ label: { en: "café" } });
+  expect((await make({ label: { de: "café" } })).status).toBe(201);
+  await taken({ serial: "sérial" });
+  // It is live, beside a draft with another one.
+  await taken({ slug: "rosé" });
+  const found = await as("GET", `${entries}?module=news&schema=post&filter[slug]=café`);
+  expect(found.body.items).toMatchObject([{ id: byNote.get("first"), values: { slug: "cafe\u0301" } }]);
+
+  // The start reports values that two entries held before, and both keep working until one of them changes.
+  const { items: records } = (await as("GET", "/api/admin/audit?filter[realm]=forms&filter[action]=entry"))
+    .body;
+  const shared = records.filter((record: { detail: string }) => record.detail === "unique_value_shared");
+  const fields = { third: "slug", fourth: "slug", fifth: "serial", sixth: "serial" };
+  expect(shared.map((record: { target: string }) => record.target).sort()).toEqual(
+    Object.entries(fields)
+      .map(([note, field]) => `${byNote.get(note)}/${field}`)
+      .sort(),
+  );
+  expect(platform.logs.join("\n")).toContain("the unique field slug in different forms");
+  expect(platform.logs.join("\n")).not.toContain("naïve");
+  for (const note of ["third", "fourth", "fifth", "sixth"]) {
+    const { body } = await as("GET", at(note));
+    const put = await as("PUT", `${at(note)}?publish=true`, {
+      ...body,
+      values: { ...body.values, note: "n" },
+    });
+    expect(put, JSON.stringify(put.body)).toMatchObject({ status: 200, body: { status: "PUBLISHED" } });
+    expect((await as("PUT", at(note), body)).status).toBe(200);
+    for (const move of ["publish", "unpublish", "archive", "restore"])
+      expect((await as("POST", `${at(note)}/${move}`)).status).toBe(200);
+  }
+  const orb = (await as("GET", "/api/admin/orbs/forms")).body;
+  orb.modules[0].schemas[0].fields.push({ name: "kind", type: "string", enum: ["a", "b"] });
+  expect((await as("PUT", "/api/admin/orbs/forms?publish=true", orb)).status).toBe(200);
+  await taken({ slug: "naïve" });
+  await taken({ slug: "nai\u0308ve" });
+  expect((await as("PUT", at("fourth"), { values: { slug: "nai\u0308\u200bve" } })).status).toBe(409);
+  const again = (await as("POST", `${entries}/rekey`)).body;
+  expect([...again.conflicts].sort()).toEqual(
+    ["third", "fourth", "fifth", "sixth"].map((note) => byNote.get(note)).sort(),
+  );
+
+  // A change or a deletion frees the value in every form.
+  expect((await as("PUT", at("fourth"), { values: { slug: "other" } })).status).toBe(200);
+  await taken({ slug: "nai\u0308ve" });
+  expect((await as("DELETE", at("third"))).status).toBe(204);
+  expect((await make({ slug: "nai\u0308ve" })).status).toBe(201);
+  expect((await as("PUT", `${at("first")}?publish=true`, { values: { note: "first" } })).status).toBe(200);
+  expect((await make({ slug: "café", label: { en: "café" }, serial: "sérial" })).status).toBe(201);
+  expect((await as("POST", `${at("second")}/publish`)).status).toBe(200);
+  expect((await make({ slug: "rosé" })).status).toBe(201);
 }, 30_000);

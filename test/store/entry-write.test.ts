@@ -162,7 +162,7 @@ describe("update", () => {
 
   it("keeps the place, and wants something to change", async () => {
     const { snapshot } = await create("note", { text: "a" });
-    const moved = at(snapshot.id, { values: { text: "b" }, module: "wishes", schemaId: "wish" });
+    const moved = at(snapshot.id, { values: { text: "b" }, place: { module: "wishes", schema: "wish" } });
     expect((await failureOf(updateEntry(deps, admin, moved))).errors?.map(({ path }) => path)).toEqual([
       "/module",
       "/schema",
@@ -170,8 +170,7 @@ describe("update", () => {
     expect((await failureOf(updateEntry(deps, admin, at(snapshot.id)))).errors?.[0]?.path).toBe("/values");
     const same = at(snapshot.id, {
       validTo: "2100-01-01T00:00:00+01:00",
-      module: "catalog",
-      schemaId: "note",
+      place: { id: snapshot.id, orb: snapshot.orb, module: "catalog", schema: "note" },
     });
     expect((await updateEntry(deps, admin, same)).snapshot).toMatchObject({
       values: { text: "a" },

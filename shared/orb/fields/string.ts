@@ -1,5 +1,6 @@
 import { characterRules, characterSchema, parseCharacters } from "./characters.ts";
 import { compareScalars, type FieldType } from "./type.ts";
+import { uniqueForm } from "./unique-form.ts";
 
 /** Maximum length in characters. Use a text field for longer values. */
 const MAX_STRING = 10_000;
@@ -20,5 +21,6 @@ export const stringType: FieldType = {
   rules: characterRules,
   compare: compareScalars,
   token: (value) => (typeof value === "string" ? `s:${value}` : null),
+  uniqueToken: (value) => (typeof value === "string" ? `s:${uniqueForm(value)}` : null),
   jsonSchema: (field) => characterSchema(field, MAX_STRING),
 };

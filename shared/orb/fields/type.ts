@@ -53,6 +53,8 @@ export interface FieldType {
   compare(a: Json, b: Json): number;
   /** A text that is equal exactly for equal values, for index keys; null if the type has none. */
   token(value: Json): string | null;
+  /** Like {@link token}, for unique fields whose type treats further values as equal. */
+  uniqueToken?(value: Json): string | null;
   /** JSON Schema of a field's values. */
   jsonSchema(field: FieldDefinition): JsonSchema;
 }

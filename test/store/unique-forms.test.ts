@@ -1,0 +1,148 @@
+/**
+ * Instances of the version before unique values had a normal form, beside those of today: a value that both write in one
+ * form has one holder all the time, and what the older ones wrote is brought into the normal form by a pass.
+ */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { claimForms } from "../../shared/entry/claim-forms.ts";
+import { createEntry, deleteEntry, loadEntry, updateEntry } from "../../shared/entry/index.ts";
+import type { CompiledField, CompiledOrb, CompiledSchema } from "../../shared/orb/compile.ts";
+import type { LiveOrb } from "../../shared/orb/live-orb.ts";
+import { streams } from "../../shared/store/subjects.ts";
+import { startBroker, type TestBroker } from "../support/broker.ts";
+import { countingStore } from "../support/counting.ts";
+import { admin, failureOf, installOrb, type TestDeps, testDeps } from "../support/entries.ts";
+
+let broker: TestBroker;
+let today: LiveOrb;
+let before: LiveOrb;
+let deps: TestDeps;
+
+/** A definition as the version before compiled it: equal is only what is written alike. */
+function withoutForms(compiled: CompiledOrb): CompiledOrb {
+  const plain = (field: CompiledField): CompiledField => ({ ...field, equality: field.type.token });
+  const schemaOf = (schema: CompiledSchema): CompiledSchema => ({
+    ...schema,
+    fields: new Map([...schema.fields].map(([name, field]) => [name, plain(field)])),
+    unique: schema.unique.map(plain),
+    indexed: schema.indexed.map(plain),
+    sensitive: schema.sensitive.map(plain),
+    translatable: schema.translatable.map(plain),
+  });
+  const byType = new Map([...compiled.byType].map(([name, schema]) => [name, schemaOf(schema)]));
+  return { ...compiled, byType, schema: (_module, id = "post") => byType.get(`content/${id}`) };
+}
+
+beforeAll(async () => {
+  broker = await startBroker();
+  today = await installOrb(broker.store("operator"), {
+    id: "forms",
+    modules: [
+      {
+        id: "news",
+        type: "CONTENT",
+        schemas: [
+          {
+            id: "post",
+            fields: [
+              { name: "slug", type: "string", unique: true },
+              { name: "serial", type: "string", unique: true, sensitive: true },
+            ],
+          },
+        ],
+      },
+    ],
+  });
+  before = { ...today, compiled: withoutForms(today.compiled) };
+  deps = testDeps(broker.store("fn"));
+});
+afterAll(() => broker.stop());
+
+const create = (orb: LiveOrb, values: object, publish = false) =>
+  createEntry(deps, admin, { orbId: "forms", orb, module: "news", schema: "post", values, publish });
+const change = (orb: LiveOrb, id: string, values: object, publish = false) =>
+  updateEntry(deps, admin, { orbId: "forms", orb, id, values, publish });
+const remove = (orb: LiveOrb, id: string) => deleteEntry(deps, admin, { orbId: "forms", orb, id });
+const taken = async (work: Promise<unknown>) => expect((await failureOf(work)).code).toBe("unique_conflict");
+const nfd = (text: string) => text.normalize("NFD");
+
+/** How many claims anybody holds. */
+async function standing(): Promise<number> {
+  const { messages } = await broker
+    .store("operator")
+    .scan(streams.orb("forms"), "forms._uq.>", { fromSeq: 1, limit: 1_000 });
+  return messages.filter((message) => message.data.length > 0).length;
+}
+
+test.each(["slug", "serial"])("one writer of a %s in one form wins, whatever its version", async (name) => {
+  for (let round = 0; round < 5; round++) {
+    const values = { [name]: nfd(`é${round}`) };
+    const all = await Promise.allSettled([before, today, before, today].map((orb) => create(orb, values)));
+    expect(all.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    for (const one of all) if (one.status === "fulfilled") await remove(today, one.value.snapshot.id);
+  }
+  expect(await standing()).toBe(0);
+});
+
+test.each(["slug", "serial"])("a pass claims what an older version wrote of a %s", async (name) => {
+  const old = (await create(before, { [name]: nfd("é") })).snapshot;
+  const live = (await create(before, { [name]: nfd("à") }, true)).snapshot;
+  await change(before, live.id, { [name]: "draft" });
+  // What it claimed protects it against writers of its form at once, and of every form after the pass.
+  await taken(create(today, { [name]: nfd("é") }));
+  expect(await claimForms(deps, today)).toEqual([]);
+  for (const text of ["é", "à", "e\u200b\u0301"]) await taken(create(today, { [name]: text }));
+  expect(await claimForms(deps, today)).toEqual([]);
+  // No revision was made; the next one has the claims.
+  expect((await loadEntry(deps, "forms", old.id))?.head.revision).toBe(1);
+  // An older instance that writes an entry again lets go of the normal form; a pass takes it back.
+  await change(today, old.id, { [name]: nfd("é") });
+  await change(before, old.id, { [name]: nfd("é") });
+  await claimForms(deps, today);
+  await taken(create(today, { [name]: "é" }));
+  for (const { id } of [old, live]) await remove(today, id);
+  expect(await standing()).toBe(0);
+});
+
+test("two entries that hold a value in different forms are told, keep it, and give it away alone", async () => {
+  const first = (await create(before, { slug: nfd("é") })).snapshot;
+  const second = (await create(before, { slug: "é" })).snapshot;
+  const shared = { orb: "forms", module: "news", schema: "post", field: "slug" };
+  const [told, ...more] = await claimForms(deps, today);
+  expect([more, told?.ids.toSorted()]).toEqual([[], [first.id, second.id].sort()]);
+  expect(told).toMatchObject(shared);
+  // Both go on, and may not become what the other one is.
+  for (const publish of [true, false]) {
+    await change(today, first.id, { slug: nfd("é") }, publish);
+    await change(today, second.id, { slug: "é" }, publish);
+  }
+  await taken(change(today, first.id, { slug: "e\u200b\u0301" }));
+  await taken(change(today, second.id, { slug: nfd("é") }));
+  // The one that leaves takes nothing with it.
+  await remove(today, first.id);
+  await taken(create(today, { slug: nfd("é") }));
+  await remove(today, second.id);
+  expect(await standing()).toBe(0);
+  expect(await claimForms(deps, today)).toEqual([]);
+});
+
+test("plain text costs no call and no claim more than before, another form one claim", async () => {
+  const counting = countingStore(broker.store("fn"));
+  const counted = { ...deps, store: counting.store };
+  const calls = async (values: object) => {
+    counting.reset();
+    const { snapshot } = await createEntry(counted, admin, {
+      orbId: "forms",
+      orb: today,
+      module: "news",
+      schema: "post",
+      values,
+    });
+    await updateEntry(counted, admin, { orbId: "forms", orb: today, id: snapshot.id, values });
+    const made = { calls: counting.calls.length, claims: await standing() };
+    await remove(today, snapshot.id);
+    return made;
+  };
+  const plain = await calls({ slug: "plain" });
+  expect(plain.claims).toBe(1);
+  expect(await calls({ slug: nfd("ö") })).toEqual({ calls: plain.calls, claims: 2 });
+});
