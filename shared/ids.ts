@@ -52,9 +52,10 @@ export function base64url(bytes: Uint8Array): string {
   return out;
 }
 
-/** SHA-256 of a text as base64url, used as the key of a secret. */
-export async function sha256(text: string): Promise<string> {
-  return base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
+/** SHA-256 of a text or of bytes as base64url. Stored secrets use it as their key. */
+export async function sha256(data: string | Uint8Array<ArrayBuffer>): Promise<string> {
+  const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data;
+  return base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
 }
 
 /** A deterministic id in the format of entry ids: the same parts give the same id. */

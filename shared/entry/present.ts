@@ -32,7 +32,7 @@ export function presentField(
 }
 
 /** The values of an entry as the definition has them: what it no longer names is not shown. */
-function presentValues(
+export function presentValues(
   schema: CompiledSchema,
   values: Readonly<Record<string, unknown>>,
   { choice, fields }: Presentation,

@@ -59,26 +59,33 @@ function heartbeat(message: StoredMessage): Uint8Array {
   );
 }
 
-/** Encodes what was read from a stream. */
+/** Encodes messages of a stream that belongs to no orb. */
 export function encodeMessages(stream: string, messages: readonly StoredMessage[]): Messages {
+  return joinTexts(
+    messages.map((message) => ({
+      seq: message.seq,
+      text: stream === streams.heartbeat ? heartbeat(message) : jsonOf(message.data),
+    })),
+  );
+}
+
+/** JSON texts as one run of messages. */
+export function joinTexts(texts: readonly { seq: number; text: Uint8Array }[]): Messages {
   const seqs: number[] = [];
   const ends: number[] = [];
-  const parts: Uint8Array[] = [];
   let size = 0;
-  for (const message of messages) {
-    const part = stream === streams.heartbeat ? heartbeat(message) : jsonOf(message.data);
-    size += part.length + (parts.length === 0 ? 0 : 1);
-    parts.push(part);
-    seqs.push(message.seq);
+  for (const { seq, text } of texts) {
+    size += text.length + (seqs.length === 0 ? 0 : 1);
+    seqs.push(seq);
     ends.push(size);
   }
-  if (parts.length === 0) return none;
+  if (seqs.length === 0) return none;
   const joined = new Uint8Array(size);
   let at = 0;
-  for (const part of parts) {
+  for (const { text } of texts) {
     if (at > 0) joined[at++] = COMMA;
-    joined.set(part, at);
-    at += part.length;
+    joined.set(text, at);
+    at += text.length;
   }
   return { joined, seqs, ends };
 }

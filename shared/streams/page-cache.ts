@@ -1,8 +1,9 @@
-/** Pages that many readers ask for, kept for as long as nothing of their stream was removed. */
+/** Caches pages that many readers request, while they are valid. */
 import type { StreamPage, StreamState } from "./page.ts";
 
 interface Kept {
-  signature: string;
+  /** The state's signature and basis. */
+  proof: string;
   page: StreamPage;
 }
 
@@ -11,7 +12,8 @@ const sizeOf = (page: StreamPage) => 512 + page.messages.joined.length + 16 * pa
 
 /**
  * Messages do not change, so a page is true until one is removed, which the stream's signature tells. A page that was
- * the last one may have grown since; then only what is new is read.
+ * the last one may have grown since; then only what is new is read. A page of an orb's stream also depends on the live
+ * definition (the state's basis) and on time (the page's `until`).
  */
 export class PageCache {
   readonly #limit: number;
@@ -28,22 +30,25 @@ export class PageCache {
   async get(
     key: string,
     state: StreamState,
+    now: number,
     read: (known: StreamPage | undefined) => Promise<StreamPage>,
   ): Promise<StreamPage> {
+    const proof = `${state.signature} ${state.basis}`;
     const kept = this.#kept.get(key);
-    const known = kept?.signature === state.signature ? kept.page : undefined;
+    const open = kept?.page.until === undefined || kept.page.until > now;
+    const known = kept?.proof === proof && open ? kept.page : undefined;
     if (known !== undefined && (!known.upToDate || known.next >= state.last)) {
-      this.#keep(key, { signature: state.signature, page: known });
+      this.#keep(key, { proof, page: known });
       return known;
     }
-    const flight = `${state.signature} ${state.last} ${key}`;
+    const flight = `${proof} ${state.last} ${key}`;
     let reading = this.#reading.get(flight);
     if (reading === undefined) {
       reading = read(known).finally(() => this.#reading.delete(flight));
       this.#reading.set(flight, reading);
     }
     const page = await reading;
-    if (page.messages.seqs.length > 0) this.#keep(key, { signature: state.signature, page });
+    if (page.messages.seqs.length > 0) this.#keep(key, { proof, page });
     return page;
   }
 

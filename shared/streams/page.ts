@@ -1,28 +1,34 @@
-/** What one read of a broker stream returns. */
+/** The result of one read of a broker stream. */
 import type { Messages } from "./messages.ts";
 
-/** What matters of a stream's state. */
+/** The parts of a stream's state that readers need. */
 export interface StreamState {
-  /** Position of the oldest message that is retained. */
+  /** Sequence of the oldest retained message. */
   first: number;
-  /** Position of the newest message; nothing behind it existed when this was read. */
+  /** Sequence of the newest message when the state was read. */
   last: number;
-  /** Changes when a message is removed, or the stream is another one of the same name. */
+  /** Changes when a message is removed, or when another stream replaces this one under its name. */
   signature: string;
+  /** Changes with the live definition of the orb that owns the stream; empty for any other stream. */
+  basis: string;
   replicas: number;
-  /** Subjects on which to listen in order to learn of a new message that a filter matches. */
+  /** Subjects to subscribe to for new messages that match a filter. */
   wakeUps: (filter: string) => string[];
-  /** Whether it is the broker that says there, in a header, at which position it stored a message. */
+  /** Whether messages on these subjects carry the stored sequence in a header of the broker. */
   numbered: boolean;
 }
 
-/** A page of a filter, and the reader's position behind it. */
+/** Messages that match a filter, and the reader's position after them. */
 export interface StreamPage {
   messages: Messages;
-  /** The position behind which it begins. */
+  /** The page starts after this sequence. */
   from: number;
   next: number;
-  /** Nothing more matched when this was read. */
+  /** Whether no more messages matched when the page was read. */
   upToDate: boolean;
   state: StreamState;
+  /** Differs for different content of the same range. */
+  tag: string;
+  /** Time at which the cache must drop the page, in milliseconds since the epoch. */
+  until: number | undefined;
 }

@@ -102,7 +102,7 @@ const PAGE_CACHING = "private, no-cache";
 
 /** A page's tag: where it begins and ends, and of what it is. A caller's own filter makes it his own page. */
 async function etagOf(mapping: Mapping, filter: string, page: StreamPage): Promise<string> {
-  const what = await sha256(JSON.stringify([mapping.stream, filter, page.state.signature]));
+  const what = await sha256(JSON.stringify([mapping.stream, filter, page.tag]));
   return `"${page.from}-${page.next}-${what.slice(0, 22)}${page.upToDate ? "" : "-more"}"`;
 }
 

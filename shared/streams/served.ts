@@ -1,14 +1,23 @@
 /** Whether a stream is there for readers: an orb's is for as long as the orb is published, as its routes are. */
 import { AppError } from "../errors.ts";
 import { liveOrb } from "../orb/live.ts";
+import type { LiveOrb } from "../orb/live-orb.ts";
 import { orbOf } from "../store/subjects.ts";
 import type { Store } from "../store/types.ts";
 import type { Mapping } from "./mapping.ts";
 
+/**
+ * The live definition of the orb whose stream it is; null when there is none, and the stream is not served; undefined for
+ * a stream that is no orb's. One request, or none.
+ */
+export async function servedAs(store: Store, stream: string): Promise<LiveOrb | null | undefined> {
+  const orb = orbOf(stream);
+  return orb === undefined ? undefined : liveOrb({ store }, orb, "told");
+}
+
 /** One request; none for a stream that is no orb's. */
 export async function isServed(store: Store, stream: string): Promise<boolean> {
-  const orb = orbOf(stream);
-  return orb === undefined || (await liveOrb({ store }, orb, "told")) !== null;
+  return (await servedAs(store, stream)) !== null;
 }
 
 /** Whether a reader would find it. One request: an orb that is live has its stream. */

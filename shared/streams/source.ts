@@ -1,11 +1,14 @@
 /** Reading a broker stream: its state, and pages of what a filter matches. */
 import { AppError, notFound } from "../errors.ts";
+import { sha256 } from "../ids.ts";
 import { feedSubject, republishedFilter } from "../store/provision.ts";
-import type { Page, Store, StreamInfo } from "../store/types.ts";
-import { concat, encodeMessages, none } from "./messages.ts";
+import { orbOf } from "../store/subjects.ts";
+import type { Page, Store, StoredMessage, StreamInfo } from "../store/types.ts";
+import { concat, encodeMessages, type Messages, none } from "./messages.ts";
+import { type Projected, projectMessages } from "./orb-messages.ts";
 import type { StreamPage, StreamState } from "./page.ts";
 import type { PageCache } from "./page-cache.ts";
-import { isServed } from "./served.ts";
+import { servedAs } from "./served.ts";
 import { Turns } from "./turns.ts";
 
 /** Where a page begins: behind a position, or with the oldest message that there is when it is read. */
@@ -20,7 +23,8 @@ export interface PageLimit {
   bytes: number;
 }
 
-function stateOf(info: StreamInfo): StreamState {
+/** @param revision the live definition's, for an orb's stream */
+function stateOf(info: StreamInfo, revision: number | undefined): StreamState {
   const { config, created, state } = info;
   const { num_deleted: deleted = 0 } = state;
   const fed = republishedFilter(config) !== undefined;
@@ -28,6 +32,7 @@ function stateOf(info: StreamInfo): StreamState {
     first: state.first_seq,
     last: state.last_seq,
     signature: `${created}|${state.first_seq}|${deleted}`,
+    basis: String(revision ?? ""),
     replicas: Number(config.num_replicas ?? 1),
     numbered: fed,
     wakeUps: (filter) => {
@@ -44,6 +49,12 @@ function stateOf(info: StreamInfo): StreamState {
  * whom it keeps too much (64 MB) it ends the connection: of all readers, as they share it.
  */
 const READING_BYTES = 16_000_000;
+
+/**
+ * Milliseconds for which the cache may keep a page of an orb's stream. A write withdraws an entry and removes its copy in
+ * one act, which changes the signature; but a write under an older definition may remove a copy on another role's subject.
+ */
+const RECHECK_MS = 10_000;
 
 /** How long a replica may lag behind the leader before its answers are kept. */
 const SETTLING_MS = 10_000;
@@ -69,10 +80,10 @@ export class Source {
 
   /** @throws AppError not_found while the broker has no such stream, or the orb whose stream it is is not published */
   async state(stream: string): Promise<StreamState> {
-    const [info, served] = await Promise.all([this.#store.streamInfo(stream), isServed(this.#store, stream)]);
-    if (!served) throw notFound("stream");
+    const [info, served] = await Promise.all([this.#store.streamInfo(stream), servedAs(this.#store, stream)]);
+    if (served === null) throw notFound("stream");
     if (info === null) throw notFound("stream", "The broker's stream behind this name does not exist.");
-    return stateOf(info);
+    return stateOf(info, served?.revision);
   }
 
   /**
@@ -93,6 +104,19 @@ export class Source {
   }
 
   /**
+   * Encodes messages for readers; those of an orb's stream through its live definition.
+   * @param live as in {@link scan}
+   * @throws AppError not_found when the orb is not published
+   */
+  async present(stream: string, messages: readonly StoredMessage[], live = true): Promise<Projected> {
+    const orb = orbOf(stream);
+    if (orb === undefined || messages.length === 0)
+      return { messages: encodeMessages(stream, messages), until: undefined };
+    const take = (bytes: number) => this.#reading.take("", bytes, live);
+    return projectMessages(this.#store, orb, messages, this.#now, take);
+  }
+
+  /**
    * A page behind a position. The state is read first: what it calls last and the page does not show was passed over
    * by the filter.
    * @throws AppError gone when messages behind the position are not retained any more, or never were there
@@ -105,7 +129,9 @@ export class Source {
     if (cache === undefined || !this.#settled(stream, state))
       return this.#read(stream, filter, position, limit, state);
     const key = `${stream} ${filter} ${position} ${limit.messages} ${limit.bytes}`;
-    return cache.get(key, state, (known) => this.#extend(stream, filter, position, limit, state, known));
+    return cache.get(key, state, this.#now(), (known) =>
+      this.#extend(stream, filter, position, limit, state, known),
+    );
   }
 
   /**
@@ -136,7 +162,9 @@ export class Source {
     };
     if (left.messages <= 0 || left.bytes <= 0) return { ...known, upToDate: false, state };
     const more = await this.#read(stream, filter, known.next, left, state);
-    return { ...more, from: position, messages: concat(known.messages, more.messages) };
+    const messages = concat(known.messages, more.messages);
+    const until = earlier(known.until, more.until);
+    return { ...more, from: position, messages, until, tag: await tagOf(stream, state, messages) };
   }
 
   async #read(
@@ -146,11 +174,14 @@ export class Source {
     limit: PageLimit,
     state: StreamState,
   ): Promise<StreamPage> {
-    if (position >= state.last)
-      return { messages: none, from: position, next: position, upToDate: true, state };
+    const about = { from: position, state, tag: state.signature, until: undefined };
+    if (position >= state.last) return { ...about, messages: none, next: position, upToDate: true };
     const page = await this.scan(stream, filter, position, limit, false);
     const seen = page.messages.at(-1)?.seq ?? position;
-    const read = { messages: encodeMessages(stream, page.messages), from: position, state };
+    const shown = await this.present(stream, page.messages, false);
+    const until = orbOf(stream) === undefined ? undefined : earlier(shown.until, this.#now() + RECHECK_MS);
+    const { messages } = shown;
+    const read = { ...about, messages, until, tag: await tagOf(stream, state, messages) };
     if (page.pending > 0) return { ...read, next: seen, upToDate: false };
     if (seen < state.last && !(await this.nothingLeft(stream, filter, seen, state)))
       return { ...read, next: seen, upToDate: false };
@@ -162,6 +193,16 @@ export class Source {
     if (state.replicas <= 1) return true;
     return (await this.#store.nextMessage(stream, filter, position + 1)) === null;
   }
+}
+
+/** The earlier of two times, where undefined is never. */
+const earlier = (a: number | undefined, b: number | undefined) =>
+  a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
+
+/** Removals tell pages apart, but an orb's messages also change with its definition and with time: there, the content does. */
+async function tagOf(stream: string, state: StreamState, { joined }: Messages): Promise<string> {
+  // Projected messages never lie in shared memory.
+  return orbOf(stream) === undefined ? state.signature : sha256(joined as Uint8Array<ArrayBuffer>);
 }
 
 /** @throws AppError gone */

@@ -7,7 +7,7 @@
 import { AppError } from "../errors.ts";
 import { StreamMissing } from "../store/types.ts";
 import { Batch } from "./batch.ts";
-import { encodeMessages, none } from "./messages.ts";
+import { none } from "./messages.ts";
 import { currentCursor } from "./offset.ts";
 import type { StreamState } from "./page.ts";
 import type { PageLimit, Source } from "./source.ts";
@@ -145,9 +145,10 @@ export class Tail {
         if (this.#closed) return;
         const last = page.messages.at(-1);
         if (last !== undefined) {
+          const { messages } = await this.#source.present(this.stream, page.messages);
+          if (this.#closed) return;
           look = 0;
           this.#owed = Math.max(0, this.#owed - page.messages.length);
-          const messages = encodeMessages(this.stream, page.messages);
           this.#advance(last.seq, messages, page.pending === 0, last.time);
         }
         if (this.#again || page.pending > 0) continue;
