@@ -29,6 +29,8 @@ const PIECE = 128 * 1024;
 const FILLED_BY_ITSELF: readonly string[] = [
   streams.platform,
   streams.limits,
+  streams.quotas,
+  streams.longQuotas,
   streams.heartbeat,
   ...[buckets.platformInvitations, buckets.streamMappings, buckets.challenges].map(streams.kv),
 ];

@@ -14,6 +14,27 @@ export interface Log {
   error(message: string, fields?: Record<string, unknown>): void;
 }
 
+/** Quotas. Those of accounts count a caller who is not signed in by the network address. */
+export interface Quotas {
+  /** Seconds of the window that writes and calls are counted in. */
+  windowSeconds: number;
+  /** Seconds of the window that bytes are counted in. */
+  longWindowSeconds: number;
+  accountWrites: number;
+  orbWrites: number;
+  accountCalls: number;
+  orbCalls: number;
+  /** Bytes of values that an account may write in a long window. */
+  accountBytes: number;
+  /** Bytes that an orb may store. */
+  orbBytes: number;
+  /** Values of unique sensitive fields that others turned out to hold, in a window. */
+  accountConflicts: number;
+  /** Streams that one user reads at a time, and one platform admin. */
+  readersPerUser: number;
+  readersPerAdmin: number;
+}
+
 /** Settings, parsed once where a host starts (functions/env.ts). Secrets are only ever read by the code that uses them. */
 export interface Config {
   /** Origin of pages, links and WebAuthn, without a trailing slash. */
@@ -34,6 +55,8 @@ export interface Config {
   longPollMs: number;
   /** Bearer token that may scrape metrics. */
   metricsToken: string | undefined;
+  /** How much accounts and orbs may use; 0 in any of them: without limit. */
+  quotas: Quotas;
   /** Address of every client, where the host knows that it is the only one (local emulation). */
   clientAddress: string | undefined;
 }

@@ -19,7 +19,8 @@ export type ErrorKind =
   | "internal" // 500
   | "bad_gateway" // 502
   | "unavailable" // 503
-  | "timeout"; // 504
+  | "timeout" // 504
+  | "full"; // 507
 
 /** One fault in an input: where (JSON Pointer, RFC 6901), a stable code, and words for a person. */
 export interface Fault {

@@ -38,6 +38,8 @@ const on = (command: string, names: string[]) => names.map((name) => `$JS.API.ST
 const OWN = [
   streams.platform,
   streams.limits,
+  streams.quotas,
+  streams.longQuotas,
   streams.heartbeat,
   streams.wallet,
   ...Object.values(buckets).map((bucket) => streams.kv(bucket)),
@@ -56,7 +58,7 @@ const ERASABLE = [
 const TOLD = "_feed.$KV.>";
 
 /** What live streams are made of: any stream that a platform admin maps, but nothing of the broker's or the platform's. */
-const FEEDS_DENIED = ["$SYS.>", "$JS.>", "$KV.>", "$SRV.>", "platform.>", "_limit.>"];
+const FEEDS_DENIED = ["$SYS.>", "$JS.>", "$KV.>", "$SRV.>", "platform.>", "_limit.>", "_quota.>"];
 
 export const PERMISSIONS: Record<BrokerUser, Permissions> = {
   // The functions, once per request. They write orbs' subjects and ask services, whose names nobody knows

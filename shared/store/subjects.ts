@@ -49,6 +49,9 @@ export const streams = {
   platform: "platform",
   /** One message per rate-limited act; refuses by itself when a subject is full. */
   limits: "limits",
+  /** What is spent of quotas in windows of a minute or so, and in those of a day: a counter each. */
+  quotas: "quotas",
+  longQuotas: "quotas_long",
   heartbeat: "heartbeat",
   wallet: "wallet",
   /** The stream that holds an orb's entries. */
@@ -109,6 +112,12 @@ export const subjects = {
   heartbeatSchedule: "heartbeat.schedule",
   /** Counter subject of one limited act by one client. */
   limit: (rule: string, client: string) => `_limit.${token(rule, "rule")}.${token(client, "client")}`,
+
+  /** Counter of what is spent of one quota in one window, in either stream of them. A key is tokens joined by dots. */
+  quota: (stream: "quotas" | "quotas_long", rule: string, key: string, window: number) =>
+    ["_quota", stream, token(rule, "rule"), ...key.split(".").map((part) => token(part, "key")), window].join(
+      ".",
+    ),
 
   /** Everything of one orb's stream. */
   orbAll: (orb: string) => `${token(orb, "orb")}.>`,

@@ -160,6 +160,12 @@ export interface Store {
    * readers verify. Returns the sequences; throws the first failure after all were answered.
    */
   pipeline(stream: string, messages: readonly Append[]): Promise<number[]>;
+  /**
+   * Adds to the number on a subject of a stream of counters, which begins at 0. One request.
+   * @param by may be negative
+   * @returns the sum, this addition included
+   */
+  count(stream: string, subject: string, by: number): Promise<number>;
 
   kvGet(bucket: string, key: string, options?: ReadOptions): Promise<KvEntry | null>;
   /** All keys that match a filter of tokens and wildcards, with their values. */

@@ -9,6 +9,8 @@ const decoder = new TextDecoder();
 
 interface Ack {
   seq?: number;
+  /** The sum, of a counter. */
+  val?: string;
   error?: { code: number; err_code: number; description: string };
 }
 
@@ -75,6 +77,14 @@ export async function append(wire: Wire, stream: string, message: Append): Promi
   const ack = await publish(wire, stream, message, headersOf(stream, message));
   if (ack.error !== undefined) throw failure(stream, ack.error);
   return ack.seq ?? 0;
+}
+
+/** Adds to a counter. Counters take no expectations, not even which stream they are in. */
+export async function count(wire: Wire, stream: string, subject: string, by: number): Promise<number> {
+  const headers = { "Nats-Incr": by < 0 ? String(by) : `+${by}` };
+  const ack = await publish(wire, stream, { subject, data: "" }, headers);
+  if (ack.error !== undefined) throw failure(stream, ack.error);
+  return Number(ack.val);
 }
 
 /** Several single messages in order, all sent before the first is acknowledged. */

@@ -33,6 +33,21 @@ export interface TestDeps extends Deps {
 
 export const key = (): string => randomBytes(32).toString("base64url");
 
+/** Accounts and orbs without limits. */
+export const NO_QUOTAS: Deps["config"]["quotas"] = {
+  windowSeconds: 60,
+  longWindowSeconds: 86_400,
+  accountWrites: 0,
+  orbWrites: 0,
+  accountCalls: 0,
+  orbCalls: 0,
+  accountBytes: 0,
+  orbBytes: 0,
+  accountConflicts: 0,
+  readersPerUser: 100,
+  readersPerAdmin: 6_000,
+};
+
 /** Dependencies around a store. */
 export function testDeps(store: Store, more: Partial<Deps["config"]> = {}): TestDeps {
   const work: Promise<unknown>[] = [];
@@ -52,6 +67,7 @@ export function testDeps(store: Store, more: Partial<Deps["config"]> = {}): Test
       longPollMs: 1000,
       metricsToken: undefined,
       clientAddress: undefined,
+      quotas: NO_QUOTAS,
       ...more,
     },
     request: { requestId: "test", traceparent: undefined, client: "test" },
