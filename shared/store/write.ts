@@ -84,7 +84,9 @@ export async function count(wire: Wire, stream: string, subject: string, by: num
   const headers = { "Nats-Incr": by < 0 ? String(by) : `+${by}` };
   const ack = await publish(wire, stream, { subject, data: "" }, headers);
   if (ack.error !== undefined) throw failure(stream, ack.error);
-  return Number(ack.val);
+  const sum = Number(ack.val ?? "none");
+  if (!Number.isFinite(sum)) throw unavailable(`${stream} holds no counters`);
+  return sum;
 }
 
 /** Several single messages in order, all sent before the first is acknowledged. */
