@@ -24,7 +24,7 @@ export const count = (fallback: number, min: number, max: number) =>
       (value) => Number.isInteger(value) && value >= min && value <= max,
       `must be a whole number from ${min} to ${max}`,
     );
-/** How much of something; 0: without limit. */
+/** A quota; 0: no limit. */
 const quota = (fallback: number) => count(fallback, 0, 1_000_000_000);
 /** One of several words. */
 const oneOf = <const T extends readonly string[]>(words: T) =>

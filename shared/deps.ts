@@ -14,11 +14,11 @@ export interface Log {
   error(message: string, fields?: Record<string, unknown>): void;
 }
 
-/** Quotas. Those of accounts count a caller who is not signed in by the network address. */
+/** Quotas; 0: no limit. Calls without sign-in count for the network address instead of an account. */
 export interface Quotas {
-  /** Seconds of the window that writes and calls are counted in. */
+  /** Length of the window for writes and calls. */
   windowSeconds: number;
-  /** Seconds of the window that bytes are counted in. */
+  /** Length of the window for bytes. */
   longWindowSeconds: number;
   accountWrites: number;
   orbWrites: number;
@@ -28,9 +28,9 @@ export interface Quotas {
   accountBytes: number;
   /** Bytes that an orb may store. */
   orbBytes: number;
-  /** Values of unique sensitive fields that others turned out to hold, in a window. */
+  /** Conflicts over unique sensitive values in a window. */
   accountConflicts: number;
-  /** Streams that one user reads at a time, and one platform admin. */
+  /** Live readers of one user, and of one platform admin. */
   readersPerUser: number;
   readersPerAdmin: number;
 }
@@ -55,7 +55,6 @@ export interface Config {
   longPollMs: number;
   /** Bearer token that may scrape metrics. */
   metricsToken: string | undefined;
-  /** How much accounts and orbs may use; 0 in any of them: without limit. */
   quotas: Quotas;
   /** Address of every client, where the host knows that it is the only one (local emulation). */
   clientAddress: string | undefined;

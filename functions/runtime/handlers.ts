@@ -73,7 +73,7 @@ const role: Middleware = async (call, next) => {
   return next();
 };
 
-/** Whether the caller, and all callers of the orb, may call once more. */
+/** Counts the call, after the check that the caller may make it and before the service does any work. */
 const quota: Middleware = async (call, next) => {
   await countCall(call.c.var.deps, call.actor, call.live.orb);
   return next();

@@ -1,8 +1,9 @@
 /**
- * Slows down guessing. That a value of a unique sensitive field is taken tells what another entry holds, which its reader
- * may not see. So each write that brings such a value counts as if it was taken, before anything is told; where it was
- * free, most of that is given back. What is not given back is the price of looking: without it, an account could try
- * value after value until the only one that is taken.
+ * Slows down guessing of unique sensitive values. A conflict reveals a value of another entry. So each write that brings
+ * such a value counts as a conflict before the write is decided. If the value was free, most of that is refunded.
+ *
+ * Free values must cost something too. Otherwise an account could try value after value without a limit, until it meets
+ * the one that another entry holds.
  */
 import type { Actor } from "../access/actor.ts";
 import type { Deps, RequestFacts } from "../deps.ts";
@@ -13,20 +14,21 @@ import { windowAt } from "./leases.ts";
 import { spenderOf } from "./quotas.ts";
 import { tooMany } from "./refusals.ts";
 
-/** A value that was taken costs as much as so many that were free. */
+/** A conflict costs as much as this many free values. */
 const TAKEN = 20;
-/** How often a write looks whether what others of the account have under way was given back, and the first pause. */
+/** Attempts to count a guess: refunds for the account's other writes may arrive meanwhile. */
 const TRIES = 4;
+/** The pause after the first attempt; it doubles. */
 const PAUSE_MS = 25;
 
-/** Conflicts that are allowed grow slower than the windows do, so that who goes on waits longer and longer. */
+/** The allowed conflicts grow slower than the windows, so the wait becomes longer with each level. */
 const LEVELS = [
   { rule: "conflicts", stream: streams.quotas, windows: 1, allowed: 1 },
   { rule: "conflicts-next", stream: streams.quotas, windows: 5, allowed: 2 },
   { rule: "conflicts-long", stream: streams.longQuotas, windows: undefined, allowed: 10 },
 ] as const;
 
-/** What a request has counted, until it is known what came of it. */
+/** A counted guess whose outcome is not known yet. */
 interface Guess {
   fields: ReadonlySet<string>;
   counters: { stream: string; subject: string }[];
@@ -34,7 +36,7 @@ interface Guess {
 
 const guesses = new WeakMap<RequestFacts, Guess>();
 
-function giveBack(deps: Deps, { counters }: Guess, units: number): void {
+function refund(deps: Deps, { counters }: Guess, units: number): void {
   if (units === 0) return;
   deps.afterwards(
     Promise.all(counters.map(({ stream, subject }) => deps.store.count(stream, subject, -units))),
@@ -42,9 +44,9 @@ function giveBack(deps: Deps, { counters }: Guess, units: number): void {
 }
 
 /**
- * Counts the values of unique sensitive fields that a write brings. One request.
- * @param fields the field of each of them
- * @throws AppError too_many `too_many_conflicts`, before it is known whether they are taken
+ * Counts the new values of unique sensitive fields in a write, as if they were taken. One round trip.
+ * @param fields the field of each value
+ * @throws AppError too_many `too_many_conflicts`, whether or not the values are taken
  */
 export async function countGuess(
   deps: Deps,
@@ -53,7 +55,7 @@ export async function countGuess(
   fields: readonly string[],
 ): Promise<void> {
   const { accountConflicts, windowSeconds, longWindowSeconds } = deps.config.quotas;
-  // A write that is decided anew is one guess.
+  // A write that is retried after a conflict is one guess.
   if (accountConflicts === 0 || fields.length === 0 || guesses.has(deps.request)) return;
   const { scope, key } = await spenderOf(deps, actor);
   const cost = TAKEN + fields.length - 1;
@@ -73,7 +75,7 @@ export async function countGuess(
       guesses.set(deps.request, guess);
       return;
     }
-    giveBack(deps, guess, cost);
+    refund(deps, guess, cost);
     if (attempt === TRIES) {
       const may = `meet values of unique sensitive fields that are taken ${reached.most} times, or try ${TAKEN} times as many`;
       throw tooMany(scope, { what: "conflicts", may }, reached.left);
@@ -83,19 +85,19 @@ export async function countGuess(
 }
 
 /**
- * Gives back what was counted for a write that did not tell of another entry's value.
- * @param error what came of it; undefined where it was written
+ * Refunds a guess that revealed no value of another entry.
+ * @param error why the write failed; undefined if it succeeded
  */
 export function settleGuess(deps: Deps, error?: unknown): void {
   const guess = guesses.get(deps.request);
   if (guess === undefined) return;
   guesses.delete(deps.request);
-  if (error !== undefined && tells(guess, error)) return;
-  giveBack(deps, guess, TAKEN - 1);
+  if (error !== undefined && reveals(guess, error)) return;
+  refund(deps, guess, TAKEN - 1);
 }
 
-/** Whether a failure names a value that another entry holds, or may have come before or after it was known. */
-function tells({ fields }: Guess, error: unknown): boolean {
+/** Whether a failure reveals a value of another entry. An unknown outcome counts as if it did. */
+function reveals({ fields }: Guess, error: unknown): boolean {
   if (!(error instanceof AppError) || error.kind === "unavailable" || error.kind === "timeout") return true;
   if (error.code !== "unique_conflict") return false;
   return (error.errors ?? []).some(({ path }) => fields.has(path.split("/")[2] ?? ""));

@@ -1,38 +1,38 @@
 /**
- * What is spent of a quota, counted at the broker for all processes. Each process takes more than it needs at the moment,
- * as a lease that it spends from memory: most acts ask the broker nothing, and none waits for it in the usual course.
+ * Counts usage at the broker for all processes. A process leases more units than it needs and spends them from memory.
+ * Most acts send no request to the broker, and acts usually do not wait for one.
  *
- * All leases of a window together are never more than the quota. Beyond it come at most `ahead` units of each process,
- * which it lends while its lease is under way.
+ * All leases of a window together never exceed the limit. A process may spend `ahead` units before its lease arrives, so
+ * the total exceeds the limit by at most `ahead` per process.
  */
 import type { Config, Deps } from "../deps.ts";
 import { type streams, subjects } from "../store/subjects.ts";
 import { PerHost } from "./per-host.ts";
 
-/** A limit on something that is counted, in windows of equal length. */
+/** A limit on usage in windows of equal length. */
 export interface Limit {
   rule: string;
   stream: typeof streams.quotas | typeof streams.longQuotas;
-  /** Units of a window. */
+  /** Units per window. */
   most: number;
   seconds: number;
-  /** Units that a process lends before it has heard from the broker. */
+  /** Units that a process may spend before the broker answers. */
   ahead: number;
 }
 
-/** What a process holds of a limit in one window. */
+/** The units that this process holds in one window. */
 interface Lease {
   window: number;
-  /** Units that may still be spent; negative: lent, and not counted yet. */
+  /** Units left to spend. Negative: spent ahead and not counted at the broker yet. */
   left: number;
-  /** Units that were spent here. */
+  /** Units that this process has spent. */
   spent: number;
-  /** Whether the broker had no more to give. */
+  /** Whether the limit is used up at the broker. */
   last: boolean;
   renewing: boolean;
 }
 
-/** A lease takes this part of a limit at most. */
+/** A lease takes at most one part in this many of a limit, so that other processes get some. */
 const SHARE = 20;
 /** Leases that one process remembers. */
 const REMEMBERED = 20_000;
@@ -52,7 +52,7 @@ function leaseOf(config: Config, name: string, window: number): Lease {
   return leases.set(config, name, { window, left: 0, spent: 0, last: false, renewing: false });
 }
 
-/** Takes what is needed and, unless that is under way already, as much again as was spent so far. One request. */
+/** Leases `need` units and, unless another renewal is under way, as many as this process has spent. One request. */
 async function renew(deps: Deps, limit: Limit, key: string, lease: Lease, need: number): Promise<void> {
   const first = !lease.renewing;
   const more = first ? Math.min(lease.spent, Math.floor(limit.most / SHARE)) : 0;
@@ -69,10 +69,9 @@ async function renew(deps: Deps, limit: Limit, key: string, lease: Lease, need: 
 }
 
 /**
- * Spends units of a limit. Asks the broker nothing while the lease of this process lasts, and renews it beside the
- * request's own work.
- * @param key whose: tokens joined by dots
- * @returns undefined; where the limit is reached, the seconds until the next window begins
+ * Spends units of a limit. Sends no request while the lease lasts, and renews it in the background.
+ * @param key the account, client or orb: tokens joined by dots
+ * @returns undefined, or the seconds until the next window if the limit is reached
  */
 export async function spend(
   deps: Deps,

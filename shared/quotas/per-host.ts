@@ -1,7 +1,10 @@
-/** What a host remembers between requests. Numbers only: in workerd, requests must not share anything that waits. */
+/**
+ * Memory of a host between requests. It must hold plain data only: workerd lets no request use another request's promises
+ * or connections.
+ */
 import type { Config } from "../deps.ts";
 
-/** Values by name for each host, of which there may be several in one process; the oldest is forgotten first. */
+/** A bounded map for each host of this process. It drops the oldest value first. */
 export class PerHost<T> {
   readonly #hosts = new WeakMap<Config, Map<string, T>>();
   readonly #most: number;

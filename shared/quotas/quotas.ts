@@ -1,6 +1,6 @@
 /**
- * Quotas: how much an account and an orb may use, so that none takes what others need. Platform admins and the platform
- * itself are exempt: they operate it, and import, upload in bulk and repair.
+ * Quotas limit how much an account and an orb may use. Platform admins and the platform itself are exempt, because they
+ * import, upload in bulk and repair.
  */
 import { type Actor, accountOf } from "../access/actor.ts";
 import { clientNetwork } from "../access/limits.ts";
@@ -10,24 +10,24 @@ import { streams } from "../store/subjects.ts";
 import { type Limit, spend } from "./leases.ts";
 import { type Counted, type Scope, tooMany, within } from "./refusals.ts";
 
-/** Acts, and bytes, that a process lends at most while its first lease of a window is under way. */
+/** Acts and bytes that a process may spend before its first lease of a window arrives. */
 const AHEAD = { acts: 8, bytes: 1024 * 1024 };
-/** It lends this part of the quota at most: a small one is exact. */
+/** They are at most one part in this many of the quota, so quotas below it are exact. */
 const AHEAD_SHARE = 100;
 
-/** Who is counted as one. */
+/** An account, a client address or an orb. */
 export interface Spender {
   scope: Scope;
   /** Tokens joined by dots. */
   key: string;
 }
 
-/** Whether quotas hold for an actor. */
+/** Whether quotas apply to an actor. */
 export function isCounted(actor: Actor): boolean {
   return actor.kind === "orb" || actor.kind === "anonymous";
 }
 
-/** The account; for a caller who is not signed in, the network address. */
+/** The actor's account, or the network address of a caller without sign-in. */
 export async function spenderOf(deps: Deps, actor: Actor): Promise<Spender> {
   if (actor.kind !== "anonymous")
     return { scope: "account", key: `account.${accountOf(actor).replace("/", ".")}` };
@@ -53,7 +53,7 @@ async function countAct(
 const orbSpender = (orb: string): Spender => ({ scope: "orb", key: `orb.${orb}` });
 
 /**
- * Counts a write of an actor who may write, whatever becomes of it.
+ * Counts a write. Call this after the check that the actor may write, so that refused callers do not use up the orb's quota.
  * @throws AppError too_many `too_many_writes`
  */
 export async function countWrite(deps: Deps, actor: Actor, orb: string): Promise<void> {
@@ -64,7 +64,7 @@ export async function countWrite(deps: Deps, actor: Actor, orb: string): Promise
 }
 
 /**
- * Counts a call of a handler by an actor who may call it, whatever becomes of it.
+ * Counts a handler call. Call this after the check that the actor may call the handler.
  * @throws AppError too_many `too_many_calls`
  */
 export async function countCall(deps: Deps, actor: Actor, orb: string): Promise<void> {

@@ -1,18 +1,17 @@
-/** How many streams a caller reads at a time, where every request has a hub of its own: the broker keeps count. */
+/** Counts a caller's live readers at the broker, for hosts where every request has a hub of its own. */
 import { type Actor, accountOf } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
 import { AppError } from "../errors.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { windowAt } from "./leases.ts";
 
-/** Readers are counted in the window that they began in; none lasts longer than one of these. */
+/** A reader counts in the window that it began in. No reader lasts longer than a window. */
 const WINDOW_SECONDS = 90;
-/** Seconds until trying again makes sense: others may have ended, or are forgotten with their window. */
 const RETRY_SECONDS = 10;
 
 /**
- * Takes a reader's place. Those whose process died count until the window after theirs has ended. One trip.
- * @returns how to give it back, once
+ * Adds a live reader. If its process dies, it counts until the end of the next window. One round trip.
+ * @returns removes the reader; call it once
  * @throws AppError too_many `too_many_streams`
  */
 export async function takeReader(deps: Deps, actor: Actor): Promise<() => Promise<void>> {

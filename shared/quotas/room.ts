@@ -1,45 +1,45 @@
-/** How much room an orb has left: the broker knows the bytes of its stream, and each process asks now and then. */
+/** Limits the bytes that an orb stores. The broker knows the size of its stream, and each process asks for it regularly. */
 import type { Deps } from "../deps.ts";
 import { streams } from "../store/subjects.ts";
 import { PerHost } from "./per-host.ts";
 import { orbFull } from "./refusals.ts";
 
-/** Milliseconds that an answer of the broker counts. */
+/** Milliseconds until a process asks for the size again. */
 const LOOK_MS = 2_000;
-/** A process fills this part of the room that is left before it looks again. */
+/** A process may write one part in this many of the free room before it asks again. */
 const SHARE = 20;
-/** Bytes that it fills before it has looked, at most, and the part of all room that this may be. */
+/** Bytes that a process may write before the broker answers: at most this, and at most one part in so many of the quota. */
 const AHEAD = 1024 * 1024;
 const AHEAD_SHARE = 100;
 /** Orbs that one process remembers. */
 const REMEMBERED = 10_000;
 
-/** What one process may still write into an orb before it looks again. */
+/** The bytes that this process may write into an orb before it asks again. */
 interface Room {
   left: number;
-  /** When to look again, milliseconds since 1970. */
+  /** When to ask again; milliseconds since the epoch. */
   until: number;
-  /** Whether there was nothing left at all. */
+  /** Whether the orb had no free room at all. */
   full: boolean;
 }
 
 const rooms = new PerHost<Room>(REMEMBERED);
 
-/** One request. */
+/** Asks for the size of the orb's stream. One request. */
 async function look(deps: Deps, orb: string, room: Room, need: number): Promise<void> {
   const { orbBytes } = deps.config.quotas;
   room.until = deps.clock.now() + LOOK_MS;
   const info = await deps.store.streamInfo(streams.orb(orb));
   const free = orbBytes - (info?.state.bytes ?? 0);
   room.full = free <= 0;
-  // A share of it, as others fill it too; but what is asked for is not refused while it fits.
+  // Other processes write too, so take a share only. A write that fits is never refused.
   const share = Math.max(Math.floor(free / SHARE), need);
   room.left = free < share ? Math.max(0, free) : share;
 }
 
 /**
- * Takes room for what is about to be stored. What others write at the same moment is not seen: several processes, and
- * writes under way, may pass the quota by what each of them was given.
+ * Takes room for a write. The size at the broker does not include writes under way, so processes together may exceed the
+ * quota by their shares.
  * @throws AppError full `orb_full`
  */
 export async function takeRoom(deps: Deps, orb: string, bytes: number): Promise<void> {
@@ -49,7 +49,7 @@ export async function takeRoom(deps: Deps, orb: string, bytes: number): Promise<
   const room =
     rooms.get(deps.config, orb) ?? rooms.set(deps.config, orb, { left: ahead, until: 0, full: false });
   if (deps.clock.now() >= room.until && room.left >= bytes) {
-    // What is left is lent while the broker is asked.
+    // Use the rest of the old share while the broker answers.
     room.left = Math.min(room.left, Math.max(ahead, bytes));
     deps.afterwards(look(deps, orb, room, 0));
   } else if (room.left < bytes) {

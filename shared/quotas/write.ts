@@ -1,4 +1,4 @@
-/** What each write of an entry passes. */
+/** The two places where every write of an entry meets the quotas. */
 import type { Actor } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
 import { countGuess, settleGuess } from "./guesses.ts";
@@ -6,8 +6,8 @@ import { countBytes, countWrite, isCounted } from "./quotas.ts";
 import { takeRoom } from "./room.ts";
 
 /**
- * Counts a write of an actor who may write, and does it.
- * @throws AppError too_many `too_many_writes`, and what the write throws
+ * Counts a write, then runs it.
+ * @throws AppError too_many `too_many_writes`, and the errors of the write
  */
 export async function counted<T>(deps: Deps, actor: Actor, orb: string, write: () => Promise<T>): Promise<T> {
   await countWrite(deps, actor, orb);
@@ -22,9 +22,9 @@ export async function counted<T>(deps: Deps, actor: Actor, orb: string, write: (
 }
 
 /**
- * Counts what a write is about to store, before anything of it is known to others or of others.
- * @param values.bytes of all values
- * @param values.guesses the field of each value that must be unique and is sensitive, and that the entry did not hold before
+ * Counts the values of a write. Call this before the commit, which may reveal that another entry holds a value.
+ * @param values.bytes size of all values as JSON
+ * @param values.guesses the field of each new unique sensitive value
  * @throws AppError too_many `too_many_bytes`, `too_many_conflicts`; full `orb_full`
  */
 export async function countValues(

@@ -10,7 +10,7 @@ const NANOS_PER_SECOND = 1_000_000_000;
 export const LIMIT_WINDOW_SECONDS = 60;
 export const LIMIT_PER_WINDOW = 300;
 
-/** Seconds that counters of quotas are kept: longer than the longest window that settings allow. */
+/** Lifetime of quota counters in seconds: longer than the longest window that the settings allow. */
 const QUOTA_SECONDS = 900;
 const LONG_QUOTA_SECONDS = 2 * 86_400;
 
@@ -55,7 +55,7 @@ function bucketConfig(bucket: string, replicas: number, more: Partial<StreamConf
   };
 }
 
-/** A stream of counters, which are forgotten when nobody has added to them for so long. */
+/** A stream of counters. The broker deletes a counter that has not changed for this many seconds. */
 function counters(name: string, seconds: number, replicas: number): StreamConfig {
   return {
     ...baseConfig(name, [`_quota.${name}.>`], replicas),

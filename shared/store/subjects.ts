@@ -49,7 +49,7 @@ export const streams = {
   platform: "platform",
   /** One message per rate-limited act; refuses by itself when a subject is full. */
   limits: "limits",
-  /** What is spent of quotas in windows of a minute or so, and in those of a day: a counter each. */
+  /** Counters of quotas: in short windows, and in windows of a day. */
   quotas: "quotas",
   longQuotas: "quotas_long",
   heartbeat: "heartbeat",
@@ -113,7 +113,7 @@ export const subjects = {
   /** Counter subject of one limited act by one client. */
   limit: (rule: string, client: string) => `_limit.${token(rule, "rule")}.${token(client, "client")}`,
 
-  /** Counter of what is spent of one quota in one window, in either stream of them. A key is tokens joined by dots. */
+  /** Counter of one quota in one window. The key is tokens joined by dots. */
   quota: (stream: "quotas" | "quotas_long", rule: string, key: string, window: number) =>
     ["_quota", stream, token(rule, "rule"), ...key.split(".").map((part) => token(part, "key")), window].join(
       ".",

@@ -161,9 +161,9 @@ export interface Store {
    */
   pipeline(stream: string, messages: readonly Append[]): Promise<number[]>;
   /**
-   * Adds to the number on a subject of a stream of counters, which begins at 0. One request.
+   * Adds to a counter, which begins at 0. One request.
    * @param by may be negative
-   * @returns the sum, this addition included
+   * @returns the new sum
    */
   count(stream: string, subject: string, by: number): Promise<number>;
 

@@ -79,7 +79,7 @@ export async function append(wire: Wire, stream: string, message: Append): Promi
   return ack.seq ?? 0;
 }
 
-/** Adds to a counter. Counters take no expectations, not even which stream they are in. */
+/** Adds to a counter. The broker refuses counter messages that carry expectations, even about the stream. */
 export async function count(wire: Wire, stream: string, subject: string, by: number): Promise<number> {
   const headers = { "Nats-Incr": by < 0 ? String(by) : `+${by}` };
   const ack = await publish(wire, stream, { subject, data: "" }, headers);

@@ -11,9 +11,9 @@ import { brokerClient, entryOf } from "../support/services.ts";
 let platform: TestPlatform;
 let admin: string;
 
-/** Seconds of a window: short enough to wait for the next one, and long enough for a test's requests. */
+/** Seconds of a window: short enough to wait for, and long enough for a test's requests. */
 const WINDOW = 4;
-/** The windows of sensitive values are one, five and many of these. */
+/** Seconds of the longer windows. */
 const [NEXT, LONG] = [WINDOW * 5, 86_400];
 
 beforeAll(async () => {
@@ -35,7 +35,7 @@ beforeAll(async () => {
 });
 afterAll(() => platform?.stop());
 
-/** Waits for the next window, unless so many seconds are left of this one: what follows lies in one. */
+/** Waits for the next window unless this one has enough seconds left for the requests that follow. */
 async function inWindow(seconds = WINDOW, needed = WINDOW * 0.6): Promise<void> {
   const left = seconds * 1000 - (Date.now() % (seconds * 1000));
   if (left < needed * 1000) await delay(left + 5);
@@ -88,7 +88,7 @@ const write = (who: SignedIn | string, orb: string, values: object = {}) =>
     body: { values },
   });
 
-/** How often each status, with its code, was answered. */
+/** Number of answers by status and code. */
 function tally(answers: readonly { status: number; body: { code?: string } }[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { status, body } of answers) {
@@ -102,7 +102,7 @@ const times = <T>(count: number, act: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, i) => act(i));
 
 describe("writes", () => {
-  test("an account's writes end with 429 and go on in the next window; others are not affected", async () => {
+  test("an account gets 429 after its writes and writes again in the next window; other accounts are not affected", async () => {
     const orb = await openOrb();
     const other = await openOrb();
     const [ann, bob] = [await user(platform), await user(platform)];
@@ -118,7 +118,7 @@ describe("writes", () => {
       code: "too_many_writes",
       scope: "account",
       detail: expect.stringMatching(
-        /^Your account may write 10 times within 4 seconds, and has reached that\. Try again in [1-4] seconds?\.$/,
+        /^Your account may write 10 times within 4 seconds, and has reached that limit\. Try again in [1-4] seconds?\.$/,
       ),
     });
     expect(Number(elsewhere.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
@@ -128,7 +128,7 @@ describe("writes", () => {
     expect((await write(ann, orb)).status).toBe(201);
   });
 
-  test("every kind of write counts: updates, deletions, settings, and what is refused later", async () => {
+  test("counts every kind of write: updates, deletions, settings, and writes that fail validation", async () => {
     const orb = await openOrb();
     const ann = await user(platform);
     const made = await write(ann, orb);
@@ -147,7 +147,7 @@ describe("writes", () => {
     expect((await write(ann, orb)).body.code).toBe("too_many_writes");
   });
 
-  test("an orb's writes are limited too, and those of other orbs go on", async () => {
+  test("limits the writes of an orb, and not those of other orbs", async () => {
     const [orb, other] = [await openOrb(), await openOrb()];
     const users = [await user(platform), await user(platform), await user(platform)];
     await inWindow();
@@ -162,7 +162,7 @@ describe("writes", () => {
     expect((await write(admin, orb)).status).toBe(201);
   });
 
-  test("a caller who may not write spends nothing of the orb's quota", async () => {
+  test("a caller who may not write does not use up the orb's quota", async () => {
     const orb = await openOrb();
     const ann = await user(platform);
     await inWindow();
@@ -198,7 +198,7 @@ describe("writes", () => {
 });
 
 describe("calls of handlers", () => {
-  test("are refused with 429 before the service is asked; a caller who is not signed in is counted by address", async () => {
+  test("get 429 before the service is called; callers without sign-in count by address", async () => {
     const orb = await openOrb();
     const other = await openOrb();
     const [ann, bob] = [await user(platform), await user(platform)];
@@ -218,16 +218,16 @@ describe("calls of handlers", () => {
       const mine = await Promise.all(times(7, () => echo(ann.token, orb)));
       expect(tally(mine)).toEqual({ "200": 5, "429 too_many_calls": 2 });
       expect(asked).toBe(5);
-      const public_ = await Promise.all(times(7, () => echo(undefined, orb)));
-      expect(tally(public_)).toEqual({ "200": 5, "429 too_many_calls": 2 });
-      expect(public_.find(({ status }) => status === 429)?.body).toMatchObject({
+      const anonymous = await Promise.all(times(7, () => echo(undefined, orb)));
+      expect(tally(anonymous)).toEqual({ "200": 5, "429 too_many_calls": 2 });
+      expect(anonymous.find(({ status }) => status === 429)?.body).toMatchObject({
         scope: "client",
         detail: expect.stringMatching(/^Your network address may call handlers 5 times within 4 seconds/),
       });
-      // Ten of the orb's twelve are spent.
-      const his = await Promise.all(times(4, () => echo(bob.token, orb)));
-      expect(tally(his)).toEqual({ "200": 2, "429 too_many_calls": 2 });
-      expect(his.find(({ status }) => status === 429)?.body.scope).toBe("orb");
+      // Ten of the orb's twelve calls are spent.
+      const more = await Promise.all(times(4, () => echo(bob.token, orb)));
+      expect(tally(more)).toEqual({ "200": 2, "429 too_many_calls": 2 });
+      expect(more.find(({ status }) => status === 429)?.body.scope).toBe("orb");
       expect((await echo(bob.token, other)).status).toBe(200);
       expect(tally(await Promise.all(times(10, () => echo(admin, orb))))).toEqual({ "200": 10 });
       await nextWindow();
@@ -241,7 +241,7 @@ describe("calls of handlers", () => {
 describe("bytes", () => {
   const text = "x".repeat(300_000);
 
-  test("an account stores so much and no more", async () => {
+  test("an account that has written its bytes gets 429 too_many_bytes", async () => {
     const orb = await openOrb();
     const [ann, bob] = [await user(platform), await user(platform)];
     await inWindow();
@@ -258,7 +258,7 @@ describe("bytes", () => {
     expect((await write(bob, orb, { text })).status).toBe(201);
   });
 
-  test("an orb that is full answers 507, lets entries be deleted, and takes writes again after a purge", async () => {
+  test("a full orb answers 507, still allows deletions and admin writes, and accepts writes again after a purge", async () => {
     const orb = await openOrb();
     const ann = await user(platform);
     const mine = await write(ann, orb, { text: "mine" });
@@ -294,7 +294,7 @@ describe("bytes", () => {
 });
 
 describe("values that are unique and sensitive", () => {
-  test("are not found by trying: after two that are taken comes 429, for free ones too, and it lasts longer and longer", async () => {
+  test("after two conflicts every further guess gets 429, taken or free, and the wait grows", async () => {
     const orb = await openOrb();
     const other = await openOrb();
     const [ann, bob] = [await user(platform), await user(platform)];
@@ -327,7 +327,7 @@ describe("values that are unique and sensitive", () => {
       waits.push(Number(answer.headers.get("retry-after")));
     }
     expect(Math.max(...waits)).toBeLessThanOrEqual(WINDOW);
-    // What brings no such value goes on, and so do others, other orbs and platform admins.
+    // Writes without such a value still work, and so do other accounts, other orbs and platform admins.
     expect(
       (await call(platform, "PUT", at, { token, body: { values: { pin: "own", text: "t" } } })).status,
     ).toBe(200);
@@ -336,7 +336,7 @@ describe("values that are unique and sensitive", () => {
     expect((await write(ann, other, { pin: "0007" })).status).toBe(201);
     for (let i = 0; i < 4; i++)
       expect((await write(admin, orb, { pin: "0007" })).body.code).toBe("unique_conflict");
-    // The next window allows two more, and the one after that none for a while.
+    // The next short window allows two more; then the window of five of them is used up.
     await nextWindow();
     expect((await ways.create("0007")).body.code).toBe("unique_conflict");
     expect((await ways.update("0007")).body.code).toBe("unique_conflict");
@@ -346,7 +346,7 @@ describe("values that are unique and sensitive", () => {
     expect(Number(later.headers.get("retry-after"))).toBeGreaterThan(WINDOW);
   });
 
-  test("are not found by settings either", async () => {
+  test("settings.set counts guesses too", async () => {
     const orb = await openOrb();
     const [ann, bob] = [await user(platform), await user(platform)];
     const set = (who: SignedIn, pin: string) =>
@@ -367,7 +367,7 @@ describe("values that are unique and sensitive", () => {
     ]);
   });
 
-  test("guesses at the same moment, over two hosts, tell of no more than is allowed", async () => {
+  test("parallel guesses through two hosts reveal at most the allowed conflicts", async () => {
     const orb = await openOrb();
     const ann = await user(platform);
     expect((await write(admin, orb, { pin: "0007" })).status).toBe(201);
@@ -391,7 +391,7 @@ describe("values that are unique and sensitive", () => {
     expect(tally(answers)).toEqual({ "409 unique_conflict": 2, "429 too_many_conflicts": 8 });
   });
 
-  test("that are free cost a twentieth, and a conflict over another field no more", async () => {
+  test("a free value costs a twentieth of a conflict, and so does a conflict over another field", async () => {
     const orb = await openOrb();
     const ann = await user(platform);
     expect((await write(admin, orb, { slug: "taken" })).status).toBe(201);
@@ -404,7 +404,7 @@ describe("values that are unique and sensitive", () => {
 });
 
 describe("readers of streams", () => {
-  test("a user follows so many at a time; one that ends makes room", async () => {
+  test("a user has a limited number of live readers; one that ends makes room", async () => {
     const [ann, bob] = [await user(platform), await user(platform)];
     const follow = async (who: SignedIn) => {
       const gone = new AbortController();
@@ -418,8 +418,8 @@ describe("readers of streams", () => {
     expect(refused).toHaveLength(2);
     expect(await refused[0]?.response.json()).toMatchObject({ code: "too_many_streams" });
     expect(refused[0]?.response.headers.get("retry-after")).toBe("10");
-    const his = await follow(bob);
-    expect(his.response.status).toBe(200);
+    const more = await follow(bob);
+    expect(more.response.status).toBe(200);
     readers.find(({ response }) => response.status === 200)?.end();
     let again = await follow(ann);
     await until(async () => {
@@ -427,11 +427,11 @@ describe("readers of streams", () => {
       return again.response.status === 200;
     });
     expect(again.response.status).toBe(200);
-    for (const { end } of [...readers, his, again]) end();
+    for (const { end } of [...readers, more, again]) end();
   });
 });
 
-test("the description of the API names 429 and 507 where they may come", async () => {
+test("OpenAPI lists 429 and 507 where they can happen", async () => {
   const orb = await openOrb();
   const { body } = await call(platform, "GET", `/api/openapi?orb=${orb}`);
   const paths = Object.entries(body.paths as Record<string, Record<string, { responses?: object }>>);
@@ -443,7 +443,7 @@ test("the description of the API names 429 and 507 where they may come", async (
   expect(answers(`/api/${orb}/set`, "post")).toEqual(expect.arrayContaining(["429", "507"]));
 });
 
-test("the defaults are far from what a busy user does", async () => {
+test("a busy user does not meet the defaults", async () => {
   await using usual = await startPlatform();
   const token = await adminToken(usual);
   const id = "usual";

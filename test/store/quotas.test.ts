@@ -31,7 +31,7 @@ function host(now = 1_000_000, of = store): TestDeps {
   return { ...testDeps(of), clock: { now: () => now } };
 }
 
-/** How many of so many acts at once were allowed, over some hosts. */
+/** Runs acts in parallel on several hosts and returns the number of allowed ones. */
 async function allowed(hosts: readonly TestDeps[], limit: Limit, acts: number, units = 1): Promise<number> {
   const waits = await Promise.all(
     Array.from({ length: acts }, (_, i) =>
@@ -42,17 +42,17 @@ async function allowed(hosts: readonly TestDeps[], limit: Limit, acts: number, u
   return waits.filter((wait) => wait === undefined).length;
 }
 
-test.each([1, 2, 4])("%i hosts spend exactly a quota, without anything lent", async (count) => {
+test.each([1, 2, 4])("%i hosts spend exactly the quota if none may spend ahead", async (count) => {
   const hosts = Array.from({ length: count }, () => host());
   expect(await allowed(hosts, limitOf(100), 400)).toBe(100);
 });
 
-test("of what comes in many units, never more is spent than the quota", async () => {
+test("acts of several units never exceed the quota", async () => {
   const hosts = [host(), host(), host()];
   expect(await allowed(hosts, limitOf(1_000), 300, 7)).toBeLessThanOrEqual(Math.floor(1_000 / 7));
 });
 
-test("hosts exceed a quota by what each of them lends, at most", async () => {
+test("hosts exceed a quota by at most the units that each may spend ahead", async () => {
   const hosts = [host(), host(), host(), host()];
   const limit = limitOf(500, { ahead: 5 });
   let spent = 0;
@@ -61,7 +61,7 @@ test("hosts exceed a quota by what each of them lends, at most", async () => {
   expect(spent).toBeLessThanOrEqual(500 + 4 * 5);
 });
 
-test("the next window begins anew, and says when it does", async () => {
+test("the next window starts from zero, and the refusal says when it begins", async () => {
   const limit = limitOf(1);
   expect(await spend(host(120_000), limit, "account.a", 1)).toBeUndefined();
   expect(await spend(host(120_000), limit, "account.a", 1)).toBe(60);
@@ -69,7 +69,7 @@ test("the next window begins anew, and says when it does", async () => {
   expect(await spend(host(180_000), limit, "account.a", 1)).toBeUndefined();
 });
 
-test("a host asks the broker for few of many acts", async () => {
+test("2,000 acts send fewer than 20 requests to the broker", async () => {
   const counted = countingStore(store);
   const deps = host(1_000_000, counted.store);
   const limit = limitOf(6_000, { ahead: 8 });
@@ -80,7 +80,7 @@ test("a host asks the broker for few of many acts", async () => {
   expect(counted.calls.length).toBeLessThan(20);
 });
 
-test("a write under the usual quotas waits for no round trip more", async () => {
+test("a write under the default quotas waits for no additional round trip", async () => {
   const counted = countingStore(store, undefined, 1);
   const orb = await installOrb(broker.store("operator"), { ...SHOP, id: "counted" });
   const quotas = {

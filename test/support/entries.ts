@@ -33,7 +33,7 @@ export interface TestDeps extends Deps {
 
 export const key = (): string => randomBytes(32).toString("base64url");
 
-/** Accounts and orbs without limits. */
+/** No quotas. */
 export const NO_QUOTAS: Deps["config"]["quotas"] = {
   windowSeconds: 60,
   longWindowSeconds: 86_400,
