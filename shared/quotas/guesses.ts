@@ -70,7 +70,7 @@ export async function countGuess(
     const sums = await Promise.all(
       levels.map(({ stream, subject }) => deps.store.count(stream, subject, cost)),
     );
-    const reached = levels.filter(({ most }, i) => (sums[i] ?? 0) > most * TAKEN).at(-1);
+    const reached = levels.filter(({ most }, i) => (sums[i] ?? 0) - cost >= most * TAKEN).at(-1);
     if (reached === undefined) {
       guesses.set(deps.request, guess);
       return;

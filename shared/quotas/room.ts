@@ -17,6 +17,8 @@ const REMEMBERED = 10_000;
 /** The bytes that this process may write into an orb before it asks again. */
 interface Room {
   left: number;
+  /** Bytes that this process has taken so far. */
+  taken: number;
   /** When to ask again; milliseconds since the epoch. */
   until: number;
   /** Whether the orb had no free room at all. */
@@ -25,16 +27,30 @@ interface Room {
 
 const rooms = new PerHost<Room>(REMEMBERED);
 
-/** Asks for the size of the orb's stream. One request. */
-async function look(deps: Deps, orb: string, room: Room, need: number): Promise<void> {
+function take(room: Room, bytes: number): boolean {
+  if (room.left < bytes) return false;
+  room.left -= bytes;
+  room.taken += bytes;
+  return true;
+}
+
+/**
+ * Asks for the size of the orb's stream, and takes room. One request.
+ * @returns whether there is room
+ */
+async function look(deps: Deps, orb: string, room: Room, bytes: number): Promise<boolean> {
   const { orbBytes } = deps.config.quotas;
   room.until = deps.clock.now() + LOOK_MS;
+  const before = room.taken;
   const info = await deps.store.streamInfo(streams.orb(orb));
   const free = orbBytes - (info?.state.bytes ?? 0);
   room.full = free <= 0;
-  // Other processes write too, so take a share only. A write that fits is never refused.
-  const share = Math.max(Math.floor(free / SHARE), need);
-  room.left = free < share ? Math.max(0, free) : share;
+  // The answer may not include writes that took room meanwhile.
+  const meanwhile = room.taken - before;
+  // Other processes write too, so allow a share only. A write that fits is never refused.
+  const share = Math.max(Math.floor(free / SHARE), bytes + meanwhile);
+  room.left = Math.max(0, Math.min(free, share) - meanwhile);
+  return take(room, bytes);
 }
 
 /**
@@ -47,14 +63,14 @@ export async function takeRoom(deps: Deps, orb: string, bytes: number): Promise<
   if (orbBytes === 0) return;
   const ahead = Math.min(AHEAD, Math.floor(orbBytes / AHEAD_SHARE));
   const room =
-    rooms.get(deps.config, orb) ?? rooms.set(deps.config, orb, { left: ahead, until: 0, full: false });
-  if (deps.clock.now() >= room.until && room.left >= bytes) {
+    rooms.get(deps.config, orb) ??
+    rooms.set(deps.config, orb, { left: ahead, taken: 0, until: 0, full: false });
+  const stale = deps.clock.now() >= room.until;
+  if (stale && room.left >= bytes) {
     // Use the rest of the old share while the broker answers.
     room.left = Math.min(room.left, Math.max(ahead, bytes));
     deps.afterwards(look(deps, orb, room, 0));
-  } else if (room.left < bytes) {
-    if (!room.full || deps.clock.now() >= room.until) await look(deps, orb, room, bytes);
   }
-  if (room.left < bytes) throw orbFull(orbBytes);
-  room.left -= bytes;
+  if (take(room, bytes)) return;
+  if ((room.full && !stale) || !(await look(deps, orb, room, bytes))) throw orbFull(orbBytes);
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createEntry } from "../../shared/entry/index.ts";
 import { type Limit, spend } from "../../shared/quotas/leases.ts";
+import { takeRoom } from "../../shared/quotas/room.ts";
 import { streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
@@ -78,6 +79,16 @@ test("2,000 acts send fewer than 20 requests to the broker", async () => {
     await deps.settled();
   }
   expect(counted.calls.length).toBeLessThan(20);
+});
+
+test("parallel writes of one host take no more room than an orb has", async () => {
+  await installOrb(broker.store("operator"), { ...SHOP, id: "room" });
+  const deps = testDeps(store, { quotas: { ...NO_QUOTAS, orbBytes: 1_000_000 } });
+  const takes = await Promise.allSettled(Array.from({ length: 40 }, () => takeRoom(deps, "room", 40_000)));
+  await deps.settled();
+  expect(takes.filter(({ status }) => status === "fulfilled")).toHaveLength(25);
+  const [refused] = takes.filter((take) => take.status === "rejected");
+  expect(refused?.reason).toMatchObject({ kind: "full", code: "orb_full" });
 });
 
 test("a write under the default quotas waits for no additional round trip", async () => {
