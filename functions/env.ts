@@ -3,6 +3,9 @@ import { z } from "zod";
 import type { Config } from "../shared/deps.ts";
 import { AppError } from "../shared/errors.ts";
 import type { ConnectOptions } from "../shared/store/wire.ts";
+import { DEFAULT_LIMITS } from "../shared/streams/limits.ts";
+
+const MIB = 1024 * 1024;
 
 const optional = z
   .string({ error: "must be text" })
@@ -21,6 +24,8 @@ export const count = (fallback: number, min: number, max: number) =>
       (value) => Number.isInteger(value) && value >= min && value <= max,
       `must be a whole number from ${min} to ${max}`,
     );
+/** A quota; 0: no limit. */
+const quota = (fallback: number) => count(fallback, 0, 1_000_000_000);
 /** One of several words. */
 const oneOf = <const T extends readonly string[]>(words: T) =>
   z.enum(words, { error: `must be ${words.slice(0, -1).join(", ")} or ${words.at(-1)}` });
@@ -98,6 +103,17 @@ const Environment = z.object({
     .transform((value) => value ?? "info")
     .pipe(oneOf(["debug", "info", "warn", "error", "silent"])),
   CLIENT_ADDRESS: optional,
+  QUOTA_WINDOW_SECONDS: count(60, 1, 60),
+  QUOTA_LONG_WINDOW_SECONDS: count(86_400, 1, 86_400),
+  QUOTA_ACCOUNT_WRITES: quota(6_000),
+  QUOTA_ORB_WRITES: quota(60_000),
+  QUOTA_ACCOUNT_CALLS: quota(6_000),
+  QUOTA_ORB_CALLS: quota(60_000),
+  QUOTA_ACCOUNT_MIB: quota(2_048),
+  QUOTA_ORB_MIB: quota(20_480),
+  QUOTA_ACCOUNT_CONFLICTS: quota(5),
+  STREAMS_MAX_PER_USER: count(DEFAULT_LIMITS.perUser, 1, 1_000_000),
+  STREAMS_MAX_PER_ADMIN: count(DEFAULT_LIMITS.perAdmin, 1, 1_000_000),
   NATS_LINK_COUNT: count(1, 1, 64),
   NATS_LINK_LOCATION: optional.pipe(
     oneOf(["wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr", "me"]).optional(),
@@ -144,6 +160,19 @@ export function readSettings(env: Record<string, unknown>): Settings {
       longPollMs: e.STREAMS_LONG_POLL_MS,
       metricsToken: e.METRICS_TOKEN,
       clientAddress: e.CLIENT_ADDRESS,
+      quotas: {
+        windowSeconds: e.QUOTA_WINDOW_SECONDS,
+        longWindowSeconds: e.QUOTA_LONG_WINDOW_SECONDS,
+        accountWrites: e.QUOTA_ACCOUNT_WRITES,
+        orbWrites: e.QUOTA_ORB_WRITES,
+        accountCalls: e.QUOTA_ACCOUNT_CALLS,
+        orbCalls: e.QUOTA_ORB_CALLS,
+        accountBytes: e.QUOTA_ACCOUNT_MIB * MIB,
+        orbBytes: e.QUOTA_ORB_MIB * MIB,
+        accountConflicts: e.QUOTA_ACCOUNT_CONFLICTS,
+        readersPerUser: e.STREAMS_MAX_PER_USER,
+        readersPerAdmin: e.STREAMS_MAX_PER_ADMIN,
+      },
     },
     broker: {
       url: e.NATS_URL,

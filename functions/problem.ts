@@ -26,6 +26,7 @@ export const STATUS: Record<ErrorKind, ContentfulStatusCode> = {
   bad_gateway: 502,
   unavailable: 503,
   timeout: 504,
+  full: 507,
 };
 
 export const TITLES: Record<number, string> = {
@@ -45,6 +46,7 @@ export const TITLES: Record<number, string> = {
   502: "Bad gateway",
   503: "Unavailable",
   504: "Timed out",
+  507: "Insufficient storage",
 };
 
 /** Detail of a 404 for an address without a route, the same on every host. */

@@ -38,7 +38,22 @@ export function newRouter(inBody = (fault: Fault) => fault): Router {
   });
 }
 
-export type ProblemStatus = 400 | 401 | 403 | 404 | 409 | 410 | 412 | 413 | 415 | 422 | 429 | 502 | 503 | 504;
+export type ProblemStatus =
+  | 400
+  | 401
+  | 403
+  | 404
+  | 409
+  | 410
+  | 412
+  | 413
+  | 415
+  | 422
+  | 429
+  | 502
+  | 503
+  | 504
+  | 507;
 
 const problemResponse = (status: ProblemStatus) => ({
   description: TITLES[status] ?? "Error",

@@ -38,6 +38,8 @@ import { readSettings, type Settings } from "./settings.ts";
 const FILLED_BY_ITSELF: readonly string[] = [
   streams.platform,
   streams.limits,
+  streams.quotas,
+  streams.longQuotas,
   streams.heartbeat,
   ...[buckets.platformInvitations, buckets.streamMappings, buckets.challenges].map(streams.kv),
 ];

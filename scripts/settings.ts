@@ -51,6 +51,15 @@ const PASSED_ON = [
   "STREAMS_MAX_PER_USER",
   "STREAMS_MAX_PER_ADMIN",
   "STREAMS_ROTATE_MS",
+  "QUOTA_WINDOW_SECONDS",
+  "QUOTA_LONG_WINDOW_SECONDS",
+  "QUOTA_ACCOUNT_WRITES",
+  "QUOTA_ORB_WRITES",
+  "QUOTA_ACCOUNT_CALLS",
+  "QUOTA_ORB_CALLS",
+  "QUOTA_ACCOUNT_MIB",
+  "QUOTA_ORB_MIB",
+  "QUOTA_ACCOUNT_CONFLICTS",
   "METRICS_TOKEN",
   "NATS_LINK_COUNT",
   "NATS_LINK_LOCATION",
@@ -176,7 +185,7 @@ export function readSettings(env: Environment): Settings {
 
 /** Settings of the platform, of its functions and of its processes: those of the README's table. */
 const OF_THE_PLATFORM =
-  /^(PORT|HOST|DATA_DIR|PUBLIC_URL|ALLOWED_ORIGINS|LOG_LEVEL|CLIENT_ADDRESS|TRUST_PROXY|(NATS|STREAMS|HOST_CACHE|JWT|ENCRYPTION|CLAIM|METRICS)_.*)$/;
+  /^(PORT|HOST|DATA_DIR|PUBLIC_URL|ALLOWED_ORIGINS|LOG_LEVEL|CLIENT_ADDRESS|TRUST_PROXY|(NATS|STREAMS|QUOTA|HOST_CACHE|JWT|ENCRYPTION|CLAIM|METRICS)_.*)$/;
 
 /**
  * The environment of tests: they choose their own settings, and what a shell has for `npm start` must not reach them. What they

@@ -14,6 +14,27 @@ export interface Log {
   error(message: string, fields?: Record<string, unknown>): void;
 }
 
+/** Quotas; 0 means no limit. Anonymous calls count for the network address instead of an account. */
+export interface Quotas {
+  /** Length of the window for writes and calls. */
+  windowSeconds: number;
+  /** Length of the window for bytes. */
+  longWindowSeconds: number;
+  accountWrites: number;
+  orbWrites: number;
+  accountCalls: number;
+  orbCalls: number;
+  /** Bytes of values that an account may write in a long window. */
+  accountBytes: number;
+  /** Bytes that an orb may store. */
+  orbBytes: number;
+  /** Conflicts over unique sensitive values in a window. */
+  accountConflicts: number;
+  /** Live readers of one user, and of one platform admin. */
+  readersPerUser: number;
+  readersPerAdmin: number;
+}
+
 /** Settings, parsed once by the host (functions/env.ts). Only the code that uses a secret reads it. */
 export interface Config {
   /** Origin of pages, links and WebAuthn, without a trailing slash. */
@@ -37,6 +58,7 @@ export interface Config {
   longPollMs: number;
   /** Bearer token that may read metrics. */
   metricsToken: string | undefined;
+  quotas: Quotas;
   /** Address of every client, if the host knows that there is only one (local emulation). */
   clientAddress: string | undefined;
 }

@@ -19,7 +19,8 @@ export type ErrorKind =
   | "internal" // 500
   | "bad_gateway" // 502
   | "unavailable" // 503
-  | "timeout"; // 504
+  | "timeout" // 504
+  | "full"; // 507
 
 /**
  * One fault in the input: a JSON Pointer (RFC 6901), a stable code, and a message that reads well after the property's

@@ -84,7 +84,7 @@ export function httpOperation(
   const role = CALLERS[handler.auth];
   const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
   const refusals = Object.entries(operation.responses).filter(([status]) =>
-    /^(401|403|503|504)$/.test(status),
+    /^(401|403|429|503|504)$/.test(status),
   );
   return {
     operationId: [

@@ -7,7 +7,7 @@
 import { z } from "@hono/zod-openapi";
 import { LIST_PARAMETERS, PAGE_SIZE } from "../../shared/entry/query.ts";
 import { AnsweredMembers, EntrySchema, MOMENT, ValuesSchema } from "../admin/entry-schemas.ts";
-import { defineRoute } from "../router.ts";
+import { defineRoute, type ProblemStatus } from "../router.ts";
 import { IdempotencyKey, IfMatch, IfNoneMatch, Location, listOf, Replayed } from "../schemas.ts";
 
 const flag = z.enum(["true", "false"]).optional();
@@ -105,7 +105,7 @@ const sending = <T extends z.ZodType>(schema: T) => ({
   content: { "application/json": { schema } },
 });
 
-const move = (name: string, summary: string, query: z.ZodRawShape) =>
+const move = (name: string, summary: string, query: z.ZodRawShape, stores: ProblemStatus[] = []) =>
   defineRoute({
     method: "post",
     path: `${one}/${name}`,
@@ -119,7 +119,7 @@ const move = (name: string, summary: string, query: z.ZodRawShape) =>
       headers: IfMatch.extend(IdempotencyKey.shape),
     },
     responses: { 200: answer("The new revision", Replayed) },
-    problems: [400, 401, 403, 404, 409, 410, 412, 422],
+    problems: [400, 401, 403, 404, 409, 410, 412, 422, 429, ...stores],
   });
 
 /** Every operation on entries of published orbs. */
@@ -192,7 +192,7 @@ export const definitions = {
     responses: {
       201: answer("Created", { ...Location, ...Replayed }),
     },
-    problems: [401, 403, 404, 409, 410],
+    problems: [401, 403, 404, 409, 410, 429, 507],
   }),
   update: defineRoute({
     method: "put",
@@ -210,7 +210,7 @@ export const definitions = {
       body: sending(RuntimeChange),
     },
     responses: { 200: answer("The new revision") },
-    problems: [401, 403, 404, 409, 412],
+    problems: [401, 403, 404, 409, 412, 429, 507],
   }),
   remove: defineRoute({
     method: "delete",
@@ -221,9 +221,9 @@ export const definitions = {
     security,
     request: { params: EntryParams, query: z.strictObject(Force), headers: IfMatch },
     responses: { 204: { description: "Deleted" } },
-    problems: [400, 401, 403, 404, 409, 412],
+    problems: [400, 401, 403, 404, 409, 412, 429],
   }),
-  publish: move("publish", "Make the newest draft live", {}),
+  publish: move("publish", "Publish the newest draft of an entry", {}, [507]),
   unpublish: move("unpublish", "Unpublish an entry", {}),
   archive: move("archive", "Archive an entry", Force),
   restore: move("restore", "Restore an archived entry as unpublished", {}),

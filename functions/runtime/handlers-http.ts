@@ -15,6 +15,7 @@ import type { HttpHandler } from "../../shared/handlers/types.ts";
 import { isOrbId } from "../../shared/orb/ids.ts";
 import { liveOrb } from "../../shared/orb/live.ts";
 import type { LiveOrb } from "../../shared/orb/live-orb.ts";
+import { countCall } from "../../shared/quotas/quotas.ts";
 import type { AppEnv } from "../context.ts";
 import { actorFor } from "../middleware/session.ts";
 
@@ -66,6 +67,7 @@ export function httpHandlers(mounted: readonly MountedHandler[] = MOUNTED): Midd
     const actor = await actorFor(c, orb, usesAccess);
     const role = roleIn(actor, orb, { usesAccess });
     requireAuth(found.handler.auth, actor, role);
+    await countCall(c.var.deps, actor, orb);
     return withoutMarkup(await found.run({ c, live, actor, role }));
   }
   return (c, next) => {

@@ -19,6 +19,7 @@ import {
 import { ServiceRefusal } from "../../shared/handlers/remote.ts";
 import type { Handler } from "../../shared/handlers/types.ts";
 import type { LiveOrb } from "../../shared/orb/live-orb.ts";
+import { countCall } from "../../shared/quotas/quotas.ts";
 import type { AppEnv } from "../context.ts";
 import { idempotencyKeyOf } from "../idempotency.ts";
 import { readJson } from "../middleware/body.ts";
@@ -72,6 +73,12 @@ const role: Middleware = async (call, next) => {
   return next();
 };
 
+/** Counts the call, after the check that the caller may make it and before the service does any work. */
+const quota: Middleware = async (call, next) => {
+  await countCall(call.c.var.deps, call.actor, call.live.orb);
+  return next();
+};
+
 /** The body, read and checked before anything is called. Nothing of the address reaches a handler but its name. */
 const input: Middleware = async (call, next) => {
   const { c } = call;
@@ -83,7 +90,7 @@ const input: Middleware = async (call, next) => {
 
 /** What the calls of a handler pass through, outermost first. */
 function middlewareOf(handler: Pick<Handler, "auth">): Middleware[] {
-  return handler.auth === "None" ? [logging, jwt, input] : [logging, jwt, role, input];
+  return handler.auth === "None" ? [logging, jwt, quota, input] : [logging, jwt, role, quota, input];
 }
 
 const answer = async ({ c, live, resolved, actor, role, input }: Call): Promise<Response> => {
@@ -147,5 +154,5 @@ export const callRoute = defineRoute({
   responses: {
     200: { description: "The handler's output", content: { "application/json": { schema: z.unknown() } } },
   },
-  problems: [400, 401, 403, 404, 409, 413, 415, 422, 502],
+  problems: [400, 401, 403, 404, 409, 413, 415, 422, 429, 502, 507],
 });

@@ -2,9 +2,10 @@
 import { z } from "@hono/zod-openapi";
 import type { Context, MiddlewareHandler } from "hono";
 import { getCookie } from "hono/cookie";
+import { takeReader } from "../../shared/quotas/readers.ts";
 import { authenticateReader } from "../../shared/streams/credentials.ts";
 import { Hub } from "../../shared/streams/hub.ts";
-import { single } from "../../shared/streams/query.ts";
+import { parseQuery, single } from "../../shared/streams/query.ts";
 import { toResponse } from "../../shared/streams/response.ts";
 import { callerOf, listStreams, STREAM_VARY, serveStream } from "../../shared/streams/serve.ts";
 import { issueTicket, TICKET } from "../../shared/streams/ticket.ts";
@@ -162,9 +163,12 @@ export function streamsRoutes() {
       now: deps.clock.now,
     });
     const release = keepStore(c);
+    let leave = () => Promise.resolve();
     const ended = (): void => {
       hub.close();
-      release();
+      void leave()
+        .catch((error: unknown) => deps.log.warn("a reader still counts", { error: String(error) }))
+        .finally(release);
     };
     try {
       const request = {
@@ -174,6 +178,8 @@ export function streamsRoutes() {
         header: (wanted: string) => c.req.header(wanted),
         signal,
       };
+      const { mode } = parseQuery(request.params, request.header("last-event-id"));
+      if (method !== "HEAD" && mode !== "catch-up") leave = await takeReader(deps, actor);
       const answer = await serveStream(hub, request, callerOf(actor));
       return toResponse(answer, signal, ended);
     } catch (error) {

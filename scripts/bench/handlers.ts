@@ -22,6 +22,9 @@ const env = {
   STREAMS_PORT: String(await freePort()),
   DATA_DIR: dir,
   LOG_LEVEL: "error",
+  // One address calls as fast as it can.
+  QUOTA_ACCOUNT_CALLS: "0",
+  QUOTA_ORB_CALLS: "0",
 };
 const platform = await startPlatform(readSettings(env), {
   natsServer: lastingBroker(),

@@ -38,6 +38,8 @@ const on = (command: string, names: string[]) => names.map((name) => `$JS.API.ST
 const OWN = [
   streams.platform,
   streams.limits,
+  streams.quotas,
+  streams.longQuotas,
   streams.heartbeat,
   streams.wallet,
   ...Object.values(buckets).map((bucket) => streams.kv(bucket)),
@@ -56,7 +58,7 @@ const ERASABLE = [
 const TOLD = "_feed.$KV.>";
 
 /** Subjects of live streams: any stream that a platform admin can map, but no subject of the broker or the platform. */
-const FEEDS_DENIED = ["$SYS.>", "$JS.>", "$KV.>", "$SRV.>", "platform.>", "_limit.>"];
+const FEEDS_DENIED = ["$SYS.>", "$JS.>", "$KV.>", "$SRV.>", "platform.>", "_limit.>", "_quota.>"];
 
 export const PERMISSIONS: Record<BrokerUser, Permissions> = {
   // The functions write to orbs' subjects and call services, whose names are not known in advance, so this user has a

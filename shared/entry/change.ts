@@ -7,6 +7,7 @@ import { type EntryOperation as Act, may, refusal, requireMay, roleIn } from "..
 import type { Deps } from "../deps.ts";
 import { notFound, revisionMismatch } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
+import { counted } from "../quotas/write.ts";
 import { type EntryAddress, isToken, type LiveRole, streams, subjects } from "../store/subjects.ts";
 import type { Append, StoredMessage } from "../store/types.ts";
 import { attempts } from "./attempts.ts";
@@ -149,7 +150,7 @@ export async function changeEntry(
     }
     return { snapshot: next, seq, replayed: false };
   };
-  return attempts(deps, target.orbId, run, again);
+  return counted(deps, actor, target.orbId, () => attempts(deps, target.orbId, run, again));
 }
 
 /** A caller who could not do it even with his own entry is refused before anything is read. */

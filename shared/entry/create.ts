@@ -4,6 +4,7 @@ import type { Deps } from "../deps.ts";
 import { AppError, invalid, notFound } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { listed } from "../orb/faults.ts";
+import { counted } from "../quotas/write.ts";
 import { attempts } from "./attempts.ts";
 import type { Written } from "./change.ts";
 import { commit } from "./commit.ts";
@@ -158,7 +159,7 @@ export async function createEntry(deps: Deps, actor: Actor, input: CreateInput):
     if (snapshot === undefined) throw new AppError("internal", "internal_error", "Nothing was written.");
     return { snapshot, seq, replayed: false };
   };
-  return attempts(deps, orbId, run, again);
+  return counted(deps, actor, orbId, () => attempts(deps, orbId, run, again));
 }
 
 /** @throws AppError not_found when there is no such orb */

@@ -4,8 +4,9 @@ import type { Deps } from "../deps.ts";
 import { AppError, type Fault, invalid } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { type Values, validateValues } from "../orb/validate.ts";
+import { countValues } from "../quotas/write.ts";
 import { ruleFaults } from "../rules/check.ts";
-import { claimsOf, referenceKey } from "./claims.ts";
+import { claimsOf, parseKey, referenceKey, secretOf } from "./claims.ts";
 import type { Guard } from "./messages.ts";
 import { checkTargets } from "./references.ts";
 import type { OrbContext } from "./resolve.ts";
@@ -71,14 +72,15 @@ export async function prepare(
   if (faults.length > 0) throw invalid(faults);
   if (notLive.length > 0) throw referencesNotLive(notLive);
   const { stored, plain } = await sealValues(deps.config, schema, input.id, checked.values, input.stored);
-  const text = JSON.stringify(plain);
-  // A character takes three bytes at most.
-  if (text.length * 3 >= ENTRY_LIMIT && encoder.encode(text).length >= ENTRY_LIMIT) throw tooLarge();
-  return {
-    values: stored,
-    claims: await claimsOf(deps.config, schema, plain),
-    guards: targets.guards,
-  };
+  const bytes = encoder.encode(JSON.stringify(plain)).length;
+  if (bytes >= ENTRY_LIMIT) throw tooLarge();
+  const claims = await claimsOf(deps.config, schema, plain);
+  const guesses = secretOf(schema, claims).filter((key) => !held.has(key));
+  await countValues(deps, actor, context.orb, {
+    bytes,
+    guesses: guesses.map((key) => parseKey(key).field),
+  });
+  return { values: stored, claims, guards: targets.guards };
 }
 
 /** Keys of references that the values have and the entry does not hold yet. */

@@ -21,6 +21,7 @@ import { derivedId } from "../ids.ts";
 import type { CompiledField, CompiledSchema } from "../orb/compile.ts";
 import type { LiveOrb } from "../orb/live-orb.ts";
 import { validateValues } from "../orb/validate.ts";
+import { counted } from "../quotas/write.ts";
 import { streams, subjects } from "../store/subjects.ts";
 
 /** Whose settings. */
@@ -105,7 +106,7 @@ export async function setSettings(
   requireScope(actor, role, target.scope);
   const { live, schema } = target;
   const id = await settingsId(actor, target);
-  return attempts(deps, live.orb, async (attempt) => {
+  const write = async (attempt: number) => {
     const log = subjects.entryLog(addressOf(schema, id));
     const last = await orNull(deps.store.get(streams.orb(live.orb), log));
     const entry = loaded(last);
@@ -118,7 +119,8 @@ export async function setSettings(
         ? await create(deps, actor, target, fresh, values, attempt)
         : await change(deps, actor, target, entry, values, stored, attempt);
     return viewOf(target, snapshot);
-  });
+  };
+  return counted(deps, actor, live.orb, () => attempts(deps, live.orb, write));
 }
 
 /**

@@ -10,6 +10,10 @@ const NANOS_PER_SECOND = 1_000_000_000;
 export const LIMIT_WINDOW_SECONDS = 60;
 export const LIMIT_PER_WINDOW = 300;
 
+/** Lifetime of quota counters in seconds: longer than the longest window that the settings allow. */
+const QUOTA_SECONDS = 900;
+const LONG_QUOTA_SECONDS = 2 * 86_400;
+
 /** Seconds between two heartbeats, and until one is forgotten. */
 const HEARTBEAT_SECONDS = 5;
 const HEARTBEAT_TTL_SECONDS = 3600;
@@ -51,6 +55,16 @@ function bucketConfig(bucket: string, replicas: number, more: Partial<StreamConf
   };
 }
 
+/** A stream of counters. The broker deletes a counter that has not changed for this many seconds. */
+function counters(name: string, seconds: number, replicas: number): StreamConfig {
+  return {
+    ...baseConfig(name, [`_quota.${name}.>`], replicas),
+    allow_msg_counter: true,
+    max_msgs_per_subject: 1,
+    max_age: seconds * NANOS_PER_SECOND,
+  };
+}
+
 /** Settings of every stream and bucket that the platform itself has. */
 export function platformStreams(replicas: number): StreamConfig[] {
   return [
@@ -68,6 +82,8 @@ export function platformStreams(replicas: number): StreamConfig[] {
       discard_new_per_subject: true,
       max_age: LIMIT_WINDOW_SECONDS * NANOS_PER_SECOND,
     },
+    counters(streams.quotas, QUOTA_SECONDS, replicas),
+    counters(streams.longQuotas, LONG_QUOTA_SECONDS, replicas),
     // No max_age: it would remove the schedule. Each beat has a lifetime of its own.
     {
       ...baseConfig(streams.heartbeat, ["heartbeat.>"], replicas),

@@ -25,7 +25,7 @@ import {
   SubjectsTaken,
 } from "./types.ts";
 import { type ConnectOptions, Wire } from "./wire.ts";
-import { append, batch, failure, pipeline } from "./write.ts";
+import { append, batch, count, failure, pipeline } from "./write.ts";
 
 const decoder = new TextDecoder();
 const MARKER = "KV-Operation";
@@ -140,6 +140,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
     append: (stream, message) => append(wire, stream, message),
     batch: (stream, messages) => batch(wire, stream, messages),
     pipeline: (stream, messages) => pipeline(wire, stream, messages),
+    count: (stream, subject, by) => count(wire, stream, subject, by),
 
     async kvGet(bucket, key, read) {
       const message = await get(streams.kv(bucket), kvSubject(bucket, key), read);

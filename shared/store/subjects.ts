@@ -55,6 +55,9 @@ export const streams = {
   platform: "platform",
   /** One message per rate-limited act; refuses by itself when a subject is full. */
   limits: "limits",
+  /** Counters of quotas: in short windows, and in windows of a day. */
+  quotas: "quotas",
+  longQuotas: "quotas_long",
   heartbeat: "heartbeat",
   wallet: "wallet",
   /** The stream that holds an orb's entries. */
@@ -117,6 +120,12 @@ export const subjects = {
   heartbeatSchedule: "heartbeat.schedule",
   /** Counter subject of one limited act by one client. */
   limit: (rule: string, client: string) => `_limit.${token(rule, "rule")}.${token(client, "client")}`,
+
+  /** Counter of one quota in one window. The key is tokens joined by dots. */
+  quota: (stream: "quotas" | "quotas_long", rule: string, key: string, window: number) =>
+    ["_quota", stream, token(rule, "rule"), ...key.split(".").map((part) => token(part, "key")), window].join(
+      ".",
+    ),
 
   /** Everything of one orb's stream. */
   orbAll: (orb: string) => `${token(orb, "orb")}.>`,

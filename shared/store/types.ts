@@ -163,6 +163,12 @@ export interface Store {
    * readers verify. Returns the sequences; throws the first failure after all were answered.
    */
   pipeline(stream: string, messages: readonly Append[]): Promise<number[]>;
+  /**
+   * Adds to a counter, which begins at 0. One request.
+   * @param by may be negative
+   * @returns the new sum
+   */
+  count(stream: string, subject: string, by: number): Promise<number>;
 
   kvGet(bucket: string, key: string, options?: ReadOptions): Promise<KvEntry | null>;
   /** All keys that match a filter of tokens and wildcards, with their values. */

@@ -10,6 +10,8 @@ const decoder = new TextDecoder();
 
 interface Ack {
   seq?: number;
+  /** The sum, of a counter. */
+  val?: string;
   error?: { code: number; err_code: number; description: string };
 }
 
@@ -76,6 +78,16 @@ export async function append(wire: Wire, stream: string, message: Append): Promi
   const ack = await publish(wire, stream, message, headersOf(stream, message));
   if (ack.error !== undefined) throw failure(stream, ack.error);
   return ack.seq ?? 0;
+}
+
+/** Adds to a counter. The broker refuses counter messages that carry expectations, even about the stream. */
+export async function count(wire: Wire, stream: string, subject: string, by: number): Promise<number> {
+  const headers = { "Nats-Incr": by < 0 ? String(by) : `+${by}` };
+  const ack = await publish(wire, stream, { subject, data: "" }, headers);
+  if (ack.error !== undefined) throw failure(stream, ack.error);
+  const sum = Number(ack.val ?? "none");
+  if (!Number.isFinite(sum)) throw unavailable(`${stream} holds no counters`);
+  return sum;
 }
 
 /** Several single messages in order, all sent before the first is acknowledged. */

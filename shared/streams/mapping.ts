@@ -34,7 +34,9 @@ function isPrivate(stream: string): boolean {
     stream.startsWith("OBJ_") ||
     stream.startsWith("$") ||
     stream === streams.platform ||
-    stream === streams.limits
+    stream === streams.limits ||
+    stream === streams.quotas ||
+    stream === streams.longQuotas
   );
 }
 

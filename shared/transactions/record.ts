@@ -16,6 +16,7 @@ import type { LocalHandler } from "../handlers/types.ts";
 import { derivedId } from "../ids.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import type { LiveOrb } from "../orb/live-orb.ts";
+import { counted } from "../quotas/write.ts";
 import { ownHints, RECORD, type RecordSnapshot, type RecordView, recordView } from "./schema.ts";
 
 /** What a caller records. */
@@ -53,7 +54,7 @@ export async function recordTransaction(
   // The key makes the id, so that the record itself is the claim: equal requests meet in one place.
   const id =
     key === undefined ? deps.newId() : await derivedId(["transaction", schema.id, accountOf(actor), key]);
-  return attempts(deps, live.orb, async (attempt) => {
+  const write = async (attempt: number) => {
     const address = addressOf(schema, id);
     const before = request === undefined ? null : await loadEntry(deps, live.orb, id, schema);
     if (before !== null) {
@@ -84,7 +85,8 @@ export async function recordTransaction(
     // With a key two may write the same record: then all of it is one act, or lists would show it twice.
     await commit(deps, live, sure, { whole: request !== undefined });
     return { record: recordView(snapshot), replayed: false };
-  });
+  };
+  return counted(deps, actor, live.orb, () => attempts(deps, live.orb, write));
 }
 
 function mismatch(): AppError {

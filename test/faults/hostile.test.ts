@@ -532,7 +532,7 @@ test("headers with line breaks, several lengths, and half requests do no harm", 
 
 test("no subject that was asked for by force exists, and every stream is one that the platform makes", async () => {
   const store = platform.operatorStore();
-  const own = /^(platform|limits|heartbeat|wallet|KV_[a-z_]+)$/;
+  const own = /^(platform|limits|quotas|quotas_long|heartbeat|wallet|KV_[a-z_]+)$/;
   const orb = /^ø[a-z0-9-]+$/;
   const names = await store.streamNames(">");
   expect(names.filter((name) => !own.test(name) && !orb.test(name))).toEqual([]);

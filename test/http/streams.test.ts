@@ -91,6 +91,8 @@ describe("mappings", () => {
     ["platform", "platform.>", "/stream"],
     ["KV_sessions", "$KV.sessions.>", "/stream"],
     ["limits", "_limit.>", "/stream"],
+    ["quotas", "_quota.>", "/stream"],
+    ["quotas_long", "_quota.quotas_long.>", "/stream"],
     ["NEWS", "$KV.>", "/subjectFilter"],
     ["NEWS", "_INBOX.>", "/subjectFilter"],
     ["NEWS", "news..x", "/subjectFilter"],

@@ -34,6 +34,21 @@ export interface TestDeps extends HandlerDeps {
 
 export const key = (): string => randomBytes(32).toString("base64url");
 
+/** No quotas. */
+export const NO_QUOTAS: HandlerDeps["config"]["quotas"] = {
+  windowSeconds: 60,
+  longWindowSeconds: 86_400,
+  accountWrites: 0,
+  orbWrites: 0,
+  accountCalls: 0,
+  orbCalls: 0,
+  accountBytes: 0,
+  orbBytes: 0,
+  accountConflicts: 0,
+  readersPerUser: 100,
+  readersPerAdmin: 6_000,
+};
+
 /** Dependencies around a store. */
 export function testDeps(store: Store, more: Partial<HandlerDeps["config"]> = {}): TestDeps {
   const work: Promise<unknown>[] = [];
@@ -53,6 +68,7 @@ export function testDeps(store: Store, more: Partial<HandlerDeps["config"]> = {}
       longPollMs: 1000,
       metricsToken: undefined,
       clientAddress: undefined,
+      quotas: NO_QUOTAS,
       ...more,
     },
     request: { requestId: "test", traceparent: undefined, client: "test" },

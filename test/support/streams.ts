@@ -4,6 +4,7 @@ import { startSession } from "../../shared/access/sessions.ts";
 import type { Deps } from "../../shared/deps.ts";
 import { newId, randomToken } from "../../shared/ids.ts";
 import type { Store } from "../../shared/store/types.ts";
+import { NO_QUOTAS } from "./entries.ts";
 
 /** The parts of a platform that signing and storing a session need. */
 export interface SessionHost {
@@ -35,6 +36,7 @@ export function testDeps(store: Store, bindings: Record<string, string>): Deps {
       longPollMs: 1000,
       metricsToken: undefined,
       clientAddress: undefined,
+      quotas: NO_QUOTAS,
     },
     request: { requestId: "test", traceparent: undefined, client: "test" },
     newId: () => newId(Date.now()),

@@ -27,6 +27,24 @@ test("an empty variable counts as missing, and defaults stand for it", () => {
   });
 });
 
+test("quotas have the defaults that the README documents, and 0 stands for none", () => {
+  const { quotas } = readSettings(good).config;
+  expect(quotas).toEqual({
+    windowSeconds: 60,
+    longWindowSeconds: 86_400,
+    accountWrites: 6_000,
+    orbWrites: 60_000,
+    accountCalls: 6_000,
+    orbCalls: 60_000,
+    accountBytes: 2 * 1024 ** 3,
+    orbBytes: 20 * 1024 ** 3,
+    accountConflicts: 5,
+    readersPerUser: 100,
+    readersPerAdmin: 6_000,
+  });
+  expect(readSettings({ ...good, QUOTA_ORB_MIB: "0" }).config.quotas.orbBytes).toBe(0);
+});
+
 test("an address with https is said to stay so, by the functions and by the streams process", () => {
   const request = Object.assign(new IncomingMessage(new Socket()), { url: "/api/streams" });
   const said = (publicUrl: string) => {
@@ -68,6 +86,11 @@ test.each([
   [{ NATS_LINK_COUNT: "-1.5" }, "NATS_LINK_COUNT must be a whole number from 1 to 64"],
   [{ NATS_LINK_COUNT: 2 }, "NATS_LINK_COUNT must be text"],
   [{ STREAMS_LONG_POLL_MS: "soon" }, "STREAMS_LONG_POLL_MS must be a whole number from 10 to 60000"],
+  [{ QUOTA_WINDOW_SECONDS: "90" }, "QUOTA_WINDOW_SECONDS must be a whole number from 1 to 60"],
+  [{ QUOTA_LONG_WINDOW_SECONDS: "0" }, "QUOTA_LONG_WINDOW_SECONDS must be a whole number from 1 to 86400"],
+  [{ QUOTA_ACCOUNT_WRITES: "-1" }, "QUOTA_ACCOUNT_WRITES must be a whole number from 0 to 1000000000"],
+  [{ QUOTA_ORB_MIB: "all" }, "QUOTA_ORB_MIB must be a whole number from 0 to 1000000000"],
+  [{ STREAMS_MAX_PER_USER: "0" }, "STREAMS_MAX_PER_USER must be a whole number from 1 to 1000000"],
   [
     { NATS_LINK_LOCATION: "moon" },
     "NATS_LINK_LOCATION must be wnam, enam, sam, weur, eeur, apac, oc, afr or me",

@@ -29,6 +29,7 @@ export const CALLS = [
   "append",
   "batch",
   "pipeline",
+  "count",
   "kvGet",
   "kvList",
   "kvLast",

@@ -1,0 +1,104 @@
+/**
+ * Slows down guessing of unique sensitive values. A conflict reveals a value of another entry. So each write that brings
+ * such a value counts as a conflict before the write is decided. If the value was free, most of that is refunded.
+ *
+ * Free values must cost something too. Otherwise an account could try value after value without a limit, until it meets
+ * the one that another entry holds.
+ */
+import type { Actor } from "../access/actor.ts";
+import type { Deps, RequestFacts } from "../deps.ts";
+import { AppError } from "../errors.ts";
+import { pause } from "../pause.ts";
+import { streams, subjects } from "../store/subjects.ts";
+import { windowAt } from "./leases.ts";
+import { spenderOf } from "./quotas.ts";
+import { tooMany } from "./refusals.ts";
+
+/** A conflict costs as much as this many free values. */
+const TAKEN = 20;
+/** Attempts to count a guess: refunds for the account's other writes may arrive meanwhile. */
+const TRIES = 4;
+/** The pause after the first attempt; it doubles. */
+const PAUSE_MS = 25;
+
+/** The allowed conflicts grow slower than the windows, so the wait becomes longer with each level. */
+const LEVELS = [
+  { rule: "conflicts", stream: streams.quotas, windows: 1, allowed: 1 },
+  { rule: "conflicts-next", stream: streams.quotas, windows: 5, allowed: 2 },
+  { rule: "conflicts-long", stream: streams.longQuotas, windows: undefined, allowed: 10 },
+] as const;
+
+/** A counted guess whose outcome is not known yet. */
+interface Guess {
+  fields: ReadonlySet<string>;
+  counters: { stream: string; subject: string }[];
+}
+
+const guesses = new WeakMap<RequestFacts, Guess>();
+
+function refund(deps: Deps, { counters }: Guess, units: number): void {
+  if (units === 0) return;
+  deps.afterwards(
+    Promise.all(counters.map(({ stream, subject }) => deps.store.count(stream, subject, -units))),
+  );
+}
+
+/**
+ * Counts the new values of unique sensitive fields in a write, as if they were taken. One round trip.
+ * @param fields the field of each value
+ * @throws AppError too_many `too_many_conflicts`, whether or not the values are taken
+ */
+export async function countGuess(
+  deps: Deps,
+  actor: Actor,
+  orb: string,
+  fields: readonly string[],
+): Promise<void> {
+  const { accountConflicts, windowSeconds, longWindowSeconds } = deps.config.quotas;
+  // A write that is retried after a conflict is one guess.
+  if (accountConflicts === 0 || fields.length === 0 || guesses.has(deps.request)) return;
+  const { scope, key } = await spenderOf(deps, actor);
+  const cost = TAKEN + fields.length - 1;
+  for (let attempt = 1; ; attempt++) {
+    const levels = LEVELS.map(({ rule, stream, windows, allowed }) => {
+      const seconds = windows === undefined ? longWindowSeconds : windowSeconds * windows;
+      const { number, left } = windowAt(deps.clock.now(), seconds);
+      const subject = subjects.quota(stream, rule, `${key}.${orb}`, number);
+      return { stream, subject, left, seconds, most: allowed * accountConflicts };
+    });
+    const guess: Guess = { fields: new Set(fields), counters: levels };
+    const sums = await Promise.all(
+      levels.map(({ stream, subject }) => deps.store.count(stream, subject, cost)),
+    );
+    const reached = levels.filter(({ most }, i) => (sums[i] ?? 0) - cost >= most * TAKEN).at(-1);
+    if (reached === undefined) {
+      guesses.set(deps.request, guess);
+      return;
+    }
+    refund(deps, guess, cost);
+    if (attempt === TRIES) {
+      const may = `meet values of unique sensitive fields that are taken ${reached.most} times, or try ${TAKEN} times as many`;
+      throw tooMany(scope, { what: "conflicts", may }, reached.left);
+    }
+    await pause(PAUSE_MS * 2 ** (attempt - 1) * (0.5 + Math.random()));
+  }
+}
+
+/**
+ * Refunds a guess that revealed no value of another entry.
+ * @param error why the write failed; undefined if it succeeded
+ */
+export function settleGuess(deps: Deps, error?: unknown): void {
+  const guess = guesses.get(deps.request);
+  if (guess === undefined) return;
+  guesses.delete(deps.request);
+  if (error !== undefined && reveals(guess, error)) return;
+  refund(deps, guess, TAKEN - 1);
+}
+
+/** Whether a failure reveals a value of another entry. An unknown outcome counts as if it did. */
+function reveals({ fields }: Guess, error: unknown): boolean {
+  if (!(error instanceof AppError) || error.kind === "unavailable" || error.kind === "timeout") return true;
+  if (error.code !== "unique_conflict") return false;
+  return (error.errors ?? []).some(({ path }) => fields.has(path.split("/")[2] ?? ""));
+}

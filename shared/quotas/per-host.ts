@@ -1,0 +1,29 @@
+/**
+ * Memory of a host between requests. It must hold plain data only: workerd lets no request use another request's promises
+ * or connections.
+ */
+import type { Config } from "../deps.ts";
+
+/** A bounded map for each host of this process. It drops the oldest value first. */
+export class PerHost<T> {
+  readonly #hosts = new WeakMap<Config, Map<string, T>>();
+  readonly #most: number;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get(config: Config, name: string): T | undefined {
+    return this.#hosts.get(config)?.get(name);
+  }
+
+  set(config: Config, name: string, value: T): T {
+    const values = this.#hosts.get(config) ?? new Map<string, T>();
+    this.#hosts.set(config, values);
+    values.delete(name);
+    const [oldest] = values.keys();
+    if (values.size >= this.#most && oldest !== undefined) values.delete(oldest);
+    values.set(name, value);
+    return value;
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * Quotas limit how much an account and an orb may use. Platform admins and the platform itself are exempt, because they
+ * import, upload in bulk and repair.
+ */
+import { type Actor, accountOf } from "../access/actor.ts";
+import { clientNetwork } from "../access/limits.ts";
+import type { Deps } from "../deps.ts";
+import { sha256 } from "../ids.ts";
+import { streams } from "../store/subjects.ts";
+import { type Limit, spend } from "./leases.ts";
+import { type Counted, type Scope, tooMany, within } from "./refusals.ts";
+
+/** Acts and bytes that a process may spend before its first lease of a window arrives. */
+const AHEAD = { acts: 8, bytes: 1024 * 1024 };
+/** They are at most one part in this many of the quota, so quotas below it are exact. */
+const AHEAD_SHARE = 100;
+
+/** An account, a client address or an orb. */
+export interface Spender {
+  scope: Scope;
+  /** Tokens joined by dots. */
+  key: string;
+}
+
+/** Whether quotas apply to an actor. */
+export function isCounted(actor: Actor): boolean {
+  return actor.kind === "orb" || actor.kind === "anonymous";
+}
+
+/** The actor's account, or the network address of a caller without sign-in. */
+export async function spenderOf(deps: Deps, actor: Actor): Promise<Spender> {
+  if (actor.kind !== "anonymous")
+    return { scope: "account", key: `account.${accountOf(actor).replace("/", ".")}` };
+  return { scope: "client", key: `client.${await sha256(clientNetwork(deps.request.client))}` };
+}
+
+/** Spends acts of a quota in its window. @throws AppError too_many */
+async function countAct(
+  deps: Deps,
+  { scope, key }: Spender,
+  what: Extract<Counted, "writes" | "calls">,
+  most: number,
+): Promise<void> {
+  if (most === 0) return;
+  const seconds = deps.config.quotas.windowSeconds;
+  const ahead = Math.min(AHEAD.acts, Math.floor(most / AHEAD_SHARE));
+  const limit: Limit = { rule: what, stream: streams.quotas, most, seconds, ahead };
+  const wait = await spend(deps, limit, key, 1);
+  const may = `${what === "writes" ? "write" : "call handlers"} ${most} times ${within(seconds)}`;
+  if (wait !== undefined) throw tooMany(scope, { what, may }, wait);
+}
+
+const orbSpender = (orb: string): Spender => ({ scope: "orb", key: `orb.${orb}` });
+
+/**
+ * Counts a write. Call this after the check that the actor may write, so that refused callers do not use up the orb's quota.
+ * @throws AppError too_many `too_many_writes`
+ */
+export async function countWrite(deps: Deps, actor: Actor, orb: string): Promise<void> {
+  if (!isCounted(actor)) return;
+  const { accountWrites, orbWrites } = deps.config.quotas;
+  await countAct(deps, await spenderOf(deps, actor), "writes", accountWrites);
+  await countAct(deps, orbSpender(orb), "writes", orbWrites);
+}
+
+/**
+ * Counts a handler call. Call this after the check that the actor may call the handler.
+ * @throws AppError too_many `too_many_calls`
+ */
+export async function countCall(deps: Deps, actor: Actor, orb: string): Promise<void> {
+  if (!isCounted(actor)) return;
+  const { accountCalls, orbCalls } = deps.config.quotas;
+  await countAct(deps, await spenderOf(deps, actor), "calls", accountCalls);
+  await countAct(deps, orbSpender(orb), "calls", orbCalls);
+}
+
+/** Counts bytes that an account is about to store. @throws AppError too_many `too_many_bytes` */
+export async function countBytes(deps: Deps, actor: Actor, bytes: number): Promise<void> {
+  const { accountBytes: most, longWindowSeconds: seconds } = deps.config.quotas;
+  if (most === 0) return;
+  const { scope, key } = await spenderOf(deps, actor);
+  const ahead = Math.min(AHEAD.bytes, Math.floor(most / AHEAD_SHARE));
+  const limit: Limit = { rule: "bytes", stream: streams.longQuotas, most, seconds, ahead };
+  const wait = await spend(deps, limit, key, bytes);
+  const may = `store values of ${Math.floor(most / 1024 / 1024)} MiB ${within(seconds)}`;
+  if (wait !== undefined) throw tooMany(scope, { what: "bytes", may }, wait);
+}

@@ -1,0 +1,37 @@
+/** Counts a caller's live readers at the broker, for hosts where every request has a hub of its own. */
+import { type Actor, accountOf } from "../access/actor.ts";
+import type { Deps } from "../deps.ts";
+import { AppError } from "../errors.ts";
+import { streams, subjects } from "../store/subjects.ts";
+import { windowAt } from "./leases.ts";
+
+/** A reader counts in the window that it began in. No reader lasts longer than a window. */
+const WINDOW_SECONDS = 90;
+const RETRY_SECONDS = 10;
+
+/**
+ * Adds a live reader. If its process dies, it counts until the end of the next window. One round trip.
+ * @returns removes the reader; call it once
+ * @throws AppError too_many `too_many_streams`
+ */
+export async function takeReader(deps: Deps, actor: Actor): Promise<() => Promise<void>> {
+  const { readersPerUser, readersPerAdmin } = deps.config.quotas;
+  const most = actor.kind === "platform" ? readersPerAdmin : readersPerUser;
+  const { number } = windowAt(deps.clock.now(), WINDOW_SECONDS);
+  const key = `account.${accountOf(actor).replace("/", ".")}`;
+  const subjectOf = (window: number) => subjects.quota(streams.quotas, "readers", key, window);
+  const subject = subjectOf(number);
+  const leave = async () => void (await deps.store.count(streams.quotas, subject, -1));
+  const [began, before] = await Promise.all([
+    deps.store.count(streams.quotas, subject, 1),
+    deps.store.get(streams.quotas, subjectOf(number - 1)),
+  ]);
+  const reading = began + Number(before?.json<{ val: string }>().val ?? 0);
+  if (reading > most) {
+    deps.afterwards(leave());
+    throw new AppError("too_many", "too_many_streams", `You read ${most} streams already.`, {
+      retryAfter: RETRY_SECONDS,
+    });
+  }
+  return leave;
+}

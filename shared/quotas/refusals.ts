@@ -1,0 +1,36 @@
+/** Errors for reached quotas. */
+import { AppError } from "../errors.ts";
+
+/** The owner of a quota. */
+export type Scope = "account" | "client" | "orb";
+
+/** The usage that a quota limits. */
+export type Counted = "writes" | "calls" | "bytes" | "conflicts" | "streams";
+
+const WHOSE: Record<Scope, string> = {
+  account: "Your account",
+  client: "Your network address",
+  orb: "This orb",
+};
+
+const seconds = (count: number) => `${count} ${count === 1 ? "second" : "seconds"}`;
+
+/**
+ * 429 with `Retry-After`.
+ * @param counted.may the allowed usage, in words that follow "Your account may"
+ * @param wait seconds
+ */
+export function tooMany(scope: Scope, counted: { what: Counted; may: string }, wait: number): AppError {
+  const detail = `${WHOSE[scope]} may ${counted.may}, and has reached that limit. Try again in ${seconds(wait)}.`;
+  return new AppError("too_many", `too_many_${counted.what}`, detail, { retryAfter: wait, data: { scope } });
+}
+
+/** The length of a window in words. */
+export const within = (count: number) => `within ${seconds(count)}`;
+
+/** 507: waiting does not help, so it carries no `Retry-After`. */
+export function orbFull(most: number): AppError {
+  const mib = Math.floor(most / (1024 * 1024));
+  const detail = `This orb has no room left: it may store ${mib} MiB. A platform admin can erase entries or allow it more.`;
+  return new AppError("full", "orb_full", detail);
+}

@@ -1,0 +1,40 @@
+/** The two places where every write of an entry meets the quotas. */
+import type { Actor } from "../access/actor.ts";
+import type { Deps } from "../deps.ts";
+import { countGuess, settleGuess } from "./guesses.ts";
+import { countBytes, countWrite, isCounted } from "./quotas.ts";
+import { takeRoom } from "./room.ts";
+
+/**
+ * Counts a write, then runs it.
+ * @throws AppError too_many `too_many_writes`, and the errors of the write
+ */
+export async function counted<T>(deps: Deps, actor: Actor, orb: string, write: () => Promise<T>): Promise<T> {
+  await countWrite(deps, actor, orb);
+  try {
+    const written = await write();
+    settleGuess(deps);
+    return written;
+  } catch (error) {
+    settleGuess(deps, error);
+    throw error;
+  }
+}
+
+/**
+ * Counts the values of a write. Call this before the commit, which may reveal that another entry holds a value.
+ * @param values.bytes size of all values as JSON
+ * @param values.guesses the field of each new unique sensitive value
+ * @throws AppError too_many `too_many_bytes`, `too_many_conflicts`; full `orb_full`
+ */
+export async function countValues(
+  deps: Deps,
+  actor: Actor,
+  orb: string,
+  values: { bytes: number; guesses: readonly string[] },
+): Promise<void> {
+  if (!isCounted(actor)) return;
+  await takeRoom(deps, orb, values.bytes);
+  await countBytes(deps, actor, values.bytes);
+  await countGuess(deps, actor, orb, values.guesses);
+}
