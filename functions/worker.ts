@@ -1,4 +1,5 @@
 /** Entry of the functions: stateless, a connection to the broker per request, or the link's. */
+import { ReadRoom } from "../shared/store/room.ts";
 import { openStore } from "../shared/store/store.ts";
 import { type App, createApp, type ExecutionContextLike } from "./app.ts";
 import type { Host } from "./context.ts";
@@ -11,6 +12,9 @@ let inFlight = 0;
 
 /** How much longer than alone a request waits for a broker that is heard: a queue of our own making is no silence. */
 const queueMs = () => Math.min(Math.max(0, inFlight - 50) * 20, 13_500);
+
+/** Bytes of large reads of all requests of this isolate at once. Each takes several times its bytes while it is parsed. */
+const room = new ReadRoom(4 * 1024 * 1024);
 
 const hosts = new WeakMap<object, Host>();
 let app: App | undefined;
@@ -37,7 +41,7 @@ function hostOf(env: Record<string, unknown>): Host {
   let host = hosts.get(env);
   if (host === undefined) {
     const settings: Settings = readSettings(env);
-    const direct = () => openStore({ ...settings.broker, name: "functions", queueMs: queueMs() });
+    const direct = () => openStore({ ...settings.broker, name: "functions", queueMs: queueMs(), room });
     const link = linkOf(env, settings.link);
     host = {
       ...assetsOf(env),

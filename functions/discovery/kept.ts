@@ -1,29 +1,15 @@
 /** What is made from everything that is published, made once for each state of it. */
 import type { Deps } from "../../shared/deps.ts";
-import { isMarker, kvEntry } from "../../shared/store/store.ts";
+import { listBucket } from "../../shared/store/store.ts";
 import { kvSubject, streams } from "../../shared/store/subjects.ts";
-import type { KvEntry, Store, StreamInfo } from "../../shared/store/types.ts";
-
-const PAGE = 256;
+import type { Store, StreamInfo } from "../../shared/store/types.ts";
 
 /** A store that notes how far the replicas were that answered its lists: the last sequence of each bucket that was met. */
 function noting(store: Store, met: Map<string, number>): Store {
   return {
     ...store,
-    async kvList(bucket, filter) {
-      const entries: KvEntry[] = [];
-      for (let fromSeq = 1; ; ) {
-        const page = await store.scan(streams.kv(bucket), kvSubject(bucket, filter), {
-          fromSeq,
-          limit: PAGE,
-        });
-        for (const message of page.messages) if (!isMarker(message)) entries.push(kvEntry(bucket, message));
-        const last = page.messages.at(-1);
-        if (last !== undefined) met.set(bucket, last.seq);
-        if (page.pending === 0 || last === undefined) return entries;
-        fromSeq = last.seq + 1;
-      }
-    },
+    kvList: (bucket, filter, bounds) =>
+      listBucket(store.scan, bucket, filter, bounds, ({ seq }) => met.set(bucket, seq)),
   };
 }
 

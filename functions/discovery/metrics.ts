@@ -4,6 +4,7 @@ import type { MiddlewareHandler } from "hono";
 import type { Deps } from "../../shared/deps.ts";
 import { sameSecret } from "../../shared/ids.ts";
 import { liveDefinitions } from "../../shared/orb/live.ts";
+import { indexBytes } from "../../shared/store/budget.ts";
 import { buckets, streams, subjects } from "../../shared/store/subjects.ts";
 import type { StreamInfo } from "../../shared/store/types.ts";
 import { VERSION } from "../../shared/version.ts";
@@ -37,7 +38,9 @@ async function orbFigures(deps: Deps, orb: string): Promise<OrbFigures | undefin
   const [info, index] = await Promise.all([
     deps.store.streamInfo(stream),
     // One message for each entry: the first one tells how many follow.
-    deps.store.scan(stream, subjects.orbIndex(orb), { fromSeq: 1, limit: 1 }).catch(() => undefined),
+    deps.store
+      .scan(stream, subjects.orbIndex(orb), { fromSeq: 1, limit: 1, maxBytes: indexBytes(1) })
+      .catch(() => undefined),
   ]);
   if (info === null || index === undefined) return undefined;
   return { orb, info, entries: index.messages.length + index.pending };

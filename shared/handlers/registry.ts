@@ -1,6 +1,7 @@
 /** The one list of handlers: those that the platform brings, and those that services have put into the bucket `handlers`. */
 import type { Deps } from "../deps.ts";
 import type { Fault } from "../errors.ts";
+import { BUCKET_BYTES } from "../store/budget.ts";
 import { buckets, isToken } from "../store/subjects.ts";
 import { BUILT_IN, OWN_SERVICES } from "./builtin.ts";
 import { type FaultyEntry, isFaulty, readEntry, splitName } from "./entry.ts";
@@ -41,7 +42,7 @@ export async function listHandlers(
   const own = BUILT_IN.filter(({ name }) => name.startsWith(prefix));
   const asked = service === undefined || isToken(service);
   const filter = service === undefined ? ">" : `${service}.>`;
-  const entries = asked ? await deps.store.kvList(buckets.handlers, filter) : [];
+  const entries = asked ? await deps.store.kvList(buckets.handlers, filter, { maxBytes: BUCKET_BYTES }) : [];
   const remote = entries.map((entry) => told(deps, readEntry(entry.key, entry.text(), OWN_SERVICES)));
   return [...own, ...remote].sort((a, b) => (a.name < b.name ? -1 : 1));
 }

@@ -1,6 +1,7 @@
 /** How a connection to the broker comes about. */
 import { type ConnectionOptions, connect, credsAuthenticator, type NatsConnection } from "nats.ws";
 import { inOrder, type Pulse, pulseOf } from "./pulse.ts";
+import type { ReadRoom } from "./room.ts";
 import { type BrokerSocket, EagerSocket, watchedSocket } from "./socket.ts";
 
 /** How to reach the broker. */
@@ -29,6 +30,8 @@ export interface ConnectOptions {
   queueMs?: number;
   /** Bytes of pages that may be on their way at once; one alone may always be larger. Default: any number. */
   maxHeldBytes?: number;
+  /** Where large reads wait for those of others. Default: they do not wait. */
+  room?: ReadRoom;
   /**
    * Opens the socket of a connection that lives long, where the host has a better one than the runtime's.
    * @param heard to be called with each frame from the broker

@@ -9,6 +9,7 @@ import type { LiveOrb } from "../../shared/orb/live.ts";
 import { orbStreamConfig } from "../../shared/store/provision.ts";
 import { buckets } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
+import { type LookingStore, looking } from "./looking.ts";
 
 export const admin: Actor = {
   kind: "platform",
@@ -26,6 +27,7 @@ export function user(sub: string, role: "owner" | "admin" | "user" = "user", rea
 
 /** What verbs get in a test: a real store, a clock that can be set, and everything else as in a host. */
 export interface TestDeps extends Deps {
+  store: LookingStore;
   clock: { now(): number };
   /** Resolves when the work that goes on after the answer is done. */
   settled(): Promise<void>;
@@ -38,7 +40,7 @@ export function testDeps(store: Store, more: Partial<Deps["config"]> = {}): Test
   const work: Promise<unknown>[] = [];
   const silent = () => undefined;
   return {
-    store,
+    store: looking(store),
     clock: { now: () => Date.now() },
     log: { debug: silent, info: silent, warn: silent, error: silent },
     config: {

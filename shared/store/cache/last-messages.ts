@@ -6,6 +6,8 @@
  * wins. A message is cached only in the epoch in which its read began, and on replicas only if the one that answered
  * was as far as the feed and our own acknowledged writes.
  */
+
+import { PAIR_BYTES } from "../budget.ts";
 import { type Answered, DirectMessage, kept, LeaderMessage, MemoryMessage, ownHeaders } from "../message.ts";
 import type { OpenStore } from "../store.ts";
 import { buckets, streams } from "../subjects.ts";
@@ -213,8 +215,7 @@ export class LastMessages {
     foundBytes: number,
   ): Promise<Pick<Page, "messages" | "lastSeq">> {
     const maxBytes = remaining(options, foundBytes);
-    const bound = maxBytes === undefined ? {} : { maxBytes };
-    const sure = await this.#store.getMany(stream, subjects, { consistency: "leader", ...bound });
+    const sure = await this.#store.getMany(stream, subjects, { consistency: "leader", maxBytes });
     return { messages: [...sure.values()], lastSeq: Number.POSITIVE_INFINITY };
   }
 
@@ -232,10 +233,11 @@ export class LastMessages {
 }
 
 /** Bytes that may still be read. @throws TooMuch when what was found is too large already */
-function remaining(options: LastMessagesRead | undefined, foundBytes: number): number | undefined {
-  const most = options?.maxBytes;
-  if (most !== undefined && foundBytes >= most) throw new TooMuch();
-  return most === undefined ? undefined : most - foundBytes;
+function remaining(options: LastMessagesRead | undefined, foundBytes: number): number {
+  // A read without a bound asks for one message.
+  const most = options?.maxBytes ?? PAIR_BYTES;
+  if (foundBytes >= most) throw new TooMuch(most / foundBytes);
+  return most - foundBytes;
 }
 
 /** Bytes of the bodies of messages. */
