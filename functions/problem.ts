@@ -5,7 +5,8 @@ import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { ZodError } from "zod";
 import { AppError, type ErrorKind, type Fault, writeConflict } from "../shared/errors.ts";
 import { addZodIssues, Faults } from "../shared/orb/faults.ts";
-import { Conflict, StreamMissing } from "../shared/store/types.ts";
+import { REQUEST_BYTES, tooManyBytes } from "../shared/store/budget.ts";
+import { Conflict, StreamMissing, TooMuch } from "../shared/store/types.ts";
 import type { AppEnv } from "./context.ts";
 import { notJson } from "./middleware/body.ts";
 import { whole } from "./middleware/headers.ts";
@@ -126,6 +127,7 @@ export function onError(error: Error, c: Context<AppEnv>): Response {
   let known: AppError;
   if (error instanceof AppError) known = error;
   else if (error instanceof Conflict) known = writeConflict();
+  else if (error instanceof TooMuch) known = tooManyBytes(REQUEST_BYTES);
   else if (error instanceof HTTPException && error.status === 415) known = notJson();
   else if (error instanceof HTTPException) {
     return problem(

@@ -40,10 +40,10 @@ export const Limit = wholeNumber(PAGE_SIZE.max)
 export function listOf<T extends z.ZodType>(item: T) {
   return z.object({
     items: z.array(item),
-    nextCursor: z
-      .string()
-      .nullable()
-      .openapi({ description: "Pass it as `cursor` for the next page; null at the end" }),
+    nextCursor: z.string().nullable().openapi({
+      description:
+        "Pass it as `cursor` for the next page; null at the end. A page may be shorter than `limit`: follow `nextCursor`",
+    }),
     total: z.int().optional().openapi({ description: "With `count=true`" }),
   });
 }

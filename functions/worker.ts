@@ -1,4 +1,5 @@
 /** Entry point of the functions: stateless, with one broker connection per request or over the link. */
+import { ReadRoom } from "../shared/store/room.ts";
 import { openStore } from "../shared/store/store.ts";
 import { type App, createApp, type ExecutionContextLike } from "./app.ts";
 import type { Host } from "./context.ts";
@@ -11,6 +12,9 @@ let inFlight = 0;
 
 /** Multiplies the time limit of a request while the broker is alive, because requests queue up under load. */
 const queueMs = () => Math.min(Math.max(0, inFlight - 50) * 20, 13_500);
+
+/** Bytes of large reads of all requests of this isolate at once. Each takes several times its bytes while it is parsed. */
+const room = new ReadRoom(4 * 1024 * 1024);
 
 const hosts = new WeakMap<object, Host>();
 let app: App | undefined;
@@ -37,7 +41,7 @@ function hostOf(env: Record<string, unknown>): Host {
   let host = hosts.get(env);
   if (host === undefined) {
     const settings: Settings = readSettings(env);
-    const direct = () => openStore({ ...settings.broker, name: "functions", queueMs: queueMs() });
+    const direct = () => openStore({ ...settings.broker, name: "functions", queueMs: queueMs(), room });
     const link = linkOf(env, settings.link);
     host = {
       ...assetsOf(env),

@@ -139,7 +139,7 @@ export const definitions = {
           minimum: 1,
           maximum: PAGE_SIZE.max,
           default: PAGE_SIZE.default,
-          description: "Entries of a page",
+          description: "Entries of a page. A page may be shorter than `limit`. Follow `nextCursor`",
         }),
         cursor: z.string().optional().openapi({ description: "The `nextCursor` of the previous page" }),
         sort: z.string().optional().openapi({

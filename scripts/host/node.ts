@@ -14,6 +14,7 @@ import { consoleLog } from "../../functions/log.ts";
 import { SECURITY_HEADERS } from "../../functions/middleware/headers.ts";
 import { TITLES } from "../../functions/problem.ts";
 import { type CachedStore, type CacheStats, openCachedStore } from "../../shared/store/cache.ts";
+import { ReadRoom } from "../../shared/store/room.ts";
 import { Failure, systemCode } from "../failure.ts";
 import { AnswerCache } from "./answer-cache.ts";
 import { AnswerFile } from "./answer-file.ts";
@@ -26,6 +27,9 @@ import { openSocket } from "./socket.ts";
 
 /** Milliseconds for requests in progress to finish when the process stops. */
 const GRACE_MS = 3_000;
+
+/** Bytes of large reads in progress, a quarter of what the broker buffers per connection before it closes it. */
+const READING_BYTES = 16 * 1024 * 1024;
 
 /** Default of HOST_CACHE_MIB: MiB of heap for the caches. */
 const CACHE_MIB = 8;
@@ -166,6 +170,7 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
     {
       ...settings.broker,
       name: "host",
+      room: new ReadRoom(READING_BYTES),
       openSocket,
       onStatus: (status) => {
         if (status !== "connected") log.warn("broker connection", { status });

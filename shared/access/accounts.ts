@@ -2,6 +2,7 @@
 import type { Deps } from "../deps.ts";
 import { AppError, notFound, unavailable } from "../errors.ts";
 import { pause } from "../pause.ts";
+import { READ_BYTES } from "../store/budget.ts";
 import { isMarker } from "../store/store.ts";
 import { kvSubject, streams } from "../store/subjects.ts";
 import { Conflict } from "../store/types.ts";
@@ -157,7 +158,7 @@ export async function pageRecords<T>(
   for (let attempt = 0; attempt < PATIENCE; attempt++) {
     const [newest, page] = await Promise.all([
       deps.store.get(stream, subject),
-      deps.store.scan(stream, subject, { fromSeq, limit }),
+      deps.store.scan(stream, subject, { fromSeq, limit, maxBytes: READ_BYTES }),
     ]);
     const last = page.messages.at(-1)?.seq ?? 0;
     const atEnd = page.pending === 0;

@@ -1,5 +1,6 @@
 /** Reads the audit log. */
 import type { Deps } from "../deps.ts";
+import { READ_BYTES } from "../store/budget.ts";
 import { isToken, streams, subjects } from "../store/subjects.ts";
 import type { StoredMessage } from "../store/types.ts";
 import type { Actor } from "./actor.ts";
@@ -67,7 +68,11 @@ async function forwards(deps: Deps, subject: string, query: AuditQuery, from: nu
   const items: AuditItem[] = [];
   let looked = 0;
   for (let fromSeq = from; ; ) {
-    const page = await deps.store.scan(streams.platform, subject, { fromSeq, limit: FIRST_WINDOW });
+    const page = await deps.store.scan(streams.platform, subject, {
+      fromSeq,
+      limit: FIRST_WINDOW,
+      maxBytes: READ_BYTES,
+    });
     for (const message of page.messages) {
       if (items.length === query.limit) return { items, next: message.seq };
       const item = matching(message, query);
@@ -107,7 +112,11 @@ async function backwards(deps: Deps, subject: string, query: AuditQuery, from: n
 async function between(deps: Deps, subject: string, low: number, high: number): Promise<StoredMessage[]> {
   const found: StoredMessage[] = [];
   for (let fromSeq = low; fromSeq <= high; ) {
-    const page = await deps.store.scan(streams.platform, subject, { fromSeq, limit: LARGEST_PAGE });
+    const page = await deps.store.scan(streams.platform, subject, {
+      fromSeq,
+      limit: LARGEST_PAGE,
+      maxBytes: READ_BYTES,
+    });
     for (const message of page.messages) {
       if (message.seq > high) return found;
       found.push(message);

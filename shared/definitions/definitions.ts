@@ -4,6 +4,7 @@ import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { invalid, notFound, revisionMismatch } from "../errors.ts";
 import type { HandlerDeps } from "../handlers/types.ts";
+import { READ_BYTES } from "../store/budget.ts";
 import { isToken, streams, subjects } from "../store/subjects.ts";
 import { Conflict, type StoredMessage } from "../store/types.ts";
 import { type DefinitionBody, type DefinitionKind, readDefinition } from "./shapes.ts";
@@ -40,6 +41,7 @@ async function newestOf(
     const page = await deps.store.scan(streams.platform, subjects.definitions(kind), {
       fromSeq,
       limit: PAGE,
+      maxBytes: READ_BYTES,
     });
     for (const message of page.messages) newest.set(message.subject, message);
     const last = page.messages.at(-1);
@@ -75,7 +77,11 @@ export async function getDefinition(
     return view;
   }
   for (let fromSeq = 1; ; ) {
-    const page = await deps.store.scan(streams.platform, subject, { fromSeq, limit: PAGE });
+    const page = await deps.store.scan(streams.platform, subject, {
+      fromSeq,
+      limit: PAGE,
+      maxBytes: READ_BYTES,
+    });
     for (const message of page.messages) {
       const view = viewOf(message);
       if (view?.version === version) return view;

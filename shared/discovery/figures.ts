@@ -1,16 +1,17 @@
-/** What the broker knows of the platform, in figures. */
+/** Reads metrics of the platform from the broker. */
 import type { Deps } from "../deps.ts";
 import { type DamagedOrb, liveDefinitions } from "../orb/live.ts";
 import type { LiveOrb } from "../orb/live-orb.ts";
+import { indexBytes } from "../store/budget.ts";
 import { buckets, streams, subjects } from "../store/subjects.ts";
 import type { StreamInfo } from "../store/types.ts";
 
-/** Orbs that are told of one by one. */
+/** Maximum number of orbs with metrics of their own. */
 export const MAX_ORBS = 1_000;
-/** Orbs that are asked for at once. */
+/** Number of orbs that are read in parallel. */
 const AT_ONCE = 16;
 
-/** Figures of one orb. */
+/** Metrics of one orb. */
 export interface OrbFigures {
   orb: string;
   info: StreamInfo;
@@ -21,8 +22,10 @@ async function orbFigures(deps: Deps, orb: string): Promise<OrbFigures | undefin
   const stream = streams.orb(orb);
   const [info, index] = await Promise.all([
     deps.store.streamInfo(stream),
-    // One message for each entry: the first one tells how many follow.
-    deps.store.scan(stream, subjects.orbIndex(orb), { fromSeq: 1, limit: 1 }).catch(() => undefined),
+    // The index has one message per entry, so the first message and the number of pending ones give the total.
+    deps.store
+      .scan(stream, subjects.orbIndex(orb), { fromSeq: 1, limit: 1, maxBytes: indexBytes(1) })
+      .catch(() => undefined),
   ]);
   if (info === null || index === undefined) return undefined;
   return { orb, info, entries: index.messages.length + index.pending };

@@ -1,35 +1,21 @@
 /** Caches values that are computed from everything that is published, until any of it changes. */
 import type { Deps } from "../deps.ts";
 import type { HandlerDeps } from "../handlers/types.ts";
-import { isMarker, kvEntry } from "../store/store.ts";
+import { listBucket } from "../store/store.ts";
 import { buckets, kvSubject, streams } from "../store/subjects.ts";
-import type { KvEntry, Store, StreamInfo } from "../store/types.ts";
+import type { Store, StreamInfo } from "../store/types.ts";
 
 /** The buckets that the API description depends on. */
 export const DESCRIBED: readonly string[] = [buckets.orbs, buckets.handlers];
 /** The buckets that the overview of published orbs depends on. */
 export const LISTED: readonly string[] = [...DESCRIBED, buckets.streamMappings];
 
-const PAGE = 256;
-
 /** A store that records the last sequence that its lists have seen in each bucket. */
 function noting(store: Store, met: Map<string, number>): Store {
   return {
     ...store,
-    async kvList(bucket, filter) {
-      const entries: KvEntry[] = [];
-      for (let fromSeq = 1; ; ) {
-        const page = await store.scan(streams.kv(bucket), kvSubject(bucket, filter), {
-          fromSeq,
-          limit: PAGE,
-        });
-        for (const message of page.messages) if (!isMarker(message)) entries.push(kvEntry(bucket, message));
-        const last = page.messages.at(-1);
-        if (last !== undefined) met.set(bucket, last.seq);
-        if (page.pending === 0 || last === undefined) return entries;
-        fromSeq = last.seq + 1;
-      }
-    },
+    kvList: (bucket, filter, bounds) =>
+      listBucket(store.scan, bucket, filter, bounds, ({ seq }) => met.set(bucket, seq)),
   };
 }
 

@@ -3,15 +3,17 @@ import type { Deps } from "../deps.ts";
 import { AppError } from "../errors.ts";
 import { MOMENT_FORM } from "../orb/faults.ts";
 import { normaliseInstant } from "../orb/fields/calendar.ts";
+import { READ_BYTES, ReadBudget } from "../store/budget.ts";
 import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
 import { READ_LIMIT } from "./candidates.ts";
-import { READ_BYTES } from "./parts.ts";
 import { addressIn, orNull } from "./resolve.ts";
 import { type EntrySnapshot, effective, snapshotOf } from "./snapshot.ts";
 
 const PAGE = 500;
 /** Bytes of revisions that are held at once, as they are stored: what they become has to fit into a function. */
-const HELD_MIB = 32;
+const HELD_MIB = 12;
+/** MiB of revisions that are read, those included that later ones replace. */
+const READ_MIB = 64;
 /** The broker stores a revision a little after its author's clock was read; clocks differ a little besides. */
 const SLACK_MS = 5000;
 
@@ -41,9 +43,11 @@ async function fold(deps: Pick<Deps, "store">, orb: string, filter: string, at: 
   const found = new Map<string, { snapshot: EntrySnapshot; size: number }>();
   let read = 0;
   let held = 0;
+  const budget = new ReadBudget(READ_MIB * 1024 * 1024);
+  const store = budget.charging(deps.store);
   for (let fromSeq = 1; ; ) {
     const page = await orNull(
-      deps.store.scan(streams.orb(orb), filter, { fromSeq, limit: PAGE, maxBytes: READ_BYTES }),
+      store.scan(streams.orb(orb), filter, { fromSeq, limit: PAGE, maxBytes: READ_BYTES }),
     );
     let passed = false;
     for (const message of page?.messages ?? []) {
@@ -57,6 +61,7 @@ async function fold(deps: Pick<Deps, "store">, orb: string, filter: string, at: 
       held += size - (found.get(subject)?.size ?? 0);
       found.set(subject, { snapshot, size });
     }
+    if (budget.over) throw tooManyRevisions(`${READ_MIB} MiB of revisions`);
     if (held > HELD_MIB * 1024 * 1024) throw tooManyRevisions(`${HELD_MIB} MiB of entries`);
     const last = page?.messages.at(-1);
     read += page?.messages.length ?? 0;
@@ -84,7 +89,7 @@ export async function entryAt(
 
 /**
  * All entries of an orb, or of one schema, as they were, in order of creation.
- * @throws AppError invalid `too_broad` when more than 10,000 revisions would be read, or more than 32 MiB be held
+ * @throws AppError invalid `too_broad` when more than 10,000 revisions, or 64 MiB, would be read, or more than 12 MiB be held
  */
 export function entriesAt(
   deps: Pick<Deps, "store">,

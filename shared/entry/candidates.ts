@@ -2,6 +2,7 @@
 import type { Deps } from "../deps.ts";
 import { AppError } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
+import { SMALL_BYTES } from "../store/budget.ts";
 import { type Home, streams, subjects } from "../store/subjects.ts";
 import { equalityToken, indexKind, uniqueTokens } from "./claims.ts";
 import type { Condition } from "./parameters.ts";
@@ -99,7 +100,9 @@ async function holders(deps: Deps, schema: CompiledSchema, condition: Condition)
     values.map((value) => uniqueTokens(deps.config, schema, subject.field, value)),
   );
   const claims = tokens.flat().map((token) => subjects.unique(address, subject.name, token));
-  const found = await orNull(deps.store.getMany(streams.orb(schema.orb), claims, { consistency: "any" }));
+  const found = await orNull(
+    deps.store.getMany(streams.orb(schema.orb), claims, { consistency: "any", maxBytes: SMALL_BYTES }),
+  );
   return [...(found?.values() ?? [])]
     .filter((message) => message.size > 0)
     .map((message) => placeOf(schema, message.text(), message.seq));

@@ -8,6 +8,7 @@ import type { Deps } from "../deps.ts";
 import { notFound, revisionMismatch } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { counted } from "../quotas/write.ts";
+import { SMALL_BYTES } from "../store/budget.ts";
 import { type EntryAddress, isToken, type LiveRole, streams, subjects } from "../store/subjects.ts";
 import type { Append, StoredMessage } from "../store/types.ts";
 import { attempts } from "./attempts.ts";
@@ -309,6 +310,7 @@ async function reallyOwn(
   const messages = await deps.store.getMany(
     streams.orb(address.orb),
     doubtful.map((key) => keySubject(address, key)),
+    { maxBytes: SMALL_BYTES },
   );
   for (const key of doubtful) {
     const message = messages.get(keySubject(address, key));

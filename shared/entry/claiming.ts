@@ -1,13 +1,14 @@
 /** Lets stored entries hold what a new definition says that they hold, a group at a time and beside other writers. */
 import type { Deps } from "../deps.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
+import { ReadBudget } from "../store/budget.ts";
 import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
 import { Conflict } from "../store/types.ts";
 import { attempts } from "./attempts.ts";
 import { claimMessages, isUniqueKey, lateMarks } from "./claims.ts";
 import { claimState, holdings } from "./held.ts";
 import { guard } from "./messages.ts";
-import { inParts, READ_BYTES } from "./parts.ts";
+import { inParts } from "./parts.ts";
 import { type LoadedEntry, loaded, type OrbContext } from "./resolve.ts";
 import { effective } from "./snapshot.ts";
 
@@ -120,9 +121,11 @@ function claimAlone(run: Run, lacks: readonly Lack[]): Promise<void> {
 async function readAnew({ deps, context, schema }: Run, lacks: readonly Lack[]): Promise<Lack[]> {
   const logs = [...new Set(lacks.map(({ address }) => subjects.entryLog(address)))];
   const anew: Lack[] = [];
-  const read = (some: readonly string[]) =>
-    deps.store.getMany(streams.orb(context.orb), some, { maxBytes: READ_BYTES });
-  for await (const { result } of inParts(logs, read)) {
+  const budget = new ReadBudget(Number.POSITIVE_INFINITY);
+  const store = budget.charging(deps.store);
+  const read = (some: readonly string[], maxBytes: number) =>
+    store.getMany(streams.orb(context.orb), some, { maxBytes });
+  for await (const { result } of inParts(budget, logs, read)) {
     for (const message of result.values()) {
       const entry = loaded(message);
       if (entry === null || entry.head.status === "DELETED") continue;

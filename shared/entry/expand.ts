@@ -9,11 +9,13 @@ import { AppError } from "../errors.ts";
 import type { CompiledField, CompiledOrb, CompiledSchema } from "../orb/compile.ts";
 import { isEntryId } from "../orb/ids.ts";
 import { liveOrb } from "../orb/live.ts";
-import { type Consistency, TooMuch } from "../store/types.ts";
+import { ReadBudget } from "../store/budget.ts";
+import type { Consistency } from "../store/types.ts";
 import { type Choice, choose } from "./localize.ts";
+import { inParts } from "./parts.ts";
 import { presentEntry, presentField, type RuntimeEntry } from "./present.ts";
 import { isOwn } from "./references.ts";
-import { readLive, type Seen } from "./seen.ts";
+import { readLive, type Seen, type Wanted } from "./seen.ts";
 
 /** Whether an actor sees the live side of an entry. */
 export function maySee(
@@ -62,7 +64,7 @@ function referenceOf(seen: Expandable, field: CompiledField, choice: Choice): un
 
 /** Most entries that the references of one answer may name, and most bytes that these may add to it. */
 const MOST_TARGETS = 2_000;
-const MOST_BYTES = 8 * 1024 * 1024;
+const MOST_BYTES = 4 * 1024 * 1024;
 
 function tooBroad(): AppError {
   return new AppError(
@@ -100,6 +102,7 @@ interface Asked {
 
 async function targetsIn(
   deps: Deps,
+  budget: ReadBudget,
   orb: string,
   asked: Iterable<Asked>,
   expansion: Expansion,
@@ -114,9 +117,6 @@ async function targetsIn(
     const schema = compiled.schema(module, id);
     return schema === undefined ? [] : [...ids].map((target) => ({ schema, id: target }));
   });
-  const found = await readLive(deps, orb, wanted, consistency, MOST_BYTES).catch((error: unknown) => {
-    throw error instanceof TooMuch ? tooBroad() : error;
-  });
   const { choice } = expansion;
   // Another orb has languages and markets of its own: what was chosen here is wished for there.
   const there = here
@@ -129,13 +129,19 @@ async function targetsIn(
         negotiated: choice.negotiated,
       };
   const targets = new Map<string, { entry: RuntimeEntry; tag: string }>();
-  for (const seen of found) {
-    if (seen === undefined || !maySee(actor, compiled, seen.schema, seen.shown.createdBy)) continue;
-    targets.set(`${seen.schema.module}/${seen.schema.id}/${seen.address.id}`, {
-      entry: presentEntry(seen, { choice: there }, languages),
-      // How it is shown depends on its orb's definition too.
-      tag: `${seen.address.id}:${seen.shown.revision}${other === null ? "" : `:${other.revision}`}`,
-    });
+  const charged = { ...deps, store: budget.charging(deps.store) };
+  const read = (some: readonly Wanted[], maxBytes: number) =>
+    readLive(charged, orb, some, consistency, maxBytes);
+  for await (const { result } of inParts(budget, wanted, read)) {
+    for (const seen of result) {
+      if (seen === undefined || !maySee(actor, compiled, seen.schema, seen.shown.createdBy)) continue;
+      targets.set(`${seen.schema.module}/${seen.schema.id}/${seen.address.id}`, {
+        entry: presentEntry(seen, { choice: there }, languages),
+        // How it is shown depends on its orb's definition too.
+        tag: `${seen.address.id}:${seen.shown.revision}${other === null ? "" : `:${other.revision}`}`,
+      });
+    }
+    if (budget.over) throw tooBroad();
   }
   return targets;
 }
@@ -166,11 +172,13 @@ export async function expandAll(
   let targets = 0;
   for (const inOrb of byOrb.values()) for (const { ids } of inOrb.values()) targets += ids.size;
   if (targets > MOST_TARGETS) throw tooBroad();
+  // All orbs that are referred to share it.
+  const budget = new ReadBudget(MOST_BYTES);
   const found = new Map(
     await Promise.all(
       [...byOrb].map(
         async ([orb, asked]) =>
-          [orb, await targetsIn(deps, orb, asked.values(), expansion, languages)] as const,
+          [orb, await targetsIn(deps, budget, orb, asked.values(), expansion, languages)] as const,
       ),
     ),
   );

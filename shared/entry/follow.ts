@@ -5,9 +5,11 @@
  */
 import type { Deps } from "../deps.ts";
 import { definitionFor } from "../orb/live.ts";
+import { ReadBudget } from "../store/budget.ts";
 import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
 import { claimLacking, keysOf, lacksOf, warnOfShared } from "./claiming.ts";
 import { moveEntries } from "./move.ts";
+import { inParts } from "./parts.ts";
 import { type LoadedEntry, loaded, type OrbContext, orNull, schemaOf } from "./resolve.ts";
 
 /**
@@ -23,12 +25,17 @@ async function follow(deps: Deps, by: OrbContext, addresses: readonly EntryAddre
   // A host that was told of the write was told of the definition before: its publisher went on after its echo.
   const now = await definitionFor(deps, by.orb, "told");
   if (now === null || now.revision <= by.revision) return;
-  const heads = await orNull(deps.store.getMany(streams.orb(by.orb), addresses.map(subjects.entryLog)));
-  const bySchema = Map.groupBy(
-    [...(heads?.values() ?? [])].map(loaded).filter((entry) => entry !== null),
-    ({ address }) => `${address.type}/${address.schema}`,
-  );
-  for (const entries of bySchema.values()) await followSchema(deps, by, now, entries);
+  const budget = new ReadBudget(Number.POSITIVE_INFINITY);
+  const store = budget.charging(deps.store);
+  const read = (logs: readonly string[], maxBytes: number) =>
+    orNull(store.getMany(streams.orb(by.orb), logs, { maxBytes }));
+  for await (const { result } of inParts(budget, addresses.map(subjects.entryLog), read)) {
+    const bySchema = Map.groupBy(
+      [...(result?.values() ?? [])].map(loaded).filter((entry) => entry !== null),
+      ({ address }) => `${address.type}/${address.schema}`,
+    );
+    for (const entries of bySchema.values()) await followSchema(deps, by, now, entries);
+  }
 }
 
 /** @param entries of one schema */

@@ -5,6 +5,7 @@ import type { Deps } from "../deps.ts";
 import { notFound } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { isEntryId } from "../orb/ids.ts";
+import { SMALL_BYTES } from "../store/budget.ts";
 import type { Consistency } from "../store/types.ts";
 import { expandAll, maySee } from "./expand.ts";
 import type { Choice } from "./localize.ts";
@@ -77,7 +78,7 @@ async function find(deps: Deps, actor: Actor, input: GetInput): Promise<Seen | u
       return newestOf(schema, entry.address, entry.head, deps.clock.now());
     }
   }
-  const [seen] = await readLive(deps, orb.orb, [{ schema, id }], consistencyFor(actor));
+  const [seen] = await readLive(deps, orb.orb, [{ schema, id }], consistencyFor(actor), SMALL_BYTES);
   return seen !== undefined && maySee(actor, orb.compiled, schema, seen.head.createdBy) ? seen : undefined;
 }
 

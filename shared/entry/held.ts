@@ -3,6 +3,7 @@ import type { Config, Deps } from "../deps.ts";
 import { AppError, type Fault } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import type { Values } from "../orb/validate.ts";
+import { ReadBudget, SMALL_BYTES } from "../store/budget.ts";
 import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
 import type { Consistency } from "../store/types.ts";
 import {
@@ -16,6 +17,7 @@ import {
   secretOf,
 } from "./claims.ts";
 import type { EntryWrite, Guard } from "./messages.ts";
+import { inParts } from "./parts.ts";
 import { addressOf, type LoadedEntry, loaded, type OrbContext } from "./resolve.ts";
 import { openValues } from "./sealing.ts";
 import { type EntrySnapshot, effective, snapshotOf } from "./snapshot.ts";
@@ -140,6 +142,7 @@ export async function claimState(
   const messages = await deps.store.getMany(
     stream,
     [...wanted].map(([key, id]) => subjectOf(key, id)),
+    { maxBytes: SMALL_BYTES },
   );
   const others = new Map<string, string>();
   for (const [key, id] of wanted) {
@@ -152,13 +155,22 @@ export async function claimState(
   }
   if (others.size === 0) return state;
   const logOf = (id: string) => subjects.entryLog(addressOf(schema, id));
-  const heads = await deps.store.getMany(stream, [...new Set([...others.values()].map(logOf))]);
-  for (const [key, owner] of others) {
-    const message = heads.get(logOf(owner));
-    const entry = loaded(message);
-    if (entry !== null && (await holdsNow(deps, context, schema, entry, key))) state.taken.set(key, owner);
-    // The claim was left behind (its window closed, say): it may be taken, while its owner does not move.
-    else state.guards.push({ subject: logOf(owner), seq: message?.seq ?? 0 });
+  const keysBy = Map.groupBy(others.keys(), (key) => logOf(others.get(key) ?? ""));
+  const budget = new ReadBudget(Number.POSITIVE_INFINITY);
+  const store = budget.charging(deps.store);
+  const read = (logs: readonly string[], maxBytes: number) => store.getMany(stream, logs, { maxBytes });
+  for await (const { wanted: logs, result } of inParts(budget, [...keysBy.keys()], read)) {
+    for (const log of logs) {
+      const message = result.get(log);
+      const entry = loaded(message);
+      for (const key of keysBy.get(log) ?? []) {
+        const owner = others.get(key) ?? "";
+        if (entry !== null && (await holdsNow(deps, context, schema, entry, key)))
+          state.taken.set(key, owner);
+        // The claim was left behind (its window closed, say): it may be taken, while its owner does not move.
+        else state.guards.push({ subject: log, seq: message?.seq ?? 0 });
+      }
+    }
   }
   return state;
 }

@@ -3,6 +3,7 @@ import type { Actor } from "../access/actor.ts";
 import { may, roleIn } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
+import type { ReadBudget } from "../store/budget.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { READ_LIMIT } from "./candidates.ts";
 import { expandAll, maySee } from "./expand.ts";
@@ -10,7 +11,6 @@ import { maySeeDraft, requireDraftReader, requireReader } from "./get.ts";
 import type { Choice } from "./localize.ts";
 import type { Collection } from "./matching.ts";
 import { readListPage } from "./page.ts";
-import { READ_BYTES } from "./parts.ts";
 import { presentEntry, type RuntimeEntry } from "./present.ts";
 import type { ListQuery } from "./query.ts";
 import { addressOf, type OrbContext, orNull } from "./resolve.ts";
@@ -58,16 +58,17 @@ async function readLatest(
   actor: Actor,
   { orb, schema }: ListInput,
   ids: readonly string[],
+  maxBytes: number,
 ): Promise<(ListedSeen | undefined)[]> {
   const logs = ids.map((id) => subjects.entryLog(addressOf(schema, id)));
   const [heads, live] = await Promise.all([
-    deps.store.getMany(streams.orb(orb.orb), logs, { ...ANY, maxBytes: READ_BYTES }),
+    deps.store.getMany(streams.orb(orb.orb), logs, { ...ANY, maxBytes }),
     readLive(
       deps,
       orb.orb,
       ids.map((id) => ({ schema, id })),
       "any",
-      READ_BYTES,
+      maxBytes,
     ),
   ]);
   const now = deps.clock.now();
@@ -82,26 +83,33 @@ async function readLatest(
   });
 }
 
-function collectionOf(deps: Deps, actor: Actor, input: ListInput): Collection<ListedSeen> {
+function collectionOf(
+  plain: Deps,
+  budget: ReadBudget,
+  actor: Actor,
+  input: ListInput,
+): Collection<ListedSeen> {
+  const deps = { ...plain, store: budget.charging(plain.store) };
   const { orb, schema } = input;
   const address = { orb: orb.orb, type: schema.subjectType, schema: schema.id };
   const everybody = may(roleIn(actor, orb.orb, orb.compiled), "read", { access: schema.access, own: false });
   return {
     orb: orb.orb,
+    budget,
     scope: `live/${schema.module}/${schema.id}/${input.latest === true ? "latest" : ""}`,
     index: subjects.schemaIndex(address),
     schema,
-    async read(places) {
+    async read(places, maxBytes) {
       const ids = places.map(({ id }) => id);
       const found =
         input.latest === true
-          ? await readLatest(deps, actor, input, ids)
+          ? await readLatest(deps, actor, input, ids, maxBytes)
           : await readLive(
               deps,
               orb.orb,
               ids.map((id) => ({ schema, id })),
               "any",
-              READ_BYTES,
+              maxBytes,
             );
       return found.map((seen) =>
         seen !== undefined && maySee(actor, orb.compiled, schema, seen.head.createdBy) ? seen : undefined,
@@ -131,7 +139,7 @@ export async function listEntries(deps: Deps, actor: Actor, input: ListInput): P
   const { orb, schema, query, choice } = input;
   if (input.latest === true) requireDraftReader(actor, orb, schema);
   else requireReader(actor, orb, schema);
-  const page = await readListPage(deps, collectionOf(deps, actor, input), query);
+  const page = await readListPage(deps, (budget) => collectionOf(deps, budget, actor, input), query);
   const languages = new Set<string>();
   const items = page.items.map((seen) => presentEntry(seen, { choice, fields: query.fields }, languages));
   if (query.expand.length > 0) {

@@ -6,6 +6,7 @@ import { AppError, notFound } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import type { Status } from "../orb/lifecycle.ts";
 import { STATUSES } from "../orb/lifecycle.ts";
+import type { ReadBudget } from "../store/budget.ts";
 import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
 import { entriesAt, entryAt, type Past, readMoment } from "./at.ts";
 import { readCursor, refusedCursor, writeCursor } from "./cursor.ts";
@@ -16,7 +17,6 @@ import { currentView } from "./known.ts";
 import { choose } from "./localize.ts";
 import type { Collection } from "./matching.ts";
 import { readListPage, signatureOf } from "./page.ts";
-import { READ_BYTES } from "./parts.ts";
 import { creationOrder, type ListQuery, parseListQuery } from "./query.ts";
 import { loadEntry, type OrbContext, orNull, schemaOf } from "./resolve.ts";
 import { readPage } from "./scan.ts";
@@ -139,11 +139,13 @@ interface Sized {
 }
 
 function collectionOf(
-  deps: Deps,
+  plain: Deps,
+  budget: ReadBudget,
   context: OrbContext,
   schemas: readonly CompiledSchema[] | undefined,
   status: string | undefined,
 ): Collection<Sized> {
+  const deps = { ...plain, store: budget.charging(plain.store) };
   const { orb } = context;
   const one = schemas?.length === 1 ? schemas[0] : undefined;
   const homes = schemas === undefined ? undefined : new Set(schemas.map((s) => `${s.subjectType}/${s.id}`));
@@ -153,10 +155,11 @@ function collectionOf(
       : subjects.schemaIndex({ orb, type: one.subjectType, schema: one.id });
   return {
     orb,
+    budget,
     scope: scopeOf(schemas, status),
     index,
     schema: one,
-    async read(places) {
+    async read(places, maxBytes) {
       const logs = places.map((place) =>
         homes !== undefined && !homes.has(own(place)) ? undefined : subjects.entryLog({ orb, ...place }),
       );
@@ -164,7 +167,7 @@ function collectionOf(
         deps.store.getMany(
           streams.orb(orb),
           logs.filter((log) => log !== undefined),
-          { consistency: "any", maxBytes: READ_BYTES },
+          { consistency: "any", maxBytes },
         ),
       );
       const now = deps.clock.now();
@@ -289,7 +292,7 @@ export async function listManaged(deps: Deps, actor: Actor, input: ManagedList):
     const page = pageOfPast(kept, orb, query, status, `at ${asked}/${scopeOf(schemas, status)}`);
     return { ...page, items: await present(deps, actor, orb, query, page.items) };
   }
-  const page = await readListPage(deps, collectionOf(deps, orb, schemas, status), query);
+  const page = await readListPage(deps, (budget) => collectionOf(deps, budget, orb, schemas, status), query);
   const views = page.items.map(({ view }) => view);
   return { ...page, items: await present(deps, actor, orb, query, views) };
 }

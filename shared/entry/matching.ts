@@ -1,6 +1,7 @@
 /** What matches among the entries of a list: read in parts, and judged by what the caller sees of them. */
 import type { Deps } from "../deps.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
+import type { ReadBudget } from "../store/budget.ts";
 import { type Candidates, candidatesOf, READ_LIMIT, tooBroad } from "./candidates.ts";
 import { type Judged, matches } from "./filter.ts";
 import type { Choice } from "./localize.ts";
@@ -11,6 +12,8 @@ import { forwards, type Place, type Walk } from "./scan.ts";
 /** What is listed, and how its entries are read and seen. */
 export interface Collection<T> {
   orb: string;
+  /** Bounds the bytes of the request; `read` charges it. */
+  budget: ReadBudget;
   /** Names the list: cursors of another one are refused. */
   scope: string;
   /** Subject filter of its index. */
@@ -19,9 +22,9 @@ export interface Collection<T> {
   schema: CompiledSchema | undefined;
   /**
    * Reads entries; undefined for those that the caller does not see or did not ask for.
-   * @throws TooMuch when they are larger than `READ_BYTES` together
+   * @throws TooMuch when they are larger than `maxBytes` together
    */
-  read(places: readonly Place[]): Promise<(T | undefined)[]>;
+  read(places: readonly Place[], maxBytes: number): Promise<(T | undefined)[]>;
   judged(item: T): Judged;
   /** What was read of an entry, in bytes as they are stored. */
   bytes(item: T): number;
@@ -59,7 +62,7 @@ async function* matchingParts<T>(
   wanted: readonly Place[],
 ): AsyncGenerator<Read<T>> {
   const choice = list.localized ? list.choice : undefined;
-  for await (const { wanted: places, result } of inParts(wanted, list.read)) {
+  for await (const { wanted: places, result } of inParts(list.budget, wanted, list.read)) {
     const found = places.flatMap((place, i) => {
       const item = result[i];
       if (item === undefined || !matches(query.conditions, list.judged(item), choice)) return [];
@@ -79,7 +82,10 @@ export async function readMatching<T>(
   return { found: [], read: 0 };
 }
 
-/** Reads what matches out of many places, and holds no more of it at once than is being read. */
+/**
+ * Reads all matching entries out of many places, and holds one part at a time.
+ * @throws AppError invalid `too_broad` when that is more than the request may read
+ */
 export async function readAll<T>(
   list: Collection<T>,
   query: ListQuery,
@@ -87,7 +93,10 @@ export async function readAll<T>(
   each: (found: readonly Found<T>[]) => void,
 ): Promise<void> {
   const readPart = async (part: readonly Place[]) => {
-    for await (const { found } of matchingParts(list, query, part)) each(found);
+    for await (const { found } of matchingParts(list, query, part)) {
+      each(found);
+      list.budget.require();
+    }
   };
   // Two at a time: enough to keep the broker busy, and bounded in memory.
   for (let i = 0; i < places.length; i += 2 * CHUNK) {

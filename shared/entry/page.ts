@@ -1,10 +1,10 @@
 /** A page of a list: candidates, judged by what the caller sees of them, in order, from a cursor on. */
 import type { Deps } from "../deps.ts";
+import { READ_BYTES, ReadBudget } from "../store/budget.ts";
 import { type Candidates, candidatesOf, idsTellTime, READ_LIMIT, tooBroad } from "./candidates.ts";
 import { type Position, readCursor, writeCursor } from "./cursor.ts";
 import { compareRanked, type Ranked, sortValues } from "./filter.ts";
 import { CHUNK, type Collection, eachMatch, type Found, readAll, readMatching } from "./matching.ts";
-import { READ_BYTES } from "./parts.ts";
 import { BY_CREATION, creationOrder, type ListQuery } from "./query.ts";
 import { type Place, readPage } from "./scan.ts";
 import { type Step, stepsOfAll, stepsOfValue } from "./steps.ts";
@@ -92,8 +92,9 @@ async function pageOfSet<T>(
     found.push(...next.found);
     at += next.read;
     const last = rest[at - 1];
-    if (next.read === part.length || found.length === 0 || last === undefined) continue;
-    if (!full()) return endedEarly(found, { kind: "set", key: last.id }, signed);
+    const cutOff = (next.read < part.length && found.length > 0) || list.budget.over;
+    if (!cutOff || last === undefined || at === rest.length || full()) continue;
+    return endedEarly(found, { kind: "set", key: last.id }, signed);
   }
   return cut(list, found, query.limit, position, signed);
 }
@@ -166,8 +167,9 @@ async function pageOfSteps<T>(
       read += next.read;
       at += next.read;
       reached = window[at - 1]?.position;
-      if (full() || reached === undefined || next.read === chunk.length) continue;
-      if (found.length > 0) return endedEarly(found, reached, signed);
+      if (full() || reached === undefined) continue;
+      const cutOff = (next.read < chunk.length && found.length > 0) || list.budget.over;
+      if (cutOff) return endedEarly(found, reached, signed);
     }
     if (full()) break;
   }
@@ -258,20 +260,23 @@ async function pageInOrder<T>(
 }
 
 /**
- * Reads a page of a list.
- * @throws AppError malformed `invalid_cursor`; invalid `too_broad` when more than {@link READ_LIMIT} entries would be read
+ * Reads a page of a list. It may be shorter than `limit`, even empty, and have a next one: it ends when its budget is spent.
+ * @param open the list, read within a budget: a total has one of its own, or it would make the page shorter
+ * @throws AppError malformed `invalid_cursor`; invalid `too_broad` when more than {@link READ_LIMIT} entries would be read, or
+ * more bytes than a request may read
  */
 export async function readListPage<T>(
   deps: Deps,
-  list: Collection<T>,
+  open: (budget: ReadBudget) => Collection<T>,
   query: ListQuery,
 ): Promise<ListPage<T>> {
+  const list = open(new ReadBudget());
   const signed = signatureOf(list, query);
   const after = query.cursor === undefined ? undefined : readCursor(query.cursor, signed);
   if (creationOrder(query) === undefined) return pageOfSorted(deps, list, query, after, signed);
   const [page, total] = await Promise.all([
     pageInOrder(deps, list, query, after, signed),
-    query.count ? countOf(deps, list, query) : undefined,
+    query.count ? countOf(deps, open(new ReadBudget()), query) : undefined,
   ]);
   return total === undefined ? page : { ...page, total };
 }

@@ -3,6 +3,7 @@ import type { Deps } from "../deps.ts";
 import type { Fault } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { type Values, validateValues } from "../orb/validate.ts";
+import { indexBytes } from "../store/budget.ts";
 import { type Home, type LiveRole, streams, subjects } from "../store/subjects.ts";
 import { claimLacking, keysOf, type Lack, lacksOf } from "./claiming.ts";
 import { isUniqueKey, parseKey } from "./claims.ts";
@@ -25,7 +26,9 @@ export function entryCounts(deps: Deps, orb: string, homes: readonly Home[]): Pr
 
 async function entryCount(deps: Deps, orb: string, home: Home): Promise<number> {
   const filter = subjects.schemaIndex({ orb, ...home });
-  const page = await orNull(deps.store.scan(streams.orb(orb), filter, { fromSeq: 1, limit: 1 }));
+  const page = await orNull(
+    deps.store.scan(streams.orb(orb), filter, { fromSeq: 1, limit: 1, maxBytes: indexBytes(1) }),
+  );
   const total = page === null ? 0 : page.messages.length + page.pending;
   if (total === 0 || total > EXACT) return total;
   let count = 0;

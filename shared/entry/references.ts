@@ -8,11 +8,13 @@ import type { CompiledField, CompiledSchema } from "../orb/compile.ts";
 import { liveOrb } from "../orb/live.ts";
 import type { Values } from "../orb/validate.ts";
 import { leavesOf } from "../orb/values.ts";
+import { indexBytes, ReadBudget } from "../store/budget.ts";
 import { isToken, streams, subjects } from "../store/subjects.ts";
 import type { StoredMessage } from "../store/types.ts";
 import { referenceKey } from "./claims.ts";
 import { holdings } from "./held.ts";
 import type { Guard } from "./messages.ts";
+import { inParts } from "./parts.ts";
 import {
   addressIn,
   addressOf,
@@ -58,6 +60,11 @@ export function isOwn(actor: Actor, createdBy: string): boolean {
   return actor.kind === "orb" && actorId(actor) === createdBy;
 }
 
+type TargetState = "missing" | "draft" | "live";
+
+/** Advice for an entry whose targets are larger than a request may read. */
+const FEWER_TARGETS = "Refer to fewer entries, or to smaller ones.";
+
 /** What checking the targets found. */
 export interface TargetCheck {
   faults: Fault[];
@@ -67,7 +74,8 @@ export interface TargetCheck {
 
 /**
  * Checks that every target exists and is the caller's to see; with `live`, that it is live too.
- * One request for the same orb; two more, side by side, for each other orb.
+ * One request for the same orb; two more, side by side, for each other orb. Large targets take more.
+ * @throws AppError invalid `too_broad` when the targets are larger than a request may read
  * @param only checks these targets only: those that a write adds
  */
 export async function checkTargets(
@@ -85,6 +93,8 @@ export async function checkTargets(
       !(id === self && pointsTo(field, schema)) &&
       (only === undefined || only.has(referenceKey(field.name, id))),
   );
+  const budget = new ReadBudget();
+  const store = budget.charging(deps.store);
   const orbs = new Set(pointers.map(({ field }) => field.target?.orb ?? ""));
   await Promise.all(
     [...orbs].map(async (orb) => {
@@ -98,12 +108,22 @@ export async function checkTargets(
           subjectOf.set(pointer, subjects.entryLog(addressOf(at, pointer.id)));
       }
       const wanted = [...new Set(subjectOf.values())];
-      const heads = wanted.length === 0 ? null : await orNull(deps.store.getMany(streams.orb(orb), wanted));
+      const read = (logs: readonly string[], maxBytes: number) =>
+        orNull(store.getMany(streams.orb(orb), logs, { maxBytes }));
+      // Keep the state of each target and drop its body: together, the bodies may be large.
+      const heads = new Map<string, { seq: number; state: TargetState }>();
+      for await (const { result } of inParts(budget, wanted, read)) {
+        for (const [log, message] of result ?? []) {
+          const state = target === null ? "missing" : stateOf(deps, actor, target, message);
+          heads.set(log, { seq: message.seq, state });
+        }
+        budget.require(FEWER_TARGETS);
+      }
       const seen = new Set<string>();
       for (const pointer of mine) {
         const subject = subjectOf.get(pointer);
-        const message = subject === undefined ? undefined : heads?.get(subject);
-        const state = target === null ? "missing" : stateOf(deps, actor, target, message);
+        const head = subject === undefined ? undefined : heads.get(subject);
+        const state = head?.state ?? "missing";
         if (state === "missing") {
           result.faults.push({
             path: pointer.path,
@@ -116,8 +136,8 @@ export async function checkTargets(
             code: "reference_not_live",
             message: "must refer to a published entry. Publish that entry first.",
           });
-        } else if (orb === context.orb && subject !== undefined && message !== undefined) {
-          if (!seen.has(subject)) result.guards.push({ subject, seq: message.seq });
+        } else if (orb === context.orb && subject !== undefined && head !== undefined) {
+          if (!seen.has(subject)) result.guards.push({ subject, seq: head.seq });
           seen.add(subject);
         }
       }
@@ -126,12 +146,7 @@ export async function checkTargets(
   return result;
 }
 
-function stateOf(
-  deps: Deps,
-  actor: Actor,
-  target: OrbContext,
-  message: StoredMessage | undefined,
-): "missing" | "draft" | "live" {
+function stateOf(deps: Deps, actor: Actor, target: OrbContext, message: StoredMessage): TargetState {
   const entry = loaded(message);
   if (entry === null || entry.head.status === "DELETED" || entry.head.status === "ARCHIVED") return "missing";
   const schema = schemaOf(target.compiled, entry.address);
@@ -215,7 +230,7 @@ export async function isReferred(deps: Deps, context: OrbContext, id: string): P
   }
 }
 
-/** Entries of the same orb that refer to an entry, as far as the actor may read them: at most 50. */
+/** Entries of the same orb that refer to an entry, as far as the actor may read them: at most 50, fewer of large ones. */
 export async function referrersOf(
   deps: Deps,
   actor: Actor,
@@ -225,21 +240,29 @@ export async function referrersOf(
   const stream = streams.orb(context.orb);
   const role = roleIn(actor, context.orb, context.compiled);
   const out: Referrer[] = [];
+  const budget = new ReadBudget();
+  const store = budget.charging(deps.store);
+  const read = (logs: readonly string[], maxBytes: number) => store.getMany(stream, logs, { maxBytes });
   for (let fromSeq = 1; ; ) {
     const filter = subjects.referrers(context.orb, id);
-    const page = await orNull(deps.store.scan(stream, filter, { fromSeq, limit: PAGE }));
+    const page = await orNull(
+      deps.store.scan(stream, filter, { fromSeq, limit: PAGE, maxBytes: indexBytes(PAGE) }),
+    );
     if (page === null) return out;
     const hints = page.messages.map(hintIn).filter((hint) => hint !== undefined);
-    const heads = await deps.store.getMany(stream, [...new Set(hints.map(({ log }) => log))]);
-    for (const hint of hints) {
-      const found = await confirmed(deps, context, hint, heads.get(hint.log), id);
-      const schema = found && schemaOf(context.compiled, found.entry.address);
-      if (found === undefined || schema === undefined) continue;
-      const { head } = found;
-      const on = { access: schema.access, own: isOwn(actor, head.createdBy) };
-      if (may(role, "readDraft", on) || (may(role, "read", on) && visible(head, deps.clock.now()))) {
-        out.push({ module: head.module, schema: head.schema, id: head.id, field: hint.field });
+    const byLog = Map.groupBy(hints, ({ log }) => log);
+    for await (const { wanted, result } of inParts(budget, [...byLog.keys()], read)) {
+      for (const hint of wanted.flatMap((log) => byLog.get(log) ?? [])) {
+        const found = await confirmed(deps, context, hint, result.get(hint.log), id);
+        const schema = found && schemaOf(context.compiled, found.entry.address);
+        if (found === undefined || schema === undefined) continue;
+        const { head } = found;
+        const on = { access: schema.access, own: isOwn(actor, head.createdBy) };
+        if (may(role, "readDraft", on) || (may(role, "read", on) && visible(head, deps.clock.now()))) {
+          out.push({ module: head.module, schema: head.schema, id: head.id, field: hint.field });
+        }
       }
+      if (budget.over || out.length >= NAMED) return out.slice(0, NAMED);
     }
     const last = page.messages.at(-1);
     if (page.pending === 0 || last === undefined || out.length >= NAMED) return out.slice(0, NAMED);

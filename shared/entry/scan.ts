@@ -2,6 +2,7 @@
  * Walks the index of entries in creation order, oldest or newest first, in windows of one request each. What it yields
  * are places; whether an entry is still there and may be seen is judged by whoever reads it.
  */
+import { indexBytes } from "../store/budget.ts";
 import { type Home, type ModuleToken, streams } from "../store/subjects.ts";
 import type { Page, Store, StoredMessage } from "../store/types.ts";
 import { orNull } from "./resolve.ts";
@@ -22,14 +23,16 @@ const MAX_WINDOW = 500;
 /** Index messages per sequence where nothing is known: an entry brings five to ten messages. */
 const USUAL_DENSITY = 1 / 10;
 
-/** Reads a page of a filter; a stream that does not exist holds nothing. */
+/** Reads a page of an index; a stream that does not exist holds nothing. */
 export async function readPage(
   store: Store,
   orb: string,
   filter: string,
   options: { fromSeq: number; limit: number },
 ): Promise<Page> {
-  const page = await orNull(store.scan(streams.orb(orb), filter, options));
+  const page = await orNull(
+    store.scan(streams.orb(orb), filter, { ...options, maxBytes: indexBytes(options.limit) }),
+  );
   return page ?? { messages: [], pending: 0, lastSeq: 0 };
 }
 

@@ -7,6 +7,7 @@
  */
 import type { Deps } from "../deps.ts";
 import { pause } from "../pause.ts";
+import { PAIR_BYTES } from "../store/budget.ts";
 import { type EntryAddress, type LiveRole, streams, subjects } from "../store/subjects.ts";
 import { type Append, Conflict } from "../store/types.ts";
 import { publishedOf } from "./held.ts";
@@ -154,7 +155,7 @@ async function repairLive(deps: Deps, address: EntryAddress, role: LiveRole): Pr
   const log = subjects.entryLog(address);
   const subject = subjects.entryLive(address, role);
   for (let attempt = 0; attempt < 5; attempt++) {
-    const found = await orNull(deps.store.getMany(stream, [log, subject]));
+    const found = await orNull(deps.store.getMany(stream, [log, subject], { maxBytes: PAIR_BYTES }));
     if (found === null) return false;
     const headMessage = found.get(log);
     const head = snapshotOf(headMessage);

@@ -1,6 +1,7 @@
 /** What a caller of the runtime API sees of entries: their live side, judged by the head. */
 import type { Deps } from "../deps.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
+import { SMALL_BYTES } from "../store/budget.ts";
 import { type EntryAddress, streams, subjects } from "../store/subjects.ts";
 import type { Consistency, Store, StoredMessage } from "../store/types.ts";
 import { publishedOf } from "./held.ts";
@@ -58,7 +59,7 @@ export async function readLive(
   orb: string,
   wanted: readonly Wanted[],
   consistency: Consistency,
-  maxBytes?: number,
+  maxBytes: number,
 ): Promise<(ListedSeen | undefined)[]> {
   if (wanted.length === 0) return [];
   const stream = streams.orb(orb);
@@ -90,18 +91,19 @@ export async function readLive(
 }
 
 /**
- * Heads and live copies. Where each turn is waited for, both are asked for at once; a store that remembers is near, and
- * is asked for a live copy only where it is needed, beside a draft.
+ * Heads and live copies. Where each turn is waited for, both are asked for at once. A store that remembers is near, and large
+ * entries take longer than a turn: of those, a live copy is asked for only where it is needed, beside a draft.
  */
 async function lastOf(
   store: Store,
   stream: string,
   places: readonly { log: string; live: string }[],
   consistency: Consistency,
-  maxBytes: number | undefined,
+  maxBytes: number,
 ): Promise<Map<string, StoredMessage>> {
   const read = (subjects: readonly string[]) => lastOfAll(store, stream, subjects, consistency, maxBytes);
-  if (store.remembers !== true) return read(places.flatMap(({ log, live }) => [log, live]));
+  if (store.remembers !== true && maxBytes <= SMALL_BYTES)
+    return read(places.flatMap(({ log, live }) => [log, live]));
   const heads = await read(places.map(({ log }) => log));
   const beside = places.filter(({ log }) => {
     const head = snapshotOf(heads.get(log));
@@ -117,11 +119,9 @@ async function lastOfAll(
   stream: string,
   asked: readonly string[],
   consistency: Consistency,
-  maxBytes: number | undefined,
+  maxBytes: number,
 ): Promise<Map<string, StoredMessage>> {
-  if (asked.length > 2) {
-    return store.getMany(stream, asked, { consistency, ...(maxBytes === undefined ? {} : { maxBytes }) });
-  }
+  if (asked.length > 2) return store.getMany(stream, asked, { consistency, maxBytes });
   const messages = await Promise.all(asked.map((subject) => store.get(stream, subject, { consistency })));
   return new Map(messages.flatMap((message) => (message === null ? [] : [[message.subject, message]])));
 }

@@ -1,8 +1,9 @@
 /** Every stored entry of a schema, a page at a time. For work on whole collections: publishing an orb, rekeying. */
 import type { Deps } from "../deps.ts";
 import { pause } from "../pause.ts";
+import { indexBytes, ReadBudget } from "../store/budget.ts";
 import { type Home, type ModuleToken, streams, subjects } from "../store/subjects.ts";
-import { inParts, READ_BYTES } from "./parts.ts";
+import { inParts } from "./parts.ts";
 import { type LoadedEntry, loaded, orNull } from "./resolve.ts";
 
 const PAGE = 200;
@@ -25,11 +26,16 @@ export async function* walkEntries(
 ): AsyncGenerator<LoadedEntry[]> {
   const stream = streams.orb(orb);
   const filter = home === undefined ? subjects.orbIndex(orb) : subjects.schemaIndex({ orb, ...home });
+  // Whatever is stored is read, a part at a time.
+  const budget = new ReadBudget(Number.POSITIVE_INFINITY);
+  const store = budget.charging(deps.store);
   // Pages may come from a replica that lags: the leader tells how far they must reach.
   const newest = await orNull(deps.store.get(stream, filter));
   let patience = PATIENCE;
   for (let fromSeq = 1; ; ) {
-    const page = await orNull(deps.store.scan(stream, filter, { fromSeq, limit: PAGE }));
+    const page = await orNull(
+      deps.store.scan(stream, filter, { fromSeq, limit: PAGE, maxBytes: indexBytes(PAGE) }),
+    );
     if (page === null) return;
     // <orb>._ix.<type>.<schema>.<id>
     const logs = page.messages
@@ -38,8 +44,8 @@ export async function* walkEntries(
       .map(([, , type = "", schema = "", id = ""]) =>
         subjects.entryLog({ orb, type: type as ModuleToken, schema, id }),
       );
-    const read = (some: readonly string[]) => deps.store.getMany(stream, some, { maxBytes: READ_BYTES });
-    for await (const { wanted, result } of inParts(logs, read)) {
+    const read = (some: readonly string[], maxBytes: number) => store.getMany(stream, some, { maxBytes });
+    for await (const { wanted, result } of inParts(budget, logs, read)) {
       const entries = wanted.map((log) => loaded(result.get(log)));
       yield entries.filter((entry) => entry !== null && entry.head.status !== "DELETED") as LoadedEntry[];
     }

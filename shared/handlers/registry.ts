@@ -1,5 +1,6 @@
 /** The one list of handlers: those that the platform brings, and those that services have put into the bucket `handlers`. */
 import type { Fault } from "../errors.ts";
+import { BUCKET_BYTES } from "../store/budget.ts";
 import { buckets, isToken } from "../store/subjects.ts";
 import { type FaultyEntry, isFaulty, readEntry, splitName } from "./entry.ts";
 import { capturedBy } from "./subject.ts";
@@ -40,7 +41,7 @@ export async function listHandlers(deps: Lookup, service?: string): Promise<(Han
   const own = deps.builtIn.filter(({ name }) => name.startsWith(prefix));
   const asked = service === undefined || isToken(service);
   const filter = service === undefined ? ">" : `${service}.>`;
-  const entries = asked ? await deps.store.kvList(buckets.handlers, filter) : [];
+  const entries = asked ? await deps.store.kvList(buckets.handlers, filter, { maxBytes: BUCKET_BYTES }) : [];
   const services = ownServices(deps);
   const remote = entries.map((entry) => told(deps, readEntry(entry.key, entry.text(), services)));
   return [...own, ...remote].sort((a, b) => (a.name < b.name ? -1 : 1));

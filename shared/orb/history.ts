@@ -1,5 +1,6 @@
 /** The history of an orb: a message per revision on `platform.orbs.<id>`. The last one is the truth about the orb. */
 import type { Deps } from "../deps.ts";
+import { READ_BYTES } from "../store/budget.ts";
 import { type Home, type LiveRole, streams, subjects } from "../store/subjects.ts";
 import type { Append, Consistency, StoredMessage } from "../store/types.ts";
 import type { Operation as PatchOperation } from "./diff.ts";
@@ -157,6 +158,7 @@ export async function findRevision(
     const page = await deps.store.scan(streams.platform, subjects.orbHistory(orb), {
       fromSeq: guess,
       limit: 1,
+      maxBytes: READ_BYTES,
     });
     const message = page.messages[0];
     const found = message === undefined ? null : headOf(message);
@@ -193,7 +195,11 @@ export async function readRevisions<T>(
   const out: T[] = [];
   for (let fromSeq = start?.seq; fromSeq !== undefined && out.length <= last - first; ) {
     const limit = Math.min(PAGE, last - first + 1 - out.length);
-    const page = await deps.store.scan(streams.platform, subjects.orbHistory(orb), { fromSeq, limit });
+    const page = await deps.store.scan(streams.platform, subjects.orbHistory(orb), {
+      fromSeq,
+      limit,
+      maxBytes: READ_BYTES,
+    });
     for (const message of page.messages) out.push(take(headOf(message)));
     const end = page.messages.at(-1);
     fromSeq = end === undefined || page.pending === 0 ? undefined : end.seq + 1;

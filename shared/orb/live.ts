@@ -1,6 +1,7 @@
 /** What is live: the definitions that runtime requests read first, with one request. */
 import type { Deps } from "../deps.ts";
 import { AppError, notFound } from "../errors.ts";
+import { BUCKET_BYTES } from "../store/budget.ts";
 import { buckets } from "../store/subjects.ts";
 import type { Consistency, KvEntry } from "../store/types.ts";
 import { compiled } from "./cache.ts";
@@ -82,7 +83,7 @@ export interface DamagedOrb {
 export async function liveDefinitions(
   deps: Pick<Deps, "store" | "log">,
 ): Promise<{ orbs: LiveOrb[]; damaged: DamagedOrb[] }> {
-  const entries = await deps.store.kvList(buckets.orbs, "*");
+  const entries = await deps.store.kvList(buckets.orbs, "*", { maxBytes: BUCKET_BYTES });
   const orbs: LiveOrb[] = [];
   const damaged: DamagedOrb[] = [];
   for (const entry of entries.toSorted((a, b) => (a.key < b.key ? -1 : 1))) {

@@ -2,7 +2,9 @@
 import type { Actor } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
+import { inParts } from "../entry/parts.ts";
 import { notFound } from "../errors.ts";
+import { indexBytes, ReadBudget } from "../store/budget.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { readOrb } from "./change.ts";
 import { changeLog } from "./diff.ts";
@@ -63,38 +65,55 @@ export async function listOrbs(deps: Deps, actor: Actor, input: ListOrbs): Promi
   requireOperator(actor, "orbs.read");
   const orbs: ExistingOrb[] = [];
   let end: number | null = null;
+  const budget = new ReadBudget();
+  const early = async () => ({ orbs, next: end, total: await totalOf(deps, input) });
   for await (const places of pagesOf(deps, input)) {
-    const heads = await deps.store.getMany(
-      streams.platform,
-      places.map((place) => subjects.orbHistory(place.orb)),
-    );
-    for (const place of places) {
-      const message = heads.get(subjects.orbHistory(place.orb));
-      const head = message === undefined ? null : headOf(message);
-      if (!exists(head) || (input.status !== undefined && head.status !== input.status)) continue;
-      if (orbs.length === input.limit) return { orbs, next: end, total: await totalOf(deps, input) };
-      orbs.push(head);
-      end = place.seq;
+    for await (const { wanted, result } of headsOf(deps, budget, places)) {
+      // Documents may be large: such a page ends early.
+      if (budget.over && orbs.length > 0) return early();
+      for (const place of wanted) {
+        const message = result.get(subjects.orbHistory(place.orb));
+        const head = message === undefined ? null : headOf(message);
+        if (!exists(head) || (input.status !== undefined && head.status !== input.status)) continue;
+        if (orbs.length === input.limit) return early();
+        orbs.push(head);
+        end = place.seq;
+      }
     }
   }
   return { orbs, next: null, total: await totalOf(deps, input) };
 }
 
+/** The newest revisions of orbs, in parts, as their documents may be large. */
+function headsOf(deps: Deps, budget: ReadBudget, places: readonly Place[]) {
+  const store = budget.charging(deps.store);
+  return inParts(budget, places, (some, maxBytes) =>
+    store.getMany(
+      streams.platform,
+      some.map(({ orb }) => subjects.orbHistory(orb)),
+      { maxBytes },
+    ),
+  );
+}
+
 async function totalOf(deps: Deps, input: ListOrbs): Promise<number | undefined> {
   if (input.count !== true) return undefined;
   if (input.status === undefined) {
-    const page = await deps.store.scan(streams.platform, subjects.allOrbPlaces, { fromSeq: 1, limit: 1 });
+    const page = await deps.store.scan(streams.platform, subjects.allOrbPlaces, {
+      fromSeq: 1,
+      limit: 1,
+      maxBytes: indexBytes(1),
+    });
     return page.messages.length + page.pending;
   }
   let total = 0;
+  const budget = new ReadBudget(Number.POSITIVE_INFINITY);
   for await (const places of pagesOf(deps, { limit: 200 })) {
-    const heads = await deps.store.getMany(
-      streams.platform,
-      places.map((place) => subjects.orbHistory(place.orb)),
-    );
-    for (const message of heads.values()) {
-      const head = headOf(message);
-      if (exists(head) && head.status === input.status) total++;
+    for await (const { result } of headsOf(deps, budget, places)) {
+      for (const message of result.values()) {
+        const head = headOf(message);
+        if (exists(head) && head.status === input.status) total++;
+      }
     }
   }
   return total;
@@ -105,7 +124,11 @@ async function* pagesOf(deps: Deps, input: ListOrbs): AsyncGenerator<Place[]> {
   const limit = input.limit + 1;
   if (input.descending !== true) {
     for (let fromSeq = (input.after ?? 0) + 1; ; ) {
-      const page = await deps.store.scan(streams.platform, subjects.allOrbPlaces, { fromSeq, limit });
+      const page = await deps.store.scan(streams.platform, subjects.allOrbPlaces, {
+        fromSeq,
+        limit,
+        maxBytes: indexBytes(limit),
+      });
       yield page.messages.filter((message) => message.data.length > 0).map(placeOf);
       const last = page.messages.at(-1);
       if (page.pending === 0 || last === undefined) return;
@@ -130,7 +153,11 @@ async function placesBetween(deps: Deps, first: number, last: number): Promise<P
   const places: Place[] = [];
   for (let fromSeq = first; ; ) {
     const limit = Math.min(1_000, last - fromSeq + 1);
-    const page = await deps.store.scan(streams.platform, subjects.allOrbPlaces, { fromSeq, limit });
+    const page = await deps.store.scan(streams.platform, subjects.allOrbPlaces, {
+      fromSeq,
+      limit,
+      maxBytes: indexBytes(limit),
+    });
     for (const message of page.messages) {
       if (message.seq <= last && message.data.length > 0) places.push(placeOf(message));
     }

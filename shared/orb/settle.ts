@@ -6,8 +6,10 @@
 import { eraseRealm } from "../access/users.ts";
 import type { Deps } from "../deps.ts";
 import { warnOfShared } from "../entry/claiming.ts";
+import { inParts } from "../entry/parts.ts";
 import { cancelScheduled, claimExisting, moveLive } from "../entry/publishing.ts";
 import { pause } from "../pause.ts";
+import { BUCKET_BYTES, indexBytes, ReadBudget } from "../store/budget.ts";
 import { orbStreamConfig } from "../store/provision.ts";
 import { buckets, streams, subjects } from "../store/subjects.ts";
 import { Conflict, StreamMissing } from "../store/types.ts";
@@ -221,23 +223,33 @@ export function leavePlace(orb: string) {
 /** Finishes whatever is undone of all orbs: called where the platform starts. Answers how many needed it. */
 export async function settleAll(deps: Deps): Promise<number> {
   let mended = 0;
+  const budget = new ReadBudget(Number.POSITIVE_INFINITY);
+  const store = budget.charging(deps.store);
   const live = new Map<string, LiveRecord>();
-  for (const entry of await deps.store.kvList(buckets.orbs, "*")) live.set(entry.key, recordOf(entry));
+  for (const entry of await deps.store.kvList(buckets.orbs, "*", { maxBytes: BUCKET_BYTES }))
+    live.set(entry.key, recordOf(entry));
   for (let fromSeq = 1; ; ) {
-    const page = await deps.store.scan(streams.platform, subjects.allOrbPlaces, { fromSeq, limit: 100 });
+    const page = await deps.store.scan(streams.platform, subjects.allOrbPlaces, {
+      fromSeq,
+      limit: 100,
+      maxBytes: indexBytes(100),
+    });
     const orbs = page.messages.map((message) => message.subject.split(".").at(-1) ?? "");
-    const heads = await deps.store.getMany(streams.platform, orbs.map(subjects.orbHistory));
-    for (const orb of orbs) {
-      const message = heads.get(subjects.orbHistory(orb));
-      if (message === undefined) continue;
-      const head = headOf(message);
-      if (head.operation === "importing") {
-        if (await eraseAbandoned(deps, orb, head)) mended++;
-        continue;
+    const read = (some: readonly string[], maxBytes: number) =>
+      store.getMany(streams.platform, some.map(subjects.orbHistory), { maxBytes });
+    for await (const { wanted, result } of inParts(budget, orbs, read)) {
+      for (const orb of wanted) {
+        const message = result.get(subjects.orbHistory(orb));
+        if (message === undefined) continue;
+        const head = headOf(message);
+        if (head.operation === "importing") {
+          if (await eraseAbandoned(deps, orb, head)) mended++;
+          continue;
+        }
+        if (head.operation !== "deleting" && settled(head, live.get(orb) ?? null)) continue;
+        await settle(deps, orb, head);
+        mended++;
       }
-      if (head.operation !== "deleting" && settled(head, live.get(orb) ?? null)) continue;
-      await settle(deps, orb, head);
-      mended++;
     }
     const last = page.messages.at(-1);
     if (page.pending === 0 || last === undefined) return mended;

@@ -1,12 +1,14 @@
 /** `rules.evaluate`: runs the live rules of a module over facts in a deterministic order. */
 import type { Deps } from "../deps.ts";
+import { inParts } from "../entry/parts.ts";
 import { forwards } from "../entry/scan.ts";
-import { readLive, type Seen } from "../entry/seen.ts";
+import { readLive, type Seen, type Wanted } from "../entry/seen.ts";
 import { AppError } from "../errors.ts";
 import { moduleOf, schemaOf, TARGET_INPUT } from "../handlers/target.ts";
 import type { LocalHandler } from "../handlers/types.ts";
 import type { CompiledModule, CompiledSchema } from "../orb/compile.ts";
 import type { LiveOrb } from "../orb/live-orb.ts";
+import { ReadBudget } from "../store/budget.ts";
 import { subjects } from "../store/subjects.ts";
 import { checkRule, ruleField } from "./check.ts";
 import { budget, type Condition, type RuleFailure, runRule } from "./engine.ts";
@@ -67,14 +69,24 @@ function ruleOf(schema: CompiledSchema, seen: Seen): Rule | undefined {
 }
 
 /** The live rules of a schema, with two requests per 500 rules. */
-async function liveRules(deps: Deps, live: LiveOrb, schema: CompiledSchema): Promise<Rule[]> {
+async function liveRules(
+  deps: Deps,
+  budget: ReadBudget,
+  live: LiveOrb,
+  schema: CompiledSchema,
+): Promise<Rule[]> {
   const filter = subjects.schemaIndex({ orb: live.orb, type: schema.subjectType, schema: schema.id });
   const rules: Rule[] = [];
   for await (const places of forwards(deps.store, { orb: live.orb, filter, first: CHUNK }, 0)) {
     const wanted = places.map(({ id }) => ({ schema, id }));
-    for (const seen of await readLive(deps, live.orb, wanted, "any")) {
-      const rule = seen === undefined ? undefined : ruleOf(schema, seen);
-      if (rule !== undefined) rules.push(rule);
+    const read = (some: readonly Wanted[], maxBytes: number) =>
+      readLive(deps, live.orb, some, "any", maxBytes);
+    for await (const { result } of inParts(budget, wanted, read)) {
+      for (const seen of result) {
+        const rule = seen === undefined ? undefined : ruleOf(schema, seen);
+        if (rule !== undefined) rules.push(rule);
+      }
+      budget.require();
     }
     if (rules.length > RULES_LIMIT) {
       const text = `At most ${RULES_LIMIT} live rules are evaluated at once: name a schema, or archive some.`;
@@ -102,7 +114,9 @@ async function evaluateRules(
   options: { schema?: CompiledSchema | undefined; first: boolean },
 ): Promise<{ trace: Trace[] }> {
   const schemas = options.schema === undefined ? [...module.schemas.values()] : [options.schema];
-  const rules = (await Promise.all(schemas.map((schema) => liveRules(deps, live, schema)))).flat();
+  const bytes = new ReadBudget();
+  const charged = { ...deps, store: bytes.charging(deps.store) };
+  const rules = (await Promise.all(schemas.map((schema) => liveRules(charged, bytes, live, schema)))).flat();
   rules.sort(inOrder);
   const left = budget(() => deps.clock.now());
   const trace: Trace[] = [];

@@ -77,9 +77,8 @@ export function cachedStore(
       },
       scan(stream, filter, page) {
         const known =
-          page.maxBytes === undefined && isIndexFilter(filter)
-            ? cache.page(stream, filter, page.fromSeq, page.limit, tracker)
-            : undefined;
+          // Messages of an index are small, and these are in memory anyway.
+          isIndexFilter(filter) ? cache.page(stream, filter, page.fromSeq, page.limit, tracker) : undefined;
         if (known !== undefined) return Promise.resolve(known);
         cache.uncached(stream, tracker);
         return store.scan(stream, filter, page);

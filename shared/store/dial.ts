@@ -1,6 +1,7 @@
 /** Opens a connection to the broker. */
 import { type ConnectionOptions, connect, credsAuthenticator, type NatsConnection } from "nats.ws";
 import { inOrder, type Pulse, pulseOf } from "./pulse.ts";
+import type { ReadRoom } from "./room.ts";
 import { type BrokerSocket, EagerSocket, watchedSocket } from "./socket.ts";
 
 /** Address and credentials of the broker. */
@@ -29,6 +30,8 @@ export interface ConnectOptions {
   queueMs?: number;
   /** Maximum bytes of pages in flight. A single larger page is always allowed. Default: unlimited. */
   maxHeldBytes?: number;
+  /** Where large reads wait for those of others. Default: they do not wait. */
+  room?: ReadRoom;
   /**
    * Opens the socket of a long-lived connection, if the host has a better one than the runtime's.
    * @param heard call this for each frame from the broker

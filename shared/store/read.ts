@@ -124,56 +124,55 @@ function collect(wire: Wire, stream: string, body: string): Promise<Page> {
   return page.finally(() => wire.hold(-held, 0));
 }
 
+/** The broker ends an answer at its limit for pending bytes (64 MiB), whatever was allowed: one below this is not cut by that. */
+const WHOLE_BYTES = 32 * 1024 * 1024;
+
 /**
- * The last message of each of some subjects. The broker ends an answer at its limit for pending bytes (64 MiB) and tells
- * how many are left: they are asked for again, or they would be taken for missing.
+ * The last message of each of at most {@link MULTI_LAST_LIMIT} subjects, and how far the answering replica was. Where the
+ * broker ended an answer by itself it tells how many are left. This asks again for them, or they would seem to be missing.
+ * @throws TooMuch when they are larger than `maxBytes` together
  */
-async function collectLast(
+export async function directLatest(
   wire: Wire,
   stream: string,
   subjects: readonly string[],
-  more: { max_bytes?: number } = {},
+  maxBytes: number,
 ): Promise<Page> {
   const ask = (wanted: readonly string[]) => {
-    const body = { multi_last: wanted, batch: MULTI_LAST_LIMIT, ...more };
+    const body = { multi_last: wanted, batch: MULTI_LAST_LIMIT, max_bytes: maxBytes };
     return heard(wire, stream, collect(wire, stream, JSON.stringify(body)));
   };
   const first = await ask(subjects);
-  if (first.pending > 0 && more.max_bytes !== undefined) throw new TooMuch();
-  let page = first;
-  while (page.pending > 0 && page.messages.length > 0) {
+  let bytes = bytesOf(first.messages);
+  for (let page = first; page.pending > 0 && page.messages.length > 0; ) {
+    const fitting = first.messages.length / (first.messages.length + page.pending);
+    if (maxBytes <= WHOLE_BYTES || bytes > maxBytes) throw new TooMuch(fitting);
     const known = new Set(first.messages.map(({ subject }) => subject));
     page = await ask(subjects.filter((subject) => !known.has(subject)));
+    bytes += bytesOf(page.messages);
     first.messages.push(...page.messages);
   }
   return { ...first, pending: 0 };
 }
 
-/**
- * The last message of each of at most {@link MULTI_LAST_LIMIT} subjects, and how far the answering replica was.
- * @throws TooMuch when they are larger than `maxBytes` together
- */
-export function directLatest(
-  wire: Wire,
-  stream: string,
-  subjects: readonly string[],
-  maxBytes?: number,
-): Promise<Page> {
-  return collectLast(wire, stream, subjects, maxBytes === undefined ? {} : { max_bytes: maxBytes });
+function bytesOf(messages: readonly StoredMessage[]): number {
+  return messages.reduce((bytes, { size }) => bytes + size, 0);
 }
 
 /** Messages by their subjects. @throws TooMuch when they are larger than `maxBytes` together */
 class Found extends Map<string, StoredMessage> {
+  readonly #wanted: number;
   #left: number;
 
-  constructor(maxBytes = Number.POSITIVE_INFINITY) {
+  constructor(maxBytes: number, wanted: number) {
     super();
+    this.#wanted = wanted;
     this.#left = maxBytes;
   }
 
   add(message: StoredMessage): void {
     this.#left -= message.size;
-    if (this.#left < 0) throw new TooMuch();
+    if (this.#left < 0) throw new TooMuch(this.size / this.#wanted);
     this.set(message.subject, message);
   }
 }
@@ -192,9 +191,9 @@ export async function directMany(
   wire: Wire,
   stream: string,
   subjects: readonly string[],
-  maxBytes?: number,
+  maxBytes: number,
 ): Promise<Map<string, StoredMessage>> {
-  const found = new Found(maxBytes);
+  const found = new Found(maxBytes, subjects.length);
   const pages = await Promise.all(
     partsOf(subjects, MULTI_LAST_LIMIT).map((part) => directLatest(wire, stream, part, maxBytes)),
   );
@@ -202,8 +201,11 @@ export async function directMany(
   return found;
 }
 
-/** Messages that the leader is asked for at once where their size is bounded. */
-const AT_ONCE = 64;
+/** Number of requests to the leader at once: a few at first, and more once messages turn out to be small. */
+const FIRST_AT_ONCE = 16;
+const MOST_AT_ONCE = 256;
+/** Bytes that they may come to, if they are as large as those before. */
+const AT_ONCE_BYTES = 4 * 1024 * 1024;
 
 /**
  * The last message of each literal subject, by the leader, who is asked for each.
@@ -213,14 +215,22 @@ export async function leaderMany(
   wire: Wire,
   stream: string,
   subjects: readonly string[],
-  maxBytes?: number,
+  maxBytes: number,
 ): Promise<Map<string, StoredMessage>> {
-  const found = new Found(maxBytes);
-  for (const part of partsOf(subjects, maxBytes === undefined ? subjects.length : AT_ONCE)) {
+  const found = new Found(maxBytes, subjects.length);
+  let largest = 1;
+  for (let at = 0, width = FIRST_AT_ONCE; at < subjects.length; ) {
+    const part = subjects.slice(at, at + width);
     const messages = await Promise.all(
       part.map((subject) => leaderGet(wire, stream, { last_by_subj: subject })),
     );
-    for (const message of messages) if (message !== null) found.add(message);
+    for (const message of messages) {
+      if (message === null) continue;
+      found.add(message);
+      largest = Math.max(largest, message.size);
+    }
+    at += part.length;
+    width = Math.max(FIRST_AT_ONCE, Math.min(MOST_AT_ONCE, Math.floor(AT_ONCE_BYTES / largest)));
   }
   return found;
 }
@@ -229,7 +239,7 @@ export async function leaderMany(
 interface Scan {
   fromSeq: number;
   limit: number;
-  maxBytes?: number;
+  maxBytes: number;
 }
 
 /**
@@ -238,8 +248,7 @@ interface Scan {
  */
 export async function scan(wire: Wire, stream: string, filter: string, options: Scan): Promise<Page> {
   const { fromSeq, limit: batch, maxBytes: max_bytes } = options;
-  const bounds = { batch, ...(max_bytes === undefined ? {} : { max_bytes }) };
-  const body = JSON.stringify({ next_by_subj: filter, seq: Math.max(1, fromSeq), ...bounds });
+  const body = JSON.stringify({ next_by_subj: filter, seq: Math.max(1, fromSeq), batch, max_bytes });
   try {
     return await collect(wire, stream, body);
   } catch (error) {
@@ -262,7 +271,7 @@ async function leaderScan(
   wire: Wire,
   stream: string,
   filter: string,
-  { fromSeq, limit, maxBytes = Number.POSITIVE_INFINITY }: Scan,
+  { fromSeq, limit, maxBytes }: Scan,
   lastSeq: number,
 ): Promise<Page> {
   const messages: StoredMessage[] = [];

@@ -1,4 +1,5 @@
 import { AppError, unavailable } from "../errors.ts";
+import { READ_BYTES } from "./budget.ts";
 import { ApiCode, NO_RESPONDERS } from "./codes.ts";
 import {
   directLast,
@@ -12,6 +13,7 @@ import {
 import { kvSubject, streams } from "./subjects.ts";
 import {
   type Append,
+  type Bounded,
   Conflict,
   type KvEntry,
   type KvWrite,
@@ -23,6 +25,7 @@ import {
   type StreamConfig,
   type StreamInfo,
   SubjectsTaken,
+  TooMuch,
 } from "./types.ts";
 import { type ConnectOptions, Wire } from "./wire.ts";
 import { append, batch, count, failure, pipeline } from "./write.ts";
@@ -57,12 +60,43 @@ export function kvEntry(bucket: string, message: StoredMessage): KvEntry {
   };
 }
 
+/**
+ * Lists a bucket's keys, a page at a time.
+ * @param met told of every message, markers of deleted keys too
+ */
+export async function listBucket(
+  scan: Store["scan"],
+  bucket: string,
+  filter: string,
+  { maxBytes }: Bounded,
+  met: (message: StoredMessage) => void = () => undefined,
+): Promise<KvEntry[]> {
+  const entries: KvEntry[] = [];
+  let left = maxBytes;
+  for (let fromSeq = 1; ; ) {
+    const page = await scan(streams.kv(bucket), kvSubject(bucket, filter), {
+      fromSeq,
+      limit: PAGE,
+      maxBytes: READ_BYTES,
+    });
+    for (const message of page.messages) {
+      met(message);
+      left -= message.size;
+      if (!isMarker(message)) entries.push(kvEntry(bucket, message));
+    }
+    if (left < 0) throw new TooMuch();
+    const last = page.messages.at(-1);
+    if (page.pending === 0 || last === undefined) return entries;
+    fromSeq = last.seq + 1;
+  }
+}
+
 /** A store with what only its host and a cache in front of it use. */
 export interface OpenStore extends Store {
   /** Begins to connect without waiting. */
   open(): void;
   /** The last message of each of at most 1,024 subjects, and how far the replica that answered was. */
-  latest(stream: string, subjects: readonly string[], maxBytes?: number): Promise<Page>;
+  latest(stream: string, subjects: readonly string[], maxBytes: number): Promise<Page>;
 }
 
 /**
@@ -72,6 +106,8 @@ export interface OpenStore extends Store {
 export function openStore(options: ConnectOptions & { replicas?: number }): OpenStore {
   const wire = new Wire(options);
   const replicated = (options.replicas ?? 1) > 1;
+  const inTurn = <T>(maxBytes: number, read: () => Promise<T>): Promise<T> =>
+    options.room === undefined ? read() : options.room.enter(maxBytes, read);
   const askLeader = (read?: ReadOptions) => replicated && read?.consistency !== "any";
 
   async function api(subject: string, body: unknown): Promise<ApiAnswer> {
@@ -86,20 +122,20 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
   async function getMany(
     stream: string,
     subjects: readonly string[],
-    read?: ReadOptions & { maxBytes?: number },
+    read: ReadOptions & Bounded,
   ): Promise<Map<string, StoredMessage>> {
     if (subjects.length === 0) return new Map();
     const literal = subjects.every((subject) => !subject.includes("*") && !subject.endsWith(">"));
-    return askLeader(read) && literal
-      ? leaderMany(wire, stream, subjects, read?.maxBytes)
-      : directMany(wire, stream, subjects, read?.maxBytes);
+    const { maxBytes } = read;
+    return inTurn(maxBytes, () =>
+      askLeader(read) && literal
+        ? leaderMany(wire, stream, subjects, maxBytes)
+        : directMany(wire, stream, subjects, maxBytes),
+    );
   }
 
-  const scan = (
-    stream: string,
-    filter: string,
-    page: { fromSeq: number; limit: number; maxBytes?: number },
-  ): Promise<Page> => scanPage(wire, stream, filter, page);
+  const scan: Store["scan"] = (stream, filter, page) =>
+    inTurn(page.maxBytes, () => scanPage(wire, stream, filter, page));
 
   async function kvPut(bucket: string, key: string, value: string, write: KvWrite = {}): Promise<number> {
     const stream = streams.kv(bucket);
@@ -130,7 +166,8 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
 
   return {
     open: () => wire.open(),
-    latest: (stream, subjects, maxBytes) => directLatest(wire, stream, subjects, maxBytes),
+    latest: (stream, subjects, maxBytes) =>
+      inTurn(maxBytes, () => directLatest(wire, stream, subjects, maxBytes)),
     get,
     getSeq: (stream, seq, read) =>
       askLeader(read) ? leaderGet(wire, stream, { seq }) : directSeq(wire, stream, seq),
@@ -146,16 +183,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
       const message = await get(streams.kv(bucket), kvSubject(bucket, key), read);
       return message === null || isMarker(message) ? null : kvEntry(bucket, message);
     },
-    async kvList(bucket, filter) {
-      const out: KvEntry[] = [];
-      for (let fromSeq = 1; ; ) {
-        const page = await scan(streams.kv(bucket), kvSubject(bucket, filter), { fromSeq, limit: PAGE });
-        for (const message of page.messages) if (!isMarker(message)) out.push(kvEntry(bucket, message));
-        const last = page.messages.at(-1);
-        if (page.pending === 0 || last === undefined) return out;
-        fromSeq = last.seq + 1;
-      }
-    },
+    kvList: (bucket, filter, bounds) => listBucket(scan, bucket, filter, bounds),
     async kvLast(bucket) {
       const answer = await api(`STREAM.INFO.${streams.kv(bucket)}`, undefined);
       if (answer.error !== undefined) throw failure(streams.kv(bucket), answer.error);

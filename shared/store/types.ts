@@ -54,6 +54,14 @@ export interface ReadOptions {
   consistency?: Consistency;
 }
 
+/**
+ * How many bytes a read of several messages may bring. Every such read must say so: without a bound, one request could fill
+ * the memory of an isolate, or make the broker cut a connection that others share.
+ */
+export interface Bounded {
+  maxBytes: number;
+}
+
 /** A page of messages in stream order. */
 export interface Page {
   messages: StoredMessage[];
@@ -138,20 +146,15 @@ export interface Store {
   /**
    * The last message of each of some subjects (at most 1,024 a request); those without one are missing from the map. One
    * request with `any`.
-   * @param options.maxBytes how much may come at once; what would be larger is no answer at all
-   * @throws TooMuch when more than that would come
+   * @throws TooMuch when they are larger than `maxBytes` together
    */
   getMany(
     stream: string,
     subjects: readonly string[],
-    options?: ReadOptions & { maxBytes?: number },
+    options: ReadOptions & Bounded,
   ): Promise<Map<string, StoredMessage>>;
-  /** Messages that match a filter from a sequence on, at most `limit`. One request. */
-  scan(
-    stream: string,
-    filter: string,
-    options: { fromSeq: number; limit: number; maxBytes?: number },
-  ): Promise<Page>;
+  /** Messages that match a filter from a sequence on: at most `limit`, and about `maxBytes`, but at least one. One request. */
+  scan(stream: string, filter: string, options: { fromSeq: number; limit: number } & Bounded): Promise<Page>;
   /** The first message that matches a filter from a sequence on, as the leader has it; or null. One request. */
   nextMessage(stream: string, filter: string, fromSeq: number): Promise<StoredMessage | null>;
   /** Appends one message. Returns its sequence. */
@@ -171,8 +174,11 @@ export interface Store {
   count(stream: string, subject: string, by: number): Promise<number>;
 
   kvGet(bucket: string, key: string, options?: ReadOptions): Promise<KvEntry | null>;
-  /** All keys that match a filter of tokens and wildcards, with their values. */
-  kvList(bucket: string, filter: string): Promise<KvEntry[]>;
+  /**
+   * All keys that match a filter of tokens and wildcards, with their values.
+   * @throws TooMuch when they are larger than `maxBytes` together
+   */
+  kvList(bucket: string, filter: string, options: Bounded): Promise<KvEntry[]>;
   /** The bucket's last revision. */
   kvLast(bucket: string): Promise<number>;
   /** @returns the new revision @throws Conflict */
@@ -241,9 +247,12 @@ export class SubjectFull extends Error {
 
 /** What was asked for is larger than the reader can take at once. */
 export class TooMuch extends Error {
-  constructor() {
+  /** The part of it, from 0 to 1, that could have been taken: roughly, as messages differ in size. */
+  readonly fitting: number;
+  constructor(fitting = 0) {
     super("the answer is larger than what was allowed");
     this.name = "TooMuch";
+    this.fitting = fitting;
   }
 }
 

@@ -4,6 +4,7 @@ import { audit } from "../access/audit.ts";
 import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { type Fault, invalid, notFound } from "../errors.ts";
+import { BUCKET_BYTES } from "../store/budget.ts";
 import { buckets, isToken, MODULE_TOKENS, orbOf, streams, token } from "../store/subjects.ts";
 import type { Store } from "../store/types.ts";
 
@@ -125,7 +126,7 @@ export async function getMapping(store: Store, name: string): Promise<Mapping> {
 
 /** All mappings by name. */
 export async function listMappings(store: Store): Promise<Mapping[]> {
-  const entries = await store.kvList(buckets.streamMappings, ">");
+  const entries = await store.kvList(buckets.streamMappings, ">", { maxBytes: BUCKET_BYTES });
   return entries
     .map((entry) => read(entry.key, entry.json<Stored>()))
     .sort((a, b) => (a.name < b.name ? -1 : 1));

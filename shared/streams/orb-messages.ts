@@ -4,6 +4,7 @@ import { notFound } from "../errors.ts";
 import { liveOrb } from "../orb/live.ts";
 import type { LiveOrb } from "../orb/live-orb.ts";
 import { pause } from "../pause.ts";
+import { PAIR_BYTES } from "../store/budget.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { type Consistency, type Store, type StoredMessage, TooMuch } from "../store/types.ts";
 import { joinTexts, type Messages } from "./messages.ts";
@@ -117,10 +118,11 @@ class Heads {
     let most = HEADS;
     for (let at = 0; at < logs.length; ) {
       const part = logs.slice(at, at + most);
-      const bounded = part.length > 1 ? { maxBytes: HEAD_BYTES } : {};
+      // A single head may be as large as a message can be.
+      const maxBytes = part.length > 1 ? HEAD_BYTES : PAIR_BYTES;
       const done = await this.#take(HEAD_BYTES);
       try {
-        const found = await this.#store.getMany(this.#stream, part, { consistency, ...bounded });
+        const found = await this.#store.getMany(this.#stream, part, { consistency, maxBytes });
         for (const [log, message] of found) this.#keep(log, message);
         at += part.length;
         most = Math.min(HEADS, most * 2);

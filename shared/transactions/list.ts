@@ -3,6 +3,7 @@ import { type Actor, actorId, type Role } from "../access/actor.ts";
 import { atLeast, refusal } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { readCursor, writeCursor } from "../entry/cursor.ts";
+import { inParts } from "../entry/parts.ts";
 import { PAGE_SIZE } from "../entry/query.ts";
 import { addressOf, orNull } from "../entry/resolve.ts";
 import { backwards, forwards, type Place, type Walk } from "../entry/scan.ts";
@@ -13,7 +14,9 @@ import type { LocalHandler } from "../handlers/types.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { normaliseInstant } from "../orb/fields/calendar.ts";
 import type { LiveOrb } from "../orb/live-orb.ts";
+import { READ_BYTES, ReadBudget } from "../store/budget.ts";
 import { isToken, streams, subjects } from "../store/subjects.ts";
+import type { Store } from "../store/types.ts";
 import { RECORD, type RecordView, recordView } from "./schema.ts";
 
 /** Which records. */
@@ -62,20 +65,27 @@ async function* walk(
   yield* backwards(deps.store, along, before, start?.density);
 }
 
-/** Heads of places, in their order. */
+/** A record, and its bytes as they are stored. */
+interface Head {
+  snapshot: EntrySnapshot | null;
+  bytes: number;
+}
+
+/** Heads of places, in their order. @throws TooMuch when they are larger than `maxBytes` together */
 async function heads(
-  deps: Deps,
+  store: Store,
   schema: CompiledSchema,
   places: readonly Place[],
-): Promise<(EntrySnapshot | null)[]> {
+  maxBytes: number,
+): Promise<Head[]> {
   const logs = places.map(({ id }) => subjects.entryLog(addressOf(schema, id)));
-  const found = await orNull(deps.store.getMany(streams.orb(schema.orb), logs, { consistency: "any" }));
-  return logs.map((log) => snapshotOf(found?.get(log)));
+  const found = await orNull(store.getMany(streams.orb(schema.orb), logs, { consistency: "any", maxBytes }));
+  return logs.map((log) => ({ snapshot: snapshotOf(found?.get(log)), bytes: found?.get(log)?.size ?? 0 }));
 }
 
 /**
  * A page of records. Two requests where no time range leaves anything out; records that were written in one moment
- * stand in the order of the broker.
+ * stand in the order of the broker. A page of large records, or one that passed over many, ends early.
  * @throws AppError malformed `invalid_cursor`; forbidden, unauthenticated
  */
 export async function listTransactions(
@@ -100,26 +110,38 @@ export async function listTransactions(
   const start = position?.kind === "index" ? position : undefined;
 
   const items: RecordView[] = [];
+  let bytes = 0;
   let last: { seq: number; density: number } | undefined;
+  const budget = new ReadBudget();
+  const store = budget.charging(deps.store);
+  const read = (some: readonly Place[], maxBytes: number) => heads(store, schema, some, maxBytes);
+  const early = () => ({
+    items,
+    nextCursor: last === undefined ? null : writeCursor({ kind: "index", ...last }, signed),
+  });
   for await (const { places: all, density } of walk(deps, at, query, start)) {
     // The index's own times are near enough to pass over what is far outside without reading it.
     const places = all.filter(({ time }) => time === undefined || near(time, query));
     // A page and one more are read; a time range that leaves much out reads on.
     for (let at = 0; at < places.length; at += query.limit + 1) {
       const part = places.slice(at, at + query.limit + 1);
-      const snapshots = await heads(deps, schema, part);
-      for (const [index, snapshot] of snapshots.entries()) {
-        const found = part[index];
-        if (snapshot === null || found === undefined) continue;
-        const { createdAt } = snapshot;
-        if (over(createdAt, query)) return { items, nextCursor: null };
-        if (under(createdAt, query)) continue;
-        if (items.length === query.limit) {
-          const nextCursor = last === undefined ? null : writeCursor({ kind: "index", ...last }, signed);
-          return { items, nextCursor };
+      for await (const { wanted, result } of inParts(budget, part, read)) {
+        for (const [index, found] of wanted.entries()) {
+          const { snapshot, bytes: size } = result[index] ?? { snapshot: null, bytes: 0 };
+          if (snapshot === null) continue;
+          const { createdAt } = snapshot;
+          if (over(createdAt, query)) return { items, nextCursor: null };
+          if (under(createdAt, query)) continue;
+          if (items.length === query.limit) return early();
+          bytes += size;
+          if (items.length > 0 && bytes > READ_BYTES) return early();
+          items.push(recordView(snapshot));
+          last = { seq: found.seq, density };
         }
-        items.push(recordView(snapshot));
-        last = { seq: found.seq, density };
+        const reached = wanted.at(-1);
+        if (!budget.over || reached === undefined) continue;
+        last = { seq: reached.seq, density };
+        return early();
       }
     }
   }
@@ -175,7 +197,7 @@ export const transactionsList: LocalHandler = {
         type: "integer",
         minimum: 1,
         maximum: PAGE_SIZE.max,
-        description: `Items of a page (${PAGE_SIZE.default}).`,
+        description: `Items of a page (${PAGE_SIZE.default}). A page of large records is shorter: follow nextCursor.`,
       },
       cursor: { type: "string", maxLength: 8000, description: "nextCursor of the page before." },
       from: { type: "string", description: "Recorded at or after this moment, ISO 8601." },

@@ -429,7 +429,7 @@ test("ends the response of a reader whose session was deleted within STREAMS_ROT
   const live = await get("process", `${id}?offset=-1&live=sse`, headers);
   expect(live.status).toBe(200);
   const begun = Date.now();
-  const [session] = await store.kvList("sessions", "elsewhere.leaver.>");
+  const [session] = await store.kvList("sessions", "elsewhere.leaver.>", { maxBytes: 1024 * 1024 });
   await store.kvDelete("sessions", session?.key ?? "");
   await readUntil(live, () => false);
   expect(Date.now() - begun).toBeLessThan(ROTATE_MS + 2_000);

@@ -96,6 +96,7 @@ test("values that nobody has leave no more than so many indexes, and what is use
     s.cached.scan(STREAM, withKind(value), {
       fromSeq: 1,
       limit: 10,
+      maxBytes: 1e8,
     });
   const add = (id: string) =>
     s.cached.append(STREAM, { subject: subjects.equality(at(id), "kind", "used"), data: "1" });
@@ -118,6 +119,7 @@ test("an answer that was made of an order is vouched for no longer than the orde
     (tracker === undefined ? s.cached : s.cached.tracked(tracker)).scan(STREAM, withKind(value), {
       fromSeq: 1,
       limit: 10,
+      maxBytes: 1e8,
     });
   const add = (id: string) =>
     s.other.append(STREAM, { subject: subjects.equality(at(id), "kind", "seen"), data: "1" });

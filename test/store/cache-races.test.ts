@@ -51,7 +51,7 @@ for (const [what, share, maxBytes] of [
     // Once all is quiet it knows what the broker knows, whatever was lost.
     const truth = await others[0].getMany(STREAM, SUBJECTS);
     for (const deadline = Date.now() + 5000; ; await pause(20)) {
-      const known = await store.getMany(STREAM, SUBJECTS, { consistency: "any" });
+      const known = await store.getMany(STREAM, SUBJECTS, { consistency: "any", maxBytes: 1e8 });
       if (SUBJECTS.every((subject) => known.get(subject)?.seq === truth.get(subject)?.seq)) break;
       expect(Date.now()).toBeLessThan(deadline);
     }
@@ -76,7 +76,7 @@ test("the order of creation keeps up with writers", async () => {
       await by.append(STREAM, { subject: subject(id), data: "{}" });
       if (mine && id % 3 === 0) {
         // Read your writes: who created it finds it at the end of the list.
-        const page = await store.scan(STREAM, filter, { fromSeq: 1, limit: 100_000 });
+        const page = await store.scan(STREAM, filter, { fromSeq: 1, limit: 100_000, maxBytes: 1e8 });
         if (!page.messages.some((message) => message.subject === subject(id)))
           throw new Error(`${id} is missing`);
       }
@@ -88,7 +88,7 @@ test("the order of creation keeps up with writers", async () => {
   };
   await Promise.all([writer(other, false), writer(other, false), writer(store, true), writer(store, true)]);
   const all = async () => {
-    const page = await store.scan(STREAM, filter, { fromSeq: 1, limit: 1_000_000 });
+    const page = await store.scan(STREAM, filter, { fromSeq: 1, limit: 1_000_000, maxBytes: 1e8 });
     return page.messages.filter((message) => message.data.length > 0).map((message) => message.subject);
   };
   const wanted = Array.from({ length: next }, (_, id) => id)

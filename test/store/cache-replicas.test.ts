@@ -52,8 +52,8 @@ test("on three replicas nobody is answered from before an acknowledged write, al
 
   for (const deadline = Date.now() + 15_000; ; await pause(50)) {
     const [known, truth] = await Promise.all([
-      store.getMany(STREAM, SUBJECTS, { consistency: "any" }),
-      others[1].getMany(STREAM, SUBJECTS),
+      store.getMany(STREAM, SUBJECTS, { consistency: "any", maxBytes: 1e8 }),
+      others[1].getMany(STREAM, SUBJECTS, { maxBytes: 1e8 }),
     ]).catch(() => []);
     if (known !== undefined && truth !== undefined && truth.size > 0) {
       if (SUBJECTS.every((subject) => known.get(subject)?.seq === truth.get(subject)?.seq)) break;

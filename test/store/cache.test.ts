@@ -75,7 +75,7 @@ describe("reads from memory", () => {
 
   test("what another process writes arrives, also by a batch and by the scheduler", async () => {
     await using s = await setUp();
-    await warm(s.cached, () => s.cached.getMany(STREAM, [log("1"), live("1")], ANY));
+    await warm(s.cached, () => s.cached.getMany(STREAM, [log("1"), live("1")], { ...ANY, maxBytes: 1e8 }));
     expect(await textOf(s.cached, log("1"))).toBeUndefined();
     await s.other.batch(STREAM, [
       { subject: log("1"), data: "head" },
@@ -274,7 +274,7 @@ describe("the order of creation", () => {
   const pages = async (broker: TestBroker, cached: Store, fromSeq: number, limit: number) => {
     const theirs = broker.store();
     const [a, b] = await Promise.all([
-      cached.scan(STREAM, filter, { fromSeq, limit }),
+      cached.scan(STREAM, filter, { fromSeq, limit, maxBytes: 1e8 }),
       theirs.scan(STREAM, filter, { fromSeq, limit }),
     ]);
     const shape = (page: typeof a) => ({
@@ -290,7 +290,7 @@ describe("the order of creation", () => {
     const create = (id: string) =>
       s.other.append(STREAM, { subject: subjects.entryIndex(at(id)), data: `{"n":${id}}` });
     for (let i = 10; i < 40; i++) await create(String(i));
-    await warm(s.cached, () => s.cached.scan(STREAM, filter, { fromSeq: 1, limit: 1 }));
+    await warm(s.cached, () => s.cached.scan(STREAM, filter, { fromSeq: 1, limit: 1, maxBytes: 1e8 }));
     await until(() => s.cached.stats().indexMessages === 30);
     for (const [from, limit] of [
       [1, 50],
@@ -308,7 +308,7 @@ describe("the order of creation", () => {
     await create("40");
     await s.other.append(STREAM, { subject: subjects.entryIndex(at("15")), data: "", rollup: true, ttl: 60 });
     await until(() => s.cached.stats().indexMessages === 30);
-    const page = await s.cached.scan(STREAM, filter, { fromSeq: 1, limit: 100 });
+    const page = await s.cached.scan(STREAM, filter, { fromSeq: 1, limit: 100, maxBytes: 1e8 });
     const ids = page.messages.map((message) => message.subject.split(".").at(-1));
     expect(ids).toEqual(Array.from({ length: 31 }, (_, i) => String(i + 10)).filter((id) => id !== "15"));
     expect(page.lastSeq).toBe(32);
@@ -320,7 +320,9 @@ describe("the order of creation", () => {
     for (let i = 0; i < 20; i++)
       await s.other.append(STREAM, { subject: subjects.entryIndex(at(String(i))), data: "{}" });
     for (let i = 0; i < 10; i++) {
-      expect((await s.cached.scan(STREAM, filter, { fromSeq: 1, limit: 100 })).messages.length).toBe(20);
+      expect(
+        (await s.cached.scan(STREAM, filter, { fromSeq: 1, limit: 100, maxBytes: 1e8 })).messages.length,
+      ).toBe(20);
       await pause(5);
     }
     expect(s.cached.stats().indexMessages).toBe(0);
@@ -336,7 +338,7 @@ describe("the order of creation", () => {
       }
     };
     const scan = async (which: string) =>
-      (await s.cached.scan(STREAM, which, { fromSeq: 1, limit: 100 })).messages.length;
+      (await s.cached.scan(STREAM, which, { fromSeq: 1, limit: 100, maxBytes: 1e8 })).messages.length;
     await grow(8);
     await warm(s.cached, () => scan(filter));
     await until(() => s.cached.stats().indexMessages === 8);

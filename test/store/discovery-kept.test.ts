@@ -24,7 +24,7 @@ beforeEach(async () => {
   made = 0;
   kept = new Kept([BUCKET], async (with_) => {
     made++;
-    return (await with_.store.kvList(BUCKET, ">")).map(({ key }) => key);
+    return (await with_.store.kvList(BUCKET, ">", { maxBytes: 1e8 })).map(({ key }) => key);
   });
 });
 
@@ -32,8 +32,8 @@ const put = (key: string) => store.kvPut(BUCKET, key, "{}");
 
 /** The same store, whose reads of any replica are answered by one that has got as far as it is now. */
 async function lagging(): Promise<Store> {
-  const page = await store.scan(STREAM, kvSubject(BUCKET, ">"), { fromSeq: 1, limit: 256 });
-  const list = await store.kvList(BUCKET, ">");
+  const page = await store.scan(STREAM, kvSubject(BUCKET, ">"), { fromSeq: 1, limit: 256, maxBytes: 1e8 });
+  const list = await store.kvList(BUCKET, ">", { maxBytes: 1e8 });
   return { ...store, scan: async () => page, kvList: async () => list };
 }
 

@@ -115,7 +115,7 @@ async function evolved(prepare: (live: LiveOrb) => Promise<unknown> = async () =
 
 async function live(orb: string, type: ModuleToken, role: LiveRole): Promise<number> {
   const filter = `${orb}.${type}.${role}.>`;
-  const { messages } = await store.scan(streams.orb(orb), filter, { fromSeq: 1, limit: 100 });
+  const { messages } = await store.scan(streams.orb(orb), filter, { fromSeq: 1, limit: 100, maxBytes: 1e8 });
   return messages.filter((message) => liveCopyOf(message) !== null).length;
 }
 const codeOf = async (write: Promise<unknown>) => (await failureOf(write)).code;
@@ -255,7 +255,11 @@ test("whoever writes while definitions change, nothing is left behind, on hosts 
     over = true;
     await Promise.all(writers);
     expect(await live(orb, "content", "public")).toBe(0);
-    const claims = await store.scan(streams.orb(orb), `${orb}._uq.>`, { fromSeq: 1, limit: 2000 });
+    const claims = await store.scan(streams.orb(orb), `${orb}._uq.>`, {
+      fromSeq: 1,
+      limit: 2000,
+      maxBytes: 1e8,
+    });
     expect(claims.messages).toHaveLength(titles.length);
   }
 });

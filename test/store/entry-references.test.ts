@@ -80,7 +80,9 @@ describe("an entry with more references than one act can free", () => {
     let count = 0;
     for (const id of ids) {
       const filter = subjects.referrers("library", id);
-      const page = await orNull(store.scan(streams.orb("library"), filter, { fromSeq: 1, limit: 10 }));
+      const page = await orNull(
+        store.scan(streams.orb("library"), filter, { fromSeq: 1, limit: 10, maxBytes: 1e8 }),
+      );
       if (page?.messages.some(({ size }) => size > 0)) count++;
     }
     return count;

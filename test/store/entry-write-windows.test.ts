@@ -181,6 +181,7 @@ describe("a validity window", () => {
     const claims = await store.scan(streams.orb("shop"), "shop._uq.content.product.sku.*", {
       fromSeq: 1,
       limit: 50,
+      maxBytes: 1e8,
     });
     expect(claims.messages.map((message) => message.text()).filter((text) => text !== "")).toEqual([
       first.snapshot.id,
@@ -227,7 +228,7 @@ describe("a validity window", () => {
     const { snapshot } = await note("a", { publish: true, validFrom: soon(60_000), validTo: soon(90_000) });
     const scheduled = async () => {
       const filter = subjects.schedulesOf("shop", snapshot.id);
-      const page = await store.scan(streams.orb("shop"), filter, { fromSeq: 1, limit: 10 });
+      const page = await store.scan(streams.orb("shop"), filter, { fromSeq: 1, limit: 10, maxBytes: 1e8 });
       return page.messages.filter((message) => message.data.length > 0).map((message) => message.subject);
     };
     expect(await scheduled()).toHaveLength(2);
@@ -248,6 +249,7 @@ describe("a validity window", () => {
     const page = await store.scan(streams.orb("shop"), subjects.schedulesOf("shop", snapshot.id), {
       fromSeq: 1,
       limit: 10,
+      maxBytes: 1e8,
     });
     expect(page.messages.filter((message) => message.data.length > 0)).toEqual([]);
   });

@@ -418,7 +418,7 @@ describe("sensitive values", () => {
       code: "mask",
     });
     for (let fromSeq = 1; ; ) {
-      const page = await store.scan(streams.orb("shop"), "shop.>", { fromSeq, limit: 500 });
+      const page = await store.scan(streams.orb("shop"), "shop.>", { fromSeq, limit: 500, maxBytes: 1e8 });
       for (const message of page.messages) expect(message.text()).not.toContain(secret);
       if (page.pending === 0) break;
       fromSeq = (page.messages.at(-1)?.seq ?? 0) + 1;

@@ -13,6 +13,8 @@ import { type Asked, bytes, type Outcome, outcomeOf, revive } from "../support/o
 
 const SHOP_STREAM = streams.orb("shop");
 const subject = (id: string) => `shop.content.owner.note.${id}`;
+/** More than any read here brings. */
+const BOUND = { maxBytes: 1e8 };
 const ask = (call: Asked["call"], ...args: unknown[]): Asked => ({ call, args });
 const nobody = () => {
   throw new Error("no connection of its own is wanted");
@@ -62,18 +64,18 @@ describe("over the link, in the runtime", () => {
     ask("get", streams.kv("handlers"), "$KV.handlers.s.h7"),
     ask("getSeq", SHOP_STREAM, 1),
     ask("getSeq", SHOP_STREAM, 4_000),
-    ask("getMany", SHOP_STREAM, ["1", "2", "3", "4", "none"].map(subject)),
-    ask("getMany", SHOP_STREAM, ["4", "2"].map(subject), { consistency: "any" }),
-    ask("getMany", SHOP_STREAM, []),
-    ask("scan", SHOP_STREAM, subject("*"), { fromSeq: 1, limit: 3 }),
-    ask("scan", SHOP_STREAM, subject("none"), { fromSeq: 1, limit: 3 }),
+    ask("getMany", SHOP_STREAM, ["1", "2", "3", "4", "none"].map(subject), BOUND),
+    ask("getMany", SHOP_STREAM, ["4", "2"].map(subject), { consistency: "any", ...BOUND }),
+    ask("getMany", SHOP_STREAM, [], BOUND),
+    ask("scan", SHOP_STREAM, subject("*"), { fromSeq: 1, limit: 3, ...BOUND }),
+    ask("scan", SHOP_STREAM, subject("none"), { fromSeq: 1, limit: 3, ...BOUND }),
     ask("nextMessage", SHOP_STREAM, subject(">"), 2),
     ask("nextMessage", SHOP_STREAM, subject(">"), 4_000),
     ask("kvGet", "handlers", "s.h1"),
     ask("kvGet", "handlers", "s.h7"),
     ask("kvGet", "handlers", "none", { consistency: "any" }),
-    ask("kvList", "handlers", "s.>"),
-    ask("kvList", "handlers", "none.>"),
+    ask("kvList", "handlers", "s.>", BOUND),
+    ask("kvList", "handlers", "none.>", BOUND),
     ask("kvLast", "handlers"),
     ask("streamInfo", "ønone"),
     ask("streamNames", "shop.>"),
@@ -210,7 +212,7 @@ describe("over the link, in the runtime", () => {
       ],
       [ask("batch", SHOP_STREAM, many.slice(0, 1_001)), { code: "batch_too_large", kind: "too_large" }],
       [
-        ask("getMany", SHOP_STREAM, ["shop.content.owner.many.*"], { consistency: "any" }),
+        ask("getMany", SHOP_STREAM, ["shop.content.owner.many.*"], { consistency: "any", ...BOUND }),
         { code: "too_broad", kind: "invalid" },
       ],
       [
@@ -237,7 +239,7 @@ describe("over the link, in the runtime", () => {
       SHOP_STREAM,
       subjects.map((of) => ({ subject: of, data })),
     );
-    const asked = ask("getMany", SHOP_STREAM, subjects, { consistency: "any" });
+    const asked = ask("getMany", SHOP_STREAM, subjects, { consistency: "any", ...BOUND });
     const [outcome] = await alone.ask(asked);
     expect(outcome).toEqual(await outcomeOf(store, asked));
   });
@@ -285,8 +287,8 @@ test("each question is one hop, however often the far end asks the broker", asyn
   const calls: string[] = [];
   const far = new FarEnd(() => openStore({ ...broker.access("operator"), replicas: 3 }));
   const store = inOneProcess(far, (call) => calls.push(call));
-  expect(await store.kvList("handlers", "s.>")).toHaveLength(600);
-  await store.getMany(SHOP_STREAM, ["1", "2", "3"].map(subject));
+  expect(await store.kvList("handlers", "s.>", { maxBytes: 1e8 })).toHaveLength(600);
+  await store.getMany(SHOP_STREAM, ["1", "2", "3"].map(subject), { maxBytes: 1e8 });
   await store.batch(
     SHOP_STREAM,
     ["1", "2"].map((id) => ({ subject: subject(id), data: "" })),
@@ -342,7 +344,7 @@ describe("what the far end allows", () => {
     );
     const far = new FarEnd(() => openStore({ ...broker.access("operator"), maxHeldBytes: 1_000_000 }));
     const store = inOneProcess(far);
-    const page = () => store.scan(SHOP_STREAM, subject("*"), { fromSeq: 1, limit: 40 });
+    const page = () => store.scan(SHOP_STREAM, subject("*"), { fromSeq: 1, limit: 40, maxBytes: 1e8 });
     expect((await page()).messages).toHaveLength(40);
     const several = await Promise.allSettled(Array.from({ length: 4 }, page));
     const failed = several
@@ -362,7 +364,7 @@ test("one connection serves everybody, is given up when nobody asks, and made ag
   await Promise.all(Array.from({ length: 50 }, (_, i) => store.kvPut("handlers", `s.h${i}`, "{}")));
   expect([way.opened, way.open]).toEqual([1, 1]);
   await expect.poll(() => way.open, { timeout: 5_000 }).toBe(0);
-  expect(await store.kvList("handlers", "s.>")).toHaveLength(50);
+  expect(await store.kvList("handlers", "s.>", { maxBytes: 1e8 })).toHaveLength(50);
   expect([way.opened, way.open]).toEqual([2, 1]);
   for (let i = 0; i < 10; i++) {
     await delay(150);

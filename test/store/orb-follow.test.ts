@@ -114,7 +114,7 @@ function following(act: () => Promise<void>): TestDeps {
         return revision;
       },
       async scan(stream, filter, options) {
-        const page = await store.scan(stream, filter, options);
+        const page = await store.scan(stream, filter, { maxBytes: 1e8, ...options });
         if (inForce) await act();
         return page;
       },
@@ -216,6 +216,7 @@ test("an upload that goes on for long goes by the definition of each moment", as
   const { messages } = await store.scan(streams.orb(orb), `${orb}.content.public.>`, {
     fromSeq: 1,
     limit: 500,
+    maxBytes: 1e8,
   });
   expect(messages.filter((message) => liveCopyOf(message) !== null)).toEqual([]);
   for (const title of ["title 7", "later"]) expect(await taken(orb, title)).toBe("unique_conflict");

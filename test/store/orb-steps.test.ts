@@ -203,10 +203,8 @@ describe("cut off at every step", () => {
       async (orb, began) => {
         await getOrb(deps, admin, { orb });
         const id = ids.get(orb) ?? "";
-        const found = await store.getMany(streams.orb(orb), [
-          subjectOf(orb, id, "public"),
-          subjectOf(orb, id, "user"),
-        ]);
+        const wanted = [subjectOf(orb, id, "public"), subjectOf(orb, id, "user")];
+        const found = await store.getMany(streams.orb(orb), wanted, { maxBytes: 1e8 });
         const body = (role: "public" | "user") =>
           found.get(subjectOf(orb, id, role))?.json<Record<string, unknown>>();
         expect(body(began ? "user" : "public")).toMatchObject({ id, values: { title: "x" } });
@@ -328,7 +326,11 @@ test("an import that crashed is in nobody's way for longer than a minute", async
   expect(await failureOf(create(orb))).toMatchObject({ code: "import_unfinished" });
   await aMinuteLater(orb);
   expect((await create(orb)).revision).toBe(4);
-  const page = await store.scan(streams.orb(orb), subjects.allLogs(orb), { fromSeq: 1, limit: 10 });
+  const page = await store.scan(streams.orb(orb), subjects.allLogs(orb), {
+    fromSeq: 1,
+    limit: 10,
+    maxBytes: 1e8,
+  });
   expect(page.messages).toEqual([]);
 });
 
@@ -370,7 +372,11 @@ describe("an import that somebody else gave up meanwhile", () => {
     const failed = await failureOf(importLines(deps, linesOf(orb), { line, act }));
     expect(failed).toMatchObject({ kind: "conflict", code: "write_conflict" });
     expect((await getOrb(deps, admin, { orb })).orb).toMatchObject({ status: "PUBLISHED", revision: 4 });
-    const page = await store.scan(streams.orb(orb), subjects.allLogs(orb), { fromSeq: 1, limit: 1000 });
+    const page = await store.scan(streams.orb(orb), subjects.allLogs(orb), {
+      fromSeq: 1,
+      limit: 1000,
+      maxBytes: 1e8,
+    });
     expect(page.messages.map(({ subject }) => subject.split(".").at(-1))).toEqual(ids);
     expect(await store.kvGet(buckets.orbUsers, `${orb}.somebody`)).not.toBeNull();
   });
@@ -383,7 +389,11 @@ describe("an import that somebody else gave up meanwhile", () => {
     };
     const failed = await failureOf(importLines(deps, exportOf(orb), { line: 2, act }));
     expect(failed).toMatchObject({ code: "write_conflict" });
-    const { messages } = await store.scan(streams.orb(orb), `${orb}.>`, { fromSeq: 1, limit: 1000 });
+    const { messages } = await store.scan(streams.orb(orb), `${orb}.>`, {
+      fromSeq: 1,
+      limit: 1000,
+      maxBytes: 1e8,
+    });
     expect(messages.filter(({ subject }) => subject.includes(".owner."))).toHaveLength(1);
     expect((await getOrb(deps, admin, { orb })).orb.status).toBe("PUBLISHED");
   });

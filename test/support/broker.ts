@@ -7,6 +7,7 @@ import { provision } from "../../shared/store/provision.ts";
 import { openStore } from "../../shared/store/store.ts";
 import type { Store } from "../../shared/store/types.ts";
 import type { ConnectOptions } from "../../shared/store/wire.ts";
+import { type LookingStore, looking } from "./looking.ts";
 
 /** A temporary folder of this test run. */
 export function tempDir(name = "dir"): string {
@@ -30,7 +31,7 @@ export interface TestBroker extends Broker {
   /** `nats://` URL with credentials, for TCP clients. */
   tcpUrl(user?: TestUser): string;
   /** A store for a user, closed together with the broker. */
-  store(user?: TestUser, more?: Partial<StoreOptions>): Store;
+  store(user?: TestUser, more?: Partial<StoreOptions>): LookingStore;
 }
 
 /**
@@ -80,7 +81,7 @@ export async function startBroker(
     tcpUrl: { value: (user: TestUser = "operator") => `nats://${user}:${user}@127.0.0.1:${broker.port}` },
     store: {
       value: (user: TestUser = "fn", more: Partial<StoreOptions> = {}) => {
-        const store = openStore({ ...access(user), ...more });
+        const store = looking(openStore({ ...access(user), ...more }));
         stores.push(store);
         return store;
       },

@@ -10,6 +10,7 @@ import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { orbStreamConfig } from "../../shared/store/provision.ts";
 import { buckets } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
+import { type LookingStore, looking } from "./looking.ts";
 
 export const admin: Actor = {
   kind: "platform",
@@ -27,6 +28,7 @@ export function user(sub: string, role: "owner" | "admin" | "user" = "user", rea
 
 /** Dependencies of verbs in a test: a real store and a clock that the test sets. */
 export interface TestDeps extends HandlerDeps {
+  store: LookingStore;
   clock: { now(): number };
   /** Resolves when the work after the response is done. */
   settled(): Promise<void>;
@@ -54,7 +56,7 @@ export function testDeps(store: Store, more: Partial<HandlerDeps["config"]> = {}
   const work: Promise<unknown>[] = [];
   const silent = () => undefined;
   return {
-    store,
+    store: looking(store),
     clock: { now: () => Date.now() },
     log: { debug: silent, info: silent, warn: silent, error: silent },
     config: {

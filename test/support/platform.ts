@@ -13,6 +13,7 @@ import type { Store } from "../../shared/store/types.ts";
 import type { ConnectOptions } from "../../shared/store/wire.ts";
 import { tempDir } from "./broker.ts";
 import { leaksIn, secretsOf } from "./logs.ts";
+import { type LookingStore, looking } from "./looking.ts";
 
 /** A complete platform: real broker and real functions in workerd, on free ports in its own folder. */
 export interface TestPlatform extends Platform {
@@ -21,9 +22,9 @@ export interface TestPlatform extends Platform {
   /** `http://localhost:<port>`, for requests and browsers. */
   readonly origin: string;
   /** A store with the provisioning user's rights, closed together with the platform. */
-  store(): Store;
+  store(): LookingStore;
   /** A store with all rights, closed together with the platform. */
-  operatorStore(): Store;
+  operatorStore(): LookingStore;
 }
 
 /** What a test may choose. */
@@ -73,8 +74,8 @@ export async function startPlatform(options: TestPlatformOptions = {}): Promise<
     const leaks = leaksIn(logs.join("\n"), secretsOf(platform.bindings));
     if (leaks.length > 0) throw new Error(`The platform's log holds secrets: ${leaks.join(", ")}`);
   };
-  const open = (access: ConnectOptions): Store => {
-    const store = openStore(access);
+  const open = (access: ConnectOptions): LookingStore => {
+    const store = looking(openStore(access));
     stores.push(store);
     return store;
   };

@@ -79,10 +79,12 @@ export async function read(
     const wanted = Math.random() < 0.5 ? [pick(SUBJECTS)] : SUBJECTS.filter(() => Math.random() < 0.5);
     const least = new Map(wanted.map((subject) => [subject, acknowledged.get(subject) ?? 0]));
     const consistency = pick(["any", "told"] as const);
-    const found = await store.getMany(STREAM, wanted, { consistency }).catch((error: unknown) => {
-      if (brokers > 1 && error instanceof AppError) return undefined;
-      throw error;
-    });
+    const found = await store
+      .getMany(STREAM, wanted, { consistency, maxBytes: 1e8 })
+      .catch((error: unknown) => {
+        if (brokers > 1 && error instanceof AppError) return undefined;
+        throw error;
+      });
     if (found === undefined) {
       await pause(20);
       continue;

@@ -27,7 +27,7 @@ const LASTING = [
 export async function readStored(store: Store, orbs: readonly string[]): Promise<Stored> {
   const stored: Stored = {};
   for (const stream of [...LASTING, ...orbs.map((orb) => streams.orb(orb))]) {
-    const { messages } = await store.scan(stream, ">", { fromSeq: 1, limit: 5_000 });
+    const { messages } = await store.scan(stream, ">", { fromSeq: 1, limit: 5_000, maxBytes: 1e8 });
     stored[stream] = messages.map((message) => ({
       seq: message.seq,
       subject: message.subject,

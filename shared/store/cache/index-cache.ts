@@ -2,6 +2,7 @@
  * Indexes in memory, limited in number and total messages. Each index is read once, page by page, and then updated by
  * the feed. Changes that arrive during the read are queued and applied afterwards.
  */
+import { indexBytes } from "../budget.ts";
 import type { OpenStore } from "../store.ts";
 import { CachedIndex, changeOf, type IndexChange, isPassing } from "./cached-index.ts";
 import type { ChangeEvent, Feed } from "./feed.ts";
@@ -118,7 +119,11 @@ export class IndexCache {
     this.#known.set(filter, known);
     const end = Math.max(feed.position, feed.acknowledged);
     for (let fromSeq = 1; fromSeq <= end; ) {
-      const page = await this.#store.scan(feed.stream, filter, { fromSeq, limit: LOAD_PAGE });
+      const page = await this.#store.scan(feed.stream, filter, {
+        fromSeq,
+        limit: LOAD_PAGE,
+        maxBytes: indexBytes(LOAD_PAGE),
+      });
       if (this.#known.get(filter) !== known) return;
       const fits = this.#modify(known, () => {
         for (const message of page.messages) {

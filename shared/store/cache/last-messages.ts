@@ -6,6 +6,8 @@
  * sequence wins. A message is cached only in the epoch in which its read started. With several replicas, it is cached
  * only if the answering replica had caught up with the feed and with this process's acknowledged writes.
  */
+
+import { PAIR_BYTES } from "../budget.ts";
 import { type Answered, DirectMessage, kept, LeaderMessage, MemoryMessage, ownHeaders } from "../message.ts";
 import type { OpenStore } from "../store.ts";
 import { buckets, streams } from "../subjects.ts";
@@ -214,8 +216,7 @@ export class LastMessages {
     foundBytes: number,
   ): Promise<Pick<Page, "messages" | "lastSeq">> {
     const maxBytes = remaining(options, foundBytes);
-    const bound = maxBytes === undefined ? {} : { maxBytes };
-    const sure = await this.#store.getMany(stream, subjects, { consistency: "leader", ...bound });
+    const sure = await this.#store.getMany(stream, subjects, { consistency: "leader", maxBytes });
     return { messages: [...sure.values()], lastSeq: Number.POSITIVE_INFINITY };
   }
 
@@ -233,10 +234,11 @@ export class LastMessages {
 }
 
 /** Remaining bytes of the limit. @throws TooMuch if the cached messages already exceed it */
-function remaining(options: LastMessagesRead | undefined, foundBytes: number): number | undefined {
-  const most = options?.maxBytes;
-  if (most !== undefined && foundBytes >= most) throw new TooMuch();
-  return most === undefined ? undefined : most - foundBytes;
+function remaining(options: LastMessagesRead | undefined, foundBytes: number): number {
+  // A read without a bound asks for one message.
+  const most = options?.maxBytes ?? PAIR_BYTES;
+  if (foundBytes >= most) throw new TooMuch(most / foundBytes);
+  return most - foundBytes;
 }
 
 /** Total size of the messages' bodies in bytes. */

@@ -176,8 +176,9 @@ export class StreamCache implements Listener {
     this.#hits += subjects.length - missing.length;
     this.#misses += missing.length;
     const most = options?.maxBytes;
-    if (most !== undefined && subjects.length > 1 && sizeOf(found) > most)
-      return Promise.reject(new TooMuch());
+    const bytes = sizeOf(found);
+    if (most !== undefined && subjects.length > 1 && bytes > most)
+      return Promise.reject(new TooMuch(most / bytes));
     if (missing.length === 0) return Promise.resolve(found);
     const filled = this.#lastMessages.fill(feed, missing, found, options);
     return tracker === undefined ? filled : this.#trackRead(filled, stream, missing, epoch, tracker);

@@ -1,0 +1,192 @@
+/** One request reads a bounded number of bytes, so that a host stays small and goes on answering, whatever entries hold. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { serveProcess } from "../../scripts/host/process.ts";
+import { createEntry } from "../../shared/entry/create.ts";
+import { liveOrb } from "../../shared/orb/live.ts";
+import type { LiveOrb } from "../../shared/orb/live-orb.ts";
+import { recordTransaction } from "../../shared/transactions/record.ts";
+import { admin, call, user } from "../support/auth.ts";
+import { admin as operator, type TestDeps, testDeps, user as userActor } from "../support/entries.ts";
+import { growthDuring } from "../support/memory.ts";
+import { createOrb } from "../support/orbs.ts";
+import { startPlatform, type TestPlatform } from "../support/platform.ts";
+
+/** An isolate of the edge has 128 MB of heap. workerd dies of more, as it does there. */
+process.env.MINIFLARE_WORKERD_V8_FLAGS = "--max-heap-size=128";
+/** The process may grow by more than the heap: it also holds socket buffers and freed memory. */
+const PROCESS_BYTES = 2 * 128 * 1024 * 1024;
+const BOOKS = 240;
+const NOTES = 100;
+const RECORDS = 200;
+
+const text = { name: "body", type: "text" };
+const title = { name: "title", type: "string" };
+const DOCUMENT = {
+  id: "large",
+  uses: [{ service: "transactions", handlers: ["list"] }],
+  modules: [
+    {
+      id: "library",
+      type: "CONTENT",
+      schemas: [
+        { id: "book", access: { read: "public", write: "admin" }, fields: [title, text] },
+        {
+          id: "shelf",
+          access: { read: "public", write: "user" },
+          fields: [{ name: "books", type: "reference", ref: "large/library/book", list: true }],
+        },
+      ],
+    },
+    {
+      id: "diary",
+      type: "CONTENT",
+      schemas: [{ id: "note", access: { read: "own", write: "user" }, fields: [text] }],
+    },
+    { id: "ledger", type: "TRANSACTIONS", schemas: [{ id: "sale", fields: [text] }] },
+  ],
+};
+
+let platform: TestPlatform;
+let deps: TestDeps;
+let live: LiveOrb;
+let token: string;
+let ann: { token: string; id: string };
+const books: string[] = [];
+
+async function each(count: number, make: (n: number) => Promise<unknown>): Promise<void> {
+  for (let at = 0; at < count; at += 10)
+    await Promise.all(Array.from({ length: Math.min(10, count - at) }, (_, i) => make(at + i)));
+}
+
+beforeAll(async () => {
+  // Serve from a separate process, whose memory this test measures.
+  platform = await startPlatform(process.env.TEST_HOST === "node" ? { serve: serveProcess } : {});
+  token = (await admin(platform)).token;
+  ann = await user(platform);
+  await createOrb(platform, token, DOCUMENT);
+  deps = testDeps(platform.operatorStore());
+  const found = await liveOrb(deps, "large");
+  if (found === null) throw new Error("The orb is not live.");
+  live = found;
+  const entry = { orbId: "large", orb: live, publish: true };
+  await each(BOOKS, async (n) => {
+    const values = { title: `book ${n}`, body: `${n} `.padEnd(400_000, "x") };
+    const made = await createEntry(deps, operator, { ...entry, module: "library", schema: "book", values });
+    books.push(made.snapshot.id);
+  });
+  await each(NOTES, () =>
+    createEntry(deps, userActor("someone"), {
+      ...entry,
+      module: "diary",
+      schema: "note",
+      values: { body: "x".repeat(400_000) },
+    }),
+  );
+  const sale = live.compiled.schema("ledger", "sale");
+  if (sale === undefined) throw new Error("The schema is missing.");
+  await each(RECORDS, () =>
+    recordTransaction(deps, { actor: userActor(ann.id), role: "user" }, live, sale, {
+      values: { body: "x".repeat(480_000) },
+    }),
+  );
+  await deps.settled();
+}, 240_000);
+afterAll(() => platform?.stop());
+
+/** Requests a list page by page. Returns all ids and the number of requests. */
+async function pages(ask: (cursor: string | undefined) => ReturnType<typeof call>) {
+  const items: { id: string }[] = [];
+  let cursor: string | undefined;
+  for (let asked = 1; ; asked++) {
+    const { status, body } = await ask(cursor);
+    expect(status, JSON.stringify(body).slice(0, 300)).toBe(200);
+    items.push(...body.items);
+    if (body.nextCursor === null) return { ids: items.map(({ id }) => id), asked };
+    cursor = body.nextCursor;
+  }
+}
+
+const list = (path: string, query: string, by?: string) => (cursor?: string) => {
+  const more = cursor === undefined ? "" : `&cursor=${cursor}`;
+  const options = by === undefined ? {} : { token: by };
+  return call(platform, "GET", `/api/large/${path}?${query}${more}`, options);
+};
+const managed = (query: string) => () =>
+  call(platform, "GET", `/api/admin/orbs/large/entries?${query}`, { token });
+const records = (cursor?: string) =>
+  call(platform, "POST", "/api/large/call/list", {
+    token: ann.token,
+    body: { module: "ledger", limit: 200, ...(cursor === undefined ? {} : { cursor }) },
+  });
+const shelf = (ids: readonly string[]) => () =>
+  call(platform, "POST", "/api/large/library/shelf", { token: ann.token, body: { values: { books: ids } } });
+
+test.each<[name: string, ask: () => ReturnType<typeof call>, expected: number, count?: number]>([
+  ["a filter that matches nothing", list("library/book", "filter[title]=nothing&limit=200"), 200],
+  ["a filter that matches all", list("library/book", "filter[title][contains]=book&limit=200"), 200],
+  ["a list of one's own among those of others", () => list("diary/note", "limit=200", ann.token)(), 200],
+  ["a sort order", list("library/book", "sort=title"), 422],
+  ["a total of what matches", list("library/book", "filter[title]=nothing&count=true"), 422],
+  ["the management list", managed("module=library&schema=book&filter[title]=nothing"), 200],
+  ["the management list of a status", managed("status=ARCHIVED"), 200],
+  ["the management list as it was", () => managed(`at=${new Date().toISOString()}`)(), 422, 4],
+  ["records of transactions", records, 200],
+  ["references to large entries", () => shelf(books)(), 422],
+])("%s, several at once, stays within the memory of an isolate", async (_name, ask, expected, count = 8) => {
+  await ask();
+  let statuses: number[] = [];
+  const growth = await growthDuring(async () => {
+    statuses = (await Promise.all(Array.from({ length: count }, () => ask()))).map(({ status }) => status);
+  });
+  expect(statuses).toEqual(Array(count).fill(expected));
+  expect(growth).toBeLessThan(PROCESS_BYTES);
+});
+
+test("pages that end early bring each entry exactly once", async () => {
+  const all = await pages(list("library/book", "filter[title][contains]=book&limit=200"));
+  expect(all.ids).toEqual(books);
+  const none = await pages(list("library/book", "filter[title]=nothing"));
+  expect(none.ids).toEqual([]);
+  expect(none.asked).toBeGreaterThan(1);
+  const last = await pages(list("library/book", `sort=-createdAt&filter[title]=book 3&limit=200`));
+  expect(last.ids).toEqual([books[3]]);
+  expect((await pages(list("diary/note", "limit=200", ann.token))).ids).toEqual([]);
+  const own = await pages(records);
+  expect(new Set(own.ids).size).toBe(RECORDS);
+  expect(own.ids).toHaveLength(RECORDS);
+});
+
+test("refusals say how large a request may be, and what to do", async () => {
+  const sorted = await list("library/book", "sort=title")();
+  expect(sorted.body).toMatchObject({ code: "too_broad", limitBytes: 16 * 1024 * 1024 });
+  expect(sorted.body.detail).toMatch(/16 MiB.*smaller limit/);
+  const broad = await shelf(books)();
+  expect(broad.body).toMatchObject({ status: 422, code: "too_broad" });
+  expect(broad.body.detail).toContain("Refer to fewer entries");
+  expect((await shelf(books.slice(0, 20))()).status).toBe(201);
+});
+
+test("large reads of some fail nothing of others", async () => {
+  let over = false;
+  const until = async (ask: () => ReturnType<typeof call>) => {
+    const statuses = new Set<number | string>();
+    while (!over) {
+      const { status } = await ask().catch((error: unknown) => ({ status: String(error) }));
+      statuses.add(status);
+    }
+    return [...statuses];
+  };
+  const greedy = [records, records, records, records, shelf(books), shelf(books)].map((ask) =>
+    until(() => ask()),
+  );
+  const others = [
+    () => call(platform, "GET", "/api/health"),
+    () => call(platform, "GET", `/api/large/library/book/${books[0]}`),
+    () => call(platform, "GET", "/api/large/library/shelf"),
+    shelf([]),
+  ].map(until);
+  await new Promise((resolve) => setTimeout(resolve, 6_000));
+  over = true;
+  expect(await Promise.all(others)).toEqual([[200], [200], [200], [201]]);
+  expect(await Promise.all(greedy)).toEqual([[200], [200], [200], [200], [422], [422]]);
+});
