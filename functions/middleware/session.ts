@@ -2,10 +2,17 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { getCookie } from "hono/cookie";
 import type { Actor } from "../../shared/access/actor.ts";
-import { authenticate, type Credentials, type Wanted } from "../../shared/access/authenticate.ts";
+import {
+  authenticate,
+  type Credentials,
+  isSessionCookie,
+  type Wanted,
+} from "../../shared/access/authenticate.ts";
 import { realmOf, refusal } from "../../shared/access/authorize.ts";
+import { claimedRealm, verifyToken } from "../../shared/access/tokens.ts";
 import { AppError } from "../../shared/errors.ts";
 import type { AppEnv } from "../context.ts";
+import { receiveBody } from "./body.ts";
 import { requireTrustedOrigin } from "./origin.ts";
 
 const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
@@ -26,6 +33,48 @@ export function bearerOf(header: string | undefined): string | undefined {
 export function credentialsOf(c: Context<AppEnv>): Credentials {
   const bearer = bearerOf(c.req.header("authorization"));
   return bearer === undefined ? { cookies: (name) => getCookie(c, name) } : { bearer };
+}
+
+/**
+ * Whether what a request presents can still be somebody's, as far as its tokens say it by themselves: their signatures and
+ * lifetimes. Asks no broker.
+ */
+export async function mayBeKnown(c: Context<AppEnv>): Promise<boolean> {
+  const { config, clock } = c.get("deps");
+  const header = c.req.header("authorization");
+  const tokens =
+    header === undefined
+      ? Object.entries(getCookie(c)).flatMap(([name, value]) => (isSessionCookie(name) ? [value] : []))
+      : [BEARER.exec(header)?.[1] ?? ""];
+  const checks = tokens.map(async (token) => {
+    try {
+      await verifyToken(config, token, [claimedRealm(token) ?? ""], clock.now());
+      return true;
+    } catch {
+      return false;
+    }
+  });
+  return (await Promise.all(checks)).includes(true);
+}
+
+/**
+ * Waits for the body of a route that only callers with an account can use. Credentials that cannot be anybody's are
+ * refused without waiting, by the authentication that follows.
+ */
+export const receiveFromKnown: MiddlewareHandler<AppEnv> = async (c, next) => {
+  if (await mayBeKnown(c)) await receiveBody(c);
+  await next();
+};
+
+/** Waits for the body of a route that anyone can use. */
+export const receiveFromAnyone: MiddlewareHandler<AppEnv> = async (c, next) => {
+  await receiveBody(c);
+  await next();
+};
+
+/** Waits for the body of a request whose route is not known yet; not for that of a bearer token that cannot be anybody's. */
+export async function receiveEarly(c: Context<AppEnv>): Promise<void> {
+  if (c.req.header("authorization") === undefined || (await mayBeKnown(c))) await receiveBody(c);
 }
 
 /**

@@ -8,6 +8,8 @@ import { lastOf } from "../../shared/entry/list.ts";
 import { isOrbId } from "../../shared/orb/ids.ts";
 import { type LiveOrb, lastLive, liveOrb, noLiveOrb } from "../../shared/orb/live.ts";
 import type { AppEnv } from "../context.ts";
+import { hasBody } from "../middleware/body.ts";
+import { receiveEarly } from "../middleware/session.ts";
 import { problem } from "../problem.ts";
 import { newRouter } from "../router.ts";
 import { type Address, addressOf, METHODS } from "./address.ts";
@@ -62,6 +64,7 @@ async function serve(c: Context<AppEnv>): Promise<Response> {
   const orb = c.req.param("orbId") ?? "";
   c.set("route", "/api/{orbId}/…");
   if (!isOrbId(orb)) throw noLiveOrb();
+  if (hasBody(c)) await receiveEarly(c);
   const suspicion = begin(c, orb);
   const caller = beginCaller(c, orb);
   const last = suspicion === undefined ? lookAhead(c, orb) : undefined;

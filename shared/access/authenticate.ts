@@ -23,6 +23,11 @@ export function cookieName(realm: string): string {
   return `session_${realm}`;
 }
 
+/** Whether a cookie's name is one of {@link cookieName}. */
+export function isSessionCookie(name: string): boolean {
+  return name.startsWith(cookieName(""));
+}
+
 /**
  * Finds out who asks: verifies the token and reads its session's record ({@link readSession}).
  *
