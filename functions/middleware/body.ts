@@ -228,7 +228,7 @@ function callJson(c: Context<AppEnv>): void {
 
 const JSON_TYPE = /^application\/([a-z0-9.+-]+\+)?json\s*(;|$)/i;
 
-/** What came of a request's body before anything else of the request was judged. */
+/** The unparsed body of a request, or the error that receiving it met. */
 export type Received = { bytes: Uint8Array } | { error: unknown };
 
 const WITH_BODY = new Set(["POST", "PUT"]);

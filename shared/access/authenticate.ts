@@ -1,4 +1,5 @@
 import type { Deps } from "../deps.ts";
+import type { Consistency } from "../store/types.ts";
 import { type Actor, anonymous } from "./actor.ts";
 import { PLATFORM_REALM } from "./authorize.ts";
 import { readSession } from "./sessions.ts";
@@ -33,15 +34,21 @@ export function isSessionCookie(name: string): boolean {
  *
  * A bearer token that does not hold is an error; a cookie that does not hold is as good as none, so that a stale one
  * does not lock anybody out of what is public.
+ * @param consistency how sure the session's record must be: the leader's where what is decided outlives the request
  * @throws AppError unauthenticated `invalid_token`
  */
-export async function authenticate(deps: Deps, credentials: Credentials, want: Wanted): Promise<Actor> {
+export async function authenticate(
+  deps: Deps,
+  credentials: Credentials,
+  want: Wanted,
+  consistency: Consistency = "told",
+): Promise<Actor> {
   const realms = [...(want.realms ?? []), ...(want.platform === true ? [PLATFORM_REALM] : [])];
-  if (credentials.bearer !== undefined) return actorOf(deps, credentials.bearer, realms);
+  if (credentials.bearer !== undefined) return actorOf(deps, credentials.bearer, realms, consistency);
   for (const realm of realms) {
     const cookie = credentials.cookies?.(cookieName(realm));
     if (cookie === undefined || claimedRealm(cookie) !== realm) continue;
-    const actor = await actorOf(deps, cookie, [realm]).catch((error: unknown) => {
+    const actor = await actorOf(deps, cookie, [realm], consistency).catch((error: unknown) => {
       if (isBadToken(error)) return anonymous;
       throw error;
     });
@@ -54,10 +61,15 @@ function isBadToken(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "invalid_token";
 }
 
-async function actorOf(deps: Deps, jwt: string, realms: readonly string[]): Promise<Actor> {
+async function actorOf(
+  deps: Deps,
+  jwt: string,
+  realms: readonly string[],
+  consistency: Consistency,
+): Promise<Actor> {
   const claims = await verifyToken(deps.config, jwt, realms, deps.clock.now());
   const { realm, sub, sid, exp } = claims;
-  const session = await readSession(deps, realm, sub, sid);
+  const session = await readSession(deps, realm, sub, sid, consistency);
   if (session === null) throw badToken();
   const { name, email, role } = session;
   return realm === PLATFORM_REALM

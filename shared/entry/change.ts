@@ -9,7 +9,7 @@ import { notFound, revisionMismatch } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { type EntryAddress, isToken, type LiveRole, streams, subjects } from "../store/subjects.ts";
 import type { Append, StoredMessage } from "../store/types.ts";
-import { attempts } from "./attempts.ts";
+import { attempts, renewed } from "./attempts.ts";
 import { claimChange, isUniqueKey, keySubject } from "./claims.ts";
 import { commit } from "./commit.ts";
 import { type Holdings, holdings, lookUpClaims } from "./held.ts";
@@ -39,6 +39,8 @@ export interface Target {
   /** The newest revision's number as the caller knows it. */
   ifMatch?: number | undefined;
   idempotency?: Idempotency | undefined;
+  /** Reads the definition again when the write met another one; {@link definitionFor} when left out. */
+  renew?: (() => Promise<OrbContext>) | undefined;
 }
 
 /** What a write answers. */
@@ -115,7 +117,7 @@ export async function changeEntry(
   const run = async (attempt: number): Promise<Written> => {
     const stream = streams.orb(target.orbId);
     const [context, entry, before, guardMessage] = await Promise.all([
-      target.orb,
+      attempt === 0 ? target.orb : renewed(deps, target),
       loadEntry(deps, target.orbId, target.id, target.schema),
       again(),
       change.guarded === true && isToken(target.id)
@@ -275,6 +277,7 @@ async function writeOf(
   return {
     address,
     headSeq: entry.seq,
+    before: head,
     snapshots: base === head ? [next] : [{ ...base, defRevision: head.defRevision }, next],
     claims,
     known,

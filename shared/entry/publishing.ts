@@ -2,12 +2,14 @@
 import type { Deps } from "../deps.ts";
 import type { Fault } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
+import { type Fence, fenceGuard } from "../orb/fence.ts";
 import { type Values, validateValues } from "../orb/validate.ts";
 import { type Home, type LiveRole, streams, subjects } from "../store/subjects.ts";
 import { type Append, Conflict } from "../store/types.ts";
 import { claimLacking, keysOf, type Lack, lacksOf } from "./claiming.ts";
 import { isUniqueKey, parseKey } from "./claims.ts";
 import { publishedOf } from "./held.ts";
+import { GONE_SECONDS } from "./messages.ts";
 import { storedInput } from "./prepare.ts";
 import { type LoadedEntry, loaded, type OrbContext, orNull } from "./resolve.ts";
 import { cancelMessages, leave, publishMessages } from "./schedules.ts";
@@ -98,21 +100,22 @@ function duplicatesIn(holders: readonly (readonly [string, Iterable<string>])[])
  * Moves what is live of a schema to another audience's subjects, with what is scheduled.
  * Call it right after the new definition went live: its readers are judged by the definition from then on, and a
  * missing copy is read from the log.
+ * @param fence of that definition: the broker refuses to move more once another definition is in force
  * @returns how many entries were moved
+ * @throws Conflict
  */
 export async function moveLive(
   deps: Deps,
   orb: string,
   home: Home,
-  from: LiveRole | null,
-  to: LiveRole,
+  { from, to, fence }: { from: LiveRole | null; to: LiveRole; fence?: Fence | undefined },
 ): Promise<number> {
   if (from === to) return 0;
   let moved = 0;
   for await (const page of walkEntries(deps, orb, home)) {
     const live = page.filter((entry) => entry.head.publishedRevision !== null);
     for (let i = 0; i < live.length; i += GROUP / 4) {
-      moved += await moveEntries(deps, live.slice(i, i + GROUP / 4), from, to);
+      moved += await moveEntries(deps, live.slice(i, i + GROUP / 4), { from, to, fence });
     }
   }
   return moved;
@@ -126,22 +129,20 @@ export async function cancelScheduled(deps: Deps, orb: string, home: Home): Prom
   }
 }
 
-/**
- * Moves what is live of some entries of an orb, few enough for one batch, as they are by then.
- * @param to null takes it away
- */
-export async function moveEntries(
-  deps: Deps,
-  entries: readonly LoadedEntry[],
-  from: LiveRole | null,
-  to: LiveRole | null,
-): Promise<number> {
+interface Move {
+  from: LiveRole | null;
+  to: LiveRole;
+  fence: Fence | undefined;
+}
+
+/** Moves the live copies of some entries of an orb, few enough for one batch. */
+async function moveEntries(deps: Deps, entries: readonly LoadedEntry[], move: Move): Promise<number> {
   const orb = entries[0]?.address.orb;
   if (orb === undefined) return 0;
-  const messages = (await Promise.all(entries.map((entry) => moveMessages(deps, entry, from, to)))).flat();
+  const messages = (await Promise.all(entries.map((entry) => moveMessages(deps, entry, move)))).flat();
   if (messages.length === 0) return 0;
   try {
-    await deps.store.batch(streams.orb(orb), messages);
+    await deps.store.batch(streams.orb(orb), fenced(orb, move, messages));
     return entries.length;
   } catch (error) {
     if (!(error instanceof Conflict)) throw error;
@@ -153,10 +154,10 @@ export async function moveEntries(
       const log = subjects.entryLog(entry.address);
       const now = loaded(await deps.store.get(streams.orb(orb), log));
       if (now === null) break;
-      const some = now.head.publishedRevision === null ? [] : await moveMessages(deps, now, from, to);
+      const some = now.head.publishedRevision === null ? [] : await moveMessages(deps, now, move);
       if (some.length === 0) break;
       try {
-        await deps.store.batch(streams.orb(orb), some);
+        await deps.store.batch(streams.orb(orb), fenced(orb, move, some));
         moved++;
         break;
       } catch (error) {
@@ -168,12 +169,7 @@ export async function moveEntries(
 }
 
 /** The messages that move one entry; the head must not move meanwhile. */
-async function moveMessages(
-  deps: Deps,
-  entry: LoadedEntry,
-  from: LiveRole | null,
-  to: LiveRole | null,
-): Promise<Append[]> {
+async function moveMessages(deps: Deps, entry: LoadedEntry, { from, to }: Move): Promise<Append[]> {
   const published = await publishedOf(deps, entry);
   if (published === null) return [];
   const now = deps.clock.now();
@@ -182,14 +178,17 @@ async function moveMessages(
   const out = from === null ? [] : [leave(entry.address, from, published, at)];
   const closed = published.liveTo !== null && Date.parse(published.liveTo) <= now;
   const shown = visible(entry.head, now) || !closed;
-  const there = () =>
-    to === null
-      ? cancelMessages(entry.address, entry.head)
-      : publishMessages(entry.address, to, published, null, now);
+  const there = () => publishMessages(entry.address, to, published, null, now);
   const messages = shown ? there().map((message) => ({ ...message, rollup: true })) : [];
   return [...out, ...messages].map((message, index) =>
     index === 0 ? { ...message, expect: guard } : message,
   );
+}
+
+function fenced(orb: string, { fence }: Move, messages: readonly Append[]): Append[] {
+  if (fence === undefined) return [...messages];
+  const subject = subjects.guard(orb, "move", 0);
+  return [{ subject, data: "", ttl: GONE_SECONDS, expect: fenceGuard(orb, fence) }, ...messages];
 }
 
 /** What a new definition makes of stored values. */

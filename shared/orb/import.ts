@@ -91,6 +91,8 @@ export interface ImportInput {
   lines: AsyncIterable<string>;
   /** Parses a line. @throws AppError malformed */
   parse: (line: string) => unknown;
+  /** Authenticates the caller again; called while the file comes. @throws AppError when the caller's access has ended */
+  authority?: (() => Promise<unknown>) | undefined;
 }
 
 /** What was imported. */
@@ -108,6 +110,7 @@ export async function importOrb(deps: Deps, actor: Actor, input: ImportInput): P
   requireOperator(actor, "entries.manage");
   const lines = numbered(input);
   const first = await lines.next();
+  await input.authority?.();
   if (first.done === true)
     throw invalid([{ path: "/lines/1", code: "required", message: "The file is empty." }]);
   const line = shaped(orbLine, first.value.value, "/lines/1");
@@ -126,7 +129,8 @@ export async function importOrb(deps: Deps, actor: Actor, input: ImportInput): P
   let own: OrbHead = begun;
   try {
     const context = { orb, revision: begun.revision + 1, compiled: compileOrb(published ?? document) };
-    const entries = await importEntries(deps, context, begun, entriesOf(lines, orb));
+    const entries = await importEntries(deps, context, begun, entriesOf(lines, orb), input.authority);
+    await input.authority?.();
     own = await finishImport(deps, begun, published ?? document, line.retired);
     for (const move of movesTo(line.status, published === null ? null : document)) {
       own = await move(deps, actor, { orb, ifMatch: own.revision });
