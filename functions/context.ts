@@ -6,6 +6,7 @@ import { BUILT_IN } from "../shared/handlers/builtin.ts";
 import type { HandlerDeps } from "../shared/handlers/types.ts";
 import { newId, randomToken } from "../shared/ids.ts";
 import type { Metric } from "./discovery/request-counts.ts";
+import type { Received } from "./middleware/body.ts";
 import { namesOf } from "./trace.ts";
 
 export interface AppEnv {
@@ -15,6 +16,8 @@ export interface AppEnv {
     host: Host;
     /** Set by the authentication middleware of a route. */
     actor: Actor;
+    /** The body, once it was waited for. */
+    received: Received | undefined;
     /** The matched route's pattern, for logs and metrics. */
     route: string;
     /** Names of the query parameters that the matched route takes. */

@@ -5,6 +5,7 @@ import { AppError, type Fault, invalid } from "../shared/errors.ts";
 import { knownParameters } from "../shared/orb/faults.ts";
 import type { AppEnv } from "./context.ts";
 import { jsonBody } from "./middleware/body.ts";
+import { receiveFromAnyone, receiveFromKnown } from "./middleware/session.ts";
 import { faultsOf, TITLES } from "./problem.ts";
 import { ProblemSchema } from "./schemas.ts";
 
@@ -65,11 +66,17 @@ function asList(middleware: RouteConfig["middleware"]): MiddlewareHandler[] {
   return (Array.isArray(middleware) ? middleware : [middleware]) as MiddlewareHandler[];
 }
 
+/** Whether callers without an account can use a route. */
+function isOpen(security: RouteConfig["security"]): boolean {
+  return (security ?? []).length === 0 || security?.some((way) => Object.keys(way).length === 0) === true;
+}
+
 const NO_PARAMETERS = z.strictObject({});
 
 /**
- * Defines a route. Beyond `createRoute` it declares the problems that may be answered (503 always), reads a JSON
- * body, where one is declared, after the route's own middleware, and takes no query parameter unless it declares some.
+ * Defines a route. Beyond `createRoute` it declares the problems that may be answered (503 always) and takes no query
+ * parameter unless it declares some. Where a JSON body is declared, it waits for that before the route's own middleware
+ * reads the caller's session, and parses it after: what the middleware finds out holds when the handler runs.
  */
 export function defineRoute<P extends string, R extends Omit<RouteConfig, "path"> & { path: P }>(
   config: R & { problems?: readonly ProblemStatus[] },
@@ -90,6 +97,7 @@ export function defineRoute<P extends string, R extends Omit<RouteConfig, "path"
   };
   const middleware = [
     label,
+    ...(json ? [isOpen(route.security) ? receiveFromAnyone : receiveFromKnown] : []),
     ...asList(route.middleware),
     ...(json ? [jsonBody(body?.required === true)] : []),
   ];

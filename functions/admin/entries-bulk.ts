@@ -6,6 +6,7 @@ import { keepStore } from "../context.ts";
 import { idempotencyOf } from "../idempotency.ts";
 import { parseJson, readAway } from "../middleware/body.ts";
 import { readLines } from "../middleware/lines.ts";
+import { stillPlatformAdmin } from "../middleware/session.ts";
 import { STATUS } from "../problem.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { FaultSchema, IdempotencyKey, OrbIdParam } from "../schemas.ts";
@@ -58,7 +59,7 @@ export function entryBulkRoutes(prefix: AdminPrefix) {
     operationId: "createEntries",
     summary: "Create many entries",
     description:
-      "JSON Lines: each line is what `POST …/entries` takes, and may say `publish`, `locale` and `market` itself. The answer is JSON Lines too: a result for each line in order, as soon as it is written, and a last line with the totals. Lines do not depend on each other: one that fails leaves the others as they are. With an Idempotency-Key a repeated request writes no line twice.",
+      "JSON Lines: each line is what `POST …/entries` takes, and may say `publish`, `locale` and `market` itself. The answer is JSON Lines too: a result for each line in order, as soon as it is written, and a last line with the totals. Lines do not depend on each other: one that fails leaves the others as they are. Your access is checked again for every group of lines: when it ends, so does the upload, and the last line says so with status 401. With an Idempotency-Key a repeated request writes no line twice.",
     request: {
       params: OrbIdParam,
       query: z.strictObject({
@@ -84,6 +85,7 @@ export function entryBulkRoutes(prefix: AdminPrefix) {
     const { orbId } = c.req.valid("param");
     const orb = await definition(c, orbId);
     const results = bulkWrite(c.var.deps, c.var.actor, {
+      authority: () => stillPlatformAdmin(c),
       orbId,
       orb,
       lines,

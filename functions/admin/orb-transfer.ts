@@ -6,6 +6,7 @@ import { orbView } from "../../shared/orb/view.ts";
 import { keepStore } from "../context.ts";
 import { parseJson } from "../middleware/body.ts";
 import { readLines } from "../middleware/lines.ts";
+import { stillPlatformAdmin } from "../middleware/session.ts";
 import { defineRoute, newRouter } from "../router.ts";
 import { Location, OrbIdParam, RevisionTag } from "../schemas.ts";
 import { orbHeaders } from "./orbs.ts";
@@ -71,7 +72,7 @@ export function orbTransferRoutes(prefix: AdminPrefix) {
     operationId: "importOrb",
     summary: "Create an orb from an export",
     description:
-      "With the same ids, authors, times, states and entries' revision numbers. The orb itself begins with revision 1, or goes on after an earlier orb of this id. All or nothing.",
+      "With the same ids, authors, times, states and entries' revision numbers. The orb itself begins with revision 1, or goes on after an earlier orb of this id. All or nothing. Your access is checked again while the file comes; when it ends, nothing is imported.",
     request: { body: { required: true, content: { [TYPE]: { schema: z.string() } } } },
     responses: {
       201: {
@@ -84,9 +85,11 @@ export function orbTransferRoutes(prefix: AdminPrefix) {
   });
   router.openapi(write, async (c) => {
     const lines = readLines(c, { limit: LINE_LIMIT });
-    const imported = await importOrb(c.var.deps, c.var.actor, { lines, parse: parseJson }).finally(() =>
-      lines.return(undefined),
-    );
+    const imported = await importOrb(c.var.deps, c.var.actor, {
+      lines,
+      parse: parseJson,
+      authority: () => stillPlatformAdmin(c),
+    }).finally(() => lines.return(undefined));
     orbHeaders(c, imported.orb);
     c.header("location", `${prefix}/${imported.orb.document.id}`);
     return c.json({ orb: orbView(imported.orb), entries: imported.entries }, 201);

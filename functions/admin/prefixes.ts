@@ -1,5 +1,5 @@
 /** The two addresses of the management API: every path below one is served below the other, and only the first is described. */
-import { platformAdmin } from "../middleware/session.ts";
+import { entryAdmin, platformAdmin } from "../middleware/session.ts";
 
 export const PREFIXES = ["/api/admin/orbs", "/api/_orbs"] as const;
 export type AdminPrefix = (typeof PREFIXES)[number];
@@ -9,7 +9,7 @@ export function adminRoute(prefix: AdminPrefix, tag: "Orbs" | "Entries") {
   return {
     tags: [tag],
     security: [{ bearer: [] }],
-    middleware: [platformAdmin],
+    middleware: [tag === "Entries" ? entryAdmin : platformAdmin],
     hide: prefix !== PREFIXES[0],
   };
 }

@@ -173,8 +173,9 @@ export const readToEnd: MiddlewareHandler<AppEnv> = (c, next) =>
 
 async function thenDiscard(c: Context<AppEnv>, next: Next): Promise<void> {
   await next();
+  const received = c.get("received");
   // Read to its end already. A host with a way of its own to it would make a stream only to find that out.
-  if (c.req.bodyCache.json === undefined) await readAway(c.req.raw);
+  if (received === undefined || "error" in received) await readAway(c.req.raw);
 }
 
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
@@ -227,14 +228,47 @@ function callJson(c: Context<AppEnv>): void {
 
 const JSON_TYPE = /^application\/([a-z0-9.+-]+\+)?json\s*(;|$)/i;
 
+/** The unparsed body of a request, or the error that receiving it met. */
+export type Received = { bytes: Uint8Array } | { error: unknown };
+
+const WITH_BODY = new Set(["POST", "PUT"]);
+
+/** Whether the request is of a method whose body is read. */
+export function hasBody(c: Context<AppEnv>): boolean {
+  return WITH_BODY.has(c.req.method);
+}
+
 /**
- * Reads a JSON body. No body is an empty object, which is left to the validation, unless one is required and JSON is said
+ * Waits for the body of a request, once, and keeps it unparsed; or keeps what was wrong with it. A caller's session and a
+ * definition are read only after that: a sender can take seconds, and both can change meanwhile. No connection to the
+ * broker is open while a body is awaited.
+ */
+export async function receiveBody(c: Context<AppEnv>): Promise<void> {
+  if (!hasBody(c) || c.get("received") !== undefined) return;
+  try {
+    const bytes = await (c.get("host").body?.(c, BODY_LIMIT) ?? readLimited(c.req.raw, BODY_LIMIT));
+    c.set("received", { bytes });
+  } catch (error) {
+    c.set("received", { error });
+  }
+}
+
+/** @throws AppError too_large; malformed */
+async function receivedBody(c: Context<AppEnv>): Promise<Uint8Array> {
+  await receiveBody(c);
+  const received = c.get("received") ?? { bytes: new Uint8Array(0) };
+  if ("error" in received) throw received.error;
+  return received.bytes;
+}
+
+/**
+ * Parses the JSON body. No body is an empty object, which is left to the validation, unless one is required and JSON is said
  * to come: nothing is no JSON.
  * @throws AppError unsupported_media when it is not JSON; too_large; malformed when it does not parse
  */
 export async function readJson(c: Context<AppEnv>, required: boolean): Promise<unknown> {
   const isJson = JSON_TYPE.test(c.req.header("content-type") ?? "");
-  const bytes = await (c.get("host").body?.(c, BODY_LIMIT) ?? readLimited(c.req.raw, BODY_LIMIT));
+  const bytes = await receivedBody(c);
   if (bytes.length === 0 && !(required && isJson)) {
     keepJson(c, {});
     // Whoever asks next whether there was a body must not be told of these braces.
@@ -248,7 +282,7 @@ export async function readJson(c: Context<AppEnv>, required: boolean): Promise<u
   return value;
 }
 
-/** Reads the JSON body of a route that declares one, after authentication and before validation. */
+/** Parses the JSON body of a route that declares one, after authentication and before validation. */
 export function jsonBody(required: boolean): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     await readJson(c, required);

@@ -11,6 +11,8 @@ import { isRealmSegment, isSigninPage } from "../../shared/orb/ids.ts";
 import { liveOrb, noLiveOrb } from "../../shared/orb/live.ts";
 import { token } from "../../shared/store/subjects.ts";
 import type { AppEnv } from "../context.ts";
+import { hasBody } from "../middleware/body.ts";
+import { receiveEarly } from "../middleware/session.ts";
 import { PageQuery, pageResponses } from "../pages/index.ts";
 import { showSignin } from "../pages/signin.ts";
 import { onError } from "../problem.ts";
@@ -41,6 +43,7 @@ export function orbAuth(
     const { outer } = handedTo(c);
     c.set("host", outer.var.host);
     c.set("deps", outer.var.deps);
+    c.set("received", outer.var.received);
     await next();
     outer.set("route", c.var.route);
     outer.set("actor", c.var.actor);
@@ -83,6 +86,7 @@ export function orbAuth(
     orbId: string,
     segment: string,
   ): Promise<Response | undefined> {
+    if (hasBody(c)) await receiveEarly(c);
     const live = await liveOrb(c.var.deps, token(orbId, "orb"));
     if (live === null) throw noLiveOrb();
     const realm = orbRealm(live.document);

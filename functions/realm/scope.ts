@@ -7,7 +7,7 @@ import { PLATFORM_REALM, refusal, requireInRealm } from "../../shared/access/aut
 import type { Realm } from "../../shared/access/realms.ts";
 import type { StartedSession } from "../../shared/access/sessions.ts";
 import type { AppEnv } from "../context.ts";
-import { identify } from "../middleware/session.ts";
+import { actingConsistency, identify } from "../middleware/session.ts";
 
 /** Where a set of routes is mounted, and which realm it serves. */
 export interface Scope {
@@ -54,7 +54,7 @@ export function accountsOf(realm: Realm): { platform: boolean; realms: string[] 
 /** Admits only accounts of the realm: responds with 401 before it validates anything else. */
 export function accountOnly(scope: Scope): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
-    const actor = await identify(c, accountsOf(await scope.realm(c)));
+    const actor = await identify(c, accountsOf(await scope.realm(c)), actingConsistency(c));
     if (actor.kind === "anonymous") throw refusal(actor);
     await next();
   };
@@ -65,7 +65,8 @@ export function managerOnly(scope: Scope): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     const realm = await scope.realm(c);
     const realms = realm.name === PLATFORM_REALM ? [] : [realm.name];
-    requireInRealm(await identify(c, { platform: true, realms }), realm.name, "users.read");
+    const actor = await identify(c, { platform: true, realms }, actingConsistency(c));
+    requireInRealm(actor, realm.name, "users.read");
     await next();
   };
 }

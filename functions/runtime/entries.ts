@@ -9,6 +9,8 @@ import { isOrbId } from "../../shared/orb/ids.ts";
 import { lastLive, liveOrb, noLiveOrb } from "../../shared/orb/live.ts";
 import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import type { AppEnv } from "../context.ts";
+import { hasBody } from "../middleware/body.ts";
+import { receiveEarly } from "../middleware/session.ts";
 import { problem } from "../problem.ts";
 import { newRouter } from "../router.ts";
 import { type Address, addressOf, METHODS } from "./address.ts";
@@ -63,6 +65,7 @@ async function serve(c: Context<AppEnv>): Promise<Response> {
   const orb = c.req.param("orbId") ?? "";
   c.set("route", "/api/{orbId}/…");
   if (!isOrbId(orb)) throw noLiveOrb();
+  if (hasBody(c)) await receiveEarly(c);
   const suspicion = begin(c, orb);
   const caller = beginCaller(c, orb);
   const last = suspicion === undefined ? lookAhead(c, orb) : undefined;

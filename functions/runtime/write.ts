@@ -16,8 +16,9 @@ import {
   type Written,
 } from "../../shared/entry/index.ts";
 import { parseExtras } from "../../shared/entry/query.ts";
-import { invalid } from "../../shared/errors.ts";
+import { invalid, notFound } from "../../shared/errors.ts";
 import type { CompiledSchema } from "../../shared/orb/compile.ts";
+import { requireLive } from "../../shared/orb/live.ts";
 import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { asEntryFault, changeOf } from "../admin/entry-schemas.ts";
 import type { AppEnv } from "../context.ts";
@@ -52,6 +53,17 @@ function requireWriter({ live, schema, actor }: Writing, operation: EntryOperati
   requireMay(actor, role, operation, { access: schema.access, own: true });
 }
 
+/** Reads the definition for the retry of a write. @throws AppError not_found */
+function renewal({ c, live, schema }: Writing): () => Promise<LiveOrb> {
+  return async () => {
+    const now = await requireLive(c.get("deps"), live.orb);
+    const module = now.compiled.modules.get(schema.module);
+    if (module?.routed !== true || module.schemas.get(schema.id)?.subjectType !== schema.subjectType)
+      throw notFound("schema");
+    return now;
+  };
+}
+
 /** The collection's one name, whose path may leave the schema out. */
 function collectionPath({ live, schema }: Writing): string {
   return `/api/${live.orb}/${schema.module}/${schema.id}`;
@@ -65,6 +77,7 @@ function targetOf(writing: Writing, id: string, operation?: Operation): Target &
     orb: live,
     id,
     schema,
+    renew: renewal(writing),
     ifMatch: ifMatch(c.req.header("if-match")),
     idempotency: named === undefined ? undefined : idempotencyOf(c, named),
   };
@@ -115,6 +128,7 @@ export async function create(writing: Writing): Promise<Response> {
     module: schema.module,
     schema: schema.id,
     publish: publish === "true",
+    renew: renewal(writing),
     idempotency: idempotencyOf(c, collectionPath(writing)),
   });
   return answer(writing, written, extra, 201);

@@ -1,4 +1,5 @@
 import type { Deps } from "../deps.ts";
+import type { Consistency } from "../store/types.ts";
 import { type Actor, anonymous } from "./actor.ts";
 import { PLATFORM_REALM } from "./authorize.ts";
 import { readSession } from "./sessions.ts";
@@ -23,20 +24,31 @@ export function cookieName(realm: string): string {
   return `session_${realm}`;
 }
 
+/** Whether a cookie's name is one of {@link cookieName}. */
+export function isSessionCookie(name: string): boolean {
+  return name.startsWith(cookieName(""));
+}
+
 /**
  * Identifies the caller: verifies the token and reads its session ({@link readSession}).
  *
  * An invalid bearer token is an error. An invalid cookie is ignored, so that a stale one does not block access to
  * public data.
+ * @param consistency `leader` if the decision outlives the request
  * @throws AppError unauthenticated `invalid_token`
  */
-export async function authenticate(deps: Deps, credentials: Credentials, want: Wanted): Promise<Actor> {
+export async function authenticate(
+  deps: Deps,
+  credentials: Credentials,
+  want: Wanted,
+  consistency: Consistency = "told",
+): Promise<Actor> {
   const realms = [...(want.realms ?? []), ...(want.platform === true ? [PLATFORM_REALM] : [])];
-  if (credentials.bearer !== undefined) return actorOf(deps, credentials.bearer, realms);
+  if (credentials.bearer !== undefined) return actorOf(deps, credentials.bearer, realms, consistency);
   for (const realm of realms) {
     const cookie = credentials.cookies?.(cookieName(realm));
     if (cookie === undefined || claimedRealm(cookie) !== realm) continue;
-    const actor = await actorOf(deps, cookie, [realm]).catch((error: unknown) => {
+    const actor = await actorOf(deps, cookie, [realm], consistency).catch((error: unknown) => {
       if (isBadToken(error)) return anonymous;
       throw error;
     });
@@ -49,10 +61,15 @@ function isBadToken(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "invalid_token";
 }
 
-async function actorOf(deps: Deps, jwt: string, realms: readonly string[]): Promise<Actor> {
+async function actorOf(
+  deps: Deps,
+  jwt: string,
+  realms: readonly string[],
+  consistency: Consistency,
+): Promise<Actor> {
   const claims = await verifyToken(deps.config, jwt, realms, deps.clock.now());
   const { realm, sub, sid, exp } = claims;
-  const session = await readSession(deps, realm, sub, sid);
+  const session = await readSession(deps, realm, sub, sid, consistency);
   if (session === null) throw badToken();
   const { name, email, role } = session;
   return realm === PLATFORM_REALM

@@ -1,14 +1,29 @@
 /** Decides a write anew as long as others come between. */
 import type { Deps } from "../deps.ts";
-import { AppError, writeConflict } from "../errors.ts";
+import { AppError, notFound, writeConflict } from "../errors.ts";
+import { mendFence } from "../orb/force.ts";
 import { definitionFor } from "../orb/live.ts";
 import { pause } from "../pause.ts";
 import { orbStreamConfig } from "../store/provision.ts";
 import { streams } from "../store/subjects.ts";
 import { Conflict, StreamMissing } from "../store/types.ts";
+import type { OrbContext } from "./resolve.ts";
 
 /** How often a write that met another one is decided anew. */
 const ATTEMPTS = 24;
+/** After this many attempts, compare the orb's fence with the live record. */
+const MEND = 3;
+
+/** Reads the definition for the retry of a write. @throws AppError not_found */
+export async function renewed(
+  deps: Deps,
+  { orbId, renew }: { orbId: string; renew?: (() => Promise<OrbContext>) | undefined },
+): Promise<OrbContext> {
+  if (renew !== undefined) return renew();
+  const now = await definitionFor(deps, orbId);
+  if (now === null) throw notFound("orb");
+  return now;
+}
 
 /**
  * Runs a write until nobody came between. Each run reads anew, so a lost race ends in the answer that the winner's
@@ -41,6 +56,8 @@ export async function attempts<T>(
       }
       if (!(error instanceof Conflict)) throw error;
       if (attempt >= ATTEMPTS) throw writeConflict();
+      // Two fresh reads did not help: a publisher can have stopped between the fence and the live record.
+      if (attempt % MEND === MEND - 1) await mendFence(deps, orb);
       // The first retry at once: most conflicts are over by then. Later ones spread out.
       if (attempt > 0) await pause(Math.random() * Math.min(80, 4 * 2 ** Math.min(attempt, 5)));
     }

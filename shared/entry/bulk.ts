@@ -6,17 +6,17 @@ import type { Actor } from "../access/actor.ts";
 import { requireMay, roleIn } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { AppError, type Fault, unavailable } from "../errors.ts";
-import { definitionFor } from "../orb/live.ts";
+import type { CompiledSchema } from "../orb/compile.ts";
+import { fenceGuard } from "../orb/fence.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { type Append, Conflict, StreamMissing } from "../store/types.ts";
-import { attempts } from "./attempts.ts";
+import { attempts, renewed } from "./attempts.ts";
 import { isUniqueKey } from "./claims.ts";
 import { commit } from "./commit.ts";
 import { createEntry, type NewEntry, planNew, schemaFor } from "./create.ts";
-import { followNewer } from "./follow.ts";
 import { withKnownClaims } from "./held.ts";
-import { type EntryWrite, messagesOf, onlyHints } from "./messages.ts";
-import { type OrbContext, schemaOf } from "./resolve.ts";
+import { type EntryWrite, GONE_SECONDS, messagesOf } from "./messages.ts";
+import type { OrbContext } from "./resolve.ts";
 import type { EntrySnapshot } from "./snapshot.ts";
 
 /** What came of one line. */
@@ -34,6 +34,11 @@ export interface BulkInput {
   parse: (line: string) => unknown;
   /** Makes every entry live that does not say otherwise itself. */
   publish?: boolean | undefined;
+  /**
+   * Authenticates the caller again. Called before each group, because an upload takes minutes.
+   * @throws AppError when the caller's access has ended
+   */
+  authority?: (() => Promise<Actor>) | undefined;
   /** The caller's key: each line is then written at most once. */
   idempotency?: { key: string; route: string } | undefined;
 }
@@ -66,8 +71,9 @@ interface Item {
 }
 
 /** Writes new entries, and tells of each in the order of the lines. */
-export async function* bulkWrite(deps: Deps, actor: Actor, given: BulkInput): AsyncGenerator<BulkResult> {
+export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): AsyncGenerator<BulkResult> {
   let input = given;
+  let actor = caller;
   let group: (Item | BulkResult)[] = [];
   let size = { messages: 0, bytes: 0 };
   let claimed = new Set<string>();
@@ -79,8 +85,11 @@ export async function* bulkWrite(deps: Deps, actor: Actor, given: BulkInput): As
   const prepareSome = async () => {
     const some = waiting;
     waiting = [];
-    // An upload takes minutes, and its lines go by the definition of their moment.
-    input = { ...input, orb: (await definitionFor(deps, input.orbId)) ?? input.orb };
+    if (some.length === 0) return [];
+    // An upload takes minutes: each group needs the current session and definition.
+    const [who, orb] = await Promise.all([input.authority?.() ?? actor, renewed(deps, input)]);
+    actor = who;
+    input = { ...input, orb };
     return Promise.all(some.map((each) => prepareLine(deps, actor, input, each.line, each.text)));
   };
   async function* flush(): AsyncGenerator<BulkResult> {
@@ -156,10 +165,7 @@ async function prepareLine(
   try {
     const entry = readLine(input.parse(text), input.publish === true);
     const context = input.orb;
-    const schema = schemaFor(context, entry.module, entry.schema);
-    const role = roleIn(actor, context.orb, context.compiled);
-    requireMay(actor, role, "create", { access: schema.access, own: false });
-    if (entry.publish === true) requireMay(actor, role, "publish", { access: schema.access, own: true });
+    const schema = authorised(actor, context, entry);
     if (input.idempotency !== undefined) {
       const { key, route } = input.idempotency;
       const made = await createEntry(deps, actor, {
@@ -177,6 +183,15 @@ async function prepareLine(
   } catch (error) {
     return { line, error: asError(error) };
   }
+}
+
+/** The schema of a new entry that the actor may create. @throws AppError invalid, unauthenticated, forbidden */
+function authorised(actor: Actor, context: OrbContext, entry: NewEntry): CompiledSchema {
+  const schema = schemaFor(context, entry.module, entry.schema);
+  const role = roleIn(actor, context.orb, context.compiled);
+  requireMay(actor, role, "create", { access: schema.access, own: false });
+  if (entry.publish === true) requireMay(actor, role, "publish", { access: schema.access, own: true });
+  return schema;
 }
 
 function readLine(value: unknown, publish: boolean): NewEntry {
@@ -235,7 +250,7 @@ async function writeGroup(
   const together = agreed.length === 0 || (await writeTogether(deps, input.orbId, agreed, failed));
   for (const item of together ? apart : items) {
     try {
-      item.write = await writeAlone(deps, actor, input.orb, item);
+      item.write = await writeAlone(deps, actor, input, item);
     } catch (error) {
       failed.set(item.line, asError(error));
     }
@@ -270,10 +285,7 @@ function byTargets(items: readonly Item[]): { agreed: Item[]; apart: Item[] } {
   return { agreed, apart };
 }
 
-/**
- * False when something stood in the way of the group; then none of it was written: a batch is one act, and messages in a
- * row expect nothing of others, so that only a missing stream stops them.
- */
+/** False when something stood in the way of the group; then none of it was written: a batch is one act. */
 async function writeTogether(
   deps: Deps,
   orb: string,
@@ -282,20 +294,7 @@ async function writeTogether(
 ): Promise<boolean> {
   const stream = streams.orb(orb);
   try {
-    if (items.every(({ write }) => onlyHints(write))) {
-      await deps.store.pipeline(
-        stream,
-        items.flatMap(({ messages }) => messages),
-      );
-    } else {
-      await deps.store.batch(stream, merged(orb, items));
-    }
-    for (const [by, some] of Map.groupBy(items, (item) => item.by))
-      followNewer(
-        deps,
-        by,
-        some.map(({ write }) => write.address),
-      );
+    await deps.store.batch(stream, merged(orb, items));
     return true;
   } catch (error) {
     if (error instanceof Conflict || error instanceof StreamMissing) return false;
@@ -310,8 +309,14 @@ async function writeTogether(
 function merged(orb: string, items: readonly Item[]): Append[] {
   const seen = new Set<string>();
   const expected = new Set<string>();
-  const out: Append[] = [];
-  let number = 0;
+  // The batch fails if a definition that its lines were checked by is no longer in force.
+  const fences = new Map(
+    items.map(({ by, write }) => [by, { id: write.address.id, ...fenceGuard(orb, by.fence) }]),
+  );
+  const out = [...fences.values()].map(({ id, ...expect }, index): Append => {
+    return { subject: subjects.guard(orb, id, index), data: "", ttl: GONE_SECONDS, expect };
+  });
+  let number = out.length;
   for (const { messages, write } of items) {
     for (const message of messages) {
       const { expect, ...rest } = message;
@@ -323,7 +328,7 @@ function merged(orb: string, items: readonly Item[]): Append[] {
         if (next.expect === undefined) continue;
         // What it expected still has to be judged.
         const subject = subjects.guard(orb, write.address.id, number++);
-        out.push({ subject, data: "", ttl: 1, expect: next.expect });
+        out.push({ subject, data: "", ttl: GONE_SECONDS, expect: next.expect });
         continue;
       }
       if (message.rollup === true) seen.add(message.subject);
@@ -334,10 +339,10 @@ function merged(orb: string, items: readonly Item[]): Append[] {
 }
 
 /** Writes one entry of a group that met a conflict, with a look at who holds its values. */
-function writeAlone(deps: Deps, actor: Actor, context: OrbContext, item: Item): Promise<EntryWrite> {
-  return attempts(deps, context.orb, async () => {
-    const schema = schemaOf(context.compiled, item.write.address);
-    if (schema === undefined) throw unavailable();
+function writeAlone(deps: Deps, actor: Actor, input: BulkInput, item: Item): Promise<EntryWrite> {
+  return attempts(deps, input.orbId, async () => {
+    const context = await renewed(deps, input);
+    const schema = authorised(actor, context, item.entry);
     const plan = await planNew(deps, actor, context, schema, item.entry, item.write.address.id);
     const write = await withKnownClaims(deps, context, schema, plan);
     await commit(deps, context, write);

@@ -11,7 +11,7 @@ import { counted } from "../quotas/write.ts";
 import { SMALL_BYTES } from "../store/budget.ts";
 import { type EntryAddress, isToken, type LiveRole, streams, subjects } from "../store/subjects.ts";
 import type { Append, StoredMessage } from "../store/types.ts";
-import { attempts } from "./attempts.ts";
+import { attempts, renewed } from "./attempts.ts";
 import { claimChange, isUniqueKey, keySubject } from "./claims.ts";
 import { commit } from "./commit.ts";
 import { type Holdings, holdings, lookUpClaims } from "./held.ts";
@@ -41,6 +41,8 @@ export interface Target {
   /** The newest revision's number as the caller knows it. */
   ifMatch?: number | undefined;
   idempotency?: Idempotency | undefined;
+  /** Reads the definition again when the write met another one; {@link definitionFor} when left out. */
+  renew?: (() => Promise<OrbContext>) | undefined;
 }
 
 /** What a write answers. */
@@ -117,7 +119,7 @@ export async function changeEntry(
   const run = async (attempt: number): Promise<Written> => {
     const stream = streams.orb(target.orbId);
     const [context, entry, before, guardMessage] = await Promise.all([
-      target.orb,
+      attempt === 0 ? target.orb : renewed(deps, target),
       loadEntry(deps, target.orbId, target.id, target.schema),
       again(),
       change.guarded === true && isToken(target.id)
@@ -286,6 +288,7 @@ async function writeOf(
   return {
     address,
     headSeq: entry.seq,
+    before: head,
     snapshots: base === head ? [made] : [{ ...base, defRevision: head.defRevision }, made],
     claims,
     known,

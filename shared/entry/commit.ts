@@ -1,19 +1,21 @@
 /** Sends the messages of a write as one act. */
 import type { Deps } from "../deps.ts";
+import { fenceGuard } from "../orb/fence.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { BATCH_LIMIT } from "../store/types.ts";
 import { claimMessages, isUniqueKey, lateMarks } from "./claims.ts";
-import { followNewer } from "./follow.ts";
+import { appendFenced } from "./fenced.ts";
 import { type EntryWrite, messagesOf, onlyHints } from "./messages.ts";
 import type { OrbContext } from "./resolve.ts";
 
 /**
- * Commits a write. What changes only the head is one message; a new entry without claims is messages in a row, hints
- * first and truth last; everything else is one atomic batch, but for index messages that it has no room to free.
- * @param by the definition that it was decided by: should a newer one be in force by now, the entry follows that
+ * Commits a write if the definition that it was decided by is still in force. A write of the head alone is one message. A new
+ * entry without claims is several messages in a row, hints first and the head last. Everything else is one atomic batch, but for
+ * index messages that the batch has no room to free.
+ * @param by the definition that the write was decided by
  * @param options.whole one act in any case
  * @returns the sequence of the resulting snapshot
- * @throws Conflict when the head, a claim or a guard moved: nothing was written
+ * @throws Conflict when the head, a claim, a guard or the fence moved: nothing was written
  */
 export async function commit(
   deps: Deps,
@@ -21,21 +23,22 @@ export async function commit(
   write: EntryWrite,
   options: { whole?: boolean } = {},
 ): Promise<number> {
-  const seq = await send(deps, write, options.whole === true);
-  followNewer(deps, by, [write.address]);
-  return seq;
-}
-
-async function send(deps: Deps, write: EntryWrite, whole: boolean): Promise<number> {
   const stream = streams.orb(write.address.orb);
-  const messages = messagesOf(write);
-  const only = messages[0];
-  if (messages.length === 1 && only !== undefined) return deps.store.append(stream, only);
-  if (!whole && onlyHints(write)) {
-    const sequences = await deps.store.pipeline(stream, messages);
-    return sequences.at(-1) ?? 0;
+  const fence = fenceGuard(by.orb, by.fence);
+  const alone = messagesOf(write);
+  const [only] = alone;
+  if (alone.length === 1 && only !== undefined) return appendFenced(deps, by, write, [only]);
+  // With replicas a batch costs little more, and a refused write leaves no hints.
+  if (options.whole !== true && deps.config.replicas === 1 && onlyHints(write)) {
+    // No other entry has its id, so the head can expect the fence instead of an empty subject.
+    const messages = alone.map((message, at) =>
+      at === alone.length - 1 ? { ...message, expect: fence } : message,
+    );
+    return (await deps.store.pipeline(stream, messages)).at(-1) ?? 0;
   }
-  return messages.length > BATCH_LIMIT ? sendLarge(deps, write) : deps.store.batch(stream, messages);
+  const fenced = { ...write, guards: [...(write.guards ?? []), fence] };
+  const messages = messagesOf(fenced);
+  return messages.length > BATCH_LIMIT ? sendLarge(deps, fenced) : deps.store.batch(stream, messages);
 }
 
 /**

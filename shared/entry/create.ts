@@ -5,7 +5,7 @@ import { AppError, invalid, notFound } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
 import { listed } from "../orb/faults.ts";
 import { counted } from "../quotas/write.ts";
-import { attempts } from "./attempts.ts";
+import { attempts, renewed } from "./attempts.ts";
 import type { Written } from "./change.ts";
 import { commit } from "./commit.ts";
 import { withKnownClaims } from "./held.ts";
@@ -39,6 +39,8 @@ export interface CreateInput extends NewEntry {
   orbId: string;
   orb: OrbContext | Promise<OrbContext>;
   idempotency?: Idempotency | undefined;
+  /** Reads the definition again when the write met another one. */
+  renew?: (() => Promise<OrbContext>) | undefined;
 }
 
 /**
@@ -138,7 +140,7 @@ export async function planNew(
  * too_large `entry_too_large`
  */
 export async function createEntry(deps: Deps, actor: Actor, input: CreateInput): Promise<Written> {
-  const { orbId, orb, idempotency, module, schema: schemaId, ...request } = input;
+  const { orbId, orb, idempotency, module, schema: schemaId, renew, ...request } = input;
   const claim = await idempotencyClaim(deps, actor, orbId, idempotency, {
     module,
     schema: schemaId,
@@ -146,7 +148,10 @@ export async function createEntry(deps: Deps, actor: Actor, input: CreateInput):
   });
   const again = () => replay(deps, orbId, claim);
   const run = async (attempt: number): Promise<Written> => {
-    const [context, before] = await Promise.all([orb, again()]);
+    const [context, before] = await Promise.all([
+      attempt === 0 ? orb : renewed(deps, { orbId, renew }),
+      again(),
+    ]);
     const schema = schemaFor(context, module, schemaId);
     const role = roleIn(actor, orbId, context.compiled);
     requireMay(actor, role, "create", { access: schema.access, own: false });

@@ -16,6 +16,8 @@ export interface EntryWrite {
   address: EntryAddress;
   /** Sequence of the head that the write was decided on; 0 for a new entry. */
   headSeq: number;
+  /** That head, for a write of an existing entry. */
+  before?: EntrySnapshot;
   /** Revisions to append; the last is the result. */
   snapshots: EntrySnapshot[];
   claims: ClaimChange;
@@ -31,7 +33,7 @@ export interface EntryWrite {
   idempotency?: IdempotencyClaim | undefined;
 }
 
-const GONE_SECONDS = 1;
+export const GONE_SECONDS = 1;
 
 /** The messages of a write; the last is the resulting snapshot. @throws Conflict */
 export function messagesOf(write: EntryWrite): Append[] {

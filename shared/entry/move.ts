@@ -1,43 +1,44 @@
 /** Moves live copies of entries to the subjects of another audience. */
 import type { Deps } from "../deps.ts";
+import { type Fence, fenceGuard } from "../orb/fence.ts";
 import { type LiveRole, streams, subjects } from "../store/subjects.ts";
 import { type Append, Conflict } from "../store/types.ts";
 import { publishedOf } from "./held.ts";
+import { GONE_SECONDS } from "./messages.ts";
 import { type LoadedEntry, loaded } from "./resolve.ts";
-import { cancelMessages, leave, publishMessages } from "./schedules.ts";
+import { leave, publishMessages } from "./schedules.ts";
 import { visible } from "./snapshot.ts";
 
-/**
- * Moves what is live of some entries of an orb, few enough for one batch, as they are by then.
- * @param to null takes it away
- */
-export async function moveEntries(
-  deps: Deps,
-  entries: readonly LoadedEntry[],
-  from: LiveRole | null,
-  to: LiveRole | null,
-): Promise<number> {
+/** Where live copies move, and the definition that moves them. */
+export interface Move {
+  from: LiveRole | null;
+  to: LiveRole;
+  fence: Fence | undefined;
+}
+
+/** Moves the live copies of some entries of an orb, few enough for one batch. @returns how many were moved */
+export async function moveEntries(deps: Deps, entries: readonly LoadedEntry[], move: Move): Promise<number> {
   const orb = entries[0]?.address.orb;
   if (orb === undefined) return 0;
-  const messages = (await Promise.all(entries.map((entry) => moveMessages(deps, entry, from, to)))).flat();
+  const messages = (await Promise.all(entries.map((entry) => moveMessages(deps, entry, move)))).flat();
   if (messages.length === 0) return 0;
   try {
-    await deps.store.batch(streams.orb(orb), messages);
+    await deps.store.batch(streams.orb(orb), fenced(orb, move, messages));
     return entries.length;
   } catch (error) {
     if (!(error instanceof Conflict)) throw error;
   }
-  // Somebody wrote one of them: each by itself, as it is now.
+  // One of them was written meanwhile: move each in a batch of its own, as it is now.
   let moved = 0;
   for (const entry of entries) {
     for (let attempt = 0; attempt < 8; attempt++) {
       const log = subjects.entryLog(entry.address);
       const now = loaded(await deps.store.get(streams.orb(orb), log));
       if (now === null) break;
-      const some = now.head.publishedRevision === null ? [] : await moveMessages(deps, now, from, to);
+      const some = now.head.publishedRevision === null ? [] : await moveMessages(deps, now, move);
       if (some.length === 0) break;
       try {
-        await deps.store.batch(streams.orb(orb), some);
+        await deps.store.batch(streams.orb(orb), fenced(orb, move, some));
         moved++;
         break;
       } catch (error) {
@@ -49,12 +50,7 @@ export async function moveEntries(
 }
 
 /** The messages that move one entry; the head must not move meanwhile. */
-async function moveMessages(
-  deps: Deps,
-  entry: LoadedEntry,
-  from: LiveRole | null,
-  to: LiveRole | null,
-): Promise<Append[]> {
+async function moveMessages(deps: Deps, entry: LoadedEntry, { from, to }: Move): Promise<Append[]> {
   const published = await publishedOf(deps, entry);
   if (published === null) return [];
   const now = deps.clock.now();
@@ -63,12 +59,15 @@ async function moveMessages(
   const out = from === null ? [] : [leave(entry.address, from, published, at)];
   const closed = published.liveTo !== null && Date.parse(published.liveTo) <= now;
   const shown = visible(entry.head, now) || !closed;
-  const there = () =>
-    to === null
-      ? cancelMessages(entry.address, entry.head)
-      : publishMessages(entry.address, to, published, null, now);
+  const there = () => publishMessages(entry.address, to, published, null, now);
   const messages = shown ? there().map((message) => ({ ...message, rollup: true })) : [];
   return [...out, ...messages].map((message, index) =>
     index === 0 ? { ...message, expect: guard } : message,
   );
+}
+
+function fenced(orb: string, { fence }: Move, messages: readonly Append[]): Append[] {
+  if (fence === undefined) return [...messages];
+  const subject = subjects.guard(orb, "move", 0);
+  return [{ subject, data: "", ttl: GONE_SECONDS, expect: fenceGuard(orb, fence) }, ...messages];
 }

@@ -2,6 +2,7 @@
 import type { Deps } from "../deps.ts";
 import type { Fault } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
+import type { Fence } from "../orb/fence.ts";
 import { type Values, validateValues } from "../orb/validate.ts";
 import { indexBytes } from "../store/budget.ts";
 import { type Home, type LiveRole, streams, subjects } from "../store/subjects.ts";
@@ -102,21 +103,22 @@ function duplicatesIn(holders: readonly (readonly [string, Iterable<string>])[])
  * Moves what is live of a schema to another audience's subjects, with what is scheduled.
  * Call it right after the new definition went live: its readers are judged by the definition from then on, and a
  * missing copy is read from the log.
+ * @param fence of that definition: the broker refuses to move more once another definition is in force
  * @returns how many entries were moved
+ * @throws Conflict
  */
 export async function moveLive(
   deps: Deps,
   orb: string,
   home: Home,
-  from: LiveRole | null,
-  to: LiveRole,
+  { from, to, fence }: { from: LiveRole | null; to: LiveRole; fence?: Fence | undefined },
 ): Promise<number> {
   if (from === to) return 0;
   let moved = 0;
   for await (const page of walkEntries(deps, orb, home)) {
     const live = page.filter((entry) => entry.head.publishedRevision !== null);
     for (let i = 0; i < live.length; i += GROUP / 4) {
-      moved += await moveEntries(deps, live.slice(i, i + GROUP / 4), from, to);
+      moved += await moveEntries(deps, live.slice(i, i + GROUP / 4), { from, to, fence });
     }
   }
   return moved;

@@ -115,7 +115,7 @@ async function resealEntry(deps: Deps, actor: Actor, orb: OrbContext, id: string
           publishMessages(state.entry.address, role, made, state.entry.head, state.now),
         async decide(state) {
           const { base } = state;
-          if (!(await isOutdated(deps, orb, state.entry))) throw new Current();
+          if (!(await isOutdated(deps, state.context, state.entry))) throw new Current();
           return {
             operation: "reseal",
             status: statusOf(base),

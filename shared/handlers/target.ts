@@ -1,8 +1,11 @@
 /** Which module and schema a built-in handler works on: named in its input, or the only one there is. */
+
+import type { Deps } from "../deps.ts";
 import type { Fault } from "../errors.ts";
-import { invalid } from "../errors.ts";
+import { invalid, notFound } from "../errors.ts";
 import type { CompiledModule, CompiledSchema } from "../orb/compile.ts";
 import type { ModuleType } from "../orb/document.ts";
+import { requireLive } from "../orb/live.ts";
 import type { LiveOrb } from "../orb/live-orb.ts";
 import type { JsonSchema } from "./json-schema.ts";
 
@@ -25,6 +28,22 @@ export interface Target {
 function fault(path: string, code: string, message: string): never {
   const faults: Fault[] = [{ path, code, message }];
   throw invalid(faults);
+}
+
+/**
+ * Reads the definition from the leader, for the retry of a handler's write.
+ * @throws AppError not_found when the orb is no longer live, or no longer uses the handler
+ */
+export async function requireUsing(
+  deps: Pick<Deps, "store">,
+  orb: string,
+  handler: string,
+): Promise<LiveOrb> {
+  const live = await requireLive(deps, orb);
+  if (![...live.compiled.handlers.values()].includes(handler)) {
+    throw notFound("handler", "The orb uses no handler of this name.");
+  }
+  return live;
 }
 
 /** The module of a type. @throws AppError invalid `required`, `unknown_module` at /module */

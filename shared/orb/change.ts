@@ -8,6 +8,7 @@ import { equal } from "../json.ts";
 import { pause } from "../pause.ts";
 import { Conflict } from "../store/types.ts";
 import type { OrbDocument } from "./document.ts";
+import { liveRecord, settled } from "./force.ts";
 import {
   type Act,
   appendRecord,
@@ -23,7 +24,7 @@ import {
 import { orbClaim, orbReplay, withClaim } from "./idempotency.ts";
 import { isOrbId } from "./ids.ts";
 import { enforce, planChange } from "./impact.ts";
-import { liveRecord, settle, settled } from "./settle.ts";
+import { settle } from "./settle.ts";
 
 /** Which orb an operation is about, and under what conditions. */
 export interface OrbTarget {
@@ -87,7 +88,8 @@ async function appended(
   const seq = await orNull(appendRecord(deps, orb, record, head.seq, withClaim(claim, [])));
   if (seq === null) return null;
   const made: OrbHead = { ...record, seq };
-  const undone = record.work !== undefined || record.publishedRevision !== head.publishedRevision;
+  const { work, publishedRevision, basis } = record;
+  const undone = work !== undefined || publishedRevision !== head.publishedRevision || basis !== head.basis;
   // It is committed: who comes next finishes what others kept from being finished now.
   if (undone && (await orNull(settle(deps, orb, made).then(() => true))) === null)
     deps.log.warn("entries follow their definition later", { orb });

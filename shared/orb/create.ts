@@ -73,7 +73,7 @@ export async function createOrb(deps: HandlerDeps, actor: Actor, input: CreateOr
     throw writeConflict();
   }
   await createStream(deps, made, orb);
-  if (publish) await settle(deps, orb, made);
+  await settle(deps, orb, made);
   if (!exists(made)) throw new AppError("internal", "internal", "The orb could not be read back.");
   return made;
 }

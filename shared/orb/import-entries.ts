@@ -41,6 +41,7 @@ interface Planned {
 /**
  * Writes entries into an orb that has none yet.
  * @param begun the revision that the import began with
+ * @param authority asked before each group
  * @returns how many
  * @throws AppError invalid with the line of what is wrong; conflict `unique_conflict`
  * @throws Conflict, StreamMissing when the import was given up meanwhile
@@ -50,6 +51,7 @@ export async function importEntries(
   context: OrbContext,
   begun: OrbHead,
   entries: AsyncIterable<ImportedEntry>,
+  authority?: () => Promise<unknown>,
 ): Promise<number> {
   await createOrbStream(deps, context.orb);
   const mark = await Mark.set(deps, context.orb, begun);
@@ -57,7 +59,10 @@ export async function importEntries(
   let group: Planned[] = [];
   let size = { messages: 0, bytes: 0 };
   const flush = async () => {
-    if (group.length > 0) await writeGroup(mark, group);
+    if (group.length > 0) {
+      await authority?.();
+      await writeGroup(mark, group);
+    }
     group = [];
     size = { messages: 0, bytes: 0 };
   };

@@ -105,6 +105,8 @@ export interface ImportInput {
   lines: AsyncIterable<string>;
   /** Parses a line. @throws AppError malformed */
   parse: (line: string) => unknown;
+  /** Authenticates the caller again; called while the file comes. @throws AppError when the caller's access has ended */
+  authority?: (() => Promise<unknown>) | undefined;
 }
 
 /** What was imported. */
@@ -122,6 +124,7 @@ export async function importOrb(deps: HandlerDeps, actor: Actor, input: ImportIn
   requireOperator(actor, "entries.manage");
   const lines = numbered(input);
   const first = await lines.next();
+  await input.authority?.();
   if (first.done === true)
     throw invalid([{ path: "/lines/1", code: "required", message: "is missing, because the file is empty" }]);
   const line = shaped(orbLine, first.value.value, "/lines/1");
@@ -144,7 +147,9 @@ export async function importOrb(deps: HandlerDeps, actor: Actor, input: ImportIn
   let own: OrbHead = begun;
   try {
     const context = { orb, revision: begun.revision + 1, compiled: compileOrb(published ?? document) };
-    const entries = await importEntries(deps, context, begun, entriesOf(lines, orb, deps.clock.now()));
+    const timed = entriesOf(lines, orb, deps.clock.now());
+    const entries = await importEntries(deps, context, begun, timed, input.authority);
+    await input.authority?.();
     own = await finishImport(deps, begun, published ?? document, line.retired);
     for (const move of movesTo(line.status, published === null ? null : document)) {
       own = await move(deps, actor, { orb, ifMatch: own.revision });

@@ -1,5 +1,6 @@
 import type { CompiledOrb } from "./compile.ts";
 import type { OrbDocument } from "./document.ts";
+import type { Fence } from "./fence.ts";
 
 /** A definition, ready for use. */
 export interface LiveOrb {
@@ -8,4 +9,6 @@ export interface LiveOrb {
   revision: number;
   document: OrbDocument;
   compiled: CompiledOrb;
+  /** Position of the fence. Each write that this definition decides expects it. */
+  fence?: Fence | undefined;
 }

@@ -6,6 +6,7 @@ import { buckets } from "../store/subjects.ts";
 import type { Consistency, KvEntry } from "../store/types.ts";
 import { compiled } from "./cache.ts";
 import type { OrbDocument } from "./document.ts";
+import type { Fence } from "./fence.ts";
 import { type Basis, basisOf, type EntryWork, type ExistingOrb, exists, orbHead } from "./history.ts";
 import { isOrbId } from "./ids.ts";
 import type { LiveOrb } from "./live-orb.ts";
@@ -22,6 +23,8 @@ export interface LiveRecord {
   document: OrbDocument | null;
   /** What stored entries still have to follow. */
   work?: EntryWork | undefined;
+  /** The fence that was moved for this record; missing in records from before there were fences. */
+  fence?: Fence | undefined;
 }
 
 /** 404: whoever forgot to publish is told what to look for, and nobody which of the two it is. */
@@ -30,7 +33,13 @@ export function noLiveOrb(): AppError {
 }
 
 /** What was read last of each orb, with the place of the message that said so. Pure values only. */
-const recent = new Map<string, { revision: number; time: number; live: LiveOrb | null }>();
+const recent = new Map<string, Recent>();
+interface Recent {
+  revision: number;
+  time: number;
+  live: LiveOrb | null;
+  fence: Fence | undefined;
+}
 const RECENT = 256;
 
 /**
@@ -47,20 +56,37 @@ export async function liveOrb(
   orb: string,
   consistency: Consistency = "leader",
 ): Promise<LiveOrb | null> {
+  return (await readLive(deps, orb, consistency))?.live ?? null;
+}
+
+/** Reads the live definition from the leader, for the retry of a write. @throws AppError not_found */
+export async function requireLive(deps: Pick<Deps, "store">, orb: string): Promise<LiveOrb> {
+  const live = await liveOrb(deps, orb);
+  if (live === null) throw noLiveOrb();
+  return live;
+}
+
+/** Reads an orb's record in the bucket; null when there is none. One request. */
+async function readLive(
+  deps: Pick<Deps, "store">,
+  orb: string,
+  consistency: Consistency,
+): Promise<Recent | null> {
   if (!isOrbId(orb)) return null;
   const entry = await deps.store.kvGet(buckets.orbs, orb, { consistency });
   if (entry === null) return null;
   const { revision, time } = entry;
   const known = recent.get(orb);
   // The same message: neither parsed nor compared again.
-  if (known !== undefined && known.revision === revision && known.time === time) return known.live;
+  if (known !== undefined && known.revision === revision && known.time === time) return known;
   const live = tryLive(entry);
   if (live !== null && "reason" in live) throw damagedDefinition(live);
+  const read = { revision, time, live, fence: live?.fence ?? entry.json<LiveRecord>().fence };
   recent.delete(orb);
-  recent.set(orb, { revision, time, live });
+  recent.set(orb, read);
   const oldest = recent.size > RECENT ? recent.keys().next().value : undefined;
   if (oldest !== undefined) recent.delete(oldest);
-  return live;
+  return read;
 }
 
 /** 503: nothing of the orb can be served until somebody who manages it reads it, which puts it anew. */
@@ -155,16 +181,16 @@ export async function definitionFor(
   consistency: Consistency = "leader",
 ): Promise<LiveOrb | null> {
   if (!isOrbId(orb)) return null;
-  const live = await liveOrb(deps, orb, consistency);
-  if (live !== null) return live;
+  const read = await readLive(deps, orb, consistency);
+  if (read?.live) return read.live;
   const head = await orbHead(deps, orb);
   if (!exists(head)) return null;
   const { revision, document } = await basisFor(deps, orb, head);
-  return { orb, revision, document, compiled: compiled(orb, revision, document) };
+  return { orb, revision, document, compiled: compiled(orb, revision, document), fence: read?.fence };
 }
 
 function liveFrom(record: LiveRecord): LiveOrb | null {
-  const { orb, revision, document } = record;
+  const { orb, revision, document, fence } = record;
   if (document === null) return null;
-  return { orb, revision, document, compiled: compiled(orb, revision, document) };
+  return { orb, revision, document, compiled: compiled(orb, revision, document), fence };
 }

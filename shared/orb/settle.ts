@@ -8,19 +8,18 @@ import type { Deps } from "../deps.ts";
 import { warnOfShared } from "../entry/claiming.ts";
 import { inParts } from "../entry/parts.ts";
 import { cancelScheduled, claimExisting, moveLive } from "../entry/publishing.ts";
-import { pause } from "../pause.ts";
 import { BUCKET_BYTES, indexBytes, ReadBudget } from "../store/budget.ts";
 import { orbStreamConfig } from "../store/provision.ts";
 import { buckets, streams, subjects } from "../store/subjects.ts";
 import { Conflict, StreamMissing } from "../store/types.ts";
 import { compileOrb } from "./compile.ts";
 import type { OrbDocument } from "./document.ts";
+import { type Current, type Found, liveRecord, putGone, putInForce, settled, wantedRecord } from "./force.ts";
 import {
   appendRecord,
   basisOf,
   type EntryWork,
   exists,
-  findRevision,
   following,
   headOf,
   type OrbHead,
@@ -29,80 +28,14 @@ import {
 import { isAlive } from "./importing.ts";
 import { type LiveRecord, recordOf } from "./live.ts";
 
-/** A live record and the bucket's revision of it. */
-interface Found {
-  record: LiveRecord;
-  revision: number;
-}
-type Current = Found | null;
-
-/** Reads what the bucket holds, to judge whether anything is undone. Of what is damaged everything is. */
-export async function liveRecord(deps: Pick<Deps, "store">, orb: string): Promise<Current> {
-  const entry = await deps.store.kvGet(buckets.orbs, orb);
-  return entry === null ? null : { record: recordOf(entry), revision: entry.revision };
-}
-
-/** Whether the live definition says what the history says, and entries have followed. */
-export function settled(head: OrbHead, live: LiveRecord | null): boolean {
-  if (live?.work !== undefined) return false;
-  const want = exists(head) ? head.publishedRevision : null;
-  if (want !== null) return live !== null && live.revision >= want;
-  if (exists(head) && head.work !== undefined && (live?.revision ?? 0) < head.revision) return false;
-  return live === null || live.document === null;
-}
-
 /** Finishes what is undone of an orb. Does nothing, and reads once, when all is done. */
 export async function settle(deps: Deps, orb: string, head: OrbHead): Promise<void> {
   if (head.operation === "deleting") return finishDeletion(deps, orb, head);
   const current = await liveRecord(deps, orb);
   if (settled(head, current?.record ?? null)) return;
-  const want = exists(head) ? head.publishedRevision : null;
-  const target = want === null ? head : await findRevision(deps, orb, head, want);
-  if (target === null) {
-    deps.log.error("the published revision of an orb is missing", { orb, revision: want });
-    return;
-  }
-  const record: LiveRecord = {
-    v: 1,
-    orb,
-    revision: target.revision,
-    at: target.at,
-    document: want === null ? null : target.document,
-    ...(target.work === undefined ? {} : { work: target.work }),
-  };
-  await followUp(deps, await putLive(deps, record, current), head);
+  const record = await wantedRecord(deps, orb, head);
+  if (record !== null) await followUp(deps, await putInForce(deps, record, current), head);
 }
-
-/**
- * Puts the live definition, unless this one or a later revision is there. Answers what is there then.
- * @param inherit whether entries still have to follow what was left undone; those of an orb that is deleted are erased
- */
-async function putLive(deps: Deps, record: LiveRecord, known: Current, inherit = true): Promise<Current> {
-  for (let current = known; ; current = await liveRecord(deps, record.orb)) {
-    if (current !== null && current.record.revision >= record.revision) return current;
-    const work = inherit ? joined(current?.record.work, record.work) : record.work;
-    const next: LiveRecord = { ...record, ...(work === undefined ? {} : { work }) };
-    try {
-      const expect = current?.revision ?? 0;
-      const revision = await deps.store.kvPut(buckets.orbs, record.orb, JSON.stringify(next), { expect });
-      return { record: next, revision };
-    } catch (error) {
-      if (!(error instanceof Conflict)) throw error;
-    }
-  }
-}
-
-/** Work that was left undone comes before what follows from the next definition. */
-function joined(before: EntryWork | undefined, after: EntryWork | undefined): EntryWork | undefined {
-  if (before === undefined || after === undefined) return before ?? after;
-  return { claims: [...before.claims, ...after.claims], moves: [...before.moves, ...after.moves] };
-}
-
-/**
- * Milliseconds that writes which were decided by the definition before have to be committed: they are not seen, and what
- * is done to stored entries would pass them by. Most take a few.
- */
-const IN_FLIGHT_MS = 500;
 
 /**
  * Lets stored entries follow the definition that came into force, and then says that they did.
@@ -112,7 +45,6 @@ async function followUp(deps: Deps, current: Current, head: OrbHead): Promise<vo
   const { work, ...done } = current.record;
   const { orb, revision } = done;
   const basis = done.document === null && exists(head) ? await basisOf(deps, orb, head) : null;
-  await pause(IN_FLIGHT_MS);
   await doWork(deps, current, work, { revision, document: done.document ?? basis?.document ?? null });
   try {
     await deps.store.kvPut(buckets.orbs, done.orb, JSON.stringify(done), { expect: current.revision });
@@ -130,7 +62,7 @@ async function doWork(
 ): Promise<void> {
   const { orb } = current.record;
   for (const { from, to, ...home } of work.moves) {
-    if (to !== null) await moveLive(deps, orb, home, from, to);
+    if (to !== null) await moveLive(deps, orb, home, { from, to, fence: current.record.fence });
     else if (from !== null) {
       await cancelScheduled(deps, orb, home);
       await eraseLive(deps, current, subjects.schemaLive({ orb, ...home }, from));
@@ -184,8 +116,7 @@ export async function beginDeletion(deps: Deps, orb: string, head: OrbHead, by: 
  * at once the slower one stops where the other has finished: what is there then may be somebody's new orb.
  */
 export async function finishDeletion(deps: Deps, orb: string, head: OrbHead): Promise<void> {
-  const gone: LiveRecord = { v: 1, orb, revision: head.revision, at: head.at, document: null };
-  await putLive(deps, gone, await liveRecord(deps, orb), false);
+  await putGone(deps, orb, head);
   const underWay = async () => (await orbHead(deps, orb))?.seq === head.seq;
   if (!(await underWay())) return;
   await deps.store.deleteStream(streams.orb(orb));

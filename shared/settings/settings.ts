@@ -3,13 +3,13 @@
  * with its revisions, whose id follows from whose settings they are.
  */
 import { type Actor, accountOf, actorId, type Role } from "../access/actor.ts";
-import { atLeast, refusal } from "../access/authorize.ts";
+import { atLeast, refusal, roleIn } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { attempts } from "../entry/attempts.ts";
 import { claimChange, isEqualityKey } from "../entry/claims.ts";
 import { commit } from "../entry/commit.ts";
 import { planNew } from "../entry/create.ts";
-import { followNewer } from "../entry/follow.ts";
+import { appendFenced } from "../entry/fenced.ts";
 import { withKnownClaims } from "../entry/held.ts";
 import { storedInput } from "../entry/known.ts";
 import { messagesOf } from "../entry/messages.ts";
@@ -17,6 +17,7 @@ import { prepare } from "../entry/prepare.ts";
 import { addressOf, type LoadedEntry, loadEntry, loaded, orNull } from "../entry/resolve.ts";
 import { type EntrySnapshot, effective, maskValues, type StoredValue } from "../entry/snapshot.ts";
 import { AppError, invalid } from "../errors.ts";
+import { requireUsing, schemaOf } from "../handlers/target.ts";
 import { derivedId } from "../ids.ts";
 import type { CompiledField, CompiledSchema } from "../orb/compile.ts";
 import type { LiveOrb } from "../orb/live-orb.ts";
@@ -64,7 +65,7 @@ function withDefaults(
 ): Record<string, unknown> {
   const set = Object.entries(stored).filter(([name]) => schema.fields.has(name));
   const { values } = validateValues(schema, {});
-  return { ...values, ...maskValues(Object.fromEntries(set)) };
+  return { ...values, ...maskValues(Object.fromEntries(set), schema) };
 }
 
 function viewOf(target: SettingsTarget, head: EntrySnapshot | undefined): SettingsView {
@@ -99,14 +100,15 @@ export async function getSettings(
 export async function setSettings(
   deps: Deps,
   caller: { actor: Actor; role: Role },
-  target: SettingsTarget,
+  first: SettingsTarget,
   given: Readonly<Record<string, unknown>>,
 ): Promise<SettingsView> {
-  const { actor, role } = caller;
-  requireScope(actor, role, target.scope);
-  const { live, schema } = target;
-  const id = await settingsId(actor, target);
+  const { actor } = caller;
+  requireScope(actor, caller.role, first.scope);
+  const id = await settingsId(actor, first);
   const write = async (attempt: number) => {
+    const target = attempt === 0 ? first : await renewedTarget(deps, actor, first);
+    const { live, schema } = target;
     const log = subjects.entryLog(addressOf(schema, id));
     const last = await orNull(deps.store.get(streams.orb(live.orb), log));
     const entry = loaded(last);
@@ -120,7 +122,18 @@ export async function setSettings(
         : await change(deps, actor, target, entry, values, stored, attempt);
     return viewOf(target, snapshot);
   };
-  return counted(deps, actor, live.orb, () => attempts(deps, live.orb, write));
+  return counted(deps, actor, first.live.orb, () => attempts(deps, first.live.orb, write));
+}
+
+/** Finds the target again in the current definition. @throws AppError not_found, invalid, forbidden */
+async function renewedTarget(
+  deps: Deps,
+  actor: Actor,
+  { live: { orb }, schema, scope }: SettingsTarget,
+): Promise<SettingsTarget> {
+  const live = await requireUsing(deps, orb, "settings.set");
+  requireScope(actor, roleIn(actor, orb, live.compiled), scope);
+  return { live, schema: schemaOf(live, "SETTINGS", { module: schema.module, schema: schema.id }), scope };
 }
 
 /**
@@ -222,7 +235,7 @@ async function change(
   const before = new Set(head.status === "DELETED" ? [] : [...head.claims, ...(base.liveClaims ?? [])]);
   const claims = claimChange(before, new Set(prepared.claims));
   const snapshots = base === head ? [snapshot] : [base, snapshot];
-  const write = { address, headSeq: seq, snapshots, claims, guards: prepared.guards };
+  const write = { address, headSeq: seq, before: head, snapshots, claims, guards: prepared.guards };
   // Its place in lists went with its deletion.
   const place = { subject: subjects.entryIndex(address), data: "{}", rollup: true };
   const again = head.status === "DELETED" ? { hints: [place] } : {};
@@ -231,8 +244,7 @@ async function change(
     // Messages in a row, hints first and truth last, as many write the same entry and a batch takes long. What is not
     // held any more stays in the index of equality: freeing it here could take away what the next writer adds.
     const messages = messagesOf({ ...write, ...again, claims: { adds: claims.adds, frees: [] } });
-    await deps.store.pipeline(streams.orb(live.orb), messages);
-    followNewer(deps, live, [address]);
+    await appendFenced(deps, live, write, messages);
     return snapshot;
   }
   const sure = attempt === 0 ? write : await withKnownClaims(deps, live, schema, write);

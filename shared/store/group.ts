@@ -27,11 +27,12 @@ interface Waiting {
 
 /**
  * The subjects of a group. A message may say what must be the last one on a subject, or replace all that is there: of such
- * a subject no other write of the group may know anything.
+ * a subject no other write of the group may know anything. Several may expect the same sequence of a subject that none writes.
  */
 class Subjects {
   readonly #touched = new Set<string>();
-  readonly #bound = new Set<string>();
+  /** Expected sequences of subjects that no write of the group touches; undefined for subjects that one touches or replaces. */
+  readonly #bound = new Map<string, number | undefined>();
   /** Of a write that expects something of the whole stream. */
   #alone = false;
 
@@ -39,18 +40,40 @@ class Subjects {
   take(messages: readonly Append[]): boolean {
     const alone = messages.some(({ expectStreamSeq }) => expectStreamSeq !== undefined);
     if (this.#alone || (alone && this.#touched.size > 0)) return false;
-    const bound = new Set<string>();
+    const bound = new Map<string, number | undefined>();
+    for (const { expect } of messages)
+      if (expect?.subject !== undefined) bound.set(expect.subject, expect.seq);
     for (const { subject, expect, rollup } of messages) {
-      if (expect !== undefined) bound.add(expect.subject ?? subject);
-      if (rollup === true) bound.add(subject);
+      if (rollup === true || bound.has(subject)) bound.set(subject, undefined);
+      else if (expect !== undefined && expect.subject === undefined) bound.set(subject, undefined);
     }
-    for (const subject of bound) if (this.#touched.has(subject) || this.#bound.has(subject)) return false;
+    for (const [subject, seq] of bound) {
+      if (this.#touched.has(subject)) return false;
+      // Several writes can expect the same sequence of a subject that none of them writes.
+      const same = seq !== undefined && this.#bound.get(subject) === seq;
+      if (this.#bound.has(subject) && !same) return false;
+    }
     for (const { subject } of messages) if (this.#bound.has(subject)) return false;
     this.#alone = alone;
-    for (const subject of bound) this.#bound.add(subject);
+    for (const [subject, seq] of bound) this.#bound.set(subject, seq);
     for (const { subject } of messages) this.#touched.add(subject);
     return true;
   }
+}
+
+/** The messages of a group. An expectation about another subject stands once in a batch. */
+function messagesOf(group: readonly Waiting[]): Append[] {
+  const expected = new Set<string>();
+  return group.flatMap(({ messages }) =>
+    messages.map((message) => {
+      const elsewhere = message.expect?.subject;
+      if (elsewhere === undefined || elsewhere === message.subject) return message;
+      const { expect: _, ...rest } = message;
+      if (expected.has(elsewhere)) return rest;
+      expected.add(elsewhere);
+      return message;
+    }),
+  );
 }
 
 /** Whether it may have been written all the same. */
@@ -123,10 +146,7 @@ export function grouped(store: OpenStore): OpenStore {
 
   async function write(stream: string, group: readonly Waiting[]): Promise<void> {
     try {
-      let seq = await store.batch(
-        stream,
-        group.flatMap(({ messages }) => messages),
-      );
+      let seq = await store.batch(stream, messagesOf(group));
       // One batch is stored without anything in between: each write ends where the one behind it begins.
       for (const one of group.toReversed()) {
         one.done(seq);

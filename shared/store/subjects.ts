@@ -179,6 +179,9 @@ export const subjects = {
   /** Carries an expectation about another subject where no other message of a batch can; gone after a second. */
   guard: (orb: string, id: string, number: number) =>
     `${token(orb, "orb")}._guard.${token(id, "entry")}.${number}`,
+  /** A part of the fence that every write of an entry expects. */
+  fence: (orb: string, incarnation: number, part: number) =>
+    `${token(orb, "orb")}._def.${incarnation}.${part}`,
   /** In the orb's stream while it is imported: a namesake lacks it. */
   importMark: (orb: string, revision: number) => `${token(orb, "orb")}._import.${revision}`,
   /** Idempotency claim in the same atomic act as the write. */
@@ -215,9 +218,13 @@ export function definedStream(subject: string): string | undefined {
   return isToken(orb) ? streams.orb(orb) : undefined;
 }
 
-const STATE = /^(\$KV\.[^.*>]+(\.[^.*>]+)+|[^._*>$][^.*>]*\.[^._*>][^.*>]*\.[^.*>]+\.[^.*>]+\.[^.*>]+)$/;
+const STATE =
+  /^(\$KV\.[^.*>]+(\.[^.*>]+)+|[^._*>$][^.*>]*\._def\.\d+\.0|[^._*>$][^.*>]*\.[^._*>][^.*>]*\.[^.*>]+\.[^.*>]+\.[^.*>]+)$/;
 
-/** Whether a literal subject holds state whose last message counts: an entry's log or live copy, a key. */
+/**
+ * Whether a literal subject holds state whose last message counts: an entry's log or live copy, a key, the first part of a
+ * fence.
+ */
 export function isStateSubject(subject: string): boolean {
   return STATE.test(subject);
 }

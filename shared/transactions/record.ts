@@ -1,6 +1,6 @@
 /** `transactions.record`: appends a record. No verb changes or removes one. */
 import { type Actor, accountOf, actorId, type Role } from "../access/actor.ts";
-import { refusal, requireMay } from "../access/authorize.ts";
+import { refusal, requireMay, roleIn } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { attempts } from "../entry/attempts.ts";
 import { hmacs } from "../entry/claims.ts";
@@ -11,7 +11,7 @@ import { canonical } from "../entry/idempotency.ts";
 import { addressOf, loadEntry } from "../entry/resolve.ts";
 import { publishMessages } from "../entry/schedules.ts";
 import { AppError } from "../errors.ts";
-import { schemaOf, TARGET_INPUT } from "../handlers/target.ts";
+import { requireUsing, schemaOf, TARGET_INPUT } from "../handlers/target.ts";
 import type { LocalHandler } from "../handlers/types.ts";
 import { derivedId } from "../ids.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
@@ -41,20 +41,27 @@ function requireWriter(actor: Actor, role: Role, schema: CompiledSchema): void {
 export async function recordTransaction(
   deps: Deps,
   caller: { actor: Actor; role: Role },
-  live: LiveOrb,
-  schema: CompiledSchema,
+  first: LiveOrb,
+  given: CompiledSchema,
   input: NewRecord,
 ): Promise<{ record: RecordView; replayed: boolean }> {
-  const { actor, role } = caller;
-  requireWriter(actor, role, schema);
+  const { actor } = caller;
+  requireWriter(actor, caller.role, given);
   const owner = actorId(actor);
   const { key, values } = input;
   const requests = key === undefined ? [] : await hmacs(deps.config, `transaction/${canonical(values)}`);
   const [request] = requests;
   // The key makes the id, so that the record itself is the claim: equal requests meet in one place.
-  const id =
-    key === undefined ? deps.newId() : await derivedId(["transaction", schema.id, accountOf(actor), key]);
+  const keyed =
+    key === undefined ? undefined : await derivedId(["transaction", given.id, accountOf(actor), key]);
   const write = async (attempt: number) => {
+    const id = keyed ?? deps.newId();
+    let [live, schema] = [first, given];
+    if (attempt > 0) {
+      live = await requireUsing(deps, first.orb, "transactions.record");
+      schema = schemaOf(live, "TRANSACTIONS", { module: given.module, schema: given.id });
+      requireWriter(actor, roleIn(actor, live.orb, live.compiled), schema);
+    }
     const address = addressOf(schema, id);
     const before = request === undefined ? null : await loadEntry(deps, live.orb, id, schema);
     if (before !== null) {
@@ -86,7 +93,7 @@ export async function recordTransaction(
     await commit(deps, live, sure, { whole: request !== undefined });
     return { record: recordView(snapshot), replayed: false };
   };
-  return counted(deps, actor, live.orb, () => attempts(deps, live.orb, write));
+  return counted(deps, actor, first.orb, () => attempts(deps, first.orb, write));
 }
 
 function mismatch(): AppError {

@@ -85,8 +85,21 @@ const schemaOf = (of: LiveOrb) => {
 const evolve = (fields: Record<string, object>, more: object = {}) =>
   definition(document(orb.orb, fields, more), 2);
 const person = (values: object, options: object = {}, by = orb) =>
-  createEntry(deps, admin, { orbId: orb.orb, orb: by, module: "people", values, ...options });
-const at = (id: string, more: object = {}, by = orb) => ({ orbId: orb.orb, orb: by, id, ...more });
+  createEntry(deps, admin, {
+    orbId: orb.orb,
+    orb: by,
+    renew: async () => by,
+    module: "people",
+    values,
+    ...options,
+  });
+const at = (id: string, more: object = {}, by = orb) => ({
+  orbId: orb.orb,
+  orb: by,
+  renew: async () => by,
+  id,
+  ...more,
+});
 const live = async (id: string, role: LiveRole) =>
   liveCopyOf(
     await store.get(
@@ -268,7 +281,7 @@ describe("a definition that changes", () => {
     const { snapshot: later } = await person({ email: "b" }, { publish: true, validFrom });
     const { snapshot: draft } = await person({ email: "c" });
     const home = { type: "content" as const, schema: "person" };
-    expect(await moveLive(deps, orb.orb, home, "public", "user")).toBe(2);
+    expect(await moveLive(deps, orb.orb, home, { from: "public", to: "user" })).toBe(2);
     expect(await live(now.id, "public")).toBeNull();
     expect((await live(now.id, "user"))?.revision).toBe(1);
     await until(async () => (await live(later.id, "user")) !== null);

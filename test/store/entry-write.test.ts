@@ -141,11 +141,11 @@ describe("create", () => {
 });
 
 describe("update", () => {
-  it("costs two trips: head, then one append", async () => {
+  it("costs two trips: head, then one append with the fence judged right behind it", async () => {
     const { snapshot } = await create("note", { text: "a" });
     counted.reset();
     const made = await updateEntry(deps, admin, at(snapshot.id, { values: { text: "b" } }));
-    expect(counted.calls).toEqual(["get", "append"]);
+    expect(counted.calls).toEqual(["get", "append", "append"]);
     expect(counted.trips).toBe(2);
     expect(made.snapshot).toMatchObject({ revision: 2, status: "SAVED", values: { text: "b" } });
   });

@@ -64,6 +64,25 @@ test("what is written at the same time is written together, and each write is to
   expect(s.sizes).toEqual([4, 1000, 196]);
 });
 
+test("writes that expect the same of a subject that none of them writes are one act, which that subject can refuse", async () => {
+  await using s = await setUp();
+  const fence = { subject: subjects.fence("shop", 1, 0), data: "" };
+  const seq = await s.own.append(STREAM, fence);
+  const fenced = (id: string, at = seq): Append[] =>
+    entry(id).map((message, index) =>
+      index === 0 ? { ...message, expect: { subject: fence.subject, seq: at } } : message,
+    );
+  const ids = Array.from({ length: 100 }, (_, i) => `f${i}`);
+  await Promise.all(ids.map((id) => s.store.batch(STREAM, fenced(id))));
+  expect(s.sizes).toEqual([4, 396]);
+  const moved = await s.own.append(STREAM, fence);
+  const late = await Promise.allSettled(
+    ["a", "b", "c", "d"].map((id, index) => s.store.batch(STREAM, fenced(id, index < 3 ? seq : moved))),
+  );
+  expect(late.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected", "fulfilled"]);
+  for (const id of ["a", "b", "c"]) expect(await s.own.get(STREAM, log(id))).toBeNull();
+});
+
 test("each write of a group that meets a conflict gets the answer that is its own", async () => {
   await using s = await setUp();
   await s.own.append(STREAM, { subject: log("taken"), data: "theirs" });

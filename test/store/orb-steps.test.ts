@@ -5,6 +5,7 @@ import { createOrb } from "../../shared/orb/create.ts";
 import { exists, orbHead } from "../../shared/orb/history.ts";
 import { importOrb } from "../../shared/orb/import.ts";
 import { definitionFor, liveOrb } from "../../shared/orb/live.ts";
+import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { archiveOrb, deleteOrb, publishOrb, unpublishOrb } from "../../shared/orb/operate.ts";
 import { getOrb, getOrbRevision, listOrbRevisions, listOrbs } from "../../shared/orb/read.ts";
 import { settleAll } from "../../shared/orb/settle.ts";
@@ -115,6 +116,38 @@ describe("cut off at every step", () => {
         expect((await liveOrb(deps, orb))?.revision).toBe(began ? 2 : undefined);
       },
     );
+  });
+
+  test("publishing blocks no writer, and writers follow the definition in force", async () => {
+    let stale = 0;
+    let before: LiveOrb | null = null;
+    const steps = await atEachStep(
+      async (orb) => {
+        await create(orb, true);
+        before = await definitionFor(deps, orb);
+      },
+      (d, orb) => updateOrb(d, admin, { orb, document: document(orb, "user"), publish: true }),
+      async (orb) => {
+        const old = before;
+        if (old === null) throw new Error("there is no such orb");
+        const made = await createEntry(deps, admin, {
+          orbId: orb,
+          orb: old,
+          module: "news",
+          values: { title: "a" },
+          publish: true,
+        });
+        const now = await liveOrb(deps, orb);
+        const schema = now?.compiled.schema("news");
+        if (now === null || schema === undefined) throw new Error("nothing is live");
+        if (now.revision === 1) stale++;
+        expect(made.snapshot.defRevision).toBe(now.revision);
+        const home = { orb, type: "content", schema: "article", id: made.snapshot.id } as const;
+        expect(await store.get(streams.orb(orb), subjects.entryLive(home, schema.liveRole))).not.toBeNull();
+      },
+    );
+    expect(steps).toBeGreaterThan(4);
+    expect(stale).toBeGreaterThan(0);
   });
 
   test("publishing is finished by the next start", async () => {
@@ -496,15 +529,15 @@ describe("round trips", () => {
       delete: await trips((d) => deleteOrb(d, admin, { orb })),
     };
     expect(all).toEqual({
-      create: 4,
+      create: 7,
       get: 1,
-      update: 2,
-      publish: 4,
+      update: 5,
+      publish: 5,
       draft: 2,
       revisions: 3,
       revision: 1,
       list: 2,
-      unpublish: 4,
+      unpublish: 5,
       delete: 11,
     });
   });

@@ -15,6 +15,7 @@ beforeAll(async () => {
   broker = await startBroker();
   orb = await installOrb(broker.store("operator"), {
     id: "club",
+    uses: [{ service: "settings", handlers: ["set"] }],
     modules: [
       {
         id: "preferences",

@@ -23,7 +23,7 @@ export interface RawRequest {
 const LIMIT_MS = 10_000;
 
 /** Whether a response is complete. Servers may keep a connection open despite `Connection: close`. */
-function isWhole(got: string, method: string): boolean {
+export function isWhole(got: string, method: string): boolean {
   const end = got.indexOf("\r\n\r\n");
   if (end < 0) return false;
   const head = got.slice(0, end).toLowerCase();
