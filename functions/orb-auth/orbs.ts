@@ -9,7 +9,6 @@ import { orbRealm, type Realm } from "../../shared/access/realms.ts";
 import { notFound } from "../../shared/errors.ts";
 import { isRealmSegment, isSigninPage } from "../../shared/orb/ids.ts";
 import { liveOrb, noLiveOrb } from "../../shared/orb/live.ts";
-import { token } from "../../shared/store/subjects.ts";
 import type { AppEnv } from "../context.ts";
 import { PageQuery, pageResponses } from "../pages/index.ts";
 import { showSignin } from "../pages/signin.ts";
@@ -83,7 +82,7 @@ export function orbAuth(
     orbId: string,
     segment: string,
   ): Promise<Response | undefined> {
-    const live = await liveOrb(c.var.deps, token(orbId, "orb"));
+    const live = await liveOrb(c.var.deps, orbId);
     if (live === null) throw noLiveOrb();
     const realm = orbRealm(live.document);
     if (isSigninPage(segment) && realm === null) {
