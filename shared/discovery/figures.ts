@@ -1,13 +1,13 @@
-/** What the broker knows of the platform, in figures. */
+/** Figures of the platform, read from the broker. */
 import type { Deps } from "../deps.ts";
 import { type DamagedOrb, liveDefinitions } from "../orb/live.ts";
 import type { LiveOrb } from "../orb/live-orb.ts";
 import { buckets, streams, subjects } from "../store/subjects.ts";
 import type { StreamInfo } from "../store/types.ts";
 
-/** Orbs that are told of one by one. */
+/** Report figures of at most this many orbs. */
 export const MAX_ORBS = 1_000;
-/** Orbs that are asked for at once. */
+/** Read this many orbs at once. */
 const AT_ONCE = 16;
 
 /** Figures of one orb. */
@@ -36,7 +36,7 @@ export interface Figures {
   sessions: StreamInfo | null;
   roundTripMs: number;
   server: { version: string };
-  /** Of the first {@link MAX_ORBS} orbs. */
+  /** Figures of the first {@link MAX_ORBS} orbs. */
   figures: OrbFigures[];
 }
 

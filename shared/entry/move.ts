@@ -8,7 +8,7 @@ import { cancelMessages, leave, publishMessages } from "./schedules.ts";
 import { visible } from "./snapshot.ts";
 
 /**
- * Moves what is live of some entries of an orb, few enough for one batch, as they are by then.
+ * Moves the live copies of some entries of one orb. The entries must fit into one batch.
  * @param to null takes it away
  */
 export async function moveEntries(
@@ -27,7 +27,7 @@ export async function moveEntries(
   } catch (error) {
     if (!(error instanceof Conflict)) throw error;
   }
-  // Somebody wrote one of them: each by itself, as it is now.
+  // Another writer changed one of them. Move each entry by itself, from its current state.
   let moved = 0;
   for (const entry of entries) {
     for (let attempt = 0; attempt < 8; attempt++) {
