@@ -9,7 +9,6 @@ import { orbRealm, type Realm } from "../../shared/access/realms.ts";
 import { notFound } from "../../shared/errors.ts";
 import { isRealmSegment, isSigninPage } from "../../shared/orb/ids.ts";
 import { liveOrb, noLiveOrb } from "../../shared/orb/live.ts";
-import { token } from "../../shared/store/subjects.ts";
 import type { AppEnv } from "../context.ts";
 import { hasBody } from "../middleware/body.ts";
 import { receiveEarly } from "../middleware/session.ts";
@@ -87,7 +86,7 @@ export function orbAuth(
     segment: string,
   ): Promise<Response | undefined> {
     if (hasBody(c)) await receiveEarly(c);
-    const live = await liveOrb(c.var.deps, token(orbId, "orb"));
+    const live = await liveOrb(c.var.deps, orbId);
     if (live === null) throw noLiveOrb();
     const realm = orbRealm(live.document);
     if (isSigninPage(segment) && realm === null) {

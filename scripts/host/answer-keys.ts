@@ -1,4 +1,4 @@
-/** What cached answers are found by, and what many of them have in common. */
+/** The keys of cached answers, and the heads that many answers share. */
 import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
 
 /** Longer addresses are not worth caching. */
@@ -13,13 +13,13 @@ const PER_REQUEST: ReadonlySet<string> = new Set([
   "etag",
 ]);
 
-/** What an answer is cached by: its address alone, or with the languages that were asked for where these count. */
+/** The keys of an answer: its address alone, or its address with the languages of the request where these count. */
 export interface Keys {
   plain: string;
   spoken: string;
 }
 
-/** What many answers have in common. */
+/** The part that many answers share. */
 export interface Head {
   /** All of it as one text. */
   key: string;
@@ -30,7 +30,7 @@ export interface Head {
   orb: string | undefined;
 }
 
-/** What others have in common with an answer. */
+/** Returns the part of an answer that others share. */
 export function headOf(all: OutgoingHttpHeaders, route: string, orb: string | undefined): Head {
   const headers: string[] = [];
   for (const name in all) if (!PER_REQUEST.has(name.toLowerCase())) headers.push(name, String(all[name]));
@@ -38,7 +38,7 @@ export function headOf(all: OutgoingHttpHeaders, route: string, orb: string | un
   return { key: [route, orb, type, ...headers].join("\n"), headers, type, route, orb };
 }
 
-/** What the answer to a request is cached by; undefined where none is. */
+/** Returns the keys of the answer to a request, or undefined if the answer must not be cached. */
 export function keysOf({ method, url = "", headers }: IncomingMessage): Keys | undefined {
   if (method !== "GET" || headers.authorization !== undefined || headers.cookie !== undefined)
     return undefined;

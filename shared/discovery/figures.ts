@@ -39,7 +39,7 @@ export interface Figures {
   sessions: StreamInfo | null;
   roundTripMs: number;
   server: { version: string };
-  /** Of the first {@link MAX_ORBS} orbs. */
+  /** Figures of the first {@link MAX_ORBS} orbs. */
   figures: OrbFigures[];
 }
 

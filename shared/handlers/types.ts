@@ -70,7 +70,7 @@ export interface HttpHandler extends Described {
 
 export type Handler = LocalHandler | RemoteHandler | HttpHandler;
 
-/** What verbs that look handlers up are handed. */
+/** The dependencies of verbs that look handlers up. */
 export interface HandlerDeps extends Deps {
   /** The platform's own handlers. They import the rules of entries, so the registry must not import them. */
   builtIn: readonly Handler[];

@@ -74,8 +74,8 @@ export class Silence {
 }
 
 /**
- * Calls `then` once a silent broker is heard again, or another one is connected to.
- * @param current the broker that is connected to; undefined ends the wait without a call
+ * Calls `then` once a silent broker sends something again, or once another broker takes its place.
+ * @param current returns the connected broker; undefined ends the wait without a call
  */
 export function whenHeard(current: () => Pulse | undefined, then: () => void): void {
   const silent = current();

@@ -41,7 +41,7 @@ test("metrics are for operators and the scrape token; logs say who, what and how
     expect(text).toMatch(/platform_orb_bytes\{orb="shop"\} [1-9]/);
     expect(text).toContain("platform_orbs_published 1");
     expect(text).toMatch(
-      /platform_sessions Sessions that have not ended, and those that were ended within the last minute\.\n(?:#.*\n)*platform_sessions [1-9]/,
+      /platform_sessions Sessions, including those that ended within the last minute\.\n(?:#.*\n)*platform_sessions [1-9]/,
     );
     // No process lives on the edge, so nothing is counted there.
     expect(text.includes("http_requests_total")).toBe(process.env.TEST_HOST === "node");

@@ -9,13 +9,13 @@ export interface CacheOptions {
   checkMs?: number;
   /** Milliseconds that an acknowledged write waits for its own event (its echo). Default 2,000. */
   patienceMs?: number;
-  /** Freeze the JSON that is shared: tests find whoever changes it. */
+  /** Freeze the JSON that is shared: tests find code that changes it. */
   freeze?: boolean;
   /** Called with the subject of each message that is stored in a stream that is followed. */
   onStored?: (subject: string) => void;
 }
 
-/** What the cache does at the moment, for metrics and tests. */
+/** The current state of the cache, for metrics and tests. */
 export interface CacheStats {
   hits: number;
   misses: number;
