@@ -1,0 +1,322 @@
+/**
+ * Runs the fenced code blocks of a Markdown page, in order, as a reader would: in a fresh folder, against a running
+ * platform. How a page steers this: `test/docs/README.md`.
+ */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect } from "vitest";
+import { lastingBroker } from "../../scripts/platform.ts";
+import { tempDir } from "./broker.ts";
+
+export const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** A fenced block, or an instruction to the test that stands alone. */
+export interface Block {
+  /** The fence's language; `action` for an instruction without a block. */
+  language: string;
+  text: string;
+  line: number;
+  /** Instructions from the comment above the fence, by their first word. */
+  test: Map<string, string>;
+}
+
+/** The parts of a page that its test runs, in order. */
+export function blocksOf(markdown: string): Block[] {
+  const blocks: Block[] = [];
+  const lines = markdown.split("\n");
+  let pending: { test: Map<string, string>; line: number } | undefined;
+  const flush = () => {
+    if (pending !== undefined) blocks.push({ language: "action", text: "", ...pending });
+    pending = undefined;
+  };
+  for (let at = 0; at < lines.length; at++) {
+    const line = lines[at] ?? "";
+    const comment = /^\s*<!-- test: (.*?) -->$/.exec(line);
+    if (comment !== null) {
+      flush();
+      const words = (comment[1] ?? "").split("; ").map((part) => /^(\S+)\s*(.*)$/.exec(part) ?? []);
+      pending = { test: new Map(words.map(([, key = "", value = ""]) => [key, value])), line: at + 1 };
+      continue;
+    }
+    const fence = /^(\s*)```(\w+)$/.exec(line);
+    if (fence === null) {
+      if (line.trim() !== "") flush();
+      continue;
+    }
+    const [, indent = "", language = ""] = fence;
+    const start = at + 1;
+    while (lines[at + 1] !== undefined && lines[at + 1]?.trim() !== "```") at++;
+    const text = lines
+      .slice(start, ++at)
+      .map((one) => (one.startsWith(indent) ? one.slice(indent.length) : one));
+    blocks.push({ language, text: `${text.join("\n")}\n`, line: start, test: pending?.test ?? new Map() });
+    pending = undefined;
+  }
+  flush();
+  return blocks;
+}
+
+/** Where a page's commands run, and what its instructions can ask for. */
+export interface Stage {
+  /** Replacements in each block, longest first: addresses and folders that the page names. */
+  replace?: Record<string, string>;
+  env?: Record<string, string>;
+  /** Values of `NAME=…` lines by name. */
+  values?: Record<string, string>;
+  /** Instructions that stand alone, by their first word. */
+  actions?: Record<string, (argument: string, runner: Runner) => Promise<unknown>>;
+  /** Runs a script in a browser, on a page of the platform. */
+  browser?: (script: string, path: string) => Promise<void>;
+}
+
+/** How an answer in a page says "anything". */
+const ANY = "…";
+const EXECUTED = new Set(["sh", "js", "ts", "python", "go"]);
+const FILES: Record<string, (path: string) => string> = {
+  js: (path) => `node ${path}`,
+  ts: (path) => `node ${path}`,
+  python: (path) => `python3 ${path}`,
+  go: (path) => `go run ${path}`,
+};
+const EXTENSIONS: Record<string, string> = { js: "mjs", ts: "ts", python: "py", go: "go" };
+
+/** Compares an answer with one in a page: members that the page leaves out, and those that are "…", may be anything. */
+export function matches(actual: unknown, shown: unknown): boolean {
+  if (shown === ANY) return true;
+  if (typeof shown === "string" && shown.includes(ANY)) {
+    const parts = shown.split(ANY).map((part) => part.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
+    return typeof actual === "string" && new RegExp(`^${parts.join(".*")}$`, "s").test(actual);
+  }
+  if (Array.isArray(shown)) {
+    const open = shown.at(-1) === ANY;
+    const listed = open ? shown.slice(0, -1) : shown;
+    return (
+      Array.isArray(actual) &&
+      (open ? actual.length >= listed.length : actual.length === listed.length) &&
+      listed.every((item, at) => matches(actual[at], item))
+    );
+  }
+  if (typeof shown === "object" && shown !== null) {
+    if (typeof actual !== "object" || actual === null) return false;
+    return Object.entries(shown).every(([key, value]) => matches(Reflect.get(actual, key), value));
+  }
+  return Object.is(actual, shown);
+}
+
+/** The member of a value at a path such as `items.0.id`. */
+function member(value: unknown, path: string): string {
+  let found = value;
+  for (const key of path.split(".")) {
+    found = typeof found === "object" && found !== null ? Reflect.get(found, key) : undefined;
+  }
+  expect(found, `the answer has no ${path}: ${JSON.stringify(value)}`).toBeDefined();
+  return String(found);
+}
+
+/** Runs one page. Use it with `await using`: it stops what the page started. */
+export class Runner implements AsyncDisposable {
+  readonly dir = tempDir("guide");
+  readonly #page: string;
+  readonly #stage: Stage;
+  readonly #running: ChildProcess[] = [];
+  /** Blocks that did not run here, with the reason. */
+  readonly notRun: string[] = [];
+  /** What the last block printed. */
+  printed = "";
+  /** The last JSON document that a block printed. */
+  answer: unknown;
+
+  constructor(page: string, stage: Stage) {
+    this.#page = page;
+    this.#stage = stage;
+    // npm finds the project here, and Node its packages; whatever a page writes stays in this folder.
+    for (const name of readdirSync(root)) {
+      if (!/^(\.|docs$|test$)/.test(name)) symlinkSync(join(root, name), join(this.dir, name));
+    }
+    writeFileSync(join(this.dir, "variables"), "");
+    // One body a line, and the status where the test finds it.
+    writeFileSync(
+      join(this.dir, ".curlrc"),
+      'silent\nshow-error\nmax-time = 30\nwrite-out = "\\n%{stderr}HTTP-STATUS %{http_code}\\n"\n',
+    );
+  }
+
+  /** Runs every block of the page. */
+  async run(): Promise<void> {
+    for (const block of blocksOf(readFileSync(join(root, this.#page), "utf8"))) {
+      try {
+        await this.#block(block);
+      } catch (error) {
+        const words = error instanceof Error ? error.message : String(error);
+        throw new Error(`${this.#page}:${block.line}: ${words}`);
+      }
+    }
+  }
+
+  async #block(block: Block): Promise<void> {
+    const { language, test } = block;
+    if (language === "action") {
+      for (const [name, argument] of test) {
+        const act = this.#stage.actions?.[name];
+        if (act === undefined) throw new Error(`there is no instruction "${name}"`);
+        await act(argument, this);
+      }
+      return;
+    }
+    const skipped = test.get("skip");
+    if (skipped !== undefined) {
+      this.notRun.push(`${this.#page}:${block.line}: ${skipped}`);
+      return;
+    }
+    const condition = test.get("if");
+    if (condition !== undefined && spawnSync("bash", ["-c", condition], { stdio: "ignore" }).status !== 0) {
+      this.notRun.push(`${this.#page}:${block.line}: this machine has not what "${condition}" looks for`);
+      return;
+    }
+    const text = this.#replaced(block.text);
+    const file = test.get("file");
+    if (file !== undefined) {
+      mkdirSync(dirname(join(this.dir, file)), { recursive: true });
+      writeFileSync(join(this.dir, file), text);
+      return;
+    }
+    const path = test.get("browser");
+    if (path !== undefined) {
+      if (this.#stage.browser === undefined) throw new Error("this page has no browser");
+      await this.#stage.browser(text, path);
+      return;
+    }
+    if (EXECUTED.has(language)) await this.#execute(block, text);
+    else if (language === "json") this.#expectAnswer(text);
+    else if (language === "text") this.#expectPrinted(text);
+  }
+
+  #expectAnswer(text: string): void {
+    const shown: unknown = JSON.parse(text);
+    if (!matches(this.answer, shown)) throw new Error(`the answer is ${JSON.stringify(this.answer)}`);
+  }
+
+  #expectPrinted(text: string): void {
+    const printed = this.printed.split("\n").map((line) => line.trim());
+    for (const line of text.split("\n").map((one) => one.trim())) {
+      if (line === "" || line === ANY) continue;
+      expect(
+        printed.some((one) => matches(one, line)),
+        `"${line}" was not printed, but:\n${this.printed}`,
+      ).toBe(true);
+    }
+  }
+
+  #replaced(text: string): string {
+    let result = text;
+    for (const [from, to] of Object.entries(this.#stage.replace ?? {})) result = result.replaceAll(from, to);
+    return result;
+  }
+
+  async #execute(block: Block, given: string): Promise<void> {
+    const { language, test } = block;
+    let text = given.replaceAll(/^(\s*(?:export )?)([A-Z_]+)=…/gm, (_line, before: string, name: string) => {
+      const path = test.get("set") ?? "";
+      const [, from] = new RegExp(`(?:^|,)${name}=([^,]+)`).exec(path) ?? [];
+      const value = from === undefined ? this.#stage.values?.[name] : member(this.answer, from);
+      if (value === undefined) throw new Error(`nothing says what ${name} is`);
+      return `${before}${name}='${value}'`;
+    });
+    if (language !== "sh") {
+      const path = `block-${block.line}.${EXTENSIONS[language] ?? language}`;
+      writeFileSync(join(this.dir, path), text);
+      text = FILES[language]?.(path) ?? "";
+    }
+    const until = test.get("until") ?? test.get("background");
+    const { printed, out, code } = await this.#shell(text, until, test.has("background"));
+    this.printed = printed.replaceAll(/^HTTP-STATUS \d+\n/gm, "");
+    const statuses = [...printed.matchAll(/HTTP-STATUS (\d+)/g)].map(([, status]) => Number(status));
+    if (until === undefined) {
+      const expected = test.get("exit") ?? "0";
+      expect(String(code), `it ended with ${code}:\n${printed}`).toBe(expected);
+      const wanted = test.get("status")?.split(" ").map(Number);
+      if (wanted !== undefined) expect(statuses, printed).toEqual(wanted);
+      else
+        expect(
+          statuses.filter((status) => status < 200 || status >= 400),
+          printed,
+        ).toEqual([]);
+    }
+    const last = out
+      .split("\n")
+      .filter((line) => /^(\{.*\}|\[.*\])$/.test(line))
+      .at(-1);
+    if (last !== undefined) this.answer = JSON.parse(last) as unknown;
+  }
+
+  /** Runs shell text; with a pattern, until that is printed: then it is stopped, or goes on in the background. */
+  async #shell(text: string, until: string | undefined, background: boolean) {
+    const names = [
+      ...new Set([...text.matchAll(/^\s*(?:export )?([A-Z][A-Z_]*)=/gm)].map(([, name]) => name)),
+    ];
+    const keep = names.map((name) => `declare -p ${name} >>variables 2>/dev/null || true\n`).join("");
+    const script = `. ./variables\nset -e\n${text}\nset +e\n${until === undefined ? keep : ""}`;
+    const { PATH, HOME, NODE_COMPILE_CACHE, PYTHONPATH } = process.env;
+    const child = spawn("bash", ["-c", script], {
+      cwd: this.dir,
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe"],
+      env: {
+        PATH,
+        HOME,
+        NODE_COMPILE_CACHE,
+        PYTHONPATH,
+        CURL_HOME: this.dir,
+        NATS_SERVER_BIN: lastingBroker(),
+        ...this.#stage.env,
+      },
+    });
+    this.#running.push(child);
+    let printed = "";
+    let out = "";
+    child.stdout.on("data", (data: string) => {
+      out += data;
+    });
+    const pattern = until === undefined ? undefined : new RegExp(until, "s");
+    const seen = new Promise<void>((resolve) => {
+      for (const stream of [child.stdout, child.stderr]) {
+        stream.setEncoding("utf8").on("data", (data: string) => {
+          printed += data;
+          if (pattern?.test(printed) === true) resolve();
+        });
+      }
+    });
+    const closed = once(child, "close");
+    if (pattern === undefined) {
+      await closed;
+      return { printed, out, code: child.exitCode };
+    }
+    const found = await Promise.race([seen.then(() => true), closed.then(() => pattern.test(printed))]);
+    expect(found, `it ended without printing ${until}:\n${printed}`).toBe(true);
+    if (!background) await this.#stop(child);
+    return { printed, out, code: child.exitCode };
+  }
+
+  async #stop(child: ChildProcess): Promise<void> {
+    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const closed = once(child, "close");
+    try {
+      process.kill(-child.pid, "SIGTERM");
+    } catch {
+      // The group is gone already.
+    }
+    await closed;
+  }
+
+  /** Stops what the page left running, the last one first. */
+  async stop(): Promise<void> {
+    for (const child of this.#running.splice(0).reverse()) await this.#stop(child);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+}
