@@ -1,11 +1,10 @@
 /** Runs every command and request of the guides, as `README.md` beside this file describes. */
-import { readdirSync } from "node:fs";
+import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, expect, test } from "vitest";
-import { lastingBroker } from "../../scripts/platform.ts";
 import { admin, call, register } from "../support/auth.ts";
-import { tempDir } from "../support/broker.ts";
+import { startBroker, tempDir } from "../support/broker.ts";
 import { launchChromium, type TestBrowser } from "../support/browser.ts";
 import { Runner, root, type Stage } from "../support/guide.ts";
 import { startPlatform } from "../support/platform.ts";
@@ -18,8 +17,13 @@ const pages = readdirSync(join(root, GUIDES))
 
 /** Pages that start the platform themselves. */
 const STARTING = new Set(
-  ["first-orb", "run-on-servers", "cluster", "back-up-and-restore"].map((name) => `${GUIDES}/${name}.md`),
+  ["first-orb", "run-on-servers", "cluster", "back-up-and-restore", "rotate-keys"].map(
+    (name) => `${GUIDES}/${name}.md`,
+  ),
 );
+
+/** Pages about a broker that is started elsewhere. */
+const EXTERNAL = new Set(["run-on-servers", "deploy-to-workers"].map((name) => `${GUIDES}/${name}.md`));
 
 /** Registers at a sign-in page, as a person with a browser would, and answers the token. */
 async function registered(origin: string, base: string, invite: string): Promise<string> {
@@ -30,6 +34,7 @@ async function registered(origin: string, base: string, invite: string): Promise
 function stage(origin: string, more: Stage): Stage {
   const values: Record<string, string> = { ...more.values };
   const folders = tempDir("guide-folders");
+  for (const name of ["backups", "data", "safe"]) mkdirSync(join(folders, name));
   let page: Page | undefined;
   return {
     ...more,
@@ -52,6 +57,18 @@ function stage(origin: string, more: Stage): Stage {
         const [name = "", base = ""] = argument.split(" ");
         const invite = (runner.answer as { token: string }).token;
         values[name] = await registered(origin, base, invite);
+      },
+      /** What a backup is made of, and what must be there again. */
+      given: async () => {
+        const { body, status } = await call({ origin }, "GET", "/api/_auth/me", {
+          token: values.TOKEN ?? "",
+        });
+        expect(status).toBe(200);
+        values.ACCOUNT = body.id;
+      },
+      restored: async () => {
+        const { body } = await call({ origin }, "GET", "/api/_auth/me", { token: values.TOKEN ?? "" });
+        expect(body.id).toBe(values.ACCOUNT);
       },
       /** Waits until the browser's page shows a text. */
       shows: async (text) => {
@@ -90,32 +107,27 @@ async function openPage(origin: string, token: string | undefined, path: string)
   return page;
 }
 
-async function runPage(page: string): Promise<string[]> {
-  if (STARTING.has(page)) {
+/** Runs a page, and answers which of its blocks did not run here. */
+async function runPage(page: string): Promise<readonly string[]> {
+  await using external = EXTERNAL.has(page) ? await startBroker({ provisioned: false }) : undefined;
+  const broker: Stage =
+    external === undefined
+      ? {}
+      : {
+          values: { DEPLOY_PASSWORD: "deploy", FN_PASSWORD: "fn", STREAMS_PASSWORD: "streams" },
+          replace: { "wss://broker.example": external.wsUrl },
+        };
+  if (STARTING.has(page) || EXTERNAL.has(page)) {
     const env = await settings();
-    const origin = `http://localhost:${env.PORT}`;
-    await using runner = new Runner(
-      page,
-      stage(origin, { env: { ...env, NATS_SERVER_BIN: lastingBroker() } }),
-    );
+    await using runner = new Runner(page, stage(`http://localhost:${env.PORT}`, { ...broker, env }));
     await runner.run();
     return runner.notRun;
   }
   await using platform = await startPlatform({ streams: true });
   const { token } = await admin(platform);
-  const env = {
-    DATA_DIR: platform.settings.dataDir,
-    PORT: String(platform.settings.port),
-    STREAMS_PORT: String(platform.settings.streamsPort),
-  };
-  await using runner = new Runner(
-    page,
-    stage(platform.origin, {
-      env,
-      values: { TOKEN: token },
-      replace: { "http://localhost:52012": platform.streamsUrl ?? "" },
-    }),
-  );
+  const { dataDir, port, streamsPort } = platform.settings;
+  const env = { DATA_DIR: dataDir, PORT: String(port), STREAMS_PORT: String(streamsPort) };
+  await using runner = new Runner(page, stage(platform.origin, { env, values: { TOKEN: token } }));
   await runner.run();
   return runner.notRun;
 }

@@ -43,7 +43,7 @@ export function blocksOf(markdown: string): Block[] {
     }
     const fence = /^(\s*)```(\w+)$/.exec(line);
     if (fence === null) {
-      if (line.trim() !== "") flush();
+      flush();
       continue;
     }
     const [, indent = "", language = ""] = fence;
@@ -136,6 +136,7 @@ export class Runner implements AsyncDisposable {
     for (const name of readdirSync(root)) {
       if (!/^(\.|docs$|test$)/.test(name)) symlinkSync(join(root, name), join(this.dir, name));
     }
+    if (stage.env?.DATA_DIR !== undefined) symlinkSync(stage.env.DATA_DIR, join(this.dir, ".data"));
     writeFileSync(join(this.dir, "variables"), "");
     // One body a line, and the status where the test finds it.
     writeFileSync(
