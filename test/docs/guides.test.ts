@@ -11,9 +11,8 @@ import { startPlatform } from "../support/platform.ts";
 import { settings } from "../support/start.ts";
 
 const GUIDES = "docs/guides";
-const pages = readdirSync(join(root, GUIDES))
-  .filter((name) => name.endsWith(".md"))
-  .map((name) => `${GUIDES}/${name}`);
+const guides = readdirSync(join(root, GUIDES)).filter((name) => name.endsWith(".md"));
+const pages = ["README.md", ...guides.map((name) => `${GUIDES}/${name}`)];
 
 /** Pages that start the platform themselves. */
 const STARTING = new Set(
