@@ -72,6 +72,11 @@ export interface Stage {
   browser?: (script: string, path: string) => Promise<void>;
 }
 
+/** How long a platform may take to stop, on a busy machine. */
+const STOP_LIMIT_MS = 20_000;
+/** How long programs that a command left behind may still run: `go run` does not pass a signal on. */
+const ORPHAN_LIMIT_MS = 500;
+
 /** How an answer in a page says "anything". */
 const ANY = "…";
 const EXECUTED = new Set(["sh", "js", "ts", "python", "go"]);
@@ -301,15 +306,29 @@ export class Runner implements AsyncDisposable {
     return { printed, out, code: child.exitCode };
   }
 
+  /**
+   * Stops a command as `kill` would, and what it left behind. Only the shell's own child gets the signal: npm passes it
+   * on, and the start takes a second one as an order to stop at once.
+   */
   async #stop(child: ChildProcess): Promise<void> {
-    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const closed = once(child, "close");
-    try {
-      process.kill(-child.pid, "SIGTERM");
-    } catch {
-      // The group is gone already.
-    }
+    const { pid } = child;
+    if (pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const [exited, closed] = [once(child, "exit"), once(child, "close")];
+    const signal = (to: number, name: NodeJS.Signals) => {
+      try {
+        process.kill(to, name);
+      } catch {
+        // It is gone already.
+      }
+    };
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean);
+    for (const one of children) signal(Number(one), "SIGTERM");
+    const late = setTimeout(() => signal(-pid, "SIGKILL"), STOP_LIMIT_MS);
+    await exited;
+    const left = setTimeout(() => signal(-pid, "SIGKILL"), ORPHAN_LIMIT_MS);
     await closed;
+    clearTimeout(late);
+    clearTimeout(left);
   }
 
   /** Stops what the page left running, the last one first. */
