@@ -79,6 +79,18 @@ const ORPHAN_LIMIT_MS = 500;
 
 /** How an answer in a page says "anything". */
 const ANY = "…";
+/** Instructions that stand above a block. */
+const INSTRUCTIONS = new Set([
+  "file",
+  "set",
+  "status",
+  "exit",
+  "until",
+  "background",
+  "browser",
+  "if",
+  "skip",
+]);
 const EXECUTED = new Set(["sh", "js", "ts", "python", "go"]);
 const FILES: Record<string, (path: string) => string> = {
   js: (path) => `node ${path}`,
@@ -164,6 +176,8 @@ export class Runner implements AsyncDisposable {
 
   async #block(block: Block): Promise<void> {
     const { language, test } = block;
+    const unknown = [...test.keys()].filter((name) => language !== "action" && !INSTRUCTIONS.has(name));
+    if (unknown.length > 0) throw new Error(`a block takes no instruction "${unknown.join(", ")}"`);
     if (language === "action") {
       for (const [name, argument] of test) {
         const act = this.#stage.actions?.[name];
