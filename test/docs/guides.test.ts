@@ -118,7 +118,11 @@ async function runPage(page: string): Promise<readonly string[]> {
         };
   if (STARTING.has(page) || EXTERNAL.has(page)) {
     const env = await settings();
-    await using runner = new Runner(page, stage(`http://localhost:${env.PORT}`, { ...broker, env }));
+    const replace = {
+      ...broker.replace,
+      "http://localhost:52012": `http://localhost:${env.STREAMS_PORT}`,
+    };
+    await using runner = new Runner(page, stage(`http://localhost:${env.PORT}`, { ...broker, env, replace }));
     await runner.run();
     return runner.notRun;
   }
