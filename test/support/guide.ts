@@ -133,6 +133,16 @@ function member(value: unknown, path: string): string {
   return String(found);
 }
 
+/** The processes that a process started; all of its group where the system does not tell. */
+function childrenOf(pid: number): number[] {
+  try {
+    const text = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8");
+    return text.split(" ").filter(Boolean).map(Number);
+  } catch {
+    return [-pid];
+  }
+}
+
 /** Runs one page. Use it with `await using`: it stops what the page started. */
 export class Runner implements AsyncDisposable {
   readonly dir = tempDir("guide");
@@ -335,8 +345,7 @@ export class Runner implements AsyncDisposable {
         // It is gone already.
       }
     };
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean);
-    for (const one of children) signal(Number(one), "SIGTERM");
+    for (const one of childrenOf(pid)) signal(one, "SIGTERM");
     const late = setTimeout(() => signal(-pid, "SIGKILL"), STOP_LIMIT_MS);
     await exited;
     const left = setTimeout(() => signal(-pid, "SIGKILL"), ORPHAN_LIMIT_MS);
