@@ -1,5 +1,5 @@
 /**
- * The link, an option of deployments (README, "A link to a distant broker"): Durable Objects that hold the connection to
+ * The link, an option of deployments (docs/guides/deploy-to-workers.md): Durable Objects that hold the connection to
  * the broker, so that a request spares its own.
  */
 import { DurableObject, RpcTarget } from "cloudflare:workers";
