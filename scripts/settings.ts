@@ -15,7 +15,7 @@ export interface ExternalBroker {
   creds?: string;
 }
 
-/** What `npm start` goes by; docs/reference/settings.md lists these. */
+/** The settings of `npm start`. docs/reference/settings.md lists them. */
 export interface Settings {
   /** Address to listen on: 127.0.0.1 unless HOST says otherwise. */
   host: string;

@@ -11,7 +11,7 @@ const FOLDERS = ["functions", "shared", "scripts/streams", "scripts/host"];
 /** The browser's own code answers no requests, and the kit runs in services. */
 const ELSEWHERE = /functions\/pages\/browser|assets\.generated|handlers\/kit\.ts/;
 
-/** Codes by what they stand for. */
+/** Codes by their place in an answer. */
 export interface Codes {
   /** The `code` of a problem document, with its statuses. */
   problems: Map<string, Set<number>>;

@@ -29,7 +29,7 @@ async function registered(origin: string, base: string, invite: string): Promise
   return (await register({ origin }, base, invite)).token;
 }
 
-/** What pages can ask for, whichever way their platform was started. */
+/** The addresses, folders and instructions of every page. */
 function stage(origin: string, more: Stage): Stage {
   const values: Record<string, string> = { ...more.values };
   const folders = tempDir("guide-folders");
@@ -57,7 +57,7 @@ function stage(origin: string, more: Stage): Stage {
         const invite = (runner.answer as { token: string }).token;
         values[name] = await registered(origin, base, invite);
       },
-      /** What a backup is made of, and what must be there again. */
+      /** Remembers the admin's account, which `restored` must find again. */
       given: async () => {
         const { body, status } = await call({ origin }, "GET", "/api/_auth/me", {
           token: values.TOKEN ?? "",

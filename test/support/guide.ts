@@ -151,7 +151,7 @@ export class Runner implements AsyncDisposable {
   readonly #running: ChildProcess[] = [];
   /** Blocks that did not run here, with the reason. */
   readonly notRun: string[] = [];
-  /** What the last block printed. */
+  /** The output of the last block. */
   printed = "";
   /** The last JSON document that a block printed. */
   answer: unknown;
@@ -331,8 +331,8 @@ export class Runner implements AsyncDisposable {
   }
 
   /**
-   * Stops a command as `kill` would, and what it left behind. Only the shell's own child gets the signal: npm passes it
-   * on, and the start takes a second one as an order to stop at once.
+   * Stops a command and its orphans. Only the shell's own child gets the signal: npm passes it on, and the start takes
+   * a second one as an order to stop at once.
    */
   async #stop(child: ChildProcess): Promise<void> {
     const { pid } = child;
