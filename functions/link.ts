@@ -1,6 +1,6 @@
 /**
- * The link, an option for deployments with a distant broker: Durable Objects hold the connection to the broker, so that
- * requests do not open their own.
+ * The link, an option for deployments with a distant broker (docs/guides/deploy-to-workers.md): Durable Objects hold the
+ * connection to the broker, so that requests do not open their own.
  */
 import { DurableObject, RpcTarget } from "cloudflare:workers";
 import { FarEnd } from "../shared/store/link/far-end.ts";

@@ -15,7 +15,7 @@ export interface ExternalBroker {
   creds?: string;
 }
 
-/** What `npm start` goes by; the README's table of settings is about these. */
+/** The settings of `npm start`. docs/reference/settings.md lists them. */
 export interface Settings {
   /** Address to listen on: 127.0.0.1 unless HOST says otherwise. */
   host: string;
@@ -183,7 +183,7 @@ export function readSettings(env: Environment): Settings {
   };
 }
 
-/** Settings of the platform, of its functions and of its processes: those of the README's table. */
+/** Settings of the platform, of its functions and of its processes: those of docs/reference/settings.md. */
 const OF_THE_PLATFORM =
   /^(PORT|HOST|DATA_DIR|PUBLIC_URL|ALLOWED_ORIGINS|LOG_LEVEL|CLIENT_ADDRESS|TRUST_PROXY|(NATS|STREAMS|QUOTA|HOST_CACHE|JWT|ENCRYPTION|CLAIM|METRICS)_.*)$/;
 

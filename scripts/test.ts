@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { ensureChromium } from "./chromium.ts";
+import { ensureChromium, ensureCurl } from "./chromium.ts";
 import { exitWith } from "./failure.ts";
 import { lastingBroker } from "./platform.ts";
 import { testEnvironment } from "./settings.ts";
@@ -13,6 +13,7 @@ const say = (line: string) => console.error(line);
 try {
   const broker = lastingBroker(say);
   const chromium = ensureChromium(say);
+  ensureCurl(say);
   const vitest = spawn(
     process.execPath,
     [join(root, "node_modules/vitest/vitest.mjs"), "run", ...process.argv.slice(2)],

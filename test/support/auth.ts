@@ -11,6 +11,9 @@ export interface SignedIn {
   headers: { authorization: string };
 }
 
+/** Where requests go. */
+type Host = Pick<TestPlatform, "origin">;
+
 interface Answer {
   status: number;
   // biome-ignore lint/suspicious/noExplicitAny: tests inspect responses of every shape.
@@ -39,7 +42,7 @@ async function send(url: string, init: RequestInit): Promise<Response> {
  * @param options.once never repeats the request
  */
 export async function call(
-  platform: TestPlatform,
+  platform: Host,
   method: string,
   path: string,
   options: { body?: unknown; headers?: Record<string, string>; token?: string; once?: boolean } = {},
@@ -79,7 +82,7 @@ const isPlatform = (base: string) => base === "/api/_auth";
 
 /** Starts a ceremony in either format. */
 export async function begin(
-  platform: TestPlatform,
+  platform: Host,
   base: string,
   options: { invite?: string; body?: unknown; token?: string } = {},
 ): Promise<{ answer: Answer; sessionId: string; publicKey: unknown }> {
@@ -98,7 +101,7 @@ export async function begin(
 
 /** Completes a ceremony in either format. */
 export function complete(
-  platform: TestPlatform,
+  platform: Host,
   base: string,
   sessionId: string,
   response: { response: object },
@@ -119,7 +122,7 @@ export function complete(
 
 /** Registers with an invitation at a realm (`/api/_auth`, `/api/auth`, `/api/<orb>`). */
 export async function register(
-  platform: TestPlatform,
+  platform: Host,
   base: string,
   invite: string,
   authenticator = new Authenticator(platform.origin),
@@ -134,7 +137,7 @@ export async function register(
 
 /** Signs in with a passkey. */
 export async function signIn(
-  platform: TestPlatform,
+  platform: Host,
   base: string,
   authenticator: Authenticator,
   deviate: Deviations = {},

@@ -25,6 +25,30 @@ it.each(documents)("%s names only files and folders that exist", (document) => {
   expect(missing).toEqual([]);
 });
 
+/** The anchor of a heading, as GitHub makes it. */
+const anchor = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+    .replaceAll(" ", "-");
+
+it.each(documents.filter((path) => path === "README.md" || path.startsWith("docs/")))(
+  "%s links to pages and headings that exist",
+  (document) => {
+    const text = readFileSync(join(root, document), "utf8");
+    const broken = [...text.matchAll(/\]\((?!https?:)([^)\s#]*)(?:#([^)\s]*))?\)/g)].flatMap((match) => {
+      const [, path = "", heading] = match;
+      const target = path === "" ? join(root, document) : join(root, dirname(document), path);
+      if (!existsSync(target)) return [match[0]];
+      if (heading === undefined) return [];
+      const headings = readFileSync(target, "utf8").match(/^#+ .*$/gm) ?? [];
+      return headings.some((one) => anchor(one.replace(/^#+ /, "")) === heading) ? [] : [match[0]];
+    });
+    expect(broken).toEqual([]);
+  },
+);
+
 it.each(documents)("%s prints no command that curl takes for a range", (document) => {
   const commands = readFileSync(join(root, document), "utf8").match(/\bcurl [^`\n]*/g) ?? [];
   const bracketed = commands.filter((command) => /\?[^"'\s]*[[{]/.test(command));

@@ -82,8 +82,8 @@ test.each([
 });
 
 test("no setting of a shell reaches the tests, but for what they are asked to run on", () => {
-  const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
-  const names = [...readme.matchAll(/^\| (`[A-Z].*?) \|/gm)].flatMap(
+  const page = readFileSync(new URL("../../docs/reference/settings.md", import.meta.url), "utf8");
+  const names = [...page.matchAll(/^\| (`[A-Z].*?) \|/gm)].flatMap(
     ([, cell]) => cell?.match(/[A-Z_]+/g) ?? [],
   );
   expect(names.length).toBeGreaterThan(30);
@@ -91,7 +91,9 @@ test("no setting of a shell reaches the tests, but for what they are asked to ru
   expect(testEnvironment(shell)).toEqual({
     PATH: "set",
     CHROMIUM_BIN: "set",
+    PLATFORM_HOST: "set",
     TEST_BROKERS: "set",
+    TEST_HOST: "set",
     TEST_LINK: "set",
   });
 });
