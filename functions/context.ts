@@ -6,8 +6,10 @@ import { BUILT_IN } from "../shared/handlers/builtin.ts";
 import type { HandlerDeps } from "../shared/handlers/types.ts";
 import { newId, randomToken } from "../shared/ids.ts";
 import type { Metric } from "./discovery/request-counts.ts";
-import type { Received } from "./middleware/body.ts";
 import { namesOf } from "./trace.ts";
+
+/** A request body that was received before authentication, or the error of receiving it. */
+export type Received = { bytes: Uint8Array } | { error: unknown };
 
 export interface AppEnv {
   Bindings: Record<string, unknown>;

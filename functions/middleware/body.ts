@@ -3,7 +3,7 @@ import { joined } from "../../shared/bytes.ts";
 import { AppError } from "../../shared/errors.ts";
 import { DEPTH_LIMIT, tooDeep } from "../../shared/json.ts";
 import { malformedAt, placeIn } from "../../shared/json-fault.ts";
-import type { AppEnv } from "../context.ts";
+import type { AppEnv, Received } from "../context.ts";
 
 /** A JSON body must be smaller than this many bytes. */
 export const BODY_LIMIT = 512 * 1024;
@@ -227,9 +227,6 @@ function callJson(c: Context<AppEnv>): void {
 }
 
 const JSON_TYPE = /^application\/([a-z0-9.+-]+\+)?json\s*(;|$)/i;
-
-/** The unparsed body of a request, or the error that receiving it met. */
-export type Received = { bytes: Uint8Array } | { error: unknown };
 
 const WITH_BODY = new Set(["POST", "PUT"]);
 

@@ -1,6 +1,7 @@
 /** Moves live copies of entries to the subjects of another audience. */
 import type { Deps } from "../deps.ts";
-import { type Fence, fenceGuard } from "../orb/fence.ts";
+import { fenceGuard } from "../orb/fence.ts";
+import type { Fence } from "../orb/live-orb.ts";
 import { type LiveRole, streams, subjects } from "../store/subjects.ts";
 import { type Append, Conflict } from "../store/types.ts";
 import { publishedOf } from "./held.ts";

@@ -2,7 +2,7 @@
 import type { Deps } from "../deps.ts";
 import type { Fault } from "../errors.ts";
 import type { CompiledSchema } from "../orb/compile.ts";
-import type { Fence } from "../orb/fence.ts";
+import type { Fence } from "../orb/live-orb.ts";
 import { type Values, validateValues } from "../orb/validate.ts";
 import { indexBytes } from "../store/budget.ts";
 import { type Home, type LiveRole, streams, subjects } from "../store/subjects.ts";

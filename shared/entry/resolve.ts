@@ -1,7 +1,7 @@
 /** Finds the entry that a request speaks of: by its exact address, or by its id alone. */
 import { AppError, notFound } from "../errors.ts";
 import type { CompiledOrb, CompiledSchema } from "../orb/compile.ts";
-import type { Fence } from "../orb/fence.ts";
+import type { Fence } from "../orb/live-orb.ts";
 import { type EntryAddress, isToken, type ModuleToken, streams, subjects } from "../store/subjects.ts";
 import { type Store, type StoredMessage, StreamMissing } from "../store/types.ts";
 import { type EntrySnapshot, snapshotOf } from "./snapshot.ts";

@@ -9,15 +9,9 @@
 import type { Deps } from "../deps.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import type { Append, Consistency } from "../store/types.ts";
+import type { Fence } from "./live-orb.ts";
 
-/** The position of a fence. Records from before there were fences have none and count as {@link UNFENCED}. */
-export interface Fence {
-  /** Distinguishes the orb from earlier orbs of its id: sequences begin again with each stream. */
-  incarnation: number;
-  /** Sequence of its last part; the others lie right before it. 0 when it was never moved. */
-  seq: number;
-}
-
+/** The fence of orbs from before there were fences. */
 export const UNFENCED: Fence = { incarnation: 0, seq: 0 };
 
 const PARTS = 256;

@@ -2,9 +2,10 @@
 import type { Deps } from "../deps.ts";
 import { buckets } from "../store/subjects.ts";
 import { Conflict, StreamMissing } from "../store/types.ts";
-import { type Fence, fenceNow, moveFence, UNFENCED } from "./fence.ts";
+import { fenceNow, moveFence, UNFENCED } from "./fence.ts";
 import { type EntryWork, exists, findRevision, type OrbHead, orbHead } from "./history.ts";
 import { type LiveRecord, recordOf } from "./live.ts";
+import type { Fence } from "./live-orb.ts";
 
 /** How often a lost race is retried. */
 const ATTEMPTS = 24;

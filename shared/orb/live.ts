@@ -6,10 +6,9 @@ import { buckets } from "../store/subjects.ts";
 import type { Consistency, KvEntry } from "../store/types.ts";
 import { compiled } from "./cache.ts";
 import type { OrbDocument } from "./document.ts";
-import type { Fence } from "./fence.ts";
 import { type Basis, basisOf, type EntryWork, type ExistingOrb, exists, orbHead } from "./history.ts";
 import { isOrbId } from "./ids.ts";
-import type { LiveOrb } from "./live-orb.ts";
+import type { Fence, LiveOrb } from "./live-orb.ts";
 
 /** What the bucket `orbs` holds under an orb's id. */
 export interface LiveRecord {
