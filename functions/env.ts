@@ -1,9 +1,9 @@
 /** Bindings → settings. Nothing else reads the environment. */
 import { z } from "zod";
 import type { Config } from "../shared/deps.ts";
-import { AppError } from "../shared/errors.ts";
-import type { ConnectOptions } from "../shared/store/wire.ts";
-import { DEFAULT_LIMITS } from "../shared/streams/limits.ts";
+import { AppError } from "../shared/kernel/errors.ts";
+import type { ConnectOptions } from "../shared/store/client/wire.ts";
+import { DEFAULT_LIMITS } from "../shared/streams/read/limits.ts";
 
 const MIB = 1024 * 1024;
 

@@ -3,10 +3,10 @@
  * connection to the broker, so that requests do not open their own.
  */
 import { DurableObject, RpcTarget } from "cloudflare:workers";
+import { openStore } from "../shared/store/broker/store.ts";
 import { FarEnd } from "../shared/store/link/far-end.ts";
 import { type LinkStub, linkedStore } from "../shared/store/link/near-end.ts";
 import type { Parcel } from "../shared/store/link/parcel.ts";
-import { openStore } from "../shared/store/store.ts";
 import type { Store } from "../shared/store/types.ts";
 import { readSettings, type Settings } from "./env.ts";
 

@@ -1,11 +1,11 @@
 /** Entry point of the functions: stateless, with one broker connection per request or over the link. */
-import { ReadRoom } from "../shared/store/room.ts";
-import { openStore } from "../shared/store/store.ts";
+import { openStore } from "../shared/store/broker/store.ts";
+import { ReadRoom } from "../shared/store/client/room.ts";
 import { type App, createApp, type ExecutionContextLike } from "./app.ts";
-import type { Host } from "./context.ts";
 import { readSettings, type Settings } from "./env.ts";
 import { linkOf } from "./link.ts";
 import { consoleLog } from "./log.ts";
+import type { Host } from "./request/context.ts";
 
 /** Number of requests in progress in this isolate. Requests must not share anything but plain values. */
 let inFlight = 0;

@@ -6,10 +6,10 @@ import { system } from "../shared/access/actor.ts";
 import { ensureBootstrap } from "../shared/access/bootstrap.ts";
 import { createInvitation } from "../shared/access/invitations.ts";
 import { platformRealm } from "../shared/access/realms.ts";
-import { readArguments } from "./arguments.ts";
-import { besidePlatform } from "./beside.ts";
-import { exitWith } from "./failure.ts";
-import { readSettings, type Settings } from "./settings.ts";
+import { readSettings, type Settings } from "./config/settings.ts";
+import { besidePlatform } from "./platform/beside.ts";
+import { readArguments } from "./process/arguments.ts";
+import { exitWith } from "./process/failure.ts";
 
 /** Creates the invitation. @returns its sign-in URL and its expiry (ISO 8601) */
 export async function inviteAdmin(settings: Settings): Promise<{ url: string; expiresAt: string }> {

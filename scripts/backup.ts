@@ -8,13 +8,13 @@ import { closeSync, fsyncSync, openSync, readdirSync, rmSync, writeFileSync } fr
 import { join, resolve } from "node:path";
 import type { Deps } from "../shared/deps.ts";
 import type { Store } from "../shared/store/types.ts";
-import { readArguments } from "./arguments.ts";
 import { allStreams, api, MANIFEST, type Manifest, type SavedStream, snapshotFile } from "./backup/format.ts";
 import { SIGNATURE, sign } from "./backup/signature.ts";
-import { besidePlatform } from "./beside.ts";
-import { exitWith, Failure } from "./failure.ts";
-import { makeFolder } from "./folders.ts";
-import { readSettings, type Settings } from "./settings.ts";
+import { makeFolder } from "./config/folders.ts";
+import { readSettings, type Settings } from "./config/settings.ts";
+import { besidePlatform } from "./platform/beside.ts";
+import { readArguments } from "./process/arguments.ts";
+import { exitWith, Failure } from "./process/failure.ts";
 
 /** A snapshot that brings nothing for so long has failed. */
 const SILENCE_MS = 30_000;

@@ -17,12 +17,12 @@ import {
   served,
   type Target,
 } from "./bench/measure.ts";
-import { peers } from "./bench/peers.ts";
+import { peers } from "./bench/peers/peers.ts";
 import { machine, printGrowth, printPairs, printRows, type Row, writeReport } from "./bench/report.ts";
 import { adminToken, seedEntries, seedOrb } from "./bench/seed.ts";
 import { type Stand, startStand } from "./bench/stand.ts";
 import { floorTargets, hostFloorTargets, orbTargets, type Seeded, targetsOf } from "./bench/targets.ts";
-import { exitWith } from "./failure.ts";
+import { exitWith } from "./process/failure.ts";
 
 const PARTS = ["edge", "host", "growth", "orbs", "memory", "peers"] as const;
 const SIZES = [1_000, 10_000, 100_000];

@@ -1,5 +1,5 @@
 /** `npm run check`: format, lint (including import directions), types, and completeness of the lock file. */
-import { runTool } from "./tool.ts";
+import { runTool } from "./tools/tool.ts";
 
 const lock = runTool("../scripts/complete-lock.mjs", ["--check"]);
 const lint = runTool("@biomejs/biome/bin/biome", ["check", ...process.argv.slice(2)]);

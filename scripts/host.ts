@@ -4,16 +4,16 @@
  * `npm start` starts.
  */
 import { join } from "node:path";
-import { announce } from "./announce.ts";
-import { refuseArguments } from "./arguments.ts";
-import { besideOf } from "./beside.ts";
-import { type Running, readRunning } from "./data-dir.ts";
-import { exitWith, Failure } from "./failure.ts";
+import { type Running, readRunning } from "./config/data-dir.ts";
+import { readSettings, type Settings } from "./config/settings.ts";
 import { serveProcess } from "./host/process.ts";
-import { brokerVariables, commonBindings, startPlatform, terminalAndFile } from "./platform.ts";
-import { requirePort } from "./ports.ts";
-import { readSettings, type Settings } from "./settings.ts";
-import { stopRequest } from "./stop.ts";
+import { announce } from "./platform/announce.ts";
+import { besideOf } from "./platform/beside.ts";
+import { brokerVariables, commonBindings, startPlatform, terminalAndFile } from "./platform/platform.ts";
+import { refuseArguments } from "./process/arguments.ts";
+import { exitWith, Failure } from "./process/failure.ts";
+import { requirePort } from "./process/ports.ts";
+import { stopRequest } from "./process/stop.ts";
 
 const say = (line: string) => console.error(line);
 

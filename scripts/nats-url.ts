@@ -1,8 +1,8 @@
 /** `npm run nats:url`: prints the URL of the started broker with credentials, for other clients and services. */
-import { readArguments } from "./arguments.ts";
-import { readRunning } from "./data-dir.ts";
-import { exitWith, Failure } from "./failure.ts";
-import { readSettings } from "./settings.ts";
+import { readRunning } from "./config/data-dir.ts";
+import { readSettings } from "./config/settings.ts";
+import { readArguments } from "./process/arguments.ts";
+import { exitWith, Failure } from "./process/failure.ts";
 
 try {
   readArguments("npm run nats:url");

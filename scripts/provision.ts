@@ -2,14 +2,14 @@
  * `npm run provision`: creates missing streams and buckets on an external broker, and prints the first admin's sign-in
  * URL.
  */
-import { readArguments } from "./arguments.ts";
 import { unfinished, waysOn } from "./backup/swap.ts";
-import { prepareDataDir } from "./data-dir.ts";
-import { exitWith, Failure } from "./failure.ts";
-import { brokerVariables, commonBindings } from "./platform.ts";
-import { prepareBroker } from "./prepare-broker.ts";
-import { loadSecrets } from "./secrets.ts";
-import { readSettings } from "./settings.ts";
+import { prepareDataDir } from "./config/data-dir.ts";
+import { loadSecrets } from "./config/secrets.ts";
+import { readSettings } from "./config/settings.ts";
+import { brokerVariables, commonBindings } from "./platform/platform.ts";
+import { prepareBroker } from "./platform/prepare-broker.ts";
+import { readArguments } from "./process/arguments.ts";
+import { exitWith, Failure } from "./process/failure.ts";
 
 try {
   readArguments("npm run provision");

@@ -3,13 +3,13 @@
  * Runs beside a platform that is up; running it again does no harm.
  */
 import { system } from "../shared/access/actor.ts";
+import { definitionFor } from "../shared/definition/stored/live.ts";
 import { type RekeyProgress, rekeyEntries } from "../shared/entry/index.ts";
-import { definitionFor } from "../shared/orb/live.ts";
 import { listOrbs } from "../shared/orb/read.ts";
-import { readArguments } from "./arguments.ts";
-import { besidePlatform } from "./beside.ts";
-import { exitWith } from "./failure.ts";
-import { readSettings, type Settings } from "./settings.ts";
+import { readSettings, type Settings } from "./config/settings.ts";
+import { besidePlatform } from "./platform/beside.ts";
+import { readArguments } from "./process/arguments.ts";
+import { exitWith } from "./process/failure.ts";
 
 const PAGE = 200;
 

@@ -7,7 +7,6 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Deps } from "../shared/deps.ts";
 import { buckets, orbOf, streams } from "../shared/store/subjects.ts";
-import { readArguments } from "./arguments.ts";
 import { allStreams, MANIFEST, type Manifest } from "./backup/format.ts";
 import { removeOwn, tryOut } from "./backup/put.ts";
 import { checkSnapshot, type Read, readManifest, requireAuthentic } from "./backup/read.ts";
@@ -25,11 +24,12 @@ import {
   writeJournal,
 } from "./backup/swap.ts";
 import { writeBackup } from "./backup.ts";
-import { besidePlatform } from "./beside.ts";
-import { claimRestore } from "./data-dir.ts";
-import { exitWith, Failure } from "./failure.ts";
-import { makeFolder } from "./folders.ts";
-import { readSettings, type Settings } from "./settings.ts";
+import { claimRestore } from "./config/data-dir.ts";
+import { makeFolder } from "./config/folders.ts";
+import { readSettings, type Settings } from "./config/settings.ts";
+import { besidePlatform } from "./platform/beside.ts";
+import { readArguments } from "./process/arguments.ts";
+import { exitWith, Failure } from "./process/failure.ts";
 
 /**
  * What a platform stores before anybody has signed in (its own definitions and mappings, the first invitation), and what

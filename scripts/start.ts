@@ -1,10 +1,10 @@
 /** `npm start`: the whole platform on this machine, until it is told to stop. */
-import { announce } from "./announce.ts";
-import { refuseArguments } from "./arguments.ts";
-import { exitWith } from "./failure.ts";
-import { startPlatform } from "./platform.ts";
-import { readSettings } from "./settings.ts";
-import { stopRequest } from "./stop.ts";
+import { readSettings } from "./config/settings.ts";
+import { announce } from "./platform/announce.ts";
+import { startPlatform } from "./platform/platform.ts";
+import { refuseArguments } from "./process/arguments.ts";
+import { exitWith } from "./process/failure.ts";
+import { stopRequest } from "./process/stop.ts";
 
 const say = (line: string) => console.error(line);
 

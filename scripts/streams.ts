@@ -1,14 +1,14 @@
 /** The streams process: reads its settings from the environment, serves until SIGTERM, then ends every response. */
 import { readSettings } from "../functions/env.ts";
 import { consoleLog } from "../functions/log.ts";
-import { openStore } from "../shared/store/store.ts";
-import { Hub } from "../shared/streams/hub.ts";
-import { exitWith, oneLine } from "./failure.ts";
-import { requirePort } from "./ports.ts";
-import { outliveRejections } from "./rejections.ts";
+import { openStore } from "../shared/store/broker/store.ts";
+import { Hub } from "../shared/streams/read/hub.ts";
+import { exitWith, oneLine } from "./process/failure.ts";
+import { requirePort } from "./process/ports.ts";
+import { outliveRejections } from "./process/rejections.ts";
+import type { Word } from "./process/supervise.ts";
 import { type StreamsServer, startStreamsServer } from "./streams/server.ts";
 import { readStreamsSettings } from "./streams/settings.ts";
-import type { Word } from "./supervise.ts";
 
 const CACHE_BYTES = 64 * 1024 * 1024;
 const DRAIN_MS = 2_500;

@@ -2,10 +2,10 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { ensureChromium, ensureCurl } from "./chromium.ts";
-import { exitWith } from "./failure.ts";
-import { lastingBroker } from "./platform.ts";
-import { testEnvironment } from "./settings.ts";
+import { testEnvironment } from "./config/settings.ts";
+import { lastingBroker } from "./platform/platform.ts";
+import { exitWith } from "./process/failure.ts";
+import { ensureChromium, ensureCurl } from "./tools/chromium.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const say = (line: string) => console.error(line);

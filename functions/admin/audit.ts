@@ -1,9 +1,9 @@
 import { z } from "@hono/zod-openapi";
 import { listAudit } from "../../shared/access/audit-log.ts";
-import { readCursor, writeCursor } from "../cursors.ts";
+import { readCursor, writeCursor } from "../http/cursors.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
+import { Limit, listOf } from "../http/schemas.ts";
 import { platformAdmin } from "../middleware/session.ts";
-import { defineRoute, newRouter } from "../router.ts";
-import { Limit, listOf } from "../schemas.ts";
 
 const AuditSchema = z
   .object({

@@ -1,19 +1,19 @@
 /** C: /api/admin/definitions. Message shapes and module templates. */
 import { z } from "@hono/zod-openapi";
+import { MODULE_ID, ORB_ID } from "../../shared/definition/document/ids.ts";
+import { notFound } from "../../shared/kernel/errors.ts";
 import {
   type DefinitionView,
   deleteDefinition,
   getDefinition,
   listDefinitions,
   putDefinition,
-} from "../../shared/definitions/definitions.ts";
-import { DEFINITION_KINDS, moduleFrom } from "../../shared/definitions/shapes.ts";
-import { notFound } from "../../shared/errors.ts";
-import { MODULE_ID, ORB_ID } from "../../shared/orb/ids.ts";
-import { ifMatch, revisionTag } from "../etag.ts";
+} from "../../shared/library/definitions.ts";
+import { DEFINITION_KINDS, moduleFrom } from "../../shared/library/shapes.ts";
+import { ifMatch, revisionTag } from "../http/etag.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
+import { IfMatch, VersionTag } from "../http/schemas.ts";
 import { platformAdmin } from "../middleware/session.ts";
-import { defineRoute, newRouter } from "../router.ts";
-import { IfMatch, VersionTag } from "../schemas.ts";
 
 const Kind = z
   .enum(DEFINITION_KINDS)

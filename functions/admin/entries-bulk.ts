@@ -1,17 +1,17 @@
 /** C: POST /api/admin/orbs/{orbId}/entries/bulk. Many new entries as JSON Lines, and a result for each as it is written. */
 import { z } from "@hono/zod-openapi";
 import { type BulkResult, bulkWrite } from "../../shared/entry/index.ts";
-import { AppError } from "../../shared/errors.ts";
-import { keepStore } from "../context.ts";
-import { idempotencyOf } from "../idempotency.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
+import { idempotencyOf } from "../http/idempotency.ts";
+import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
+import { STATUS } from "../http/problem.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
+import { FaultSchema, IdempotencyKey, OrbIdParam } from "../http/schemas.ts";
 import { parseJson, readAway } from "../middleware/body.ts";
 import { readLines } from "../middleware/lines.ts";
 import { stillPlatformAdmin } from "../middleware/session.ts";
-import { STATUS } from "../problem.ts";
-import { defineRoute, newRouter } from "../router.ts";
-import { FaultSchema, IdempotencyKey, OrbIdParam } from "../schemas.ts";
+import { keepStore } from "../request/context.ts";
 import { definition } from "./entry-schemas.ts";
-import { type AdminPrefix, adminRoute } from "./prefixes.ts";
 
 const ResultSchema = z
   .object({

@@ -1,10 +1,10 @@
 /** POST /api/admin/orbs/{orbId}/entries/rekey. Seals and claims sensitive values again after keys were changed. */
 import { z } from "@hono/zod-openapi";
 import { type RekeyProgress, rekeyEntries } from "../../shared/entry/index.ts";
-import { defineRoute, newRouter } from "../router.ts";
-import { OrbIdParam } from "../schemas.ts";
+import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
+import { OrbIdParam } from "../http/schemas.ts";
 import { definition } from "./entry-schemas.ts";
-import { type AdminPrefix, adminRoute } from "./prefixes.ts";
 
 const RekeySchema = z
   .object({

@@ -8,9 +8,10 @@ import {
   unpublishEntry,
   updateEntry,
 } from "../../shared/entry/index.ts";
-import { idempotencyOf } from "../idempotency.ts";
-import { defineRoute, newRouter } from "../router.ts";
-import { IdempotencyKey, IfMatch, Location, OrbIdParam, Replayed } from "../schemas.ts";
+import { idempotencyOf } from "../http/idempotency.ts";
+import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
+import { IdempotencyKey, IfMatch, Location, OrbIdParam, Replayed } from "../http/schemas.ts";
 import {
   answer,
   asEntryFault,
@@ -26,7 +27,6 @@ import {
   WriteHeaders,
   WriteQuery,
 } from "./entry-schemas.ts";
-import { type AdminPrefix, adminRoute } from "./prefixes.ts";
 
 export function entryWriteRoutes(prefix: AdminPrefix) {
   const common = adminRoute(prefix, "Entries");

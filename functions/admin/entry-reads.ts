@@ -1,14 +1,14 @@
 /** C: GET /api/admin/orbs/{orbId}/entries. What is newest, what is live, and what was. */
 import { z } from "@hono/zod-openapi";
+import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
 import { revealValues } from "../../shared/entry/index.ts";
-import { getManaged, listManaged } from "../../shared/entry/managed.ts";
-import { PAGE_SIZE } from "../../shared/entry/query.ts";
-import { STATUSES } from "../../shared/orb/lifecycle.ts";
-import { matchesTag, revisionTag } from "../etag.ts";
-import { defineRoute, newRouter } from "../router.ts";
-import { IfNoneMatch, listOf, OrbIdParam } from "../schemas.ts";
+import { PAGE_SIZE } from "../../shared/entry/query/query.ts";
+import { getManaged, listManaged } from "../../shared/entry/read/managed.ts";
+import { matchesTag, revisionTag } from "../http/etag.ts";
+import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
+import { IfNoneMatch, listOf, OrbIdParam } from "../http/schemas.ts";
 import { definition, EntryParams, EntrySchema, entryAnswer } from "./entry-schemas.ts";
-import { type AdminPrefix, adminRoute } from "./prefixes.ts";
 
 /** Judged with the schema at hand, so that all faults come at once: here the parameters are only described. */
 const ListQuery = z.looseObject({

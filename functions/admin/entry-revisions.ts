@@ -1,5 +1,6 @@
 /** C: /api/admin/orbs/{orbId}/entries/{entryId}/revisions. The history of an entry. */
 import { z } from "@hono/zod-openapi";
+import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
 import {
   compareRevisions,
   getRevision,
@@ -7,11 +8,11 @@ import {
   revertEntry,
   revisionNumber,
 } from "../../shared/entry/index.ts";
-import { STATUSES } from "../../shared/orb/lifecycle.ts";
-import { readCursor, writeCursor } from "../cursors.ts";
-import { revisionTag } from "../etag.ts";
-import { defineRoute, newRouter } from "../router.ts";
-import { Limit, listOf, Replayed, RevisionTag } from "../schemas.ts";
+import { readCursor, writeCursor } from "../http/cursors.ts";
+import { revisionTag } from "../http/etag.ts";
+import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
+import { Limit, listOf, Replayed, RevisionTag } from "../http/schemas.ts";
 import {
   answer,
   definition,
@@ -21,7 +22,6 @@ import {
   ValuesSchema,
   WriteHeaders,
 } from "./entry-schemas.ts";
-import { type AdminPrefix, adminRoute } from "./prefixes.ts";
 
 const moment = z.iso.datetime().nullable();
 

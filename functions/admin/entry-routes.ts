@@ -1,11 +1,11 @@
 /** Everything under …/entries, at both addresses of the management API. */
-import { newRouter } from "../router.ts";
+import { PREFIXES } from "../http/prefixes.ts";
+import { newRouter } from "../http/router.ts";
 import { entryMoveRoutes, entryWriteRoutes } from "./entries.ts";
 import { entryBulkRoutes } from "./entries-bulk.ts";
 import { entryRekeyRoutes } from "./entries-rekey.ts";
 import { entryReadRoutes } from "./entry-reads.ts";
 import { entryRevisionRoutes } from "./entry-revisions.ts";
-import { PREFIXES } from "./prefixes.ts";
 
 export function adminEntryRoutes() {
   const router = newRouter();

@@ -1,16 +1,16 @@
 /** Shapes of entries on the wire, and what their routes share. */
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
+import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { definitionFor } from "../../shared/definition/stored/live.ts";
 import type { Target, Written } from "../../shared/entry/index.ts";
 import { currentView, requireOrb } from "../../shared/entry/index.ts";
-import type { Fault } from "../../shared/errors.ts";
-import { STATUSES } from "../../shared/orb/lifecycle.ts";
-import { definitionFor } from "../../shared/orb/live.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
-import type { AppEnv } from "../context.ts";
-import { ifMatch, revisionTag } from "../etag.ts";
-import { idempotencyOf } from "../idempotency.ts";
-import { IdempotencyKey, IfMatch, OrbIdParam, RevisionTag } from "../schemas.ts";
+import type { Fault } from "../../shared/kernel/errors.ts";
+import { ifMatch, revisionTag } from "../http/etag.ts";
+import { idempotencyOf } from "../http/idempotency.ts";
+import { IdempotencyKey, IfMatch, OrbIdParam, RevisionTag } from "../http/schemas.ts";
+import type { AppEnv } from "../request/context.ts";
 
 const moment = z.iso.datetime({ offset: true }).nullable();
 

@@ -4,11 +4,11 @@ import { getOrbRevision, listOrbRevisions } from "../../shared/orb/read.ts";
 import { listRoutes } from "../../shared/orb/routes.ts";
 import { revertOrb, tryUpdate } from "../../shared/orb/update.ts";
 import { orbView } from "../../shared/orb/view.ts";
-import { readCursor, writeCursor } from "../cursors.ts";
-import { ifMatch } from "../etag.ts";
-import { idempotencyOf } from "../idempotency.ts";
-import { platformAdmin } from "../middleware/session.ts";
-import { defineRoute, newRouter } from "../router.ts";
+import { readCursor, writeCursor } from "../http/cursors.ts";
+import { ifMatch } from "../http/etag.ts";
+import { idempotencyOf } from "../http/idempotency.ts";
+import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
 import {
   IdempotencyKey,
   IfMatch,
@@ -17,7 +17,8 @@ import {
   Replayed,
   RevisionTag,
   wholeNumber,
-} from "../schemas.ts";
+} from "../http/schemas.ts";
+import { platformAdmin } from "../middleware/session.ts";
 import { orbHeaders } from "./orbs.ts";
 import {
   DryRunFlag,
@@ -29,7 +30,6 @@ import {
   RevisionSchema,
   RouteSchema,
 } from "./orbs-schemas.ts";
-import { type AdminPrefix, adminRoute } from "./prefixes.ts";
 
 const json = <T extends z.ZodType>(schema: T) => ({ "application/json": { schema } });
 const Revision = wholeNumber(Number.MAX_SAFE_INTEGER).openapi({ example: 3 });

@@ -1,17 +1,17 @@
 /** C: an orb with its entries as one JSON Lines stream, out and in. */
 import { z } from "@hono/zod-openapi";
-import { exportOrb } from "../../shared/orb/export.ts";
-import { importOrb } from "../../shared/orb/import.ts";
+import { exportOrb } from "../../shared/orb/transfer/export.ts";
+import { importOrb } from "../../shared/orb/transfer/import.ts";
 import { orbView } from "../../shared/orb/view.ts";
-import { keepStore } from "../context.ts";
+import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
+import { Location, OrbIdParam, RevisionTag } from "../http/schemas.ts";
 import { parseJson } from "../middleware/body.ts";
 import { readLines } from "../middleware/lines.ts";
 import { stillPlatformAdmin } from "../middleware/session.ts";
-import { defineRoute, newRouter } from "../router.ts";
-import { Location, OrbIdParam, RevisionTag } from "../schemas.ts";
+import { keepStore } from "../request/context.ts";
 import { orbHeaders } from "./orbs.ts";
 import { OrbSchema } from "./orbs-schemas.ts";
-import { type AdminPrefix, adminRoute } from "./prefixes.ts";
 
 const TYPE = "application/x-ndjson";
 /** A line holds at most two revisions of an entry, sealed. */

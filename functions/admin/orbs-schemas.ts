@@ -1,8 +1,8 @@
-/** Shapes of the management API of orbs. The document's own schema is shared/orb/document.ts. */
+/** Shapes of the management API of orbs. The document's own schema is shared/definition/document/document.ts. */
 import { z } from "@hono/zod-openapi";
-import { MODULE_TYPES, orbDocumentSchema } from "../../shared/orb/document.ts";
-import { STATUSES } from "../../shared/orb/lifecycle.ts";
-import { listOf } from "../schemas.ts";
+import { MODULE_TYPES, orbDocumentSchema } from "../../shared/definition/document/document.ts";
+import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
+import { listOf } from "../http/schemas.ts";
 
 const time = z.iso.datetime();
 const revisionNumber = z.int().openapi({ example: 7 });

@@ -1,11 +1,11 @@
 /** C: /api/admin/orbs and /api/_orbs, one router for both. */
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
+import { orbDocumentSchema } from "../../shared/definition/document/document.ts";
+import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
+import type { ExistingOrb } from "../../shared/definition/stored/history.ts";
 import { createOrb } from "../../shared/orb/create.ts";
-import { orbDocumentSchema } from "../../shared/orb/document.ts";
-import type { ExistingOrb } from "../../shared/orb/history.ts";
 import { isReplayed } from "../../shared/orb/idempotency.ts";
-import { STATUSES } from "../../shared/orb/lifecycle.ts";
 import {
   archiveOrb,
   deleteOrb,
@@ -17,11 +17,11 @@ import {
 import { getOrb, listOrbs } from "../../shared/orb/read.ts";
 import { tryUpdate, updateOrb } from "../../shared/orb/update.ts";
 import { orbItem, orbView } from "../../shared/orb/view.ts";
-import type { AppEnv } from "../context.ts";
-import { readCursor, writeCursor } from "../cursors.ts";
-import { ifMatch, matchesTag, revisionTag } from "../etag.ts";
-import { idempotencyOf } from "../idempotency.ts";
-import { defineRoute, newRouter, type Router } from "../router.ts";
+import { readCursor, writeCursor } from "../http/cursors.ts";
+import { ifMatch, matchesTag, revisionTag } from "../http/etag.ts";
+import { idempotencyOf } from "../http/idempotency.ts";
+import { type AdminPrefix, adminRoute, PREFIXES } from "../http/prefixes.ts";
+import { defineRoute, newRouter, type Router } from "../http/router.ts";
 import {
   IdempotencyKey,
   IfMatch,
@@ -31,7 +31,8 @@ import {
   OrbIdParam,
   Replayed,
   RevisionTag,
-} from "../schemas.ts";
+} from "../http/schemas.ts";
+import type { AppEnv } from "../request/context.ts";
 import {
   DryRunFlag,
   DryRunSchema,
@@ -41,7 +42,6 @@ import {
   OrbSchema,
   PublishFlag,
 } from "./orbs-schemas.ts";
-import { type AdminPrefix, adminRoute, PREFIXES } from "./prefixes.ts";
 
 const json = <T extends z.ZodType>(schema: T) => ({ "application/json": { schema } });
 

@@ -1,14 +1,14 @@
 /** C: /api/admin/registry. Every handler, and whether anybody answers for it now. */
 import { z } from "@hono/zod-openapi";
-import { notFound } from "../../shared/errors.ts";
-import { isFaulty } from "../../shared/handlers/entry.ts";
+import { isFaulty } from "../../shared/handlers/contract/entry.ts";
+import { capturedBy } from "../../shared/handlers/contract/subject.ts";
+import { HANDLER_AUTH, HANDLER_KINDS, type HandlerDeps } from "../../shared/handlers/contract/types.ts";
 import { present } from "../../shared/handlers/presence.ts";
 import { capturedFault, listHandlers, subjectsOf } from "../../shared/handlers/registry.ts";
-import { capturedBy } from "../../shared/handlers/subject.ts";
-import { HANDLER_AUTH, HANDLER_KINDS, type HandlerDeps } from "../../shared/handlers/types.ts";
+import { notFound } from "../../shared/kernel/errors.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
+import { FaultSchema } from "../http/schemas.ts";
 import { platformAdmin } from "../middleware/session.ts";
-import { defineRoute, newRouter } from "../router.ts";
-import { FaultSchema } from "../schemas.ts";
 
 const schema = z.unknown().optional();
 const RegistrySchema = z

@@ -1,8 +1,13 @@
 /** C: /api/admin/streams. Which broker streams are served under which name. */
 import { z } from "@hono/zod-openapi";
-import { deleteMapping, getMapping, listMappings, putMapping } from "../../shared/streams/mapping.ts";
+import {
+  deleteMapping,
+  getMapping,
+  listMappings,
+  putMapping,
+} from "../../shared/streams/mappings/mapping.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
 import { platformAdmin } from "../middleware/session.ts";
-import { defineRoute, newRouter } from "../router.ts";
 
 const MappingBody = z
   .strictObject({

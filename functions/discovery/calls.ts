@@ -1,8 +1,8 @@
 /** Describes calls of an orb's handlers in OpenAPI. */
-import { compileJsonSchema } from "../../shared/handlers/json-schema.ts";
-import type { Handler, HttpHandler } from "../../shared/handlers/types.ts";
-import type { JsonSchema } from "../../shared/orb/fields/index.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
+import type { JsonSchema } from "../../shared/definition/fields/index.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import type { Handler, HttpHandler } from "../../shared/handlers/contract/types.ts";
+import { compileJsonSchema } from "../../shared/handlers/schema/json-schema.ts";
 import { CALLERS } from "../../shared/orb/routes.ts";
 import { type Operation, ref } from "./document.ts";
 import { toOpenApi } from "./json-schema.ts";

@@ -1,8 +1,8 @@
 /** OpenAPI 3.0 documents as plain JSON, and the clean-up that every document of ours needs. */
 import type { OpenAPIHono } from "@hono/zod-openapi";
-import type { Json, JsonSchema } from "../../shared/orb/fields/index.ts";
-import type { AppEnv } from "../context.ts";
+import type { Json, JsonSchema } from "../../shared/definition/fields/index.ts";
 import { REQUEST_HEADERS } from "../middleware/cors.ts";
+import type { AppEnv } from "../request/context.ts";
 
 export type Method = "get" | "put" | "post" | "delete";
 const METHODS: readonly Method[] = ["get", "put", "post", "delete"];

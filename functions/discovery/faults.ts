@@ -1,10 +1,10 @@
 /** Section C: /api/admin/faults lists stored data that the platform cannot use. */
 import { z } from "@hono/zod-openapi";
-import { isFaulty } from "../../shared/handlers/entry.ts";
+import { liveDefinitions } from "../../shared/definition/stored/live.ts";
+import { isFaulty } from "../../shared/handlers/contract/entry.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
-import { liveDefinitions } from "../../shared/orb/live.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
 import { platformAdmin } from "../middleware/session.ts";
-import { defineRoute, newRouter } from "../router.ts";
 
 const StoredFault = z
   .object({

@@ -1,8 +1,8 @@
 /** Describes `filter[field]=value` and `filter[field][operator]=value` for lists of one schema. */
 
-import { PROPERTIES } from "../../shared/entry/parameters.ts";
-import type { CompiledSchema } from "../../shared/orb/compile.ts";
-import type { JsonSchema } from "../../shared/orb/fields/index.ts";
+import type { CompiledSchema } from "../../shared/definition/compile.ts";
+import type { JsonSchema } from "../../shared/definition/fields/index.ts";
+import { PROPERTIES } from "../../shared/entry/query/parameters.ts";
 import type { Parameter } from "./document.ts";
 
 /** One `deepObject` parameter for all filters of a list, with a property for each field that can be filtered. */

@@ -1,7 +1,7 @@
 /** Section E: /api/health. */
 import { z } from "@hono/zod-openapi";
-import { VERSION } from "../../shared/version.ts";
-import { defineRoute, newRouter } from "../router.ts";
+import { VERSION } from "../../shared/kernel/version.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
 
 const HealthSchema = z
   .object({

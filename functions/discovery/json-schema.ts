@@ -2,9 +2,9 @@
  * Converts JSON Schema (draft 4 to 2020-12) to OpenAPI 3.0. Leaves out what OpenAPI cannot express, which only accepts
  * more.
  */
-import { definitionOf } from "../../shared/handlers/schema-reference.ts";
-import { isObject } from "../../shared/json.ts";
-import type { Json, JsonSchema } from "../../shared/orb/fields/index.ts";
+import type { Json, JsonSchema } from "../../shared/definition/fields/index.ts";
+import { definitionOf } from "../../shared/handlers/schema/reference.ts";
+import { isObject } from "../../shared/kernel/json.ts";
 import { freeName } from "./document.ts";
 
 const isText = (value: unknown) => typeof value === "string";

@@ -3,12 +3,12 @@ import { z } from "@hono/zod-openapi";
 import type { MiddlewareHandler } from "hono";
 import type { Deps } from "../../shared/deps.ts";
 import { MAX_ORBS, type OrbFigures, readFigures } from "../../shared/discovery/figures.ts";
-import { sameSecret } from "../../shared/ids.ts";
-import { VERSION } from "../../shared/version.ts";
-import type { AppEnv } from "../context.ts";
+import { sameSecret } from "../../shared/kernel/ids.ts";
+import { VERSION } from "../../shared/kernel/version.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
 import { credentialsOf, platformAdmin } from "../middleware/session.ts";
-import { defineRoute, newRouter } from "../router.ts";
-import { type Metric, renderMetrics, type Sample } from "./request-counts.ts";
+import type { AppEnv } from "../request/context.ts";
+import { type Metric, renderMetrics, type Sample } from "../request/request-counts.ts";
 
 /** Admits requests with the scrape token, and platform admins. */
 const scraper: MiddlewareHandler<AppEnv> = async (c, next) => {

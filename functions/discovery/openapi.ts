@@ -1,17 +1,17 @@
 /** Section E: /api/openapi describes every route, from the route definitions themselves. */
 import { type OpenAPIHono, z } from "@hono/zod-openapi";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { liveDefinitions, noLiveOrb } from "../../shared/definition/stored/live.ts";
 import type { Deps } from "../../shared/deps.ts";
 import { DESCRIBED, Kept } from "../../shared/discovery/kept.ts";
+import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
-import type { HandlerDeps } from "../../shared/handlers/types.ts";
-import { base64url } from "../../shared/ids.ts";
-import { liveDefinitions, noLiveOrb } from "../../shared/orb/live.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
-import { VERSION } from "../../shared/version.ts";
-import type { AppEnv } from "../context.ts";
-import { matchesTag } from "../etag.ts";
-import { defineRoute, newRouter } from "../router.ts";
-import { IfNoneMatch } from "../schemas.ts";
+import { base64url } from "../../shared/kernel/ids.ts";
+import { VERSION } from "../../shared/kernel/version.ts";
+import { matchesTag } from "../http/etag.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
+import { IfNoneMatch } from "../http/schemas.ts";
+import type { AppEnv } from "../request/context.ts";
 import { type ApiDocument, generated, nameHeaders, shareParts } from "./document.ts";
 import { describeOrb, type Handlers, type OrbPart } from "./orb.ts";
 import { DESCRIPTION, TAGS } from "./words.ts";

@@ -3,13 +3,13 @@
  * Everything about a route comes from its definition.
  */
 import { orbRealm } from "../../shared/access/realms.ts";
-import { type FaultyEntry, isFaulty } from "../../shared/handlers/entry.ts";
-import { describedRoutes, HTTP_HANDLERS } from "../../shared/handlers/http.ts";
-import type { Handler } from "../../shared/handlers/types.ts";
-import type { CompiledSchema } from "../../shared/orb/compile.ts";
-import { exampleValues, listsNames, valuesSchema } from "../../shared/orb/describe.ts";
-import type { Json, JsonSchema } from "../../shared/orb/fields/index.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
+import type { CompiledSchema } from "../../shared/definition/compile.ts";
+import { exampleValues, listsNames, valuesSchema } from "../../shared/definition/describe.ts";
+import type { Json, JsonSchema } from "../../shared/definition/fields/index.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { type FaultyEntry, isFaulty } from "../../shared/handlers/contract/entry.ts";
+import { describedRoutes, HTTP_HANDLERS } from "../../shared/handlers/contract/http.ts";
+import type { Handler } from "../../shared/handlers/contract/types.ts";
 import { entriesPath } from "../../shared/orb/routes.ts";
 import { definitions } from "../runtime/definitions.ts";
 import { handlerOperation, httpOperation } from "./calls.ts";

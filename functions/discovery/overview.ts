@@ -1,22 +1,27 @@
 /** Section E: /api/discovery lists what is published, in enough detail to build menus and forms from it. */
 import { z } from "@hono/zod-openapi";
 import { realmOf } from "../../shared/access/authorize.ts";
+import type { CompiledField, CompiledModule, CompiledSchema } from "../../shared/definition/compile.ts";
+import { FIELD_TYPE_NAMES, MODULE_TYPES } from "../../shared/definition/document/document.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { liveDefinitions, noLiveOrb } from "../../shared/definition/stored/live.ts";
 import { Kept, LISTED } from "../../shared/discovery/kept.ts";
-import { type FaultyEntry, isFaulty } from "../../shared/handlers/entry.ts";
-import { describedRoutes } from "../../shared/handlers/http.ts";
+import { type FaultyEntry, isFaulty } from "../../shared/handlers/contract/entry.ts";
+import { describedRoutes } from "../../shared/handlers/contract/http.ts";
+import {
+  HANDLER_AUTH,
+  HANDLER_KINDS,
+  type Handler,
+  type HandlerDeps,
+} from "../../shared/handlers/contract/types.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
-import { HANDLER_AUTH, HANDLER_KINDS, type Handler, type HandlerDeps } from "../../shared/handlers/types.ts";
-import { sha256 } from "../../shared/ids.ts";
-import type { CompiledField, CompiledModule, CompiledSchema } from "../../shared/orb/compile.ts";
-import { FIELD_TYPE_NAMES, MODULE_TYPES } from "../../shared/orb/document.ts";
-import { liveDefinitions, noLiveOrb } from "../../shared/orb/live.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
+import { sha256 } from "../../shared/kernel/ids.ts";
+import { VERSION } from "../../shared/kernel/version.ts";
 import { entriesPath } from "../../shared/orb/routes.ts";
-import { isOfOrb, listMappings, type Mapping } from "../../shared/streams/mapping.ts";
-import { VERSION } from "../../shared/version.ts";
-import { matchesTag } from "../etag.ts";
-import { defineRoute, newRouter } from "../router.ts";
-import { IfNoneMatch } from "../schemas.ts";
+import { isOfOrb, listMappings, type Mapping } from "../../shared/streams/mappings/mapping.ts";
+import { matchesTag } from "../http/etag.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
+import { IfNoneMatch } from "../http/schemas.ts";
 
 const words = {
   name: z.string().optional().openapi({ description: "Display name" }),

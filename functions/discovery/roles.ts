@@ -1,5 +1,5 @@
 /** Describes in words which roles may call an operation of an orb. */
-import type { CompiledSchema } from "../../shared/orb/compile.ts";
+import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import { READERS } from "../../shared/orb/routes.ts";
 import type { Method, Operation } from "./document.ts";
 

@@ -1,9 +1,9 @@
 import type { Context, MiddlewareHandler, Next } from "hono";
-import { joined } from "../../shared/bytes.ts";
-import { AppError } from "../../shared/errors.ts";
-import { DEPTH_LIMIT, tooDeep } from "../../shared/json.ts";
-import { malformedAt, placeIn } from "../../shared/json-fault.ts";
-import type { AppEnv, Received } from "../context.ts";
+import { joined } from "../../shared/kernel/bytes.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
+import { DEPTH_LIMIT, tooDeep } from "../../shared/kernel/json.ts";
+import { malformedAt, placeIn } from "../../shared/kernel/json-fault.ts";
+import type { AppEnv } from "../request/context.ts";
 
 /** A JSON body must be smaller than this many bytes. */
 export const BODY_LIMIT = 512 * 1024;

@@ -1,6 +1,6 @@
 import type { Context, MiddlewareHandler, Next } from "hono";
 import type { Config } from "../../shared/deps.ts";
-import type { AppEnv } from "../context.ts";
+import type { AppEnv } from "../request/context.ts";
 
 export const EXPOSED_HEADERS = [
   "ETag",

@@ -1,6 +1,6 @@
 import type { Context, MiddlewareHandler } from "hono";
 import type { Config, Deps } from "../../shared/deps.ts";
-import type { AppEnv } from "../context.ts";
+import type { AppEnv } from "../request/context.ts";
 
 /** Headers that every answer carries unless its route set its own. Pages set their own Content-Security-Policy. */
 export const SECURITY_HEADERS: Record<string, string> = {

@@ -1,7 +1,7 @@
 /** Bodies of JSON Lines. They may be larger than what is read whole, so each line is judged as it comes. */
 import type { Context } from "hono";
-import { AppError } from "../../shared/errors.ts";
-import type { AppEnv } from "../context.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
+import type { AppEnv } from "../request/context.ts";
 import { BODY_LIMIT, uploaded } from "./body.ts";
 
 /** JSON Lines go by several names. */

@@ -1,7 +1,7 @@
 /** Cross-site request forgery: what a browser sends along by itself proves nothing about who meant it. */
 import type { Context } from "hono";
-import { AppError } from "../../shared/errors.ts";
-import type { AppEnv } from "../context.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
+import type { AppEnv } from "../request/context.ts";
 import { isTrustedOrigin } from "./cors.ts";
 
 const SAFE = new Set(["GET", "HEAD", "OPTIONS"]);

@@ -10,9 +10,9 @@ import {
 } from "../../shared/access/authenticate.ts";
 import { realmOf, refusal } from "../../shared/access/authorize.ts";
 import { claimedRealm, verifyToken } from "../../shared/access/tokens.ts";
-import { AppError } from "../../shared/errors.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
 import type { Consistency } from "../../shared/store/types.ts";
-import type { AppEnv } from "../context.ts";
+import type { AppEnv } from "../request/context.ts";
 import { receiveBody } from "./body.ts";
 import { requireTrustedOrigin } from "./origin.ts";
 

@@ -1,8 +1,8 @@
 /** Section B: /api/auth, and the same routes for each orb that uses the service `access`. */
 import { sharedRealm } from "../../shared/access/realms.ts";
+import { newRouter } from "../http/router.ts";
 import { accountRoutes } from "../realm/account.ts";
 import type { Scope } from "../realm/scope.ts";
-import { newRouter } from "../router.ts";
 import { invitationRoutes } from "./invitations.ts";
 import { passkeyRoutes } from "./passkey.ts";
 import { userRoutes } from "./users.ts";

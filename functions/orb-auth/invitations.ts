@@ -2,9 +2,9 @@ import { z } from "@hono/zod-openapi";
 import { bootstrapRealm, hasOwner } from "../../shared/access/bootstrap.ts";
 import { checkInvitation } from "../../shared/access/check-invitation.ts";
 import { createInvitation, listInvitations, revokeInvitation } from "../../shared/access/invitations.ts";
+import { defineRoute, newRouter, type Router } from "../http/router.ts";
 import { InvitationSchema, InvitationStateSchema, wireInvitation } from "../realm/schemas.ts";
 import { managerOnly, pathParams, type Scope } from "../realm/scope.ts";
-import { defineRoute, newRouter, type Router } from "../router.ts";
 import { requireHandler } from "./scope.ts";
 
 const security = [{ bearer: [] }, { cookie: [] }];

@@ -6,17 +6,17 @@
 import { z } from "@hono/zod-openapi";
 import type { Context, MiddlewareHandler, Next } from "hono";
 import { orbRealm, type Realm } from "../../shared/access/realms.ts";
-import { notFound } from "../../shared/errors.ts";
-import { isRealmSegment, isSigninPage } from "../../shared/orb/ids.ts";
-import { liveOrb, noLiveOrb } from "../../shared/orb/live.ts";
-import type { AppEnv } from "../context.ts";
+import { isRealmSegment, isSigninPage } from "../../shared/definition/document/ids.ts";
+import { liveOrb, noLiveOrb } from "../../shared/definition/stored/live.ts";
+import { notFound } from "../../shared/kernel/errors.ts";
+import { onError } from "../http/problem.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
 import { hasBody } from "../middleware/body.ts";
 import { receiveEarly } from "../middleware/session.ts";
 import { PageQuery, pageResponses } from "../pages/index.ts";
 import { showSignin } from "../pages/signin.ts";
-import { onError } from "../problem.ts";
 import { pathParams } from "../realm/scope.ts";
-import { defineRoute, newRouter } from "../router.ts";
+import type { AppEnv } from "../request/context.ts";
 import { realmRoutes } from "./index.ts";
 
 const PREFIX = "/api/{orbId}";

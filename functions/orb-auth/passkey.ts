@@ -1,11 +1,12 @@
 import { z } from "@hono/zod-openapi";
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
-import { begin, beginAdding } from "../../shared/access/begin.ts";
-import { complete } from "../../shared/access/complete.ts";
-import { invalid } from "../../shared/errors.ts";
+import { begin, beginAdding } from "../../shared/access/ceremony/begin.ts";
+import { complete } from "../../shared/access/ceremony/complete.ts";
+import { invalid } from "../../shared/kernel/errors.ts";
+import { faultsOf } from "../http/problem.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
 import { refuseForeignOrigin } from "../middleware/origin.ts";
 import { identify } from "../middleware/session.ts";
-import { faultsOf } from "../problem.ts";
 import {
   AssertionSchema,
   AttestationSchema,
@@ -16,7 +17,6 @@ import {
   wireOptions,
 } from "../realm/schemas.ts";
 import { accountsOf, pathParams, type Scope, setSessionCookie } from "../realm/scope.ts";
-import { defineRoute, newRouter } from "../router.ts";
 import { requireHandler } from "./scope.ts";
 
 const CompletionSchema = z.union([AttestationSchema, AssertionSchema]);

@@ -1,5 +1,5 @@
 import type { AccessHandler, Realm } from "../../shared/access/realms.ts";
-import { notFound } from "../../shared/errors.ts";
+import { notFound } from "../../shared/kernel/errors.ts";
 
 /** An orb has only the routes of the handlers that it uses. @throws AppError not_found */
 export function requireHandler(realm: Realm, handler: AccessHandler): Realm {

@@ -1,10 +1,10 @@
 import { z } from "@hono/zod-openapi";
 import { changeUser, listUsers, removeUser } from "../../shared/access/users.ts";
-import { readCursor, writeCursor } from "../cursors.ts";
+import { readCursor, writeCursor } from "../http/cursors.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
+import { Limit, listOf } from "../http/schemas.ts";
 import { UserSchema, wireUser } from "../realm/schemas.ts";
 import { managerOnly, pathParams, type Scope } from "../realm/scope.ts";
-import { defineRoute, newRouter } from "../router.ts";
-import { Limit, listOf } from "../schemas.ts";
 
 const security = [{ bearer: [] }, { cookie: [] }];
 

@@ -1,10 +1,10 @@
 /** /api/docs shows the API description in Swagger UI, whose files the host provides (`Host.assets`). */
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
-import { AppError, notFound } from "../../shared/errors.ts";
-import type { AppEnv } from "../context.ts";
-import { defineRoute, newRouter } from "../router.ts";
-import { AnyQuery } from "../schemas.ts";
+import { AppError, notFound } from "../../shared/kernel/errors.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
+import { AnyQuery } from "../http/schemas.ts";
+import type { AppEnv } from "../request/context.ts";
 import { html } from "./html.ts";
 
 /** Files of the package swagger-ui-dist that hosts provide, with their content types. */

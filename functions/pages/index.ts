@@ -2,11 +2,11 @@
 import { z } from "@hono/zod-openapi";
 import type { MiddlewareHandler } from "hono";
 import { platformRealm, sharedRealm } from "../../shared/access/realms.ts";
-import { notFound } from "../../shared/errors.ts";
-import type { AppEnv } from "../context.ts";
+import { notFound } from "../../shared/kernel/errors.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
+import { AnyQuery } from "../http/schemas.ts";
 import { bootstrapAccess } from "../platform-auth/bootstrap.ts";
-import { defineRoute, newRouter } from "../router.ts";
-import { AnyQuery } from "../schemas.ts";
+import type { AppEnv } from "../request/context.ts";
 import { assets } from "./assets.generated.ts";
 import { showSignin } from "./signin.ts";
 

@@ -4,11 +4,11 @@ import { admitBootstrap, ensureBootstrap } from "../../shared/access/bootstrap.t
 import { findInvitation, requireUsable } from "../../shared/access/invitations.ts";
 import { countAct } from "../../shared/access/limits.ts";
 import { platformRealm, type Realm } from "../../shared/access/realms.ts";
-import { AppError } from "../../shared/errors.ts";
-import type { AppEnv } from "../context.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
+import { logUpstream, problemHeaders, STATUS } from "../http/problem.ts";
 import { identify } from "../middleware/session.ts";
-import { logUpstream, problemHeaders, STATUS } from "../problem.ts";
 import { accountsOf } from "../realm/scope.ts";
+import type { AppEnv } from "../request/context.ts";
 import { type PageState, signinPage } from "./templates.ts";
 
 const POLICY = [

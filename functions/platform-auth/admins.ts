@@ -1,9 +1,9 @@
 import { z } from "@hono/zod-openapi";
 import { publicKeys } from "../../shared/access/tokens.ts";
 import { listAdmins, removeAdmin } from "../../shared/access/users.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
 import { platformAdmin } from "../middleware/session.ts";
 import { AdminSchema, wireAdmin } from "../realm/schemas.ts";
-import { defineRoute, newRouter } from "../router.ts";
 
 const tags = ["Platform authentication"];
 const security = [{ bearer: [] }, { cookie: [] }];

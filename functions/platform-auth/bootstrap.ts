@@ -2,8 +2,8 @@ import type { MiddlewareHandler } from "hono";
 import { hasOwner, noteBootstrapAccess } from "../../shared/access/bootstrap.ts";
 import { countAct } from "../../shared/access/limits.ts";
 import { platformRealm } from "../../shared/access/realms.ts";
-import { AppError } from "../../shared/errors.ts";
-import type { AppEnv } from "../context.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
+import type { AppEnv } from "../request/context.ts";
 
 /**
  * For every way in to the platform: while it has no admin, each attempt is logged and audited, whatever comes of it. What

@@ -1,7 +1,7 @@
 /** Section A: /api/_auth. */
 import { platformRealm } from "../../shared/access/realms.ts";
+import { newRouter } from "../http/router.ts";
 import { accountRoutes } from "../realm/account.ts";
-import { newRouter } from "../router.ts";
 import { adminRoutes } from "./admins.ts";
 import { invitationRoutes } from "./invitations.ts";
 import { passkeyRoutes } from "./passkey.ts";

@@ -4,9 +4,9 @@ import { listInBootstrapMode } from "../../shared/access/bootstrap.ts";
 import { checkInvitation } from "../../shared/access/check-invitation.ts";
 import { createInvitation, listInvitations, revokeInvitation } from "../../shared/access/invitations.ts";
 import { platformRealm } from "../../shared/access/realms.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
 import { identify, platformAdmin } from "../middleware/session.ts";
 import { InvitationSchema, InvitationStateSchema, wireInvitation } from "../realm/schemas.ts";
-import { defineRoute, newRouter } from "../router.ts";
 import { bootstrapAccess } from "./bootstrap.ts";
 
 const tags = ["Platform authentication"];

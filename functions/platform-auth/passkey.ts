@@ -1,9 +1,10 @@
 import { z } from "@hono/zod-openapi";
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
-import { begin, beginAdding } from "../../shared/access/begin.ts";
-import { complete } from "../../shared/access/complete.ts";
+import { begin, beginAdding } from "../../shared/access/ceremony/begin.ts";
+import { complete } from "../../shared/access/ceremony/complete.ts";
 import { platformRealm } from "../../shared/access/realms.ts";
-import { AppError } from "../../shared/errors.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
 import { refuseForeignOrigin } from "../middleware/origin.ts";
 import { identify } from "../middleware/session.ts";
 import {
@@ -18,7 +19,6 @@ import {
   wireOptions,
 } from "../realm/schemas.ts";
 import { setSessionCookie } from "../realm/scope.ts";
-import { defineRoute, newRouter } from "../router.ts";
 import { bootstrapAccess } from "./bootstrap.ts";
 
 const tags = ["Platform authentication"];

@@ -4,9 +4,9 @@ import { audit } from "../../shared/access/audit.ts";
 import { listPasskeys, removePasskey, renamePasskey } from "../../shared/access/passkeys.ts";
 import { endSession } from "../../shared/access/sessions.ts";
 import { changeOwnAccount, ownAccount } from "../../shared/access/users.ts";
+import { defineRoute, newRouter, type Router } from "../http/router.ts";
 import { refuseForeignOrigin } from "../middleware/origin.ts";
 import { identify } from "../middleware/session.ts";
-import { defineRoute, newRouter, type Router } from "../router.ts";
 import { PasskeySchema, ProfileSchema, RenameSchema, UserSchema, wireUser } from "./schemas.ts";
 import { accountOnly, accountsOf, clearSessionCookie, pathParams, type Scope } from "./scope.ts";
 

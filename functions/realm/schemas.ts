@@ -1,7 +1,7 @@
 /** Request and response schemas of accounts, invitations and passkeys, shared by all realms. */
 import { z } from "@hono/zod-openapi";
 import type { AccountRecord } from "../../shared/access/accounts.ts";
-import type { Begun } from "../../shared/access/begin.ts";
+import type { Begun } from "../../shared/access/ceremony/begin.ts";
 import type { Invitation } from "../../shared/access/invitations.ts";
 
 export const TokenSchema = z

@@ -6,8 +6,8 @@ import { cookieName } from "../../shared/access/authenticate.ts";
 import { PLATFORM_REALM, refusal, requireInRealm } from "../../shared/access/authorize.ts";
 import type { Realm } from "../../shared/access/realms.ts";
 import type { StartedSession } from "../../shared/access/sessions.ts";
-import type { AppEnv } from "../context.ts";
 import { actingConsistency, identify } from "../middleware/session.ts";
+import type { AppEnv } from "../request/context.ts";
 
 /** Where a set of routes is mounted, and which realm it serves. */
 export interface Scope {

@@ -1,7 +1,7 @@
 /** What a path below /api/{orbId} names: a handler, a collection, an entry, or an operation on one. */
-import { AppError, notFound } from "../../shared/errors.ts";
-import type { CompiledModule, CompiledOrb, CompiledSchema } from "../../shared/orb/compile.ts";
-import { listed } from "../../shared/orb/faults.ts";
+import type { CompiledModule, CompiledOrb, CompiledSchema } from "../../shared/definition/compile.ts";
+import { AppError, notFound } from "../../shared/kernel/errors.ts";
+import { listed } from "../../shared/kernel/faults.ts";
 import { methodsOf } from "./definitions.ts";
 
 /** Operations on entries that are paths of their own. */

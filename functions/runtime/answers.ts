@@ -1,9 +1,9 @@
 /** Headers of runtime answers: what caches must tell apart, and in which languages an answer is. */
 import type { Context } from "hono";
 import type { Actor } from "../../shared/access/actor.ts";
-import { type Choice, choose } from "../../shared/entry/localize.ts";
-import type { CompiledSchema } from "../../shared/orb/compile.ts";
-import type { AppEnv } from "../context.ts";
+import type { CompiledSchema } from "../../shared/definition/compile.ts";
+import { type Choice, choose } from "../../shared/entry/model/localize.ts";
+import type { AppEnv } from "../request/context.ts";
 
 /** Language and market of an answer, from the parameters and `Accept-Language`. */
 export function choiceOf(

@@ -3,9 +3,9 @@ import type { Context } from "hono";
 import type { Actor } from "../../shared/access/actor.ts";
 import { authenticate } from "../../shared/access/authenticate.ts";
 import { realmOf, SHARED_REALM } from "../../shared/access/authorize.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
-import type { AppEnv } from "../context.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { credentialsOf, identify } from "../middleware/session.ts";
+import type { AppEnv } from "../request/context.ts";
 
 /** Whether the request presents anything that could be somebody's. */
 export function hasCredentials(c: Context<AppEnv>): boolean {

@@ -5,10 +5,10 @@
  * Values are loose: a schema judges them, so that all faults are told at once. Its description takes their place.
  */
 import { z } from "@hono/zod-openapi";
-import { LIST_PARAMETERS, PAGE_SIZE } from "../../shared/entry/query.ts";
+import { LIST_PARAMETERS, PAGE_SIZE } from "../../shared/entry/query/query.ts";
 import { AnsweredMembers, EntrySchema, MOMENT, ValuesSchema } from "../admin/entry-schemas.ts";
-import { defineRoute, type ProblemStatus } from "../router.ts";
-import { IdempotencyKey, IfMatch, IfNoneMatch, Location, listOf, Replayed } from "../schemas.ts";
+import { defineRoute, type ProblemStatus } from "../http/router.ts";
+import { IdempotencyKey, IfMatch, IfNoneMatch, Location, listOf, Replayed } from "../http/schemas.ts";
 
 const flag = z.enum(["true", "false"]).optional();
 const moment = z.unknown().openapi(MOMENT);

@@ -4,15 +4,15 @@
  */
 import type { Context } from "hono";
 import { type Actor, anonymous } from "../../shared/access/actor.ts";
-import { lastOf } from "../../shared/entry/list.ts";
-import { isOrbId } from "../../shared/orb/ids.ts";
-import { lastLive, liveOrb, noLiveOrb } from "../../shared/orb/live.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
-import type { AppEnv } from "../context.ts";
+import { isOrbId } from "../../shared/definition/document/ids.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { lastLive, liveOrb, noLiveOrb } from "../../shared/definition/stored/live.ts";
+import { lastOf } from "../../shared/entry/read/list.ts";
+import { problem } from "../http/problem.ts";
+import { newRouter } from "../http/router.ts";
 import { hasBody } from "../middleware/body.ts";
 import { receiveEarly } from "../middleware/session.ts";
-import { problem } from "../problem.ts";
-import { newRouter } from "../router.ts";
+import type { AppEnv } from "../request/context.ts";
 import { type Address, addressOf, METHODS } from "./address.ts";
 import { beginCaller, hasCredentials } from "./caller.ts";
 import { definitions } from "./definitions.ts";

@@ -2,22 +2,22 @@
  * HTTP handlers: they get the request itself and answer a response, on any method and below their name too
  * (`/api/{orbId}/{handler}/…`). Those of `access` are functions/orb-auth; each further one stands here.
  *
- * To add one, an OAuth callback say: tell the registry of it in shared/handlers/http.ts (`oauth.callback`, kind `http`,
+ * To add one, an OAuth callback say: tell the registry of it in shared/handlers/contract/http.ts (`oauth.callback`, kind `http`,
  * its `auth`), and put its code into {@link CODE} under the same name; the compiler asks for it. Orbs that list it in
  * `uses` have it from their next publication on.
  */
 import type { Context, MiddlewareHandler, Next } from "hono";
 import type { Actor, Role } from "../../shared/access/actor.ts";
 import { roleIn } from "../../shared/access/authorize.ts";
+import { isOrbId } from "../../shared/definition/document/ids.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { liveOrb } from "../../shared/definition/stored/live.ts";
+import { type FurtherHttpHandler, HTTP_HANDLERS } from "../../shared/handlers/contract/http.ts";
+import type { HttpHandler } from "../../shared/handlers/contract/types.ts";
 import { requireAuth } from "../../shared/handlers/dispatch.ts";
-import { type FurtherHttpHandler, HTTP_HANDLERS } from "../../shared/handlers/http.ts";
-import type { HttpHandler } from "../../shared/handlers/types.ts";
-import { isOrbId } from "../../shared/orb/ids.ts";
-import { liveOrb } from "../../shared/orb/live.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { countCall } from "../../shared/quotas/quotas.ts";
-import type { AppEnv } from "../context.ts";
 import { actorFor } from "../middleware/session.ts";
+import type { AppEnv } from "../request/context.ts";
 
 /** A request to an HTTP handler; who calls was judged by the handler's `auth` before. */
 export interface HttpCall {

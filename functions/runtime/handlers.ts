@@ -8,7 +8,9 @@ import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { Actor, Role } from "../../shared/access/actor.ts";
 import { roleIn } from "../../shared/access/authorize.ts";
-import { parseExtras } from "../../shared/entry/query.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { parseExtras } from "../../shared/entry/query/query.ts";
+import type { Handler } from "../../shared/handlers/contract/types.ts";
 import {
   checkInput,
   invoke,
@@ -17,15 +19,13 @@ import {
   resolveHandler,
 } from "../../shared/handlers/dispatch.ts";
 import { ServiceRefusal } from "../../shared/handlers/remote.ts";
-import type { Handler } from "../../shared/handlers/types.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { countCall } from "../../shared/quotas/quotas.ts";
-import type { AppEnv } from "../context.ts";
-import { idempotencyKeyOf } from "../idempotency.ts";
+import { idempotencyKeyOf } from "../http/idempotency.ts";
+import { problem } from "../http/problem.ts";
+import { defineRoute } from "../http/router.ts";
+import { IdempotencyKey } from "../http/schemas.ts";
 import { readJson } from "../middleware/body.ts";
-import { problem } from "../problem.ts";
-import { defineRoute } from "../router.ts";
-import { IdempotencyKey } from "../schemas.ts";
+import type { AppEnv } from "../request/context.ts";
 import { parametersOf } from "./read.ts";
 
 /** One call on its way. */

@@ -1,15 +1,15 @@
 /** Reads of the runtime API: lists and single entries. */
 import type { Context } from "hono";
 import type { Actor } from "../../shared/access/actor.ts";
-import { getEntry, requireDraftReader, requireReader } from "../../shared/entry/get.ts";
-import { listEntries } from "../../shared/entry/list.ts";
-import { parseListQuery, parseOneQuery } from "../../shared/entry/query.ts";
-import { AppError } from "../../shared/errors.ts";
-import type { CompiledSchema } from "../../shared/orb/compile.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
-import type { AppEnv } from "../context.ts";
-import { matchesTag } from "../etag.ts";
+import type { CompiledSchema } from "../../shared/definition/compile.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { parseListQuery, parseOneQuery } from "../../shared/entry/query/query.ts";
+import { getEntry, requireDraftReader, requireReader } from "../../shared/entry/read/get.ts";
+import { listEntries } from "../../shared/entry/read/list.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
+import { matchesTag } from "../http/etag.ts";
 import { whole } from "../middleware/headers.ts";
+import type { AppEnv } from "../request/context.ts";
 import { choiceOf, describeAnswer } from "./answers.ts";
 import { definitions, furtherNames } from "./definitions.ts";
 

@@ -3,7 +3,9 @@ import type { Context } from "hono";
 import type { z } from "zod";
 import type { Actor } from "../../shared/access/actor.ts";
 import { type EntryOperation, requireMay, roleIn } from "../../shared/access/authorize.ts";
-import { presentWritten } from "../../shared/entry/get.ts";
+import type { CompiledSchema } from "../../shared/definition/compile.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { requireLive } from "../../shared/definition/stored/live.ts";
 import {
   archiveEntry,
   createEntry,
@@ -15,18 +17,16 @@ import {
   updateEntry,
   type Written,
 } from "../../shared/entry/index.ts";
-import { parseExtras } from "../../shared/entry/query.ts";
-import { invalid, notFound } from "../../shared/errors.ts";
-import type { CompiledSchema } from "../../shared/orb/compile.ts";
-import { requireLive } from "../../shared/orb/live.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
+import { parseExtras } from "../../shared/entry/query/query.ts";
+import { presentWritten } from "../../shared/entry/read/get.ts";
+import { invalid, notFound } from "../../shared/kernel/errors.ts";
 import { asEntryFault, changeOf } from "../admin/entry-schemas.ts";
-import type { AppEnv } from "../context.ts";
-import { ifMatch } from "../etag.ts";
-import { idempotencyOf } from "../idempotency.ts";
+import { ifMatch } from "../http/etag.ts";
+import { idempotencyOf } from "../http/idempotency.ts";
+import { faultsOf } from "../http/problem.ts";
 import { readJson } from "../middleware/body.ts";
 import { whole } from "../middleware/headers.ts";
-import { faultsOf } from "../problem.ts";
+import type { AppEnv } from "../request/context.ts";
 import type { Operation } from "./address.ts";
 import { choiceOf, describeAnswer } from "./answers.ts";
 import { bodies, definitions, parameterNames } from "./definitions.ts";

@@ -4,15 +4,15 @@ import type { Context, MiddlewareHandler } from "hono";
 import { getCookie } from "hono/cookie";
 import { takeReader } from "../../shared/quotas/readers.ts";
 import { authenticateReader } from "../../shared/streams/credentials.ts";
-import { Hub } from "../../shared/streams/hub.ts";
-import { parseQuery, single } from "../../shared/streams/query.ts";
+import { parseQuery, single } from "../../shared/streams/protocol/query.ts";
+import { Hub } from "../../shared/streams/read/hub.ts";
 import { toResponse } from "../../shared/streams/response.ts";
 import { callerOf, listStreams, STREAM_VARY, serveStream } from "../../shared/streams/serve.ts";
 import { issueTicket, TICKET } from "../../shared/streams/ticket.ts";
-import { type AppEnv, keepStore } from "../context.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
+import { IfNoneMatch } from "../http/schemas.ts";
 import { credentialsOf } from "../middleware/session.ts";
-import { defineRoute, newRouter } from "../router.ts";
-import { IfNoneMatch } from "../schemas.ts";
+import { type AppEnv, keepStore } from "../request/context.ts";
 
 /** Pages that a function reads at once: a request's processor time is counted there. */
 const PAGE = { messages: 2000, bytes: 1_000_000 };

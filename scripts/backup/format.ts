@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { buckets, streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
-import { Failure } from "../failure.ts";
+import { Failure } from "../process/failure.ts";
 
 /** Name of the file that says what a backup holds. */
 export const MANIFEST = "manifest.json";

@@ -2,9 +2,9 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { AppError } from "../../shared/errors.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
 import type { Store } from "../../shared/store/types.ts";
-import { Failure } from "../failure.ts";
+import { Failure } from "../process/failure.ts";
 import { api, isOfRestore, type SavedStream, streamNames, TRIAL } from "./format.ts";
 
 /** The broker takes pieces of at most this size. */

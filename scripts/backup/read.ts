@@ -11,7 +11,7 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import { Failure, systemCode } from "../failure.ts";
+import { Failure, systemCode } from "../process/failure.ts";
 import { MANIFEST, type Manifest, manifestSchema, type SavedStream } from "./format.ts";
 import { SIGNATURE, verify } from "./signature.ts";
 

@@ -8,11 +8,11 @@ import { join } from "node:path";
 import { connect } from "nats";
 import { system } from "../../shared/access/actor.ts";
 import { createOrb } from "../../shared/orb/create.ts";
-import { openStore } from "../../shared/store/store.ts";
-import { scriptDeps } from "../deps.ts";
-import { lastingBroker, startPlatform } from "../platform.ts";
-import { freePort } from "../ports.ts";
-import { readSettings } from "../settings.ts";
+import { openStore } from "../../shared/store/broker/store.ts";
+import { readSettings } from "../config/settings.ts";
+import { scriptDeps } from "../platform/deps.ts";
+import { lastingBroker, startPlatform } from "../platform/platform.ts";
+import { freePort } from "../process/ports.ts";
 
 const ROUNDS = 5;
 const CALLS = 300;

@@ -1,7 +1,7 @@
 /** Measures the functions with and without the link, next to the broker and far away from it. */
 import { bundleFunctions } from "../host/bundle.ts";
 import { serveFunctions } from "../host/functions.ts";
-import { freePort } from "../ports.ts";
+import { freePort } from "../process/ports.ts";
 import { startDelay } from "./delay.ts";
 import type { Target } from "./measure.ts";
 import { born, type Served, type Stand } from "./stand.ts";

@@ -2,12 +2,12 @@
 import { type Actor, system } from "../../shared/access/actor.ts";
 import { PLATFORM_REALM } from "../../shared/access/authorize.ts";
 import { startSession } from "../../shared/access/sessions.ts";
+import { liveOrb } from "../../shared/definition/stored/live.ts";
 import type { Deps } from "../../shared/deps.ts";
-import { planNew, schemaFor } from "../../shared/entry/create.ts";
-import { messagesOf } from "../../shared/entry/messages.ts";
-import type { HandlerDeps } from "../../shared/handlers/types.ts";
+import { messagesOf } from "../../shared/entry/model/messages.ts";
+import { planNew, schemaFor } from "../../shared/entry/write/create.ts";
+import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
 import { createOrb } from "../../shared/orb/create.ts";
-import { liveOrb } from "../../shared/orb/live.ts";
 import { streams } from "../../shared/store/subjects.ts";
 
 /** Values of the indexed field. */

@@ -6,15 +6,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import type { HandlerDeps } from "../../shared/handlers/types.ts";
-import { openStore } from "../../shared/store/store.ts";
-import { scriptDeps } from "../deps.ts";
+import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
+import { openStore } from "../../shared/store/broker/store.ts";
+import { readSettings } from "../config/settings.ts";
 import { bundleFunctions } from "../host/bundle.ts";
 import { serveFunctions } from "../host/functions.ts";
-import { lastingBroker, startPlatform } from "../platform.ts";
-import { freePort } from "../ports.ts";
-import { readSettings } from "../settings.ts";
-import { endChild } from "../supervise.ts";
+import { scriptDeps } from "../platform/deps.ts";
+import { lastingBroker, startPlatform } from "../platform/platform.ts";
+import { freePort } from "../process/ports.ts";
+import { endChild } from "../process/supervise.ts";
 import { childrenOf } from "./measure.ts";
 
 /** A running server. */

@@ -5,14 +5,14 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { connect } from "nats";
 import { startSession } from "../../shared/access/sessions.ts";
-import { provision } from "../../shared/store/provision.ts";
-import { openStore } from "../../shared/store/store.ts";
+import { provision } from "../../shared/store/broker/provision.ts";
+import { openStore } from "../../shared/store/broker/store.ts";
 import { buckets } from "../../shared/store/subjects.ts";
 import { launchBroker } from "../broker/launch.ts";
-import { scriptDeps } from "../deps.ts";
-import { lastingBroker } from "../platform.ts";
-import { freePort } from "../ports.ts";
-import { loadSecrets } from "../secrets.ts";
+import { loadSecrets } from "../config/secrets.ts";
+import { scriptDeps } from "../platform/deps.ts";
+import { lastingBroker } from "../platform/platform.ts";
+import { freePort } from "../process/ports.ts";
 
 /** A server under measurement. */
 export interface Server extends AsyncDisposable {

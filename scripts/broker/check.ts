@@ -1,5 +1,5 @@
 import type { Store } from "../../shared/store/types.ts";
-import { Failure } from "../failure.ts";
+import { Failure } from "../process/failure.ts";
 import { isRecentEnough, MINIMUM } from "./version.ts";
 
 /** Every code and message in an error and its causes. */

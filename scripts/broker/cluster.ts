@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { writePrivate } from "../data-dir.ts";
-import { freePort, isFree } from "../ports.ts";
+import { writePrivate } from "../config/data-dir.ts";
+import { freePort, isFree } from "../process/ports.ts";
 import { type Broker, type LaunchOptions, launchBroker } from "./launch.ts";
 
 /** Several brokers that keep copies together, each watched on its own. */

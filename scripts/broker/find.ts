@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { Failure } from "../failure.ts";
+import { Failure } from "../process/failure.ts";
 import * as debian from "./debian.ts";
 import { isRecentEnough, MINIMUM, versionOf } from "./version.ts";
 

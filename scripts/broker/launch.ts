@@ -2,10 +2,10 @@ import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { writePrivate } from "../data-dir.ts";
-import { Failure } from "../failure.ts";
-import { isFree } from "../ports.ts";
-import { backoff, supervise } from "../supervise.ts";
+import { writePrivate } from "../config/data-dir.ts";
+import { Failure } from "../process/failure.ts";
+import { isFree } from "../process/ports.ts";
+import { backoff, supervise } from "../process/supervise.ts";
 import type { BrokerConfig, ClusterNode } from "./config.ts";
 import { renderConfig } from "./config.ts";
 

@@ -6,7 +6,7 @@
  * Start it more than once, and the instances share the load.
  */
 import { connect, headers } from "nats";
-import { ServiceError, serve } from "../../shared/handlers/kit.ts";
+import { ServiceError, serve } from "../../shared/handlers/contract/kit.ts";
 
 const address = new URL(process.env.NATS_URL ?? "nats://127.0.0.1:4222");
 const connection = await connect({

@@ -5,15 +5,15 @@
  */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Context } from "hono";
-import { type AppEnv, finished, type Host, logOf } from "../../functions/context.ts";
-import { matchesTag } from "../../functions/etag.ts";
-import { namesOf } from "../../functions/trace.ts";
+import { matchesTag } from "../../functions/http/etag.ts";
+import { type AppEnv, finished, type Host, logOf } from "../../functions/request/context.ts";
+import { namesOf } from "../../functions/request/trace.ts";
 import {
   DependencyTracker,
   type EntryDependencies,
   type Evictable,
   SieveCache,
-} from "../../shared/store/cache.ts";
+} from "../../shared/store/cache/cached-store.ts";
 import type { AnswerFile } from "./answer-file.ts";
 import { type Head, headOf, type Keys, keysOf } from "./answer-keys.ts";
 import { Doorkeeper } from "./doorkeeper.ts";

@@ -1,7 +1,7 @@
 /** Reads request bodies directly from the Node socket. A web stream in between would double the cost. */
 import type { IncomingMessage } from "node:http";
 import { brokenOff, tooLarge, tooSlow, waitForBody } from "../../functions/middleware/body.ts";
-import type { AppError } from "../../shared/errors.ts";
+import type { AppError } from "../../shared/kernel/errors.ts";
 
 /**
  * Reads a body of fewer than `limit` bytes and rejects a larger one as soon as its size is known.

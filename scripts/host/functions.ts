@@ -8,9 +8,9 @@ import {
   type Request as MiniflareRequest,
   Response as MiniflareResponse,
 } from "miniflare";
-import { Failure } from "../failure.ts";
-import { requirePort } from "../ports.ts";
-import { backoff } from "../supervise.ts";
+import { Failure } from "../process/failure.ts";
+import { requirePort } from "../process/ports.ts";
+import { backoff } from "../process/supervise.ts";
 import { assetResponse } from "./assets.ts";
 import { bundleFunctions, compatibility } from "./bundle.ts";
 

@@ -1,21 +1,21 @@
 /**
  * Runs the app in a long-lived Node process: one broker connection for all requests, and a cache that the broker's
- * change feeds keep consistent (`shared/store/cache.ts`).
+ * change feeds keep consistent (`shared/store/cache/cached-store.ts`).
  */
 import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { createApp } from "../../functions/app.ts";
-import type { AppEnv, Host } from "../../functions/context.ts";
-import { type Metric, RequestCounts } from "../../functions/discovery/request-counts.ts";
 import { readSettings } from "../../functions/env.ts";
+import { TITLES } from "../../functions/http/problem.ts";
 import { consoleLog } from "../../functions/log.ts";
 import { SECURITY_HEADERS } from "../../functions/middleware/headers.ts";
-import { TITLES } from "../../functions/problem.ts";
-import { type CachedStore, type CacheStats, openCachedStore } from "../../shared/store/cache.ts";
-import { ReadRoom } from "../../shared/store/room.ts";
-import { Failure, systemCode } from "../failure.ts";
+import type { AppEnv, Host } from "../../functions/request/context.ts";
+import { type Metric, RequestCounts } from "../../functions/request/request-counts.ts";
+import { type CachedStore, type CacheStats, openCachedStore } from "../../shared/store/cache/cached-store.ts";
+import { ReadRoom } from "../../shared/store/client/room.ts";
+import { Failure, systemCode } from "../process/failure.ts";
 import { AnswerCache } from "./answer-cache.ts";
 import { AnswerFile } from "./answer-file.ts";
 import { assetResponse } from "./assets.ts";

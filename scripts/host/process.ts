@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, stop as stopBundler } from "esbuild";
-import { backoff, supervise } from "../supervise.ts";
+import { backoff, supervise } from "../process/supervise.ts";
 import type { Functions, FunctionsOptions } from "./functions.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { type IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Context } from "hono";
-import type { AppEnv } from "../../functions/context.ts";
-import type { DependencyTracker } from "../../shared/store/cache.ts";
+import type { AppEnv } from "../../functions/request/context.ts";
+import type { DependencyTracker } from "../../shared/store/cache/cached-store.ts";
 
 /** Told of an answer with status 200 and a head that it wants, once all of it is written, or that there is none. */
 export interface Recorder {

@@ -1,8 +1,8 @@
 /** Entry of the serving process: the app in Node until it is told to stop, or until who started it is gone. */
 import { readSettings } from "../../functions/env.ts";
 import { consoleLog } from "../../functions/log.ts";
-import { outliveRejections } from "../rejections.ts";
-import type { Word } from "../supervise.ts";
+import { outliveRejections } from "../process/rejections.ts";
+import type { Word } from "../process/supervise.ts";
 import { serveNode } from "./node.ts";
 
 const { HOST = "127.0.0.1", PORT = "8787", ...env } = process.env;

@@ -3,7 +3,7 @@
  * frame, and with it in one system call: requests that came together are asked for together.
  */
 import { WebSocket } from "ws";
-import type { BrokerSocket } from "../../shared/store/socket.ts";
+import type { BrokerSocket } from "../../shared/store/client/socket.ts";
 
 /** An answer larger than this is none of the broker's. */
 const MAX_FRAME_BYTES = 128 * 1024 * 1024;

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { backoff, supervise } from "../supervise.ts";
+import { backoff, supervise } from "../process/supervise.ts";
 
 const SCRIPT = join(fileURLToPath(new URL("..", import.meta.url)), "streams.ts");
 /** Starts in a row that fail until it is given up. */

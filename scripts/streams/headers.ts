@@ -7,7 +7,7 @@ import {
   REQUEST_HEADERS,
 } from "../../functions/middleware/cors.ts";
 import { standingHeaders } from "../../functions/middleware/headers.ts";
-import { namesOf } from "../../functions/trace.ts";
+import { namesOf } from "../../functions/request/trace.ts";
 import type { Config } from "../../shared/deps.ts";
 import { STREAM_VARY } from "../../shared/streams/serve.ts";
 import { TICKET } from "../../shared/streams/ticket.ts";

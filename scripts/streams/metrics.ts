@@ -1,5 +1,5 @@
-import type { Hub } from "../../shared/streams/hub.ts";
-import { LAG_BUCKETS } from "../../shared/streams/hub.ts";
+import type { Hub } from "../../shared/streams/read/hub.ts";
+import { LAG_BUCKETS } from "../../shared/streams/read/hub.ts";
 
 /** Content type of the Prometheus text format, version 0.0.4. */
 export const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";

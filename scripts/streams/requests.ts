@@ -1,18 +1,18 @@
 /** What the streams service answers to each request, and the answers that are still under way. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { parse as parseCookies } from "hono/utils/cookie";
+import { nothingAt, problemHeaders, problemText, STATUS } from "../../functions/http/problem.ts";
 import { bearerOf } from "../../functions/middleware/session.ts";
-import { nothingAt, problemHeaders, problemText, STATUS } from "../../functions/problem.ts";
 import { authenticate } from "../../shared/access/authenticate.ts";
 import { requireOperator } from "../../shared/access/authorize.ts";
 import type { Config, Deps, Log } from "../../shared/deps.ts";
-import { AppError } from "../../shared/errors.ts";
-import { newId, randomToken, sameSecret } from "../../shared/ids.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
+import { newId, randomToken, sameSecret } from "../../shared/kernel/ids.ts";
 import { type Store, StreamMissing } from "../../shared/store/types.ts";
 import { authenticateReader } from "../../shared/streams/credentials.ts";
-import type { Hub } from "../../shared/streams/hub.ts";
-import { single, takeOnly } from "../../shared/streams/query.ts";
-import type { Reader } from "../../shared/streams/reader.ts";
+import { single, takeOnly } from "../../shared/streams/protocol/query.ts";
+import type { Hub } from "../../shared/streams/read/hub.ts";
+import type { Reader } from "../../shared/streams/read/reader.ts";
 import { type Caller, callerOf, listStreams, serveStream } from "../../shared/streams/serve.ts";
 import { redeemTicket, TICKET } from "../../shared/streams/ticket.ts";
 import { commonHeaders, isPreflight, preflightHeaders } from "./headers.ts";

@@ -1,9 +1,9 @@
 /** Stored accounts and passkeys. */
 import type { Deps } from "../deps.ts";
-import { AppError, notFound, unavailable } from "../errors.ts";
-import { pause } from "../pause.ts";
+import { AppError, notFound, unavailable } from "../kernel/errors.ts";
+import { pause } from "../kernel/pause.ts";
+import { isMarker } from "../store/broker/store.ts";
 import { READ_BYTES } from "../store/budget.ts";
-import { isMarker } from "../store/store.ts";
 import { kvSubject, streams } from "../store/subjects.ts";
 import { Conflict } from "../store/types.ts";
 import type { Role } from "./actor.ts";

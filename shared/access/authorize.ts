@@ -2,7 +2,7 @@
  * The only place that decides what a role may do. Every verb asks it, and everything that is not allowed here is
  * forbidden.
  */
-import { AppError } from "../errors.ts";
+import { AppError } from "../kernel/errors.ts";
 import type { Actor, Role } from "./actor.ts";
 
 /** Realm of the users that all orbs without their own realm share. */

@@ -3,8 +3,8 @@
  * It is kept under one key, so that there is one at a time however many requests race for it.
  */
 import type { Deps } from "../deps.ts";
-import { AppError } from "../errors.ts";
-import { isMarker } from "../store/store.ts";
+import { AppError } from "../kernel/errors.ts";
+import { isMarker } from "../store/broker/store.ts";
 import { kvSubject, streams } from "../store/subjects.ts";
 import { Conflict } from "../store/types.ts";
 import { type AccountRecord, pageRecords, type RecordPage, readRecord, type Versioned } from "./accounts.ts";

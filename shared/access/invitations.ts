@@ -3,9 +3,9 @@
  * for the list.
  */
 import type { Deps } from "../deps.ts";
-import { AppError, notFound } from "../errors.ts";
-import { sha256 } from "../ids.ts";
-import { open, seal } from "../seal.ts";
+import { AppError, notFound } from "../kernel/errors.ts";
+import { sha256 } from "../kernel/ids.ts";
+import { open, seal } from "../kernel/seal.ts";
 import { buckets, isToken } from "../store/subjects.ts";
 import { Conflict } from "../store/types.ts";
 import {

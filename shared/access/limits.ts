@@ -1,8 +1,8 @@
 /** Rate limits: one message per act to a stream that takes only so many per client and minute, wherever we run. */
 import type { Deps } from "../deps.ts";
-import { AppError } from "../errors.ts";
-import { sha256 } from "../ids.ts";
-import { LIMIT_WINDOW_SECONDS } from "../store/provision.ts";
+import { AppError } from "../kernel/errors.ts";
+import { sha256 } from "../kernel/ids.ts";
+import { LIMIT_WINDOW_SECONDS } from "../store/broker/provision.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { SubjectFull } from "../store/types.ts";
 

@@ -1,6 +1,6 @@
 /** Passkeys of the signed-in account. */
 import type { Deps } from "../deps.ts";
-import { AppError, notFound } from "../errors.ts";
+import { AppError, notFound } from "../kernel/errors.ts";
 import { changeAccount, readAccount, readCredential, replaceRecord } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
 import { audit } from "./audit.ts";

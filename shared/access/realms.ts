@@ -1,7 +1,7 @@
 /** Realms: separate sets of accounts, and where each is stored. All realms share one implementation. */
 import { base64url } from "jose";
 import type { Config } from "../deps.ts";
-import { sha256 } from "../ids.ts";
+import { sha256 } from "../kernel/ids.ts";
 import { buckets, isToken, token } from "../store/subjects.ts";
 import { PLATFORM_REALM, SHARED_REALM } from "./authorize.ts";
 

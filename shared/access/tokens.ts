@@ -1,6 +1,6 @@
 /** Tokens: JWT with EdDSA. A token is valid only together with its session record. */
 import { type CryptoKey, decodeJwt, importJWK, type JWK, type JWTPayload, jwtVerify, SignJWT } from "jose";
-import { AppError } from "../errors.ts";
+import { AppError } from "../kernel/errors.ts";
 import { isToken } from "../store/subjects.ts";
 import type { Role } from "./actor.ts";
 import { PLATFORM_REALM } from "./authorize.ts";

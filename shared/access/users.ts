@@ -1,6 +1,6 @@
 /** Manages accounts: the users of a realm, and platform admins. */
 import type { Deps } from "../deps.ts";
-import { AppError, notFound } from "../errors.ts";
+import { AppError, notFound } from "../kernel/errors.ts";
 import { buckets, kvSubject, streams, token } from "../store/subjects.ts";
 import { Conflict } from "../store/types.ts";
 import {

@@ -1,7 +1,7 @@
 /** Reads metrics of the platform from the broker. */
+import type { LiveOrb } from "../definition/live-orb.ts";
+import { type DamagedOrb, liveDefinitions } from "../definition/stored/live.ts";
 import type { Deps } from "../deps.ts";
-import { type DamagedOrb, liveDefinitions } from "../orb/live.ts";
-import type { LiveOrb } from "../orb/live-orb.ts";
 import { indexBytes } from "../store/budget.ts";
 import { buckets, streams, subjects } from "../store/subjects.ts";
 import type { StreamInfo } from "../store/types.ts";

@@ -1,7 +1,7 @@
 /** Caches values that are computed from everything that is published, until any of it changes. */
 import type { Deps } from "../deps.ts";
-import type { HandlerDeps } from "../handlers/types.ts";
-import { listBucket } from "../store/store.ts";
+import type { HandlerDeps } from "../handlers/contract/types.ts";
+import { listBucket } from "../store/broker/store.ts";
 import { buckets, kvSubject, streams } from "../store/subjects.ts";
 import type { Store, StreamInfo } from "../store/types.ts";
 

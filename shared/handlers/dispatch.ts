@@ -1,14 +1,14 @@
 /** Calls a handler: validates input before the call and output after it. */
 import { type Actor, actorId, type Role } from "../access/actor.ts";
 import { atLeast, refusal } from "../access/authorize.ts";
+import type { LiveOrb } from "../definition/live-orb.ts";
 import type { Deps } from "../deps.ts";
-import { AppError, invalid } from "../errors.ts";
-import type { LiveOrb } from "../orb/live-orb.ts";
-import { type FaultyEntry, isFaulty } from "./entry.ts";
-import { compileJsonSchema, type JsonSchema } from "./json-schema.ts";
+import { AppError, invalid } from "../kernel/errors.ts";
+import { type FaultyEntry, isFaulty } from "./contract/entry.ts";
+import type { Caller, Handler, HandlerAuth, HandlerDeps } from "./contract/types.ts";
 import { getHandler } from "./registry.ts";
 import { askRemote, type Guess, guessFree } from "./remote.ts";
-import type { Caller, Handler, HandlerAuth, HandlerDeps } from "./types.ts";
+import { compileJsonSchema, type JsonSchema } from "./schema/json-schema.ts";
 
 /** 502: the handler's registration is invalid. */
 function faulty(cause: string): AppError {

@@ -3,7 +3,7 @@
  * and does not deliver it.
  */
 import type { Deps } from "../deps.ts";
-import { base64url } from "../ids.ts";
+import { base64url } from "../kernel/ids.ts";
 import { subjects } from "../store/subjects.ts";
 
 /** Milliseconds to wait for the broker's traces. */

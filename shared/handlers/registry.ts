@@ -1,10 +1,10 @@
 /** The one list of handlers: those that the platform brings, and those that services have put into the bucket `handlers`. */
-import type { Fault } from "../errors.ts";
+import type { Fault } from "../kernel/errors.ts";
 import { BUCKET_BYTES } from "../store/budget.ts";
 import { buckets, isToken } from "../store/subjects.ts";
-import { type FaultyEntry, isFaulty, readEntry, splitName } from "./entry.ts";
-import { capturedBy } from "./subject.ts";
-import type { Handler, HandlerDeps } from "./types.ts";
+import { type FaultyEntry, isFaulty, readEntry, splitName } from "./contract/entry.ts";
+import { capturedBy } from "./contract/subject.ts";
+import type { Handler, HandlerDeps } from "./contract/types.ts";
 
 type Lookup = Pick<HandlerDeps, "store" | "log" | "builtIn">;
 

@@ -1,11 +1,11 @@
 /** Calls a remote service over the broker and validates its response. */
 import type { Deps } from "../deps.ts";
-import { AppError, type ErrorKind, type Fault } from "../errors.ts";
-import { tooDeep } from "../json.ts";
+import { AppError, type ErrorKind, type Fault } from "../kernel/errors.ts";
+import { tooDeep } from "../kernel/json.ts";
 import type { Reply } from "../store/types.ts";
-import { compileJsonSchema } from "./json-schema.ts";
-import { requireFree } from "./subject.ts";
-import { ANSWER_LIMIT, type Caller, type RemoteHandler } from "./types.ts";
+import { requireFree } from "./contract/subject.ts";
+import { ANSWER_LIMIT, type Caller, type RemoteHandler } from "./contract/types.ts";
+import { compileJsonSchema } from "./schema/json-schema.ts";
 
 const MAX_WORDS = 500;
 

@@ -1,14 +1,8 @@
 /** The common course of every operation on an orb that exists: read, judge If-Match, decide, append, settle. */
 import { type Actor, actorId } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
-import type { Deps } from "../deps.ts";
-import type { Idempotency, IdempotencyClaim } from "../entry/idempotency.ts";
-import { notFound, revisionMismatch, writeConflict } from "../errors.ts";
-import { equal } from "../json.ts";
-import { pause } from "../pause.ts";
-import { Conflict } from "../store/types.ts";
-import type { OrbDocument } from "./document.ts";
-import { liveRecord, settled } from "./force.ts";
+import type { OrbDocument } from "../definition/document/document.ts";
+import { isOrbId } from "../definition/document/ids.ts";
 import {
   type Act,
   appendRecord,
@@ -20,11 +14,17 @@ import {
   type OrbOperation,
   type OrbRecord,
   orbHead,
-} from "./history.ts";
+} from "../definition/stored/history.ts";
+import { liveRecord, settled } from "../definition/stored/live-record.ts";
+import type { Deps } from "../deps.ts";
+import type { Idempotency, IdempotencyClaim } from "../entry/model/idempotency.ts";
+import { notFound, revisionMismatch, writeConflict } from "../kernel/errors.ts";
+import { equal } from "../kernel/json.ts";
+import { pause } from "../kernel/pause.ts";
+import { Conflict } from "../store/types.ts";
 import { orbClaim, orbReplay, withClaim } from "./idempotency.ts";
-import { isOrbId } from "./ids.ts";
-import { enforce, planChange } from "./impact.ts";
-import { settle } from "./settle.ts";
+import { enforce, planChange } from "./migrate/impact.ts";
+import { settle } from "./migrate/settle.ts";
 
 /** Which orb an operation is about, and under what conditions. */
 export interface OrbTarget {

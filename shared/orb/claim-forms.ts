@@ -1,11 +1,11 @@
 /** Brings the unique values of every orb, stored by a version that knew no normal form, into it: once, at a start. */
 import { system } from "../access/actor.ts";
 import { audit } from "../access/audit.ts";
+import { definitionFor } from "../definition/stored/live.ts";
 import type { Deps } from "../deps.ts";
-import { claimForms, type SharedForm } from "../entry/claim-forms.ts";
-import { AppError } from "../errors.ts";
+import { claimForms, type SharedForm } from "../entry/migrate/claim-forms.ts";
+import { AppError } from "../kernel/errors.ts";
 import { streams, subjects } from "../store/subjects.ts";
-import { definitionFor } from "./live.ts";
 import { listOrbs } from "./read.ts";
 
 const PAGE = 200;

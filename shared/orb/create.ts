@@ -2,18 +2,10 @@
 import { type Actor, actorId } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import { eraseRealm } from "../access/users.ts";
-import type { Deps } from "../deps.ts";
-import type { Idempotency, IdempotencyClaim } from "../entry/idempotency.ts";
-import { AppError, writeConflict } from "../errors.ts";
-import { handlersUnder } from "../handlers/registry.ts";
-import type { HandlerDeps } from "../handlers/types.ts";
-import { streams, subjects } from "../store/subjects.ts";
-import { Conflict, SubjectsTaken } from "../store/types.ts";
-import { replayed } from "./change.ts";
-import { checkDocument } from "./check.ts";
-import { changeLog } from "./diff.ts";
-import type { OrbDocument } from "./document.ts";
-import { requireHandlers } from "./handlers.ts";
+import { checkDocument } from "../definition/check/check.ts";
+import { changeLog } from "../definition/document/diff.ts";
+import type { OrbDocument } from "../definition/document/document.ts";
+import type { Retired } from "../definition/retired.ts";
 import {
   appendRecord,
   type ExistingOrb,
@@ -22,11 +14,19 @@ import {
   type OrbHead,
   type OrbRecord,
   orbHead,
-} from "./history.ts";
+} from "../definition/stored/history.ts";
+import { signOfLife } from "../definition/stored/importing.ts";
+import type { Deps } from "../deps.ts";
+import type { Idempotency, IdempotencyClaim } from "../entry/model/idempotency.ts";
+import type { HandlerDeps } from "../handlers/contract/types.ts";
+import { handlersUnder } from "../handlers/registry.ts";
+import { AppError, writeConflict } from "../kernel/errors.ts";
+import { streams, subjects } from "../store/subjects.ts";
+import { Conflict, SubjectsTaken } from "../store/types.ts";
+import { replayed } from "./change.ts";
+import { requireHandlers } from "./handlers.ts";
 import { orbClaim, orbReplay, withClaim } from "./idempotency.ts";
-import { signOfLife } from "./importing.ts";
-import type { Retired } from "./retired.ts";
-import { createOrbStream, eraseAbandoned, leavePlace, settle } from "./settle.ts";
+import { createOrbStream, eraseAbandoned, leavePlace, settle } from "./migrate/settle.ts";
 import { withoutState } from "./view.ts";
 
 /** What a caller sends. */

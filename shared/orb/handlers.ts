@@ -1,8 +1,8 @@
 /** Whether the handlers that a document uses are registered. */
-import { invalid } from "../errors.ts";
+import type { OrbDocument } from "../definition/document/document.ts";
+import type { HandlerDeps } from "../handlers/contract/types.ts";
 import { usesFaults } from "../handlers/registry.ts";
-import type { HandlerDeps } from "../handlers/types.ts";
-import type { OrbDocument } from "./document.ts";
+import { invalid } from "../kernel/errors.ts";
 
 /** @throws AppError invalid `unknown_handler` or `faulty_handler`, naming each that cannot be used */
 export async function requireHandlers(deps: HandlerDeps, document: OrbDocument): Promise<void> {

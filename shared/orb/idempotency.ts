@@ -1,5 +1,6 @@
 /** `Idempotency-Key` of operations on orbs: a claim in the same atomic act as the revision. */
 import type { Actor } from "../access/actor.ts";
+import { headOf, type OrbHead } from "../definition/stored/history.ts";
 import type { Deps } from "../deps.ts";
 import {
   answeredAt,
@@ -7,10 +8,9 @@ import {
   claimOf,
   type Idempotency,
   type IdempotencyClaim,
-} from "../entry/idempotency.ts";
+} from "../entry/model/idempotency.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import type { Append } from "../store/types.ts";
-import { headOf, type OrbHead } from "./history.ts";
 
 /** The claim of a request; undefined when its caller sent no key. */
 export function orbClaim(

@@ -2,16 +2,16 @@
 import { type Actor, actorId } from "../access/actor.ts";
 import { audit } from "../access/audit.ts";
 import { requireOperator } from "../access/authorize.ts";
+import { isOrbId } from "../definition/document/ids.ts";
+import { next } from "../definition/document/lifecycle.ts";
+import { type ExistingOrb, exists, type OrbHead, orbHead } from "../definition/stored/history.ts";
 import type { Deps } from "../deps.ts";
-import { notFound, revisionMismatch, writeConflict } from "../errors.ts";
-import type { HandlerDeps } from "../handlers/types.ts";
+import type { HandlerDeps } from "../handlers/contract/types.ts";
+import { notFound, revisionMismatch, writeConflict } from "../kernel/errors.ts";
 import { Conflict } from "../store/types.ts";
 import { ATTEMPTS, changeOrb, comeIntoForce, impactOf, type OrbTarget, readOrb } from "./change.ts";
 import { requireHandlers } from "./handlers.ts";
-import { type ExistingOrb, exists, type OrbHead, orbHead } from "./history.ts";
-import { isOrbId } from "./ids.ts";
-import { next } from "./lifecycle.ts";
-import { beginDeletion, finishDeletion } from "./settle.ts";
+import { beginDeletion, finishDeletion } from "./migrate/settle.ts";
 import { type DryRun, told } from "./update.ts";
 
 /** How an orb is published. */

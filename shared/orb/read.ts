@@ -1,13 +1,9 @@
 /** Reads orbs and their revisions for the management API. */
 import type { Actor } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
-import type { Deps } from "../deps.ts";
-import { inParts } from "../entry/parts.ts";
-import { notFound } from "../errors.ts";
-import { indexBytes, ReadBudget } from "../store/budget.ts";
-import { streams, subjects } from "../store/subjects.ts";
-import { readOrb } from "./change.ts";
-import { changeLog } from "./diff.ts";
+import { changeLog } from "../definition/document/diff.ts";
+import { isOrbId } from "../definition/document/ids.ts";
+import type { Status } from "../definition/document/lifecycle.ts";
 import {
   type ExistingOrb,
   exists,
@@ -16,9 +12,13 @@ import {
   type OrbHead,
   orbHead,
   readRevisions,
-} from "./history.ts";
-import { isOrbId } from "./ids.ts";
-import type { Status } from "./lifecycle.ts";
+} from "../definition/stored/history.ts";
+import type { Deps } from "../deps.ts";
+import { inParts } from "../entry/index/parts.ts";
+import { notFound } from "../kernel/errors.ts";
+import { indexBytes, ReadBudget } from "../store/budget.ts";
+import { streams, subjects } from "../store/subjects.ts";
+import { readOrb } from "./change.ts";
 import { type RevisionItem, type RevisionView, revisionItem, revisionView } from "./view.ts";
 
 /** An orb's newest or live revision, with the newest revision's number. @throws AppError not_found */

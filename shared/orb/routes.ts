@@ -2,15 +2,15 @@
 import type { Actor, Role } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import { orbRealm } from "../access/realms.ts";
-import { isFaulty } from "../handlers/entry.ts";
-import { describedRoutes } from "../handlers/http.ts";
+import type { CompiledOrb, CompiledSchema } from "../definition/compile.ts";
+import type { Access } from "../definition/document/document.ts";
+import { isRealmSegment, isSigninPage, type REALM_SEGMENTS } from "../definition/document/ids.ts";
+import type { LiveOrb } from "../definition/live-orb.ts";
+import { liveOrbs } from "../definition/stored/live.ts";
+import { isFaulty } from "../handlers/contract/entry.ts";
+import { describedRoutes } from "../handlers/contract/http.ts";
+import type { Handler, HandlerDeps } from "../handlers/contract/types.ts";
 import { listHandlers } from "../handlers/registry.ts";
-import type { Handler, HandlerDeps } from "../handlers/types.ts";
-import type { CompiledOrb, CompiledSchema } from "./compile.ts";
-import type { Access } from "./document.ts";
-import { isRealmSegment, isSigninPage, type REALM_SEGMENTS } from "./ids.ts";
-import { liveOrbs } from "./live.ts";
-import type { LiveOrb } from "./live-orb.ts";
 
 /** The source of a route. */
 export type RouteOrigin = "crud" | "handler" | "signin";

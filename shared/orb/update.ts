@@ -1,17 +1,22 @@
 /** Replaces an orb's document: by a new one, or by that of an older revision. */
 import type { Actor } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
+import { checkDocument } from "../definition/check/check.ts";
+import { type ChangeLog, changeLog } from "../definition/document/diff.ts";
+import type { OrbDocument } from "../definition/document/document.ts";
+import { next } from "../definition/document/lifecycle.ts";
+import {
+  type ExistingOrb,
+  findRevision,
+  type OrbOperation,
+  type OrbRecord,
+} from "../definition/stored/history.ts";
 import type { Deps } from "../deps.ts";
-import { notFound, revisionMismatch } from "../errors.ts";
-import type { HandlerDeps } from "../handlers/types.ts";
+import type { HandlerDeps } from "../handlers/contract/types.ts";
+import { notFound, revisionMismatch } from "../kernel/errors.ts";
 import { changeOrb, comeIntoForce, impactOf, type OrbTarget, readOrb } from "./change.ts";
-import { checkDocument } from "./check.ts";
-import { type ChangeLog, changeLog } from "./diff.ts";
-import type { OrbDocument } from "./document.ts";
 import { requireHandlers } from "./handlers.ts";
-import { type ExistingOrb, findRevision, type OrbOperation, type OrbRecord } from "./history.ts";
-import type { Impact } from "./impact.ts";
-import { next } from "./lifecycle.ts";
+import type { Impact } from "./migrate/impact.ts";
 import { withoutState } from "./view.ts";
 
 /** How an update is made. */

@@ -1,10 +1,10 @@
 /** Orbs in responses of the management API. */
-import type { Fault } from "../errors.ts";
-import { equal } from "../json.ts";
-import type { Operation } from "./diff.ts";
-import type { OrbDocument } from "./document.ts";
-import type { ExistingOrb, OrbOperation, OrbRecord } from "./history.ts";
-import type { Status } from "./lifecycle.ts";
+import type { Operation } from "../definition/document/diff.ts";
+import type { OrbDocument } from "../definition/document/document.ts";
+import type { Status } from "../definition/document/lifecycle.ts";
+import type { ExistingOrb, OrbOperation, OrbRecord } from "../definition/stored/history.ts";
+import type { Fault } from "../kernel/errors.ts";
+import { equal } from "../kernel/json.ts";
 
 /** State of an orb next to its document. */
 export interface OrbState {

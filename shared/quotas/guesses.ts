@@ -7,8 +7,8 @@
  */
 import type { Actor } from "../access/actor.ts";
 import type { Deps, RequestFacts } from "../deps.ts";
-import { AppError } from "../errors.ts";
-import { pause } from "../pause.ts";
+import { AppError } from "../kernel/errors.ts";
+import { pause } from "../kernel/pause.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { windowAt } from "./leases.ts";
 import { spenderOf } from "./quotas.ts";

@@ -5,7 +5,7 @@
 import { type Actor, accountOf } from "../access/actor.ts";
 import { clientNetwork } from "../access/limits.ts";
 import type { Deps } from "../deps.ts";
-import { sha256 } from "../ids.ts";
+import { sha256 } from "../kernel/ids.ts";
 import { streams } from "../store/subjects.ts";
 import { type Limit, spend } from "./leases.ts";
 import { type Counted, type Scope, tooMany, within } from "./refusals.ts";

@@ -1,7 +1,7 @@
 /** Counts a caller's live readers at the broker, for hosts where every request has a hub of its own. */
 import { type Actor, accountOf } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
-import { AppError } from "../errors.ts";
+import { AppError } from "../kernel/errors.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { windowAt } from "./leases.ts";
 

@@ -1,5 +1,5 @@
 /** Errors for reached quotas. */
-import { AppError } from "../errors.ts";
+import { AppError } from "../kernel/errors.ts";
 
 /** The owner of a quota. */
 export type Scope = "account" | "client" | "orb";

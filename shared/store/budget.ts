@@ -2,7 +2,7 @@
  * How much one request may read. A verb that reads many messages makes a budget, and reads through {@link ReadBudget.charging}:
  * each read is charged as it comes. A list whose budget is spent ends its page early; what cannot end early is refused.
  */
-import { AppError } from "../errors.ts";
+import { AppError } from "../kernel/errors.ts";
 import { type Page, type Store, type StoredMessage, TooMuch } from "./types.ts";
 
 const MIB = 1024 * 1024;

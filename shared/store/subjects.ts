@@ -6,7 +6,7 @@
  * Whatever a caller supplied (ids, codes, stream names, `sub`) passes {@link token} first: a direct get of
  * `$KV.bucket.*` would otherwise answer with whatever is there.
  */
-import { notFound } from "../errors.ts";
+import { notFound } from "../kernel/errors.ts";
 
 const TOKEN = /^[A-Za-z0-9_-]{1,128}$/;
 

@@ -3,7 +3,7 @@ import type { Actor } from "../access/actor.ts";
 import { authenticate } from "../access/authenticate.ts";
 import { claimedRealm } from "../access/tokens.ts";
 import type { Deps } from "../deps.ts";
-import { AppError } from "../errors.ts";
+import { AppError } from "../kernel/errors.ts";
 import { isToken } from "../store/subjects.ts";
 
 const DEFAULT_REALM = "auth";

@@ -1,5 +1,5 @@
 /** Answers as web-standard responses, for hosts that speak fetch. */
-import type { ReaderEnd, Sink } from "./reader.ts";
+import type { ReaderEnd, Sink } from "./read/reader.ts";
 import type { Answer } from "./serve.ts";
 
 /** Little enough for a reader that catches up to be sent more. */

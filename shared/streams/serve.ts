@@ -3,19 +3,19 @@
  * first, and turn the answer into their own kind of response.
  */
 import { type Actor, actorId } from "../access/actor.ts";
-import { AppError, unavailable } from "../errors.ts";
-import { sha256 } from "../ids.ts";
-import { matchesTag } from "../tags.ts";
-import { arrayOf } from "./events.ts";
-import type { Hub } from "./hub.ts";
-import { waitFor } from "./long-poll.ts";
-import { filterFor, getMapping, listMappings, type Mapping } from "./mapping.ts";
-import { answerCursor, formatOffset } from "./offset.ts";
-import type { StreamPage } from "./page.ts";
-import { parseQuery, type Query } from "./query.ts";
-import { Reader, type ReaderEnd, type Sink } from "./reader.ts";
-import { servedMappings } from "./served.ts";
-import { beginningOf, checkRetained, type From } from "./source.ts";
+import { AppError, unavailable } from "../kernel/errors.ts";
+import { sha256 } from "../kernel/ids.ts";
+import { matchesTag } from "../kernel/tags.ts";
+import { filterFor, getMapping, listMappings, type Mapping } from "./mappings/mapping.ts";
+import { servedMappings } from "./mappings/served.ts";
+import { arrayOf } from "./protocol/events.ts";
+import { answerCursor, formatOffset } from "./protocol/offset.ts";
+import { parseQuery, type Query } from "./protocol/query.ts";
+import type { Hub } from "./read/hub.ts";
+import { waitFor } from "./read/long-poll.ts";
+import type { StreamPage } from "./read/page.ts";
+import { Reader, type ReaderEnd, type Sink } from "./read/reader.ts";
+import { beginningOf, checkRetained, type From } from "./read/source.ts";
 
 /** Who reads, and until when. */
 export interface Caller {

@@ -10,7 +10,7 @@ import type { Actor } from "../access/actor.ts";
 import { PLATFORM_REALM } from "../access/authorize.ts";
 import { readSession } from "../access/sessions.ts";
 import type { Deps } from "../deps.ts";
-import { AppError } from "../errors.ts";
+import { AppError } from "../kernel/errors.ts";
 import { type Caller, callerOf } from "./serve.ts";
 
 /** Seconds in which a ticket must be used. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { freePort } from "../../scripts/ports.ts";
+import { freePort } from "../../scripts/process/ports.ts";
 import { buckets } from "../../shared/store/subjects.ts";
 import { adminToken, call } from "../support/auth.ts";
 import { startPlatform } from "../support/platform.ts";

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Streams, serveStreams } from "../../scripts/host/streams.ts";
-import { freePort } from "../../scripts/ports.ts";
+import { freePort } from "../../scripts/process/ports.ts";
 import { launchChromium, type TestBrowser } from "../support/browser.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 import { type Publisher, publisher, signIn } from "../support/streams.ts";

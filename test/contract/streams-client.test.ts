@@ -1,7 +1,7 @@
 import { DurableStreamError, stream } from "@durable-streams/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Streams, serveStreams } from "../../scripts/host/streams.ts";
-import { freePort } from "../../scripts/ports.ts";
+import { freePort } from "../../scripts/process/ports.ts";
 import { endSessions } from "../../shared/access/sessions.ts";
 import { authenticateReader } from "../../shared/streams/credentials.ts";
 import { issueTicket } from "../../shared/streams/ticket.ts";

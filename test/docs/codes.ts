@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ts } from "@ts-morph/common";
-import { STATUS } from "../../functions/problem.ts";
-import type { ErrorKind } from "../../shared/errors.ts";
+import { STATUS } from "../../functions/http/problem.ts";
+import type { ErrorKind } from "../../shared/kernel/errors.ts";
 import { root } from "../support/guide.ts";
 
 /** Folders whose code answers requests. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { AppError } from "../../shared/errors.ts";
-import { orbStreamConfig } from "../../shared/store/provision.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
+import { orbStreamConfig } from "../../shared/store/broker/provision.ts";
 import { startBroker, tempDir } from "../support/broker.ts";
 
 test("a broker that is killed is back on the same ports with its data", async () => {

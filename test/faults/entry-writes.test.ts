@@ -1,9 +1,9 @@
 /** A broker that is killed while entries are written: nothing acknowledged is lost, nothing is there twice. */
 import { expect, it } from "vitest";
+import { walkEntries } from "../../shared/entry/index/walk.ts";
 import { createEntry, liveCopyOf, publishEntry, updateEntry } from "../../shared/entry/index.ts";
-import { loaded } from "../../shared/entry/resolve.ts";
-import { walkEntries } from "../../shared/entry/walk.ts";
-import { AppError } from "../../shared/errors.ts";
+import { loaded } from "../../shared/entry/model/resolve.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import { startBroker } from "../support/broker.ts";
 import { admin, installOrb, SHOP, testDeps } from "../support/entries.ts";

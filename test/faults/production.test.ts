@@ -8,9 +8,9 @@ import { createInterface } from "node:readline";
 import { connect, headers, type NatsConnection, StringCodec } from "nats";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { renderProduction } from "../../scripts/broker/production.ts";
-import { lastingBroker } from "../../scripts/platform.ts";
-import { freePort } from "../../scripts/ports.ts";
-import { serve } from "../../shared/handlers/kit.ts";
+import { lastingBroker } from "../../scripts/platform/platform.ts";
+import { freePort } from "../../scripts/process/ports.ts";
+import { serve } from "../../shared/handlers/contract/kit.ts";
 import { tempDir } from "../support/broker.ts";
 import { runScript, runStart } from "../support/start.ts";
 

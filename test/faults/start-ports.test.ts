@@ -4,10 +4,10 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { generateKeys } from "../../scripts/config/secrets.ts";
 import { serveFunctions } from "../../scripts/host/functions.ts";
 import { serveStreams } from "../../scripts/host/streams.ts";
-import { freePort } from "../../scripts/ports.ts";
-import { generateKeys } from "../../scripts/secrets.ts";
+import { freePort } from "../../scripts/process/ports.ts";
 import { failure, runStart, settings } from "../support/start.ts";
 
 test("a port that the broker had once is left to who is to have it now", async () => {

@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { freePort } from "../../scripts/ports.ts";
+import { freePort } from "../../scripts/process/ports.ts";
 import { startBroker, tempDir } from "../support/broker.ts";
 import { smallDisk } from "../support/disk.ts";
 import { failure, runScript, runStart, settings } from "../support/start.ts";

@@ -3,10 +3,10 @@
  * platform stops all of its parts.
  */
 import { expect, test } from "vitest";
-import { readRunning } from "../../scripts/data-dir.ts";
+import { readRunning } from "../../scripts/config/data-dir.ts";
 import { serveNode } from "../../scripts/host/node.ts";
-import { AppError } from "../../shared/errors.ts";
-import { orbStreamConfig } from "../../shared/store/provision.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
+import { orbStreamConfig } from "../../shared/store/broker/provision.ts";
 import { StreamMissing } from "../../shared/store/types.ts";
 import { startBroker } from "../support/broker.ts";
 import { startPlatform } from "../support/platform.ts";

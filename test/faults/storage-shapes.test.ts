@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { adminToken } from "../../scripts/bench/seed.ts";
-import { scriptDeps } from "../../scripts/deps.ts";
+import { scriptDeps } from "../../scripts/platform/deps.ts";
 import { call } from "../support/auth.ts";
 import { startBroker } from "../support/broker.ts";
 import { startPlatform } from "../support/platform.ts";

@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Streams, serveStreams } from "../../scripts/host/streams.ts";
-import { freePort } from "../../scripts/ports.ts";
+import { freePort } from "../../scripts/process/ports.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 import { controlOf, type Publisher, publisher, readUntil, sentEvents, signIn } from "../support/streams.ts";
 

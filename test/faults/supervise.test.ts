@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { backoff, type Program, supervise } from "../../scripts/supervise.ts";
+import { backoff, type Program, supervise } from "../../scripts/process/supervise.ts";
 import { tempDir } from "../support/broker.ts";
 
 /** A process that notes its id; each life behaves as the next word says: `serve`, `hang`, `end`, or `fail` with a reason. */

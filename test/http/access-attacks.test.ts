@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { seal } from "../../shared/seal.ts";
+import { seal } from "../../shared/kernel/seal.ts";
 import { buckets, streams } from "../../shared/store/subjects.ts";
 import { admin, adminToken, begin, call, complete, register, signIn, user } from "../support/auth.ts";
 import { Authenticator, type Deviations } from "../support/authenticator.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { inviteAdmin } from "../../scripts/admin-invite.ts";
-import type { OrbDocument } from "../../shared/orb/document.ts";
+import type { OrbDocument } from "../../shared/definition/document/document.ts";
 import { buckets, streams } from "../../shared/store/subjects.ts";
 import {
   admin,

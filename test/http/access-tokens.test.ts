@@ -1,6 +1,6 @@
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { LIMIT_PER_WINDOW } from "../../shared/store/provision.ts";
+import { LIMIT_PER_WINDOW } from "../../shared/store/broker/provision.ts";
 import { streams } from "../../shared/store/subjects.ts";
 import { admin, adminToken, begin, call, complete, signIn, user } from "../support/auth.ts";
 import type { Authenticator } from "../support/authenticator.ts";

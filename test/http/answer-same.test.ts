@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { serveNode } from "../../scripts/host/node.ts";
-import { freePort } from "../../scripts/ports.ts";
+import { freePort } from "../../scripts/process/ports.ts";
 import { admin, type call as Call, call } from "../support/auth.ts";
 import { startPlatform } from "../support/platform.ts";
 

@@ -1,6 +1,6 @@
 /** Callers can edit an answer and send it back whole, also after the orb lost fields, languages or markets. */
 import { beforeAll, expect, test } from "vitest";
-import { MASK } from "../../shared/orb/mask.ts";
+import { MASK } from "../../shared/definition/document/mask.ts";
 import { adminToken } from "../support/auth.ts";
 import { evolving, type Field, title } from "../support/evolving.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { liveOrb } from "../../shared/orb/live.ts";
-import { recordTransaction } from "../../shared/transactions/record.ts";
+import { liveOrb } from "../../shared/definition/stored/live.ts";
+import { recordTransaction } from "../../shared/modules/transactions/record.ts";
 import { adminToken, call, type SignedIn, user } from "../support/auth.ts";
 import { testDeps, user as userActor } from "../support/entries.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
@@ -305,7 +305,7 @@ describe("transactions", () => {
         ),
       );
     }
-    const { listTransactions } = await import("../../shared/transactions/list.ts");
+    const { listTransactions } = await import("../../shared/modules/transactions/list.ts");
     const { countingStore } = await import("../support/counting.ts");
     const counted = countingStore(store);
     const page = (query: object) =>

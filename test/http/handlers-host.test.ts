@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { serveNode } from "../../scripts/host/node.ts";
-import { freePort } from "../../scripts/ports.ts";
+import { freePort } from "../../scripts/process/ports.ts";
 import { adminToken, call, user } from "../support/auth.ts";
 import { startPlatform } from "../support/platform.ts";
 import { startExample } from "../support/services.ts";

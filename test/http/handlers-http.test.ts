@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { context } from "../../functions/context.ts";
+import { onError } from "../../functions/http/problem.ts";
+import { newRouter } from "../../functions/http/router.ts";
 import { consoleLog } from "../../functions/log.ts";
-import { onError } from "../../functions/problem.ts";
-import { newRouter } from "../../functions/router.ts";
+import { context } from "../../functions/request/context.ts";
 import { httpHandlers, type MountedHandler } from "../../functions/runtime/handlers-http.ts";
 import { anonymous } from "../../shared/access/actor.ts";
-import { AppError } from "../../shared/errors.ts";
 import { invoke, resolveHandler } from "../../shared/handlers/dispatch.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { countingStore } from "../support/counting.ts";
 import { installOrb, testDeps } from "../support/entries.ts";

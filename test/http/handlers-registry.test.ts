@@ -1,7 +1,7 @@
 /** The registry of handlers: what may stand in it, what it tells, and which orbs may use what. */
 import type { NatsConnection } from "nats";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { orbStreamConfig } from "../../shared/store/provision.ts";
+import { orbStreamConfig } from "../../shared/store/broker/provision.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import { call, type SignedIn } from "../support/auth.ts";
 import type { TestPlatform } from "../support/platform.ts";

@@ -1,7 +1,7 @@
 /** Services: the examples, and those that are made with the kit. */
 import type { NatsConnection } from "nats";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ServiceError, serve } from "../../shared/handlers/kit.ts";
+import { ServiceError, serve } from "../../shared/handlers/contract/kit.ts";
 import { call, type SignedIn } from "../support/auth.ts";
 import type { TestPlatform } from "../support/platform.ts";
 import { brokerClient, headers, registrar, stage, startExample } from "../support/services.ts";

@@ -8,7 +8,7 @@ import { childrenOf } from "../../scripts/bench/measure.ts";
 import { serveNode } from "../../scripts/host/node.ts";
 import { serveProcess } from "../../scripts/host/process.ts";
 import { serveStreams } from "../../scripts/host/streams.ts";
-import { freePort } from "../../scripts/ports.ts";
+import { freePort } from "../../scripts/process/ports.ts";
 import { streams } from "../../shared/store/subjects.ts";
 import { call } from "../support/auth.ts";
 import { tempDir } from "../support/broker.ts";

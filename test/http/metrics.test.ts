@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { serveNode } from "../../scripts/host/node.ts";
-import { freePort } from "../../scripts/ports.ts";
+import { freePort } from "../../scripts/process/ports.ts";
 import { kvSubject } from "../../shared/store/subjects.ts";
 import { adminToken, call, user } from "../support/auth.ts";
 import { startPlatform } from "../support/platform.ts";

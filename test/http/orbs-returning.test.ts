@@ -1,6 +1,6 @@
 /** What was removed while entries were stored and comes back finds their values there, and must mean by them what was meant. */
 import { beforeAll, expect, test } from "vitest";
-import { MASK } from "../../shared/orb/mask.ts";
+import { MASK } from "../../shared/definition/document/mask.ts";
 import { adminToken } from "../support/auth.ts";
 import { evolving, type Field, title } from "../support/evolving.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
-import { orbStreamConfig } from "../../shared/store/provision.ts";
+import { orbStreamConfig } from "../../shared/store/broker/provision.ts";
 import { adminToken, call as request } from "../support/auth.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { serveNode } from "../../scripts/host/node.ts";
-import { freePort } from "../../scripts/ports.ts";
+import { freePort } from "../../scripts/process/ports.ts";
 import { adminToken, call, type SignedIn, user } from "../support/auth.ts";
 import { until } from "../support/entries.ts";
 import { createOrb } from "../support/orbs.ts";

@@ -1,10 +1,10 @@
 /** One request reads a bounded number of bytes, so that a host stays small and goes on answering, whatever entries hold. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { serveProcess } from "../../scripts/host/process.ts";
-import { createEntry } from "../../shared/entry/create.ts";
-import { liveOrb } from "../../shared/orb/live.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
-import { recordTransaction } from "../../shared/transactions/record.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { liveOrb } from "../../shared/definition/stored/live.ts";
+import { createEntry } from "../../shared/entry/write/create.ts";
+import { recordTransaction } from "../../shared/modules/transactions/record.ts";
 import { admin, call, user } from "../support/auth.ts";
 import { admin as operator, type TestDeps, testDeps, user as userActor } from "../support/entries.ts";
 import { growthDuring } from "../support/memory.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { rekey } from "../../scripts/rekey.ts";
 import { loadEntry } from "../../shared/entry/index.ts";
-import { isCurrent } from "../../shared/seal.ts";
+import { isCurrent } from "../../shared/kernel/seal.ts";
 import { adminToken, call } from "../support/auth.ts";
 import { key } from "../support/entries.ts";
 import { startPlatform } from "../support/platform.ts";

@@ -1,7 +1,7 @@
 /** Streams deliver an orb's messages through the live definition and the entry's head, in every mode and on every host. */
 import { setTimeout as delay } from "node:timers/promises";
 import { beforeAll, describe, expect, test } from "vitest";
-import { MASK } from "../../shared/orb/mask.ts";
+import { MASK } from "../../shared/definition/document/mask.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { adminToken, call } from "../support/auth.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { generateKeys } from "../../scripts/secrets.ts";
+import { generateKeys } from "../../scripts/config/secrets.ts";
 import { type Actor, actorId, system } from "../../shared/access/actor.ts";
 import { authenticate } from "../../shared/access/authenticate.ts";
-import { begin, beginAdding } from "../../shared/access/begin.ts";
 import { bootstrapRealm, ensureBootstrap, listInBootstrapMode } from "../../shared/access/bootstrap.ts";
+import { begin, beginAdding } from "../../shared/access/ceremony/begin.ts";
+import { complete } from "../../shared/access/ceremony/complete.ts";
 import { checkInvitation } from "../../shared/access/check-invitation.ts";
-import { complete } from "../../shared/access/complete.ts";
 import { createInvitation, listInvitations } from "../../shared/access/invitations.ts";
 import { keys, platformRealm, type Realm, sharedRealm } from "../../shared/access/realms.ts";
 import { type Completed, endSession } from "../../shared/access/sessions.ts";

@@ -1,13 +1,13 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
+import { orbStreamConfig } from "../../shared/store/broker/provision.ts";
 import { CachedIndex } from "../../shared/store/cache/cached-index.ts";
+import { DependencyTracker, openCachedStore } from "../../shared/store/cache/cached-store.ts";
 import type { Dependency } from "../../shared/store/cache/dependencies.ts";
 import { MessageCache } from "../../shared/store/cache/message-cache.ts";
 import { SieveCache } from "../../shared/store/cache/sieve-cache.ts";
-import { DependencyTracker, openCachedStore } from "../../shared/store/cache.ts";
-import { MemoryMessage } from "../../shared/store/message.ts";
-import { orbStreamConfig } from "../../shared/store/provision.ts";
+import { MemoryMessage } from "../../shared/store/client/message.ts";
 import { type EntryAddress, streams, subjects } from "../../shared/store/subjects.ts";
 import { startBroker } from "../support/broker.ts";
 

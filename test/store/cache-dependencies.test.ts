@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { cachedStore, DependencyTracker } from "../../shared/store/cache.ts";
-import { orbStreamConfig } from "../../shared/store/provision.ts";
-import { type OpenStore, openStore } from "../../shared/store/store.ts";
+import { orbStreamConfig } from "../../shared/store/broker/provision.ts";
+import { type OpenStore, openStore } from "../../shared/store/broker/store.ts";
+import { cachedStore, DependencyTracker } from "../../shared/store/cache/cached-store.ts";
 import { type EntryAddress, subjects } from "../../shared/store/subjects.ts";
 import type { Delivery } from "../../shared/store/types.ts";
 import { startBroker } from "../support/broker.ts";

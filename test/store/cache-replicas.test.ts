@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { launchCluster } from "../../scripts/broker/cluster.ts";
-import { lastingBroker } from "../../scripts/platform.ts";
-import { openCachedStore } from "../../shared/store/cache.ts";
-import { orbStreamConfig, provision } from "../../shared/store/provision.ts";
-import { openStore } from "../../shared/store/store.ts";
+import { lastingBroker } from "../../scripts/platform/platform.ts";
+import { orbStreamConfig, provision } from "../../shared/store/broker/provision.ts";
+import { openStore } from "../../shared/store/broker/store.ts";
+import { openCachedStore } from "../../shared/store/cache/cached-store.ts";
 import { tempDir } from "../support/broker.ts";
 import { pause, read, STREAM, SUBJECTS, write } from "../support/races.ts";
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { generateKeys } from "../../scripts/secrets.ts";
+import { generateKeys } from "../../scripts/config/secrets.ts";
 import { endSession, endSessions, readSession, startSession } from "../../shared/access/sessions.ts";
 import { eraseRealm } from "../../shared/access/users.ts";
 import type { Deps } from "../../shared/deps.ts";
-import { type CachedStore, openCachedStore } from "../../shared/store/cache.ts";
-import { provision, republishedFilter } from "../../shared/store/provision.ts";
+import { provision, republishedFilter } from "../../shared/store/broker/provision.ts";
+import { type CachedStore, openCachedStore } from "../../shared/store/cache/cached-store.ts";
 import { buckets, kvSubject, streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { openCachedStore } from "../../shared/store/cache.ts";
-import { orbStreamConfig } from "../../shared/store/provision.ts";
+import { orbStreamConfig } from "../../shared/store/broker/provision.ts";
+import { openCachedStore } from "../../shared/store/cache/cached-store.ts";
 import { buckets, type EntryAddress, streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";

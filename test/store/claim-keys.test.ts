@@ -3,6 +3,8 @@
  * by side, as in a deployment that rolls, and a sensitive unique value has one holder all the time.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { definitionFor } from "../../shared/definition/stored/live.ts";
 import {
   createEntry,
   loadEntry,
@@ -11,13 +13,11 @@ import {
   rekeyEntries,
   updateEntry,
 } from "../../shared/entry/index.ts";
-import type { OrbContext } from "../../shared/entry/resolve.ts";
+import type { OrbContext } from "../../shared/entry/model/resolve.ts";
+import { recordTransaction } from "../../shared/modules/transactions/record.ts";
 import { createOrb } from "../../shared/orb/create.ts";
-import { definitionFor } from "../../shared/orb/live.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { updateOrb } from "../../shared/orb/update.ts";
 import { streams } from "../../shared/store/subjects.ts";
-import { recordTransaction } from "../../shared/transactions/record.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { admin, failureOf, installOrb, key, type TestDeps, testDeps } from "../support/entries.ts";
 

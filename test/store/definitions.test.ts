@@ -6,8 +6,8 @@ import {
   listDefinitions,
   putDefinition,
   storeBuiltInMessages,
-} from "../../shared/definitions/definitions.ts";
-import { deleteMapping, putMapping } from "../../shared/streams/mapping.ts";
+} from "../../shared/library/definitions.ts";
+import { deleteMapping, putMapping } from "../../shared/streams/mappings/mapping.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { admin, failureOf, type TestDeps, testDeps, user } from "../support/entries.ts";
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import {
   type BulkResult,
   bulkWrite,
@@ -6,8 +7,7 @@ import {
   loadEntry,
   unpublishEntry,
 } from "../../shared/entry/index.ts";
-import { AppError } from "../../shared/errors.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";

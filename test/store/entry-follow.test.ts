@@ -1,5 +1,7 @@
 /** A write that was decided by one definition while the next one came into force is decided again, by that one. */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { definitionFor, liveOrb } from "../../shared/definition/stored/live.ts";
 import {
   bulkWrite,
   createEntry,
@@ -8,17 +10,15 @@ import {
   publishEntry,
   updateEntry,
 } from "../../shared/entry/index.ts";
+import { pause } from "../../shared/kernel/pause.ts";
+import { setSettings } from "../../shared/modules/settings/settings.ts";
+import { recordTransaction } from "../../shared/modules/transactions/record.ts";
 import { createOrb } from "../../shared/orb/create.ts";
-import { definitionFor, liveOrb } from "../../shared/orb/live.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { updateOrb } from "../../shared/orb/update.ts";
-import { pause } from "../../shared/pause.ts";
-import { setSettings } from "../../shared/settings/settings.ts";
-import { cachedStore } from "../../shared/store/cache.ts";
-import { openStore } from "../../shared/store/store.ts";
+import { openStore } from "../../shared/store/broker/store.ts";
+import { cachedStore } from "../../shared/store/cache/cached-store.ts";
 import { type LiveRole, type ModuleToken, streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
-import { recordTransaction } from "../../shared/transactions/record.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { admin, failureOf, type TestDeps, testDeps } from "../support/entries.ts";
 

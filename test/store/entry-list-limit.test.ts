@@ -1,8 +1,8 @@
 /** How many entries a list reads before it says that a query is too broad. */
 import { afterAll, beforeAll, expect, it } from "vitest";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { bulkWrite, createEntry } from "../../shared/entry/index.ts";
-import { listManaged } from "../../shared/entry/managed.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
+import { listManaged } from "../../shared/entry/read/managed.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { admin, failureOf, installOrb, SHOP, type TestDeps, testDeps } from "../support/entries.ts";
 

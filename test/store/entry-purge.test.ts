@@ -1,9 +1,9 @@
 /** What a purge erases, where the id of what it erases is written again. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { deleteEntry, listRevisions } from "../../shared/entry/index.ts";
-import { listManaged } from "../../shared/entry/managed.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
-import { getSettings, type SettingsTarget, setSettings } from "../../shared/settings/settings.ts";
+import { listManaged } from "../../shared/entry/read/managed.ts";
+import { getSettings, type SettingsTarget, setSettings } from "../../shared/modules/settings/settings.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { admin, failureOf, installOrb, type TestDeps, testDeps, user } from "../support/entries.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { bulkWrite, createEntry, deleteEntry, updateEntry } from "../../shared/entry/index.ts";
-import { orNull } from "../../shared/entry/resolve.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
+import { orNull } from "../../shared/entry/model/resolve.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";

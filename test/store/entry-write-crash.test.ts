@@ -1,5 +1,6 @@
 /** Stops a write before each of its steps: what is stored then is the state before or the state after, never between. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import {
   archiveEntry,
   createEntry,
@@ -12,7 +13,6 @@ import {
   updateEntry,
   visible,
 } from "../../shared/entry/index.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import { Conflict, type Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";

@@ -1,5 +1,7 @@
 /** What a changed definition and changed keys mean for entries that are stored already. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { OrbDocumentInput } from "../../shared/definition/document/document.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import {
   archiveEntry,
   claimExisting,
@@ -17,12 +19,10 @@ import {
   unpublishEntry,
   updateEntry,
 } from "../../shared/entry/index.ts";
-import type { OrbDocumentInput } from "../../shared/orb/document.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
-import { isCurrent } from "../../shared/seal.ts";
+import { isCurrent } from "../../shared/kernel/seal.ts";
+import { recordTransaction } from "../../shared/modules/transactions/record.ts";
 import { type LiveRole, streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
-import { recordTransaction } from "../../shared/transactions/record.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import {
   admin,

@@ -1,6 +1,6 @@
 /** Many writers do anything to few entries; afterwards everything derived says exactly what the heads say. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { keySubject } from "../../shared/entry/claims.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import {
   archiveEntry,
   createEntry,
@@ -14,9 +14,9 @@ import {
   updateEntry,
   visible,
 } from "../../shared/entry/index.ts";
-import { loaded } from "../../shared/entry/resolve.ts";
-import { AppError } from "../../shared/errors.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
+import { keySubject } from "../../shared/entry/model/claims.ts";
+import { loaded } from "../../shared/entry/model/resolve.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { StoredMessage } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";

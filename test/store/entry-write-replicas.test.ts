@@ -1,7 +1,9 @@
 /** Writes of entries on three replicas, by writers that are connected to different ones. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Cluster, launchCluster } from "../../scripts/broker/cluster.ts";
-import { lastingBroker } from "../../scripts/platform.ts";
+import { lastingBroker } from "../../scripts/platform/platform.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { walkEntries } from "../../shared/entry/index/walk.ts";
 import {
   bulkWrite,
   createEntry,
@@ -11,11 +13,9 @@ import {
   loadEntry,
   updateEntry,
 } from "../../shared/entry/index.ts";
-import { walkEntries } from "../../shared/entry/walk.ts";
-import { AppError } from "../../shared/errors.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
-import { provision } from "../../shared/store/provision.ts";
-import { openStore } from "../../shared/store/store.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
+import { provision } from "../../shared/store/broker/provision.ts";
+import { openStore } from "../../shared/store/broker/store.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { tempDir } from "../support/broker.ts";

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import {
   archiveEntry,
   bulkWrite,
@@ -13,7 +14,6 @@ import {
   updateEntry,
   visible,
 } from "../../shared/entry/index.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";

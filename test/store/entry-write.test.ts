@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Actor } from "../../shared/access/actor.ts";
+import { MASK } from "../../shared/definition/document/mask.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import {
   archiveEntry,
   createEntry,
@@ -12,8 +14,6 @@ import {
   unpublishEntry,
   updateEntry,
 } from "../../shared/entry/index.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
-import { MASK } from "../../shared/orb/mask.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";

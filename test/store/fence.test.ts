@@ -1,16 +1,16 @@
 /** The fence of an orb: the broker stores no write that an outdated definition decided, from any host and at any speed. */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { definitionFor } from "../../shared/definition/stored/live.ts";
+import { liveRecord } from "../../shared/definition/stored/live-record.ts";
 import { createEntry, loadEntry, updateEntry } from "../../shared/entry/index.ts";
-import { liveCopyOf, snapshotOf } from "../../shared/entry/snapshot.ts";
-import { AppError } from "../../shared/errors.ts";
+import { liveCopyOf, snapshotOf } from "../../shared/entry/model/snapshot.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
 import { createOrb } from "../../shared/orb/create.ts";
-import { liveRecord } from "../../shared/orb/force.ts";
-import { definitionFor } from "../../shared/orb/live.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
 import { deleteOrb, publishOrb, unpublishOrb } from "../../shared/orb/operate.ts";
 import { updateOrb } from "../../shared/orb/update.ts";
-import { cachedStore } from "../../shared/store/cache.ts";
-import { openStore } from "../../shared/store/store.ts";
+import { openStore } from "../../shared/store/broker/store.ts";
+import { cachedStore } from "../../shared/store/cache/cached-store.ts";
 import { buckets, streams, subjects } from "../../shared/store/subjects.ts";
 import { Conflict, type Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";

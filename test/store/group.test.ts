@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { AppError } from "../../shared/errors.ts";
-import { grouped } from "../../shared/store/group.ts";
-import { orbStreamConfig } from "../../shared/store/provision.ts";
-import { type OpenStore, openStore } from "../../shared/store/store.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
+import { grouped } from "../../shared/store/broker/group.ts";
+import { orbStreamConfig } from "../../shared/store/broker/provision.ts";
+import { type OpenStore, openStore } from "../../shared/store/broker/store.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import { type Append, Conflict } from "../../shared/store/types.ts";
 import { startBroker } from "../support/broker.ts";

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { AppError } from "../../shared/errors.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
+import { openStore } from "../../shared/store/broker/store.ts";
 import { FarEnd } from "../../shared/store/link/far-end.ts";
 import { linkedStore } from "../../shared/store/link/near-end.ts";
-import { openStore } from "../../shared/store/store.ts";
 import { streams } from "../../shared/store/subjects.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { startCutter } from "../support/cutter.ts";

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Actor, anonymous } from "../../shared/access/actor.ts";
-import { getEntry } from "../../shared/entry/get.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { liveOrb } from "../../shared/definition/stored/live.ts";
 import {
   createEntry,
   deleteEntry,
@@ -8,14 +9,13 @@ import {
   unpublishEntry,
   updateEntry,
 } from "../../shared/entry/index.ts";
-import { type Listed, lastOf, listEntries } from "../../shared/entry/list.ts";
-import { choose } from "../../shared/entry/localize.ts";
-import { getManaged, listManaged } from "../../shared/entry/managed.ts";
-import { parseListQuery, parseOneQuery } from "../../shared/entry/query.ts";
-import { liveOrb } from "../../shared/orb/live.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
+import { choose } from "../../shared/entry/model/localize.ts";
+import { parseListQuery, parseOneQuery } from "../../shared/entry/query/query.ts";
+import { getEntry } from "../../shared/entry/read/get.ts";
+import { type Listed, lastOf, listEntries } from "../../shared/entry/read/list.ts";
+import { getManaged, listManaged } from "../../shared/entry/read/managed.ts";
+import { recordTransaction } from "../../shared/modules/transactions/record.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
-import { recordTransaction } from "../../shared/transactions/record.ts";
 import { startBroker } from "../support/broker.ts";
 import { type Counted, countingStore } from "../support/counting.ts";
 import { admin, failureOf, installOrb, type TestDeps, testDeps, user } from "../support/entries.ts";

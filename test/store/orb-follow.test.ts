@@ -1,12 +1,12 @@
 /** Stored entries follow the definition that is committed, and none that was only tried. */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { definitionFor } from "../../shared/definition/stored/live.ts";
+import { liveRecord } from "../../shared/definition/stored/live-record.ts";
 import { bulkWrite, createEntry, liveCopyOf, rekeyEntries, updateEntry } from "../../shared/entry/index.ts";
 import { readOrb } from "../../shared/orb/change.ts";
 import { createOrb } from "../../shared/orb/create.ts";
-import { liveRecord } from "../../shared/orb/force.ts";
-import { definitionFor } from "../../shared/orb/live.ts";
+import { settleAll } from "../../shared/orb/migrate/settle.ts";
 import { deleteOrb, publishOrb, unpublishOrb } from "../../shared/orb/operate.ts";
-import { settleAll } from "../../shared/orb/settle.ts";
 import { updateOrb } from "../../shared/orb/update.ts";
 import { buckets, streams, subjects } from "../../shared/store/subjects.ts";
 import { type Append, Conflict, type Store } from "../../shared/store/types.ts";

@@ -1,12 +1,12 @@
 /** What was exported can be imported, whatever entries hold. */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { definitionFor } from "../../shared/definition/stored/live.ts";
 import { createEntry, deleteEntry, updateEntry } from "../../shared/entry/index.ts";
+import { recordTransaction } from "../../shared/modules/transactions/record.ts";
 import { createOrb } from "../../shared/orb/create.ts";
-import { exportOrb } from "../../shared/orb/export.ts";
-import { importOrb } from "../../shared/orb/import.ts";
-import { definitionFor } from "../../shared/orb/live.ts";
 import { deleteOrb, publishOrb } from "../../shared/orb/operate.ts";
-import { recordTransaction } from "../../shared/transactions/record.ts";
+import { exportOrb } from "../../shared/orb/transfer/export.ts";
+import { importOrb } from "../../shared/orb/transfer/import.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { admin, failureOf, type TestDeps, testDeps } from "../support/entries.ts";
 

@@ -1,16 +1,16 @@
 /** Stops operations on orbs before each of their steps: what is left half done is finished by the next call or start. */
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { exists, orbHead } from "../../shared/definition/stored/history.ts";
+import { definitionFor, liveOrb } from "../../shared/definition/stored/live.ts";
 import { createEntry, publishEntry } from "../../shared/entry/index.ts";
 import { createOrb } from "../../shared/orb/create.ts";
-import { exists, orbHead } from "../../shared/orb/history.ts";
-import { importOrb } from "../../shared/orb/import.ts";
-import { definitionFor, liveOrb } from "../../shared/orb/live.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
+import { settleAll } from "../../shared/orb/migrate/settle.ts";
 import { archiveOrb, deleteOrb, publishOrb, unpublishOrb } from "../../shared/orb/operate.ts";
 import { getOrb, getOrbRevision, listOrbRevisions, listOrbs } from "../../shared/orb/read.ts";
-import { settleAll } from "../../shared/orb/settle.ts";
+import { importOrb } from "../../shared/orb/transfer/import.ts";
 import { updateOrb } from "../../shared/orb/update.ts";
-import { orbStreamConfig } from "../../shared/store/provision.ts";
+import { orbStreamConfig } from "../../shared/store/broker/provision.ts";
 import { buckets, streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";

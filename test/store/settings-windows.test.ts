@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { listRevisions, updateEntry } from "../../shared/entry/index.ts";
-import { getManaged } from "../../shared/entry/managed.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
-import { setSettings } from "../../shared/settings/settings.ts";
+import { getManaged } from "../../shared/entry/read/managed.ts";
+import { setSettings } from "../../shared/modules/settings/settings.ts";
 import { subjects } from "../../shared/store/subjects.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { admin, failureOf, installOrb, type TestDeps, testDeps, user } from "../support/entries.ts";

@@ -1,7 +1,7 @@
 import { createServer, connect as dial, type Server } from "node:net";
 import { describe, expect, test } from "vitest";
-import { AppError } from "../../shared/errors.ts";
-import { openStore } from "../../shared/store/store.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
+import { openStore } from "../../shared/store/broker/store.ts";
 import { startBroker } from "../support/broker.ts";
 
 /** A relay in front of a broker that writes down who spoke after whom: "cscs" is two turns of client and server. */

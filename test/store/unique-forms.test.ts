@@ -3,10 +3,10 @@
  * form has one holder all the time, and what the older ones wrote is brought into the normal form by a pass.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { claimForms } from "../../shared/entry/claim-forms.ts";
+import type { CompiledField, CompiledOrb, CompiledSchema } from "../../shared/definition/compile.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { createEntry, deleteEntry, loadEntry, updateEntry } from "../../shared/entry/index.ts";
-import type { CompiledField, CompiledOrb, CompiledSchema } from "../../shared/orb/compile.ts";
-import type { LiveOrb } from "../../shared/orb/live-orb.ts";
+import { claimForms } from "../../shared/entry/migrate/claim-forms.ts";
 import { streams } from "../../shared/store/subjects.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { countingStore } from "../support/counting.ts";

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { inject } from "vitest";
 import { type Broker, type LaunchOptions, launchBroker } from "../../scripts/broker/launch.ts";
-import { lastingBroker } from "../../scripts/platform.ts";
-import { provision } from "../../shared/store/provision.ts";
-import { openStore } from "../../shared/store/store.ts";
+import { lastingBroker } from "../../scripts/platform/platform.ts";
+import { provision } from "../../shared/store/broker/provision.ts";
+import { openStore } from "../../shared/store/broker/store.ts";
+import type { ConnectOptions } from "../../shared/store/client/wire.ts";
 import type { Store } from "../../shared/store/types.ts";
-import type { ConnectOptions } from "../../shared/store/wire.ts";
 import { type LookingStore, looking } from "./looking.ts";
 
 /** A temporary folder of this test run. */

@@ -5,7 +5,7 @@ import {
   chromium,
   type Page,
 } from "playwright-core";
-import { findChromium } from "../../scripts/chromium.ts";
+import { findChromium } from "../../scripts/tools/chromium.ts";
 
 /** A browser. {@link TestBrowser.page} opens pages with an authenticator. */
 export interface TestBrowser extends AsyncDisposable {

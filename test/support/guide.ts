@@ -8,7 +8,7 @@ import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
-import { lastingBroker } from "../../scripts/platform.ts";
+import { lastingBroker } from "../../scripts/platform/platform.ts";
 import { tempDir } from "./broker.ts";
 import { ANY, type Block, blocksOf, matches, member } from "./page.ts";
 

@@ -1,6 +1,6 @@
 /** A worker that forwards calls to a store over the link, so that tests call it from another isolate. */
 import { linkOf, BrokerLink as RealLink } from "../../functions/link.ts";
-import { openStore } from "../../shared/store/store.ts";
+import { openStore } from "../../shared/store/broker/store.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { type Asked, type Outcome, outcomeOf, revive } from "./outcome.ts";
 

@@ -2,9 +2,9 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { Miniflare } from "miniflare";
+import { generateKeys } from "../../scripts/config/secrets.ts";
 import { bundleFunctions, compatibility } from "../../scripts/host/bundle.ts";
-import { generateKeys } from "../../scripts/secrets.ts";
-import type { ConnectOptions } from "../../shared/store/wire.ts";
+import type { ConnectOptions } from "../../shared/store/client/wire.ts";
 import type { Asked, Outcome } from "./outcome.ts";
 
 /** A worker in the real runtime that uses a broker over the link. */

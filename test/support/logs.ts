@@ -1,7 +1,7 @@
 /** Searches all logs of a test run for secrets. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { secretsIn } from "../../scripts/audit.ts";
+import { secretsIn } from "../../scripts/tools/audit.ts";
 
 /** Names of the secrets in a text, without the secrets themselves. */
 export function leaksIn(text: string, secrets: Record<string, string | undefined> = {}): string[] {

@@ -1,5 +1,5 @@
 import { type NodeFunctions, serveNode } from "../../scripts/host/node.ts";
-import { freePort } from "../../scripts/ports.ts";
+import { freePort } from "../../scripts/process/ports.ts";
 import { admin, type call as Call, call } from "./auth.ts";
 import type { TestPlatform } from "./platform.ts";
 

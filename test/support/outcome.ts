@@ -1,5 +1,5 @@
 /** Outcomes of store calls in a form that tests can compare across stores and isolates. */
-import { AppError } from "../../shared/errors.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { StreamMissing } from "../../shared/store/types.ts";
 

@@ -1,16 +1,16 @@
 import { readFileSync } from "node:fs";
 import { afterAll, inject } from "vitest";
+import { type Environment, readSettings } from "../../scripts/config/settings.ts";
 import {
   lastingBroker,
   type Platform,
   type StartOptions,
   startPlatform as start,
-} from "../../scripts/platform.ts";
-import { freePort } from "../../scripts/ports.ts";
-import { type Environment, readSettings } from "../../scripts/settings.ts";
-import { openStore } from "../../shared/store/store.ts";
+} from "../../scripts/platform/platform.ts";
+import { freePort } from "../../scripts/process/ports.ts";
+import { openStore } from "../../shared/store/broker/store.ts";
+import type { ConnectOptions } from "../../shared/store/client/wire.ts";
 import type { Store } from "../../shared/store/types.ts";
-import type { ConnectOptions } from "../../shared/store/wire.ts";
 import { tempDir } from "./broker.ts";
 import { leaksIn, secretsOf } from "./logs.ts";
 import { type LookingStore, looking } from "./looking.ts";

@@ -1,5 +1,5 @@
 /** Racing writers and readers of a few entries, for tests of caches. */
-import { AppError } from "../../shared/errors.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import { Conflict, type Store, StreamMissing } from "../../shared/store/types.ts";
 

@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
-import { lastingBroker } from "../../scripts/platform.ts";
-import { freePort } from "../../scripts/ports.ts";
+import { lastingBroker } from "../../scripts/platform/platform.ts";
+import { freePort } from "../../scripts/process/ports.ts";
 import { tempDir } from "./broker.ts";
 
 const script = (name: string) => fileURLToPath(new URL(`../../scripts/${name}.ts`, import.meta.url));

@@ -1,6 +1,6 @@
 /** Stored data of a platform as a file: written once by one version, and read by all later ones. */
 import { createHash } from "node:crypto";
-import { orbStreamConfig } from "../../shared/store/provision.ts";
+import { orbStreamConfig } from "../../shared/store/broker/provision.ts";
 import { buckets, streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 

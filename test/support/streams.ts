@@ -1,8 +1,8 @@
 import { connect, type JetStreamClient, type NatsConnection } from "nats";
-import type { Platform } from "../../scripts/platform.ts";
+import type { Platform } from "../../scripts/platform/platform.ts";
 import { startSession } from "../../shared/access/sessions.ts";
 import type { Deps } from "../../shared/deps.ts";
-import { newId, randomToken } from "../../shared/ids.ts";
+import { newId, randomToken } from "../../shared/kernel/ids.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { NO_QUOTAS } from "./entries.ts";
 

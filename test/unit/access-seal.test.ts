@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { isCurrent, open, seal } from "../../shared/seal.ts";
+import { isCurrent, open, seal } from "../../shared/kernel/seal.ts";
 
 const key = (kid: string, byte: number) => ({ kid, k: Buffer.alloc(32, byte).toString("base64url") });
 const OLD = JSON.stringify([key("old", 1)]);

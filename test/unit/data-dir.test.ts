@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { readRunning } from "../../scripts/data-dir.ts";
+import { readRunning } from "../../scripts/config/data-dir.ts";
 import { tempDir } from "../support/broker.ts";
 
 const CLAIMANTS = 6;
@@ -11,7 +11,7 @@ const ROUNDS = 60;
 
 /** Claims the folder whenever it is told to, and lets it go when it is told so. */
 const CLAIMANT = `
-  import { claimDataDir } from ${JSON.stringify(new URL("../../scripts/data-dir.ts", import.meta.url).href)};
+  import { claimDataDir } from ${JSON.stringify(new URL("../../scripts/config/data-dir.ts", import.meta.url).href)};
   let claim;
   process.on("message", (dataDir) => {
     if (dataDir === "release") {

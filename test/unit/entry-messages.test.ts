@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { guard } from "../../shared/entry/messages.ts";
+import { guard } from "../../shared/entry/model/messages.ts";
 import { Conflict } from "../../shared/store/types.ts";
 
 const address = { orb: "shop", type: "content", schema: "note", id: "1" } as const;

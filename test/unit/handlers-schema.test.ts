@@ -1,8 +1,8 @@
 import { format } from "@cfworker/json-schema";
 import { describe, expect, test } from "vitest";
-import { isFaulty, readEntry } from "../../shared/handlers/entry.ts";
-import { type Check, compileJsonSchema } from "../../shared/handlers/json-schema.ts";
-import { subjectFault } from "../../shared/handlers/subject.ts";
+import { isFaulty, readEntry } from "../../shared/handlers/contract/entry.ts";
+import { subjectFault } from "../../shared/handlers/contract/subject.ts";
+import { type Check, compileJsonSchema } from "../../shared/handlers/schema/json-schema.ts";
 
 function compiled(schema: unknown): Check {
   const result = compileJsonSchema(schema);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { malformedAt, placeIn } from "../../shared/json-fault.ts";
+import { malformedAt, placeIn } from "../../shared/kernel/json-fault.ts";
 
 /** What the runtime's own parser says, where it names a place. */
 function parserSays(text: string): { fine: boolean; at: number | undefined } {

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from "nod
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { isNotable, logFile } from "../../scripts/logs.ts";
+import { isNotable, logFile } from "../../scripts/process/logs.ts";
 import { tempDir } from "../support/broker.ts";
 import { smallDisk } from "../support/disk.ts";
 

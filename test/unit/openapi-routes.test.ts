@@ -3,9 +3,9 @@ import { expect, test } from "vitest";
 import { createApp } from "../../functions/app.ts";
 import { generated, operationsOf } from "../../functions/discovery/document.ts";
 import { describeOrb } from "../../functions/discovery/orb.ts";
-import type { HttpHandler } from "../../shared/handlers/types.ts";
+import type { HttpHandler } from "../../shared/handlers/contract/types.ts";
+import { VERSION } from "../../shared/kernel/version.ts";
 import { handlerRoutes } from "../../shared/orb/routes.ts";
-import { VERSION } from "../../shared/version.ts";
 import { definition } from "../support/entries.ts";
 
 const app = createApp(() => {

@@ -1,11 +1,11 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { expect, test } from "vitest";
 import { toOpenApi } from "../../functions/discovery/json-schema.ts";
-import { compileJsonSchema } from "../../shared/handlers/json-schema.ts";
-import { compileSchema } from "../../shared/orb/compile.ts";
-import { exampleValues, valuesSchema } from "../../shared/orb/describe.ts";
-import type { FieldDefinition } from "../../shared/orb/document.ts";
-import { validateValues } from "../../shared/orb/validate.ts";
+import { compileSchema } from "../../shared/definition/compile.ts";
+import { exampleValues, valuesSchema } from "../../shared/definition/describe.ts";
+import type { FieldDefinition } from "../../shared/definition/document/document.ts";
+import { validateValues } from "../../shared/definition/validate.ts";
+import { compileJsonSchema } from "../../shared/handlers/schema/json-schema.ts";
 
 test.each([
   [

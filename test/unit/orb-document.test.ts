@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { AppError, type Fault } from "../../shared/errors.ts";
-import { checkDocument } from "../../shared/orb/check.ts";
-import { Faults } from "../../shared/orb/faults.ts";
+import { checkDocument } from "../../shared/definition/check/check.ts";
+import { AppError, type Fault } from "../../shared/kernel/errors.ts";
+import { Faults } from "../../shared/kernel/faults.ts";
 
 type Bag = Record<string, unknown>;
 

@@ -1,12 +1,16 @@
 import { readFileSync } from "node:fs";
 import { applyPatch } from "rfc6902";
 import { describe, expect, test } from "vitest";
-import { AppError } from "../../shared/errors.ts";
-import { checkDocument } from "../../shared/orb/check.ts";
-import { compareDefinitions } from "../../shared/orb/compat.ts";
-import { changeLog, patch } from "../../shared/orb/diff.ts";
-import type { FieldDefinition, ModuleDefinition, OrbDocument } from "../../shared/orb/document.ts";
-import { next, type Operation, STATUSES, type Status } from "../../shared/orb/lifecycle.ts";
+import { checkDocument } from "../../shared/definition/check/check.ts";
+import { compareDefinitions } from "../../shared/definition/compat.ts";
+import { changeLog, patch } from "../../shared/definition/document/diff.ts";
+import type {
+  FieldDefinition,
+  ModuleDefinition,
+  OrbDocument,
+} from "../../shared/definition/document/document.ts";
+import { next, type Operation, STATUSES, type Status } from "../../shared/definition/document/lifecycle.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
 
 const shop = (): OrbDocument =>
   checkDocument(

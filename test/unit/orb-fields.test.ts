@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { FieldDefinition } from "../../shared/orb/document.ts";
-import { FIELD_TYPES } from "../../shared/orb/fields/index.ts";
-import { compilePattern } from "../../shared/orb/fields/pattern.ts";
+import type { FieldDefinition } from "../../shared/definition/document/document.ts";
+import { FIELD_TYPES } from "../../shared/definition/fields/index.ts";
+import { compilePattern } from "../../shared/definition/fields/pattern.ts";
 
 /** What a type makes of a value: the value, or the codes of its faults. */
 function parse(type: FieldDefinition["type"], value: unknown): unknown {

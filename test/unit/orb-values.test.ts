@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { compiled } from "../../shared/orb/cache.ts";
-import { checkDocument } from "../../shared/orb/check.ts";
-import { type CompiledSchema, compileOrb } from "../../shared/orb/compile.ts";
-import { valuesSchema } from "../../shared/orb/describe.ts";
-import type { FieldDefinition } from "../../shared/orb/document.ts";
-import { MASK } from "../../shared/orb/mask.ts";
-import { type ValidateOptions, validateValues } from "../../shared/orb/validate.ts";
-import { leavesOf, referenceTargets } from "../../shared/orb/values.ts";
+import { checkDocument } from "../../shared/definition/check/check.ts";
+import { type CompiledSchema, compileOrb } from "../../shared/definition/compile.ts";
+import { valuesSchema } from "../../shared/definition/describe.ts";
+import type { FieldDefinition } from "../../shared/definition/document/document.ts";
+import { MASK } from "../../shared/definition/document/mask.ts";
+import { compiled } from "../../shared/definition/stored/compiled.ts";
+import { type ValidateOptions, validateValues } from "../../shared/definition/validate.ts";
+import { leavesOf, referenceTargets } from "../../shared/definition/values.ts";
 
 const shop = checkDocument(
   JSON.parse(readFileSync(new URL("../../scripts/examples/shop.json", import.meta.url), "utf8")),

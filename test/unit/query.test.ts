@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { fingerprint, readCursor, writeCursor } from "../../shared/entry/cursor.ts";
-import { compareRanked, type Judged, matches, sortValues } from "../../shared/entry/filter.ts";
+import type { CompiledField, CompiledSchema } from "../../shared/definition/compile.ts";
+import { fingerprint, readCursor, writeCursor } from "../../shared/entry/model/cursor.ts";
 import {
   choose,
   isLocale,
   isMarket,
   parseAcceptLanguage,
   resolveField,
-} from "../../shared/entry/localize.ts";
-import { creationOrder, parseListQuery, parseOneQuery } from "../../shared/entry/query.ts";
-import { AppError } from "../../shared/errors.ts";
-import type { CompiledField, CompiledSchema } from "../../shared/orb/compile.ts";
+} from "../../shared/entry/model/localize.ts";
+import { compareRanked, type Judged, matches, sortValues } from "../../shared/entry/query/filter.ts";
+import { creationOrder, parseListQuery, parseOneQuery } from "../../shared/entry/query/query.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
 import { definition, SHOP } from "../support/entries.ts";
 
 function productSchema(): CompiledSchema {

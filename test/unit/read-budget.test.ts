@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { inParts } from "../../shared/entry/parts.ts";
-import { AppError } from "../../shared/errors.ts";
+import { inParts } from "../../shared/entry/index/parts.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
 import { READ_BYTES, REQUEST_BYTES, ReadBudget, SMALL_BYTES } from "../../shared/store/budget.ts";
-import { ReadRoom } from "../../shared/store/room.ts";
+import { ReadRoom } from "../../shared/store/client/room.ts";
 import { TooMuch } from "../../shared/store/types.ts";
 
 /** Reads messages of given sizes as a store does. Counts reads, and bytes of reads that were too large. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { holds } from "../../shared/search.ts";
+import { holds } from "../../shared/kernel/search.ts";
 
 const letters = (max: number) => fc.string({ unit: fc.constantFrom("a", "b"), maxLength: max });
 

@@ -3,7 +3,7 @@ import { Socket } from "node:net";
 import { expect, test } from "vitest";
 import { readSettings } from "../../functions/env.ts";
 import { standingHeaders } from "../../functions/middleware/headers.ts";
-import { generateKeys } from "../../scripts/secrets.ts";
+import { generateKeys } from "../../scripts/config/secrets.ts";
 import { commonHeaders } from "../../scripts/streams/headers.ts";
 import { readStreamsSettings } from "../../scripts/streams/settings.ts";
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { isRecentEnough, parseVersion } from "../../scripts/broker/version.ts";
-import { readSettings, testEnvironment } from "../../scripts/settings.ts";
+import { readSettings, testEnvironment } from "../../scripts/config/settings.ts";
 
 test.each([
   ["nats-server: v2.15.1", "2.15.1"],

@@ -1,10 +1,10 @@
 /** The rules by which a message of an orb's stream is delivered, without a broker. */
 import { describe, expect, test } from "vitest";
-import { checkDocument } from "../../shared/orb/check.ts";
-import { compileOrb } from "../../shared/orb/compile.ts";
-import { MASK } from "../../shared/orb/mask.ts";
+import { checkDocument } from "../../shared/definition/check/check.ts";
+import { compileOrb } from "../../shared/definition/compile.ts";
+import { MASK } from "../../shared/definition/document/mask.ts";
 import type { StoredMessage } from "../../shared/store/types.ts";
-import { type HeadState, project, publicMessage, standing } from "../../shared/streams/projection.ts";
+import { type HeadState, project, publicMessage, standing } from "../../shared/streams/read/projection.ts";
 
 const definition = compileOrb(
   checkDocument({

@@ -1,12 +1,17 @@
 import { describe, expect, test } from "vitest";
 import type { StoredMessage } from "../../shared/store/types.ts";
-import { Batch } from "../../shared/streams/batch.ts";
-import { filterFor, mappingFaults } from "../../shared/streams/mapping.ts";
-import { behind, concat, encodeMessages } from "../../shared/streams/messages.ts";
-import { answerCursor, currentCursor, formatOffset, parseOffset } from "../../shared/streams/offset.ts";
-import { parseQuery } from "../../shared/streams/query.ts";
+import { filterFor, mappingFaults } from "../../shared/streams/mappings/mapping.ts";
+import { Batch } from "../../shared/streams/protocol/batch.ts";
+import { behind, concat, encodeMessages } from "../../shared/streams/protocol/messages.ts";
+import {
+  answerCursor,
+  currentCursor,
+  formatOffset,
+  parseOffset,
+} from "../../shared/streams/protocol/offset.ts";
+import { parseQuery } from "../../shared/streams/protocol/query.ts";
+import { Turns } from "../../shared/streams/read/turns.ts";
 import { issueTicket, readTicket } from "../../shared/streams/ticket.ts";
-import { Turns } from "../../shared/streams/turns.ts";
 
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 

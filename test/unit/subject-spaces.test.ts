@@ -2,9 +2,9 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { PERMISSIONS } from "../../scripts/broker/permissions.ts";
-import { SERVICES } from "../../shared/handlers/types.ts";
-import { isReservedOrbId, ORB_ID } from "../../shared/orb/ids.ts";
-import { DEFAULT_MAPPINGS, platformStreams } from "../../shared/store/provision.ts";
+import { isReservedOrbId, ORB_ID } from "../../shared/definition/document/ids.ts";
+import { SERVICES } from "../../shared/handlers/contract/types.ts";
+import { DEFAULT_MAPPINGS, platformStreams } from "../../shared/store/broker/provision.ts";
 import { SUBJECT_SPACES, subjects } from "../../shared/store/subjects.ts";
 
 /** Stands for whatever a caller may name, an orb above all. */

@@ -1,5 +1,5 @@
 /** One index in memory: the messages that match a filter, in stream order. List pages are cut from it. */
-import { MemoryMessage } from "../message.ts";
+import { MemoryMessage } from "../client/message.ts";
 import type { Page, StoredMessage } from "../types.ts";
 import type { Dependency, Epoch } from "./dependencies.ts";
 import type { ChangeEvent } from "./feed.ts";

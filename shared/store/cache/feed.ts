@@ -3,9 +3,9 @@
  * the order of their sequences, so a gap reveals a missed event. The epoch then ends, and everything cached in it
  * becomes invalid.
  */
-import { MemoryMessage } from "../message.ts";
-import { feedSubject, republishedFilter } from "../provision.ts";
-import type { OpenStore } from "../store.ts";
+import { feedSubject, republishedFilter } from "../broker/provision.ts";
+import type { OpenStore } from "../broker/store.ts";
+import { MemoryMessage } from "../client/message.ts";
 import type { Delivery, Subscription } from "../types.ts";
 import type { Dependency, Epoch } from "./dependencies.ts";
 

@@ -2,8 +2,8 @@
  * Indexes in memory, limited in number and total messages. Each index is read once, page by page, and then updated by
  * the feed. Changes that arrive during the read are queued and applied afterwards.
  */
+import type { OpenStore } from "../broker/store.ts";
 import { indexBytes } from "../budget.ts";
-import type { OpenStore } from "../store.ts";
 import { CachedIndex, changeOf, type IndexChange, isPassing } from "./cached-index.ts";
 import type { ChangeEvent, Feed } from "./feed.ts";
 import { type Evictable, SieveCache } from "./sieve-cache.ts";

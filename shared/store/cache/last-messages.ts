@@ -7,9 +7,16 @@
  * only if the answering replica had caught up with the feed and with this process's acknowledged writes.
  */
 
+import type { OpenStore } from "../broker/store.ts";
 import { PAIR_BYTES } from "../budget.ts";
-import { type Answered, DirectMessage, kept, LeaderMessage, MemoryMessage, ownHeaders } from "../message.ts";
-import type { OpenStore } from "../store.ts";
+import {
+  type Answered,
+  DirectMessage,
+  kept,
+  LeaderMessage,
+  MemoryMessage,
+  ownHeaders,
+} from "../client/message.ts";
 import { buckets, streams } from "../subjects.ts";
 import { type Page, type ReadOptions, type StoredMessage, TooMuch } from "../types.ts";
 import { isPassing } from "./cached-index.ts";

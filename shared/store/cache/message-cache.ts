@@ -1,5 +1,5 @@
 /** Last messages by subject, limited in bytes. `last-messages.ts` updates and invalidates them. */
-import type { MemoryMessage } from "../message.ts";
+import type { MemoryMessage } from "../client/message.ts";
 import type { Dependency, Epoch } from "./dependencies.ts";
 import { type Evictable, SieveCache } from "./sieve-cache.ts";
 

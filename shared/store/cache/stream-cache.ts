@@ -1,8 +1,8 @@
 /**
  * Which streams are followed, which reads the caches answer, and when all that is cached of a stream is invalidated. The
- * protocol is described at the head of `../cache.ts`.
+ * protocol is described at the head of `./cached-store.ts`.
  */
-import type { OpenStore } from "../store.ts";
+import type { OpenStore } from "../broker/store.ts";
 import { DEFINITIONS, definedStream, followedFilter } from "../subjects.ts";
 import { type Page, type StoredMessage, TooMuch } from "../types.ts";
 import type { CachedIndex } from "./cached-index.ts";

@@ -2,8 +2,8 @@
  * The end of the link that holds the connection: one for all requests, made with the first call and given up when
  * nobody has called for a while, so that what hosts it may sleep.
  */
-import { AppError } from "../../errors.ts";
-import type { OpenStore } from "../store.ts";
+import { AppError } from "../../kernel/errors.ts";
+import type { OpenStore } from "../broker/store.ts";
 import type { Store } from "../types.ts";
 import { type Answer, CALLS, type Call, type Parcel, pack, packFailure } from "./parcel.ts";
 

@@ -1,6 +1,6 @@
 /** The end of the link that a request holds: a store whose every question is one hop to who keeps the connection. */
-import { AppError, unavailable } from "../../errors.ts";
-import { brokerTimeout } from "../answers.ts";
+import { AppError, unavailable } from "../../kernel/errors.ts";
+import { brokerTimeout } from "../client/answers.ts";
 import type { Store } from "../types.ts";
 import { type Answer, CALLS, type Call, type Parcel, unpack } from "./parcel.ts";
 

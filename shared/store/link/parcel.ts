@@ -2,10 +2,10 @@
  * What crosses the link: plain values that the runtime copies from one isolate to another. A stored message travels as
  * the broker sent it and is read where it is wanted; a failure travels as its facts and is thrown again as what it was.
  */
-import { joined } from "../../bytes.ts";
-import { AppError, type ErrorKind, type Fault } from "../../errors.ts";
-import { AnswerHeaders } from "../headers.ts";
-import { DirectMessage, LeaderMessage, type LeaderShape } from "../message.ts";
+import { joined } from "../../kernel/bytes.ts";
+import { AppError, type ErrorKind, type Fault } from "../../kernel/errors.ts";
+import { AnswerHeaders } from "../client/headers.ts";
+import { DirectMessage, LeaderMessage, type LeaderShape } from "../client/message.ts";
 import {
   Conflict,
   type KvEntry,

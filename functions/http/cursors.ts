@@ -1,0 +1,26 @@
+/** Cursors of lists that page by a number. They are opaque and valid only for the same kind of list and order. */
+import { AppError } from "../../shared/kernel/errors.ts";
+
+function invalidCursor(): AppError {
+  return new AppError("malformed", "invalid_cursor", "This cursor was not given by this list.");
+}
+
+/** The cursor of the page that starts at a number; null at the end. @param kind kind of list and order */
+export function writeCursor(kind: string, value: number | null): string | null {
+  if (value === null) return null;
+  return btoa(`${kind}:${value}`).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
+/** The number in a cursor; undefined without one. @throws AppError malformed for a cursor of another list */
+export function readCursor(kind: string, cursor: string | undefined): number | undefined {
+  if (cursor === undefined) return undefined;
+  let text: string;
+  try {
+    text = atob(cursor.replaceAll("-", "+").replaceAll("_", "/"));
+  } catch {
+    throw invalidCursor();
+  }
+  const match = /^([A-Za-z-]+):([1-9]\d{0,14})$/.exec(text);
+  if (match === null || match[1] !== kind) throw invalidCursor();
+  return Number(match[2]);
+}

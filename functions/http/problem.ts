@@ -1,0 +1,154 @@
+/** Errors as `application/problem+json` (RFC 9457). Only this file maps kinds of errors to HTTP statuses. */
+import type { Context } from "hono";
+import { HTTPException } from "hono/http-exception";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+import type { ZodError } from "zod";
+import { AppError, type ErrorKind, type Fault, writeConflict } from "../../shared/kernel/errors.ts";
+import { addZodIssues, Faults } from "../../shared/kernel/faults.ts";
+import { REQUEST_BYTES, tooManyBytes } from "../../shared/store/budget.ts";
+import { Conflict, StreamMissing, TooMuch } from "../../shared/store/types.ts";
+import { notJson } from "../middleware/body.ts";
+import { whole } from "../middleware/headers.ts";
+import type { AppEnv } from "../request/context.ts";
+
+export const STATUS: Record<ErrorKind, ContentfulStatusCode> = {
+  malformed: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  not_found: 404,
+  conflict: 409,
+  gone: 410,
+  precondition: 412,
+  too_large: 413,
+  unsupported_media: 415,
+  invalid: 422,
+  too_many: 429,
+  internal: 500,
+  bad_gateway: 502,
+  unavailable: 503,
+  timeout: 504,
+  full: 507,
+};
+
+export const TITLES: Record<number, string> = {
+  400: "Bad request",
+  401: "Authentication required",
+  403: "Not allowed",
+  404: "Not found",
+  405: "Method not allowed",
+  409: "Conflict",
+  410: "Gone",
+  412: "Precondition failed",
+  413: "Too large",
+  415: "Unsupported media type",
+  422: "Not valid",
+  429: "Too many requests",
+  500: "Internal error",
+  502: "Bad gateway",
+  503: "Unavailable",
+  504: "Timed out",
+  507: "Insufficient storage",
+};
+
+/** Detail of a 404 for an address without a route, the same on every host. */
+export function nothingAt(path: string): string {
+  const slash = path.length > 1 && path.endsWith("/") ? " Try it without the slash at its end." : "";
+  return `There is nothing at this address.${slash}`;
+}
+
+/** The JSON text of a problem document, the same on every host. */
+export function problemText(
+  status: number,
+  code: string,
+  detail: string,
+  more: { errors?: Fault[] | undefined; data?: Record<string, unknown> | undefined } = {},
+): string {
+  const members = { type: `urn:problem:${code}`, title: TITLES[status] ?? "Error", status, detail, code };
+  return JSON.stringify({
+    // `type`, `title` … come first for readers and again last, so that `data` cannot replace them.
+    ...members,
+    ...more.data,
+    ...members,
+    ...(more.errors === undefined ? {} : { errors: more.errors }),
+  });
+}
+
+/** The headers of an error response. */
+export function problemHeaders({ kind, code, retryAfter }: AppError): Record<string, string> {
+  const headers: Record<string, string> = {};
+  if (retryAfter !== undefined) headers["retry-after"] = String(Math.max(1, Math.ceil(retryAfter)));
+  if (kind === "unauthenticated") {
+    headers["www-authenticate"] =
+      code === "invalid_token" ? 'Bearer realm="platform", error="invalid_token"' : 'Bearer realm="platform"';
+  }
+  return headers;
+}
+
+/** A problem document as a response. */
+export function problem(
+  c: Context<AppEnv>,
+  status: ContentfulStatusCode,
+  code: string,
+  detail: string,
+  more: {
+    errors?: Fault[] | undefined;
+    data?: Record<string, unknown> | undefined;
+    headers?: Record<string, string>;
+  } = {},
+): Response {
+  return whole(c, problemText(status, code, detail, more), status, {
+    "content-type": "application/problem+json",
+    "cache-control": "no-store",
+    ...more.headers,
+  });
+}
+
+/** Converts zod issues to faults with a JSON Pointer, a stable code and a message. */
+export function faultsOf(error: ZodError, input: unknown): Fault[] {
+  const faults = new Faults();
+  addZodIssues(faults, error.issues, input);
+  return faults.list();
+}
+
+/** Logs why the broker or a service failed. Callers do not see the cause. */
+export function logUpstream(c: Context<AppEnv>, { kind, code, cause }: AppError): void {
+  if (kind !== "unavailable" && kind !== "timeout" && kind !== "bad_gateway") return;
+  const [route, orb] = [c.get("route"), c.req.param("orbId")];
+  c.var.deps?.log.warn("upstream failed", {
+    code,
+    ...(route === undefined ? {} : { route }),
+    ...(orb === undefined ? {} : { orb }),
+    ...(cause === undefined || cause === "" ? {} : { cause: String(cause) }),
+  });
+}
+
+/** Maps any thrown value to a response. Logs unexpected errors and returns nothing of their content. */
+export function onError(error: Error, c: Context<AppEnv>): Response {
+  let known: AppError;
+  if (error instanceof AppError) known = error;
+  else if (error instanceof Conflict) known = writeConflict();
+  else if (error instanceof TooMuch) known = tooManyBytes(REQUEST_BYTES);
+  else if (error instanceof HTTPException && error.status === 415) known = notJson();
+  else if (error instanceof HTTPException) {
+    return problem(
+      c,
+      error.status as ContentfulStatusCode,
+      `http_${error.status}`,
+      TITLES[error.status] ?? "Error",
+    );
+  } else if (error instanceof StreamMissing) {
+    known = new AppError("unavailable", "storage_not_ready", "The platform's storage is not ready yet.", {
+      retryAfter: 1,
+    });
+    c.var.deps?.log.error("stream missing", { stream: error.stream });
+  } else {
+    known = new AppError("internal", "internal_error", "Something went wrong on our side.");
+    c.var.deps?.log.error("unexpected error", { error: error.message, stack: error.stack });
+  }
+  logUpstream(c, known);
+  return problem(c, STATUS[known.kind], known.code, known.detail, {
+    errors: known.errors,
+    data: known.data,
+    headers: problemHeaders(known),
+  });
+}

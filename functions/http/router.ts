@@ -1,0 +1,105 @@
+/** How route families are made: one definition drives path, validation, types and the OpenAPI description. */
+import { createRoute, OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
+import type { MiddlewareHandler } from "hono";
+import { AppError, type Fault, invalid } from "../../shared/kernel/errors.ts";
+import { knownParameters } from "../../shared/kernel/faults.ts";
+import { jsonBody } from "../middleware/body.ts";
+import { receiveFromAnyone, receiveFromKnown } from "../middleware/session.ts";
+import type { AppEnv } from "../request/context.ts";
+import { faultsOf, TITLES } from "./problem.ts";
+import { ProblemSchema } from "./schemas.ts";
+
+/** Parameters are no properties: their faults say so, with the codes of lists. */
+function asParameter(fault: Fault, target: string, known: readonly string[]): Fault {
+  if (fault.code === "required") {
+    const message = target === "header" ? `is required (header ${fault.path.slice(1)})` : "is required";
+    return { ...fault, message };
+  }
+  if (fault.code !== "unknown_property") return fault;
+  return { ...fault, code: "unknown_parameter", message: knownParameters(known) };
+}
+
+export type Router = OpenAPIHono<AppEnv>;
+
+/**
+ * A router whose faults become problem documents: 422 for a body, 400 for parameters.
+ * @param inBody what there is to add to a fault of a body
+ */
+export function newRouter(inBody = (fault: Fault) => fault): Router {
+  return new OpenAPIHono<AppEnv>({
+    defaultHook: (result, c) => {
+      if (result.success) return;
+      // The validator hands over what it checked, which the hook's type leaves out.
+      const faults = faultsOf(result.error, Reflect.get(result, "data"));
+      if (result.target === "json") throw invalid(faults.map(inBody));
+      throw new AppError("malformed", "invalid_parameter", "A parameter of the request is not valid.", {
+        errors: faults.map((fault) => asParameter(fault, result.target, c.get("parameters") ?? [])),
+      });
+    },
+  });
+}
+
+export type ProblemStatus =
+  | 400
+  | 401
+  | 403
+  | 404
+  | 409
+  | 410
+  | 412
+  | 413
+  | 415
+  | 422
+  | 429
+  | 502
+  | 503
+  | 504
+  | 507;
+
+const problemResponse = (status: ProblemStatus) => ({
+  description: TITLES[status] ?? "Error",
+  content: { "application/problem+json": { schema: ProblemSchema } },
+});
+
+function asList(middleware: RouteConfig["middleware"]): MiddlewareHandler[] {
+  if (middleware === undefined) return [];
+  return (Array.isArray(middleware) ? middleware : [middleware]) as MiddlewareHandler[];
+}
+
+/** Whether callers without an account can use a route. */
+function isOpen(security: RouteConfig["security"]): boolean {
+  return (security ?? []).length === 0 || security?.some((way) => Object.keys(way).length === 0) === true;
+}
+
+const NO_PARAMETERS = z.strictObject({});
+
+/**
+ * Defines a route. Beyond `createRoute` it declares the problems that may be answered (503 always) and takes no query
+ * parameter unless it declares some. Where a JSON body is declared, it waits for that before the route's own middleware
+ * reads the caller's session, and parses it after: what the middleware finds out holds when the handler runs.
+ */
+export function defineRoute<P extends string, R extends Omit<RouteConfig, "path"> & { path: P }>(
+  config: R & { problems?: readonly ProblemStatus[] },
+) {
+  const { problems = [], ...route } = config;
+  const responses: RouteConfig["responses"] = { ...route.responses };
+  const body = route.request?.body;
+  const json = body?.content?.["application/json"] !== undefined;
+  const implied: ProblemStatus[] = json ? [400, 413, 415, 422] : [400];
+  for (const status of new Set<ProblemStatus>([...problems, ...implied, 503, 504]))
+    responses[status] ??= problemResponse(status);
+  const request = { query: NO_PARAMETERS, ...route.request };
+  const parameters = Object.keys(request.query instanceof z.ZodObject ? request.query.shape : {});
+  const label: MiddlewareHandler<AppEnv> = async (c, next) => {
+    c.set("route", route.path);
+    c.set("parameters", parameters);
+    await next();
+  };
+  const middleware = [
+    label,
+    ...(json ? [isOpen(route.security) ? receiveFromAnyone : receiveFromKnown] : []),
+    ...asList(route.middleware),
+    ...(json ? [jsonBody(body?.required === true)] : []),
+  ];
+  return createRoute({ ...route, request, responses, middleware } as unknown as R);
+}

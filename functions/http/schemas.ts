@@ -1,0 +1,92 @@
+/** Schemas that many routes share. */
+import { z } from "@hono/zod-openapi";
+import { PAGE_SIZE } from "../../shared/entry/query/query.ts";
+
+export const FaultSchema = z
+  .object({
+    path: z.string().openapi({ description: "JSON Pointer to the value", example: "/modules/0/id" }),
+    code: z.string(),
+    message: z.string(),
+  })
+  .openapi("Fault");
+
+export const ProblemSchema = z
+  .looseObject({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    code: z.string().openapi({ description: "Stable: branch on this" }),
+    errors: z.array(FaultSchema).optional(),
+  })
+  .openapi("Problem", { description: "RFC 9457" });
+
+/** A number from 1 to `most` in a path or query: only digits, so that no other notation is accepted. */
+export function wholeNumber(most: number) {
+  return z
+    .string()
+    .regex(/^[1-9]\d{0,15}$/, "must be a whole number of at least 1")
+    .transform(Number)
+    .pipe(z.int().max(most))
+    .openapi({ type: "integer", minimum: 1, maximum: most });
+}
+
+/** Page sizes of lists. */
+export const Limit = wholeNumber(PAGE_SIZE.max)
+  .default(PAGE_SIZE.default)
+  .openapi({ description: "Items of a page", default: PAGE_SIZE.default });
+
+/** A list's envelope. */
+export function listOf<T extends z.ZodType>(item: T) {
+  return z.object({
+    items: z.array(item),
+    nextCursor: z.string().nullable().openapi({
+      description:
+        "Pass it as `cursor` for the next page; null at the end. A page may be shorter than `limit`: follow `nextCursor`",
+    }),
+    total: z.int().optional().openapi({ description: "With `count=true`" }),
+  });
+}
+
+export const IfMatch = z.object({
+  "if-match": z
+    .string()
+    .optional()
+    .openapi({ description: 'ETag of the newest revision, e.g. `"7"`; 412 when it is not' }),
+});
+export const IfNoneMatch = z.object({
+  "if-none-match": z
+    .string()
+    .optional()
+    .openapi({ description: "ETag that is already known; 304 when it is current" }),
+});
+export const IdempotencyKey = z.object({
+  "idempotency-key": z
+    .string()
+    .min(1)
+    .max(255)
+    .optional()
+    .openapi({ description: "The same key and body give the same answer for 24 hours" }),
+});
+
+/** Query of pages and files. They ignore unknown parameters, because other sites link to them. */
+export const AnyQuery = z.looseObject({});
+
+const header = (description: string, more: { example?: string; enum?: string[] } = {}) => ({
+  description,
+  schema: { type: "string" as const, ...more },
+});
+
+/** Response headers that clients act on. */
+export const RevisionTag = { ETag: header("Number of the newest revision", { example: '"7"' }) };
+export const VersionTag = { ETag: header("The version's number", { example: '"3"' }) };
+export const Location = { Location: header("The path of what was made") };
+export const Replayed = {
+  "Idempotent-Replayed": header("This is the answer to an earlier request with the same Idempotency-Key", {
+    enum: ["true"],
+  }),
+};
+
+export const OrbIdParam = z.object({
+  orbId: z.string().openapi({ param: { name: "orbId", in: "path" }, example: "shop" }),
+});

@@ -1,0 +1,29 @@
+/** The id of a request and its trace context. */
+import { base64url, randomBytes } from "../../shared/kernel/ids.ts";
+
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
+const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
+
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+
+function hex(bytes: Uint8Array): string {
+  let out = "";
+  for (const byte of bytes) out += HEX[byte] ?? "";
+  return out;
+}
+
+/** Takes or creates the request id and the `traceparent` (W3C Trace Context). */
+export function namesOf(
+  given: string | undefined,
+  incoming: string | undefined,
+): { requestId: string; traceparent: string } {
+  const requestId = given !== undefined && REQUEST_ID.test(given) ? given : base64url(randomBytes(12));
+  return { requestId, traceparent: trace(incoming) };
+}
+
+function trace(incoming: string | undefined): string {
+  const match = incoming === undefined ? null : TRACEPARENT.exec(incoming);
+  const random = randomBytes(24);
+  const traceId = match?.[1] !== undefined && !/^0+$/.test(match[1]) ? match[1] : hex(random.subarray(0, 16));
+  return `00-${traceId}-${hex(random.subarray(16))}-${match?.[3] ?? "01"}`;
+}

@@ -1,0 +1,116 @@
+/** Runs Directus on SQLite, installed from npm. */
+import { join } from "node:path";
+import { values } from "../seed.ts";
+import {
+  api,
+  CATEGORY,
+  columnsOf,
+  createdAt,
+  DEAR,
+  installPackages,
+  PAGE,
+  type Peer,
+  type Place,
+  run,
+  serve,
+  TABLES,
+} from "./setup.ts";
+
+const VERSION = "11.17.4";
+/** Directus's built-in policy for public access. */
+const PUBLIC_POLICY = "abf8a154-5b1c-4a46-ac9c-7300570f4f17";
+const FIELDS = [
+  { field: "id", type: "integer", schema: { is_primary_key: true, has_auto_increment: true } },
+  { field: "title", type: "string", schema: { is_nullable: false, max_length: 200 } },
+  { field: "body", type: "text" },
+  { field: "price", type: "float", schema: { is_nullable: false } },
+  { field: "category", type: "string" },
+  { field: "stock", type: "integer", schema: { default_value: 0 } },
+  { field: "created", type: "timestamp", meta: { special: ["date-created"] } },
+  { field: "updated", type: "timestamp", meta: { special: ["date-updated"] } },
+];
+
+const cli = (dir: string) => join(dir, "node_modules", "directus", "cli.js");
+
+const settings = (at: Place, port: number): Record<string, string> => ({
+  NODE_ENV: "production",
+  HOST: "127.0.0.1",
+  PORT: String(port),
+  DB_CLIENT: "sqlite3",
+  DB_FILENAME: join(at.data, "data.db"),
+  SECRET: at.secret,
+  ADMIN_EMAIL: "bench@example.org",
+  ADMIN_PASSWORD: at.secret,
+  ADMIN_TOKEN: at.secret,
+  STORAGE_LOCAL_ROOT: join(at.data, "uploads"),
+  EXTENSIONS_PATH: join(at.data, "extensions"),
+  LOG_LEVEL: "error",
+  TELEMETRY: "false",
+  SERVE_APP: "false",
+  // The pressure limiter would reject requests under load, which is what the benchmark measures.
+  PRESSURE_LIMITER_ENABLED: "false",
+});
+
+export const directus: Peer = {
+  name: "Directus",
+  version: VERSION,
+  durability: "SQLite rollback journal, synchronous=FULL: survives a power cut",
+  file: "data.db",
+  ready: "/server/ping",
+  created: "created",
+
+  install: (dir) =>
+    installPackages(
+      dir,
+      // Directus's version of isolated-vm does not compile for Node 24. Only flows and extensions use it.
+      { dependencies: { directus: VERSION }, overrides: { "isolated-vm": "6.0.2" } },
+      ["isolated-vm", "sqlite3"],
+    ),
+
+  async serve(at, port) {
+    const env = settings(at, port);
+    await run(at.dir, "bootstrap", process.execPath, [cli(at.dir), "bootstrap"], env);
+    return serve(at, process.execPath, [cli(at.dir), "start"], env);
+  },
+
+  async configure(at, url) {
+    for (const collection of TABLES) {
+      await api(`${url}/collections`, { collection, schema: {}, meta: {}, fields: FIELDS }, at.secret);
+      const permission = {
+        policy: PUBLIC_POLICY,
+        collection,
+        action: "read",
+        fields: ["*"],
+        permissions: {},
+      };
+      await api(`${url}/permissions`, permission, at.secret);
+    }
+  },
+
+  token: async (at) => at.secret,
+
+  key: (n) => String(n + 1),
+  row(n) {
+    const at = createdAt(n).getTime();
+    return { id: n + 1, ...columnsOf(n), created: at, updated: at };
+  },
+
+  questions(token) {
+    const page = (table: string, more = "") => ({ path: `/items/${table}?limit=${PAGE}${more}` });
+    const ofCategory = `&filter[category][_eq]=${CATEGORY}`;
+    return {
+      one: (keys) => ({ path: "/items/products/{any}", keys }),
+      list: () => page("products"),
+      counted: () => page("products", "&meta=filter_count"),
+      dear: (table) => page(table, `&filter[price][_gte]=${DEAR}&sort=-price`),
+      category: (table) => page(table, `${ofCategory}&sort=-created`),
+      dearOfCategory: (table) => page(table, `${ofCategory}&sort=-price`),
+      create: () => ({
+        path: "/items/products",
+        method: "POST",
+        body: JSON.stringify(values(1)),
+        headers: { authorization: `Bearer ${token}` },
+      }),
+    };
+  },
+};

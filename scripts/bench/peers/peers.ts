@@ -1,0 +1,193 @@
+/**
+ * `npm run bench -- peers`: compares the host with the products that users would choose instead, in one run, with the
+ * same rows and the same client. Runs only on request, because the first run installs the peers into `.data/peers`.
+ */
+import {
+  askForAll,
+  type Client,
+  compare,
+  type Figures,
+  memoryMiB,
+  PAST_ANSWERS,
+  served,
+  type Target,
+} from "../measure.ts";
+import { printComparison, printPairs } from "../report.ts";
+import { values } from "../seed.ts";
+import type { Stand } from "../stand.ts";
+import type { Seeded } from "../targets.ts";
+import { directus } from "./directus.ts";
+import { pocketbase } from "./pocketbase.ts";
+import {
+  type Ask,
+  CATEGORY,
+  DEAR,
+  PAGE,
+  type Peer,
+  type Questions,
+  type Running,
+  startPeer,
+} from "./setup.ts";
+import { strapi } from "./strapi.ts";
+
+const PEERS: readonly Peer[] = [pocketbase, directus, strapi];
+const LOAD = { rounds: 5, roundMs: 1_000, connections: 8, warmUpMs: 4_000 };
+/** Milliseconds of requests for all rows of a server before the measurement of repeated requests. */
+const WARM_UP_MS = 40_000;
+/** Number of entries that are requested repeatedly. */
+const HOT = 1_000;
+const OURS = "host";
+const DURABILITY =
+  "the broker's file store: survives the process, a power cut costs up to NATS_SYNC_INTERVAL";
+
+const ours = ({ orb }: Seeded, token: string): Questions & { publish(): Ask } => {
+  const base = `/api/${orb}/catalog`;
+  const page = (more: string) => ({ path: `${base}?limit=${PAGE}${more}` });
+  const create = {
+    path: base,
+    method: "POST",
+    body: JSON.stringify({ values: values(1) }),
+    headers: { authorization: `Bearer ${token}` },
+  };
+  return {
+    one: (keys) => ({ path: `${base}/{any}`, keys }),
+    list: () => page(""),
+    counted: () => page("&count=true"),
+    // The platform indexes every unique and enum field, so there is no index to add by hand.
+    dear: () => page(`&filter[price][gte]=${DEAR}&sort=-price`),
+    category: () => page(`&filter[category]=${CATEGORY}&sort=-createdAt`),
+    dearOfCategory: () => page(`&filter[category]=${CATEGORY}&sort=-price`),
+    create: () => create,
+    publish: () => ({ ...create, path: `${base}?publish=true` }),
+  };
+};
+
+/** The requests to all products, by the name of the row in the report. */
+function asks(of: Questions, keys: string[]): Record<string, Ask> {
+  return {
+    any: of.one(keys),
+    hot: of.one(keys.slice(0, HOT)),
+    list: of.list(),
+    counted: of.counted(),
+    dear: of.dear("products"),
+    "dear+": of.dear("indexed"),
+    category: of.category("products"),
+    "category+": of.category("indexed"),
+    dearOfCategory: of.dearOfCategory("products"),
+    "dearOfCategory+": of.dearOfCategory("indexed"),
+    create: of.create(),
+  };
+}
+
+/** Rows of the report: ours and theirs. `+` marks the table with indexes that a user would add by hand. */
+const ROWS: readonly [what: string, ours: string, theirs: string][] = [
+  ["get one, any of all", "any", "any"],
+  ["  each asked for before", "again", "again"],
+  [`get one, of ${HOT}`, "hot", "hot"],
+  [`list of ${PAGE}`, "list", "list"],
+  [`list of ${PAGE} with the total`, "counted", "counted"],
+  ["price from, dearest first", "dear", "dear"],
+  ["  their index by hand", "dear", "dear+"],
+  ["one category, newest first", "category", "category"],
+  ["  their index by hand", "category", "category+"],
+  ["one category, dearest first", "dearOfCategory", "dearOfCategory"],
+  ["  their index by hand", "dearOfCategory", "dearOfCategory+"],
+  ["create (ours: a draft)", "create", "create"],
+  ["create (ours: and publish)", "publish", "create"],
+];
+
+/** Starts the peers that can run here and reports why the others cannot. */
+async function startAll(root: string, count: number): Promise<Running[]> {
+  const running: Running[] = [];
+  for (const peer of PEERS) {
+    try {
+      running.push(await startPeer(root, peer, count));
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      console.error(`  ${peer.name} ${peer.version} is left out: ${why}`);
+    }
+  }
+  return running;
+}
+
+/**
+ * Measures the host and the peers with as many rows as were seeded.
+ * @param root folder that keeps the peers between runs
+ * @returns lines for the report
+ */
+export async function peers(
+  root: string,
+  stand: Stand,
+  client: Client,
+  seeded: Seeded,
+  token: string,
+): Promise<unknown> {
+  const running = await startAll(root, seeded.ids.length);
+  try {
+    const mine = ours(seeded, token);
+    const all: [string, Pick<Target, "url" | "pid" | "brokerPid">, Record<string, Ask>][] = [
+      [
+        OURS,
+        { url: stand.host.url, pid: stand.host.pid, brokerPid: stand.brokerPid },
+        { ...asks(mine, seeded.ids), publish: mine.publish() },
+      ],
+      ...running.map(({ peer, url, pid, keys, questions }): (typeof all)[number] => [
+        peer.name,
+        { url, pid, brokerPid: undefined },
+        asks(questions, keys),
+      ]),
+    ];
+    const targetsFor = (name: string) =>
+      all.flatMap(([who, at, has]): Target[] => {
+        const ask = has[name];
+        if (ask === undefined || (who === OURS && name.endsWith("+"))) return [];
+        const warmUp = name === "any" ? { warmUp: PAST_ANSWERS } : {};
+        return [{ ...at, ...ask, ...warmUp, name: `${who}: ${name}` }];
+      });
+    // The machine's speed changes within minutes, so all servers of one row take turns.
+    const figures = new Map<string, Figures>();
+    for (const rows of Map.groupBy(ROWS, ([, , theirs]) => theirs.replace("+", "")).values()) {
+      const names = new Set(rows.flatMap(([, mine, theirs]) => [mine, theirs]));
+      const targets = await served([...names].flatMap(targetsFor));
+      for (const [name, of] of await compare(client, targets, LOAD)) figures.set(name, of);
+    }
+    // Give every cache the time to fill.
+    const again = await served(
+      all.flatMap(([who, at, { any }]) =>
+        any === undefined ? [] : [{ ...at, ...any, name: `${who}: again` }],
+      ),
+    );
+    for (const target of again)
+      await askForAll(client, target, { connections: LOAD.connections, mostMs: WARM_UP_MS });
+    for (const [name, of] of await compare(client, again, LOAD)) figures.set(name, of);
+    const of = (who: string, name: string): Figures | undefined => figures.get(`${who}: ${name}`);
+    const rows = ROWS.map(([what, mine, theirs]) => ({
+      what,
+      ours: of(OURS, mine),
+      peers: Object.fromEntries(running.map(({ peer }) => [peer.name, of(peer.name, theirs)])),
+    }));
+    const names = running.map(({ peer }) => peer.name);
+    const load = `${seeded.ids.length} entries, ${LOAD.connections} connections`;
+    printComparison(`Requests a second, ${load}`, names, rows, (f) => f.perSecond);
+    const cpu = "Processor time of one request in µs, the broker's included (below 1: ours takes less)";
+    printComparison(cpu, names, rows, (f) => f.cpuUs + f.brokerUs);
+    printComparison("Bytes of an answer, with its head", names, rows, (f) => f.bytes);
+    const durability = {
+      [OURS]: DURABILITY,
+      ...Object.fromEntries(running.map(({ peer }) => [`${peer.name} ${peer.version}`, peer.durability])),
+    };
+    console.log("\nWhat an acknowledged create survives");
+    for (const [who, what] of Object.entries(durability)) console.log(`${who}: ${what}`);
+    const memory = {
+      [`${OURS} and broker`]: memoryMiB(stand.host.pid) + memoryMiB(stand.brokerPid),
+      ...Object.fromEntries(running.map(({ peer, pid }) => [peer.name, memoryMiB(pid)])),
+    };
+    printPairs(
+      "Memory after the load (resident)",
+      Object.fromEntries(Object.entries(memory).map(([who, mib]) => [who, `${mib.toFixed(0)} MiB`])),
+    );
+    return { entries: seeded.ids.length, durability, memory, rows };
+  } finally {
+    for (const peer of running) await peer.stop();
+  }
+}

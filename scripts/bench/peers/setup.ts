@@ -1,0 +1,262 @@
+/** Installs, fills and starts other products for comparison, and keeps the results for the next run. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as delay } from "node:timers/promises";
+import { Failure } from "../../process/failure.ts";
+import { freePort } from "../../process/ports.ts";
+import type { Target } from "../measure.ts";
+import { values } from "../seed.ts";
+
+/** One HTTP request for the load client. */
+export type Ask = Pick<Target, "path" | "method" | "body" | "headers" | "keys">;
+
+/** The table of nearly all rows, and its copy with the indexes that a user would add by hand. */
+export const TABLES = ["products", "indexed"] as const;
+export type Table = (typeof TABLES)[number];
+
+/** The requests to each product, for one table. */
+export interface Questions {
+  one(keys: string[]): Ask;
+  list(): Ask;
+  counted(): Ask;
+  /** The most expensive rows with a price of at least {@link DEAR}. */
+  dear(table: Table): Ask;
+  /** Rows of one category, newest first. */
+  category(table: Table): Ask;
+  /** Rows of one category, most expensive first. */
+  dearOfCategory(table: Table): Ask;
+  create(): Ask;
+}
+
+export const PAGE = 50;
+/** A tenth of all prices are at least this high. */
+export const DEAR = 9_000;
+export const CATEGORY = "category-7";
+
+/** A product that can run on this machine with one SQLite file as its database. */
+export interface Peer {
+  name: string;
+  version: string;
+  /** When a created row is durable on disk. */
+  durability: string;
+  /** Installs the program into its folder. @throws Failure with one line if that is not possible */
+  install(dir: string): Promise<void>;
+  /** Starts the server on a port of 127.0.0.1. It stores everything in `data`. */
+  serve(at: Place, port: number): Promise<ChildProcess>;
+  /** A path that responds with 2xx without a token. */
+  ready: string;
+  /** Signs in. @returns a token that may create rows */
+  token(at: Place, url: string): Promise<string>;
+  /** Creates both tables in an empty database, readable without a token. */
+  configure(at: Place, url: string): Promise<void>;
+  /** The database file within `data`. */
+  file: string;
+  /** One row for both tables. */
+  row(n: number): Record<string, string | number | null>;
+  /** The row's id in the API. */
+  key(n: number): string;
+  /** The column with the creation time. */
+  created: string;
+  questions(token: string): Questions;
+}
+
+/** Folders of a peer. */
+export interface Place {
+  dir: string;
+  data: string;
+  /** Folder for keys, passwords and tokens of this machine's copy. */
+  secret: string;
+}
+
+/** A running peer. */
+export interface Running {
+  peer: Peer;
+  url: string;
+  pid: number | undefined;
+  keys: string[];
+  questions: Questions;
+  stop(): Promise<void>;
+}
+
+/** Runs a program to its end and writes its output to `<dir>/<name>.log`. @throws Failure with the end of the output */
+export async function run(
+  dir: string,
+  name: string,
+  command: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<void> {
+  const log = join(dir, `${name}.log`);
+  const out = openSync(log, "w");
+  const child = spawn(command, args, {
+    cwd: dir,
+    env: { ...process.env, ...env },
+    stdio: ["ignore", out, out],
+  });
+  const code = await new Promise<string>((resolve, reject) => {
+    child.once("exit", (status, signal) => resolve(String(status ?? signal)));
+    child.once("error", () => reject(new Failure(`there is no ${command} on this machine`)));
+  });
+  if (code === "0") return;
+  const said = readFileSync(log, "utf8").trim().split("\n").at(-1) ?? "";
+  throw new Failure(
+    `${command} ${args.join(" ")} failed (${code}: ${said.slice(0, 200)}); all of it is in ${log}`,
+  );
+}
+
+/** Installs npm packages and runs only the install scripts that the product needs. */
+export async function installPackages(
+  dir: string,
+  manifest: object,
+  build: readonly string[],
+): Promise<void> {
+  const text = JSON.stringify({ private: true, ...manifest }, null, 2);
+  const done = join(dir, "installed.json");
+  if (existsSync(done) && readFileSync(done, "utf8") === text) return;
+  writeFileSync(join(dir, "package.json"), text);
+  await run(dir, "install", "npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund"]);
+  // The pinned Node package contains headers, so node-gyp downloads nothing.
+  const node = dirname(dirname(process.execPath));
+  const headers = join(node, "node_modules", `node-${process.platform}-${process.arch}`);
+  const env = existsSync(join(headers, "include")) ? { npm_config_nodedir: headers } : {};
+  if (build.length > 0) await run(dir, "build", "npm", ["rebuild", ...build], env);
+  writeFileSync(done, text);
+}
+
+/** Starts a peer and writes its output to `<dir>/serve.log`. */
+export function serve(
+  { dir }: Place,
+  command: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): ChildProcess {
+  const out = openSync(join(dir, "serve.log"), "w");
+  return spawn(command, args, {
+    cwd: dir,
+    env: { ...process.env, NODE_ENV: "production", ...env },
+    stdio: ["ignore", out, out],
+  });
+}
+
+/** Sends a JSON request to a peer's API. @throws Failure for a response other than 2xx */
+export async function api(url: string, body?: unknown, token?: string, method?: string): Promise<unknown> {
+  const answer = await fetch(url, {
+    method: method ?? (body === undefined ? "GET" : "POST"),
+    headers: {
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await answer.text();
+  if (!answer.ok) throw new Failure(`${url}: status ${answer.status}, ${text.slice(0, 300)}`);
+  return text === "" ? null : JSON.parse(text);
+}
+
+async function start(
+  peer: Peer,
+  at: Place,
+): Promise<{ url: string; pid: number | undefined; stop(): Promise<void> }> {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const child = await peer.serve(at, port);
+  const ended = new Promise<void>((resolve) => {
+    child.once("exit", () => resolve());
+    child.once("error", () => resolve());
+  });
+  const stop = async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill("SIGTERM");
+    const late = setTimeout(() => child.kill("SIGKILL"), 10_000);
+    await ended;
+    clearTimeout(late);
+  };
+  for (const deadline = Date.now() + 120_000; ; await delay(200)) {
+    const ok = await fetch(url + peer.ready).then(
+      (answer) => answer.ok,
+      () => false,
+    );
+    if (ok) return { url, pid: child.pid, stop };
+    if (child.exitCode !== null || child.signalCode !== null || Date.now() > deadline) {
+      await stop();
+      throw new Failure(`it did not start; what it said is in ${join(at.dir, "serve.log")}`);
+    }
+  }
+}
+
+/** Inserts rows directly into the database, with the same content as if the API had created them. */
+function fill(peer: Peer, at: Place, count: number): void {
+  const db = new DatabaseSync(join(at.data, peer.file));
+  const names = Object.keys(peer.row(0));
+  for (const table of TABLES) {
+    const insert = db.prepare(
+      `INSERT INTO ${table} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
+    );
+    db.exec("BEGIN");
+    for (let n = 0; n < count; n++) insert.run(...Object.values(peer.row(n)));
+    db.exec("COMMIT");
+  }
+  for (const columns of ["price", `category, ${peer.created}`, "category, price"]) {
+    db.exec(`CREATE INDEX by_hand_${columns.replace(", ", "_")} ON indexed (${columns})`);
+  }
+  db.close();
+}
+
+/** The values of a row, equal to those of the platform's entries. */
+export function columnsOf(n: number): Record<string, string | number> {
+  return values(n) as Record<string, string | number>;
+}
+
+/** Creation time of a row: one per second, all in the past. */
+export function createdAt(n: number): Date {
+  return new Date(Date.UTC(2025, 0, 1) + n * 1000);
+}
+
+/**
+ * Starts a peer with this many rows. The installation and the filled database stay under `<root>/<name>`, and each run
+ * starts from a copy of that database.
+ * @throws Failure if the peer cannot be installed
+ */
+export async function startPeer(root: string, peer: Peer, count: number): Promise<Running> {
+  const dir = join(root, peer.name.toLowerCase());
+  const data = join(dir, "data");
+  const filled = join(dir, `filled-${peer.version}-${count}`);
+  mkdirSync(dir, { recursive: true });
+  const secretPath = join(dir, "secret");
+  if (!existsSync(secretPath)) writeFileSync(secretPath, randomBytes(24).toString("hex"), { mode: 0o600 });
+  const at: Place = { dir, data, secret: readFileSync(secretPath, "utf8") };
+  await peer.install(dir);
+  rmSync(data, { recursive: true, force: true });
+  mkdirSync(data);
+  if (!existsSync(filled)) {
+    console.error(`  ${peer.name}: tables and ${count} rows …`);
+    const first = await start(peer, at);
+    try {
+      await peer.configure(at, first.url);
+    } finally {
+      await first.stop();
+    }
+    fill(peer, at, count);
+    renameSync(data, filled);
+  }
+  cpSync(filled, data, { recursive: true });
+  const server = await start(peer, at);
+  const token = await peer.token(at, server.url);
+  return {
+    peer,
+    ...server,
+    keys: Array.from({ length: count }, (_, n) => peer.key(n)),
+    questions: peer.questions(token),
+  };
+}

@@ -1,0 +1,167 @@
+/** Runs Strapi on SQLite, installed from npm: a project with only two content types. */
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { CATEGORIES, values } from "../seed.ts";
+import {
+  CATEGORY,
+  columnsOf,
+  createdAt,
+  DEAR,
+  installPackages,
+  PAGE,
+  type Peer,
+  serve,
+  TABLES,
+} from "./setup.ts";
+
+const VERSION = "5.54.0";
+
+/** Names of a content type. The table uses the plural. */
+const TYPES: Record<(typeof TABLES)[number], { singular: string; plural: string }> = {
+  products: { singular: "product", plural: "products" },
+  indexed: { singular: "indexed-product", plural: "indexed" },
+};
+
+function contentType(table: (typeof TABLES)[number]): object {
+  const { singular, plural } = TYPES[table];
+  return {
+    kind: "collectionType",
+    collectionName: table,
+    info: { singularName: singular, pluralName: plural, displayName: singular },
+    options: { draftAndPublish: false },
+    attributes: {
+      title: { type: "string", required: true, maxLength: 200 },
+      body: { type: "text" },
+      price: { type: "float", required: true, min: 0 },
+      category: {
+        type: "enumeration",
+        enum: Array.from({ length: CATEGORIES }, (_, i) => `category-${i}`),
+      },
+      stock: { type: "integer", default: 0 },
+    },
+  };
+}
+
+/** The project's files. They make reading public, like ticking "find" and "findOne" for the public role. */
+function files(): Record<string, string> {
+  const config = (value: string) => `module.exports = ({ env }) => (${value});\n`;
+  const out: Record<string, string> = {
+    "config/server.js": config(
+      '{ host: "127.0.0.1", port: env.int("PORT"), app: { keys: [env("KEY")] }, logger: { updates: { enabled: false } } }',
+    ),
+    "config/admin.js": config(
+      '{ auth: { secret: env("KEY") }, apiToken: { salt: env("KEY") }, transfer: { token: { salt: env("KEY") } }, secrets: { encryptionKey: env("KEY") }, serveAdminPanel: false, flags: { nps: false, promoteEE: false } }',
+    ),
+    "config/database.js": config(
+      '{ connection: { client: "sqlite", connection: { filename: env("DATABASE") }, useNullAsDefault: true } }',
+    ),
+    // The middlewares of a new project, without the one that logs every request.
+    "config/middlewares.js":
+      'module.exports = ["errors", "security", "cors", "poweredBy", "query", "body", "session", "favicon", "public"].map((name) => `strapi::$' +
+      "{name}`);\n",
+    "config/logger.js": 'module.exports = { level: "error" };\n',
+    "public/uploads/.keep": "",
+    "server.js": `const { renameSync, writeFileSync } = require("node:fs");
+const { createStrapi } = require("@strapi/strapi");
+createStrapi({ appDir: __dirname, distDir: __dirname, autoReload: false, serveAdminPanel: false })
+  .start()
+  .then(async (strapi) => {
+    const token = await strapi.service("admin::api-token").create({
+      name: String(Date.now()), description: "", type: "full-access", lifespan: null,
+    });
+    writeFileSync(process.env.TOKEN_FILE + ".part", token.accessKey, { mode: 0o600 });
+    renameSync(process.env.TOKEN_FILE + ".part", process.env.TOKEN_FILE);
+  });
+`,
+  };
+  for (const table of TABLES) {
+    const { singular } = TYPES[table];
+    const uid = `api::${singular}.${singular}`;
+    const at = `src/api/${singular}`;
+    const factory = (kind: string, more = "") =>
+      `module.exports = require("@strapi/strapi").factories.${kind}("${uid}"${more});\n`;
+    out[`${at}/content-types/${singular}/schema.json`] = JSON.stringify(contentType(table));
+    out[`${at}/controllers/${singular}.js`] = factory("createCoreController");
+    out[`${at}/services/${singular}.js`] = factory("createCoreService");
+    out[`${at}/routes/${singular}.js`] = factory(
+      "createCoreRouter",
+      ", { config: { find: { auth: false }, findOne: { auth: false } } }",
+    );
+  }
+  return out;
+}
+
+export const strapi: Peer = {
+  name: "Strapi",
+  version: VERSION,
+  durability: "SQLite rollback journal, synchronous=FULL: survives a power cut",
+  file: "data.db",
+  ready: "/_health",
+  created: "created_at",
+
+  async install(dir) {
+    const dependencies = {
+      "@strapi/strapi": VERSION,
+      "better-sqlite3": "13.2.0",
+      react: "18.3.1",
+      "react-dom": "18.3.1",
+      "react-router-dom": "6.30.3",
+      "styled-components": "6.3.12",
+    };
+    await installPackages(dir, { name: "peer", version: "1.0.0", dependencies }, []);
+    for (const [path, text] of Object.entries(files())) {
+      mkdirSync(dirname(join(dir, path)), { recursive: true });
+      writeFileSync(join(dir, path), text);
+    }
+  },
+
+  async serve(at, port) {
+    rmSync(join(at.data, "token"), { force: true });
+    return serve(at, process.execPath, ["server.js"], {
+      PORT: String(port),
+      KEY: at.secret,
+      DATABASE: join(at.data, "data.db"),
+      TOKEN_FILE: join(at.data, "token"),
+      STRAPI_TELEMETRY_DISABLED: "true",
+    });
+  },
+
+  // Strapi creates its tables from the project's files when it starts.
+  configure: async () => undefined,
+
+  async token(at) {
+    const path = join(at.data, "token");
+    // Strapi creates the role right after it starts to listen.
+    for (const deadline = Date.now() + 10_000; !existsSync(path) && Date.now() < deadline; ) await delay(50);
+    return readFileSync(path, "utf8");
+  },
+
+  key: (n) => createHash("sha256").update(String(n)).digest("hex").slice(0, 24),
+  row(n) {
+    const at = createdAt(n).getTime();
+    return { document_id: this.key(n), ...columnsOf(n), created_at: at, updated_at: at, published_at: at };
+  },
+
+  questions(token) {
+    const page = (table: string, more = "", count = false) => ({
+      path: `/api/${table}?pagination[limit]=${PAGE}&pagination[withCount]=${count}${more}`,
+    });
+    const ofCategory = `&filters[category][$eq]=${CATEGORY}`;
+    return {
+      one: (keys) => ({ path: "/api/products/{any}", keys }),
+      list: () => page("products"),
+      counted: () => page("products", "", true),
+      dear: (table) => page(table, `&filters[price][$gte]=${DEAR}&sort=price:desc`),
+      category: (table) => page(table, `${ofCategory}&sort=createdAt:desc`),
+      dearOfCategory: (table) => page(table, `${ofCategory}&sort=price:desc`),
+      create: () => ({
+        path: "/api/products",
+        method: "POST",
+        body: JSON.stringify({ data: values(1) }),
+        headers: { authorization: `Bearer ${token}` },
+      }),
+    };
+  },
+};

@@ -1,0 +1,199 @@
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { readFileSync, renameSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Failure, systemCode } from "../process/failure.ts";
+import { makeFolder } from "./folders.ts";
+
+/** Free bytes that a start needs, for the broker's new streams. */
+const LEAST_ROOM = 32 * 1024 * 1024;
+
+/**
+ * Creates the data folder for its owner only, and checks that it is writable.
+ * @throws Failure with one line if it is not
+ */
+export function prepareDataDir(dataDir: string): void {
+  const probe = join(dataDir, `.probe-${process.pid}`);
+  let room: number;
+  try {
+    makeFolder(dataDir);
+    const { bavail, bsize } = statfsSync(dataDir);
+    room = bavail * bsize;
+    writeFileSync(probe, "");
+    rmSync(probe);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Failure(`The data folder ${dataDir} is not writable (${why}): choose another with DATA_DIR=….`);
+  }
+  if (room < LEAST_ROOM) {
+    throw new Failure(
+      `The disk of the data folder ${dataDir} is full: make room, or choose another with DATA_DIR=….`,
+    );
+  }
+}
+
+/** Writes a file atomically that only its owner may read. */
+export function writePrivate(path: string, text: string): void {
+  const draft = `${path}.${process.pid}.tmp`;
+  writeFileSync(draft, text, { mode: 0o600, flush: true });
+  renameSync(draft, path);
+}
+
+/** What a running instance publishes about itself in `<data folder>/running.json` (mode 0600). */
+export interface Running {
+  pid: number;
+  /** Distinguishes this process from a later one with the same id. */
+  mark: string;
+  /** URL of the started broker with the operator's credentials. */
+  natsUrl?: string;
+  /** WebSocket URL of the started broker. Users and passwords are in `secrets.json`. */
+  natsWsUrl?: string;
+  /** Number of replicas of every stream and bucket. */
+  replicas?: number;
+  url?: string;
+}
+
+/** Start time of a process, which distinguishes it from others with the same id; undefined if it is not running. */
+function processMark(pid: number): string | undefined {
+  if (process.platform === "linux") {
+    try {
+      const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+      // The command name in parentheses may contain spaces; the start time is the 20th field after it.
+      const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
+      return fields[0] === "Z" ? undefined : `${boot}/${fields[19]}`;
+    } catch {
+      return undefined;
+    }
+  }
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    if (systemCode(error) !== "EPERM") return undefined;
+  }
+  const started = spawnSync("ps", ["-o", "lstart=", "-p", String(pid)], { encoding: "utf8" });
+  return started.status === 0 ? started.stdout.trim() : "running";
+}
+
+/** Content of a lock file, if the process that wrote it is alive. */
+function living(text: string): Running | undefined {
+  try {
+    const found = JSON.parse(text) as Partial<Running> | null;
+    if (typeof found?.pid !== "number" || typeof found.mark !== "string") return undefined;
+    return processMark(found.pid) === found.mark ? (found as Running) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The instance that uses this data folder, if any. */
+export function readRunning(dataDir: string): Running | undefined {
+  const found = look(join(dataDir, "running.json"));
+  return found === undefined ? undefined : living(found.text);
+}
+
+/** A file's content and identity. */
+interface Found {
+  text: string;
+  /** Distinguishes it from another file with the same content. */
+  identity: string;
+  ageMs: number;
+}
+
+function look(path: string): Found | undefined {
+  try {
+    const { ino, mtimeMs } = statSync(path);
+    const text = readFileSync(path, "utf8");
+    return { text, identity: `${ino} ${mtimeMs} ${text}`, ageMs: Date.now() - mtimeMs };
+  } catch {
+    return undefined;
+  }
+}
+
+function create(path: string, text: string): boolean {
+  try {
+    writeFileSync(path, text, { mode: 0o600, flag: "wx" });
+    return true;
+  } catch (error) {
+    if (systemCode(error) !== "EEXIST") throw error;
+    return false;
+  }
+}
+
+const sleep = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+
+/** An empty lock file older than this many milliseconds was abandoned. */
+const WRITTEN_MS = 1_000;
+
+/**
+ * Creates a lock file, or replaces one whose process is dead. If several processes try that, only the one that holds a
+ * second lock and finds the first one unchanged succeeds.
+ * @returns the living owner, or undefined if this process is the owner now
+ */
+function hold(path: string, text: string): Running | undefined {
+  for (;;) {
+    if (create(path, text)) return undefined;
+    const found = look(path);
+    if (found === undefined) continue;
+    const other = living(found.text);
+    if (other !== undefined) return other;
+    if (!found.text.endsWith("}") && found.ageMs < WRITTEN_MS) {
+      sleep(20);
+      continue;
+    }
+    const right = `${path}.${createHash("sha256").update(found.identity).digest("hex").slice(0, 16)}`;
+    if (hold(right, text) !== undefined) {
+      sleep(20);
+      continue;
+    }
+    try {
+      if (look(path)?.identity !== found.identity) continue;
+      writePrivate(path, text);
+      return undefined;
+    } finally {
+      rmSync(right, { force: true });
+    }
+  }
+}
+
+/**
+ * Takes the right to restore into this data folder's platform for this process.
+ * @throws Failure when another live process has it
+ */
+export function claimRestore(dataDir: string): { release(): void } {
+  const path = join(dataDir, "restoring.json");
+  const other = hold(path, JSON.stringify({ pid: process.pid, mark: processMark(process.pid) ?? "" }));
+  if (other === undefined || other.pid === process.pid)
+    return { release: () => rmSync(path, { force: true }) };
+  throw new Failure(
+    `Another restore (process ${other.pid}) is under way for the data folder ${dataDir}. Wait until it ends.`,
+  );
+}
+
+/** This process's lock on a data folder. */
+export interface Claim {
+  /** Adds facts for other processes to the lock file. */
+  tell(more: Omit<Running, "pid" | "mark">): void;
+  release(): void;
+}
+
+/**
+ * Locks the data folder: two brokers on the same files would destroy them.
+ * @throws Failure if another live instance uses it
+ */
+export function claimDataDir(dataDir: string): Claim {
+  const path = join(dataDir, "running.json");
+  let record: Running = { pid: process.pid, mark: processMark(process.pid) ?? "" };
+  const other = hold(path, JSON.stringify(record));
+  if (other !== undefined) {
+    throw new Failure(
+      `Another instance (process ${other.pid}) uses the data folder ${dataDir}: stop it, or choose another with DATA_DIR=….`,
+    );
+  }
+  return {
+    tell(more) {
+      record = { ...record, ...more };
+      writePrivate(path, JSON.stringify(record));
+    },
+    release: () => rmSync(path, { force: true }),
+  };
+}

@@ -1,0 +1,25 @@
+import { mkdirSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { systemCode } from "../process/failure.ts";
+
+const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+
+/**
+ * Creates a folder and its parents for their owner only, one by one: `mkdir` with `recursive` loops forever where the
+ * system denies the existence of an existing folder (below /proc, for example).
+ * @throws the system's error, or one that names the folder that rejects new ones
+ */
+export function makeFolder(path: string): void {
+  if (isFolder(path)) return;
+  const above = dirname(path);
+  if (above !== path) makeFolder(above);
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another process may have created it at the same moment.
+    if (systemCode(error) === "EEXIST" && isFolder(path)) return;
+    if (systemCode(error) === "ENOENT")
+      throw new Error(`no folder can be made in ${above}`, { cause: error });
+    throw error;
+  }
+}

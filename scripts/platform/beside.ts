@@ -1,0 +1,63 @@
+import type { Deps } from "../../shared/deps.ts";
+import type { ConnectOptions } from "../../shared/store/client/wire.ts";
+import { type Running, readRunning } from "../config/data-dir.ts";
+import { loadSecrets, type Secrets } from "../config/secrets.ts";
+import type { Settings } from "../config/settings.ts";
+import { Failure } from "../process/failure.ts";
+import { scriptDeps } from "./deps.ts";
+import { brokerVariables, commonBindings } from "./platform.ts";
+import { withStore } from "./prepare-broker.ts";
+
+/** A running platform, for scripts that work next to it. */
+export interface Beside {
+  /** Dependencies for the script, with the platform's number of replicas. */
+  settings: Settings;
+  secrets: Secrets;
+  /** Broker address and credentials. */
+  access: ConnectOptions;
+}
+
+/**
+ * The broker of a running platform, from its own record, because this script's settings may not mention a cluster. An
+ * external broker comes from the settings.
+ * @returns undefined if there is neither
+ */
+export async function besideOf(
+  settings: Settings,
+  running: Running | undefined,
+  user: keyof Secrets["broker"],
+): Promise<Beside | undefined> {
+  const { dataDir, external } = settings;
+  if (external !== undefined) return { settings, secrets: await loadSecrets(dataDir), access: external };
+  if (running?.natsWsUrl === undefined) return undefined;
+  const secrets = await loadSecrets(dataDir);
+  return {
+    settings: { ...settings, replicas: running.replicas ?? settings.replicas },
+    secrets,
+    access: { url: running.natsWsUrl, user, pass: secrets.broker[user] },
+  };
+}
+
+/**
+ * Runs `act` with access to a running platform's broker as one of its users, or to an external broker.
+ * @throws Failure if there is neither
+ */
+export async function besidePlatform<T>(
+  settings: Settings,
+  user: keyof Secrets["broker"],
+  act: (deps: Deps) => Promise<T>,
+): Promise<T> {
+  const { dataDir, publicUrl } = settings;
+  const running = readRunning(dataDir);
+  const beside = await besideOf(settings, running, user);
+  if (beside === undefined)
+    throw new Failure(
+      `No platform with the data folder ${dataDir} is running: npm start first, or name its folder with DATA_DIR=….`,
+    );
+  const variables = {
+    ...commonBindings(beside.settings, beside.secrets),
+    ...brokerVariables(beside.access),
+    PUBLIC_URL: running?.url ?? publicUrl,
+  };
+  return withStore(beside.access, beside.settings.replicas, (store) => act(scriptDeps(store, variables)));
+}

@@ -1,0 +1,26 @@
+import { readSettings } from "../../functions/env.ts";
+import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
+import { newId, randomToken } from "../../shared/kernel/ids.ts";
+import { BUILT_IN } from "../../shared/modules/builtin.ts";
+import type { Store } from "../../shared/store/types.ts";
+
+/**
+ * Dependencies for calling the platform's verbs from a script.
+ * @param variables environment variables of the functions
+ */
+export function scriptDeps(store: Store, variables: Record<string, string>): HandlerDeps {
+  const requestId = newId(Date.now());
+  const silent = () => undefined;
+  return {
+    store,
+    clock: { now: () => Date.now() },
+    // Scripts print their own results, and the audit log has the record.
+    log: { debug: silent, info: silent, warn: silent, error: silent },
+    config: readSettings(variables).config,
+    request: { requestId, traceparent: undefined, client: "script" },
+    newId: () => newId(Date.now()),
+    randomToken,
+    builtIn: BUILT_IN,
+    afterwards: (work) => void work.catch(silent),
+  };
+}

@@ -1,0 +1,90 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { ensureBootstrap } from "../../shared/access/bootstrap.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
+import { storeBuiltInMessages } from "../../shared/library/definitions.ts";
+import { provision } from "../../shared/store/broker/provision.ts";
+import { openStore } from "../../shared/store/broker/store.ts";
+import type { ConnectOptions } from "../../shared/store/client/wire.ts";
+import type { Store } from "../../shared/store/types.ts";
+import { checkBroker } from "../broker/check.ts";
+import type { Settings } from "../config/settings.ts";
+import { Failure, why } from "../process/failure.ts";
+import { scriptDeps } from "./deps.ts";
+
+const ELECTION_LIMIT_MS = 30_000;
+
+/** Runs `act` with a store and closes it afterwards. */
+export async function withStore<T>(
+  access: ConnectOptions,
+  replicas: number,
+  act: (store: Store) => Promise<T>,
+): Promise<T> {
+  // Only a persistent connection reports why the broker rejected it.
+  const store = openStore({ ...access, replicas, reconnect: true, connectTimeoutMs: 5_000 });
+  try {
+    return await act(store);
+  } finally {
+    await store.close().catch(() => undefined);
+  }
+}
+
+/** Host names in a URL for messages, without credentials. */
+function hostsOf(url: string): string {
+  return url
+    .split(",")
+    .map((one) => new URL(one).host)
+    .join(", ");
+}
+
+/** A new cluster must elect its leaders before JetStream responds. */
+async function settled(brokers: number, check: () => Promise<void>): Promise<void> {
+  const deadline = Date.now() + ELECTION_LIMIT_MS;
+  for (;;) {
+    try {
+      await check();
+      return;
+    } catch (error) {
+      if (brokers < 2 || Date.now() > deadline) throw error;
+      await delay(200);
+    }
+  }
+}
+
+/** Waits until a broker responds, then runs `act` with its store. */
+export async function withReadyBroker(
+  access: ConnectOptions,
+  replicas: number,
+  brokers: number,
+  act: (store: Store) => Promise<void>,
+): Promise<void> {
+  await withStore(access, replicas, async (store) => {
+    await settled(brokers, () => checkBroker(store, hostsOf(access.url)));
+    await act(store);
+  });
+}
+
+/**
+ * Checks a broker and creates missing streams and buckets.
+ * @param access broker access of a user that may create streams
+ * @param variables environment variables of the functions
+ * @returns the bootstrap invitation while there is no platform admin
+ */
+export function prepareBroker(
+  settings: Settings,
+  access: ConnectOptions,
+  variables: Record<string, string>,
+  brokers: number,
+): ReturnType<typeof ensureBootstrap> {
+  return withStore(access, settings.replicas, async (store) => {
+    await settled(brokers, () => checkBroker(store, hostsOf(access.url)));
+    await provision(store, { replicas: settings.replicas, patienceMs: 10_000 }).catch((error: unknown) => {
+      if (!(error instanceof AppError)) throw error;
+      throw new Failure(
+        `The broker at ${hostsOf(access.url)} could not create the platform's streams${why(error)}: check its disk, its limits, the user's rights, and that NATS_REPLICAS is not more than its servers.`,
+      );
+    });
+    const deps = scriptDeps(store, variables);
+    const [bootstrap] = await Promise.all([ensureBootstrap(deps), storeBuiltInMessages(deps)]);
+    return bootstrap;
+  });
+}

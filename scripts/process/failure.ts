@@ -1,0 +1,34 @@
+import { AppError } from "../../shared/kernel/errors.ts";
+
+/** An error that the operator can fix: one clear message without a stack. */
+export class Failure extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "Failure";
+  }
+}
+
+/** The message of an expected error; undefined for a bug. */
+export function oneLine(error: unknown): string | undefined {
+  if (error instanceof Failure) return error.message;
+  return error instanceof AppError && error.kind !== "internal" ? `${error.detail}${why(error)}` : undefined;
+}
+
+/** The cause in parentheses. The operator may see the broker's own messages. */
+export function why({ cause }: AppError): string {
+  const words = cause instanceof Error ? cause.message : typeof cause === "string" ? cause : "";
+  return words === "" ? "" : ` (${words})`;
+}
+
+/** Prints an error (bugs with their stack) and exits with 1. */
+export function exitWith(error: unknown): never {
+  const line = oneLine(error);
+  if (line !== undefined) console.error(line);
+  else console.error(error);
+  process.exit(1);
+}
+
+/** The error code of the operating system, such as EADDRINUSE; undefined without one. */
+export function systemCode(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+}

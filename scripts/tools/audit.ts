@@ -1,0 +1,88 @@
+/**
+ * `node scripts/tools/audit.ts`: reports known vulnerabilities of the dependencies, and secrets in tracked files. Fails for
+ * every finding, but not if the package registry has no audit data.
+ */
+import { execFileSync, spawnSync } from "node:child_process";
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** Patterns of secrets by name. Examples in documents must not match: use `…` or `<key>`. */
+const SECRETS: Record<string, RegExp> = {
+  "private key (PEM)": /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----\s+[A-Za-z0-9+/=]{20}/,
+  "private key (JWK)": /["']?\bd["']?\s*:\s*["'][A-Za-z0-9_-]{40,}["']/,
+  "symmetric key (JWK)": /["']?\bk["']?\s*:\s*["'][A-Za-z0-9_-]{40,}["']/,
+  "signed token": /\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{40,}/,
+  "broker seed": /\bS[AUONX][A-Z2-7]{50,}\b/,
+  "credentials in an address": /\b(?:nats|wss?|https?):\/\/[^\s:/@${}<>…`]+:[A-Za-z0-9_-]{16,}@/,
+  "password in a configuration": /\bpass(?:word)?["']?\s*[:=]\s*["'][A-Za-z0-9_+/-]{24,}["']/i,
+  "access key": /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bgh[pousr]_[A-Za-z0-9]{36}\b|\bsk_live_[A-Za-z0-9]{16,}/,
+};
+
+/** Kinds of secrets in a text, without the secrets themselves. */
+export function secretsIn(text: string): string[] {
+  return Object.entries(SECRETS).flatMap(([kind, pattern]) => (pattern.test(text) ? [kind] : []));
+}
+
+/** Searches all tracked files of a working tree. @returns one line per finding */
+export function searchTrackedFiles(tree = root): string[] {
+  const files = execFileSync("git", ["ls-files", "-z"], { cwd: tree, encoding: "utf8" }).split("\0");
+  return files.flatMap((file) => {
+    if (file === "") return [];
+    try {
+      const path = join(tree, file);
+      if (statSync(path).size > 2_000_000) return [];
+      return secretsIn(readFileSync(path, "utf8")).map((kind) => `${file}: ${kind}`);
+    } catch {
+      // A tracked file that was just deleted.
+      return [];
+    }
+  });
+}
+
+interface AuditReport {
+  metadata?: { vulnerabilities?: Record<string, number> };
+  vulnerabilities?: Record<string, { severity: string; range?: string }>;
+}
+
+/** Parses the output of `npm audit --json`. @returns findings of severity high or critical; null without audit data */
+export function readAudit(printed: string): string[] | null {
+  let report: AuditReport;
+  try {
+    report = JSON.parse(printed) as AuditReport;
+  } catch {
+    return null;
+  }
+  if (report.metadata?.vulnerabilities === undefined) return null;
+  return Object.entries(report.vulnerabilities ?? {}).flatMap(([name, { severity, range }]) =>
+    severity === "high" || severity === "critical" ? [`${name} ${range ?? ""}: ${severity}`] : [],
+  );
+}
+
+function main(): number {
+  let failed = 0;
+  const secrets = searchTrackedFiles();
+  for (const finding of secrets) console.error(`A secret is checked in: ${finding}`);
+  if (secrets.length > 0) failed = 1;
+  else console.log("No secret is checked in.");
+
+  const npm = spawnSync("npm", ["audit", "--omit=dev", "--audit-level=high", "--json"], {
+    cwd: root,
+    encoding: "utf8",
+    timeout: 30_000,
+  });
+  const findings = readAudit(npm.stdout ?? "");
+  if (findings === null)
+    console.log("Note: the package registry does not tell known weaknesses; none were looked for.");
+  else if (findings.length === 0) console.log("No dependency has a known weakness of high severity.");
+  else {
+    for (const finding of findings) console.error(`A dependency has a known weakness: ${finding}`);
+    failed = 1;
+  }
+  return failed;
+}
+
+if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href)
+  process.exit(main());

@@ -1,0 +1,86 @@
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { Failure } from "../process/failure.ts";
+
+const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
+const MAC = [
+  "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+  "/Applications/Chromium.app/Contents/MacOS/Chromium",
+];
+
+/** Path of Chromium: CHROMIUM_BIN, the PATH, or a usual location; undefined if there is none. */
+export function findChromium(): string | undefined {
+  const explicit = process.env.CHROMIUM_BIN;
+  if (explicit !== undefined && explicit !== "") {
+    if (!existsSync(explicit)) throw new Failure(`CHROMIUM_BIN=${explicit} does not exist.`);
+    return explicit;
+  }
+  const folders = (process.env.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
+  const candidates = folders.flatMap((folder) => NAMES.map((name) => join(folder, name)));
+  return [...candidates, ...(process.platform === "darwin" ? MAC : [])].find((path) => existsSync(path));
+}
+
+/** Whether this system installs packages with apt. */
+const hasApt = () => spawnSync("apt-get", ["--version"]).status === 0;
+
+/** Installs Debian packages. @returns undefined when they are there, else why not */
+function installPackages(packages: readonly string[]): { need: "root" } | { failed: string } | undefined {
+  const root = process.getuid?.() === 0;
+  // Without a password prompt: a test run must not wait for one.
+  if (!root && spawnSync("sudo", ["-n", "true"]).status !== 0) return { need: "root" };
+  const apt = (...args: string[]) => {
+    const command = ["apt-get", "-q", "-o", "DPkg::Lock::Timeout=300", ...args];
+    const [first = "apt-get", ...rest] = root
+      ? command
+      : ["sudo", "-n", "DEBIAN_FRONTEND=noninteractive", ...command];
+    return spawnSync(first, rest, {
+      encoding: "utf8",
+      env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
+    });
+  };
+  const install = () => apt("install", "-y", "--no-install-recommends", ...packages);
+  let result = install();
+  if (result.status !== 0) {
+    // The package lists may be missing (in a container) or outdated.
+    apt("update");
+    result = install();
+  }
+  return result.status === 0 ? undefined : { failed: result.stderr?.trim().split("\n").at(-1) ?? "" };
+}
+
+/**
+ * Finds a Chromium for the tests, and installs the distribution's own one when there is none and this user may.
+ * @throws Failure in one line that says what to install
+ */
+export function ensureChromium(say: (line: string) => void): string {
+  const found = findChromium();
+  if (found !== undefined) return found;
+  const help = "The tests need Chromium and found none. Install it, or set CHROMIUM_BIN to its path";
+  if (!hasApt()) {
+    const how =
+      process.platform === "darwin" ? "brew install --cask chromium" : "winget install Hibbiki.Chromium";
+    throw new Failure(process.platform === "linux" ? `${help}.` : `${help}: ${how}`);
+  }
+  say("Installing Chromium with apt-get …");
+  const fault = installPackages(["chromium", "fonts-liberation"]);
+  const installed = findChromium();
+  if (fault === undefined && installed !== undefined) return installed;
+  if (fault !== undefined && "need" in fault) throw new Failure(`${help}: sudo apt-get install -y chromium`);
+  throw new Failure(`${help}: "apt-get install -y chromium" failed here (${fault?.failed ?? ""})`);
+}
+
+/**
+ * Makes sure that curl is there, which the pages in docs/ use and their tests run.
+ * @throws Failure in one line that says what to install
+ */
+export function ensureCurl(say: (line: string) => void): void {
+  if (spawnSync("curl", ["--version"]).status === 0) return;
+  const help = "The tests of the documentation need curl and found none. Install it";
+  if (!hasApt()) throw new Failure(`${help}.`);
+  say("Installing curl with apt-get …");
+  const fault = installPackages(["curl", "ca-certificates"]);
+  if (fault === undefined) return;
+  if ("need" in fault) throw new Failure(`${help}: sudo apt-get install -y curl`);
+  throw new Failure(`${help}: "apt-get install -y curl" failed here (${fault.failed})`);
+}

@@ -1,0 +1,84 @@
+import type { RegistrationResponseJSON } from "@simplewebauthn/server";
+import type { Deps } from "../../deps.ts";
+import { AppError } from "../../kernel/errors.ts";
+import {
+  type AccountRecord,
+  type CredentialRecord,
+  changeAccount,
+  createCredential,
+  readAccount,
+} from "../accounts.ts";
+import { audit } from "../audit.ts";
+import { keys, type Realm } from "../realms.ts";
+import { type Completed, endSessions, readSession, sessionFor, startSession } from "../sessions.ts";
+import { PASSKEY_LIMIT } from "./begin.ts";
+import type { Challenge } from "./challenges.ts";
+import { passkeyRefused, verifyNew } from "./verify.ts";
+
+/**
+ * Adds a passkey to an account, for the session that began it and while that lasts: whoever holds a stolen token must not
+ * keep a passkey from it. It counts from the moment in which the account lists it.
+ */
+export async function add(
+  deps: Deps,
+  realm: Realm,
+  challenge: Challenge,
+  response: RegistrationResponseJSON,
+  admitted: Promise<unknown>,
+): Promise<Completed> {
+  const { account: sub, session: sid } = challenge;
+  if (sub === null || typeof sid !== "string") throw passkeyRefused();
+  const lasts = () => readSession(deps, realm.name, sub, sid, "leader");
+  const [, found, began] = await Promise.all([admitted, readAccount(deps, realm, sub), lasts()]);
+  const verified = await verifyNew(deps, challenge, response);
+  if (found?.value.status !== "active" || began === null) throw passkeyRefused();
+  const { role, credentials } = found.value;
+  const credential: CredentialRecord = {
+    ...verified,
+    account: sub,
+    name: `Passkey ${credentials.length + 1}`,
+  };
+  const key = await keys.credential(realm, credential.id);
+  const [session] = await Promise.all([
+    startSession(deps, sessionFor(realm, found.value, credential.id)),
+    createCredential(deps, realm, key, credential),
+  ]);
+  const listed = (current: AccountRecord): AccountRecord => {
+    if (current.status !== "active" || current.role !== role) throw passkeyRefused();
+    if (current.credentials.length >= PASSKEY_LIMIT) {
+      throw new AppError(
+        "conflict",
+        "too_many_passkeys",
+        `An account has at most ${PASSKEY_LIMIT} passkeys.`,
+      );
+    }
+    return { ...current, credentials: [...current.credentials, credential.id] };
+  };
+  const unlisted = (current: AccountRecord): AccountRecord => ({
+    ...current,
+    credentials: current.credentials.filter((id) => id !== credential.id),
+  });
+  let account: AccountRecord;
+  try {
+    account = await changeAccount(deps, realm, sub, listed);
+    // Whoever ended the session while this was written does not know of the passkey.
+    if ((await lasts()) === null) {
+      await changeAccount(deps, realm, sub, unlisted);
+      throw passkeyRefused();
+    }
+  } catch (error) {
+    // A passkey that no account lists is of no use, and would stand in the way of the next attempt.
+    await endSessions(deps, realm.name, sub, { credential: credential.id });
+    await deps.store.kvDelete(realm.buckets.credentials, key, { ttl: 60 });
+    throw error;
+  }
+  await audit(deps, {
+    realm: realm.name,
+    action: "passkey",
+    actor: { sub },
+    target: sub,
+    outcome: "ok",
+    detail: "added",
+  });
+  return { session, account };
+}

@@ -1,0 +1,154 @@
+/** The first half of every passkey ceremony. */
+import {
+  generateAuthenticationOptions,
+  generateRegistrationOptions,
+  type PublicKeyCredentialCreationOptionsJSON,
+  type PublicKeyCredentialRequestOptionsJSON,
+} from "@simplewebauthn/server";
+import { z } from "zod";
+import type { Deps } from "../../deps.ts";
+import { AppError, invalid } from "../../kernel/errors.ts";
+import { type AccountRecord, readAccount, readCredential } from "../accounts.ts";
+import { type Actor, anonymous } from "../actor.ts";
+import { audit } from "../audit.ts";
+import { refusal } from "../authorize.ts";
+import { admitBootstrap } from "../bootstrap.ts";
+import { findInvitation, requireUsable } from "../invitations.ts";
+import { countAct } from "../limits.ts";
+import { generatedName, newAccountId, type Realm, relyingParty } from "../realms.ts";
+import { CHALLENGE_SECONDS, type Challenge, sealChallenge } from "./challenges.ts";
+
+/** EdDSA, ES256, RS256: what every authenticator has one of. */
+export const ALGORITHMS = [-8, -7, -257];
+/** Most passkeys of one account. */
+export const PASSKEY_LIMIT = 20;
+
+/** What the browser needs, and what comes back with its answer. */
+export interface Begun {
+  sessionId: string;
+  publicKey: PublicKeyCredentialCreationOptionsJSON | PublicKeyCredentialRequestOptionsJSON;
+  isRegistration: boolean;
+}
+
+export interface BeginInput {
+  realm: Realm;
+  invite?: string | undefined;
+  /** How the new account is called; a name is made up when missing. */
+  name?: string | undefined;
+  email?: string | undefined;
+}
+
+/** Begins a registration when there is an invitation, else a sign-in without a username. */
+export function begin(deps: Deps, input: BeginInput): Promise<Begun> {
+  return input.invite === undefined
+    ? beginLogin(deps, input.realm)
+    : beginRegistration(deps, input, input.invite);
+}
+
+/** One round trip. */
+async function beginLogin(deps: Deps, realm: Realm): Promise<Begun> {
+  await countAct(deps, "begin");
+  const publicKey = await generateAuthenticationOptions({
+    rpID: relyingParty(deps.config).id,
+    userVerification: "required",
+    timeout: CHALLENGE_SECONDS * 1000,
+  });
+  const sessionId = await sealChallenge(deps, {
+    realm: realm.name,
+    purpose: "login",
+    challenge: publicKey.challenge,
+    invitation: null,
+    account: null,
+    session: null,
+    name: null,
+    email: null,
+  });
+  return { sessionId, publicKey, isRegistration: false };
+}
+
+/** One round trip; three with the bootstrap invitation. */
+async function beginRegistration(deps: Deps, input: BeginInput, invite: string): Promise<Begun> {
+  const { realm } = input;
+  // Signing in needs no address, and any text will do; an account keeps it.
+  if (input.email !== undefined && !z.email().safeParse(input.email).success) {
+    throw invalid([{ path: "/email", code: "invalid_format", message: "must be an email address" }]);
+  }
+  const [found] = await Promise.all([findInvitation(deps, realm, invite), countAct(deps, "begin")]);
+  try {
+    requireUsable(found, deps.clock.now());
+    if (found.value.bootstrap) await admitBootstrap(deps, realm);
+  } catch (error) {
+    if (error instanceof AppError && (error.kind === "gone" || error.kind === "not_found")) {
+      await audit(deps, {
+        realm: realm.name,
+        action: "register",
+        actor: anonymous,
+        outcome: "refused",
+        detail: error.code,
+      });
+    }
+    throw error;
+  }
+  const sub = newAccountId(deps.randomToken);
+  const account = {
+    id: sub,
+    name: input.name ?? generatedName(sub),
+    email: input.email ?? null,
+    credentials: [],
+  };
+  const invitation = { key: found.key, hash: found.value.hash };
+  return registration(deps, realm, account, { purpose: "register", invitation, session: null });
+}
+
+/** Begins to add a passkey to the account that is signed in. @throws AppError unauthenticated, conflict */
+export async function beginAdding(deps: Deps, actor: Actor, realm: Realm): Promise<Begun> {
+  if (actor.kind !== "platform" && actor.kind !== "orb") throw refusal(actor);
+  const [account] = await Promise.all([readAccount(deps, realm, actor.sub), countAct(deps, "begin")]);
+  if (account === null) throw refusal(actor);
+  if (account.value.credentials.length >= PASSKEY_LIMIT) {
+    throw new AppError("conflict", "too_many_passkeys", `An account has at most ${PASSKEY_LIMIT} passkeys.`);
+  }
+  return registration(deps, realm, account.value, {
+    purpose: "add",
+    invitation: null,
+    session: actor.sid,
+  });
+}
+
+async function registration(
+  deps: Deps,
+  realm: Realm,
+  account: Pick<AccountRecord, "id" | "name" | "email" | "credentials">,
+  bound: Pick<Challenge, "purpose" | "invitation" | "session">,
+): Promise<Begun> {
+  const known = await Promise.all(account.credentials.map((id) => readCredential(deps, realm, id)));
+  const publicKey = await generateRegistrationOptions({
+    rpName: realm.title,
+    rpID: relyingParty(deps.config).id,
+    userID: new TextEncoder().encode(account.id),
+    // Several realms share one host: the name says which one a passkey is for.
+    userName: `${account.email ?? account.name} (${realm.title})`,
+    userDisplayName: account.name,
+    timeout: CHALLENGE_SECONDS * 1000,
+    attestationType: "none",
+    supportedAlgorithmIDs: ALGORITHMS,
+    excludeCredentials: known.flatMap((credential) =>
+      credential === null ? [] : [{ id: credential.value.id, transports: credential.value.transports }],
+    ),
+    // A fresh object each time: the library writes into it.
+    authenticatorSelection: {
+      residentKey: "required",
+      requireResidentKey: true,
+      userVerification: "required",
+    },
+  });
+  const sessionId = await sealChallenge(deps, {
+    realm: realm.name,
+    ...bound,
+    challenge: publicKey.challenge,
+    account: account.id,
+    name: account.name,
+    email: account.email,
+  });
+  return { sessionId, publicKey, isRegistration: true };
+}

@@ -1,0 +1,91 @@
+/** The second half of every passkey ceremony: what the authenticator signed, for a session. */
+import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
+import type { Deps } from "../../deps.ts";
+import { audit } from "../audit.ts";
+import { countAct } from "../limits.ts";
+import type { Realm } from "../realms.ts";
+import type { Completed } from "../sessions.ts";
+import { add } from "./add.ts";
+import { type Challenge, consumeChallenge, openChallenge } from "./challenges.ts";
+import { login } from "./login.ts";
+import { register } from "./register.ts";
+import { passkeyRefused } from "./verify.ts";
+
+export interface CompleteInput {
+  realm: Realm;
+  sessionId: string;
+  response: RegistrationResponseJSON | AuthenticationResponseJSON;
+}
+
+/** Whether an authenticator made a new passkey; otherwise it used one. */
+export function isRegistration(
+  response: RegistrationResponseJSON | AuthenticationResponseJSON,
+): response is RegistrationResponseJSON {
+  return "attestationObject" in response.response;
+}
+
+/**
+ * Completes what the session id was begun for. The challenge is used up whatever comes of it.
+ *
+ * A sign-in takes three round trips: the challenge is consumed while passkey and account are read; the session is
+ * written beside the passkey's counter; the account is read again (a removal in between must win) beside the audit.
+ * @throws AppError not_found, gone (session id, invitation), unauthenticated (`passkey_refused`), forbidden
+ *   (`account_disabled`), conflict (`passkey_known`), too_many
+ */
+export async function complete(deps: Deps, input: CompleteInput): Promise<Completed> {
+  const { realm, response } = input;
+  const challenge = await openChallenge(deps, realm.name, input.sessionId);
+  const admitted = admit(deps, challenge);
+  // Whoever awaits it gets its failure; until then it is nobody's.
+  admitted.catch(() => undefined);
+  try {
+    if (challenge.purpose === "login") {
+      if (isRegistration(response)) throw await refusedAfter(admitted);
+      return await login(deps, realm, challenge, response, admitted);
+    }
+    if (!isRegistration(response)) throw await refusedAfter(admitted);
+    return challenge.purpose === "register"
+      ? await register(deps, realm, challenge, response, admitted)
+      : await add(deps, realm, challenge, response, admitted);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "error";
+    if (REFUSALS.has(code)) {
+      await audit(deps, {
+        realm: realm.name,
+        action: challenge.purpose === "login" ? "signin" : "register",
+        actor: { sub: challenge.account ?? "anonymous" },
+        outcome: "refused",
+        detail: code,
+      });
+    }
+    throw error;
+  }
+}
+
+/**
+ * Counts the attempt and uses the challenge up, side by side. One attempt too many is refused as that and as nothing else:
+ * what is said of a challenge is written to the audit log, which a used one would fill at any rate.
+ */
+async function admit(deps: Deps, challenge: Challenge): Promise<void> {
+  const consumed = consumeChallenge(deps, challenge);
+  consumed.catch(() => undefined);
+  await countAct(deps, "complete");
+  await consumed;
+}
+
+const REFUSALS: ReadonlySet<string> = new Set([
+  "passkey_refused",
+  "passkey_known",
+  "account_disabled",
+  "session_used",
+  "invitation_not_found",
+  "invitation_used",
+  "invitation_expired",
+  "invitation_revoked",
+]);
+
+/** The response is of the wrong kind: the challenge is used up all the same. */
+async function refusedAfter(admitted: Promise<unknown>): Promise<Error> {
+  await admitted;
+  return passkeyRefused();
+}

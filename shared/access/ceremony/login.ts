@@ -1,0 +1,129 @@
+import type { AuthenticationResponseJSON } from "@simplewebauthn/server";
+import { base64url } from "jose";
+import type { Deps } from "../../deps.ts";
+import { AppError } from "../../kernel/errors.ts";
+import { isToken } from "../../store/subjects.ts";
+import { Conflict } from "../../store/types.ts";
+import {
+  type AccountRecord,
+  type CredentialRecord,
+  readAccount,
+  readCredential,
+  replaceRecord,
+  type Versioned,
+} from "../accounts.ts";
+import { audit } from "../audit.ts";
+import { counts } from "../bootstrap.ts";
+import type { Realm } from "../realms.ts";
+import { type Completed, endSession, sessionFor, startSession } from "../sessions.ts";
+import type { Challenge } from "./challenges.ts";
+import { passkeyRefused, verifyKnown } from "./verify.ts";
+
+/** The account that the authenticator names. The passkey's stored record decides. */
+function accountHint(userHandle: string | undefined): string | null {
+  try {
+    const id = new TextDecoder().decode(base64url.decode(userHandle ?? ""));
+    return isToken(id) ? id : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Signs in with a passkey of the realm. */
+export async function login(
+  deps: Deps,
+  realm: Realm,
+  challenge: Challenge,
+  response: AuthenticationResponseJSON,
+  admitted: Promise<unknown>,
+): Promise<Completed> {
+  const hint = accountHint(response.response.userHandle);
+  const [, credential, hinted] = await Promise.all([
+    admitted,
+    readCredential(deps, realm, response.id),
+    hint === null ? null : readAccount(deps, realm, hint),
+  ]);
+  const told = await verifyKnown(deps, challenge, response, credential?.value ?? null);
+  if (credential === null) throw passkeyRefused();
+  const sub = credential.value.account;
+  if (hint !== null && hint !== sub) throw passkeyRefused();
+  const account = hint === null ? await readAccount(deps, realm, sub) : hinted;
+  const usable = account === null ? null : await activated(deps, realm, account);
+  if (usable === null || !usable.credentials.includes(credential.value.id)) throw passkeyRefused();
+  // The caller has proven possession of the passkey, so revealing the account's state is safe.
+  if (usable.status !== "active") throw disabled();
+
+  const [session] = await Promise.all([
+    startSession(deps, sessionFor(realm, usable, credential.value.id)),
+    rememberUse(deps, realm, credential, told),
+  ]);
+  // Removing or disabling an account first writes the account and then ends its sessions. This read catches a session
+  // that was written after that.
+  const [now] = await Promise.all([
+    readAccount(deps, realm, sub),
+    audit(deps, { realm: realm.name, action: "signin", actor: { sub }, target: sub, outcome: "ok" }),
+  ]);
+  if (now === null || now.value.status !== "active" || now.value.role !== usable.role) {
+    await endSession(deps, realm.name, sub, session.sid);
+    throw disabled();
+  }
+  if (!now.value.credentials.includes(credential.value.id)) {
+    await endSession(deps, realm.name, sub, session.sid);
+    throw passkeyRefused();
+  }
+  return { session, account: now.value };
+}
+
+function disabled(): AppError {
+  return new AppError("forbidden", "account_disabled", "This account may not sign in any more.");
+}
+
+/**
+ * Finishes a registration that was interrupted after its commit point.
+ * @returns null if the account does not count
+ */
+async function activated(
+  deps: Deps,
+  realm: Realm,
+  account: Versioned<AccountRecord>,
+): Promise<AccountRecord | null> {
+  if (account.value.status !== "pending") return account.value;
+  if (!(await counts(deps, realm, account.value))) return null;
+  const active: AccountRecord = { ...account.value, status: "active" };
+  try {
+    return (await replaceRecord(deps, realm.buckets.accounts, account, active)).value;
+  } catch (error) {
+    if (!(error instanceof Conflict)) throw error;
+    return (await readAccount(deps, realm, account.value.id))?.value ?? null;
+  }
+}
+
+/**
+ * Stores the signature counter. After a conflict with a concurrent sign-in, the counter must still increase.
+ * Authenticators without a counter always send 0.
+ */
+async function rememberUse(
+  deps: Deps,
+  realm: Realm,
+  credential: Versioned<CredentialRecord>,
+  told: { counter: number; backedUp: boolean },
+): Promise<void> {
+  let known = credential;
+  for (let attempt = 0; ; attempt++) {
+    const value: CredentialRecord = {
+      ...known.value,
+      ...told,
+      lastUsedAt: new Date(deps.clock.now()).toISOString(),
+    };
+    try {
+      await replaceRecord(deps, realm.buckets.credentials, known, value);
+      return;
+    } catch (error) {
+      if (!(error instanceof Conflict) || attempt >= 8) throw error;
+    }
+    if (told.counter === 0) return;
+    const fresh = await readCredential(deps, realm, credential.value.id);
+    if (fresh === null || fresh.value.counter >= told.counter) throw passkeyRefused();
+    known = fresh;
+  }
+}

@@ -1,0 +1,198 @@
+import type { RegistrationResponseJSON } from "@simplewebauthn/server";
+import type { Deps } from "../../deps.ts";
+import { AppError } from "../../kernel/errors.ts";
+import { Conflict } from "../../store/types.ts";
+import {
+  type AccountRecord,
+  type CredentialRecord,
+  createCredential,
+  readRecord,
+  replaceRecord,
+  type Versioned,
+} from "../accounts.ts";
+import { audit } from "../audit.ts";
+import { hasOwner } from "../bootstrap.ts";
+import { type InvitationRecord, isVouchedFor, requireUsable, withdrawn } from "../invitations.ts";
+import { generatedName, keys, type Realm } from "../realms.ts";
+import { type Completed, endSession, type StartedSession, sessionFor, startSession } from "../sessions.ts";
+import type { Challenge } from "./challenges.ts";
+import { passkeyRefused, verifyNew } from "./verify.ts";
+
+/**
+ * Registers an account with an invitation. Four round trips:
+ *
+ * 1. Consume the challenge and read the invitation.
+ * 2. Write passkey, account (`pending`) and session, none of which works yet, and check that the creator of the invitation may still
+ *    grant its role.
+ * 3. Write the account's id into the invitation by compare-and-set. **This is the commit point**; one of several registrations wins it.
+ * 4. Activate the account and write the audit record.
+ *
+ * If it stops before step 3, the invitation stays valid and everything written is ignored. If it stops after step 3,
+ * the account's first sign-in finishes it.
+ */
+export async function register(
+  deps: Deps,
+  realm: Realm,
+  challenge: Challenge,
+  response: RegistrationResponseJSON,
+  admitted: Promise<unknown>,
+): Promise<Completed> {
+  const { account: sub, invitation: bound } = challenge;
+  if (sub === null || bound === null) throw passkeyRefused();
+  const [, found] = await Promise.all([
+    admitted,
+    readRecord<InvitationRecord>(deps, realm.buckets.invitations, bound.key),
+  ]);
+  // A replaced bootstrap invitation is stored under its own key instead of the fixed one.
+  const invitation =
+    found?.value.hash === bound.hash
+      ? found
+      : await readRecord<InvitationRecord>(
+          deps,
+          realm.buckets.invitations,
+          keys.invitation(realm, bound.hash),
+        );
+  const verified = await verifyNew(deps, challenge, response);
+  requireUsable(invitation, deps.clock.now());
+  if (invitation.value.bootstrap && (await hasOwner(deps, realm))) {
+    throw new AppError("gone", "invitation_revoked", "This invitation is void: there is an owner.");
+  }
+
+  const now = new Date(deps.clock.now()).toISOString();
+  const { role } = invitation.value;
+  const name = challenge.name ?? generatedName(sub);
+  const email = challenge.email;
+  const credential: CredentialRecord = { ...verified, account: sub, name: "Passkey 1" };
+  const account: AccountRecord = {
+    v: 1,
+    id: sub,
+    name,
+    email,
+    role,
+    status: "pending",
+    invitation: bound.key,
+    credentials: [credential.id],
+    createdAt: now,
+    updatedAt: now,
+  };
+  const pending = await writePending(deps, realm, invitation.value, account, credential);
+  const { session } = pending;
+
+  try {
+    await commit(deps, realm, invitation, sub);
+  } catch (error) {
+    if (error instanceof AppError && error.kind === "gone") {
+      // Another registration used the invitation, so remove everything that this one wrote.
+      await Promise.all([
+        deps.store.kvDelete(realm.buckets.accounts, pending.account.key, {
+          expect: pending.account.revision,
+          ttl: 60,
+        }),
+        deps.store.kvDelete(realm.buckets.credentials, pending.credentialKey, { ttl: 60 }),
+        endSession(deps, realm.name, sub, session.sid),
+      ]);
+    }
+    throw error;
+  }
+
+  const [active] = await Promise.all([
+    activate(deps, realm, pending.account),
+    audit(deps, {
+      realm: realm.name,
+      action: "register",
+      actor: { sub },
+      target: sub,
+      outcome: "ok",
+      detail: `role_${role}`,
+    }),
+  ]);
+  return { session, account: active };
+}
+
+/** Records written before the commit point. They do not work yet. */
+interface Pending {
+  account: Versioned<AccountRecord>;
+  credentialKey: string;
+  session: StartedSession;
+}
+
+/** Step 2. @throws the first failure, after removing what was written */
+async function writePending(
+  deps: Deps,
+  realm: Realm,
+  invitation: InvitationRecord,
+  account: AccountRecord,
+  credential: CredentialRecord,
+): Promise<Pending> {
+  const credentialKey = await keys.credential(realm, credential.id);
+  const accountKey = keys.account(realm, account.id);
+  const written = await Promise.allSettled([
+    deps.store.kvPut(realm.buckets.accounts, accountKey, JSON.stringify(account), { expect: 0 }),
+    startSession(deps, sessionFor(realm, account, credential.id)),
+    createCredential(deps, realm, credentialKey, credential),
+    isVouchedFor(deps, realm, invitation).then((vouched) => {
+      if (!vouched) throw withdrawn();
+    }),
+  ]);
+  const [first, second, third, fourth] = written;
+  if (
+    fourth.status === "rejected" ||
+    third.status === "rejected" ||
+    second.status === "rejected" ||
+    first.status === "rejected"
+  ) {
+    // Nothing refers to these records. Removing them is only cleanup.
+    if (first.status === "fulfilled") {
+      await deps.store.kvDelete(realm.buckets.accounts, accountKey, { ttl: 60 });
+    }
+    if (third.status === "fulfilled") {
+      await deps.store.kvDelete(realm.buckets.credentials, credentialKey, { ttl: 60 });
+    }
+    if (second.status === "fulfilled") await endSession(deps, realm.name, account.id, second.value.sid);
+    throw written.find((result) => result.status === "rejected")?.reason;
+  }
+  return {
+    account: { key: accountKey, value: account, revision: first.value },
+    credentialKey,
+    session: second.value,
+  };
+}
+
+/** Step 3. @throws AppError gone if another registration was faster */
+async function commit(
+  deps: Deps,
+  realm: Realm,
+  invitation: Versioned<InvitationRecord>,
+  sub: string,
+): Promise<void> {
+  let known = invitation;
+  for (let attempt = 0; ; attempt++) {
+    try {
+      await replaceRecord(deps, realm.buckets.invitations, known, {
+        ...known.value,
+        status: "used",
+        account: sub,
+      });
+      return;
+    } catch (error) {
+      if (!(error instanceof Conflict) || attempt >= 8) throw error;
+    }
+    const fresh = await readRecord<InvitationRecord>(deps, realm.buckets.invitations, invitation.key);
+    // The response to our own earlier attempt was lost.
+    if (fresh?.value.account === sub) return;
+    if (fresh?.value.hash !== invitation.value.hash) requireUsable(null, deps.clock.now());
+    requireUsable(fresh, deps.clock.now());
+    known = fresh;
+  }
+}
+
+async function activate(deps: Deps, realm: Realm, pending: Versioned<AccountRecord>): Promise<AccountRecord> {
+  const active: AccountRecord = { ...pending.value, status: "active" };
+  try {
+    return (await replaceRecord(deps, realm.buckets.accounts, pending, active)).value;
+  } catch (error) {
+    if (!(error instanceof Conflict)) throw error;
+    // The account was removed or disabled at the same moment.
+    throw passkeyRefused(error);
+  }
+}

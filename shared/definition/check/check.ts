@@ -1,0 +1,52 @@
+/** Validates a document: its shape and all cross-checks, reported together. */
+import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
+import { addZodIssues, Faults } from "../../kernel/faults.ts";
+import { type OrbDocument, orbDocumentSchema } from "../document/document.ts";
+import { checkFields } from "./check-fields.ts";
+import { checkNames } from "./check-names.ts";
+import { readLoosely } from "./loose.ts";
+
+/** Maximum nesting of a document. Only the default of a json field can nest deeply. */
+const MAX_DEPTH = 64;
+
+/**
+ * Validates a document from outside.
+ * @param more faults that were found elsewhere in the same input and belong into the same report
+ * @returns the document with defaults
+ * @throws AppError `invalid` with all faults; with one alone if it is not an object or nests too deeply
+ */
+export function checkDocument(input: unknown, more: readonly Fault[] = []): { document: OrbDocument } {
+  if (typeof input !== "object" || input === null || Array.isArray(input)) {
+    throw invalid([{ path: "", code: "type", message: "must be a JSON object" }]);
+  }
+  if (nestsDeeperThan(input, MAX_DEPTH)) {
+    throw new AppError("invalid", "validation_failed", "The document nests too deeply.", {
+      errors: [{ path: "", code: "too_deep", message: `must be nested at most ${MAX_DEPTH} levels deep` }],
+    });
+  }
+  const faults = new Faults();
+  for (const fault of more) faults.add(fault.path, fault.code, fault.message);
+  const parsed = orbDocumentSchema.safeParse(input);
+  if (!parsed.success) addZodIssues(faults, parsed.error.issues, input);
+  const loose = readLoosely(input);
+  checkNames(loose, faults);
+  checkFields(loose, faults);
+  if (!parsed.success || faults.any) throw invalid(faults.list());
+  return { document: parsed.data };
+}
+
+/** Not recursive, because deep input could exhaust the stack. */
+function nestsDeeperThan(input: object, limit: number): boolean {
+  let level: object[] = [input];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > limit) return true;
+    const below: object[] = [];
+    for (const node of level) {
+      for (const value of Object.values(node)) {
+        if (typeof value === "object" && value !== null) below.push(value);
+      }
+    }
+    level = below;
+  }
+  return false;
+}

@@ -1,0 +1,103 @@
+/**
+ * Reads the valid parts of a possibly invalid document, so that cross-checks can report their faults together with
+ * those of the shape. Omits every property with a wrong type, because the shape check reports it.
+ */
+import { isObject } from "../../kernel/json.ts";
+import {
+  FIELD_TYPE_NAMES,
+  type FieldDefinition,
+  MODULE_TYPES,
+  type ModuleType,
+} from "../document/document.ts";
+
+type Bag = Readonly<Record<string, unknown>>;
+
+/** A text with its path. */
+export interface Placed {
+  path: string;
+  value: string;
+}
+
+export interface LooseField {
+  path: string;
+  name: string | undefined;
+  type: FieldDefinition["type"] | undefined;
+  /** The field's own properties, unchanged. */
+  raw: Bag;
+}
+
+export interface LooseSchema {
+  path: string;
+  id: string | undefined;
+  fields: LooseField[];
+}
+
+export interface LooseModule {
+  path: string;
+  id: string | undefined;
+  type: ModuleType | undefined;
+  schemas: LooseSchema[];
+}
+
+export interface LooseDocument {
+  id: string | undefined;
+  languages: Placed[];
+  markets: Placed[];
+  uses: { path: string; service: string | undefined; handlers: Placed[] }[];
+  modules: LooseModule[];
+}
+
+/** Reads the valid parts of a document. */
+export function readLoosely(input: unknown): LooseDocument {
+  const orb = bag(input);
+  return {
+    id: text(own(orb, "id")),
+    languages: texts(own(orb, "languages"), "/languages"),
+    markets: texts(own(orb, "markets"), "/markets"),
+    uses: items(own(orb, "uses"), "/uses").map(({ path, value }) => ({
+      path,
+      service: text(own(value, "service")),
+      handlers: texts(own(value, "handlers"), `${path}/handlers`),
+    })),
+    modules: items(own(orb, "modules"), "/modules").map(({ path, value }) => ({
+      path,
+      id: text(own(value, "id")),
+      type: MODULE_TYPES.find((type) => type === own(value, "type")),
+      schemas: items(own(value, "schemas"), `${path}/schemas`).map((schema) => ({
+        path: schema.path,
+        id: text(own(schema.value, "id")),
+        fields: items(own(schema.value, "fields"), `${schema.path}/fields`).map((field) => ({
+          path: field.path,
+          name: text(own(field.value, "name")),
+          type: FIELD_TYPE_NAMES.find((type) => type === own(field.value, "type")),
+          raw: field.value,
+        })),
+      })),
+    })),
+  };
+}
+
+/** An own property, never an inherited one. */
+export function own(value: Bag, key: string): unknown {
+  return Object.hasOwn(value, key) ? value[key] : undefined;
+}
+
+function bag(value: unknown): Bag {
+  return isObject(value) ? value : {};
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+function items(value: unknown, path: string): { path: string; value: Bag }[] {
+  if (!Array.isArray(value)) return [];
+  return value.map((item: unknown, index) => ({ path: `${path}/${index}`, value: bag(item) }));
+}
+
+function texts(value: unknown, path: string): Placed[] {
+  if (!Array.isArray(value)) return [];
+  return value.flatMap((item: unknown, index) =>
+    typeof item === "string" ? [{ path: `${path}/${index}`, value: item }] : [],
+  );
+}

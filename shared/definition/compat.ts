@@ -1,0 +1,270 @@
+/**
+ * Compares a new definition with the old one, and lists the changes that affect stored entries. Pure: the verb that
+ * publishes counts the affected entries.
+ */
+import { equal } from "../kernel/json.ts";
+import {
+  accessOf,
+  type FieldDefinition,
+  type ModuleDefinition,
+  type OrbDocument,
+  type SchemaDefinition,
+} from "./document/document.ts";
+import { FIELD_TYPES } from "./fields/index.ts";
+
+/**
+ * Effect of a change on stored entries:
+ * - `removal`: their module or schema disappears. Rejected unless forced; the entries then stay in the broker but cannot be reached.
+ * - `dangerous`: their values would be misread. Always rejected.
+ * - `claim`: their values must first be reserved as unique. Rejected if two are equal.
+ * - `access`: live copies move to the subjects of other readers.
+ * - `tightened`: they stay valid for readers; their next write may be rejected.
+ * - `index`: an index over stored values must be built.
+ */
+export type Severity = "removal" | "dangerous" | "claim" | "access" | "tightened" | "index";
+
+/** One change that affects the stored entries of one schema of the old definition. */
+export interface SchemaChange {
+  severity: Severity;
+  /**
+   * Stable: `removed_module`, `removed_schema`, `moved_schema`, `changed_module_type`, `changed_<attribute>`,
+   * `added_unique` …
+   */
+  code: string;
+  /** Where the old definition stores the entries. */
+  module: string;
+  moduleType: ModuleDefinition["type"];
+  schema: string;
+  field?: string;
+  message: string;
+}
+
+/** Attributes that define the format of stored values. */
+export const FIELD_MEANING = ["type", "list", "translatable", "marketSpecific", "sensitive"] as const;
+
+/** What stored values of a field are read by. */
+export type FieldMeaning = Pick<FieldDefinition, "name" | (typeof FIELD_MEANING)[number]>;
+
+/** All changes between two live definitions that affect stored entries. */
+export function compareDefinitions(from: OrbDocument, to: OrbDocument): SchemaChange[] {
+  const changes: SchemaChange[] = [];
+  const modules = new Map(to.modules.map((module) => [module.id, module]));
+  const homes = new Map(
+    to.modules.flatMap((module) => module.schemas.map((schema) => [home(module, schema), module.id])),
+  );
+  for (const module of from.modules) {
+    const after = modules.get(module.id);
+    const schemas = new Map(after?.schemas.map((schema) => [schema.id, schema]));
+    for (const schema of module.schemas) {
+      const place = { module: module.id, moduleType: module.type, schema: schema.id };
+      const other = schemas.get(schema.id);
+      const heir = homes.get(home(module, schema));
+      if (heir !== undefined && heir !== module.id) {
+        changes.push({
+          ...place,
+          severity: "dangerous",
+          code: "moved_schema",
+          message: `The entries of ${module.id}/${schema.id} would become those of ${heir}/${schema.id}.`,
+        });
+      } else if (after === undefined) {
+        changes.push({
+          ...place,
+          severity: "removal",
+          code: "removed_module",
+          message: `Module ${module.id} is removed.`,
+        });
+      } else if (other === undefined) {
+        changes.push({
+          ...place,
+          severity: "removal",
+          code: "removed_schema",
+          message: `Schema ${module.id}/${schema.id} is removed.`,
+        });
+      } else if (after.type !== module.type) {
+        changes.push({
+          ...place,
+          severity: "dangerous",
+          code: "changed_module_type",
+          message: `Module ${module.id} changes from ${module.type} to ${after.type}.`,
+        });
+      } else {
+        changes.push(
+          ...compareSchemas(from, to, module, schema, other).map((change) => ({ ...place, ...change })),
+        );
+      }
+    }
+  }
+  return changes;
+}
+
+function home(module: ModuleDefinition, schema: SchemaDefinition): string {
+  return `${module.type}/${schema.id}`;
+}
+
+type Change = Omit<SchemaChange, "module" | "moduleType" | "schema">;
+
+function compareSchemas(
+  from: OrbDocument,
+  to: OrbDocument,
+  module: ModuleDefinition,
+  before: SchemaDefinition,
+  after: SchemaDefinition,
+): Change[] {
+  const changes: Change[] = [];
+  const read = { from: accessOf(module.type, before).read, to: accessOf(module.type, after).read };
+  if (read.from !== read.to) {
+    changes.push({
+      severity: "access",
+      code: "changed_access_read",
+      message: `Readers change from ${read.from} to ${read.to}.`,
+    });
+  }
+  const fields = new Map(after.fields.map((field) => [field.name, field]));
+  for (const field of before.fields) {
+    const other = fields.get(field.name);
+    fields.delete(field.name);
+    if (other === undefined) {
+      changes.push({
+        severity: "tightened",
+        code: "removed_field",
+        field: field.name,
+        message: `Field ${field.name} is removed; stored values of it stay until the entry's next write.`,
+      });
+    } else changes.push(...compareFields(field, other), ...compareKeys(from, to, other));
+  }
+  for (const field of fields.values()) {
+    if (field.required === true && field.default === undefined) {
+      changes.push(
+        tightened(field, "added_required", `The new field ${field.name} is required and has no default.`),
+      );
+    }
+  }
+  return changes;
+}
+
+/** Changes of a field that alter the meaning of stored values. */
+export function meaningChanges(before: FieldMeaning, after: FieldMeaning): Change[] {
+  const field = after.name;
+  const changed = FIELD_MEANING.filter(
+    (attribute) => (before[attribute] || false) !== (after[attribute] || false),
+  );
+  return changed.map((attribute) => ({
+    severity: "dangerous",
+    code: `changed_${snake(attribute)}`,
+    field,
+    message: `Field ${field}: ${attribute} changes from ${before[attribute] ?? false} to ${after[attribute] ?? false}.`,
+  }));
+}
+
+function compareFields(before: FieldDefinition, after: FieldDefinition): Change[] {
+  const field = after.name;
+  const changes = meaningChanges(before, after);
+  if (changes.length > 0) return changes;
+  if (before.unique !== true && after.unique === true) {
+    changes.push({
+      severity: "claim",
+      code: "added_unique",
+      field,
+      message: `Field ${field} becomes unique.`,
+    });
+  }
+  if (before.unique === true && after.unique !== true) {
+    changes.push({
+      severity: "index",
+      code: "removed_unique",
+      field,
+      message: `Field ${field} is no longer unique.`,
+    });
+  }
+  if ((before.enum === undefined) !== (after.enum === undefined)) {
+    changes.push({
+      severity: "index",
+      code: "changed_index",
+      field,
+      message: `The index of field ${field} changes.`,
+    });
+  }
+  if (before.ref !== after.ref) {
+    changes.push(
+      tightened(after, "changed_ref", `Field ${field} refers to ${after.ref} instead of ${before.ref}.`),
+    );
+  }
+  if (before.required !== true && after.required === true) {
+    changes.push(tightened(after, "added_required", `Field ${field} becomes required.`));
+  }
+  if (narrowedEnum(before, after))
+    changes.push(tightened(after, "narrowed_enum", `Field ${field} allows fewer values.`));
+  if (narrowedBound(before, after, "min"))
+    changes.push(tightened(after, "raised_min", `Field ${field}: min is raised.`));
+  if (narrowedBound(before, after, "max"))
+    changes.push(tightened(after, "lowered_max", `Field ${field}: max is lowered.`));
+  if (after.pattern !== undefined && after.pattern !== before.pattern) {
+    changes.push(tightened(after, "changed_pattern", `Field ${field} has another pattern.`));
+  }
+  return changes;
+}
+
+/** Removed languages and markets, if the field has values for each. */
+function compareKeys(from: OrbDocument, to: OrbDocument, field: FieldDefinition): Change[] {
+  const changes: Change[] = [];
+  const gone = (before: readonly string[], after: readonly string[]) =>
+    before.filter((key) => !after.includes(key));
+  const languages = field.translatable === true ? gone(from.languages, to.languages) : [];
+  const markets = field.marketSpecific === true ? gone(from.markets, to.markets) : [];
+  if (languages.length > 0) {
+    changes.push(
+      tightened(
+        field,
+        "removed_language",
+        `Field ${field.name} loses the languages ${languages.join(", ")}; stored values of them stay until the entry's next write.`,
+      ),
+    );
+  }
+  if (markets.length > 0) {
+    changes.push(
+      tightened(
+        field,
+        "removed_market",
+        `Field ${field.name} loses the markets ${markets.join(", ")}; stored values of them stay until the entry's next write.`,
+      ),
+    );
+  }
+  const moved =
+    (field.translatable === true && from.languages[0] !== to.languages[0]) ||
+    (field.marketSpecific === true && from.markets[0] !== to.markets[0]);
+  if (field.required === true && moved) {
+    changes.push(
+      tightened(
+        field,
+        "changed_default_key",
+        `Field ${field.name} is required in another default language or market.`,
+      ),
+    );
+  }
+  return changes;
+}
+
+function tightened(field: FieldDefinition, code: string, message: string): Change {
+  return { severity: "tightened", code, field: field.name, message };
+}
+
+function narrowedEnum(before: FieldDefinition, after: FieldDefinition): boolean {
+  if (after.enum === undefined) return false;
+  if (before.enum === undefined) return true;
+  return before.enum.some((value) => !after.enum?.some((other) => equal(value, other)));
+}
+
+function narrowedBound(before: FieldDefinition, after: FieldDefinition, side: "min" | "max"): boolean {
+  const [was, is] = [before[side], after[side]];
+  if (is === undefined) return false;
+  if (was === undefined) return true;
+  if (typeof was === "number" && typeof is === "number") return side === "min" ? is > was : is < was;
+  const type = FIELD_TYPES[after.type];
+  const [old, now] = [type.parse(was, () => {}), type.parse(is, () => {})];
+  if (old === undefined || now === undefined) return true;
+  return side === "min" ? type.compare(now, old) > 0 : type.compare(now, old) < 0;
+}
+
+function snake(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

@@ -1,0 +1,233 @@
+/**
+ * Compiles a valid document: look-ups by id, default access, special fields, and a validator for the entries of each
+ * schema. Pure, so results may be cached.
+ */
+import {
+  type Access,
+  accessOf,
+  DEFAULT_LANGUAGE,
+  type FieldDefinition,
+  type ModuleDefinition,
+  type ModuleType,
+  type OrbDocument,
+  type SchemaDefinition,
+  SESSION_TTL,
+} from "./document/document.ts";
+import { FIELD_TYPES, type FieldType, type FilterOperator, type Rule } from "./fields/index.ts";
+
+/** A compiled field. */
+export interface CompiledField {
+  readonly name: string;
+  readonly definition: FieldDefinition;
+  readonly type: FieldType;
+  readonly list: boolean;
+  readonly translatable: boolean;
+  readonly marketSpecific: boolean;
+  readonly sensitive: boolean;
+  readonly unique: boolean;
+  readonly required: boolean;
+  /** The text that equality compares. Unique fields compare by the normal form of unique values. */
+  readonly equality: FieldType["token"];
+  /**
+   * Whether an index answers equality filters: enum, boolean, reference and unique fields, unless they are lists, maps
+   * or sensitive.
+   */
+  readonly indexed: boolean;
+  /** Whether lists can be sorted by it. */
+  readonly sortable: boolean;
+  /** Filter operators. For a list field, they apply to its items. */
+  readonly operators: readonly FilterOperator[];
+  /** The parts of `ref`. */
+  readonly target: { orb: string; module: string; schema: string } | undefined;
+  /** Index tokens of the allowed values. */
+  readonly allowed: ReadonlySet<string> | undefined;
+  /** `min`, `max` and `pattern`. */
+  readonly rules: Rule;
+}
+
+/** A compiled schema. */
+export interface CompiledSchema {
+  readonly orb: string;
+  readonly module: string;
+  readonly moduleType: ModuleType;
+  /** The module type in subjects. */
+  readonly subjectType: Lowercase<ModuleType>;
+  readonly id: string;
+  readonly definition: SchemaDefinition;
+  readonly access: Access;
+  /** The role in the subject of live copies; `own` uses `admin`. */
+  readonly liveRole: "public" | "user" | "admin";
+  readonly fields: ReadonlyMap<string, CompiledField>;
+  readonly unique: readonly CompiledField[];
+  readonly indexed: readonly CompiledField[];
+  readonly sensitive: readonly CompiledField[];
+  readonly translatable: readonly CompiledField[];
+  readonly marketSpecific: readonly CompiledField[];
+  readonly references: readonly CompiledField[];
+  readonly languages: readonly string[];
+  readonly markets: readonly string[];
+}
+
+/** A compiled module. */
+export interface CompiledModule {
+  readonly id: string;
+  readonly type: ModuleType;
+  readonly definition: ModuleDefinition;
+  readonly schemas: ReadonlyMap<string, CompiledSchema>;
+  /** The module's only schema, which paths may omit. */
+  readonly only: CompiledSchema | undefined;
+  /** Whether the module has automatic routes. */
+  readonly routed: boolean;
+}
+
+/** A compiled orb. */
+export interface CompiledOrb {
+  readonly id: string;
+  readonly document: OrbDocument;
+  readonly modules: ReadonlyMap<string, CompiledModule>;
+  /** Schemas by `<type in lower case>/<schema id>`, as in subjects. */
+  readonly byType: ReadonlyMap<string, CompiledSchema>;
+  readonly languages: readonly string[];
+  readonly defaultLanguage: string;
+  readonly markets: readonly string[];
+  readonly defaultMarket: string | undefined;
+  /** Seconds. */
+  readonly sessionTtl: number;
+  /** Full handler names by the name in routes. */
+  readonly handlers: ReadonlyMap<string, string>;
+  /** Whether the orb has its own user realm. */
+  readonly usesAccess: boolean;
+  /** A schema by module and schema id. The schema id is optional if the module has only one. */
+  schema(module: string, schema?: string): CompiledSchema | undefined;
+}
+
+/** Compiles a valid document. */
+export function compileOrb(document: OrbDocument): CompiledOrb {
+  const modules = new Map<string, CompiledModule>();
+  const byType = new Map<string, CompiledSchema>();
+  for (const definition of document.modules) {
+    const schemas = new Map<string, CompiledSchema>();
+    for (const schema of definition.schemas) {
+      const compiled = compileSchema(document, definition, schema);
+      schemas.set(schema.id, compiled);
+      byType.set(`${compiled.subjectType}/${schema.id}`, compiled);
+    }
+    modules.set(definition.id, {
+      id: definition.id,
+      type: definition.type,
+      definition,
+      schemas,
+      only: schemas.size === 1 ? schemas.values().next().value : undefined,
+      routed: definition.type === "CONTENT" || definition.type === "CONFIG",
+    });
+  }
+  const handlers = new Map(
+    document.uses.flatMap((use) =>
+      use.handlers.map((handler) => [handler, `${use.service}.${handler}`] as const),
+    ),
+  );
+  return {
+    id: document.id,
+    document,
+    modules,
+    byType,
+    languages: document.languages,
+    defaultLanguage: document.languages[0] ?? DEFAULT_LANGUAGE,
+    markets: document.markets,
+    defaultMarket: document.markets[0],
+    sessionTtl: document.session?.ttl ?? SESSION_TTL.default,
+    handlers,
+    usesAccess: document.uses.some((use) => use.service === "access"),
+    schema(module, schema) {
+      const found = modules.get(module);
+      return schema === undefined ? found?.only : found?.schemas.get(schema);
+    },
+  };
+}
+
+/** Compiles one schema of a document. */
+export function compileSchema(
+  document: Pick<OrbDocument, "id" | "languages" | "markets">,
+  module: Pick<ModuleDefinition, "id" | "type">,
+  definition: SchemaDefinition,
+): CompiledSchema {
+  const fields = new Map(definition.fields.map((field) => [field.name, compileField(field)] as const));
+  const all = [...fields.values()];
+  const access = accessOf(module.type, definition);
+  return {
+    orb: document.id,
+    module: module.id,
+    moduleType: module.type,
+    subjectType: SUBJECT_TYPES[module.type],
+    id: definition.id,
+    definition,
+    access,
+    liveRole: access.read === "own" ? "admin" : access.read,
+    fields,
+    unique: all.filter((field) => field.unique),
+    indexed: all.filter((field) => field.indexed),
+    sensitive: all.filter((field) => field.sensitive),
+    translatable: all.filter((field) => field.translatable),
+    marketSpecific: all.filter((field) => field.marketSpecific),
+    references: all.filter((field) => field.target !== undefined),
+    languages: document.languages,
+    markets: document.markets,
+  };
+}
+
+/** Module types in subjects. */
+export const SUBJECT_TYPES = {
+  CONTENT: "content",
+  CONFIG: "config",
+  RULES: "rules",
+  TRANSACTIONS: "transactions",
+  SETTINGS: "settings",
+} as const satisfies Record<ModuleType, Lowercase<ModuleType>>;
+
+function compileField(definition: FieldDefinition): CompiledField {
+  const type = FIELD_TYPES[definition.type];
+  const list = definition.list === true;
+  const translatable = definition.translatable === true;
+  const marketSpecific = definition.marketSpecific === true;
+  const sensitive = definition.sensitive === true;
+  const unique = definition.unique === true;
+  const single = !list && !translatable && !marketSpecific && !sensitive;
+  const [orb, module, schema] = definition.ref?.split("/") ?? [];
+  return {
+    name: definition.name,
+    definition,
+    type,
+    list,
+    translatable,
+    marketSpecific,
+    sensitive,
+    unique,
+    equality: (unique ? type.uniqueToken : undefined) ?? type.token,
+    required: definition.required === true,
+    indexed:
+      single &&
+      (definition.enum !== undefined ||
+        unique ||
+        definition.type === "boolean" ||
+        definition.type === "reference"),
+    sortable: !list && !sensitive && type.sortable,
+    operators: sensitive ? [] : list ? listOperators(type) : type.operators,
+    target:
+      orb !== undefined && module !== undefined && schema !== undefined ? { orb, module, schema } : undefined,
+    allowed:
+      definition.enum === undefined
+        ? undefined
+        : new Set(definition.enum.map((value) => enumToken(type, value) ?? "")),
+    rules: type.rules(definition),
+  };
+}
+
+/** Filters on a list field test whether it contains an item or is empty. */
+function listOperators(type: FieldType): FilterOperator[] {
+  return type.operators.includes("eq") ? ["contains", "null"] : ["null"];
+}
+
+function enumToken(type: FieldType, value: string | number | boolean): string | null {
+  const normal = type.parse(value, () => {});
+  return normal === undefined ? null : type.token(normal);
+}

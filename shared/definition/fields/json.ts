@@ -1,0 +1,82 @@
+import { escapeSegment, type Report } from "../../kernel/faults.ts";
+import { textFlaw } from "../document/text.ts";
+import { characters } from "./characters.ts";
+import type { FieldType, Json } from "./type.ts";
+
+/** Maximum nesting of a JSON value. */
+const MAX_JSON_DEPTH = 32;
+/** Maximum number of values (properties, items and scalars) in one JSON value. */
+const MAX_JSON_NODES = 20_000;
+
+/** Any JSON value except null, which means "no value". Cannot be filtered or sorted. */
+export const jsonType: FieldType = {
+  name: "json",
+  bounds: "none",
+  pattern: false,
+  enumerable: false,
+  unique: false,
+  default: true,
+  sensitive: true,
+  sortable: false,
+  operators: ["null"],
+  parse(value, report) {
+    const walk: Walk = { nodes: 0, faults: 0 };
+    return isSound(value, 1, "", walk, report) ? value : undefined;
+  },
+  fromText: () => undefined,
+  rules: () => () => {},
+  compare: () => 0,
+  token: () => null,
+  jsonSchema: () => ({ description: "Any JSON value." }),
+};
+
+interface Walk {
+  nodes: number;
+  faults: number;
+}
+
+function isSound(value: unknown, depth: number, path: string, walk: Walk, report: Report): value is Json {
+  const fail = (code: string, message: string): false => {
+    walk.faults++;
+    report(code, message, path);
+    return false;
+  };
+  if (++walk.nodes > MAX_JSON_NODES) {
+    path = "";
+    return fail("too_big", `must contain at most ${MAX_JSON_NODES} values`);
+  }
+  switch (typeof value) {
+    case "boolean":
+      return true;
+    case "number":
+      if (Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))) return true;
+      return fail(
+        "range",
+        "must be exact in double precision: whole numbers from -9007199254740991 to 9007199254740991",
+      );
+    case "string": {
+      const flaw = textFlaw(value);
+      return flaw === undefined || fail("text", flaw);
+    }
+    case "object":
+      break;
+    default:
+      return fail("type", "must be a JSON value");
+  }
+  if (value === null) return true;
+  if (depth > MAX_JSON_DEPTH) return fail("too_deep", `must be nested at most ${MAX_JSON_DEPTH} levels deep`);
+  let sound = true;
+  for (const [key, item] of Object.entries(value)) {
+    if (walk.nodes > MAX_JSON_NODES || walk.faults > 50) return false;
+    const below = `${path}/${escapeSegment(key)}`;
+    // Sealed values are stored as objects with this property.
+    if (key === "__proto__" || key === "$sealed" || textFlaw(key) !== undefined || characters(key) > 1_000) {
+      walk.faults++;
+      report("text", "is not an allowed property name", below);
+      sound = false;
+      continue;
+    }
+    if (!isSound(item, depth + 1, below, walk, report)) sound = false;
+  }
+  return sound;
+}

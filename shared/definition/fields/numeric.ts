@@ -1,0 +1,50 @@
+/** Rules for number and integer fields. */
+import type { Report } from "../../kernel/faults.ts";
+import type { FieldDefinition } from "../document/document.ts";
+import type { Json, JsonSchema, Rule } from "./type.ts";
+
+/** Accepts numbers that double precision represents exactly as written: finite, and integers within ±(2^53 - 1). */
+export function parseNumber(value: unknown, report: Report): number | undefined {
+  if (typeof value !== "number") {
+    report("type", "must be a number");
+    return undefined;
+  }
+  if (!Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value))) {
+    report(
+      "range",
+      "must be exact in double precision: whole numbers from -9007199254740991 to 9007199254740991",
+    );
+    return undefined;
+  }
+  return value === 0 ? 0 : value; // no negative zero: it equals zero, yet JSON and comparisons would tell them apart
+}
+
+/** Parses a decimal number in a query parameter. */
+export function numberFromText(text: string): number | undefined {
+  if (!/^-?\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?$/.test(text)) return undefined;
+  return parseNumber(Number(text), () => {});
+}
+
+/** `min` and `max` as values. */
+export function numericRules(field: FieldDefinition): Rule {
+  const { min, max } = field;
+  return (value, report) => {
+    if (typeof value !== "number") return;
+    if (typeof min === "number" && value < min) report("too_small", `must be at least ${min} (is ${value})`);
+    if (typeof max === "number" && value > max) report("too_big", `must be at most ${max} (is ${value})`);
+  };
+}
+
+/** The index token of a number. */
+export function numericToken(value: Json): string | null {
+  return typeof value === "number" ? `n:${value}` : null;
+}
+
+/** The same rules as JSON Schema. */
+export function numericSchema(type: "number" | "integer", field: FieldDefinition): JsonSchema {
+  return {
+    type,
+    ...(typeof field.min === "number" ? { minimum: field.min } : {}),
+    ...(typeof field.max === "number" ? { maximum: field.max } : {}),
+  };
+}

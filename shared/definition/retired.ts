@@ -1,0 +1,129 @@
+/**
+ * Remembers removed fields and schemas whose values are still stored. If one of them is added again, it must be
+ * compatible with the stored values, as in any change of a live definition.
+ */
+import { AppError } from "../kernel/errors.ts";
+import { FIELD_MEANING, type FieldMeaning, meaningChanges, type SchemaChange } from "./compat.ts";
+import { SUBJECT_TYPES } from "./compile.ts";
+import type {
+  FieldDefinition,
+  ModuleDefinition,
+  OrbDocument,
+  SchemaDefinition,
+} from "./document/document.ts";
+
+/** A removed schema, or removed fields of a schema, with stored entries. */
+export interface Retired {
+  module: string;
+  moduleType: ModuleDefinition["type"];
+  schema: string;
+  /** Whether the schema itself was removed, and not only these fields. */
+  whole: boolean;
+  fields: FieldMeaning[];
+}
+
+/** Maximum number of remembered fields per orb, which limits the size of its history's messages. */
+const MOST_FIELDS = 2_000;
+
+interface Place {
+  module: ModuleDefinition;
+  schema: SchemaDefinition;
+}
+
+/** Where entries are stored, which is the same for all modules of one type. */
+export function homeKey(type: ModuleDefinition["type"], schema: string): string {
+  return `${SUBJECT_TYPES[type]}/${schema}`;
+}
+
+function placesOf(document: OrbDocument): Map<string, Place> {
+  return new Map(
+    document.modules.flatMap((module) =>
+      module.schemas.map((schema) => [homeKey(module.type, schema.id), { module, schema }]),
+    ),
+  );
+}
+
+function meaningOf(field: FieldMeaning): FieldMeaning {
+  const meaning: FieldMeaning = { name: field.name, type: field.type };
+  for (const attribute of FIELD_MEANING)
+    if (attribute !== "type" && field[attribute] === true) meaning[attribute] = true;
+  return meaning;
+}
+
+/** Changes to stored entries that a returning field or schema makes. */
+export function compareRetired(retired: readonly Retired[], to: OrbDocument): SchemaChange[] {
+  const places = placesOf(to);
+  return retired.flatMap((one): SchemaChange[] => {
+    const place = places.get(homeKey(one.moduleType, one.schema));
+    if (place === undefined) return [];
+    const { module, moduleType, schema, whole } = one;
+    const at = { module, moduleType, schema };
+    if (whole && place.module.id !== module) {
+      const message = `The entries that were stored as ${module}/${schema} would become those of ${place.module.id}/${schema}.`;
+      return [{ ...at, severity: "dangerous", code: "moved_schema", message }];
+    }
+    const before = new Map(one.fields.map((field) => [field.name, field]));
+    const changes: SchemaChange[] = place.schema.fields.flatMap((field) => {
+      const was = before.get(field.name);
+      if (was === undefined) return [];
+      return meaningChanges(was, field).map((change) => ({
+        ...at,
+        ...change,
+        message: `${change.message} Entries still hold values of the time before it was removed.`,
+      }));
+    });
+    if (whole)
+      changes.push({
+        ...at,
+        severity: "access",
+        code: "returned_schema",
+        message: `Schema ${module}/${schema} is back, and its entries with it.`,
+      });
+    return changes;
+  });
+}
+
+/**
+ * The removed fields and schemas once `to` is live.
+ * @param from the previous live definition, with its own `retired`
+ * @param counts number of entries by {@link homeKey}; nothing is remembered for schemas without entries
+ * @throws AppError conflict `too_many_removed`
+ */
+export function retiredAfter(
+  from: OrbDocument,
+  retired: readonly Retired[],
+  to: OrbDocument,
+  counts: ReadonlyMap<string, number>,
+): Retired[] {
+  const places = placesOf(to);
+  const known = new Map<string, Retired>();
+  for (const one of retired) known.set(homeKey(one.moduleType, one.schema), one);
+  for (const [home, { module, schema }] of placesOf(from)) {
+    const gone = known.get(home)?.fields ?? [];
+    const names = new Set(schema.fields.map(({ name }) => name));
+    known.set(home, {
+      module: module.id,
+      moduleType: module.type,
+      schema: schema.id,
+      whole: false,
+      fields: [...schema.fields, ...gone.filter(({ name }) => !names.has(name))].map(meaningOf),
+    });
+  }
+  const out: Retired[] = [];
+  for (const [home, one] of known) {
+    if ((counts.get(home) ?? 0) === 0) continue;
+    const place = places.get(home);
+    const names = new Set(place?.schema.fields.map((field: FieldDefinition) => field.name));
+    const fields = one.fields.filter(({ name }) => !names.has(name));
+    const whole = place === undefined;
+    if (whole || fields.length > 0) out.push({ ...one, whole, fields });
+  }
+  if (out.reduce((sum, { fields }) => sum + fields.length, 0) > MOST_FIELDS) {
+    throw new AppError(
+      "conflict",
+      "too_many_removed",
+      `More than ${MOST_FIELDS} fields were removed of which entries still hold values.`,
+    );
+  }
+  return out;
+}

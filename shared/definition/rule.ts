@@ -1,0 +1,193 @@
+/** Validates rules when an entry of a RULES module is written, and reports the place of every fault. */
+import type { Fault } from "../kernel/errors.ts";
+import { clip, escapeSegment, Faults } from "../kernel/faults.ts";
+import { isObject } from "../kernel/json.ts";
+import type { CompiledField, CompiledSchema } from "./compile.ts";
+import { MASK } from "./document/mask.ts";
+
+/** Deepest nesting of a rule, and the maximum number of operators and values in it. */
+const RULE_LIMITS = { depth: 32, nodes: 2_000 } as const;
+
+/** JsonLogic operators that rules may use, with the minimum and maximum number of arguments. */
+const OPERATORS: ReadonlyMap<string, readonly [number, number]> = new Map([
+  ["var", [0, 2]],
+  ["val", [0, 64]],
+  ["exists", [1, 64]],
+  ["missing", [0, 1_000]],
+  ["missing_some", [2, 2]],
+  ["if", [1, 1_000]],
+  ["?:", [1, 1_000]],
+  ["and", [1, 1_000]],
+  ["or", [1, 1_000]],
+  ["!", [1, 1]],
+  ["!!", [1, 1]],
+  ["??", [1, 1_000]],
+  ["==", [2, 100]],
+  ["===", [2, 100]],
+  ["!=", [2, 100]],
+  ["!==", [2, 100]],
+  ["<", [2, 100]],
+  ["<=", [2, 100]],
+  [">", [2, 100]],
+  [">=", [2, 100]],
+  ["+", [1, 1_000]],
+  ["-", [1, 1_000]],
+  ["*", [1, 1_000]],
+  ["/", [1, 1_000]],
+  ["%", [2, 1_000]],
+  ["min", [1, 1_000]],
+  ["max", [1, 1_000]],
+  ["in", [2, 2]],
+  ["cat", [1, 1_000]],
+  ["substr", [2, 3]],
+  ["length", [1, 1]],
+  ["merge", [0, 1_000]],
+  ["keys", [1, 1]],
+  ["map", [2, 2]],
+  ["filter", [2, 2]],
+  ["reduce", [2, 3]],
+  ["all", [2, 2]],
+  ["some", [2, 2]],
+  ["none", [2, 2]],
+  ["try", [1, 1_000]],
+  ["throw", [1, 1]],
+  ["preserve", [1, 1]],
+  ["eachKey", [1, 1]],
+]);
+
+/** Operators that always need a list of arguments. */
+const LISTED = new Set([
+  "if",
+  "?:",
+  "and",
+  "or",
+  "??",
+  "==",
+  "===",
+  "!=",
+  "!==",
+  "<",
+  "<=",
+  ">",
+  ">=",
+  "%",
+  "in",
+  "substr",
+  "map",
+  "filter",
+  "reduce",
+  "all",
+  "some",
+  "none",
+  "missing_some",
+]);
+
+/** Whether rules may use an operator. */
+export function isOperator(name: string): boolean {
+  return OPERATORS.has(name);
+}
+
+/**
+ * The field of a RULES schema that contains the rule: `rule`, or the only json field. Undefined if there is none, or if
+ * the field is translatable, market-specific, sensitive or a list.
+ */
+export function ruleField(schema: CompiledSchema): CompiledField | undefined {
+  const json = [...schema.fields.values()].filter((field) => field.definition.type === "json");
+  const named = json.find((field) => field.name === "rule");
+  const found = named ?? (json.length === 1 ? json[0] : undefined);
+  if (found === undefined || found.list || found.translatable || found.marketSpecific || found.sensitive) {
+    return undefined;
+  }
+  return found;
+}
+
+/** Faults of the rule in an entry's values; none for other module types. Paths begin with `/values`. */
+export function ruleFaults(schema: CompiledSchema, values: Readonly<Record<string, unknown>>): Fault[] {
+  if (schema.moduleType !== "RULES") return [];
+  const field = ruleField(schema);
+  const rule = field === undefined ? undefined : values[field.name];
+  if (field === undefined || rule === undefined || rule === null || rule === MASK) return [];
+  return checkRule(rule, `/values/${field.name}`);
+}
+
+/** Validates one rule. @param base JSON Pointer of the rule */
+export function checkRule(rule: unknown, base = ""): Fault[] {
+  const faults = new Faults();
+  if (typeof rule !== "boolean" && !(isObject(rule) && Object.keys(rule).length > 0)) {
+    faults.add(
+      base,
+      "rule",
+      'must be an operator with its arguments, such as {">": [{"var": "total"}, 100]}',
+    );
+    return faults.list();
+  }
+  walk(rule, base, 0, { faults, nodes: 0 });
+  return faults.list();
+}
+
+interface Walk {
+  faults: Faults;
+  nodes: number;
+}
+
+function walk(node: unknown, path: string, depth: number, state: Walk): void {
+  const { faults } = state;
+  if (++state.nodes > RULE_LIMITS.nodes) {
+    faults.add("", "too_many", `must have at most ${RULE_LIMITS.nodes} parts`);
+    return;
+  }
+  if (depth > RULE_LIMITS.depth) {
+    faults.add(path, "too_deep", `must be nested at most ${RULE_LIMITS.depth} levels deep`);
+    return;
+  }
+  if (Array.isArray(node)) {
+    for (const [index, item] of node.entries()) walk(item, `${path}/${index}`, depth + 1, state);
+    return;
+  }
+  if (!isObject(node)) return;
+  const names = Object.keys(node);
+  const [name] = names;
+  if (name === undefined) return;
+  if (names.length > 1) {
+    const text = "must have exactly one operator. Use eachKey or preserve to write an object as a value.";
+    faults.add(path, "ambiguous", text);
+    return;
+  }
+  const here = `${path}/${escapeSegment(name)}`;
+  const range = OPERATORS.get(name);
+  if (range === undefined) {
+    const text = `is not an operator ("${clip(name)}"). Write an object as a value as {"preserve": {...}}.`;
+    faults.add(here, "unknown_operator", text);
+    return;
+  }
+  const given = node[name];
+  if (name === "preserve") return;
+  if (name === "eachKey") {
+    if (!isObject(given)) faults.add(here, "arguments", "must be an object of expressions");
+    else {
+      for (const [key, item] of Object.entries(given)) {
+        walk(item, `${here}/${escapeSegment(key)}`, depth + 1, state);
+      }
+    }
+    return;
+  }
+  checkArguments(name, given, range, here, faults);
+  walk(given, here, depth + 1, state);
+}
+
+function checkArguments(
+  name: string,
+  given: unknown,
+  [least, most]: readonly [number, number],
+  path: string,
+  faults: Faults,
+): void {
+  if (!Array.isArray(given)) {
+    if (LISTED.has(name)) faults.add(path, "arguments", "must be a list of arguments");
+    return;
+  }
+  if (given.length < least || given.length > most) {
+    const range = least === most ? String(least) : `${least} to ${most}`;
+    faults.add(path, "arguments", `must have ${range} arguments (has ${given.length})`);
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * The fence of an orb. With it the broker refuses a write that an outdated definition decided, or that belongs to an earlier orb
+ * of the same id. Each change of the definition in force moves the fence first. Each write of an entry expects the fence at the
+ * sequence that its definition names.
+ *
+ * The fence has {@link PARTS} messages. A broker with replicas refuses all but one of the concurrent writes that expect the same
+ * subject, so each write expects another part. One batch moves all parts, so each part stands for all.
+ */
+import type { Deps } from "../../deps.ts";
+import { streams, subjects } from "../../store/subjects.ts";
+import type { Append, Consistency } from "../../store/types.ts";
+import type { Fence } from "../live-orb.ts";
+
+/** The fence of orbs from before there were fences. */
+export const UNFENCED: Fence = { incarnation: 0, seq: 0 };
+
+const PARTS = 256;
+
+/** The part that the next write expects. Concurrent writes must not expect the same one. */
+let next = Math.floor(Math.random() * PARTS);
+
+function partOf(orb: string, fence: Fence, part: number): { subject: string; seq: number } {
+  return {
+    subject: subjects.fence(orb, fence.incarnation, part),
+    seq: fence.seq === 0 ? 0 : fence.seq - (PARTS - 1) + part,
+  };
+}
+
+/** The expectation of a write. */
+export function fenceGuard(orb: string, fence: Fence = UNFENCED): { subject: string; seq: number } {
+  next = (next + 1) % PARTS;
+  return partOf(orb, fence, next);
+}
+
+/**
+ * Reads the position of the fence. One request; none on a host that follows the orb's stream, unless `consistency` is the
+ * leader's.
+ * @throws StreamMissing
+ */
+export async function fenceNow(
+  deps: Pick<Deps, "store">,
+  orb: string,
+  fence: Fence = UNFENCED,
+  consistency: Consistency = "leader",
+): Promise<Fence> {
+  const { incarnation } = fence;
+  const first = await deps.store.get(streams.orb(orb), subjects.fence(orb, incarnation, 0), { consistency });
+  return { incarnation, seq: first === null ? 0 : first.seq + PARTS - 1 };
+}
+
+/**
+ * Moves the fence: the broker refuses every write that was decided before.
+ * @param from the last position; undefined for an orb that has no fence yet
+ * @param revision names a new incarnation; revisions of an orb's history are unique
+ * @throws Conflict when others moved it at the same moment; StreamMissing
+ */
+export async function moveFence(
+  deps: Pick<Deps, "store">,
+  orb: string,
+  from: Fence | undefined,
+  revision: number,
+): Promise<Fence> {
+  const incarnation = from?.incarnation ?? revision;
+  const parts = (of: number): Append[] =>
+    Array.from({ length: PARTS }, (_, part) => ({
+      subject: subjects.fence(orb, of, part),
+      data: "",
+      rollup: true,
+    }));
+  // Writes by a record without a fence, of an earlier orb of this id, must fail too.
+  const legacy =
+    from === undefined && incarnation !== UNFENCED.incarnation ? parts(UNFENCED.incarnation) : [];
+  return { incarnation, seq: await deps.store.batch(streams.orb(orb), [...legacy, ...parts(incarnation)]) };
+}

@@ -1,0 +1,208 @@
+/**
+ * Validates entry values with a compiled schema and converts them to their stored form. A translatable field is a map
+ * `{ language: value }`, a market-specific one `{ market: value }`, and a field that is both is `{ market: { language:
+ * value } }`. A list field has an array in place of a value.
+ */
+import type { Fault } from "../kernel/errors.ts";
+import { clip, escapeSegment, Faults, listed, type Report } from "../kernel/faults.ts";
+import { isObject } from "../kernel/json.ts";
+import type { CompiledField, CompiledSchema } from "./compile.ts";
+import { MASK } from "./document/mask.ts";
+import type { Json } from "./fields/index.ts";
+
+/** Maximum number of items in a list. */
+export const MAX_ITEMS = 1_000;
+
+/** Values of an entry by field name. */
+export type Values = { [field: string]: Json };
+
+/** Options of a check. */
+export interface ValidateOptions {
+  /** The newest revision's values, which a mask may refer to. Missing on create. */
+  existing?: Readonly<Values> | undefined;
+  /** JSON Pointer of the values in the caller's input. Default `/values`. */
+  base?: string;
+}
+
+/** What a check answers. */
+export interface Validated {
+  /** Values in their stored form. A mask means that the stored value does not change. */
+  values: Values;
+  /** Positions of masks: field, then market and language if the field has them. */
+  masked: string[][];
+  /** All faults. Store the values only if there are none. */
+  faults: Fault[];
+}
+
+/** Validates the values of an entry. Never throws because of the input. */
+export function validateValues(
+  schema: CompiledSchema,
+  input: unknown,
+  options: ValidateOptions = {},
+): Validated {
+  const base = options.base ?? "/values";
+  const faults = new Faults();
+  const values: Values = {};
+  const masked: string[][] = [];
+  if (!isObject(input)) {
+    faults.add(base, "type", "must be an object with one property for each field");
+    return { values, masked, faults: faults.list() };
+  }
+  const unknown = Object.keys(input).filter((name) => !schema.fields.has(name));
+  const known = unknown.length === 0 ? "" : listed([...schema.fields.keys()]);
+  for (const name of unknown) {
+    faults.add(
+      `${base}/${escapeSegment(name)}`,
+      "unknown_property",
+      `is not a field of ${schema.module}/${schema.id}. Its fields are ${known}.`,
+    );
+  }
+  for (const field of schema.fields.values()) {
+    const at: Place = {
+      schema,
+      field,
+      report: faults.at(`${base}/${field.name}`),
+      masked,
+      existing: options.existing === undefined ? undefined : get(options.existing, field.name),
+      trail: [field.name],
+    };
+    const given = get(input, field.name);
+    const raw = given === undefined ? defaultOf(schema, field) : given;
+    const value = raw === null || raw === undefined ? undefined : marketsOf(at, raw);
+    if (value !== undefined) values[field.name] = value;
+    // Null or an empty map means "no value", whereas a missing field would get its default.
+    else if (given !== undefined && field.definition.default !== undefined) values[field.name] = null;
+    if (field.required) checkRequired(at, value, raw);
+  }
+  return { values, masked, faults: faults.list() };
+}
+
+interface Place {
+  schema: CompiledSchema;
+  field: CompiledField;
+  report: Report;
+  masked: string[][];
+  existing: unknown;
+  trail: string[];
+}
+
+function below(at: Place, key: string): Place {
+  const segment = `/${escapeSegment(key)}`;
+  return {
+    ...at,
+    report: (code, message, sub = "") => at.report(code, message, segment + sub),
+    existing: isObject(at.existing) ? get(at.existing, key) : undefined,
+    trail: [...at.trail, key],
+  };
+}
+
+function marketsOf(at: Place, raw: unknown): Json | undefined {
+  if (!at.field.marketSpecific) return languagesOf(at, raw);
+  return mapOf(at, raw, at.schema.markets, "market", languagesOf);
+}
+
+function languagesOf(at: Place, raw: unknown): Json | undefined {
+  if (!at.field.translatable) return leaf(at, raw);
+  return mapOf(at, raw, at.schema.languages, "language", leaf);
+}
+
+/** A map by market or language. Drops keys without a value; an empty map means no value. */
+function mapOf(
+  at: Place,
+  raw: unknown,
+  keys: readonly string[],
+  kind: "market" | "language",
+  inner: (at: Place, raw: unknown) => Json | undefined,
+): Json | undefined {
+  if (!isObject(raw)) {
+    at.report("type", `must be an object with one property for each ${kind}, such as {"${keys[0]}": …}`);
+    return undefined;
+  }
+  const map: { [key: string]: Json } = {};
+  for (const [key, item] of Object.entries(raw)) {
+    const place = below(at, key);
+    if (!keys.includes(key)) {
+      place.report(`unknown_${kind}`, `is not a ${kind} of this orb. Use ${listed(keys)}.`);
+      continue;
+    }
+    if (item === null || item === undefined) continue;
+    const value = inner(place, item);
+    if (value !== undefined) map[key] = value;
+  }
+  return Object.keys(map).length === 0 ? undefined : map;
+}
+
+/** The value of one market and language: a single value or a list. */
+function leaf(at: Place, raw: unknown): Json | undefined {
+  const { field, report } = at;
+  if (field.sensitive && raw === MASK) {
+    if (at.existing === undefined || at.existing === null) {
+      report("mask", "must not be the mask, because no value is stored yet. Send the value itself.");
+      return undefined;
+    }
+    at.masked.push(at.trail);
+    return MASK;
+  }
+  if (!field.list) return single(field, raw, report);
+  if (!Array.isArray(raw)) {
+    report("type", "must be a list");
+    return undefined;
+  }
+  if (raw.length > MAX_ITEMS) {
+    report("too_many", `must have at most ${MAX_ITEMS} items`);
+    return undefined;
+  }
+  const list: Json[] = [];
+  for (const [index, item] of raw.entries()) {
+    const value = single(field, item, (code, message, sub = "") => report(code, message, `/${index}${sub}`));
+    if (value !== undefined) list.push(value);
+  }
+  return list;
+}
+
+function single(field: CompiledField, raw: unknown, report: Report): Json | undefined {
+  const value = field.type.parse(raw, report);
+  if (value === undefined) return undefined;
+  field.rules(value, report);
+  if (field.allowed !== undefined && !field.allowed.has(field.type.token(value) ?? "")) {
+    report(
+      "enum",
+      `must be one of: ${listed((field.definition.enum ?? []).map((each) => clip(String(each))))}`,
+    );
+  }
+  return value;
+}
+
+/** A required field must have a value in the default market and language, which all readers fall back to. */
+function checkRequired(at: Place, value: Json | undefined, raw: unknown): void {
+  const { field, schema } = at;
+  const path = [
+    ...(field.marketSpecific && schema.markets[0] !== undefined ? [schema.markets[0]] : []),
+    ...(field.translatable && schema.languages[0] !== undefined ? [schema.languages[0]] : []),
+  ];
+  let place = at;
+  let current: unknown = value;
+  let given: unknown = raw;
+  for (const key of path) {
+    place = below(place, key);
+    current = isObject(current) ? get(current, key) : undefined;
+    given = isObject(given) ? get(given, key) : given === undefined || given === null ? undefined : given;
+  }
+  const empty = current === "" || (Array.isArray(current) && current.length === 0);
+  // A rejected value has its own fault already.
+  if (empty || (current === undefined && (given === undefined || given === null))) {
+    place.report("required", "is required");
+  }
+}
+
+/** The default value in the field's stored form, for the default market and language. */
+function defaultOf(schema: CompiledSchema, field: CompiledField): unknown {
+  const value = field.definition.default;
+  if (value === undefined) return undefined;
+  const translated = field.translatable ? { [schema.languages[0] ?? ""]: value } : value;
+  return field.marketSpecific ? { [schema.markets[0] ?? ""]: translated } : translated;
+}
+
+function get(value: Readonly<Record<string, unknown>>, key: string): unknown {
+  return Object.hasOwn(value, key) ? value[key] : undefined;
+}

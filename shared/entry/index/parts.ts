@@ -1,0 +1,39 @@
+/** Reads of many entries that may be large: in parts, each of which fits into the memory of a function. */
+import { READ_BYTES, type ReadBudget } from "../../store/budget.ts";
+import { TooMuch } from "../../store/types.ts";
+
+/** What came of a part. */
+interface Part<W, R> {
+  wanted: readonly W[];
+  result: R;
+}
+
+/**
+ * Reads all that is wanted, from the first on, as many at once as can be taken. The budget remembers how many fitted: the next
+ * read of the same request begins with as many, and asks for more where they turn out to be small.
+ * @param read reads through the budget; throws TooMuch when they are larger than `maxBytes` together
+ */
+export async function* inParts<W, R>(
+  budget: ReadBudget,
+  wanted: readonly W[],
+  read: (wanted: readonly W[], maxBytes: number) => Promise<R>,
+): AsyncGenerator<Part<W, R>> {
+  for (let at = 0; at < wanted.length; ) {
+    const part = wanted.slice(at, at + budget.fitting);
+    const before = budget.spent;
+    let result: R;
+    try {
+      result = await read(part, budget.atOnce);
+    } catch (error) {
+      const { atOnce } = budget;
+      if (!(error instanceof TooMuch) || (part.length <= 1 && atOnce === READ_BYTES)) throw error;
+      budget.atOnce = READ_BYTES;
+      const fitting = Math.floor(0.9 * part.length * error.fitting * (READ_BYTES / atOnce));
+      budget.fitting = Math.max(1, Math.min(fitting, part.length));
+      continue;
+    }
+    if (part.length === budget.fitting && 2 * (budget.spent - before) < READ_BYTES) budget.fitting *= 2;
+    at += part.length;
+    yield { wanted: part, result };
+  }
+}

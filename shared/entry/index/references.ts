@@ -1,0 +1,281 @@
+/** References: what an entry may point to, and who points to it. */
+import type { Actor } from "../../access/actor.ts";
+import { actorId } from "../../access/actor.ts";
+import { may, roleIn } from "../../access/authorize.ts";
+import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
+import { liveOrb } from "../../definition/stored/live.ts";
+import type { Values } from "../../definition/validate.ts";
+import { leavesOf } from "../../definition/values.ts";
+import type { Deps } from "../../deps.ts";
+import { AppError, type Fault } from "../../kernel/errors.ts";
+import { indexBytes, ReadBudget } from "../../store/budget.ts";
+import { isToken, streams, subjects } from "../../store/subjects.ts";
+import type { StoredMessage } from "../../store/types.ts";
+import { referenceKey } from "../model/claims.ts";
+import type { Guard } from "../model/messages.ts";
+import {
+  addressIn,
+  addressOf,
+  type LoadedEntry,
+  loaded,
+  type OrbContext,
+  orNull,
+  schemaOf,
+} from "../model/resolve.ts";
+import { type EntrySnapshot, effective, visible } from "../model/snapshot.ts";
+import { holdings } from "./held.ts";
+import { inParts } from "./parts.ts";
+
+/** One place of an entry's values that points to another entry. */
+interface Pointer {
+  field: CompiledField;
+  id: string;
+  path: string;
+}
+
+function pointersOf(schema: CompiledSchema, values: Readonly<Values>): Pointer[] {
+  return schema.references.flatMap((field) =>
+    leavesOf(field, values).flatMap(({ value, trail }) => {
+      const path = `/values/${trail.join("/")}`;
+      return Array.isArray(value)
+        ? value.flatMap((id, index) =>
+            typeof id === "string" ? [{ field, id, path: `${path}/${index}` }] : [],
+          )
+        : typeof value === "string"
+          ? [{ field, id: value, path }]
+          : [];
+    }),
+  );
+}
+
+/** Whether a field points to entries of this very schema: only then can an entry's own id be one of its targets. */
+function pointsTo({ target }: CompiledField, { orb, module, id }: CompiledSchema): boolean {
+  return target?.orb === orb && target.module === module && target.schema === id;
+}
+
+/**
+ * Whether the actor made an entry, where that matters: a platform admin and the platform itself may do all in any case.
+ */
+export function isOwn(actor: Actor, createdBy: string): boolean {
+  return actor.kind === "orb" && actorId(actor) === createdBy;
+}
+
+type TargetState = "missing" | "draft" | "live";
+
+/** Advice for an entry whose targets are larger than a request may read. */
+const FEWER_TARGETS = "Refer to fewer entries, or to smaller ones.";
+
+/** What checking the targets found. */
+export interface TargetCheck {
+  faults: Fault[];
+  /** Heads of targets in the same orb: they must not move before the commit. */
+  guards: Guard[];
+}
+
+/**
+ * Checks that every target exists and is the caller's to see; with `live`, that it is live too.
+ * One request for the same orb; two more, side by side, for each other orb. Large targets take more.
+ * @throws AppError invalid `too_broad` when the targets are larger than a request may read
+ * @param only checks these targets only: those that a write adds
+ */
+export async function checkTargets(
+  deps: Deps,
+  actor: Actor,
+  context: OrbContext,
+  schema: CompiledSchema,
+  self: string,
+  values: Readonly<Values>,
+  { live, only }: { live: boolean; only?: ReadonlySet<string> },
+): Promise<TargetCheck> {
+  const result: TargetCheck = { faults: [], guards: [] };
+  const pointers = pointersOf(schema, values).filter(
+    ({ field, id }) =>
+      !(id === self && pointsTo(field, schema)) &&
+      (only === undefined || only.has(referenceKey(field.name, id))),
+  );
+  const budget = new ReadBudget();
+  const store = budget.charging(deps.store);
+  const orbs = new Set(pointers.map(({ field }) => field.target?.orb ?? ""));
+  await Promise.all(
+    [...orbs].map(async (orb) => {
+      const target = orb === context.orb ? context : await liveOrb(deps, orb);
+      const mine = pointers.filter(({ field }) => field.target?.orb === orb);
+      const subjectOf = new Map<Pointer, string>();
+      for (const pointer of mine) {
+        const to = pointer.field.target;
+        const at = to === undefined ? undefined : target?.compiled.schema(to.module, to.schema);
+        if (at !== undefined && isToken(pointer.id))
+          subjectOf.set(pointer, subjects.entryLog(addressOf(at, pointer.id)));
+      }
+      const wanted = [...new Set(subjectOf.values())];
+      const read = (logs: readonly string[], maxBytes: number) =>
+        orNull(store.getMany(streams.orb(orb), logs, { maxBytes }));
+      // Keep the state of each target and drop its body: together, the bodies may be large.
+      const heads = new Map<string, { seq: number; state: TargetState }>();
+      for await (const { result } of inParts(budget, wanted, read)) {
+        for (const [log, message] of result ?? []) {
+          const state = target === null ? "missing" : stateOf(deps, actor, target, message);
+          heads.set(log, { seq: message.seq, state });
+        }
+        budget.require(FEWER_TARGETS);
+      }
+      const seen = new Set<string>();
+      for (const pointer of mine) {
+        const subject = subjectOf.get(pointer);
+        const head = subject === undefined ? undefined : heads.get(subject);
+        const state = head?.state ?? "missing";
+        if (state === "missing") {
+          result.faults.push({
+            path: pointer.path,
+            code: "unknown_reference",
+            message: `must be the id of an existing entry of ${pointer.field.definition.ref}`,
+          });
+        } else if (live && state !== "live") {
+          result.faults.push({
+            path: pointer.path,
+            code: "reference_not_live",
+            message: "must refer to a published entry. Publish that entry first.",
+          });
+        } else if (orb === context.orb && subject !== undefined && head !== undefined) {
+          if (!seen.has(subject)) result.guards.push({ subject, seq: head.seq });
+          seen.add(subject);
+        }
+      }
+    }),
+  );
+  return result;
+}
+
+function stateOf(deps: Deps, actor: Actor, target: OrbContext, message: StoredMessage): TargetState {
+  const entry = loaded(message);
+  if (entry === null || entry.head.status === "DELETED" || entry.head.status === "ARCHIVED") return "missing";
+  const schema = schemaOf(target.compiled, entry.address);
+  if (schema === undefined) return "missing";
+  const role = roleIn(actor, target.orb, target.compiled);
+  const on = { access: schema.access, own: isOwn(actor, entry.head.createdBy) };
+  const isLive = visible(entry.head, deps.clock.now());
+  if (isLive && may(role, "read", on)) return "live";
+  if (!may(role, "readDraft", on)) return "missing";
+  return isLive ? "live" : "draft";
+}
+
+/** An entry that refers to another one. */
+export interface Referrer {
+  module: string;
+  schema: string;
+  id: string;
+  field: string;
+}
+
+/** How many referrers an answer names. */
+const NAMED = 50;
+const PAGE = 250;
+
+/** A hint that an entry refers to another one. */
+interface Hint {
+  /** The log of the entry that refers. */
+  log: string;
+  field: string;
+}
+
+/** `<orb>._ref.<target>.<type>.<schema>.<field>.<source>`; undefined for one that was freed. */
+function hintIn(message: StoredMessage): Hint | undefined {
+  if (message.data.length === 0) return undefined;
+  const [orb = "", , , type = "", schema = "", field = "", source = ""] = message.subject.split(".");
+  return { log: subjects.entryLog(addressIn(`${orb}.${type}.owner.${schema}.${source}`)), field };
+}
+
+/**
+ * The entry behind a hint, if it still refers to `id` by its newest revision or by what is live. A reference field that
+ * came back with a later definition makes entries refer again that say nothing of it themselves: their values tell.
+ */
+async function confirmed(
+  deps: Deps,
+  context: OrbContext,
+  hint: Hint,
+  message: StoredMessage | undefined | null,
+  id: string,
+): Promise<{ entry: LoadedEntry; head: EntrySnapshot } | undefined> {
+  const entry = loaded(message);
+  if (entry === null || entry.head.status === "DELETED" || entry.head.id === id) return undefined;
+  const head = effective(entry.head, deps.clock.now());
+  const key = referenceKey(hint.field, id);
+  const found = { entry, head };
+  if (head.claims.includes(key) || head.liveClaims?.includes(key) === true) return found;
+  if (head.defRevision === context.revision) return undefined;
+  const held = await holdings(deps, context, schemaOf(context.compiled, entry.address), entry);
+  const isLive = head.publishedRevision !== null;
+  return held.claims.includes(key) || (isLive && held.liveClaims?.includes(key) === true) ? found : undefined;
+}
+
+/**
+ * Whether any entry of the orb refers to an entry. The leader is asked, hint by hint: a replica that lags could hide
+ * the newest one. One request when there is none, two for the first that is found.
+ */
+export async function isReferred(deps: Deps, context: OrbContext, id: string): Promise<boolean> {
+  const { orb } = context;
+  const stream = streams.orb(orb);
+  for (let fromSeq = 1; ; ) {
+    const filter = subjects.referrers(orb, id);
+    const message = await orNull(deps.store.nextMessage(stream, filter, fromSeq));
+    if (message === null) return false;
+    const hint = hintIn(message);
+    if (
+      hint !== undefined &&
+      (await confirmed(deps, context, hint, await deps.store.get(stream, hint.log), id)) !== undefined
+    ) {
+      return true;
+    }
+    fromSeq = message.seq + 1;
+  }
+}
+
+/** Entries of the same orb that refer to an entry, as far as the actor may read them: at most 50, fewer of large ones. */
+export async function referrersOf(
+  deps: Deps,
+  actor: Actor,
+  context: OrbContext,
+  id: string,
+): Promise<Referrer[]> {
+  const stream = streams.orb(context.orb);
+  const role = roleIn(actor, context.orb, context.compiled);
+  const out: Referrer[] = [];
+  const budget = new ReadBudget();
+  const store = budget.charging(deps.store);
+  const read = (logs: readonly string[], maxBytes: number) => store.getMany(stream, logs, { maxBytes });
+  for (let fromSeq = 1; ; ) {
+    const filter = subjects.referrers(context.orb, id);
+    const page = await orNull(
+      deps.store.scan(stream, filter, { fromSeq, limit: PAGE, maxBytes: indexBytes(PAGE) }),
+    );
+    if (page === null) return out;
+    const hints = page.messages.map(hintIn).filter((hint) => hint !== undefined);
+    const byLog = Map.groupBy(hints, ({ log }) => log);
+    for await (const { wanted, result } of inParts(budget, [...byLog.keys()], read)) {
+      for (const hint of wanted.flatMap((log) => byLog.get(log) ?? [])) {
+        const found = await confirmed(deps, context, hint, result.get(hint.log), id);
+        const schema = found && schemaOf(context.compiled, found.entry.address);
+        if (found === undefined || schema === undefined) continue;
+        const { head } = found;
+        const on = { access: schema.access, own: isOwn(actor, head.createdBy) };
+        if (may(role, "readDraft", on) || (may(role, "read", on) && visible(head, deps.clock.now()))) {
+          out.push({ module: head.module, schema: head.schema, id: head.id, field: hint.field });
+        }
+      }
+      if (budget.over || out.length >= NAMED) return out.slice(0, NAMED);
+    }
+    const last = page.messages.at(-1);
+    if (page.pending === 0 || last === undefined || out.length >= NAMED) return out.slice(0, NAMED);
+    fromSeq = last.seq + 1;
+  }
+}
+
+/** 409 with the entries that refer to this one, as far as the caller may read them. */
+export function referenced(referrers: readonly Referrer[]): AppError {
+  return new AppError(
+    "conflict",
+    "referenced",
+    "Other entries refer to this one. Pass force=true to proceed anyway.",
+    { data: { referrers } },
+  );
+}

@@ -1,0 +1,179 @@
+/** Sensitive values of entries: sealed before they are stored, opened only for claims, comparison and a reveal. */
+import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
+import { MASK } from "../../definition/document/mask.ts";
+import type { Json } from "../../definition/fields/index.ts";
+import type { Values } from "../../definition/validate.ts";
+import type { Config } from "../../deps.ts";
+import { AppError } from "../../kernel/errors.ts";
+import { isObject } from "../../kernel/json.ts";
+import { isCurrent, open, seal } from "../../kernel/seal.ts";
+import { isSealed, type Sealed, type StoredValue } from "./snapshot.ts";
+
+/** What a sealed value is bound to: it opens nowhere else. */
+function sealBinding(orb: string, id: string, field: string): string {
+  return `${orb}/${id}/${field}`;
+}
+
+/** How many levels of maps (market, language) lie above a field's values. */
+function depthOf(field: CompiledField): number {
+  return Number(field.marketSpecific) + Number(field.translatable);
+}
+
+/** Applies `change` to each value of a field, beside the value that stands at the same place in `other`. */
+async function mapLeaves(
+  value: unknown,
+  other: unknown,
+  depth: number,
+  change: (value: unknown, other: unknown) => Promise<unknown>,
+): Promise<unknown> {
+  if (value === null || value === undefined) return value;
+  if (depth === 0) return change(value, other);
+  if (!isObject(value)) return value;
+  const out: Record<string, unknown> = {};
+  for (const [key, item] of Object.entries(value)) {
+    out[key] = await mapLeaves(item, isObject(other) ? other[key] : undefined, depth - 1, change);
+  }
+  return out;
+}
+
+/** Stored values, and the same in plaintext for claims. The plaintext must not leave the verb. */
+export interface SealedValues {
+  stored: Record<string, StoredValue>;
+  plain: Values;
+}
+
+/**
+ * Seals checked values. A mask takes over what is stored; a value that is equal to what is stored keeps its seal.
+ * @param existing stored values of the newest revision
+ */
+export async function sealValues(
+  config: Config,
+  schema: CompiledSchema,
+  id: string,
+  values: Readonly<Values>,
+  existing: Readonly<Record<string, StoredValue>>,
+): Promise<SealedValues> {
+  const stored: Record<string, StoredValue> = { ...values };
+  const plain: Values = { ...values };
+  for (const field of schema.sensitive) {
+    const given = values[field.name];
+    if (given === undefined || given === null) continue;
+    const binding = sealBinding(schema.orb, id, field.name);
+    const before = existing[field.name];
+    stored[field.name] = await mapLeaves(given, before, depthOf(field), async (value, old) => {
+      if (value === MASK) return old;
+      const text = JSON.stringify(value);
+      if (isSealed(old) && (await open(config.encryptionKeys, old.$sealed, binding)) === text) return old;
+      return { $sealed: await seal(config.encryptionKeys, text, binding) };
+    });
+    plain[field.name] = (await mapLeaves(given, before, depthOf(field), async (value, old) =>
+      value === MASK ? opened(config, old, binding) : value,
+    )) as Json;
+  }
+  return { stored, plain };
+}
+
+async function opened(config: Config, value: unknown, binding: string): Promise<unknown> {
+  if (!isSealed(value)) return value;
+  const text = await open(config.encryptionKeys, value.$sealed, binding);
+  if (text === null) {
+    throw new AppError(
+      "internal",
+      "sealed_value_lost",
+      "A sensitive value cannot be opened with the keys that are configured.",
+      { data: { field: binding.slice(binding.lastIndexOf("/") + 1) } },
+    );
+  }
+  return JSON.parse(text) as unknown;
+}
+
+/**
+ * Stored values with the sensitive ones in plaintext.
+ * @throws AppError internal `sealed_value_lost` when a key is missing
+ */
+export async function openValues(
+  config: Config,
+  schema: CompiledSchema,
+  id: string,
+  stored: Readonly<Record<string, StoredValue>>,
+): Promise<Values> {
+  const plain: Record<string, unknown> = { ...stored };
+  for (const field of schema.sensitive) {
+    const binding = sealBinding(schema.orb, id, field.name);
+    plain[field.name] = await mapLeaves(stored[field.name], undefined, depthOf(field), (value) =>
+      opened(config, value, binding),
+    );
+    if (plain[field.name] === undefined) delete plain[field.name];
+  }
+  return plain as Values;
+}
+
+/** Sealed values anywhere in stored ones, whatever the definition says of the field by now. */
+function* sealedIn(value: unknown, depth: number): Generator<string> {
+  if (isSealed(value)) yield value.$sealed;
+  else if (depth > 0 && isObject(value))
+    for (const item of Object.values(value)) yield* sealedIn(item, depth - 1);
+}
+
+/** Whether any value is sealed under another key than the one that seals now. */
+export function needsReseal(config: Config, stored: Readonly<Record<string, StoredValue>>): boolean {
+  for (const value of Object.values(stored)) {
+    for (const sealed of sealedIn(value, 2)) if (!isCurrent(config.encryptionKeys, sealed)) return true;
+  }
+  return false;
+}
+
+/** Applies `change` to each sealed value of a field, whatever the definition says of the field by now. */
+async function mapSealed(
+  value: unknown,
+  change: (sealed: Sealed) => Promise<unknown>,
+  depth = 2,
+): Promise<unknown> {
+  if (isSealed(value)) return change(value);
+  if (depth === 0 || !isObject(value)) return value;
+  const out: Record<string, unknown> = {};
+  for (const [key, item] of Object.entries(value)) out[key] = await mapSealed(item, change, depth - 1);
+  return out;
+}
+
+/**
+ * Stored values with every sealed one in plaintext, those of fields that are no longer sensitive or no longer there
+ * included: no answer shows a seal. Of those, one whose key is gone shows the mask.
+ * @throws AppError internal `sealed_value_lost` when the key of a sensitive field's value is missing
+ */
+export async function openEverything(
+  config: Config,
+  schema: CompiledSchema | undefined,
+  { orb, id, values }: { orb: string; id: string; values: Readonly<Record<string, StoredValue>> },
+): Promise<Record<string, StoredValue>> {
+  const out: Record<string, StoredValue> = {};
+  for (const [name, value] of Object.entries(values)) {
+    const binding = sealBinding(orb, id, name);
+    const needed = schema?.fields.get(name)?.sensitive === true;
+    out[name] = await mapSealed(value, async (sealed) => {
+      if (needed) return opened(config, sealed, binding);
+      const text = await open(config.encryptionKeys, sealed.$sealed, binding);
+      return text === null ? MASK : (JSON.parse(text) as unknown);
+    });
+  }
+  return out;
+}
+
+/** The same values, sealed under the key that seals now. */
+export async function resealValues(
+  config: Config,
+  orb: string,
+  id: string,
+  stored: Readonly<Record<string, StoredValue>>,
+): Promise<Record<string, StoredValue>> {
+  const out: Record<string, StoredValue> = {};
+  for (const [name, value] of Object.entries(stored)) {
+    const binding = sealBinding(orb, id, name);
+    out[name] = await mapSealed(value, async (sealed) => {
+      if (isCurrent(config.encryptionKeys, sealed.$sealed)) return sealed;
+      const text = JSON.stringify(await opened(config, sealed, binding));
+      return { $sealed: await seal(config.encryptionKeys, text, binding) };
+    });
+  }
+  return out;
+}

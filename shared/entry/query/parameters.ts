@@ -1,0 +1,269 @@
+/**
+ * What each of a list's query parameters says, read against a schema. Whatever is not known is a fault that says what is
+ * allowed.
+ */
+import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
+import { ENTRY_PROPERTIES, isEntryId } from "../../definition/document/ids.ts";
+import {
+  FIELD_TYPES,
+  type FieldType,
+  type FilterOperator,
+  type Json,
+} from "../../definition/fields/index.ts";
+import { AppError } from "../../kernel/errors.ts";
+import { clip, escapeSegment, Faults, listed } from "../../kernel/faults.ts";
+
+const MAX_SORT_KEYS = 5;
+const MAX_VALUES = 100;
+const MAX_TEXT = 1000;
+/** Faults that one answer tells: a short address must not bring about a long answer. */
+const MAX_FAULTS = 50;
+
+/** Properties of every entry that lists can be filtered and sorted by: no field may have such a name. */
+export const PROPERTIES = ENTRY_PROPERTIES;
+export type Property = (typeof PROPERTIES)[number];
+
+/** What a condition or a sort key speaks of. */
+export type Subject =
+  | { kind: "property"; name: Property; type: FieldType }
+  | { kind: "field"; name: string; type: FieldType; field: CompiledField };
+
+/** `filter[name][operator]=values`. All conditions of a query must hold. */
+export interface Condition {
+  subject: Subject;
+  operator: FilterOperator;
+  /** One, except for `in`; `[true]` or `[false]` for `null`. */
+  values: Json[];
+}
+
+export interface SortKey {
+  subject: Subject;
+  descending: boolean;
+}
+
+const STRING_OPERATORS: readonly FilterOperator[] = ["eq", "ne", "in"];
+const ID_TYPE: FieldType = {
+  ...FIELD_TYPES.reference,
+  operators: STRING_OPERATORS,
+};
+/** How the values of properties are written and compared. */
+export const PROPERTY_TYPES: Record<Property, FieldType> = {
+  id: ID_TYPE,
+  revision: { ...FIELD_TYPES.integer, operators: FIELD_TYPES.integer.operators.filter((o) => o !== "null") },
+  createdAt: {
+    ...FIELD_TYPES.datetime,
+    operators: FIELD_TYPES.datetime.operators.filter((o) => o !== "null"),
+  },
+  createdBy: { ...FIELD_TYPES.string, operators: STRING_OPERATORS },
+  updatedAt: {
+    ...FIELD_TYPES.datetime,
+    operators: FIELD_TYPES.datetime.operators.filter((o) => o !== "null"),
+  },
+  updatedBy: { ...FIELD_TYPES.string, operators: STRING_OPERATORS },
+  validFrom: FIELD_TYPES.datetime,
+  validTo: FIELD_TYPES.datetime,
+};
+
+function isProperty(name: string): name is Property {
+  return (PROPERTIES as readonly string[]).includes(name);
+}
+
+/** Reads parameters one by one, and tells all of their faults at the end. */
+export class Reader {
+  readonly #faults = new Faults(MAX_FAULTS);
+  readonly schema: CompiledSchema | undefined;
+
+  constructor(schema: CompiledSchema | undefined) {
+    this.schema = schema;
+  }
+
+  fault(parameter: string, code: string, message: string): void {
+    this.#faults.add(`/${escapeSegment(parameter)}`, code, message);
+  }
+
+  /** What a name in `filter` or `sort` means. Sensitive fields are refused, whatever is asked of them. */
+  subject(parameter: string, name: string, use: "filter" | "sort"): Subject | undefined {
+    if (isProperty(name)) return { kind: "property", name, type: PROPERTY_TYPES[name] };
+    const field = this.schema?.fields.get(name);
+    if (field === undefined) {
+      if (this.schema === undefined) {
+        this.fault(
+          parameter,
+          "needs_schema",
+          `must be one of ${PROPERTIES.join(", ")} in a list without module and schema`,
+        );
+        return undefined;
+      }
+      const known = [...this.schema.fields.values()].filter((f) =>
+        use === "sort" ? f.sortable : f.operators.length > 0,
+      );
+      this.fault(
+        parameter,
+        "unknown_field",
+        `must not name the unknown field "${clip(name)}". Use ${listed([...known.map((f) => f.name), ...PROPERTIES])}.`,
+      );
+      return undefined;
+    }
+    if (field.sensitive) {
+      this.fault(
+        parameter,
+        "sensitive_field",
+        `"${name}" is sensitive: no list can be filtered or sorted by it.`,
+      );
+      return undefined;
+    }
+    return { kind: "field", name, type: field.type, field };
+  }
+
+  condition(parameter: string, match: RegExpExecArray, texts: string[]): Condition | undefined {
+    const [, name = "", op = "eq"] = match;
+    const subject = this.subject(parameter, name, "filter");
+    if (subject === undefined) return undefined;
+    const allowed = subject.kind === "field" ? subject.field.operators : subject.type.operators;
+    const operator = allowed.find((known) => known === op);
+    if (operator === undefined) {
+      const can = allowed.length === 0 ? "no filter at all" : allowed.join(", ");
+      this.fault(
+        parameter,
+        "unknown_operator",
+        `must not use the operator "${clip(op)}", because ${name} takes ${can}`,
+      );
+      return undefined;
+    }
+    if (operator !== "in" && texts.length > 1) {
+      const several = allowed.includes("in") ? `. For several values, use filter[${name}][in]=a,b.` : "";
+      this.fault(parameter, "repeated", `must be given only once${several}`);
+      return undefined;
+    }
+    const values = operator === "in" ? texts.flatMap(splitValues) : texts;
+    if (values.length > MAX_VALUES || values.some((text) => text.length > MAX_TEXT)) {
+      this.fault(
+        parameter,
+        "too_many",
+        `must have at most ${MAX_VALUES} values of at most ${MAX_TEXT} characters`,
+      );
+      return undefined;
+    }
+    const parsed = values.map((text) => parseValue(subject, operator, text));
+    const wrong = parsed.indexOf(undefined);
+    if (wrong >= 0) {
+      const text = values[wrong] ?? "";
+      const kind = operator === "null" ? "true or false" : `a value of type ${subject.type.name}`;
+      const form = operator === "null" ? "" : formOf(subject, text);
+      this.fault(parameter, "invalid_value", `"${clip(text)}" is not ${kind}.${form}`);
+      return undefined;
+    }
+    return { subject, operator, values: parsed as Json[] };
+  }
+
+  sort(text: string): SortKey[] {
+    const keys: SortKey[] = [];
+    for (const part of this.parts("sort", text, MAX_SORT_KEYS)) {
+      const descending = part.startsWith("-");
+      const name = descending ? part.slice(1) : part;
+      const subject = this.subject("sort", name, "sort");
+      if (subject === undefined) continue;
+      if (subject.kind === "field" && !subject.field.sortable) {
+        this.fault(
+          "sort",
+          "not_sortable",
+          `must not contain "${name}", because lists cannot be sorted by it`,
+        );
+      } else if (keys.some((key) => key.subject.name === name)) {
+        this.fault("sort", "repeated", `"${name}" may be named once.`);
+      } else keys.push({ subject, descending });
+    }
+    return keys;
+  }
+
+  fields(text: string): ReadonlySet<string> | undefined {
+    if (this.schema === undefined) {
+      this.fault("fields", "needs_schema", "must only be given in lists of one schema");
+      return undefined;
+    }
+    const known = [...this.schema.fields.keys()];
+    const names = this.parts("fields", text, known.length + PROPERTIES.length);
+    const unknown = names.find((name) => !this.schema?.fields.has(name) && !isProperty(name));
+    if (unknown !== undefined) {
+      const message = `There is no field "${clip(unknown)}". Known are ${listed(known)}.`;
+      this.fault("fields", "unknown_field", message);
+    }
+    return new Set(names);
+  }
+
+  expand(text: string): CompiledField[] {
+    const chosen = new Set<CompiledField>();
+    const known = this.schema?.references.map((f) => f.name) ?? [];
+    for (const name of this.parts("expand", text, Math.max(1, known.length))) {
+      const field = this.schema?.fields.get(name);
+      if (field?.target !== undefined) {
+        chosen.add(field);
+        continue;
+      }
+      this.fault(
+        "expand",
+        field === undefined ? "unknown_field" : "not_a_reference",
+        known.length === 0
+          ? "There is no reference that could be expanded."
+          : `"${clip(name)}" is not a reference. References are ${listed(known)}.`,
+      );
+    }
+    return [...chosen];
+  }
+
+  /** What commas separate; nothing when it is more than can be meant, or the faults alone would be long. */
+  parts(parameter: string, text: string, most: number): string[] {
+    const parts = text.split(",");
+    if (parts.length <= most) return parts;
+    this.fault(parameter, "too_many", `must name at most ${most}`);
+    return [];
+  }
+
+  number(parameter: string, text: string, most: number): number {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+    if (value >= 1 && value <= most) return value;
+    this.fault(parameter, "invalid_value", `must be a whole number from 1 to ${most}`);
+    return 1;
+  }
+
+  flag(parameter: string, text: string): boolean {
+    if (text !== "true" && text !== "false") this.fault(parameter, "invalid_value", "must be true or false");
+    return text === "true";
+  }
+
+  finish(): void {
+    if (!this.#faults.any) return;
+    throw new AppError("malformed", "invalid_parameter", "A parameter of the request is not valid.", {
+      errors: this.#faults.list(),
+    });
+  }
+}
+
+/** Values of `in`: separated by commas, or a JSON array where a value holds a comma itself. */
+function splitValues(text: string): string[] {
+  if (text.startsWith("[")) {
+    try {
+      const list: unknown = JSON.parse(text);
+      if (Array.isArray(list))
+        return list.map((value) => (typeof value === "string" ? value : JSON.stringify(value)));
+    } catch {
+      // Not JSON: a text that begins with a bracket.
+    }
+  }
+  return text.split(",");
+}
+
+/** What a type that is written as text says of one that is not of its form; nothing where its name says it all. */
+function formOf({ type }: Subject, text: string): string {
+  const said: string[] = [];
+  if (WRITTEN.has(type.name)) type.parse(text, (_code, message) => said.push(message));
+  return said.map((message) => ` ${message}`).join("");
+}
+
+function parseValue(subject: Subject, operator: FilterOperator, text: string): Json | undefined {
+  if (operator === "null") return text === "true" ? true : text === "false" ? false : undefined;
+  if (subject.kind === "property" && subject.name === "id") return isEntryId(text) ? text : undefined;
+  return subject.type.fromText(text);
+}
+
+const WRITTEN: ReadonlySet<string> = new Set<FieldType["name"]>(["date", "datetime", "reference"]);

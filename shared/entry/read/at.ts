@@ -1,0 +1,102 @@
+/** Entries as they were at a moment: read from their logs, which keep everything until it is purged. */
+import { normaliseInstant } from "../../definition/fields/calendar.ts";
+import type { Deps } from "../../deps.ts";
+import { AppError } from "../../kernel/errors.ts";
+import { MOMENT_FORM } from "../../kernel/faults.ts";
+import { READ_BYTES, ReadBudget } from "../../store/budget.ts";
+import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
+import { addressIn, orNull } from "../model/resolve.ts";
+import { type EntrySnapshot, effective, snapshotOf } from "../model/snapshot.ts";
+import { READ_LIMIT } from "../query/candidates.ts";
+
+const PAGE = 500;
+/** Bytes of revisions that are held at once, as they are stored: what they become has to fit into a function. */
+const HELD_MIB = 12;
+/** MiB of revisions that are read, those included that later ones replace. */
+const READ_MIB = 64;
+/** The broker stores a revision a little after its author's clock was read; clocks differ a little besides. */
+const SLACK_MS = 5000;
+
+/** Reads `?at=`: milliseconds since the epoch. @throws AppError malformed */
+export function readMoment(text: string): number {
+  const instant = normaliseInstant(text);
+  if (instant !== undefined) return Date.parse(instant);
+  throw new AppError("malformed", "invalid_parameter", "A parameter of the request is not valid.", {
+    errors: [{ path: "/at", code: "invalid_value", message: MOMENT_FORM }],
+  });
+}
+
+/** An entry as it was. */
+export interface Past {
+  address: EntryAddress;
+  /** As it stood at the moment, windows that had closed counted. */
+  snapshot: EntrySnapshot;
+}
+
+function tooManyRevisions(what: string): AppError {
+  const detail = `Answering this would read more than ${what}. Ask for one module and schema, or list the revisions of one entry.`;
+  return new AppError("invalid", "too_broad", detail, { data: { limit: READ_LIMIT, indexed: [] } });
+}
+
+/** Newest revisions at a moment, per log, in the order in which the entries were created; deleted ones left out. */
+async function fold(deps: Pick<Deps, "store">, orb: string, filter: string, at: number): Promise<Past[]> {
+  const found = new Map<string, { snapshot: EntrySnapshot; size: number }>();
+  let read = 0;
+  let held = 0;
+  const budget = new ReadBudget(READ_MIB * 1024 * 1024);
+  const store = budget.charging(deps.store);
+  for (let fromSeq = 1; ; ) {
+    const page = await orNull(
+      store.scan(streams.orb(orb), filter, { fromSeq, limit: PAGE, maxBytes: READ_BYTES }),
+    );
+    let passed = false;
+    for (const message of page?.messages ?? []) {
+      if (message.time > at + SLACK_MS) {
+        passed = true;
+        break;
+      }
+      const snapshot = snapshotOf(message);
+      if (snapshot === null || Date.parse(snapshot.updatedAt) > at) continue;
+      const { subject, size } = message;
+      held += size - (found.get(subject)?.size ?? 0);
+      found.set(subject, { snapshot, size });
+    }
+    if (budget.over) throw tooManyRevisions(`${READ_MIB} MiB of revisions`);
+    if (held > HELD_MIB * 1024 * 1024) throw tooManyRevisions(`${HELD_MIB} MiB of entries`);
+    const last = page?.messages.at(-1);
+    read += page?.messages.length ?? 0;
+    if (page === null || passed || page.pending === 0 || last === undefined) break;
+    if (read >= READ_LIMIT) throw tooManyRevisions(`${READ_LIMIT} revisions`);
+    fromSeq = last.seq + 1;
+  }
+  return [...found]
+    .map(([subject, { snapshot }]) => ({ address: addressIn(subject), snapshot: effective(snapshot, at) }))
+    .filter(({ snapshot }) => snapshot.status !== "DELETED");
+}
+
+/**
+ * An entry as it was; null when it did not exist then, or was purged. One request for every 500 revisions, or 2 MiB.
+ * @throws AppError invalid `too_broad` when more than 10,000 revisions would be read
+ */
+export async function entryAt(
+  deps: Pick<Deps, "store">,
+  address: EntryAddress,
+  at: number,
+): Promise<Past | null> {
+  const [past] = await fold(deps, address.orb, subjects.entryLog(address), at);
+  return past ?? null;
+}
+
+/**
+ * All entries of an orb, or of one schema, as they were, in order of creation.
+ * @throws AppError invalid `too_broad` when more than 10,000 revisions, or 64 MiB, would be read, or more than 12 MiB be held
+ */
+export function entriesAt(
+  deps: Pick<Deps, "store">,
+  orb: string,
+  home: Omit<EntryAddress, "id" | "orb"> | undefined,
+  at: number,
+): Promise<Past[]> {
+  const filter = home === undefined ? subjects.allLogs(orb) : subjects.schemaLogs({ orb, ...home });
+  return fold(deps, orb, filter, at);
+}

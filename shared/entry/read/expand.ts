@@ -1,0 +1,201 @@
+/**
+ * Puts referenced entries beside their ids: all targets of a page in one request for each orb that they lie in, and
+ * only what the caller may read there.
+ */
+import type { Actor } from "../../access/actor.ts";
+import { may, roleIn } from "../../access/authorize.ts";
+import type { CompiledField, CompiledOrb, CompiledSchema } from "../../definition/compile.ts";
+import { isEntryId } from "../../definition/document/ids.ts";
+import { liveOrb } from "../../definition/stored/live.ts";
+import type { Deps } from "../../deps.ts";
+import { AppError } from "../../kernel/errors.ts";
+import { ReadBudget } from "../../store/budget.ts";
+import type { Consistency } from "../../store/types.ts";
+import { inParts } from "../index/parts.ts";
+import { isOwn } from "../index/references.ts";
+import { readLive, type Seen, type Wanted } from "../index/seen.ts";
+import { type Choice, choose } from "../model/localize.ts";
+import { presentEntry, presentField, type RuntimeEntry } from "./present.ts";
+
+/** Whether an actor sees the live side of an entry. */
+export function maySee(
+  actor: Actor,
+  compiled: CompiledOrb,
+  schema: CompiledSchema,
+  createdBy: string,
+): boolean {
+  const own = isOwn(actor, createdBy);
+  return may(roleIn(actor, compiled.id, compiled), "read", { access: schema.access, own });
+}
+
+/** What is expanded, and for whom. */
+export interface Expansion {
+  fields: readonly CompiledField[];
+  actor: Actor;
+  compiled: CompiledOrb;
+  choice: Choice;
+  consistency: Consistency;
+}
+
+/** Every id in a value: one, a list of them, or a map by market and language. */
+function idsIn(value: unknown): string[] {
+  if (typeof value === "string") return isEntryId(value) ? [value] : [];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.values(value).flatMap(idsIn);
+}
+
+/** The same shape with entries in the place of ids. */
+function replaced(value: unknown, entryOf: (id: string) => RuntimeEntry | null): unknown {
+  if (typeof value === "string") return entryOf(value);
+  if (Array.isArray(value)) return value.map((item) => replaced(item, entryOf));
+  if (typeof value !== "object" || value === null) return null;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, replaced(item, entryOf)]));
+}
+
+/** An entry whose references are expanded. */
+export interface Expandable {
+  shown: Pick<Seen["shown"], "values">;
+}
+
+function referenceOf(seen: Expandable, field: CompiledField, choice: Choice): unknown {
+  const { values } = seen.shown;
+  return presentField(field, Object.hasOwn(values, field.name) ? values[field.name] : undefined, choice);
+}
+
+/** Most entries that the references of one answer may name, and most bytes that these may add to it. */
+const MOST_TARGETS = 2_000;
+const MOST_BYTES = 4 * 1024 * 1024;
+
+function tooBroad(): AppError {
+  return new AppError(
+    "invalid",
+    "too_broad",
+    `More is to be expanded than one answer holds: ${MOST_TARGETS} entries, ${MOST_BYTES / 1024 / 1024} MiB. Ask for fewer entries or fields.`,
+  );
+}
+
+/** Counts what stands in an answer more than once: it was read once, and is written each time. */
+class Repeats {
+  readonly #placed = new Set<RuntimeEntry>();
+  readonly #sizes = new Map<RuntimeEntry, number>();
+  #bytes = 0;
+
+  /** @throws AppError invalid `too_broad` */
+  place(entry: RuntimeEntry): void {
+    if (!this.#placed.has(entry)) {
+      this.#placed.add(entry);
+      return;
+    }
+    const size = this.#sizes.get(entry) ?? JSON.stringify(entry).length;
+    this.#sizes.set(entry, size);
+    this.#bytes += size;
+    if (this.#bytes > MOST_BYTES) throw tooBroad();
+  }
+}
+
+/** Entries that one orb is asked for. */
+interface Asked {
+  ids: Set<string>;
+  module: string;
+  schema: string;
+}
+
+async function targetsIn(
+  deps: Deps,
+  budget: ReadBudget,
+  orb: string,
+  asked: Iterable<Asked>,
+  expansion: Expansion,
+  languages: Set<string>,
+): Promise<Map<string, { entry: RuntimeEntry; tag: string }>> {
+  const { actor, consistency } = expansion;
+  const here = orb === expansion.compiled.id;
+  const other = here ? null : await liveOrb(deps, orb, consistency);
+  const compiled = here ? expansion.compiled : other?.compiled;
+  if (compiled === undefined) return new Map();
+  const wanted = [...asked].flatMap(({ ids, module, schema: id }) => {
+    const schema = compiled.schema(module, id);
+    return schema === undefined ? [] : [...ids].map((target) => ({ schema, id: target }));
+  });
+  const { choice } = expansion;
+  // Another orb has languages and markets of its own: what was chosen here is wished for there.
+  const there = here
+    ? choice
+    : {
+        ...choose(compiled, {
+          locale: choice.whole ? "*" : choice.languages[0],
+          market: choice.markets[0],
+        }),
+        negotiated: choice.negotiated,
+      };
+  const targets = new Map<string, { entry: RuntimeEntry; tag: string }>();
+  const charged = { ...deps, store: budget.charging(deps.store) };
+  const read = (some: readonly Wanted[], maxBytes: number) =>
+    readLive(charged, orb, some, consistency, maxBytes);
+  for await (const { result } of inParts(budget, wanted, read)) {
+    for (const seen of result) {
+      if (seen === undefined || !maySee(actor, compiled, seen.schema, seen.shown.createdBy)) continue;
+      targets.set(`${seen.schema.module}/${seen.schema.id}/${seen.address.id}`, {
+        entry: presentEntry(seen, { choice: there }, languages),
+        // How it is shown depends on its orb's definition too.
+        tag: `${seen.address.id}:${seen.shown.revision}${other === null ? "" : `:${other.revision}`}`,
+      });
+    }
+    if (budget.over) throw tooBroad();
+  }
+  return targets;
+}
+
+/**
+ * The referenced entries of a page, by entry and field, in the shape of the references themselves.
+ * @returns for each entry what goes into `expand`, and what tells this state of it from another
+ */
+export async function expandAll(
+  deps: Deps,
+  page: readonly Expandable[],
+  expansion: Expansion,
+  languages: Set<string>,
+): Promise<{ expand: Record<string, unknown>; tags: string[] }[]> {
+  const byOrb = new Map<string, Map<string, Asked>>();
+  for (const field of expansion.fields) {
+    const { target } = field;
+    if (target === undefined) continue;
+    const inOrb = byOrb.get(target.orb) ?? new Map<string, Asked>();
+    byOrb.set(target.orb, inOrb);
+    const key = `${target.module}/${target.schema}`;
+    const asked = inOrb.get(key) ?? { ids: new Set<string>(), module: target.module, schema: target.schema };
+    inOrb.set(key, asked);
+    for (const seen of page) {
+      for (const id of idsIn(referenceOf(seen, field, expansion.choice))) asked.ids.add(id);
+    }
+  }
+  let targets = 0;
+  for (const inOrb of byOrb.values()) for (const { ids } of inOrb.values()) targets += ids.size;
+  if (targets > MOST_TARGETS) throw tooBroad();
+  // All orbs that are referred to share it.
+  const budget = new ReadBudget(MOST_BYTES);
+  const found = new Map(
+    await Promise.all(
+      [...byOrb].map(
+        async ([orb, asked]) =>
+          [orb, await targetsIn(deps, budget, orb, asked.values(), expansion, languages)] as const,
+      ),
+    ),
+  );
+  const again = new Repeats();
+  return page.map((seen) => {
+    const tags: string[] = [];
+    const expand: Record<string, unknown> = {};
+    for (const field of expansion.fields) {
+      const { target } = field;
+      if (target === undefined) continue;
+      expand[field.name] = replaced(referenceOf(seen, field, expansion.choice), (id) => {
+        const hit = found.get(target.orb)?.get(`${target.module}/${target.schema}/${id}`);
+        tags.push(hit?.tag ?? `${id}:-`);
+        if (hit !== undefined) again.place(hit.entry);
+        return hit?.entry ?? null;
+      });
+    }
+    return { expand, tags };
+  });
+}

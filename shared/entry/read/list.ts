@@ -1,0 +1,153 @@
+/** Lists entries for the runtime API: what is live, or with `latest` also what those who may write have in work. */
+import type { Actor } from "../../access/actor.ts";
+import { may, roleIn } from "../../access/authorize.ts";
+import type { CompiledSchema } from "../../definition/compile.ts";
+import type { Deps } from "../../deps.ts";
+import type { ReadBudget } from "../../store/budget.ts";
+import { streams, subjects } from "../../store/subjects.ts";
+import { readPage } from "../index/scan.ts";
+import { type ListedSeen, newestOf, readLive } from "../index/seen.ts";
+import type { Choice } from "../model/localize.ts";
+import { addressOf, type OrbContext, orNull } from "../model/resolve.ts";
+import { snapshotOf } from "../model/snapshot.ts";
+import { READ_LIMIT } from "../query/candidates.ts";
+import type { Collection } from "../query/matching.ts";
+import { readListPage } from "../query/page.ts";
+import type { ListQuery } from "../query/query.ts";
+import { expandAll, maySee } from "./expand.ts";
+import { maySeeDraft, requireDraftReader, requireReader } from "./get.ts";
+import { presentEntry, type RuntimeEntry } from "./present.ts";
+
+/** Which entries, and how they are answered. */
+export interface ListInput {
+  orb: OrbContext;
+  schema: CompiledSchema;
+  choice: Choice;
+  query: ListQuery;
+  /** Newest revisions, drafts or not, of what the caller may write. */
+  latest?: boolean;
+  /** Sequence of the orb's last message, where it was looked up beside the definition. */
+  last?: Promise<number | undefined> | undefined;
+}
+
+export interface Listed {
+  items: RuntimeEntry[];
+  nextCursor: string | null;
+  total?: number;
+  /** Languages of the translatable values. */
+  languages: string[];
+}
+
+/** The broker finds the last message of all at once; of a wildcard it would look through all that match. */
+const EVERYTHING = ">";
+/** Lists read from any replica: the index is answered by any, so their heads may be too. */
+const ANY = { consistency: "any" } as const;
+
+/**
+ * Looks up where the orb's stream ends. For lists that begin with the newest, beside the read of the definition; a
+ * store that remembers knows it anyway.
+ */
+export async function lastOf(deps: Pick<Deps, "store">, orb: string): Promise<number | undefined> {
+  if (deps.store.remembers === true) return undefined;
+  return (await orNull(deps.store.get(streams.orb(orb), EVERYTHING, ANY)))?.seq;
+}
+
+/** The newest revisions of what the caller may write; what is live of the rest. */
+async function readLatest(
+  deps: Deps,
+  actor: Actor,
+  { orb, schema }: ListInput,
+  ids: readonly string[],
+  maxBytes: number,
+): Promise<(ListedSeen | undefined)[]> {
+  const logs = ids.map((id) => subjects.entryLog(addressOf(schema, id)));
+  const [heads, live] = await Promise.all([
+    deps.store.getMany(streams.orb(orb.orb), logs, { ...ANY, maxBytes }),
+    readLive(
+      deps,
+      orb.orb,
+      ids.map((id) => ({ schema, id })),
+      "any",
+      maxBytes,
+    ),
+  ]);
+  const now = deps.clock.now();
+  return ids.map((id, i) => {
+    const message = heads.get(logs[i] ?? "");
+    const head = snapshotOf(message);
+    if (head === null || head.status === "DELETED") return undefined;
+    if (maySeeDraft(actor, orb, schema, head.createdBy)) {
+      return { ...newestOf(schema, addressOf(schema, id), head, now), bytes: message?.size ?? 0 };
+    }
+    return live[i];
+  });
+}
+
+function collectionOf(
+  plain: Deps,
+  budget: ReadBudget,
+  actor: Actor,
+  input: ListInput,
+): Collection<ListedSeen> {
+  const deps = { ...plain, store: budget.charging(plain.store) };
+  const { orb, schema } = input;
+  const address = { orb: orb.orb, type: schema.subjectType, schema: schema.id };
+  const everybody = may(roleIn(actor, orb.orb, orb.compiled), "read", { access: schema.access, own: false });
+  return {
+    orb: orb.orb,
+    budget,
+    scope: `live/${schema.module}/${schema.id}/${input.latest === true ? "latest" : ""}`,
+    index: subjects.schemaIndex(address),
+    schema,
+    async read(places, maxBytes) {
+      const ids = places.map(({ id }) => id);
+      const found =
+        input.latest === true
+          ? await readLatest(deps, actor, input, ids, maxBytes)
+          : await readLive(
+              deps,
+              orb.orb,
+              ids.map((id) => ({ schema, id })),
+              "any",
+              maxBytes,
+            );
+      return found.map((seen) =>
+        seen !== undefined && maySee(actor, orb.compiled, schema, seen.head.createdBy) ? seen : undefined,
+      );
+    },
+    judged: ({ shown }) => shown,
+    bytes: ({ bytes }) => bytes,
+    choice: input.choice,
+    localized: true,
+    narrowed: false,
+    // Few enough are looked at one by one. Of more, the broker tells how many live subjects there are.
+    async total(indexed) {
+      if (indexed <= READ_LIMIT || !everybody || input.latest === true) return undefined;
+      const filter = subjects.schemaLive(address, schema.liveRole);
+      const page = await readPage(deps.store, orb.orb, filter, { fromSeq: 1, limit: 1 });
+      return page.messages.length + page.pending;
+    },
+    last: input.last,
+  };
+}
+
+/**
+ * Lists entries of a schema. In creation order two requests beyond the definition; with `expand` one more for each orb.
+ * @throws AppError malformed `invalid_cursor`; invalid `too_broad`; unauthenticated, forbidden
+ */
+export async function listEntries(deps: Deps, actor: Actor, input: ListInput): Promise<Listed> {
+  const { orb, schema, query, choice } = input;
+  if (input.latest === true) requireDraftReader(actor, orb, schema);
+  else requireReader(actor, orb, schema);
+  const page = await readListPage(deps, (budget) => collectionOf(deps, budget, actor, input), query);
+  const languages = new Set<string>();
+  const items = page.items.map((seen) => presentEntry(seen, { choice, fields: query.fields }, languages));
+  if (query.expand.length > 0) {
+    const expansion = { fields: query.expand, actor, compiled: orb.compiled, choice, ...ANY };
+    const expanded = await expandAll(deps, page.items, expansion, languages);
+    items.forEach((item, i) => {
+      item.expand = expanded[i]?.expand ?? {};
+    });
+  }
+  return { ...page, items, languages: [...languages] };
+}

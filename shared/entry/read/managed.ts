@@ -1,0 +1,298 @@
+/** Reads entries for the management API: newest revisions, drafts and all, now or at a moment in the past. */
+import type { Actor } from "../../access/actor.ts";
+import { requireOperator } from "../../access/authorize.ts";
+import type { CompiledSchema } from "../../definition/compile.ts";
+import type { Status } from "../../definition/document/lifecycle.ts";
+import { STATUSES } from "../../definition/document/lifecycle.ts";
+import type { Deps } from "../../deps.ts";
+import { AppError, notFound } from "../../kernel/errors.ts";
+import type { ReadBudget } from "../../store/budget.ts";
+import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
+import { publishedOf } from "../index/held.ts";
+import { readPage } from "../index/scan.ts";
+import { readCursor, refusedCursor, writeCursor } from "../model/cursor.ts";
+import { currentView } from "../model/known.ts";
+import { choose } from "../model/localize.ts";
+import { loadEntry, type OrbContext, orNull, schemaOf } from "../model/resolve.ts";
+import { type EntrySnapshot, type EntryView, effective, entryView, snapshotOf } from "../model/snapshot.ts";
+import { compareRanked, matches, sortValues } from "../query/filter.ts";
+import type { Collection } from "../query/matching.ts";
+import { readListPage, signatureOf } from "../query/page.ts";
+import { creationOrder, type ListQuery, parseListQuery } from "../query/query.ts";
+import { entriesAt, entryAt, type Past, readMoment } from "./at.ts";
+import { expandAll } from "./expand.ts";
+
+/** Which entry of an orb, and which of its revisions. */
+export interface ManagedGet {
+  orbId: string;
+  /** Awaited beside the entry's own read. */
+  orb: OrbContext | Promise<OrbContext>;
+  id: string;
+  /** What is live instead of the newest. */
+  published?: boolean | undefined;
+  /** `?at=`, as it came. */
+  at?: string | undefined;
+}
+
+/** An entry for the management API. */
+export interface ManagedEntry {
+  context: OrbContext;
+  address: EntryAddress;
+  /** The revision that the caller asked for, in its stored form. */
+  snapshot: EntrySnapshot;
+  /** Its answer. */
+  view: EntryView;
+  /** Whether it is shown as history: with what the definition has dropped since. */
+  past: boolean;
+  /** Number of the newest revision, for the entity tag. */
+  newest: number;
+}
+
+/**
+ * Reads one entry. One request beside the definition; with `published` or `at` one more.
+ * @throws AppError not_found `entry_not_found`, `revision_not_found`; malformed; forbidden, unauthenticated
+ */
+export async function getManaged(deps: Deps, actor: Actor, input: ManagedGet): Promise<ManagedEntry> {
+  requireOperator(actor, "entries.manage");
+  const at = input.at === undefined ? undefined : readMoment(input.at);
+  const [context, entry] = await Promise.all([input.orb, loadEntry(deps, input.orbId, input.id)]);
+  if (entry === null) throw notFound("entry");
+  const now = deps.clock.now();
+  const newest = effective(entry.head, now);
+  const base = { context, address: entry.address, newest: newest.revision };
+  const schema = schemaOf(context.compiled, entry.address);
+  const current = (snapshot: EntrySnapshot): ManagedEntry => {
+    return { ...base, snapshot, view: currentView(snapshot, schema), past: false };
+  };
+  if (at !== undefined && at < now) {
+    const past = await entryAt(deps, entry.address, at);
+    if (past === null) throw notFound("entry", "The entry did not exist at that time.");
+    return { ...base, snapshot: past.snapshot, view: entryView(past.snapshot, schema), past: true };
+  }
+  if (newest.status === "DELETED") throw notFound("entry");
+  if (input.published !== true) return current(newest);
+  const live = await publishedOf(deps, { head: newest, address: entry.address });
+  if (live === null) throw notFound("revision", "No revision of the entry is published.");
+  return current(live);
+}
+
+/** Parameters of the management API's list beside those of every list. */
+const LIST_EXTRA = ["module", "schema", "status", "at"];
+
+/** A list for the management API. */
+export interface ManagedList {
+  orb: OrbContext;
+  /** The query's parameters, as they came: which schema they are judged by is among them. */
+  parameters: readonly [string, string][];
+}
+
+/** An entry as the management API answers it, with what `expand` asked for. */
+export interface ManagedView extends EntryView {
+  expand?: Record<string, unknown>;
+}
+
+export interface ManagedPage {
+  items: ManagedView[];
+  nextCursor: string | null;
+  total?: number;
+}
+
+function unknown(path: string, known: Iterable<string>): AppError {
+  const message = `must be one of: ${[...known].join(", ")}`;
+  return new AppError("malformed", "invalid_parameter", "A parameter of the request is not valid.", {
+    errors: [{ path, code: "invalid_value", message }],
+  });
+}
+
+/** The module's schemas that a list is about; all of the orb's without a module. */
+function schemasOf(
+  { compiled }: OrbContext,
+  module: string | undefined,
+  schema: string | undefined,
+): CompiledSchema[] | undefined {
+  if (module === undefined) {
+    if (schema === undefined) return undefined;
+    const named = [...compiled.byType.values()].filter(({ id }) => id === schema);
+    if (named.length === 0)
+      throw unknown("/schema", new Set([...compiled.byType.values()].map(({ id }) => id)));
+    return named;
+  }
+  const found = compiled.modules.get(module);
+  if (found === undefined) throw unknown("/module", compiled.modules.keys());
+  if (schema === undefined) return [...found.schemas.values()];
+  const one = found.schemas.get(schema);
+  if (one === undefined) throw unknown("/schema", found.schemas.keys());
+  return [one];
+}
+
+const own = ({ type, schema }: { type: string; schema: string }) => `${type}/${schema}`;
+
+/** Names a list of the management API. */
+function scopeOf(schemas: readonly CompiledSchema[] | undefined, status: string | undefined): string {
+  return `managed/${schemas?.map(({ module, id }) => `${module}/${id}`).join() ?? ""}/${status ?? ""}`;
+}
+
+/** An entry, and its bytes as they are stored. */
+interface Sized {
+  view: EntryView;
+  bytes: number;
+}
+
+function collectionOf(
+  plain: Deps,
+  budget: ReadBudget,
+  context: OrbContext,
+  schemas: readonly CompiledSchema[] | undefined,
+  status: string | undefined,
+): Collection<Sized> {
+  const deps = { ...plain, store: budget.charging(plain.store) };
+  const { orb } = context;
+  const one = schemas?.length === 1 ? schemas[0] : undefined;
+  const homes = schemas === undefined ? undefined : new Set(schemas.map((s) => `${s.subjectType}/${s.id}`));
+  const index =
+    one === undefined
+      ? subjects.orbIndex(orb)
+      : subjects.schemaIndex({ orb, type: one.subjectType, schema: one.id });
+  return {
+    orb,
+    budget,
+    scope: scopeOf(schemas, status),
+    index,
+    schema: one,
+    async read(places, maxBytes) {
+      const logs = places.map((place) =>
+        homes !== undefined && !homes.has(own(place)) ? undefined : subjects.entryLog({ orb, ...place }),
+      );
+      const heads = await orNull(
+        deps.store.getMany(
+          streams.orb(orb),
+          logs.filter((log) => log !== undefined),
+          { consistency: "any", maxBytes },
+        ),
+      );
+      const now = deps.clock.now();
+      return logs.map((log, i) => {
+        const message = log === undefined ? undefined : heads?.get(log);
+        const head = snapshotOf(message);
+        if (message === undefined || head === null || head.status === "DELETED") return undefined;
+        const place = places[i];
+        const schema = place === undefined ? undefined : context.compiled.byType.get(own(place));
+        const view = currentView(effective(head, now), schema);
+        return status === undefined || view.status === status ? { view, bytes: message.size } : undefined;
+      });
+    },
+    judged: ({ view }) => view,
+    bytes: ({ bytes }) => bytes,
+    choice: choose(context.compiled, {}),
+    localized: false,
+    narrowed: status !== undefined || (schemas !== undefined && one === undefined),
+    // A deletion leaves its mark in the index for a second: of few, the marks are told apart.
+    async total(indexed) {
+      if (indexed > 1000) return indexed;
+      const page = await readPage(deps.store, orb, index, { fromSeq: 1, limit: 1000 });
+      return page.messages.filter((message) => message.size > 0).length;
+    },
+  };
+}
+
+/**
+ * A list as it was: everything is read, so the page is cut out of what is in memory.
+ * @param scope names the list and its moment: cursors of another one are refused
+ */
+function pageOfPast(
+  past: readonly Past[],
+  context: OrbContext,
+  query: ListQuery,
+  status: string | undefined,
+  scope: string,
+): ManagedPage {
+  const choice = choose(context.compiled, {});
+  const signed = signatureOf({ orb: context.orb, scope, choice }, query);
+  const views = past
+    .map(({ address, snapshot }) => entryView(snapshot, schemaOf(context.compiled, address)))
+    .filter((view) => status === undefined || view.status === status)
+    .filter((view) => matches(query.conditions, view, undefined));
+  const order = creationOrder(query);
+  if (order === "desc") views.reverse();
+  else if (order === undefined) {
+    const rank = (view: EntryView) => ({ keys: sortValues(query.sort, view, choice), id: view.id });
+    const ranked = views.map((view) => ({ view, rank: rank(view) }));
+    ranked.sort((a, b) => compareRanked(query.sort, a.rank, b.rank));
+    views.splice(0, views.length, ...ranked.map(({ view }) => view));
+  }
+  // What was, does not change any more: the last entry's id is the place.
+  const after = query.cursor === undefined ? undefined : readCursor(query.cursor, signed);
+  const from =
+    after === undefined ? 0 : views.findIndex(({ id }) => after.kind === "set" && id === after.key) + 1;
+  // Only a moment that is still to come changes what was: the entry may be gone by now.
+  if (after !== undefined && from === 0) throw refusedCursor();
+  const items = views.slice(from, from + query.limit);
+  const last = items.at(-1);
+  const more = last !== undefined && views.length > from + query.limit;
+  return {
+    items,
+    nextCursor: more ? writeCursor({ kind: "set", key: last.id }, signed) : null,
+    ...(query.count ? { total: views.length } : {}),
+  };
+}
+
+/** The answer's items: chosen fields, and what is live of the entries that they refer to. */
+async function present(
+  deps: Deps,
+  actor: Actor,
+  context: OrbContext,
+  query: Pick<ListQuery, "fields" | "expand">,
+  views: readonly EntryView[],
+): Promise<ManagedView[]> {
+  const { fields, expand } = query;
+  const items = views.map((view): ManagedView => {
+    if (fields === undefined) return view;
+    return {
+      ...view,
+      values: Object.fromEntries(Object.entries(view.values).filter(([name]) => fields.has(name))),
+    };
+  });
+  if (expand.length === 0) return items;
+  const expansion = {
+    fields: expand,
+    actor,
+    compiled: context.compiled,
+    choice: choose(context.compiled, { locale: "*" }),
+    consistency: "leader",
+  } as const;
+  const expanded = await expandAll(
+    deps,
+    views.map((shown) => ({ shown })),
+    expansion,
+    new Set(),
+  );
+  return items.map((item, i) => ({ ...item, expand: expanded[i]?.expand ?? {} }));
+}
+
+/**
+ * Lists entries of an orb: all, those of a module or schema, of a status, or as they were `at` a moment. Two requests.
+ * @throws AppError malformed with every fault; invalid `too_broad`; forbidden, unauthenticated
+ */
+export async function listManaged(deps: Deps, actor: Actor, input: ManagedList): Promise<ManagedPage> {
+  requireOperator(actor, "entries.manage");
+  const { orb } = input;
+  const first = (name: string) => input.parameters.find(([key]) => key === name)?.[1];
+  const schemas = schemasOf(orb, first("module"), first("schema"));
+  const one = schemas?.length === 1 ? schemas[0] : undefined;
+  const query = parseListQuery(input.parameters, one, LIST_EXTRA);
+  const { status, at } = query.extra;
+  if (status !== undefined && !STATUSES.includes(status as Status)) throw unknown("/status", STATUSES);
+  if (at !== undefined) {
+    const asked = readMoment(at);
+    const moment = Math.min(asked, deps.clock.now());
+    const home = one === undefined ? undefined : { type: one.subjectType, schema: one.id };
+    const past = await entriesAt(deps, orb.orb, home, moment);
+    const homes = schemas?.map((schema) => `${schema.subjectType}/${schema.id}`);
+    const kept = past.filter(({ address }) => homes === undefined || homes.includes(own(address)));
+    const page = pageOfPast(kept, orb, query, status, `at ${asked}/${scopeOf(schemas, status)}`);
+    return { ...page, items: await present(deps, actor, orb, query, page.items) };
+  }
+  const page = await readListPage(deps, (budget) => collectionOf(deps, budget, orb, schemas, status), query);
+  const views = page.items.map(({ view }) => view);
+  return { ...page, items: await present(deps, actor, orb, query, views) };
+}

@@ -1,0 +1,252 @@
+/** An entry's history: listed, read, compared. It is the entry's log itself, read by sequence. */
+import type { Actor } from "../../access/actor.ts";
+import { may, mayOperate, refusal, roleIn } from "../../access/authorize.ts";
+import type { CompiledSchema } from "../../definition/compile.ts";
+import { type Operation, patch } from "../../definition/document/diff.ts";
+import { MASK } from "../../definition/document/mask.ts";
+import type { Deps } from "../../deps.ts";
+import { AppError, notFound } from "../../kernel/errors.ts";
+import { pause } from "../../kernel/pause.ts";
+import { streams, subjects } from "../../store/subjects.ts";
+import { isOwn } from "../index/references.ts";
+import { type LoadedEntry, loadEntry, type OrbContext, schemaOf } from "../model/resolve.ts";
+import {
+  type EntrySnapshot,
+  effective,
+  maskValues,
+  SCHEDULER,
+  type StoredValue,
+  snapshotOf,
+} from "../model/snapshot.ts";
+
+/** A revision as lists tell it. */
+export interface RevisionItem {
+  revision: number;
+  operation: EntrySnapshot["operation"];
+  status: EntrySnapshot["status"];
+  publishedRevision: number | null;
+  validFrom: string | null;
+  validTo: string | null;
+  /** When and by whom it was made; `scheduler` closes windows. */
+  at: string;
+  by: string;
+  /** When the scheduler opened this revision's window; left out when it was live from the start, or is not yet. */
+  opened?: { at: string; by: string };
+}
+
+/** A revision with its values, masked. */
+export interface Revision extends RevisionItem {
+  id: string;
+  orb: string;
+  module: string;
+  schema: string;
+  values: Record<string, StoredValue>;
+}
+
+interface Which {
+  orbId: string;
+  orb: OrbContext | Promise<OrbContext>;
+  id: string;
+}
+
+/** The entry, if the actor may see its history, with its schema now. Those of deleted entries are for platform admins. */
+async function readable(
+  deps: Deps,
+  actor: Actor,
+  which: Which,
+): Promise<{ entry: LoadedEntry; schema: CompiledSchema | undefined }> {
+  const [context, entry] = await Promise.all([which.orb, loadEntry(deps, which.orbId, which.id)]);
+  if (entry === null) throw notFound("entry");
+  const schema = schemaOf(context.compiled, entry.address);
+  if (mayOperate(actor, "entries.manage")) return { entry, schema };
+  const access = schema?.access ?? { read: "admin", write: "admin" };
+  const on = { access, own: isOwn(actor, entry.head.createdBy) };
+  if (entry.head.status === "DELETED") throw notFound("entry");
+  if (!may(roleIn(actor, context.orb, context.compiled), "readRevisions", on)) throw refusal(actor);
+  return { entry, schema };
+}
+
+function item(snapshot: EntrySnapshot, now: number): RevisionItem {
+  const { liveFrom, revision } = snapshot;
+  const opened =
+    snapshot.publishedRevision === revision &&
+    liveFrom !== null &&
+    Date.parse(liveFrom) > Date.parse(snapshot.updatedAt) &&
+    Date.parse(liveFrom) <= now;
+  return {
+    revision,
+    operation: snapshot.operation,
+    status: snapshot.status,
+    publishedRevision: snapshot.publishedRevision,
+    validFrom: snapshot.validFrom,
+    validTo: snapshot.validTo,
+    at: snapshot.updatedAt,
+    by: snapshot.updatedBy,
+    ...(opened && liveFrom !== null ? { opened: { at: liveFrom, by: SCHEDULER } } : {}),
+  };
+}
+
+function whole(snapshot: EntrySnapshot, schema: CompiledSchema | undefined, now: number): Revision {
+  return {
+    ...item(snapshot, now),
+    id: snapshot.id,
+    orb: snapshot.orb,
+    module: snapshot.module,
+    schema: snapshot.schema,
+    values: maskValues(snapshot.values, schema),
+  };
+}
+
+const PAGE = 250;
+/** Entries may be large: a page is held to so many bytes. */
+const PAGE_BYTES = 4 * 1024 * 1024;
+
+/** How often, and after how many milliseconds, a replica that lags is asked again. */
+const PATIENCE = 10;
+const CATCH_UP_MS = 10;
+
+/**
+ * The log's snapshots, oldest first, and at their end the closing that nobody had to write yet. It reaches at least to
+ * the head that was read, though pages may come from a replica that lags.
+ */
+async function* snapshots(deps: Deps, entry: LoadedEntry): AsyncGenerator<EntrySnapshot> {
+  const log = subjects.entryLog(entry.address);
+  let newest: EntrySnapshot | undefined;
+  let patience = PATIENCE;
+  for (let fromSeq = 1; ; ) {
+    const page = await deps.store.scan(streams.orb(entry.address.orb), log, {
+      fromSeq,
+      limit: PAGE,
+      maxBytes: PAGE_BYTES,
+    });
+    for (const message of page.messages) {
+      const snapshot = snapshotOf(message);
+      if (snapshot === null) continue;
+      newest = snapshot;
+      yield snapshot;
+    }
+    const last = page.messages.at(-1);
+    if (last !== undefined) fromSeq = last.seq + 1;
+    if (page.pending > 0 && last !== undefined) continue;
+    if (fromSeq > entry.seq || patience-- === 0) break;
+    await pause(CATCH_UP_MS);
+  }
+  if (newest === undefined) return;
+  const now = effective(newest, deps.clock.now());
+  if (now !== newest) yield now;
+}
+
+/** A page of an entry's revisions. */
+export interface RevisionPage {
+  items: RevisionItem[];
+  /** The revision number after which the next page begins; null at the end. */
+  nextAfter: number | null;
+  /** How many there are in all. */
+  total: number;
+  /** The newest revision's number, for ETags. */
+  newest: number;
+}
+
+/**
+ * Lists revisions. The log of one entry is read whole, a request for every 250 revisions.
+ * @param input.after the revision number after which the page begins, in the direction of the list
+ * @throws AppError not_found; forbidden, unauthenticated
+ */
+export async function listRevisions(
+  deps: Deps,
+  actor: Actor,
+  input: Which & { order: "asc" | "desc"; limit: number; after?: number | undefined },
+): Promise<RevisionPage> {
+  const { entry } = await readable(deps, actor, input);
+  const now = deps.clock.now();
+  const all: RevisionItem[] = [];
+  for await (const snapshot of snapshots(deps, entry)) all.push(item(snapshot, now));
+  const newest = all.at(-1)?.revision ?? 0;
+  if (input.order === "desc") all.reverse();
+  const { after } = input;
+  const rest =
+    after === undefined
+      ? all
+      : all.filter(({ revision }) => (input.order === "asc" ? revision > after : revision < after));
+  const items = rest.slice(0, input.limit);
+  const nextAfter = rest.length > input.limit ? (items.at(-1)?.revision ?? null) : null;
+  return { items, nextAfter, total: all.length, newest };
+}
+
+/** One stored revision. @throws AppError not_found `revision_not_found` */
+export async function revisionSnapshot(
+  deps: Deps,
+  entry: LoadedEntry,
+  revision: number,
+): Promise<EntrySnapshot> {
+  const now = effective(entry.head, deps.clock.now());
+  if (now.revision === revision) return now;
+  if (entry.head.revision === revision) return entry.head;
+  for await (const snapshot of snapshots(deps, entry)) if (snapshot.revision === revision) return snapshot;
+  throw notFound("revision");
+}
+
+/** Reads one revision. @throws AppError not_found; forbidden, unauthenticated */
+export async function getRevision(
+  deps: Deps,
+  actor: Actor,
+  input: Which & { revision: number },
+): Promise<Revision> {
+  const { entry, schema } = await readable(deps, actor, input);
+  return whole(await revisionSnapshot(deps, entry, input.revision), schema, deps.clock.now());
+}
+
+/** The difference of two revisions. */
+export interface Comparison {
+  from: number;
+  to: number;
+  /** What turns `from` into `to`: values, status and window. A sensitive value that changed is a mask over a mask. */
+  patch: Operation[];
+}
+
+/** Compares a revision with another one. @throws AppError not_found; forbidden, unauthenticated */
+export async function compareRevisions(
+  deps: Deps,
+  actor: Actor,
+  input: Which & { revision: number; against: number },
+): Promise<Comparison> {
+  const { entry, schema } = await readable(deps, actor, input);
+  const [from, to] = await Promise.all([
+    revisionSnapshot(deps, entry, input.against),
+    revisionSnapshot(deps, entry, input.revision),
+  ]);
+  const shown = patch(comparable(from, schema), comparable(to, schema));
+  return {
+    from: from.revision,
+    to: to.revision,
+    patch: [...shown, ...sealedChanges(from.values, to.values)],
+  };
+}
+
+function comparable(snapshot: EntrySnapshot, schema: CompiledSchema | undefined): unknown {
+  return {
+    status: snapshot.status,
+    validFrom: snapshot.validFrom,
+    validTo: snapshot.validTo,
+    values: maskValues(snapshot.values, schema),
+  };
+}
+
+/** Sensitive values that changed: that they did may be told, what they are may not. */
+function sealedChanges(
+  from: Readonly<Record<string, StoredValue>>,
+  to: Readonly<Record<string, StoredValue>>,
+): Operation[] {
+  return Object.keys(to).flatMap((name) => {
+    const [before, after] = [from[name], to[name]];
+    const hidden = JSON.stringify(maskValues({ x: before })) === JSON.stringify(maskValues({ x: after }));
+    if (before === undefined || !hidden || JSON.stringify(before) === JSON.stringify(after)) return [];
+    return [{ op: "replace" as const, path: `/values/${name}`, value: MASK }];
+  });
+}
+
+/** @throws AppError not_found unless the text is a revision's number */
+export function revisionNumber(text: string): number {
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
+  throw new AppError("not_found", "revision_not_found", "There is no such revision.");
+}

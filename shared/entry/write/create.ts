@@ -1,0 +1,174 @@
+import { type Actor, actorId } from "../../access/actor.ts";
+import { requireMay, roleIn } from "../../access/authorize.ts";
+import type { CompiledSchema } from "../../definition/compile.ts";
+import type { Deps } from "../../deps.ts";
+import { AppError, invalid, notFound } from "../../kernel/errors.ts";
+import { listed } from "../../kernel/faults.ts";
+import { counted } from "../../quotas/write.ts";
+import { withKnownClaims } from "../index/held.ts";
+import { publishMessages } from "../index/schedules.ts";
+import { type Idempotency, idempotencyClaim, replay } from "../model/idempotency.ts";
+import type { EntryWrite } from "../model/messages.ts";
+import { addressOf, type OrbContext, refuseRecords } from "../model/resolve.ts";
+import type { EntrySnapshot } from "../model/snapshot.ts";
+import { attempts, renewed } from "./attempts.ts";
+import type { Written } from "./change.ts";
+import { commit } from "./commit.ts";
+import { mergeValues, readWindow, windowFaults } from "./input.ts";
+import { prepare } from "./prepare.ts";
+
+/** What a new entry is made from. */
+export interface NewEntry {
+  module: string;
+  /** May be left out where the module has exactly one schema. */
+  schema?: string | undefined;
+  /** Values by field, as the caller sent them. */
+  values: unknown;
+  /** ISO 8601 or null. */
+  validFrom?: unknown;
+  validTo?: unknown;
+  /** Makes it live in the same act. */
+  publish?: boolean | undefined;
+  /** Translatable values are of this language only. */
+  locale?: string | undefined;
+  /** Market-specific values are of this market only. */
+  market?: string | undefined;
+}
+
+export interface CreateInput extends NewEntry {
+  orbId: string;
+  orb: OrbContext | Promise<OrbContext>;
+  idempotency?: Idempotency | undefined;
+  /** Reads the definition again when the write met another one. */
+  renew?: (() => Promise<OrbContext>) | undefined;
+}
+
+/**
+ * The schema that a new entry names.
+ * @throws AppError invalid `unknown_module`, `unknown_schema`, `required` at /schema; conflict `append_only` for records
+ * of transactions
+ */
+export function schemaFor(context: OrbContext, module: string, schema: string | undefined): CompiledSchema {
+  const found = context.compiled.schema(module, schema);
+  if (found !== undefined) {
+    refuseRecords(found.subjectType);
+    return found;
+  }
+  const { modules } = context.compiled;
+  const schemas = modules.get(module)?.schemas;
+  if (schemas === undefined) {
+    const message = `The orb has no such module. It has ${listed([...modules.keys()])}.`;
+    throw invalid([{ path: "/module", code: "unknown_module", message }]);
+  }
+  const names = listed([...schemas.keys()]);
+  throw invalid([
+    schema === undefined
+      ? {
+          path: "/schema",
+          code: "required",
+          message: `is required, because the module has several schemas: ${names}`,
+        }
+      : {
+          path: "/schema",
+          code: "unknown_schema",
+          message: `must be a schema of the module: ${names}`,
+        },
+  ]);
+}
+
+/** A new entry, ready to be committed. */
+export async function planNew(
+  deps: Deps,
+  actor: Actor,
+  context: OrbContext,
+  schema: CompiledSchema,
+  input: NewEntry,
+  id: string,
+): Promise<EntryWrite> {
+  const publish = input.publish === true;
+  const { window, faults } = readWindow(input, { validFrom: null, validTo: null });
+  const now = deps.clock.now();
+  if (publish) faults.push(...windowFaults(window, now));
+  const prepared = await prepare(deps, actor, context, schema, {
+    id,
+    given: mergeValues(schema, input.values, {}, input),
+    stored: {},
+    held: [],
+    publish,
+    faults,
+  });
+  const at = new Date(now).toISOString();
+  const snapshot: EntrySnapshot = {
+    v: 1,
+    id,
+    orb: context.orb,
+    module: schema.module,
+    schema: schema.id,
+    operation: "create",
+    status: publish ? "PUBLISHED" : "SAVED",
+    revision: 1,
+    publishedRevision: publish ? 1 : null,
+    publishedSeq: null,
+    ...window,
+    liveFrom: publish ? window.validFrom : null,
+    liveTo: publish ? window.validTo : null,
+    createdAt: at,
+    createdBy: actorId(actor),
+    updatedAt: at,
+    updatedBy: actorId(actor),
+    values: prepared.values,
+    claims: prepared.claims,
+    liveClaims: null,
+    defRevision: context.revision,
+  };
+  const address = addressOf(schema, id);
+  return {
+    address,
+    headSeq: 0,
+    snapshots: [snapshot],
+    claims: { adds: prepared.claims, frees: [] },
+    guards: prepared.guards,
+    live: publish ? publishMessages(address, schema.liveRole, snapshot, null, now) : [],
+    index: "add",
+  };
+}
+
+/**
+ * Creates an entry; with `publish` it is live in the same act.
+ * Two requests one after the other (definition and Idempotency-Key, write); three when it refers to entries.
+ * @throws AppError invalid; forbidden, unauthenticated; conflict `unique_conflict`, `reference_not_live`;
+ * too_large `entry_too_large`
+ */
+export async function createEntry(deps: Deps, actor: Actor, input: CreateInput): Promise<Written> {
+  const { orbId, orb, idempotency, module, schema: schemaId, renew, ...request } = input;
+  const claim = await idempotencyClaim(deps, actor, orbId, idempotency, {
+    module,
+    schema: schemaId,
+    ...request,
+  });
+  const again = () => replay(deps, orbId, claim);
+  const run = async (attempt: number): Promise<Written> => {
+    const [context, before] = await Promise.all([
+      attempt === 0 ? orb : renewed(deps, { orbId, renew }),
+      again(),
+    ]);
+    const schema = schemaFor(context, module, schemaId);
+    const role = roleIn(actor, orbId, context.compiled);
+    requireMay(actor, role, "create", { access: schema.access, own: false });
+    if (input.publish === true) requireMay(actor, role, "publish", { access: schema.access, own: true });
+    if (before !== null) return before;
+    const plan = await planNew(deps, actor, context, schema, input, deps.newId());
+    const write = attempt === 0 ? plan : await withKnownClaims(deps, context, schema, plan);
+    const seq = await commit(deps, context, { ...write, idempotency: claim });
+    const [snapshot] = write.snapshots;
+    if (snapshot === undefined) throw new AppError("internal", "internal_error", "Nothing was written.");
+    return { snapshot, seq, replayed: false };
+  };
+  return counted(deps, actor, orbId, () => attempts(deps, orbId, run, again));
+}
+
+/** @throws AppError not_found when there is no such orb */
+export function requireOrb<T extends OrbContext>(orb: T | null): T {
+  if (orb === null) throw notFound("orb");
+  return orb;
+}

@@ -1,0 +1,123 @@
+/** Reads what a caller sends for an entry: values for one language or market, and the validity window. */
+import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
+import { canonicalLanguage } from "../../definition/document/ids.ts";
+import { MASK } from "../../definition/document/mask.ts";
+import { normaliseInstant } from "../../definition/fields/calendar.ts";
+import { AppError, type Fault } from "../../kernel/errors.ts";
+import { listed, MOMENT_FORM } from "../../kernel/faults.ts";
+import { isObject } from "../../kernel/json.ts";
+import { storedInput } from "../model/known.ts";
+import { isSealed, type StoredValue } from "../model/snapshot.ts";
+
+/** The one language or market that a write speaks of. */
+export interface Place {
+  locale?: string | undefined;
+  market?: string | undefined;
+}
+
+function unknownPlace(parameter: keyof Place, message: string): AppError {
+  return new AppError("malformed", "invalid_parameter", message, {
+    errors: [{ path: `/${parameter}`, code: "invalid_value", message }],
+  });
+}
+
+/** Language and market of a write, as the orb knows them. @throws AppError malformed when it does not */
+function resolvePlace(
+  schema: CompiledSchema,
+  place: Place,
+): { language: string; market: string | undefined } {
+  const tag = place.locale === undefined ? schema.languages[0] : canonicalLanguage(place.locale);
+  if (tag === undefined || !schema.languages.includes(tag)) {
+    throw unknownPlace("locale", `The orb has no such language: it has ${listed(schema.languages)}.`);
+  }
+  const market = place.market ?? schema.markets[0];
+  if (place.market !== undefined && !schema.markets.includes(place.market)) {
+    throw unknownPlace("market", `The orb has no such market: it has ${listed(schema.markets)}.`);
+  }
+  return { language: tag, market };
+}
+
+/** The keys under which a field keeps the value of one language and market. */
+function trailOf(field: CompiledField, language: string, market: string | undefined): string[] {
+  return [
+    ...(field.marketSpecific && market !== undefined ? [market] : []),
+    ...(field.translatable ? [language] : []),
+  ];
+}
+
+function put(map: unknown, trail: readonly string[], value: unknown): unknown {
+  const [key, ...rest] = trail;
+  if (key === undefined) return value;
+  const base = isObject(map) && !isSealed(map) ? map : {};
+  return { ...base, [key]: put(Object.hasOwn(base, key) ? base[key] : undefined, rest, value) };
+}
+
+/**
+ * Values as they are to be checked. Without a place they are the caller's own, whole. With one, each value goes to its
+ * language and market in what is stored, and what is not named stays as it is, as far as the definition still has a place
+ * for it ({@link storedInput}); null clears the one value.
+ * @param stored values of the newest revision; sealed ones are carried along as masks
+ */
+export function mergeValues(
+  schema: CompiledSchema,
+  given: unknown,
+  stored: Readonly<Record<string, StoredValue>>,
+  place: Place,
+): unknown {
+  if (place.locale === undefined && place.market === undefined) return given;
+  const { language, market } = resolvePlace(schema, place);
+  if (!isObject(given)) return given;
+  const merged = storedInput(schema, stored);
+  for (const [name, value] of Object.entries(given)) {
+    if (name === "__proto__") continue;
+    const field = schema.fields.get(name);
+    merged[name] = field === undefined ? value : put(merged[name], trailOf(field, language, market), value);
+  }
+  if (!Object.hasOwn(given, "__proto__")) return merged;
+  // Kept, so that the check can refuse it by its name.
+  Object.defineProperty(merged, "__proto__", { value: MASK, enumerable: true });
+  return merged;
+}
+
+/** A window: ISO 8601 in UTC, or null. */
+export interface Window {
+  validFrom: string | null;
+  validTo: string | null;
+}
+
+/** Reads the window of a write; what is left out stays as it was. */
+export function readWindow(
+  given: { validFrom?: unknown; validTo?: unknown },
+  before: Window,
+): { window: Window; faults: Fault[] } {
+  const faults: Fault[] = [];
+  const read = (name: "validFrom" | "validTo"): string | null => {
+    const value = given[name];
+    if (value === undefined) return before[name];
+    if (value === null) return null;
+    const instant = typeof value === "string" ? normaliseInstant(value) : undefined;
+    if (instant !== undefined) return instant;
+    faults.push({
+      path: `/${name}`,
+      code: typeof value === "string" ? "format" : "type",
+      message: MOMENT_FORM,
+    });
+    return null;
+  };
+  const window = { validFrom: read("validFrom"), validTo: read("validTo") };
+  if (
+    faults.length === 0 &&
+    window.validFrom !== null &&
+    window.validTo !== null &&
+    window.validTo <= window.validFrom
+  ) {
+    faults.push({ path: "/validTo", code: "range", message: "validTo must be after validFrom." });
+  }
+  return { window, faults };
+}
+
+/** A window that has closed cannot be published. */
+export function windowFaults(window: Window, now: number): Fault[] {
+  if (window.validTo === null || Date.parse(window.validTo) > now) return [];
+  return [{ path: "/validTo", code: "window_closed", message: "must be in the future to publish the entry" }];
+}

@@ -1,0 +1,74 @@
+/** Moves live copies of entries to the subjects of another audience. */
+import type { Fence } from "../../definition/live-orb.ts";
+import { fenceGuard } from "../../definition/stored/fence.ts";
+import type { Deps } from "../../deps.ts";
+import { type LiveRole, streams, subjects } from "../../store/subjects.ts";
+import { type Append, Conflict } from "../../store/types.ts";
+import { publishedOf } from "../index/held.ts";
+import { leave, publishMessages } from "../index/schedules.ts";
+import { GONE_SECONDS } from "../model/messages.ts";
+import { type LoadedEntry, loaded } from "../model/resolve.ts";
+import { visible } from "../model/snapshot.ts";
+
+/** Where live copies move, and the definition that moves them. */
+export interface Move {
+  from: LiveRole | null;
+  to: LiveRole;
+  fence: Fence | undefined;
+}
+
+/** Moves the live copies of some entries of an orb, few enough for one batch. @returns how many were moved */
+export async function moveEntries(deps: Deps, entries: readonly LoadedEntry[], move: Move): Promise<number> {
+  const orb = entries[0]?.address.orb;
+  if (orb === undefined) return 0;
+  const messages = (await Promise.all(entries.map((entry) => moveMessages(deps, entry, move)))).flat();
+  if (messages.length === 0) return 0;
+  try {
+    await deps.store.batch(streams.orb(orb), fenced(orb, move, messages));
+    return entries.length;
+  } catch (error) {
+    if (!(error instanceof Conflict)) throw error;
+  }
+  // One of them was written meanwhile: move each in a batch of its own, as it is now.
+  let moved = 0;
+  for (const entry of entries) {
+    for (let attempt = 0; attempt < 8; attempt++) {
+      const log = subjects.entryLog(entry.address);
+      const now = loaded(await deps.store.get(streams.orb(orb), log));
+      if (now === null) break;
+      const some = now.head.publishedRevision === null ? [] : await moveMessages(deps, now, move);
+      if (some.length === 0) break;
+      try {
+        await deps.store.batch(streams.orb(orb), fenced(orb, move, some));
+        moved++;
+        break;
+      } catch (error) {
+        if (!(error instanceof Conflict) || attempt === 7) throw error;
+      }
+    }
+  }
+  return moved;
+}
+
+/** The messages that move one entry; the head must not move meanwhile. */
+async function moveMessages(deps: Deps, entry: LoadedEntry, { from, to }: Move): Promise<Append[]> {
+  const published = await publishedOf(deps, entry);
+  if (published === null) return [];
+  const now = deps.clock.now();
+  const at = new Date(now).toISOString();
+  const guard = { subject: subjects.entryLog(entry.address), seq: entry.seq };
+  const out = from === null ? [] : [leave(entry.address, from, published, at)];
+  const closed = published.liveTo !== null && Date.parse(published.liveTo) <= now;
+  const shown = visible(entry.head, now) || !closed;
+  const there = () => publishMessages(entry.address, to, published, null, now);
+  const messages = shown ? there().map((message) => ({ ...message, rollup: true })) : [];
+  return [...out, ...messages].map((message, index) =>
+    index === 0 ? { ...message, expect: guard } : message,
+  );
+}
+
+function fenced(orb: string, { fence }: Move, messages: readonly Append[]): Append[] {
+  if (fence === undefined) return [...messages];
+  const subject = subjects.guard(orb, "move", 0);
+  return [{ subject, data: "", ttl: GONE_SECONDS, expect: fenceGuard(orb, fence) }, ...messages];
+}

@@ -1,0 +1,106 @@
+/** From what a caller sent to what is stored: checked, sealed, with everything that it will hold. */
+import type { Actor } from "../../access/actor.ts";
+import type { CompiledSchema } from "../../definition/compile.ts";
+import { ruleFaults } from "../../definition/rule.ts";
+import { type Values, validateValues } from "../../definition/validate.ts";
+import type { Deps } from "../../deps.ts";
+import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
+import { countValues } from "../../quotas/write.ts";
+import { checkTargets } from "../index/references.ts";
+import { claimsOf, parseKey, referenceKey, secretOf } from "../model/claims.ts";
+import type { Guard } from "../model/messages.ts";
+import type { OrbContext } from "../model/resolve.ts";
+import { sealValues } from "../model/sealing.ts";
+import type { StoredValue } from "../model/snapshot.ts";
+
+/** An entry's values must be smaller than this many bytes as JSON. */
+export const ENTRY_LIMIT = 512 * 1024;
+
+const encoder = new TextEncoder();
+
+/** Values ready to be stored. */
+export interface Prepared {
+  values: Record<string, StoredValue>;
+  claims: string[];
+  guards: Guard[];
+}
+
+/** What is prepared, and how. */
+export interface Preparation {
+  id: string;
+  /** What the caller sent, or what is stored (masked) when nothing was sent. */
+  given: unknown;
+  /** Stored values of the newest revision; empty for a new entry. */
+  stored: Readonly<Record<string, StoredValue>>;
+  /** Keys that the entry holds already: their targets are not checked again. */
+  held: readonly string[];
+  /** Whether targets must be live, because this is published now. */
+  publish: boolean;
+  /** Faults that were found elsewhere in the input. */
+  faults: readonly Fault[];
+}
+
+function tooLarge(): AppError {
+  return new AppError(
+    "too_large",
+    "entry_too_large",
+    `An entry's values must be smaller than ${ENTRY_LIMIT / 1024} KiB.`,
+  );
+}
+
+/**
+ * Checks and seals values.
+ * @throws AppError invalid with every fault at once; too_large `entry_too_large`; conflict `reference_not_live`
+ */
+export async function prepare(
+  deps: Deps,
+  actor: Actor,
+  context: OrbContext,
+  schema: CompiledSchema,
+  input: Preparation,
+): Promise<Prepared> {
+  const isNew = Object.keys(input.stored).length === 0;
+  const checked = validateValues(schema, input.given, isNew ? {} : { existing: input.stored as Values });
+  const faults = [...checked.faults, ...ruleFaults(schema, checked.values), ...input.faults];
+  const held = new Set(input.held);
+  const targets = await checkTargets(deps, actor, context, schema, input.id, checked.values, {
+    live: input.publish,
+    ...(input.publish ? {} : { only: added(schema, checked.values, held) }),
+  });
+  const notLive = targets.faults.filter((fault) => fault.code === "reference_not_live");
+  faults.push(...targets.faults.filter((fault) => fault.code !== "reference_not_live"));
+  if (faults.length > 0) throw invalid(faults);
+  if (notLive.length > 0) throw referencesNotLive(notLive);
+  const { stored, plain } = await sealValues(deps.config, schema, input.id, checked.values, input.stored);
+  const bytes = encoder.encode(JSON.stringify(plain)).length;
+  if (bytes >= ENTRY_LIMIT) throw tooLarge();
+  const claims = await claimsOf(deps.config, schema, plain);
+  const guesses = secretOf(schema, claims).filter((key) => !held.has(key));
+  await countValues(deps, actor, context.orb, {
+    bytes,
+    guesses: guesses.map((key) => parseKey(key).field),
+  });
+  return { values: stored, claims, guards: targets.guards };
+}
+
+/** Keys of references that the values have and the entry does not hold yet. */
+function added(schema: CompiledSchema, values: Readonly<Values>, held: ReadonlySet<string>): Set<string> {
+  const out = new Set<string>();
+  for (const field of schema.references) {
+    const collect = (value: unknown): void => {
+      if (typeof value === "string") {
+        const key = referenceKey(field.name, value);
+        if (!held.has(key)) out.add(key);
+      } else if (typeof value === "object" && value !== null) Object.values(value).forEach(collect);
+    };
+    collect(values[field.name]);
+  }
+  return out;
+}
+
+/** 409: what is to be published refers to what is not. */
+function referencesNotLive(errors: Fault[]): AppError {
+  return new AppError("conflict", "reference_not_live", "An entry that this one refers to is not live.", {
+    errors,
+  });
+}

@@ -1,0 +1,47 @@
+import type { Actor } from "../../access/actor.ts";
+import { next } from "../../definition/document/lifecycle.ts";
+import type { Deps } from "../../deps.ts";
+import { storedInput } from "../model/known.ts";
+import { revisionSnapshot } from "../read/revisions.ts";
+import { changeEntry, type Target, type Written } from "./change.ts";
+import { readWindow } from "./input.ts";
+import { prepare } from "./prepare.ts";
+import { requireSchema, statusOf } from "./update.ts";
+
+/**
+ * Brings an older revision's values and window back as a new draft. What is live stays until it is published.
+ * @throws AppError not_found `revision_not_found`; invalid when they no longer fit the definition; and like an update
+ */
+export function revertEntry(
+  deps: Deps,
+  actor: Actor,
+  target: Target & { revision: number },
+): Promise<Written> {
+  return changeEntry(deps, actor, target, {
+    acts: ["update"],
+    request: ["revert", target.revision],
+    async decide(state) {
+      const schema = requireSchema(state);
+      const status = next(statusOf(state.base), "update");
+      const old = await revisionSnapshot(deps, state.entry, target.revision);
+      const { window, faults } = readWindow(old, state.base);
+      const prepared = await prepare(deps, actor, state.context, schema, {
+        id: state.base.id,
+        given: storedInput(schema, old.values),
+        stored: old.values,
+        held: state.held.claims,
+        publish: false,
+        faults,
+      });
+      return {
+        operation: "revert",
+        status,
+        values: prepared.values,
+        claims: prepared.claims,
+        ...window,
+        guards: prepared.guards,
+        live: "keep",
+      };
+    },
+  });
+}

@@ -1,0 +1,103 @@
+/** Registrations in the bucket `handlers`. Any client can write them, so everything is validated. */
+import { z } from "zod";
+import { HANDLER_PART } from "../../definition/document/ids.ts";
+import type { Fault } from "../../kernel/errors.ts";
+import { addZodIssues, Faults } from "../../kernel/faults.ts";
+import { tooDeep } from "../../kernel/json.ts";
+import { compileJsonSchema, type JsonSchema } from "../schema/json-schema.ts";
+import { subjectFault } from "./subject.ts";
+import { HANDLER_AUTH, type RemoteHandler, TIMEOUT } from "./types.ts";
+
+/** The value that a service stores under its key `<service>.<handler>`. */
+const registryEntrySchema = z
+  .strictObject({
+    name: z.string().meta({ description: "The key: <service>.<handler>", example: "pricing.quote" }),
+    description: z.string().max(2_000),
+    auth: z.enum(HANDLER_AUTH),
+    kind: z.literal("nats"),
+    subject: z.string().meta({ description: "Literal subject that the service answers on." }),
+    input: z.unknown().optional().meta({ description: "JSON Schema of the input." }),
+    output: z.unknown().optional().meta({ description: "JSON Schema of the answer." }),
+    timeoutMs: z
+      .int()
+      .min(TIMEOUT.min)
+      .max(TIMEOUT.max)
+      .optional()
+      .meta({ description: `Milliseconds to wait for the answer (${TIMEOUT.default}).` }),
+  })
+  .meta({ id: "RegistryEntry", description: "A remote handler in the bucket `handlers`." });
+
+/** Maximum size of a registration in bytes. */
+const ENTRY_LIMIT = 256 * 1024;
+/** Maximum nesting of a registration: twice that of a schema, whose levels are objects in objects. */
+const ENTRY_DEPTH = 128;
+
+/** An invalid registration with its faults. */
+export interface FaultyEntry {
+  name: string;
+  faults: Fault[];
+}
+
+/** Splits `<service>.<handler>`; undefined for anything else. */
+export function splitName(name: string): { service: string; handler: string } | undefined {
+  const [service = "", handler = "", ...rest] = name.split(".");
+  if (rest.length > 0 || !HANDLER_PART.test(service) || !HANDLER_PART.test(handler)) return undefined;
+  return { service, handler };
+}
+
+/** Parses a registration. @param reserved names of built-in services, which no client may register */
+export function readEntry(
+  key: string,
+  text: string,
+  reserved: ReadonlySet<string>,
+): RemoteHandler | FaultyEntry {
+  const faults = new Faults();
+  const faulty = () => ({ name: key, faults: faults.list() });
+  const split = splitName(key);
+  if (split === undefined) faults.add("", "key", "The key must be <service>.<handler>.");
+  else if (reserved.has(split.service)) {
+    faults.add("", "reserved", `The service "${split.service}" is the platform's own.`);
+  }
+  let value: unknown;
+  try {
+    if (text.length > ENTRY_LIMIT || tooDeep(text, ENTRY_DEPTH)) throw new Error("too large");
+    value = JSON.parse(text) as unknown;
+  } catch {
+    const words = `The entry must be JSON of at most ${ENTRY_LIMIT / 1024} KiB and ${ENTRY_DEPTH} levels.`;
+    faults.add("", "malformed", words);
+    return faulty();
+  }
+  const parsed = registryEntrySchema.safeParse(value);
+  if (!parsed.success) {
+    addZodIssues(faults, parsed.error.issues, value);
+    return faulty();
+  }
+  const { name, description, auth, subject, timeoutMs, input, output } = parsed.data;
+  if (name !== key) faults.add("/name", "key", "The name must be the key.");
+  const wrong = subjectFault(subject, split?.service);
+  if (wrong !== undefined) faults.add("/subject", "subject", wrong);
+  for (const [member, schema] of [
+    ["input", input],
+    ["output", output],
+  ] as const) {
+    const compiled = schema === undefined ? [] : compileJsonSchema(schema);
+    if (!Array.isArray(compiled)) continue;
+    for (const { path, code, message } of compiled) faults.add(`/${member}${path}`, code, message);
+  }
+  if (faults.any) return faulty();
+  return {
+    kind: "nats",
+    name,
+    description,
+    auth,
+    subject,
+    timeoutMs: timeoutMs ?? TIMEOUT.default,
+    ...(input === undefined ? {} : { input: input as JsonSchema }),
+    ...(output === undefined ? {} : { output: output as JsonSchema }),
+  };
+}
+
+/** Whether a registration is invalid. */
+export function isFaulty<T extends object>(entry: T | FaultyEntry): entry is FaultyEntry {
+  return "faults" in entry;
+}

@@ -1,0 +1,287 @@
+/**
+ * Compiles JSON Schema to functions that validate values without reading the schema again. This file implements the
+ * keywords that contain other schemas.
+ */
+import type { Schema, SchemaDraft } from "@cfworker/json-schema";
+import { isObject } from "../../kernel/json.ts";
+import { BadReference, definitionOf } from "./reference.ts";
+import { addRules, emptyNode, fits, learn, type Node, type Seen } from "./rules.ts";
+import type { Run } from "./run.ts";
+import { namesOf } from "./values.ts";
+
+type Inner = Schema | boolean;
+
+/**
+ * Compiles a schema whose keywords have values of the right types.
+ * @throws BadReference
+ */
+export function compileSchema(root: Schema, draft: SchemaDraft): (value: unknown, run: Run) => boolean {
+  const compiler = new Compiler(root, draft);
+  const node = compiler.node(root);
+  refuseEndless(compiler.finish());
+  return (value, run) => fits(node, value, run, compiler.unseen());
+}
+
+/** Detects schemas that refer to themselves for the same value, which would never end. */
+function refuseEndless(nodes: Iterable<Node>): void {
+  const done = new Set<Node>();
+  const open = new Set<Node>();
+  const visit = (node: Node) => {
+    if (done.has(node)) return;
+    if (open.has(node)) throw new BadReference();
+    open.add(node);
+    for (const next of node.same) visit(next);
+    open.delete(node);
+    done.add(node);
+  };
+  for (const node of nodes) visit(node);
+}
+
+class Compiler {
+  readonly #root: Schema;
+  readonly #draft: SchemaDraft;
+  readonly #nodes = new Map<Schema, Node>();
+  #leftOver = false;
+
+  constructor(root: Schema, draft: SchemaDraft) {
+    this.#root = root;
+    this.#draft = draft;
+  }
+
+  /** Compiles all requested schemas. A queue instead of recursion, because chains of references can be long. */
+  finish(): Iterable<Node> {
+    for (const [schema, node] of this.#nodes) this.#fill(node, schema);
+    return this.#nodes.values();
+  }
+
+  /** Its rules follow in {@link Compiler.finish}. */
+  node(schema: Inner): Node {
+    if (schema === true) return emptyNode();
+    if (schema === false) {
+      const refuse = (_: unknown, run: Run) =>
+        run.fault("unknown_property", "is not a known property. Remove it or correct its name.");
+      return { ...emptyNode(), any: [refuse] };
+    }
+    const known = this.#nodes.get(schema);
+    if (known !== undefined) return known;
+    const node = emptyNode();
+    this.#nodes.set(schema, node);
+    return node;
+  }
+
+  #fill(node: Node, schema: Schema): void {
+    if (schema.$ref !== undefined) {
+      this.#reference(node, schema.$ref);
+      // Until draft 2019-09, keywords next to $ref are ignored.
+      if (this.#draft === "4" || this.#draft === "7") return;
+    }
+    addRules(node, schema);
+    this.#choices(node, schema);
+    this.#conditions(node, schema);
+    this.#properties(node, schema);
+    this.#items(node, schema);
+    this.#contains(node, schema);
+    this.#rest(node, schema);
+  }
+
+  /** Keywords whose schemas apply to the same value. */
+  #same(node: Node, schemas: readonly Inner[]): Node[] {
+    const nodes = schemas.map((schema) => this.node(schema));
+    node.same.push(...nodes);
+    return nodes;
+  }
+
+  #maybe(schema: Inner | undefined): Node | undefined {
+    return schema === undefined ? undefined : this.node(schema);
+  }
+
+  #reference(node: Node, ref: string): void {
+    const [target = emptyNode()] = this.#same(node, [this.#resolve(ref)]);
+    node.any.push((value, run, seen) => {
+      if (typeof value !== "object" || value === null) return fits(target, value, run, seen);
+      const outcome = run.once(target, value, () => {
+        const own: Seen = seen === undefined ? undefined : new Set();
+        return { ...run.apart(() => fits(target, value, run, own)), seen: own };
+      });
+      if (outcome.valid) learn(seen, outcome.seen, run);
+      else run.tell(outcome.told);
+      return outcome.valid;
+    });
+  }
+
+  #resolve(ref: string): Inner {
+    const definition = definitionOf(ref);
+    if (definition === undefined) return this.#root;
+    const [keyword = "", name = ""] = definition ?? [];
+    const schemas: unknown = this.#root[keyword];
+    if (isObject(schemas) && Object.hasOwn(schemas, name)) return schemas[name] as Inner;
+    throw new BadReference();
+  }
+
+  #choices(node: Node, { not, anyOf, allOf, oneOf }: Schema): void {
+    if (not !== undefined) {
+      const refused = this.#same(node, [not]);
+      node.any.push(
+        (value, run) =>
+          !run.silently(() => refused.every((one) => fits(one, value, run, this.unseen()))) ||
+          run.fault("schema", 'must not match the schema under "not"'),
+      );
+    }
+    if (allOf !== undefined) {
+      const parts = this.#same(node, allOf);
+      node.any.push((value, run, seen) => {
+        let valid = true;
+        for (const part of parts) if (!fits(part, value, run, seen)) valid = false;
+        return valid;
+      });
+    }
+    if (anyOf !== undefined) this.#choose(node, anyOf, anyOf.length);
+    if (oneOf !== undefined) this.#choose(node, oneOf, 1);
+  }
+
+  /** If no branch matches, reports the faults of all branches. */
+  #choose(node: Node, schemas: readonly Inner[], most: number): void {
+    const choices = this.#same(node, schemas);
+    node.any.push((value, run, seen) => {
+      const refusals = [];
+      let fitting = 0;
+      for (const choice of choices) {
+        const { valid, told } = run.apart(() => fits(choice, value, run, seen));
+        if (!valid) refusals.push(told);
+        else if (++fitting > most)
+          return run.fault("schema", "must match exactly one of the possible schemas (matches several)");
+      }
+      if (fitting > 0) return true;
+      run.fault("schema", "must match one of the possible schemas");
+      for (const told of refusals) run.tell(told);
+      return false;
+    });
+  }
+
+  #conditions(node: Node, { if: when, then, else: otherwise, dependentSchemas }: Schema): void {
+    if (when !== undefined) {
+      const [condition = emptyNode(), yes = emptyNode(), no = emptyNode()] = this.#same(node, [
+        when,
+        then ?? true,
+        otherwise ?? true,
+      ]);
+      node.any.push((value, run, seen) => {
+        const holds = run.silently(() => fits(condition, value, run, seen));
+        return fits(holds ? yes : no, value, run, seen);
+      });
+    }
+    for (const [name, schema] of Object.entries((dependentSchemas ?? {}) as Record<string, Inner>)) {
+      const [part = emptyNode()] = this.#same(node, [schema]);
+      node.object.push((value, run, seen) => !Object.hasOwn(value, name) || fits(part, value, run, seen));
+    }
+  }
+
+  /** Tracks evaluated properties and items only if an `unevaluated…` keyword needs them. */
+  unseen(): Seen {
+    return this.#leftOver ? new Set() : undefined;
+  }
+
+  /** Child values have their own sets of evaluated properties and items. */
+  #below(part: Node, value: unknown, name: string | number, run: Run): boolean {
+    run.path.push(name);
+    const valid = fits(part, value, run, this.unseen());
+    run.path.pop();
+    return valid;
+  }
+
+  #properties(node: Node, { properties = {}, additionalProperties, propertyNames }: Schema): void {
+    const known = new Map(Object.entries(properties).map(([name, schema]) => [name, this.node(schema)]));
+    const others = this.#maybe(additionalProperties);
+    const names = this.#maybe(propertyNames);
+    if (names !== undefined) {
+      node.object.push((value, run) => {
+        let valid = true;
+        for (const name of namesOf(value, run)) {
+          if (this.#below(names, name, name, run)) continue;
+          valid = run.fault("schema", "has a property whose name is not allowed");
+        }
+        return valid;
+      });
+    }
+    if (known.size === 0 && others === undefined) return;
+    node.object.push((value, run, seen) => {
+      let valid = true;
+      for (const name of namesOf(value, run)) {
+        const part = known.get(name) ?? others;
+        if (part === undefined) continue;
+        seen?.add(name);
+        if (!this.#below(part, value[name], name, run)) valid = false;
+      }
+      return valid;
+    });
+  }
+
+  #items(node: Node, { prefixItems, items, additionalItems }: Schema): void {
+    // Before draft 2020-12, `items` holds a list for the first items and `additionalItems` applies to the rest.
+    const [first, rest] = Array.isArray(items) ? [items, additionalItems] : [prefixItems ?? [], items];
+    const firsts = first.map((schema) => this.node(schema));
+    const others = this.#maybe(rest);
+    if (firsts.length === 0 && others === undefined) return;
+    node.array.push((value, run, seen) => {
+      let valid = true;
+      const end = others === undefined ? Math.min(value.length, firsts.length) : value.length;
+      for (let index = 0; index < end; index++) {
+        const part = firsts[index] ?? others ?? emptyNode();
+        seen?.add(index);
+        if (!this.#below(part, value[index], index, run)) valid = false;
+      }
+      return valid;
+    });
+  }
+
+  #contains(node: Node, { contains, minContains = 1, maxContains = Number.POSITIVE_INFINITY }: Schema): void {
+    const part = this.#maybe(contains);
+    if (part === undefined) return;
+    node.array.push((value, run, seen) => {
+      let found = 0;
+      for (const [index, item] of value.entries()) {
+        if (!run.silently(() => this.#below(part, item, index, run))) continue;
+        found++;
+        // Items matched by `contains` count as evaluated only from draft 2020-12 on.
+        if (this.#draft === "2020-12") seen?.add(index);
+      }
+      if (found < minContains) {
+        return run.fault("too_few", `At least ${minContains} of the items must be of a certain shape.`);
+      }
+      return (
+        found <= maxContains ||
+        run.fault("too_many", `At most ${maxContains} of the items may be of a certain shape.`)
+      );
+    });
+  }
+
+  /** `unevaluated…` keywords run last, after all others. */
+  #rest(node: Node, { unevaluatedProperties, unevaluatedItems }: Schema): void {
+    const names = this.#maybe(unevaluatedProperties);
+    const indices = this.#maybe(unevaluatedItems);
+    if (names === undefined && indices === undefined) return;
+    this.#leftOver = true;
+    const add = (part: Node, value: unknown, name: string | number, run: Run, seen: Seen) => {
+      if (seen?.has(name) === true) return true;
+      seen?.add(name);
+      return this.#below(part, value, name, run);
+    };
+    if (names !== undefined) {
+      node.object.push((value, run, seen) => {
+        let valid = true;
+        for (const name of namesOf(value, run)) {
+          if (!add(names, value[name], name, run, seen)) valid = false;
+        }
+        return valid;
+      });
+    }
+    if (indices !== undefined) {
+      node.array.push((value, run, seen) => {
+        let valid = true;
+        run.spend(value.length);
+        for (const [index, item] of value.entries()) if (!add(indices, item, index, run, seen)) valid = false;
+        return valid;
+      });
+    }
+  }
+}

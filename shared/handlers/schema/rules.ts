@@ -1,0 +1,204 @@
+/**
+ * Compiles JSON Schema keywords without inner schemas. Keywords that contain schemas are in schema-compile.ts.
+ */
+import type { Schema } from "@cfworker/json-schema";
+import { compilePattern, MAX_MATCHED } from "../../definition/fields/pattern.ts";
+import { article } from "../../kernel/faults.ts";
+import { isObject } from "../../kernel/json.ts";
+import type { Run } from "./run.ts";
+import { equalItems, formatOf, identity, isMultiple, lengthOf, type Members, namesOf } from "./values.ts";
+
+/** Maximum length of the list of allowed values in a message. */
+const MAX_LISTED = 200;
+
+/** Evaluated properties and items of a value; undefined if no keyword needs them. */
+export type Seen = Set<string | number> | undefined;
+
+/** Validates a value and reports its faults to the run. */
+export type Rule<T> = (value: T, run: Run, seen: Seen) => boolean;
+
+/** A compiled schema. */
+export interface Node {
+  readonly any: Rule<unknown>[];
+  readonly text: Rule<string>[];
+  readonly number: Rule<number>[];
+  readonly array: Rule<readonly unknown[]>[];
+  readonly object: Rule<Members>[];
+  /** Rules that apply to values of any type. */
+  readonly same: Node[];
+}
+
+export const emptyNode = (): Node => ({ any: [], text: [], number: [], array: [], object: [], same: [] });
+
+/** Validates a value. @param seen receives the evaluated properties and items */
+export function fits(node: Node, value: unknown, run: Run, seen: Seen): boolean {
+  run.spend(1);
+  const own: Seen = seen === undefined ? undefined : new Set();
+  let valid = all(node.any, value, run, own);
+  if (typeof value === "string") valid = all(node.text, value, run, own) && valid;
+  else if (typeof value === "number")
+    valid = isWritable(value, run) && all(node.number, value, run, own) && valid;
+  else if (Array.isArray(value)) valid = all(node.array, value, run, own) && valid;
+  else if (isObject(value)) valid = all(node.object, value, run, own) && valid;
+  if (valid) learn(seen, own, run);
+  return valid;
+}
+
+/** JSON.parse returns Infinity for numbers that are too large, and JSON.stringify writes null for it, so reject it. */
+function isWritable(value: number, run: Run): boolean {
+  return Number.isFinite(value) || run.fault("range", "must be exact in double precision");
+}
+
+/** Runs all rules, so that all faults are reported at once. */
+function all<T>(rules: readonly Rule<T>[], value: T, run: Run, seen: Seen): boolean {
+  let valid = true;
+  for (const rule of rules) if (!rule(value, run, seen)) valid = false;
+  return valid;
+}
+
+export function learn(seen: Seen, more: ReadonlySet<string | number> | undefined, run: Run): void {
+  if (seen === undefined || more === undefined) return;
+  run.spend(more.size);
+  for (const name of more) seen.add(name);
+}
+
+/** Adds the rules of a schema's own keywords. */
+export function addRules(node: Node, schema: Schema): void {
+  addValues(node, schema);
+  addTexts(node, schema);
+  addNumbers(node, schema);
+  addSizes(node, schema);
+  addRequired(node, schema);
+}
+
+function isOfType(name: string, value: unknown): boolean {
+  if (name === "integer") return Number.isInteger(value);
+  if (name === "array") return Array.isArray(value);
+  if (name === "null") return value === null;
+  return name === "object" ? isObject(value) : typeof value === name;
+}
+
+function addValues(node: Node, schema: Schema): void {
+  const { type, enum: allowed } = schema;
+  if (type !== undefined) {
+    const types = [type].flat();
+    const message = `must be ${types.map(article).join(" or ")}`;
+    node.any.push((value, run) => types.some((name) => isOfType(name, value)) || run.fault("type", message));
+  }
+  if (Object.hasOwn(schema, "const")) addAllowed(node, [schema.const], "must be");
+  if (allowed !== undefined) addAllowed(node, allowed, "must be one of");
+}
+
+function addAllowed(node: Node, values: readonly unknown[], words: string): void {
+  const known = new Set(values.map((value) => identity(value)));
+  const text = values.map((value) => JSON.stringify(value)).join(", ");
+  const message = text.length > MAX_LISTED ? "must be one of the allowed values" : `${words} ${text}`;
+  node.any.push((value, run) => known.has(identity(value, run)) || run.fault("enum", message));
+}
+
+function addTexts(node: Node, { minLength, maxLength, format, pattern }: Schema): void {
+  if (minLength !== undefined) {
+    const message = `must be at least ${minLength} characters long`;
+    node.text.push((text, run) => lengthOf(text, run) >= minLength || run.fault("too_short", message));
+  }
+  if (maxLength !== undefined) {
+    const message = `must be at most ${maxLength} characters long`;
+    node.text.push((text, run) => lengthOf(text, run) <= maxLength || run.fault("too_long", message));
+  }
+  const hasFormat = format === undefined ? undefined : formatOf(format);
+  if (hasFormat !== undefined) {
+    node.text.push((text, run) => {
+      run.spend(20 + text.length / 2);
+      return hasFormat(text) || run.fault("format", `must be a valid ${format}`);
+    });
+  }
+  if (pattern !== undefined) {
+    node.text.push(
+      (text, run) =>
+        matches(pattern, text, run) || run.fault("pattern", "must match the pattern of its schema"),
+    );
+  }
+}
+
+/** Matches in linear time with a bounded cache of compiled patterns. */
+function matches(pattern: string, text: string, run: Run): boolean {
+  if (text.length > MAX_MATCHED) return false;
+  const compiled = compilePattern(pattern);
+  if (typeof compiled === "string") return false;
+  // The cost per character grows with the number of instructions in the compiled pattern.
+  run.spend(20 + text.length * (1 + compiled.programSize() / 10));
+  return compiled.matcher(text).find();
+}
+
+/** In draft 4, exclusiveMinimum and exclusiveMaximum are booleans. */
+function addNumbers(node: Node, schema: Schema): void {
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
+  const add = (code: string, message: string, holds: (value: number) => boolean) =>
+    node.number.push((value, run) => holds(value) || run.fault(code, message));
+  const above = exclusiveMinimum === true ? minimum : exclusiveMinimum;
+  const below = exclusiveMaximum === true ? maximum : exclusiveMaximum;
+  if (minimum !== undefined) add("too_small", `must be at least ${minimum}`, (n) => n >= minimum);
+  if (maximum !== undefined) add("too_big", `must be at most ${maximum}`, (n) => n <= maximum);
+  if (typeof above === "number") add("too_small", `must be greater than ${above}`, (n) => n > above);
+  if (typeof below === "number") add("too_big", `must be less than ${below}`, (n) => n < below);
+  if (multipleOf !== undefined) {
+    node.number.push((value, run) => {
+      run.spend(20);
+      return isMultiple(value, multipleOf) || run.fault("schema", `must be a multiple of ${multipleOf}`);
+    });
+  }
+}
+
+function addSizes(node: Node, schema: Schema): void {
+  const { minItems, maxItems, uniqueItems, minProperties, maxProperties } = schema;
+  if (minItems !== undefined) {
+    node.array.push(
+      (items, run) =>
+        items.length >= minItems || run.fault("too_few", `must have at least ${minItems} items`),
+    );
+  }
+  if (maxItems !== undefined) {
+    node.array.push(
+      (items, run) =>
+        items.length <= maxItems || run.fault("too_many", `must have at most ${maxItems} items`),
+    );
+  }
+  if (uniqueItems === true) {
+    node.array.push((items, run) => {
+      const equal = equalItems(items, run);
+      return (
+        equal === undefined ||
+        run.fault("duplicate", `must have unique items (items ${equal[0]} and ${equal[1]} are equal)`)
+      );
+    });
+  }
+  if (minProperties !== undefined) {
+    node.object.push(
+      (value, run) =>
+        namesOf(value, run).length >= minProperties ||
+        run.fault("too_few", `must have at least ${minProperties} properties`),
+    );
+  }
+  if (maxProperties !== undefined) {
+    node.object.push(
+      (value, run) =>
+        namesOf(value, run).length <= maxProperties ||
+        run.fault("too_many", `must have at most ${maxProperties} properties`),
+    );
+  }
+}
+
+function addRequired(node: Node, { required, dependentRequired }: Schema): void {
+  const add = (names: readonly string[], when?: string) =>
+    node.object.push((value, run) => {
+      if (when !== undefined && !Object.hasOwn(value, when)) return true;
+      run.spend(names.length);
+      let valid = true;
+      for (const name of names) {
+        if (!Object.hasOwn(value, name)) valid = run.fault("required", "is required", name);
+      }
+      return valid;
+    });
+  if (required !== undefined) add(required);
+  for (const [when, names] of Object.entries(dependentRequired ?? {})) add(names, when);
+}

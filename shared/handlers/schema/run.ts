@@ -1,0 +1,110 @@
+/** The state of one validation: current path, faults, and remaining budget. */
+import type { Fault } from "../../kernel/errors.ts";
+import { pointer } from "../../kernel/faults.ts";
+
+/** Maximum number of reported faults per value. */
+const MAX_FAULTS = 50;
+
+/**
+ * Budget of one validation in steps of 50 to 150 ns. A 512 KiB body of small records needs a tenth of it, and a value
+ * that is built to block the thread exhausts it within half a second.
+ */
+const STEPS = 3_000_000;
+
+/** Thrown when the budget is exhausted. */
+export class TooMuchWork extends Error {}
+
+/** Faults by path and code, without duplicates. */
+export type Told = ReadonlyMap<string, Fault>;
+
+const NOTHING: Told = new Map();
+
+/** Result of validating one value with one schema. */
+export interface Outcome {
+  valid: boolean;
+  told: Told;
+  /** Evaluated properties and items. */
+  seen: ReadonlySet<string | number> | undefined;
+}
+
+/** The state of one check. */
+export class Run {
+  /** Path from the root to the current value. */
+  readonly path: (string | number)[] = [];
+  #told: Map<string, Fault> | undefined;
+  #silent = false;
+  #left = STEPS;
+  readonly #outcomes = new Map<object, Map<object, Outcome>>();
+
+  /** @throws TooMuchWork if the budget is exhausted */
+  spend(steps: number): void {
+    this.#left -= steps;
+    if (this.#left < 0) throw new TooMuchWork();
+  }
+
+  /** Faults so far, in order. */
+  faults(): Fault[] {
+    return [...(this.#told ?? NOTHING).values()];
+  }
+
+  /** Reports a fault. @param below name of a property of the current value that has the fault. @returns false */
+  fault(code: string, message: string, below?: string): false {
+    if (this.#silent || (this.#told !== undefined && this.#told.size >= MAX_FAULTS)) return false;
+    this.spend(10 + this.path.length);
+    const path = pointer(below === undefined ? this.path : [...this.path, below]);
+    this.#add(`${path} ${code}`, { path, code, message });
+    return false;
+  }
+
+  /** Adds faults that {@link Run.apart} has collected. */
+  tell(told: Told): void {
+    this.spend(told.size);
+    for (const [key, fault] of told) this.#add(key, fault);
+  }
+
+  #add(key: string, fault: Fault): void {
+    if (this.#silent) return;
+    this.#told ??= new Map();
+    if (this.#told.size < MAX_FAULTS && !this.#told.has(key)) this.#told.set(key, fault);
+  }
+
+  /** Collects the faults of `act` separately. They count only if no other branch matches. */
+  apart(act: () => boolean): { valid: boolean; told: Told } {
+    this.spend(2);
+    const before = this.#told;
+    this.#told = undefined;
+    const valid = act();
+    const told = this.#told ?? NOTHING;
+    this.#told = before;
+    return { valid, told };
+  }
+
+  /** Whether a value matches, without reporting faults. */
+  silently(act: () => boolean): boolean {
+    const before = this.#silent;
+    this.#silent = true;
+    const valid = act();
+    this.#silent = before;
+    return valid;
+  }
+
+  /**
+   * Memoizes the result of a value for a referenced schema. Without this, schemas that refer to themselves several
+   * times would double the work with each level of the value.
+   */
+  once(node: object, value: object, act: () => Outcome): Outcome {
+    this.spend(10);
+    let known = this.#outcomes.get(node);
+    if (known === undefined) {
+      known = new Map();
+      this.#outcomes.set(node, known);
+    }
+    let outcome = known.get(value);
+    // A result without reported faults cannot be reused for a report.
+    if (outcome === undefined || (!this.#silent && !outcome.valid && outcome.told.size === 0)) {
+      outcome = act();
+      known.set(value, outcome);
+    }
+    return outcome;
+  }
+}

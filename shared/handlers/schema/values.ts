@@ -1,0 +1,84 @@
+/** Comparisons of JSON values in time that grows at most linearly with their size. */
+import { format as formats } from "@cfworker/json-schema";
+import { isObject } from "../../kernel/json.ts";
+import type { Run } from "./run.ts";
+
+/** A JSON object. */
+export type Members = Record<string, unknown>;
+
+/** A list of an object's names. */
+export function namesOf(value: Members, run: Run): string[] {
+  const names = Object.keys(value);
+  run.spend(names.length);
+  return names;
+}
+
+/** A canonical text of a value: equal for equal values, whatever the order of their properties. */
+export function identity(value: unknown, run?: Run): unknown {
+  if (typeof value === "object" && value !== null) return canonical(value, run);
+  if (typeof value !== "string") return value;
+  run?.spend(value.length / 16);
+  // The prefix distinguishes it from the text of an object.
+  return `"${value}`;
+}
+
+function canonical(value: unknown, run?: Run): string {
+  run?.spend(4);
+  if (Array.isArray(value)) return `[${value.map((item) => canonical(item, run)).join()}]`;
+  if (isObject(value)) {
+    const names = Object.keys(value).sort();
+    return `{${names.map((name) => `${canonical(name, run)}:${canonical(value[name], run)}`).join()}}`;
+  }
+  const text = JSON.stringify(value) ?? "";
+  run?.spend(text.length / 16);
+  return text;
+}
+
+/** Indices of the first two equal items, if any. */
+export function equalItems(items: readonly unknown[], run: Run): readonly [number, number] | undefined {
+  const known = new Map<unknown, number>();
+  for (const [index, item] of items.entries()) {
+    run.spend(2);
+    const key = identity(item, run);
+    const first = known.get(key);
+    if (first !== undefined) return [first, index];
+    known.set(key, index);
+  }
+  return undefined;
+}
+
+/** Number of Unicode code points. */
+export function lengthOf(text: string, run: Run): number {
+  run.spend(text.length / 16);
+  let length = 0;
+  for (let index = 0; index < text.length; index++) {
+    length++;
+    if ((text.codePointAt(index) ?? 0) > 0xffff) index++;
+  }
+  return length;
+}
+
+/** A number as digits and a power of ten, exactly as written. */
+function decimal(value: number): readonly [digits: bigint, exponent: number] {
+  const [written = "0", exponent = "0"] = Math.abs(value).toString().split("e");
+  const [whole = "0", fraction = ""] = written.split(".");
+  return [BigInt(whole + fraction), Number(exponent) - fraction.length];
+}
+
+export function isMultiple(value: number, divisor: number): boolean {
+  if (!Number.isFinite(value) || !(divisor > 0)) return false;
+  const [[a, left], [b, right]] = [decimal(value), decimal(divisor)];
+  const shift = left - right;
+  return shift >= 0 ? (a * 10n ** BigInt(shift)) % b === 0n : a % (b * 10n ** BigInt(-shift)) === 0n;
+}
+
+/** The library's regular expression for this format backtracks: forty letters block it for minutes. */
+function isWebAddress(text: string): boolean {
+  return !/\s/.test(text) && ["http:", "https:", "ftp:"].includes(URL.parse(text)?.protocol ?? "");
+}
+
+/** The check of a format; undefined for an unknown format, which accepts everything. */
+export function formatOf(name: string): ((text: string) => boolean) | undefined {
+  if (name === "url") return isWebAddress;
+  return Object.hasOwn(formats, name) ? formats[name] : undefined;
+}

@@ -1,0 +1,89 @@
+/** Definitions that many orbs share: message schemas and module templates. */
+import { z } from "zod";
+import { checkDocument } from "../definition/check/check.ts";
+import type { ModuleDefinition } from "../definition/document/document.ts";
+import { compileJsonSchema, type JsonSchema } from "../handlers/schema/json-schema.ts";
+import type { Fault } from "../kernel/errors.ts";
+import { AppError } from "../kernel/errors.ts";
+import { addZodIssues, Faults } from "../kernel/faults.ts";
+
+export const DEFINITION_KINDS = ["messages", "modules"] as const;
+export type DefinitionKind = (typeof DEFINITION_KINDS)[number];
+
+/** Placeholder for the orb id in references of a template. */
+const TEMPLATE_ORB = "template";
+
+/** A message schema or a module template. */
+export interface DefinitionBody {
+  description: string;
+  /** JSON Schema; set for messages. */
+  schema?: JsonSchema;
+  /** A module in the format of orb documents; set for modules. */
+  module?: ModuleDefinition;
+}
+
+const description = z.string().max(2_000).default("");
+const messageSchema = z.strictObject({ description, schema: z.unknown() });
+const templateSchema = z.strictObject({ description, module: z.unknown() });
+
+/** Validates a definition. @returns all faults, or the value to store */
+export function readDefinition(kind: DefinitionKind, input: unknown): DefinitionBody | Fault[] {
+  const faults = new Faults();
+  const parsed = (kind === "messages" ? messageSchema : templateSchema).safeParse(input);
+  if (!parsed.success) {
+    addZodIssues(faults, parsed.error.issues, input);
+    return faults.list();
+  }
+  const { data } = parsed;
+  if ("schema" in data) {
+    if (data.schema === undefined) faults.add("/schema", "required", "is required");
+    else {
+      const compiled = compileJsonSchema(data.schema);
+      if (!Array.isArray(compiled))
+        return { description: data.description, schema: data.schema as JsonSchema };
+      for (const { path, code, message } of compiled) faults.add(`/schema${path}`, code, message);
+    }
+    return faults.list();
+  }
+  return readTemplate(data.description, data.module);
+}
+
+/** A template is valid if an orb that contains only this module is valid. */
+function readTemplate(text: string, module: unknown): DefinitionBody | Fault[] {
+  try {
+    const { document } = checkDocument({ id: TEMPLATE_ORB, modules: [module], ...PLACES });
+    const [checked] = document.modules;
+    if (checked !== undefined) return { description: text, module: checked };
+    return [{ path: "/module", code: "required", message: "is required" }];
+  } catch (error) {
+    if (!(error instanceof AppError) || error.errors === undefined) throw error;
+    return error.errors.map((fault) => ({ ...fault, path: fault.path.replace(/^\/modules\/0/, "/module") }));
+  }
+}
+
+/** Templates may have market-specific fields, although only an orb has markets. */
+const PLACES = { markets: ["any"] };
+
+/**
+ * Creates a module for an orb from a template. The module may have another id, and references to the template's own
+ * schemas point into the orb.
+ */
+export function moduleFrom(
+  template: ModuleDefinition,
+  place: { orb?: string | undefined; module?: string | undefined },
+): ModuleDefinition {
+  const id = place.module ?? template.id;
+  const prefix = `${TEMPLATE_ORB}/${template.id}/`;
+  return {
+    ...template,
+    id,
+    schemas: template.schemas.map((schema) => ({
+      ...schema,
+      fields: schema.fields.map((field) =>
+        field.ref?.startsWith(prefix) === true && place.orb !== undefined
+          ? { ...field, ref: `${place.orb}/${id}/${field.ref.slice(prefix.length)}` }
+          : field,
+      ),
+    })),
+  };
+}

@@ -1,0 +1,18 @@
+/** Handlers that the platform brings. */
+
+import { HTTP_HANDLERS } from "../handlers/contract/http.ts";
+import type { Handler } from "../handlers/contract/types.ts";
+import { rulesEvaluate } from "./rules/evaluate.ts";
+import { settingsGet, settingsSet } from "./settings/handlers.ts";
+import { transactionsList } from "./transactions/list.ts";
+import { transactionsRecord } from "./transactions/record.ts";
+
+/** Every built-in handler, by service and name. */
+export const BUILT_IN: readonly Handler[] = [
+  ...HTTP_HANDLERS,
+  rulesEvaluate,
+  transactionsRecord,
+  transactionsList,
+  settingsGet,
+  settingsSet,
+];

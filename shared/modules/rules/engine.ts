@@ -1,0 +1,227 @@
+/**
+ * Runs one rule over facts with json-logic-engine as an interpreter, without compiling to code. A budget counts every
+ * step and the size of every growing value, so that no rule can block a request.
+ */
+import { LogicEngine } from "json-logic-engine";
+import { escapeSegment } from "../../kernel/faults.ts";
+import { METHODS } from "./methods.ts";
+
+/** Limits for all rules of one call together. */
+export const RUN_LIMITS = {
+  steps: 100_000,
+  /** Deepest nesting of calls at run time. */
+  depth: 64,
+  /** Milliseconds, on runtimes whose clock advances during computation. */
+  timeMs: 250,
+  /** Maximum length of a text (characters) or list (items) that a rule creates. */
+  text: 65_536,
+  items: 10_000,
+  /** Maximum number of values in a rule's result, on all levels together. */
+  result: 5_000,
+} as const;
+
+/** Maximum number of conditions and of facts in the trace of one rule. */
+const TOLD = 50;
+const TOLD_TEXT = 200;
+
+/** Why a rule stopped. Codes: too_many_steps, too_deep, too_slow, too_large, failed. */
+export type RuleFailure = "too_many_steps" | "too_deep" | "too_slow" | "too_large" | "failed";
+
+class LimitError extends Error {
+  readonly code: RuleFailure;
+  constructor(code: RuleFailure) {
+    super(code);
+    this.code = code;
+  }
+}
+
+/** Remaining budget for the rules of one call. */
+export interface Budget {
+  steps: number;
+  deadline: number;
+  now: () => number;
+}
+
+/** A full budget. @param now milliseconds */
+export function budget(now: () => number): Budget {
+  return { steps: RUN_LIMITS.steps, deadline: now() + RUN_LIMITS.timeMs, now };
+}
+
+/** One evaluated condition with its JSON Pointer in the rule. */
+export interface Condition {
+  path: string;
+  operator: string;
+  result: boolean;
+}
+
+/** Result and trace of one rule. */
+export interface Run {
+  result: unknown;
+  /** Whether the result is truthy in JsonLogic: not false, null, 0, "", [] or {}. */
+  fired: boolean;
+  failure: RuleFailure | undefined;
+  conditions: Condition[];
+  /** Facts that the rule read, by their path, without long ones. */
+  facts: Record<string, unknown>;
+}
+
+const DECIDING = new Set([
+  "==",
+  "===",
+  "!=",
+  "!==",
+  "<",
+  "<=",
+  ">",
+  ">=",
+  "in",
+  "!",
+  "!!",
+  "and",
+  "or",
+  "all",
+  "some",
+  "none",
+  "exists",
+]);
+
+class Engine extends LogicEngine {
+  readonly #budget: Budget;
+  readonly #places: Map<object, string>;
+  readonly conditions: Condition[] = [];
+  readonly facts: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
+  /** The first exceeded limit. `try` in a rule must not hide it. */
+  limit: LimitError | undefined;
+  #depth = 0;
+
+  constructor(left: Budget, places: Map<object, string>) {
+    super(METHODS, {
+      disableInline: true,
+      disableInterpretedOptimization: true,
+      permissive: false,
+      maxDepth: 0,
+    });
+    this.#budget = left;
+    this.#places = places;
+    const text = (value: unknown): string => {
+      if (typeof value === "object" && value !== null) throw new Error("cat takes no lists and objects");
+      return value === null || value === undefined ? "" : String(value);
+    };
+    this.addMethod("cat", (args: unknown) => {
+      let out = "";
+      for (const value of [args].flat()) {
+        out += text(value);
+        if (out.length > RUN_LIMITS.text) this.#exceed("too_large");
+      }
+      return out;
+    });
+    this.addMethod("merge", (args: unknown) => {
+      const out: unknown[] = [];
+      for (const value of Array.isArray(args) ? args : [args]) {
+        if (Array.isArray(value)) for (const item of value) out.push(item);
+        else out.push(value);
+        if (out.length > RUN_LIMITS.items) this.#exceed("too_large");
+      }
+      return out;
+    });
+  }
+
+  #exceed(code: RuleFailure): never {
+    this.limit ??= new LimitError(code);
+    throw this.limit;
+  }
+
+  #spend(steps: number): void {
+    const left = this.#budget;
+    const before = left.steps;
+    left.steps -= steps;
+    if (left.steps < 0) this.#exceed("too_many_steps");
+    // Read the clock only now and then, because that costs more than a step.
+    if (before >> 10 !== left.steps >> 10 && left.now() > left.deadline) this.#exceed("too_slow");
+  }
+
+  override run(logic: unknown, data: unknown, options?: { above?: unknown }): unknown {
+    if (this.limit !== undefined) throw this.limit;
+    this.#spend(1);
+    if (++this.#depth > RUN_LIMITS.depth) this.#exceed("too_deep");
+    try {
+      const result: unknown = super.run(logic, data, options);
+      // Charge the size of the value, because the next operator may read all of it.
+      if (typeof result === "string") this.#spend(result.length >> 8);
+      else if (Array.isArray(result)) this.#spend(result.length >> 2);
+      if (typeof logic === "object" && logic !== null) this.#tell(logic, result);
+      return result;
+    } finally {
+      this.#depth--;
+    }
+  }
+
+  #tell(logic: object, result: unknown): void {
+    const path = this.#places.get(logic);
+    if (path === undefined) return;
+    const [operator = ""] = Object.keys(logic);
+    if (DECIDING.has(operator) && this.conditions.length < TOLD) {
+      this.conditions.push({ path, operator, result: Boolean(this.truthy(result)) });
+    } else if ((operator === "var" || operator === "val") && Object.keys(this.facts).length < TOLD) {
+      const asked: unknown = Reflect.get(logic, operator);
+      const names = operator === "var" ? [asked].flat().slice(0, 1) : [asked].flat();
+      if (!names.every((name) => typeof name === "string" || typeof name === "number")) return;
+      const value = shown(result);
+      if (value !== undefined) this.facts[names.join(".").slice(0, TOLD_TEXT)] = value;
+    }
+  }
+}
+
+/** A fact for the trace; undefined if it is too long. */
+function shown(value: unknown): unknown {
+  if (typeof value === "string") return value.length > TOLD_TEXT ? undefined : value;
+  return typeof value === "number" || typeof value === "boolean" || value === null ? value : undefined;
+}
+
+/** JSON Pointers of all parts of a rule. Skips the bodies of iterations, whose facts differ each time. */
+function placesOf(rule: unknown): Map<object, string> {
+  const places = new Map<object, string>();
+  const visit = (node: unknown, path: string): void => {
+    if (typeof node !== "object" || node === null) return;
+    if (!Array.isArray(node)) places.set(node, path);
+    for (const [key, item] of Object.entries(node)) {
+      if (/^(map|filter|reduce|all|some|none)$/.test(key) && Array.isArray(item))
+        visit(item[0], `${path}/${key}/0`);
+      else if (key !== "preserve") visit(item, `${path}/${escapeSegment(key)}`);
+    }
+  };
+  visit(rule, "");
+  return places;
+}
+
+/** Whether a value contains more than `most` values. Shared objects count each time, because JSON repeats them. */
+function larger(value: unknown, most: number): boolean {
+  let left = most;
+  const visit = (item: unknown, depth: number): boolean => {
+    if (--left < 0 || depth > RUN_LIMITS.depth) return true;
+    if (typeof item === "string") left -= item.length >> 8;
+    if (typeof item !== "object" || item === null) return false;
+    return Object.values(item).some((inner) => visit(inner, depth + 1));
+  };
+  return visit(value, 0);
+}
+
+/** Runs a rule. Never throws because of the content of rules or facts. */
+export function runRule(rule: unknown, facts: unknown, left: Budget): Run {
+  const engine = new Engine(left, placesOf(rule));
+  const told = (result: unknown, failure: RuleFailure | undefined): Run => ({
+    result,
+    fired: failure === undefined && Boolean(engine.truthy(result)),
+    failure,
+    conditions: engine.conditions,
+    facts: { ...engine.facts },
+  });
+  try {
+    const result = engine.run(rule, facts);
+    if (engine.limit !== undefined) return told(null, engine.limit.code);
+    if (larger(result, RUN_LIMITS.result)) return told(null, "too_large");
+    return told(typeof result === "function" || result === undefined ? null : result, undefined);
+  } catch {
+    return told(null, engine.limit?.code ?? "failed");
+  }
+}

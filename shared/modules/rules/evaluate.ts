@@ -1,0 +1,198 @@
+/** `rules.evaluate`: runs the live rules of a module over facts in a deterministic order. */
+import type { CompiledModule, CompiledSchema } from "../../definition/compile.ts";
+import type { LiveOrb } from "../../definition/live-orb.ts";
+import { checkRule, ruleField } from "../../definition/rule.ts";
+import type { Deps } from "../../deps.ts";
+import { inParts } from "../../entry/index/parts.ts";
+import { forwards } from "../../entry/index/scan.ts";
+import { readLive, type Seen, type Wanted } from "../../entry/index/seen.ts";
+import { moduleOf, schemaOf, TARGET_INPUT } from "../../handlers/contract/target.ts";
+import type { LocalHandler } from "../../handlers/contract/types.ts";
+import { AppError } from "../../kernel/errors.ts";
+import { ReadBudget } from "../../store/budget.ts";
+import { subjects } from "../../store/subjects.ts";
+import { budget, type Condition, type RuleFailure, runRule } from "./engine.ts";
+
+/** Maximum number of live rules in one evaluation. */
+const RULES_LIMIT = 1_000;
+/** Entries per read. Each entry needs two subjects. */
+const CHUNK = 500;
+
+/** A live rule. */
+interface Rule {
+  id: string;
+  schema: string;
+  name: string | null;
+  priority: number;
+  rule: unknown;
+}
+
+/** Result of one rule and the reason for it. */
+export interface Trace {
+  id: string;
+  schema: string;
+  name: string | null;
+  priority: number;
+  /** Whether the result is truthy in JsonLogic. */
+  fired: boolean;
+  result: unknown;
+  /** Why the rule stopped early. It has not fired then. */
+  failure?: RuleFailure | "unsound";
+  /** Evaluated conditions with their position in the rule. */
+  conditions: Condition[];
+  /** Facts that the rule read, by path; null if missing. */
+  facts: Record<string, unknown>;
+}
+
+/** Response of an evaluation. */
+export interface Evaluation {
+  /** Results of the rules that fired, in execution order. */
+  results: { id: string; schema: string; name: string | null; result: unknown }[];
+  /** Number of rules that ran. */
+  evaluated: number;
+  trace?: Trace[];
+}
+
+function ruleOf(schema: CompiledSchema, seen: Seen): Rule | undefined {
+  const field = ruleField(schema);
+  const { id, values } = seen.shown;
+  const rule = field === undefined ? undefined : values[field.name];
+  if (rule === undefined || rule === null) return undefined;
+  const { name, priority } = values;
+  return {
+    id,
+    schema: schema.id,
+    name: typeof name === "string" ? name : null,
+    priority: typeof priority === "number" ? priority : 0,
+    rule,
+  };
+}
+
+/** The live rules of a schema, with two requests per 500 rules. */
+async function liveRules(
+  deps: Deps,
+  budget: ReadBudget,
+  live: LiveOrb,
+  schema: CompiledSchema,
+): Promise<Rule[]> {
+  const filter = subjects.schemaIndex({ orb: live.orb, type: schema.subjectType, schema: schema.id });
+  const rules: Rule[] = [];
+  for await (const places of forwards(deps.store, { orb: live.orb, filter, first: CHUNK }, 0)) {
+    const wanted = places.map(({ id }) => ({ schema, id }));
+    const read = (some: readonly Wanted[], maxBytes: number) =>
+      readLive(deps, live.orb, some, "any", maxBytes);
+    for await (const { result } of inParts(budget, wanted, read)) {
+      for (const seen of result) {
+        const rule = seen === undefined ? undefined : ruleOf(schema, seen);
+        if (rule !== undefined) rules.push(rule);
+      }
+      budget.require();
+    }
+    if (rules.length > RULES_LIMIT) {
+      const text = `At most ${RULES_LIMIT} live rules are evaluated at once: name a schema, or archive some.`;
+      throw new AppError("invalid", "too_many_rules", text);
+    }
+  }
+  return rules;
+}
+
+/** Higher priority first, then older first. */
+function inOrder(a: Rule, b: Rule): number {
+  return b.priority - a.priority || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
+}
+
+/**
+ * Runs the live rules.
+ * @param options.first stops after the first rule that fires
+ * @throws AppError invalid `too_many_rules`
+ */
+async function evaluateRules(
+  deps: Deps,
+  live: LiveOrb,
+  module: CompiledModule,
+  facts: unknown,
+  options: { schema?: CompiledSchema | undefined; first: boolean },
+): Promise<{ trace: Trace[] }> {
+  const schemas = options.schema === undefined ? [...module.schemas.values()] : [options.schema];
+  const bytes = new ReadBudget();
+  const charged = { ...deps, store: bytes.charging(deps.store) };
+  const rules = (await Promise.all(schemas.map((schema) => liveRules(charged, bytes, live, schema)))).flat();
+  rules.sort(inOrder);
+  const left = budget(() => deps.clock.now());
+  const trace: Trace[] = [];
+  for (const { rule, ...told } of rules) {
+    // Older stored rules may not pass the current validation.
+    if (checkRule(rule).length > 0) {
+      trace.push({ ...told, fired: false, result: null, failure: "unsound", conditions: [], facts: {} });
+      continue;
+    }
+    const { failure, ...run } = runRule(rule, facts, left);
+    trace.push({ ...told, ...run, ...(failure === undefined ? {} : { failure }) });
+    if (run.fired && options.first) break;
+  }
+  return { trace };
+}
+
+const RESULT = {
+  type: "object",
+  required: ["results", "evaluated"],
+  properties: {
+    results: {
+      type: "array",
+      description: "Results of the rules that fired, in the order in which they ran.",
+      items: {
+        type: "object",
+        required: ["id", "schema", "name", "result"],
+        properties: {
+          id: { type: "string" },
+          schema: { type: "string" },
+          name: { type: ["string", "null"] },
+          result: {},
+        },
+      },
+    },
+    evaluated: { type: "integer", description: "How many rules ran." },
+    trace: {
+      type: "array",
+      description: "Every rule that ran: whether it fired, what was decided in it, and which facts it read.",
+      items: { type: "object" },
+    },
+  },
+} as const;
+
+/** The built-in handler. */
+export const rulesEvaluate: LocalHandler = {
+  kind: "local",
+  name: "rules.evaluate",
+  description:
+    "Runs the live rules (JsonLogic) of a RULES module over facts: higher priority first, of equal ones the older first.",
+  auth: "AuthRequired",
+  input: {
+    type: "object",
+    required: ["facts"],
+    additionalProperties: false,
+    properties: {
+      ...TARGET_INPUT,
+      schema: {
+        ...TARGET_INPUT.schema,
+        description: "Only the rules of this schema; left out: all of the module.",
+      },
+      facts: { type: "object", description: "What the rules are about." },
+      mode: { enum: ["all", "first"], description: "`first` stops behind the first rule that fires." },
+      trace: { type: "boolean", description: "false leaves the trace out." },
+    },
+  },
+  output: RESULT,
+  async run({ deps, live, input }) {
+    const module = moduleOf(live, "RULES", input);
+    const schema = input.schema === undefined ? undefined : schemaOf(live, "RULES", input);
+    const first = input.mode === "first";
+    const { trace } = await evaluateRules(deps, live, module, input.facts, { schema, first });
+    const results = trace
+      .filter(({ fired }) => fired)
+      .map(({ id, schema: of, name, result }) => ({ id, schema: of, name, result }));
+    const evaluation: Evaluation = { results, evaluated: trace.length };
+    if (input.trace !== false) evaluation.trace = trace;
+    return evaluation;
+  },
+};

@@ -1,0 +1,95 @@
+/**
+ * Bounds json-logic-engine's operators. A fact can claim any length, and a path can climb any number of levels; both
+ * numbers come from clients, and the library loops as often as they say.
+ */
+import { defaultMethods } from "json-logic-engine";
+import { isOperator } from "../../definition/rule.ts";
+import { holds } from "../../kernel/search.ts";
+
+/** The engine, as operators receive it. */
+interface Runner {
+  run(logic: unknown, data: unknown, options: { above: unknown }): unknown;
+}
+type Method = (
+  args: unknown,
+  context: unknown,
+  above: unknown,
+  engine: Runner,
+  ...more: unknown[]
+) => unknown;
+interface Operator {
+  method: Method;
+}
+
+/** Maximum number of levels that a path may climb. No rule is nested deeper. */
+const MOST_LEVELS = 64;
+/** Maximum length of a path in characters. The library caches the last two thousand parsed paths. */
+const LONGEST_PATH = 1_000;
+
+const known = defaultMethods as unknown as Record<string, Operator>;
+
+/** Wraps an operator with a check of its arguments and keeps the library's own properties of it. */
+function guarded(name: string, look: (args: unknown) => void): Operator {
+  const operator = known[name];
+  if (operator === undefined) throw new Error(`json-logic-engine has no ${name}`);
+  const method: Method = (args, ...more) => {
+    look(args);
+    return operator.method(args, ...more);
+  };
+  return { ...operator, method };
+}
+
+/** @throws Error if a path is too long */
+function requireShort(paths: unknown): void {
+  for (const path of [paths].flat())
+    if (typeof path === "string" && path.length > LONGEST_PATH) throw new Error("a path is too long");
+}
+
+/** `[[2], "a"]` is `a` two levels up. @throws Error for too many levels */
+function requireNear(args: unknown): void {
+  const [first] = [args].flat();
+  if (Array.isArray(first) && Math.abs(Number(first[0])) > MOST_LEVELS)
+    throw new Error("a path climbs too far");
+}
+
+/** @throws Error for an object that pretends to be a list */
+function requireList(list: unknown): void {
+  if (typeof list === "object" && list !== null && !Array.isArray(list) && Object.hasOwn(list, "length"))
+    throw new Error("this is no list");
+}
+
+/** Checks the list of `some`, `all` and `none` before they iterate over it. */
+function walking(name: string): Operator {
+  const operator = known[name];
+  if (operator === undefined) throw new Error(`json-logic-engine has no ${name}`);
+  const method: Method = (args, context, above, engine) => {
+    const [from, ...rest] = args as readonly unknown[];
+    const list = engine.run(from, context, { above });
+    requireList(list);
+    return operator.method([{ preserve: list }, ...rest], context, above, engine);
+  };
+  return { ...operator, method };
+}
+
+/** The operators that rules may use. */
+export const METHODS: Readonly<Record<string, unknown>> = {
+  ...Object.fromEntries(Object.entries(known).filter(([name]) => isOperator(name))),
+  var: guarded("var", (args) => requireShort([args].flat()[0])),
+  val: guarded("val", requireNear),
+  exists: guarded("exists", requireNear),
+  missing: guarded("missing", requireShort),
+  missing_some: guarded("missing_some", (args) => {
+    const options = (args as readonly unknown[])[1];
+    requireList(options);
+    requireShort(options);
+  }),
+  some: walking("some"),
+  all: walking("all"),
+  none: walking("none"),
+  in: (args: readonly unknown[]) => {
+    const [item, among] = args;
+    return typeof among === "string"
+      ? holds(among, String(item))
+      : ((among || []) as unknown[]).includes(item);
+  },
+};

@@ -1,0 +1,141 @@
+/** `transactions.record`: appends a record. No verb changes or removes one. */
+import { type Actor, accountOf, actorId, type Role } from "../../access/actor.ts";
+import { refusal, requireMay, roleIn } from "../../access/authorize.ts";
+import type { CompiledSchema } from "../../definition/compile.ts";
+import type { LiveOrb } from "../../definition/live-orb.ts";
+import type { Deps } from "../../deps.ts";
+import { withKnownClaims } from "../../entry/index/held.ts";
+import { publishMessages } from "../../entry/index/schedules.ts";
+import { hmacs } from "../../entry/model/claims.ts";
+import { canonical } from "../../entry/model/idempotency.ts";
+import { addressOf, loadEntry } from "../../entry/model/resolve.ts";
+import { attempts } from "../../entry/write/attempts.ts";
+import { commit } from "../../entry/write/commit.ts";
+import { planNew } from "../../entry/write/create.ts";
+import { requireUsing, schemaOf, TARGET_INPUT } from "../../handlers/contract/target.ts";
+import type { LocalHandler } from "../../handlers/contract/types.ts";
+import { AppError } from "../../kernel/errors.ts";
+import { derivedId } from "../../kernel/ids.ts";
+import { counted } from "../../quotas/write.ts";
+import { ownHints, RECORD, type RecordSnapshot, type RecordView, recordView } from "./schema.ts";
+
+/** What a caller records. */
+export interface NewRecord {
+  values: unknown;
+  /** The same key and values by the same account are one record, for ever. */
+  key?: string | undefined;
+}
+
+/** Every account records, unless the schema's `access.write` says who does. */
+function requireWriter(actor: Actor, role: Role, schema: CompiledSchema): void {
+  const stated = schema.definition.access?.write;
+  if (role === "public") throw refusal(actor);
+  if (stated !== undefined) requireMay(actor, role, "create", { access: schema.access, own: true });
+}
+
+/**
+ * Appends a record. Without a key one trip, with one two; the broker's order is the order of lists.
+ * @throws AppError invalid with every fault, `idempotency_mismatch`; forbidden, unauthenticated; conflict
+ * `unique_conflict`; too_large `entry_too_large`
+ */
+export async function recordTransaction(
+  deps: Deps,
+  caller: { actor: Actor; role: Role },
+  first: LiveOrb,
+  given: CompiledSchema,
+  input: NewRecord,
+): Promise<{ record: RecordView; replayed: boolean }> {
+  const { actor } = caller;
+  requireWriter(actor, caller.role, given);
+  const owner = actorId(actor);
+  const { key, values } = input;
+  const requests = key === undefined ? [] : await hmacs(deps.config, `transaction/${canonical(values)}`);
+  const [request] = requests;
+  // The key makes the id, so that the record itself is the claim: equal requests meet in one place.
+  const keyed =
+    key === undefined ? undefined : await derivedId(["transaction", given.id, accountOf(actor), key]);
+  const write = async (attempt: number) => {
+    const id = keyed ?? deps.newId();
+    let [live, schema] = [first, given];
+    if (attempt > 0) {
+      live = await requireUsing(deps, first.orb, "transactions.record");
+      schema = schemaOf(live, "TRANSACTIONS", { module: given.module, schema: given.id });
+      requireWriter(actor, roleIn(actor, live.orb, live.compiled), schema);
+    }
+    const address = addressOf(schema, id);
+    const before = request === undefined ? null : await loadEntry(deps, live.orb, id, schema);
+    if (before !== null) {
+      const stored: RecordSnapshot = before.head;
+      if (stored.request === undefined || !requests.includes(stored.request)) throw mismatch();
+      return { record: recordView(stored), replayed: true };
+    }
+    const plan = await planNew(deps, actor, live, schema, { module: schema.module, values }, id);
+    const [made] = plan.snapshots;
+    if (made === undefined) throw new AppError("internal", "internal_error", "Nothing was planned.");
+    const snapshot: RecordSnapshot = {
+      ...made,
+      status: "PUBLISHED",
+      publishedRevision: 1,
+      ...(request === undefined ? {} : { request }),
+    };
+    const write = {
+      ...plan,
+      snapshots: [snapshot],
+      hints: ownHints(address, owner),
+      // Those who may read it all read the log: only an audience that follows the live subjects needs a copy.
+      live:
+        schema.liveRole === "admin"
+          ? []
+          : publishMessages(address, schema.liveRole, snapshot, null, deps.clock.now()),
+    };
+    const sure = attempt === 0 ? write : await withKnownClaims(deps, live, schema, write);
+    // With a key two may write the same record: then all of it is one act, or lists would show it twice.
+    await commit(deps, live, sure, { whole: request !== undefined });
+    return { record: recordView(snapshot), replayed: false };
+  };
+  return counted(deps, actor, first.orb, () => attempts(deps, first.orb, write));
+}
+
+function mismatch(): AppError {
+  return new AppError("invalid", "idempotency_mismatch", "This key was used for other values.", {
+    errors: [
+      {
+        path: "/key",
+        code: "idempotency_mismatch",
+        message: "was already used for other values. Choose another key.",
+      },
+    ],
+  });
+}
+
+/** The built-in handler. */
+export const transactionsRecord: LocalHandler = {
+  kind: "local",
+  name: "transactions.record",
+  description: "Appends a record to a TRANSACTIONS module. Records are never changed or removed.",
+  auth: "AuthRequired",
+  input: {
+    type: "object",
+    required: ["values"],
+    additionalProperties: false,
+    properties: {
+      ...TARGET_INPUT,
+      values: { type: "object", description: "Values of the schema's fields." },
+      key: {
+        type: "string",
+        minLength: 1,
+        maxLength: 255,
+        description:
+          "Idempotency: the same key and values by the same account are one record. Left out: the header Idempotency-Key.",
+      },
+    },
+  },
+  output: RECORD,
+  async run({ deps, live, actor, role, input, idempotencyKey }) {
+    const schema = schemaOf(live, "TRANSACTIONS", input);
+    const { values, key } = input;
+    const given: NewRecord = { values, key: typeof key === "string" ? key : idempotencyKey };
+    const { record } = await recordTransaction(deps, { actor, role }, live, schema, given);
+    return record;
+  },
+};

@@ -1,0 +1,48 @@
+/** Shared by the handlers of transactions: finding the schema, and records in responses. */
+import { type EntrySnapshot, maskValues } from "../../entry/model/snapshot.ts";
+import { type EntryAddress, isToken, subjects } from "../../store/subjects.ts";
+import type { Append } from "../../store/types.ts";
+
+/** A record in responses. */
+export interface RecordView {
+  id: string;
+  module: string;
+  schema: string;
+  /** Time of the record by the platform's clock (ISO 8601). */
+  createdAt: string;
+  /** Id of the account that created it. */
+  createdBy: string;
+  values: Record<string, unknown>;
+}
+
+/** A stored record: an entry with one revision that is live from the start. */
+export interface RecordSnapshot extends EntrySnapshot {
+  /** HMAC of the values of a record with an idempotency key. */
+  request?: string;
+}
+
+/** A record without encrypted values. */
+export function recordView(snapshot: EntrySnapshot): RecordView {
+  const { id, module, schema, createdAt, createdBy, values } = snapshot;
+  return { id, module, schema, createdAt, createdBy, values: maskValues(values) };
+}
+
+/** Subject of the index of an account's own records; none for other modules. */
+export function ownHints(address: EntryAddress, owner: string): Append[] {
+  if (address.type !== "transactions" || !isToken(owner)) return [];
+  return [{ subject: subjects.ownOrder(address, owner), data: address.id }];
+}
+
+/** JSON Schema of a record. */
+export const RECORD = {
+  type: "object",
+  required: ["id", "module", "schema", "createdAt", "createdBy", "values"],
+  properties: {
+    id: { type: "string" },
+    module: { type: "string" },
+    schema: { type: "string" },
+    createdAt: { type: "string", format: "date-time" },
+    createdBy: { type: "string" },
+    values: { type: "object" },
+  },
+} as const;

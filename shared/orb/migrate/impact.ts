@@ -1,0 +1,229 @@
+/** Computes what a new live definition does to stored entries: for a dry run, and when it is published. */
+import { compareDefinitions, type SchemaChange } from "../../definition/compat.ts";
+import {
+  type CompiledOrb,
+  type CompiledSchema,
+  compileOrb,
+  SUBJECT_TYPES,
+} from "../../definition/compile.ts";
+import type { OrbDocument } from "../../definition/document/document.ts";
+import { compareRetired, homeKey, type Retired, retiredAfter } from "../../definition/retired.ts";
+import type { EntryWork } from "../../definition/stored/history.ts";
+import type { Deps } from "../../deps.ts";
+import {
+  claimExisting,
+  type Duplicate,
+  entryCounts,
+  type InvalidEntries,
+  invalidEntries,
+  valuesStored,
+} from "../../entry/migrate/publishing.ts";
+import { AppError } from "../../kernel/errors.ts";
+import type { Home } from "../../store/subjects.ts";
+
+/** One change with the number of affected entries. */
+export interface ImpactItem extends SchemaChange {
+  /** Number of entries stored in the schema. */
+  entries: number;
+  /** Whether the change is rejected. */
+  refused: boolean;
+  /** Whether `force=true` allows it. */
+  forceable: boolean;
+}
+
+/** Effects on stored entries. */
+export interface Impact {
+  changes: ImpactItem[];
+  /** Equal values of several entries in a field that becomes unique. */
+  duplicates: (Duplicate & { module: string; schema: string })[];
+  /** Entries whose next write would be rejected. */
+  invalid: (InvalidEntries & { module: string; schema: string })[];
+}
+
+/** Work on stored entries when a definition becomes live. */
+export interface Plan {
+  impact: Impact;
+  work: EntryWork;
+  /** Removed fields and schemas before this change. */
+  retired: Retired[];
+  /** Schemas of the new definition whose index keys change. */
+  claims: CompiledSchema[];
+}
+
+/**
+ * Compares two definitions with regard to stored entries.
+ * @param options.retired removed fields and schemas that are still stored
+ * @param options.examine also validates stored values (for a dry run)
+ */
+export async function planChange(
+  deps: Deps,
+  orb: string,
+  from: OrbDocument,
+  to: OrbDocument,
+  options: { revision: number; examine: boolean; force: boolean; retired: readonly Retired[] },
+): Promise<Plan> {
+  const [before, after] = [compileOrb(from), compileOrb(to)];
+  const { retired } = options;
+  const counts = await countStored(deps, orb, [before, after], retired);
+  const stored = (change: SchemaChange) => counts.get(homeKey(change.moduleType, change.schema)) ?? 0;
+  const judged = (change: SchemaChange, entries: number): ImpactItem => {
+    const forceable = change.severity === "removal";
+    const refused = entries > 0 && (change.severity === "dangerous" || (forceable && !options.force));
+    return { ...change, entries, refused, forceable };
+  };
+  const changes = [
+    ...compareDefinitions(from, to).map((change) => judged(change, stored(change))),
+    ...(await returning(deps, orb, compareRetired(retired, to), stored)).map((one) => judged(...one)),
+  ];
+  // Where nothing is stored yet, somebody may be writing it by the definition before.
+  const mayHold = (home: string) => before.byType.has(home) || (counts.get(home) ?? 0) > 0;
+  const claims = reindexed(before, after).filter((schema) => mayHold(key(homeOf(schema))));
+  const context = { orb, revision: options.revision, compiled: after };
+  const impact: Impact = { changes, duplicates: [], invalid: [] };
+  if (options.examine) {
+    for (const schema of claims) {
+      const { duplicates } = await claimExisting(deps, context, schema, { dryRun: true });
+      impact.duplicates.push(
+        ...duplicates.map((one) => ({ module: schema.module, schema: schema.id, ...one })),
+      );
+    }
+    const tightened = new Set(
+      changes
+        .filter((c) => c.severity === "tightened" && c.entries > 0)
+        .map((c) => `${c.module}/${c.schema}`),
+    );
+    for (const place of tightened) {
+      const [module = "", schema = ""] = place.split("/");
+      const compiled = after.schema(module, schema);
+      if (compiled !== undefined) {
+        impact.invalid.push({ module, schema, ...(await invalidEntries(deps, orb, compiled)) });
+      }
+    }
+  }
+  const work: EntryWork = { claims: claims.map(homeOf), moves: movesOf(before, after, changes) };
+  return { impact, work, claims, retired: retiredAfter(from, retired, to, counts) };
+}
+
+/**
+ * Rejects incompatible changes, then reserves the unique values of stored entries.
+ * @throws AppError conflict `incompatible_change` with the counts, `unique_conflict` with the duplicates
+ */
+export async function enforce(
+  deps: Deps,
+  orb: string,
+  to: OrbDocument,
+  revision: number,
+  plan: Plan,
+): Promise<void> {
+  const refused = plan.impact.changes.filter((change) => change.refused);
+  if (refused.length > 0) {
+    const told = refused.map(
+      ({ module, schema, entries, message }) =>
+        `${module}/${schema} (${entries} ${entries === 1 ? "entry" : "entries"}): ${message}`,
+    );
+    const hint = refused.every((change) => change.forceable)
+      ? "With force=true it happens all the same."
+      : "Give what changes a new id or name, or delete the entries first.";
+    throw new AppError(
+      "conflict",
+      "incompatible_change",
+      `Stored entries stand against this. ${told.join(" ")} ${hint}`,
+      {
+        data: { impact: plan.impact },
+      },
+    );
+  }
+  const context = { orb, revision, compiled: compileOrb(to) };
+  for (const schema of plan.claims) {
+    const { duplicates } = await claimExisting(deps, context, schema);
+    if (duplicates.length === 0) continue;
+    const told = duplicates.map((one) => ({ module: schema.module, schema: schema.id, ...one }));
+    throw new AppError(
+      "conflict",
+      "unique_conflict",
+      "Stored entries share values of a field that becomes unique.",
+      {
+        data: { impact: { ...plan.impact, duplicates: told } },
+      },
+    );
+  }
+}
+
+function homeOf(schema: CompiledSchema): Home {
+  return { type: schema.subjectType, schema: schema.id };
+}
+
+const key = (home: Home) => `${home.type}/${home.schema}`;
+
+/** Changes by returning fields and schemas, with the affected entries: for a field, those that still have a value. */
+async function returning(
+  deps: Deps,
+  orb: string,
+  changes: readonly SchemaChange[],
+  stored: (change: SchemaChange) => number,
+): Promise<[SchemaChange, number][]> {
+  const places = Map.groupBy(changes, (change) => homeKey(change.moduleType, change.schema));
+  const out: [SchemaChange, number][] = [];
+  for (const group of places.values()) {
+    const [first] = group;
+    const fields = [...new Set(group.map(({ field }) => field).filter((field) => field !== undefined))];
+    const values =
+      first === undefined || fields.length === 0
+        ? new Map<string, number>()
+        : await valuesStored(
+            deps,
+            orb,
+            { type: SUBJECT_TYPES[first.moduleType], schema: first.schema },
+            fields,
+          );
+    for (const change of group)
+      out.push([change, change.field === undefined ? stored(change) : (values.get(change.field) ?? 0)]);
+  }
+  return out;
+}
+
+/** Number of entries by {@link homeKey}, for all schemas that may have any. */
+async function countStored(
+  deps: Deps,
+  orb: string,
+  compiled: readonly CompiledOrb[],
+  retired: readonly Retired[],
+): Promise<Map<string, number>> {
+  const homes = new Map<string, Home>();
+  for (const { byType } of compiled)
+    for (const schema of byType.values()) homes.set(key(homeOf(schema)), homeOf(schema));
+  for (const { moduleType, schema } of retired)
+    homes.set(homeKey(moduleType, schema), { type: SUBJECT_TYPES[moduleType], schema });
+  const counts = await entryCounts(deps, orb, [...homes.values()]);
+  return new Map([...homes.keys()].map((home, index) => [home, counts[index] ?? 0]));
+}
+
+/** Schemas with a field whose index changes, and new schemas, which may have older entries. */
+function reindexed(before: CompiledOrb, after: CompiledOrb): CompiledSchema[] {
+  return [...after.byType.values()].filter((schema) => {
+    const old = before.byType.get(key(homeOf(schema)));
+    const changed = [...schema.fields.values()].some((field) => {
+      const was = old?.fields.get(field.name);
+      const special = field.indexed || field.unique || field.target !== undefined;
+      return special && (was === undefined || was.indexed !== field.indexed || was.unique !== field.unique);
+    });
+    return changed;
+  });
+}
+
+function movesOf(
+  before: CompiledOrb,
+  after: CompiledOrb,
+  changes: readonly ImpactItem[],
+): EntryWork["moves"] {
+  const moves: EntryWork["moves"] = [];
+  for (const change of changes) {
+    if (change.severity !== "access" && change.severity !== "removal") continue;
+    const home = homeKey(change.moduleType, change.schema);
+    const from = before.byType.get(home)?.liveRole ?? null;
+    const to = after.byType.get(home)?.liveRole ?? null;
+    const type = SUBJECT_TYPES[change.moduleType];
+    if (from !== to) moves.push({ type, schema: change.schema, from, to });
+  }
+  return moves;
+}

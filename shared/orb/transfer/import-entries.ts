@@ -1,0 +1,190 @@
+/** Writes the entries of an export with their ids, revisions and authors, in groups of a batch each. */
+import type { CompiledSchema } from "../../definition/compile.ts";
+import type { OrbHead } from "../../definition/stored/history.ts";
+import { Mark } from "../../definition/stored/importing.ts";
+import { type Values, validateValues } from "../../definition/validate.ts";
+import type { Deps } from "../../deps.ts";
+import { publishMessages } from "../../entry/index/schedules.ts";
+import { claimsOf } from "../../entry/model/claims.ts";
+import { ofKnownFields } from "../../entry/model/known.ts";
+import { type EntryWrite, messagesOf } from "../../entry/model/messages.ts";
+import { addressOf, type OrbContext } from "../../entry/model/resolve.ts";
+import { sealValues } from "../../entry/model/sealing.ts";
+import type { EntrySnapshot } from "../../entry/model/snapshot.ts";
+import { AppError, invalid } from "../../kernel/errors.ts";
+import { ownHints } from "../../modules/transactions/schema.ts";
+import { subjects } from "../../store/subjects.ts";
+import { type Append, Conflict } from "../../store/types.ts";
+import { createOrbStream } from "../migrate/settle.ts";
+import type { ExportedEntry } from "./export.ts";
+
+/** An entry of a file and where it stands there. */
+export interface ImportedEntry {
+  /** JSON Pointer of its line. */
+  path: string;
+  head: ExportedEntry;
+  published: ExportedEntry | null;
+}
+
+/** Messages and bytes of a group. */
+const GROUP = { messages: 600, bytes: 4 * 1024 * 1024 };
+
+interface Planned {
+  path: string;
+  /** The first message of the log: the live revision where it lies behind the head, else the head. */
+  first: EntryWrite;
+  /** The head, where the live revision lies behind it. */
+  head: EntrySnapshot | null;
+  messages: Append[];
+}
+
+/**
+ * Writes entries into an orb that has none yet.
+ * @param begun the revision that the import began with
+ * @param authority asked before each group
+ * @returns how many
+ * @throws AppError invalid with the line of what is wrong; conflict `unique_conflict`
+ * @throws Conflict, StreamMissing when the import was given up meanwhile
+ */
+export async function importEntries(
+  deps: Deps,
+  context: OrbContext,
+  begun: OrbHead,
+  entries: AsyncIterable<ImportedEntry>,
+  authority?: () => Promise<unknown>,
+): Promise<number> {
+  await createOrbStream(deps, context.orb);
+  const mark = await Mark.set(deps, context.orb, begun);
+  let count = 0;
+  let group: Planned[] = [];
+  let size = { messages: 0, bytes: 0 };
+  const flush = async () => {
+    if (group.length > 0) {
+      await authority?.();
+      await writeGroup(mark, group);
+    }
+    group = [];
+    size = { messages: 0, bytes: 0 };
+  };
+  for await (const entry of entries) {
+    const planned = await plan(deps, context, entry);
+    const bytes = planned.messages.reduce((sum, message) => sum + message.data.length, 0);
+    if (size.messages + planned.messages.length > GROUP.messages || size.bytes + bytes > GROUP.bytes)
+      await flush();
+    group.push(planned);
+    size = { messages: size.messages + planned.messages.length, bytes: size.bytes + bytes };
+    count++;
+  }
+  await flush();
+  await mark.erase();
+  return count;
+}
+
+async function plan(deps: Deps, context: OrbContext, entry: ImportedEntry): Promise<Planned> {
+  const { path, head, published } = entry;
+  const schema = context.compiled.schema(head.module, head.schema);
+  if (schema === undefined) {
+    const message = `The orb has no schema ${head.module}/${head.schema}.`;
+    throw invalid([{ path: `${path}/head/schema`, code: "unknown_schema", message }]);
+  }
+  const address = addressOf(schema, head.id);
+  const now = deps.clock.now();
+  const newest = await restored(deps, context, schema, head, `${path}/head`);
+  const live =
+    published === null ? null : await restored(deps, context, schema, published, `${path}/published`);
+  const shown = live ?? (newest.publishedRevision === null ? null : newest);
+  const open = shown !== null && (shown.liveTo === null || Date.parse(shown.liveTo) > now);
+  // What only a closed window holds may be another entry's by now.
+  const liveClaims = open ? (live?.claims ?? []) : [];
+  const claims = new Set([...newest.claims, ...liveClaims]);
+  const first: EntryWrite = {
+    address,
+    headSeq: 0,
+    snapshots: [live ?? newest],
+    claims: { adds: [...claims], frees: [] },
+    hints: ownHints(address, newest.createdBy),
+    live: open ? publishMessages(address, schema.liveRole, shown, null, now) : [],
+    index: "add",
+  };
+  return {
+    path,
+    first,
+    head: live === null ? null : { ...newest, liveClaims },
+    messages: messagesOf(first),
+  };
+}
+
+/** A snapshot as it is stored here: sealed with the keys of this platform, with what it holds. */
+async function restored(
+  deps: Deps,
+  context: OrbContext,
+  schema: CompiledSchema,
+  snapshot: ExportedEntry,
+  path: string,
+): Promise<EntrySnapshot> {
+  const given = ofKnownFields(schema, snapshot.values);
+  const checked = validateValues(schema, given, {
+    existing: snapshot.values as Values,
+    base: `${path}/values`,
+  });
+  // What predates a change of the definition is not valid any more and still the entry's: it is kept as it is.
+  const values = checked.faults.length === 0 ? ofGiven(checked.values, given) : (given as Values);
+  try {
+    const { stored, plain } = await sealValues(deps.config, schema, snapshot.id, values, snapshot.values);
+    const unknown = Object.entries(snapshot.values).filter(([name]) => !schema.fields.has(name));
+    return {
+      ...snapshot,
+      publishedSeq: null,
+      claims: await claimsOf(deps.config, schema, plain),
+      liveClaims: null,
+      defRevision: context.revision,
+      values: { ...Object.fromEntries(unknown), ...stored },
+    };
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== "sealed_value_lost") throw error;
+    const message =
+      "was encrypted with a key that this platform does not have, or for an orb, entry or field with another name. Add the key to ENCRYPTION_KEYS or keep the names.";
+    throw invalid([{ path: `${path}/values/${error.data?.field}`, code: "sealed_value_lost", message }]);
+  }
+}
+
+/** Without the defaults of what the entry has no value of: it gets those with its next write. */
+function ofGiven(values: Values, given: object): Values {
+  return Object.fromEntries(Object.entries(values).filter(([name]) => Object.hasOwn(given, name)));
+}
+
+async function writeGroup(mark: Mark, group: readonly Planned[]): Promise<void> {
+  // A reference guard is touched once in a batch, whoever refers to its entry.
+  const messages = distinct(group.flatMap((one) => one.messages));
+  let sequences: number[];
+  try {
+    sequences = await mark.write(messages);
+  } catch (error) {
+    if (!(error instanceof Conflict) || !(await mark.holds())) throw error;
+    throw new AppError(
+      "conflict",
+      "unique_conflict",
+      `Entries between ${group[0]?.path} and ${group.at(-1)?.path} share an id or a unique value with others.`,
+    );
+  }
+  const places = new Map(messages.map(({ subject }, index) => [subject, sequences[index]]));
+  const heads = group.flatMap(({ head, first }): Append[] => {
+    const log = subjects.entryLog(first.address);
+    const seq = places.get(log) ?? 0;
+    return head === null
+      ? []
+      : [{ subject: log, data: JSON.stringify({ ...head, publishedSeq: seq }), expect: { seq } }];
+  });
+  await mark.write(heads);
+}
+
+/** Messages without those that another one on the same subject replaces anyway: only such as expect nothing. */
+function distinct(messages: readonly Append[]): Append[] {
+  const touched = new Set<string>();
+  return messages.filter(({ subject, expect, rollup }) => {
+    if (expect !== undefined || rollup !== true) return true;
+    if (touched.has(subject)) return false;
+    touched.add(subject);
+    return true;
+  });
+}

@@ -1,0 +1,302 @@
+/**
+ * Creates an orb from an export. Nobody sees it before all entries are written, and it goes live last. When anything is
+ * wrong with the file, or it is cut off, what was written is erased, unless somebody else gave the import up: what is
+ * there then is his. After a crash it is erased by whoever finds that nobody is at it (`shared/orb/migrate/settle.ts`), or by a DELETE.
+ */
+import { z } from "zod";
+import type { Actor } from "../../access/actor.ts";
+import { requireOperator } from "../../access/authorize.ts";
+import { checkDocument } from "../../definition/check/check.ts";
+import { compileOrb } from "../../definition/compile.ts";
+import { FIELD_TYPE_NAMES, MODULE_TYPES, type OrbDocument } from "../../definition/document/document.ts";
+import { ENTRY_ID } from "../../definition/document/ids.ts";
+import { STATUSES } from "../../definition/document/lifecycle.ts";
+import { normaliseInstant } from "../../definition/fields/calendar.ts";
+import type { ExistingOrb, OrbHead } from "../../definition/stored/history.ts";
+import { giveSigns } from "../../definition/stored/importing.ts";
+import type { Deps } from "../../deps.ts";
+import type { HandlerDeps } from "../../handlers/contract/types.ts";
+import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
+import { addZodIssues, Faults } from "../../kernel/faults.ts";
+import { Conflict } from "../../store/types.ts";
+import { type OrbTarget, readOrb } from "../change.ts";
+import { beginImport, finishImport } from "../create.ts";
+import { requireHandlers } from "../handlers.ts";
+import { archiveOrb, eraseOrb, publishOrb, restoreOrb } from "../operate.ts";
+import { layDraft } from "../update.ts";
+import type { ExportedEntry } from "./export.ts";
+import { type ImportedEntry, importEntries } from "./import-entries.ts";
+
+/** A time as this platform writes it, from the year 1 on. */
+const instant = z.iso
+  .datetime({ precision: 3 })
+  .refine((text) => normaliseInstant(text) === text, "must be a time between the years 0001 and 9999");
+
+/**
+ * The highest revision that an import takes. Revisions count on from it; a tag of `If-Match` has at most 15 digits, which
+ * leaves each entry more than 10^14 further writes.
+ */
+const REVISION_LIMIT = 2 ** 31;
+/** How far the clock of the exporting platform may be ahead of this one's. */
+const CLOCK_SKEW_MS = 24 * 60 * 60 * 1000;
+const number = z.int().min(1).max(REVISION_LIMIT);
+
+const snapshot = z.strictObject({
+  v: z.literal(1),
+  id: z.string().regex(ENTRY_ID, "must be the id of an entry"),
+  orb: z.string(),
+  module: z.string(),
+  schema: z.string(),
+  operation: z.enum(["create", "update", "publish", "unpublish", "archive", "restore", "revert", "reseal"]),
+  status: z.enum(STATUSES),
+  revision: number,
+  publishedRevision: number.nullable(),
+  validFrom: instant.nullable(),
+  validTo: instant.nullable(),
+  liveFrom: instant.nullable(),
+  liveTo: instant.nullable(),
+  createdAt: instant,
+  createdBy: z.string().max(200),
+  updatedAt: instant,
+  updatedBy: z.string().max(200),
+  values: z.record(z.string(), z.unknown()),
+  /** Of a record that was made with a key: what was asked for, as a hash. */
+  request: z.string().max(200).optional(),
+});
+
+const flag = z.boolean().optional();
+const retired = z.strictObject({
+  module: z.string().max(64),
+  moduleType: z.enum(MODULE_TYPES),
+  schema: z.string().max(64),
+  whole: z.literal(false),
+  fields: z.array(
+    z.strictObject({
+      name: z.string().max(64),
+      type: z.enum(FIELD_TYPE_NAMES),
+      list: flag,
+      translatable: flag,
+      marketSpecific: flag,
+      sensitive: flag,
+    }),
+  ),
+});
+
+const orbLine = z.strictObject({
+  kind: z.literal("orb"),
+  v: z.literal(1),
+  document: z.unknown(),
+  status: z.enum(STATUSES),
+  revision: number,
+  publishedRevision: number.nullable(),
+  published: z.unknown(),
+  retired: z.array(retired).max(10_000).optional(),
+  exportedAt: z.string(),
+});
+const entryLine = z.strictObject({
+  kind: z.literal("entry"),
+  head: snapshot,
+  published: snapshot.nullable(),
+});
+const endLine = z.strictObject({ kind: z.literal("end"), entries: z.int().min(0) });
+
+/** Lines of a file, parsed as they arrive. */
+export interface ImportInput {
+  lines: AsyncIterable<string>;
+  /** Parses a line. @throws AppError malformed */
+  parse: (line: string) => unknown;
+  /** Authenticates the caller again; called while the file comes. @throws AppError when the caller's access has ended */
+  authority?: (() => Promise<unknown>) | undefined;
+}
+
+/** What was imported. */
+export interface Imported {
+  orb: ExistingOrb;
+  entries: number;
+}
+
+/**
+ * Imports an orb.
+ * @throws AppError invalid with the line in each path (`/lines/3/head/id`); conflict `orb_exists`; malformed
+ */
+export async function importOrb(deps: HandlerDeps, actor: Actor, input: ImportInput): Promise<Imported> {
+  requireOperator(actor, "orbs.write");
+  requireOperator(actor, "entries.manage");
+  const lines = numbered(input);
+  const first = await lines.next();
+  await input.authority?.();
+  if (first.done === true)
+    throw invalid([{ path: "/lines/1", code: "required", message: "is missing, because the file is empty" }]);
+  const line = shaped(orbLine, first.value.value, "/lines/1");
+  const document = soundDocument(line.document, "/lines/1/document");
+  const published = line.published === null ? null : soundDocument(line.published, "/lines/1/published");
+  if (published !== null && published.id !== document.id) {
+    throw invalid([
+      {
+        path: "/lines/1/published/id",
+        code: "mismatch",
+        message: "must be the id of the same orb as in the newest document",
+      },
+    ]);
+  }
+  if (line.status === "PUBLISHED") await requireHandlers(deps, published ?? document);
+  const orb = document.id;
+  const begun = await beginImport(deps, actor, orb);
+  const stopSigns = giveSigns(deps, orb, begun);
+  // The newest revision as the import made it: whatever comes after it is somebody else's.
+  let own: OrbHead = begun;
+  try {
+    const context = { orb, revision: begun.revision + 1, compiled: compileOrb(published ?? document) };
+    const timed = entriesOf(lines, orb, deps.clock.now());
+    const entries = await importEntries(deps, context, begun, timed, input.authority);
+    await input.authority?.();
+    own = await finishImport(deps, begun, published ?? document, line.retired);
+    for (const move of movesTo(line.status, published === null ? null : document)) {
+      own = await move(deps, actor, { orb, ifMatch: own.revision });
+    }
+    return { orb: await readOrb(deps, orb), entries };
+  } catch (error) {
+    const ours = await giveUp(deps, actor, orb, own);
+    if (ours && !(error instanceof Conflict)) throw error;
+    throw new AppError("conflict", "write_conflict", "The import was given up from elsewhere.", {
+      cause: error,
+    });
+  } finally {
+    await stopSigns();
+  }
+}
+
+/** Erases what was imported so far. False when others have written since, who may have an orb of this id now. */
+async function giveUp(deps: Deps, actor: Actor, orb: string, own: OrbHead): Promise<boolean> {
+  try {
+    await eraseOrb(deps, actor, orb, own);
+  } catch (error) {
+    if (error instanceof Conflict) return false;
+    // The answer tells why the import failed; this is finished by DELETE or the next start.
+    deps.log.error("what was imported could not be erased", { orb, error: String(error) });
+  }
+  return true;
+}
+
+type Move = (deps: HandlerDeps, actor: Actor, target: OrbTarget) => Promise<ExistingOrb>;
+
+/** What brings a draft to the state that the export tells of, with a newer draft beside it where there was one. */
+function movesTo(status: ExistingOrb["status"], draft: OrbDocument | null): Move[] {
+  const moves: Move[] = [];
+  if (status === "PUBLISHED") moves.push(publishOrb);
+  if (draft !== null) moves.push((deps, actor, target) => layDraft(deps, actor, target, draft));
+  if (status === "ARCHIVED" || status === "UNPUBLISHED") moves.push(archiveOrb);
+  if (status === "UNPUBLISHED") moves.push(restoreOrb);
+  return moves;
+}
+
+interface Line {
+  number: number;
+  value: unknown;
+}
+
+async function* numbered(input: ImportInput): AsyncGenerator<Line> {
+  let count = 0;
+  for await (const text of input.lines) {
+    count++;
+    if (text.trim() !== "") yield { number: count, value: input.parse(text) };
+  }
+}
+
+/** Faults of numbers and times that later revisions would meet or precede. */
+function beyond(snapshot: ExportedEntry, now: number): Fault[] {
+  const faults: Fault[] = [];
+  if (snapshot.publishedRevision !== null && snapshot.publishedRevision > snapshot.revision) {
+    const message = `must be at most the revision ${snapshot.revision} (is ${snapshot.publishedRevision})`;
+    faults.push({ path: "/publishedRevision", code: "too_big", message });
+  }
+  for (const name of ["createdAt", "updatedAt"] as const) {
+    if (Date.parse(snapshot[name]) <= now + CLOCK_SKEW_MS) continue;
+    faults.push({
+      path: `/${name}`,
+      code: "too_big",
+      message: `This time has not come yet (${snapshot[name]}).`,
+    });
+  }
+  return faults;
+}
+
+/** The entries up to the end line. @throws AppError invalid `cut_off` without one */
+async function* entriesOf(
+  lines: AsyncGenerator<Line>,
+  orb: string,
+  now: number,
+): AsyncGenerator<ImportedEntry> {
+  let count = 0;
+  for await (const { number, value } of lines) {
+    const path = `/lines/${number}`;
+    if (typeof value === "object" && value !== null && Reflect.get(value, "kind") === "end") {
+      const { entries } = shaped(endLine, value, path);
+      if (entries === count) return;
+      throw invalid([
+        {
+          path,
+          code: "cut_off",
+          message: `announces ${count} entries, but the file contains ${entries}. Export the orb again.`,
+        },
+      ]);
+    }
+    const { head, published } = shaped(entryLine, value, path);
+    const faults: Fault[] = [];
+    for (const [name, one] of [
+      ["head", head],
+      ["published", published],
+    ] as const) {
+      if (one !== null && one.orb !== orb) {
+        faults.push({
+          path: `${path}/${name}/orb`,
+          code: "mismatch",
+          message: "must be the id of the imported orb",
+        });
+      }
+      if (one !== null)
+        faults.push(...beyond(one, now).map((fault) => ({ ...fault, path: `${path}/${name}${fault.path}` })));
+    }
+    if (published !== null && (published.id !== head.id || published.revision !== head.publishedRevision)) {
+      faults.push({
+        path: `${path}/published`,
+        code: "mismatch",
+        message: "must be the live revision of the entry",
+      });
+    }
+    if (published === null && head.publishedRevision !== null && head.publishedRevision !== head.revision) {
+      faults.push({
+        path: `${path}/published`,
+        code: "required",
+        message: "is required, because another revision is live",
+      });
+    }
+    if (faults.length > 0) throw invalid(faults);
+    count++;
+    yield { path, head, published };
+  }
+  throw invalid([
+    {
+      path: "/lines",
+      code: "cut_off",
+      message: "must end with an end line. The file was cut off: export the orb again.",
+    },
+  ]);
+}
+
+function shaped<T>(schema: z.ZodType<T>, value: unknown, path: string): T {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const faults = new Faults();
+  addZodIssues(faults, parsed.error.issues, value);
+  throw invalid(faults.list().map((fault) => ({ ...fault, path: path + fault.path })));
+}
+
+function soundDocument(value: unknown, path: string): OrbDocument {
+  try {
+    return checkDocument(value).document;
+  } catch (error) {
+    if (!(error instanceof AppError) || error.errors === undefined) throw error;
+    throw invalid(error.errors.map((fault) => ({ ...fault, path: path + fault.path })));
+  }
+}

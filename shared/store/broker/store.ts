@@ -1,0 +1,271 @@
+import { AppError, unavailable } from "../../kernel/errors.ts";
+import { READ_BYTES } from "../budget.ts";
+import { ApiCode, NO_RESPONDERS } from "../client/codes.ts";
+import { type ConnectOptions, Wire } from "../client/wire.ts";
+import { kvSubject, streams } from "../subjects.ts";
+import {
+  type Append,
+  type Bounded,
+  Conflict,
+  type KvEntry,
+  type KvWrite,
+  type Page,
+  type ReadOptions,
+  type Reply,
+  type Store,
+  type StoredMessage,
+  type StreamConfig,
+  type StreamInfo,
+  SubjectsTaken,
+  TooMuch,
+} from "../types.ts";
+import {
+  directLast,
+  directLatest,
+  directMany,
+  directSeq,
+  leaderGet,
+  leaderMany,
+  scan as scanPage,
+} from "./read.ts";
+import { append, batch, count, failure, pipeline } from "./write.ts";
+
+const decoder = new TextDecoder();
+const MARKER = "KV-Operation";
+const PAGE = 256;
+
+interface ApiAnswer {
+  error?: { code: number; err_code: number; description: string };
+  [member: string]: unknown;
+}
+
+/** A time of the broker, `2026-01-01T00:00:00.12Z`, with all nine digits of its nanoseconds: such texts are in order. */
+function toNanoseconds(time: string): string {
+  return time.replace(/(?:\.(\d+))?Z$/, (_, digits = "") => `.${digits.padEnd(9, "0")}Z`);
+}
+
+/** A deleted, purged or expired key. */
+export function isMarker(message: StoredMessage): boolean {
+  return message.header(MARKER) !== undefined || message.header("Nats-Marker-Reason") !== undefined;
+}
+
+/** A bucket's message as its key's value. */
+export function kvEntry(bucket: string, message: StoredMessage): KvEntry {
+  return {
+    key: message.subject.slice(kvSubject(bucket, "").length),
+    revision: message.seq,
+    time: message.time,
+    text: () => message.text(),
+    json: <T>() => message.json<T>(),
+  };
+}
+
+/**
+ * Lists a bucket's keys, a page at a time.
+ * @param met told of every message, markers of deleted keys too
+ */
+export async function listBucket(
+  scan: Store["scan"],
+  bucket: string,
+  filter: string,
+  { maxBytes }: Bounded,
+  met: (message: StoredMessage) => void = () => undefined,
+): Promise<KvEntry[]> {
+  const entries: KvEntry[] = [];
+  let left = maxBytes;
+  for (let fromSeq = 1; ; ) {
+    const page = await scan(streams.kv(bucket), kvSubject(bucket, filter), {
+      fromSeq,
+      limit: PAGE,
+      maxBytes: READ_BYTES,
+    });
+    for (const message of page.messages) {
+      met(message);
+      left -= message.size;
+      if (!isMarker(message)) entries.push(kvEntry(bucket, message));
+    }
+    if (left < 0) throw new TooMuch();
+    const last = page.messages.at(-1);
+    if (page.pending === 0 || last === undefined) return entries;
+    fromSeq = last.seq + 1;
+  }
+}
+
+/** A store with what only its host and a cache in front of it use. */
+export interface OpenStore extends Store {
+  /** Begins to connect without waiting. */
+  open(): void;
+  /** The last message of each of at most 1,024 subjects, and how far the replica that answered was. */
+  latest(stream: string, subjects: readonly string[], maxBytes: number): Promise<Page>;
+}
+
+/**
+ * Opens the door to the broker. The connection is made with the first request.
+ * @param options.replicas how many replicas streams have; with one, every replica is the leader
+ */
+export function openStore(options: ConnectOptions & { replicas?: number }): OpenStore {
+  const wire = new Wire(options);
+  const replicated = (options.replicas ?? 1) > 1;
+  const inTurn = <T>(maxBytes: number, read: () => Promise<T>): Promise<T> =>
+    options.room === undefined ? read() : options.room.enter(maxBytes, read);
+  const askLeader = (read?: ReadOptions) => replicated && read?.consistency !== "any";
+
+  async function api(subject: string, body: unknown): Promise<ApiAnswer> {
+    const reply = await wire.request(`$JS.API.${subject}`, body === undefined ? "" : JSON.stringify(body));
+    if (reply.status !== 0) throw unavailable(`JetStream answered ${reply.status}`);
+    return JSON.parse(decoder.decode(reply.data)) as ApiAnswer;
+  }
+
+  const get = (stream: string, subject: string, read?: ReadOptions) =>
+    askLeader(read) ? leaderGet(wire, stream, { last_by_subj: subject }) : directLast(wire, stream, subject);
+
+  async function getMany(
+    stream: string,
+    subjects: readonly string[],
+    read: ReadOptions & Bounded,
+  ): Promise<Map<string, StoredMessage>> {
+    if (subjects.length === 0) return new Map();
+    const literal = subjects.every((subject) => !subject.includes("*") && !subject.endsWith(">"));
+    const { maxBytes } = read;
+    return inTurn(maxBytes, () =>
+      askLeader(read) && literal
+        ? leaderMany(wire, stream, subjects, maxBytes)
+        : directMany(wire, stream, subjects, maxBytes),
+    );
+  }
+
+  const scan: Store["scan"] = (stream, filter, page) =>
+    inTurn(page.maxBytes, () => scanPage(wire, stream, filter, page));
+
+  async function kvPut(bucket: string, key: string, value: string, write: KvWrite = {}): Promise<number> {
+    const stream = streams.kv(bucket);
+    const subject = kvSubject(bucket, key);
+    const message = (seq: number | undefined): Append => ({
+      subject,
+      data: value,
+      ...(seq === undefined ? {} : { expect: { seq } }),
+      ...(write.expectBucket === undefined ? {} : { expectStreamSeq: write.expectBucket }),
+      ...(write.ttl === undefined ? {} : { ttl: write.ttl }),
+    });
+    try {
+      return await append(wire, stream, message(write.expect));
+    } catch (error) {
+      // A key that was deleted leaves a marker, which counts as absent.
+      if (!(error instanceof Conflict) || write.expect !== 0) throw error;
+      const last = await get(stream, subject);
+      if (last === null || !isMarker(last)) throw error;
+      return append(wire, stream, message(last.seq));
+    }
+  }
+
+  /** Removes what lies before a sequence. */
+  async function erase(stream: string, before: number): Promise<void> {
+    const answer = await api(`STREAM.PURGE.${stream}`, { seq: before });
+    if (answer.error !== undefined) throw failure(stream, answer.error);
+  }
+
+  return {
+    open: () => wire.open(),
+    latest: (stream, subjects, maxBytes) =>
+      inTurn(maxBytes, () => directLatest(wire, stream, subjects, maxBytes)),
+    get,
+    getSeq: (stream, seq, read) =>
+      askLeader(read) ? leaderGet(wire, stream, { seq }) : directSeq(wire, stream, seq),
+    getMany,
+    scan,
+    nextMessage: (stream, filter, fromSeq) => leaderGet(wire, stream, { next_by_subj: filter, seq: fromSeq }),
+    append: (stream, message) => append(wire, stream, message),
+    batch: (stream, messages) => batch(wire, stream, messages),
+    pipeline: (stream, messages) => pipeline(wire, stream, messages),
+    count: (stream, subject, by) => count(wire, stream, subject, by),
+
+    async kvGet(bucket, key, read) {
+      const message = await get(streams.kv(bucket), kvSubject(bucket, key), read);
+      return message === null || isMarker(message) ? null : kvEntry(bucket, message);
+    },
+    kvList: (bucket, filter, bounds) => listBucket(scan, bucket, filter, bounds),
+    async kvLast(bucket) {
+      const answer = await api(`STREAM.INFO.${streams.kv(bucket)}`, undefined);
+      if (answer.error !== undefined) throw failure(streams.kv(bucket), answer.error);
+      return (answer as unknown as StreamInfo).state.last_seq;
+    },
+    kvPut,
+    kvDelete: (bucket, key, write = {}) =>
+      append(wire, streams.kv(bucket), {
+        subject: kvSubject(bucket, key),
+        data: "",
+        headers: { [MARKER]: "DEL" },
+        ...(write.expect === undefined ? {} : { expect: { seq: write.expect } }),
+        ...(write.expectBucket === undefined ? {} : { expectStreamSeq: write.expectBucket }),
+        ...(write.ttl === undefined ? {} : { ttl: write.ttl }),
+      }),
+
+    async createStream(config) {
+      // The broker says of a stream that was there already that it created it: only this tells.
+      const before = await api(`STREAM.INFO.${config.name}`, undefined);
+      if (before.error === undefined) return;
+      const answer = await api(`STREAM.CREATE.${config.name}`, config);
+      if (answer.error === undefined) {
+        const { state, created } = answer as unknown as StreamInfo;
+        // The broker deletes files in its own time, and takes what it finds of a namesake for its own. What was written
+        // since, by whoever created it at the same moment, is younger than the stream.
+        const older = state.messages > 0 && toNanoseconds(state.last_ts) < toNanoseconds(created);
+        if (older) await erase(config.name, state.last_seq + 1);
+        return;
+      }
+      if (answer.error.err_code === ApiCode.subjectOverlap) throw new SubjectsTaken();
+      // Created by somebody else in the meantime, with other settings: it exists, which is what was wanted.
+      if (answer.error.err_code === ApiCode.nameInUse) return;
+      throw unavailable(`${answer.error.err_code} ${answer.error.description}`);
+    },
+    async updateStream(config) {
+      const answer = await api(`STREAM.UPDATE.${config.name}`, config);
+      if (answer.error !== undefined) throw failure(config.name, answer.error);
+    },
+    async deleteStream(stream) {
+      const answer = await api(`STREAM.DELETE.${stream}`, undefined);
+      if (answer.error === undefined) return true;
+      if (answer.error.err_code === ApiCode.streamNotFound) return false;
+      throw failure(stream, answer.error);
+    },
+    async streamInfo(stream) {
+      const answer = await api(`STREAM.INFO.${stream}`, undefined);
+      if (answer.error === undefined) return answer as unknown as StreamInfo;
+      if (answer.error.err_code === ApiCode.streamNotFound) return null;
+      throw failure(stream, answer.error);
+    },
+    async streamNames(filter) {
+      const answer = await api("STREAM.NAMES", { subject: filter });
+      if (answer.error !== undefined) throw failure(filter, answer.error);
+      return (answer.streams as string[] | null | undefined) ?? [];
+    },
+    async purge(stream, filter, purge = {}) {
+      const answer = await api(`STREAM.PURGE.${stream}`, {
+        filter,
+        ...(purge.beforeSeq === undefined ? {} : { seq: purge.beforeSeq }),
+      });
+      if (answer.error !== undefined) throw failure(stream, answer.error);
+      return Number(answer.purged ?? 0);
+    },
+
+    async request(subject, data, asked): Promise<Reply> {
+      const reply = await wire.request(subject, data, { timeoutMs: asked.timeoutMs, headers: asked.headers });
+      if (reply.status === NO_RESPONDERS && reply.data.length === 0) {
+        throw new AppError("unavailable", "no_responders", "Nobody answers at the moment.", {
+          retryAfter: 1,
+        });
+      }
+      return reply;
+    },
+    subscribe: (subject, deliver, lost) => wire.subscribe(subject, deliver, lost),
+    publish: (subject, data, headers, reply) => wire.send(subject, data, headers, reply),
+    ping: () => wire.ping(),
+    server: () => wire.server(),
+    close: () => wire.close(),
+  };
+}
+
+/** Stream settings shared by every stream and bucket of the platform. */
+export function baseConfig(name: string, subjects: string[], replicas: number): StreamConfig {
+  return { name, subjects, storage: "file", num_replicas: replicas, allow_direct: true };
+}

@@ -1,0 +1,148 @@
+import { AppError, unavailable } from "../../kernel/errors.ts";
+import { pause } from "../../kernel/pause.ts";
+import { ApiCode, NO_RESPONDERS } from "../client/codes.ts";
+import { mostBytes } from "../client/publish.ts";
+import type { Wire } from "../client/wire.ts";
+import { type Append, BATCH_LIMIT, Conflict, StreamMissing, SubjectFull } from "../types.ts";
+import { streamMissing } from "./read.ts";
+
+const decoder = new TextDecoder();
+
+interface Ack {
+  seq?: number;
+  /** The sum, of a counter. */
+  val?: string;
+  error?: { code: number; err_code: number; description: string };
+}
+
+/** The broker does not take a message for what it is: neither that nor what should be one with it was written. */
+export class Refused extends AppError {
+  constructor(cause: string) {
+    const { kind, code, detail, retryAfter = 1 } = unavailable();
+    super(kind, code, detail, { retryAfter, cause });
+  }
+}
+
+/** Codes of the kind that HTTP has, for faults of the message itself. */
+const BAD_MESSAGE = 400;
+
+/** What the broker's refusal means to a caller. */
+export function failure(stream: string, error: NonNullable<Ack["error"]>): Error {
+  switch (error.err_code) {
+    case ApiCode.wrongLastSequence:
+    case ApiCode.batchInProcess:
+      return new Conflict();
+    case ApiCode.streamNotFound:
+    case ApiCode.expectedStreamMismatch:
+      return new StreamMissing(stream);
+    case ApiCode.maxPerSubject:
+      return new SubjectFull();
+    default: {
+      const cause = `${error.err_code} ${error.description}`;
+      return error.code === BAD_MESSAGE ? new Refused(cause) : unavailable(cause);
+    }
+  }
+}
+
+function headersOf(stream: string, message: Append): Record<string, string> {
+  const headers: Record<string, string> = { "Nats-Expected-Stream": stream, ...message.headers };
+  if (message.expect !== undefined) {
+    headers["Nats-Expected-Last-Subject-Sequence"] = String(message.expect.seq);
+    if (message.expect.subject !== undefined && message.expect.subject !== message.subject) {
+      headers["Nats-Expected-Last-Subject-Sequence-Subject"] = message.expect.subject;
+    }
+  }
+  if (message.expectStreamSeq !== undefined)
+    headers["Nats-Expected-Last-Sequence"] = String(message.expectStreamSeq);
+  if (message.rollup === true) headers["Nats-Rollup"] = "sub";
+  if (message.ttl !== undefined) headers["Nats-TTL"] = `${Math.max(1, Math.ceil(message.ttl))}s`;
+  return headers;
+}
+
+/** A message to a stream, and what is acknowledged of it: also a refusal. */
+function publish(wire: Wire, stream: string, message: Append, headers: Record<string, string>): Promise<Ack> {
+  return wire.ask<Ack>(
+    message.subject,
+    message.data,
+    ({ data, headers: status }, resolve, reject) => {
+      if (status?.code === NO_RESPONDERS) streamMissing(wire, stream).then(reject, reject);
+      else resolve(JSON.parse(decoder.decode(data)) as Ack);
+      return true;
+    },
+    { headers },
+  );
+}
+
+/** One message, one acknowledgement. */
+export async function append(wire: Wire, stream: string, message: Append): Promise<number> {
+  const ack = await publish(wire, stream, message, headersOf(stream, message));
+  if (ack.error !== undefined) throw failure(stream, ack.error);
+  return ack.seq ?? 0;
+}
+
+/** Adds to a counter. The broker refuses counter messages that carry expectations, even about the stream. */
+export async function count(wire: Wire, stream: string, subject: string, by: number): Promise<number> {
+  const headers = { "Nats-Incr": by < 0 ? String(by) : `+${by}` };
+  const ack = await publish(wire, stream, { subject, data: "" }, headers);
+  if (ack.error !== undefined) throw failure(stream, ack.error);
+  const sum = Number(ack.val ?? "none");
+  if (!Number.isFinite(sum)) throw unavailable(`${stream} holds no counters`);
+  return sum;
+}
+
+/** Several single messages in order, all sent before the first is acknowledged. */
+export async function pipeline(wire: Wire, stream: string, messages: readonly Append[]): Promise<number[]> {
+  const results = await Promise.allSettled(messages.map((message) => append(wire, stream, message)));
+  const failed = results.find((result) => result.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+  return results.map((result) => (result.status === "fulfilled" ? result.value : 0));
+}
+
+/**
+ * Several messages as one atomic act. When the broker has no room for another batch, nothing was written: it is sent
+ * again under a new id after 10 ms, doubling to 500 ms, with jitter, for as long as a request may take.
+ */
+export async function batch(wire: Wire, stream: string, messages: readonly Append[]): Promise<number> {
+  if (messages.length > BATCH_LIMIT) {
+    throw new AppError(
+      "too_large",
+      "batch_too_large",
+      `One atomic write holds at most ${BATCH_LIMIT} messages.`,
+    );
+  }
+  const only = messages[0];
+  if (only !== undefined && messages.length === 1) return append(wire, stream, only);
+  let waited = 0;
+  for (let delay = 10; ; delay = Math.min(500, delay * 2)) {
+    const ack = await sendBatch(wire, stream, messages);
+    if (ack.error === undefined) return ack.seq ?? 0;
+    const code = ack.error.err_code;
+    if (code !== ApiCode.batchIncomplete && code !== ApiCode.batchTooMany) throw failure(stream, ack.error);
+    if (waited > wire.requestTimeoutMs) throw unavailable(`${code} ${ack.error.description}`);
+    const wait = delay * (0.5 + Math.random());
+    waited += wait;
+    await pause(wait);
+  }
+}
+
+async function sendBatch(wire: Wire, stream: string, messages: readonly Append[]): Promise<Ack> {
+  const id = crypto.randomUUID();
+  // The first message opens the connection when there is none; the rest follow without waiting for any answer.
+  await wire.ready(Math.max(...messages.map(({ data }) => mostBytes(data))));
+  const last = messages.length - 1;
+  for (let i = 0; i < last; i++) {
+    const message = messages[i];
+    if (message === undefined) continue;
+    const headers = headersOf(stream, message);
+    headers["Nats-Batch-Id"] = id;
+    headers["Nats-Batch-Sequence"] = String(i + 1);
+    wire.send(message.subject, message.data, headers);
+  }
+  const final = messages[last];
+  if (final === undefined) return { seq: 0 };
+  const headers = headersOf(stream, final);
+  headers["Nats-Batch-Id"] = id;
+  headers["Nats-Batch-Sequence"] = String(last + 1);
+  headers["Nats-Batch-Commit"] = "1";
+  return publish(wire, stream, final, headers);
+}

@@ -1,0 +1,168 @@
+/**
+ * Pending requests of one connection. Each has its own time limit. If the broker is silent altogether and does not even
+ * answer a ping, all pending requests fail early.
+ */
+import { AppError } from "../../kernel/errors.ts";
+import { LOOK_MS, type Pulse, Silence } from "./pulse.ts";
+
+/** Milliseconds of silence after which all pending requests fail. */
+const SILENT_MS = 3_000;
+/** Ping the broker after this fraction of it. A broker that is only busy with our request answers the ping. */
+const UNASKED = 1 / 3;
+
+/** The connection, for liveness checks. */
+export interface Watched {
+  pulse(): Pulse;
+  probe(): void;
+  silent(): void;
+}
+
+interface Pending<M> {
+  /** Distinguishes the request from earlier ones in the same slot, whose responses may still arrive. */
+  id: string;
+  /** Called for every response; returns true for the last one. */
+  receive: (message: M) => boolean;
+  fail: (error: unknown) => void;
+  /** Time of the timeout in milliseconds. */
+  deadline: number;
+}
+
+/** 504: the outcome of the request is unknown. */
+export function brokerTimeout(): AppError {
+  return new AppError("timeout", "broker_timeout", "The platform's storage did not answer in time.", {
+    retryAfter: 1,
+  });
+}
+
+export class Answers<M> {
+  readonly #watched: Watched;
+  readonly #silentMs: number;
+  /**
+   * Reusable slots. A Map with constant insertions and deletions is reallocated all the time, and each old table keeps
+   * its entries alive until a full garbage collection.
+   */
+  readonly #places: (Pending<M> | undefined)[] = [];
+  readonly #free: number[] = [];
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #silence: Silence | undefined;
+  /** Whether the broker was pinged since its last sign of life. */
+  #asked = false;
+  #next = 0;
+
+  constructor(watched: Watched, silentMs = SILENT_MS) {
+    this.#watched = watched;
+    this.#silentMs = silentMs;
+  }
+
+  /**
+   * Sends a request and waits for its responses.
+   * @param ask sends the request; responses carry this id
+   * @throws AppError timeout after the time limit, or if the broker is silent
+   */
+  wait<T>(
+    timeoutMs: number,
+    ask: (id: string) => void,
+    receive: (message: M, resolve: (value: T) => void, reject: (error: unknown) => void) => boolean,
+  ): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const id = this.#expect(timeoutMs, (message) => receive(message, resolve, reject), reject);
+      try {
+        ask(id);
+      } catch (error) {
+        this.fail(id, error);
+      }
+    });
+  }
+
+  /** Waits for any other promise with the same limits. */
+  until<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const id = this.#expect(timeoutMs, () => true, reject);
+      work.then(
+        (value) => {
+          this.#take(id);
+          resolve(value);
+        },
+        (error: unknown) => this.fail(id, error),
+      );
+    });
+  }
+
+  #expect(timeoutMs: number, receive: Pending<M>["receive"], fail: Pending<M>["fail"]): string {
+    const place = this.#free.pop() ?? this.#places.length;
+    const id = `${place.toString(36)}-${(this.#next++).toString(36)}`;
+    this.#places[place] = { id, receive, fail, deadline: Date.now() + timeoutMs };
+    this.#watch();
+    return id;
+  }
+
+  #at(id: string): Pending<M> | undefined {
+    // parseInt stops at the separator behind the slot number.
+    const pending = this.#places[Number.parseInt(id, 36)];
+    return pending?.id === id ? pending : undefined;
+  }
+
+  /** Removes and returns a pending request. */
+  #take(id: string): Pending<M> | undefined {
+    const pending = this.#at(id);
+    if (pending === undefined) return undefined;
+    const place = Number.parseInt(id, 36);
+    this.#places[place] = undefined;
+    this.#free.push(place);
+    return pending;
+  }
+
+  /** Passes a response to its pending request. */
+  answer(id: string, message: M): void {
+    const pending = this.#at(id);
+    if (pending === undefined) return;
+    let done = true;
+    try {
+      done = pending.receive(message);
+    } catch (failure) {
+      pending.fail(failure);
+    }
+    if (done) this.#take(id);
+  }
+
+  /** Fails one pending request. */
+  fail(id: string, error: unknown): void {
+    this.#take(id)?.fail(error);
+  }
+
+  /** Fails all pending requests. */
+  failAll(error: () => AppError): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    for (const pending of [...this.#places]) if (pending !== undefined) this.fail(pending.id, error());
+  }
+
+  /** Runs one timer for all pending requests while there are any. */
+  #watch(): void {
+    if (this.#timer !== undefined) return;
+    this.#silence = new Silence(this.#watched.pulse());
+    this.#asked = false;
+    this.#timer = setTimeout(() => this.#look(), LOOK_MS);
+  }
+
+  #look(): void {
+    this.#timer = undefined;
+    const now = Date.now();
+    for (const pending of [...this.#places])
+      if (pending !== undefined && now >= pending.deadline) this.fail(pending.id, brokerTimeout());
+    if (this.#free.length === this.#places.length) return;
+    const silentMs = this.#silence?.look() ?? 0;
+    if (silentMs >= this.#silentMs) {
+      // Close the connection first, so that an immediate retry opens another one.
+      this.#watched.silent();
+      this.failAll(brokerTimeout);
+      return;
+    }
+    if (silentMs === 0) this.#asked = false;
+    else if (!this.#asked && silentMs >= this.#silentMs * UNASKED) {
+      this.#asked = true;
+      this.#watched.probe();
+    }
+    this.#timer = setTimeout(() => this.#look(), LOOK_MS);
+  }
+}

@@ -1,0 +1,48 @@
+import type { NatsConnection, PublishOptions } from "nats.ws";
+import { AppError } from "../../kernel/errors.ts";
+import { toHeaders } from "./headers.ts";
+
+/** How many bytes a body takes at most: a UTF-16 unit is three of them at the worst. */
+export function mostBytes(data: string | Uint8Array): number {
+  return typeof data === "string" ? data.length * 3 : data.length;
+}
+
+const EMPTY = new Uint8Array(0);
+const encoder = new TextEncoder();
+
+/** Text to bytes; bytes pass. */
+function bytes(data: string | Uint8Array): Uint8Array {
+  if (typeof data !== "string") return data;
+  return data === "" ? EMPTY : encoder.encode(data);
+}
+
+/** Returns a random name for the inbox of a connection. */
+export function randomName(): string {
+  const raw = crypto.getRandomValues(new Uint8Array(12));
+  let out = "";
+  for (const byte of raw) out += (byte & 63).toString(36).padStart(2, "0");
+  return out;
+}
+
+/** Sends one message without waiting for anything. @throws AppError too_large if it is more than the broker takes */
+export function publish(
+  connection: NatsConnection,
+  subject: string,
+  data: string | Uint8Array,
+  reply: string | undefined,
+  values: Record<string, string> | undefined,
+): void {
+  const body = bytes(data);
+  const limit = connection.info?.max_payload;
+  if (limit !== undefined && body.length + 1024 > limit) {
+    throw new AppError(
+      "too_large",
+      "payload_too_large",
+      `The data is larger than the broker takes (${limit} bytes).`,
+    );
+  }
+  const options: PublishOptions = {};
+  if (reply !== undefined) options.reply = reply;
+  if (values !== undefined) options.headers = toHeaders(values);
+  connection.publish(subject, body, options);
+}

@@ -1,0 +1,221 @@
+/**
+ * A WebSocket that saves the handshake's round trips. After the broker's INFO, the client library sends CONNECT and
+ * PING and waits for the PONG: two round trips without any useful data. With a password or token, neither response
+ * changes what the client sends. This socket therefore sends the library an INFO of its own and answers the first PING
+ * itself, and everything that the library writes before the real socket opens leaves as one first frame: credentials,
+ * subscription and requests.
+ */
+
+import { joined } from "../../kernel/bytes.ts";
+import { LOOK_MS, type Pulse, pulseOf, Silence, shun } from "./pulse.ts";
+
+/** The INFO to assume until the broker's own arrives. */
+export const ASSUMED_MAX_PAYLOAD = 1024 * 1024;
+const encoder = new TextEncoder();
+const INTRODUCTION = encoder.encode(
+  `INFO ${JSON.stringify({ version: "2.12.0", headers: true, max_payload: ASSUMED_MAX_PAYLOAD, proto: 1 })}\r\n`,
+);
+const PONG = encoder.encode("PONG\r\n");
+const PING_LENGTH = 6;
+const LETTER_P = 80;
+const LETTER_I = 73;
+
+/** Milliseconds of silence after which the next server is tried, if there is one. */
+const NEXT_MS = 500;
+
+/** Time limits for the broker's INFO. */
+export interface Limits {
+  /** Milliseconds without any frame from it on any connection. */
+  silenceMs: number;
+  /** Milliseconds in total while other connections receive frames. */
+  patienceMs: number;
+}
+
+/** A socket for the library that records the server's liveness. */
+export function watchedSocket(url: string): WebSocket {
+  const socket = new WebSocket(url);
+  const pulse = pulseOf(url);
+  socket.addEventListener("message", () => {
+    pulse.heard++;
+  });
+  // The library would wait until a silent server has accepted everything before it closes the connection.
+  Object.defineProperty(socket, "bufferedAmount", { value: 0 });
+  return socket;
+}
+
+type Handler<T> = ((event: T) => void) | null;
+
+/** The WebSocket members that the client library uses. */
+export interface BrokerSocket {
+  binaryType: string;
+  onopen: Handler<unknown>;
+  onclose: Handler<{ wasClean: boolean; reason: string }>;
+  onerror: Handler<{ message: string; error: unknown }>;
+  onmessage: Handler<{ data: ArrayBuffer | Uint8Array }>;
+  readonly bufferedAmount: number;
+  send(data: ArrayBuffer): void;
+  close(code?: number, reason?: string): void;
+}
+
+export class EagerSocket implements BrokerSocket {
+  binaryType = "arraybuffer";
+  onopen: Handler<unknown> = null;
+  onclose: Handler<{ wasClean: boolean; reason: string }> = null;
+  onerror: Handler<{ message: string; error: unknown }> = null;
+  #onmessage: Handler<{ data: ArrayBuffer | Uint8Array }> = null;
+  readonly #urls: string[];
+  readonly #limits: Limits;
+  readonly #began = Date.now();
+  readonly #dialing: (pulse: Pulse) => void;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #silence: Silence | undefined;
+  #pulse: Pulse | undefined;
+  #dialed = 0;
+  /** Resolves on the broker's INFO; rejects if it never arrives. */
+  readonly introduced: Promise<void>;
+  #informed: () => void = () => undefined;
+  #refused: (error: Error) => void = () => undefined;
+  #socket: WebSocket | undefined;
+  #open = false;
+  #known = false;
+  #ended = false;
+  #greeted = false;
+  #pinged = false;
+  #queue: Uint8Array<ArrayBuffer>[] = [];
+
+  /**
+   * @param urls tried in order until one opens
+   * @param limits time limits for the broker's INFO
+   * @param dialing called with each server that is tried
+   */
+  constructor(urls: readonly string[], limits: Limits, dialing: (pulse: Pulse) => void) {
+    this.#urls = [...urls];
+    this.#limits = limits;
+    this.#dialing = dialing;
+    this.introduced = new Promise((resolve, reject) => {
+      this.#informed = resolve;
+      this.#refused = reject;
+    });
+    this.introduced.catch(() => undefined);
+    this.#dial();
+    this.#watch();
+  }
+
+  /** Checks for silence until the broker's INFO arrives. */
+  #watch(): void {
+    const { silenceMs, patienceMs } = this.#limits;
+    const step = Math.min(LOOK_MS, silenceMs);
+    this.#timer = setTimeout(() => {
+      if (this.#known || this.#ended) return;
+      const silentMs = this.#silence?.look(step) ?? 0;
+      const late = Date.now() - this.#began >= patienceMs;
+      if (silentMs >= silenceMs || late) {
+        if (this.#pulse !== undefined && silentMs >= silenceMs) shun(this.#pulse);
+        this.#end("connecting took too long");
+        return;
+      }
+      // The server has received nothing yet, so another one may serve the request.
+      if (!this.#open && this.#urls.length > 0 && silentMs >= NEXT_MS * this.#dialed) {
+        if (this.#pulse !== undefined) shun(this.#pulse);
+        this.#socket?.close();
+        this.#dial();
+      }
+      this.#watch();
+    }, step);
+  }
+
+  get bufferedAmount(): number {
+    return 0;
+  }
+
+  get onmessage(): Handler<{ data: ArrayBuffer | Uint8Array }> {
+    return this.#onmessage;
+  }
+
+  /** The library sets this once, when it is ready for messages. */
+  set onmessage(handler: Handler<{ data: ArrayBuffer | Uint8Array }>) {
+    this.#onmessage = handler;
+    if (handler !== null) queueMicrotask(() => handler({ data: INTRODUCTION }));
+  }
+
+  #dial(): void {
+    const url = this.#urls.shift();
+    if (url === undefined) {
+      // The library attaches its error handler only after this call.
+      queueMicrotask(() => this.#end("the broker cannot be reached"));
+      return;
+    }
+    const pulse = pulseOf(url);
+    this.#pulse = pulse;
+    this.#dialed++;
+    if (this.#silence === undefined) this.#silence = new Silence(pulse);
+    else this.#silence.follow(pulse);
+    this.#dialing(pulse);
+    const socket = new WebSocket(url);
+    socket.binaryType = "arraybuffer";
+    this.#socket = socket;
+    const current = () => this.#socket === socket && !this.#ended;
+    socket.onopen = () => {
+      if (!current()) return;
+      this.#open = true;
+      this.#flush();
+    };
+    socket.onmessage = (event: MessageEvent<ArrayBuffer>) => {
+      pulse.heard++;
+      if (!current()) return;
+      if (!this.#known) {
+        this.#known = new Uint8Array(event.data, 0, 1)[0] === LETTER_I;
+        if (this.#known) clearTimeout(this.#timer);
+      }
+      this.#onmessage?.({ data: event.data });
+      if (this.#known && !this.#greeted) {
+        this.#greeted = true;
+        // The library reads its input in a separate task.
+        setTimeout(this.#informed, 0);
+      }
+    };
+    const lost = () => {
+      if (!current()) return;
+      // The server has received nothing yet, so another one may serve the request. Later the outcome would be unknown.
+      if (this.#open) this.#end("the connection broke");
+      else this.#dial();
+    };
+    socket.onerror = lost;
+    socket.onclose = lost;
+  }
+
+  #flush(): void {
+    const first = this.#queue[0];
+    if (first === undefined) return;
+    this.#socket?.send(this.#queue.length === 1 ? first : joined(this.#queue));
+    this.#queue = [];
+  }
+
+  send(data: ArrayBuffer): void {
+    const frame = new Uint8Array(data);
+    if (!this.#pinged && frame.length === PING_LENGTH && frame[0] === LETTER_P && frame[1] === LETTER_I) {
+      this.#pinged = true;
+      queueMicrotask(() => this.#onmessage?.({ data: PONG }));
+      return;
+    }
+    if (this.#open) this.#socket?.send(frame);
+    else this.#queue.push(frame);
+  }
+
+  close(code?: number, reason?: string): void {
+    this.#ended = true;
+    clearTimeout(this.#timer);
+    this.#refused(new Error("the connection ended"));
+    try {
+      this.#socket?.close(code, reason);
+    } catch {
+      // It never opened or is closed already.
+    }
+  }
+
+  #end(reason: string): void {
+    if (this.#ended) return;
+    this.close();
+    this.onclose?.({ wasClean: false, reason });
+  }
+}

@@ -1,0 +1,170 @@
+/** Which broker streams are served under which name: data, in the bucket `stream_mappings`. */
+import type { Actor } from "../../access/actor.ts";
+import { audit } from "../../access/audit.ts";
+import { requireOperator } from "../../access/authorize.ts";
+import type { Deps } from "../../deps.ts";
+import { type Fault, invalid, notFound } from "../../kernel/errors.ts";
+import { BUCKET_BYTES } from "../../store/budget.ts";
+import { buckets, isToken, MODULE_TOKENS, orbOf, streams, token } from "../../store/subjects.ts";
+import type { Store } from "../../store/types.ts";
+
+/** A mapping as platform admins write it. */
+export interface MappingInput {
+  /** Name of the broker's stream. */
+  stream: string;
+  /** Subjects to deliver; the token `{userID}` stands for the caller. */
+  subjectFilter: string;
+  description: string;
+}
+
+export interface Mapping extends MappingInput {
+  name: string;
+}
+
+/** What stands in a filter for the caller's id. */
+const USER_ID = "{userID}";
+
+const MODULE_FILTERS: readonly string[] = [...MODULE_TOKENS, "*"];
+const STREAM_NAME = /^[^\s.*>/\\]{1,255}$/;
+const LITERAL = /^[^\s.*>{}]{1,255}$/;
+
+/** Streams of the platform's own that nobody may listen to: accounts, sessions, audit, rate limits, objects. */
+function isPrivate(stream: string): boolean {
+  return (
+    stream.startsWith(streams.kv("")) ||
+    stream.startsWith("OBJ_") ||
+    stream.startsWith("$") ||
+    stream === streams.platform ||
+    stream === streams.limits ||
+    stream === streams.quotas ||
+    stream === streams.longQuotas
+  );
+}
+
+function filterFaults(stream: string, filter: string): Fault[] {
+  const fault = (code: string, message: string): Fault[] => [{ path: "/subjectFilter", code, message }];
+  const tokens = filter.split(".");
+  const last = tokens.length - 1;
+  const sound = tokens.every(
+    (part, i) => part === "*" || (part === ">" && i === last) || part === USER_ID || LITERAL.test(part),
+  );
+  if (!sound || filter.length > 1024)
+    return fault("invalid_filter", `must be a subject filter. Write ${USER_ID} as a token of its own.`);
+  if (filter.startsWith("$") || filter.startsWith("_"))
+    return fault(
+      "private_subjects",
+      "Subjects that begin with $ or _ are the broker's and the platform's own.",
+    );
+  const orb = orbOf(stream);
+  if (orb === undefined) return [];
+  const [first = "", type = "", role = ""] = tokens;
+  if (first !== orb || !MODULE_FILTERS.includes(type) || role !== "public" || tokens.length < 4) {
+    return fault(
+      "private_subjects",
+      `Of an orb's stream only what is public may be served: ${orb}.*.public.>`,
+    );
+  }
+  return [];
+}
+
+/** Everything that is wrong with a mapping. */
+export function mappingFaults(input: MappingInput): Fault[] {
+  const faults: Fault[] = [];
+  if (!STREAM_NAME.test(input.stream))
+    faults.push({
+      path: "/stream",
+      code: "invalid_stream",
+      message: "must be the name of a broker stream",
+    });
+  else if (isPrivate(input.stream))
+    faults.push({
+      path: "/stream",
+      code: "private_stream",
+      message: "must not be a stream of the platform itself",
+    });
+  return [...faults, ...filterFaults(input.stream, input.subjectFilter)];
+}
+
+/**
+ * The filter for one caller. Only a plain token may take the caller's place: a wildcard would open what is others'.
+ * @throws AppError not_found when the caller's id is none
+ */
+export function filterFor(mapping: MappingInput, userId: string): string {
+  if (!mapping.subjectFilter.includes(USER_ID)) return mapping.subjectFilter;
+  if (!isToken(userId)) throw notFound("stream");
+  return mapping.subjectFilter
+    .split(".")
+    .map((part) => (part === USER_ID ? userId : part))
+    .join(".");
+}
+
+interface Stored extends MappingInput {
+  v: 1;
+}
+
+const read = (name: string, stored: Stored): Mapping => ({
+  name,
+  stream: stored.stream,
+  subjectFilter: stored.subjectFilter,
+  description: stored.description,
+});
+
+/** Whether a mapping serves an orb's own stream. */
+export function isOfOrb(mapping: MappingInput, orb: string): boolean {
+  return mapping.stream === streams.orb(orb);
+}
+
+/**
+ * One mapping. One request.
+ * @throws AppError not_found
+ */
+export async function getMapping(store: Store, name: string): Promise<Mapping> {
+  const entry = await store.kvGet(buckets.streamMappings, token(name, "stream"));
+  if (entry === null) throw notFound("stream");
+  return read(name, entry.json<Stored>());
+}
+
+/** All mappings by name. */
+export async function listMappings(store: Store): Promise<Mapping[]> {
+  const entries = await store.kvList(buckets.streamMappings, ">", { maxBytes: BUCKET_BYTES });
+  return entries
+    .map((entry) => read(entry.key, entry.json<Stored>()))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/**
+ * Creates or replaces a mapping. Streams that are being read go on as they began, for a minute at most.
+ * @returns whether it is new
+ * @throws AppError invalid with every fault; unauthenticated, forbidden
+ */
+export async function putMapping(
+  deps: Deps,
+  actor: Actor,
+  name: string,
+  input: MappingInput,
+): Promise<{ mapping: Mapping; created: boolean }> {
+  requireOperator(actor, "streams.write");
+  const faults = mappingFaults(input);
+  if (faults.length > 0) throw invalid(faults);
+  const key = token(name, "stream");
+  const known = await deps.store.kvGet(buckets.streamMappings, key);
+  const { stream, subjectFilter, description } = input;
+  const stored: Stored = { v: 1, stream, subjectFilter, description };
+  await deps.store.kvPut(buckets.streamMappings, key, JSON.stringify(stored));
+  const created = known === null;
+  await note(deps, actor, name, `${created ? "created" : "replaced"} ${stream} ${subjectFilter}`);
+  return { mapping: read(name, stored), created };
+}
+
+/** @throws AppError not_found; unauthenticated, forbidden */
+export async function deleteMapping(deps: Deps, actor: Actor, name: string): Promise<void> {
+  requireOperator(actor, "streams.write");
+  const { stream, subjectFilter } = await getMapping(deps.store, name);
+  await deps.store.kvDelete(buckets.streamMappings, name);
+  await note(deps, actor, name, `removed ${stream} ${subjectFilter}`);
+}
+
+/** What users may listen to is a matter of record. */
+function note(deps: Deps, actor: Actor, target: string, detail: string): Promise<void> {
+  return audit(deps, { realm: "platform", action: "stream", actor, target, outcome: "ok", detail });
+}

@@ -1,0 +1,116 @@
+/** Broker messages as JSON text, ready to be sent to any number of readers. */
+import { streams } from "../../store/subjects.ts";
+import type { StoredMessage } from "../../store/types.ts";
+
+const encoder = new TextEncoder();
+const strict = new TextDecoder("utf-8", { fatal: true });
+const EMPTY = new Uint8Array(0);
+const NULL = encoder.encode("null");
+const COMMA = 44;
+const LF = 10;
+const CR = 13;
+const SPACE = 32;
+
+/** Messages in order, as JSON texts joined by commas. Immutable once made: many readers share it. */
+export interface Messages {
+  /** The JSON texts, joined by commas. */
+  readonly joined: Uint8Array;
+  /** Position of each message in its stream. */
+  readonly seqs: readonly number[];
+  /** Where each message's text ends in `joined`. */
+  readonly ends: readonly number[];
+}
+
+export const none: Messages = { joined: EMPTY, seqs: [], ends: [] };
+
+function base64(data: Uint8Array): string {
+  let binary = "";
+  for (let i = 0; i < data.length; i += 8192) binary += String.fromCharCode(...data.subarray(i, i + 8192));
+  return btoa(binary);
+}
+
+/**
+ * A message's body as one line of JSON. What is JSON passes as it is (outside of strings a line break is only white
+ * space); other text becomes a JSON string, other bytes one in base64, nothing at all becomes null.
+ */
+function jsonOf(data: Uint8Array): Uint8Array {
+  if (data.length === 0) return NULL;
+  let text: string;
+  try {
+    text = strict.decode(data);
+  } catch {
+    return encoder.encode(JSON.stringify(base64(data)));
+  }
+  try {
+    JSON.parse(text);
+  } catch {
+    return encoder.encode(JSON.stringify(text));
+  }
+  // The decoder drops a byte order mark, which JSON parsers of readers would choke on.
+  const bytes = data[0] === 0xef && data[1] === 0xbb && data[2] === 0xbf ? data.subarray(3) : data;
+  if (!bytes.includes(LF) && !bytes.includes(CR)) return bytes;
+  return bytes.map((byte) => (byte === LF || byte === CR ? SPACE : byte));
+}
+
+/** The scheduler's heartbeats all have the same body: what they say is when they were stored. */
+function heartbeat(message: StoredMessage): Uint8Array {
+  return encoder.encode(
+    JSON.stringify({ seq: message.seq, timestamp: new Date(message.time).toISOString() }),
+  );
+}
+
+/** Encodes messages of a stream that belongs to no orb. */
+export function encodeMessages(stream: string, messages: readonly StoredMessage[]): Messages {
+  return joinTexts(
+    messages.map((message) => ({
+      seq: message.seq,
+      text: stream === streams.heartbeat ? heartbeat(message) : jsonOf(message.data),
+    })),
+  );
+}
+
+/** JSON texts as one run of messages. */
+export function joinTexts(texts: readonly { seq: number; text: Uint8Array }[]): Messages {
+  const seqs: number[] = [];
+  const ends: number[] = [];
+  let size = 0;
+  for (const { seq, text } of texts) {
+    size += text.length + (seqs.length === 0 ? 0 : 1);
+    seqs.push(seq);
+    ends.push(size);
+  }
+  if (seqs.length === 0) return none;
+  const joined = new Uint8Array(size);
+  let at = 0;
+  for (const { text } of texts) {
+    if (at > 0) joined[at++] = COMMA;
+    joined.set(text, at);
+    at += text.length;
+  }
+  return { joined, seqs, ends };
+}
+
+/** Two runs of messages as one. */
+export function concat(a: Messages, b: Messages): Messages {
+  if (a.seqs.length === 0) return b;
+  if (b.seqs.length === 0) return a;
+  const joined = new Uint8Array(a.joined.length + 1 + b.joined.length);
+  joined.set(a.joined);
+  joined[a.joined.length] = COMMA;
+  joined.set(b.joined, a.joined.length + 1);
+  const shift = a.joined.length + 1;
+  return { joined, seqs: a.seqs.concat(b.seqs), ends: a.ends.concat(b.ends.map((end) => end + shift)) };
+}
+
+/** The messages behind a position. */
+export function behind(messages: Messages, position: number): Messages {
+  const skip = messages.seqs.findIndex((seq) => seq > position);
+  if (skip === 0) return messages;
+  if (skip < 0) return none;
+  const from = (messages.ends[skip - 1] ?? 0) + 1;
+  return {
+    joined: messages.joined.subarray(from),
+    seqs: messages.seqs.slice(skip),
+    ends: messages.ends.slice(skip).map((end) => end - from),
+  };
+}

@@ -1,0 +1,277 @@
+/** What all readers of one host share: the broker's connection, tails, the clock's tick, limits and figures. */
+import { AppError, unavailable } from "../../kernel/errors.ts";
+import { orbOf } from "../../store/subjects.ts";
+import type { Store } from "../../store/types.ts";
+import { isServed } from "../mappings/served.ts";
+import { DEFAULT_LIMITS, DEFAULT_TIMES, type HubLimits, type HubTimes } from "./limits.ts";
+import type { StreamState } from "./page.ts";
+import { PageCache } from "./page-cache.ts";
+import { Source } from "./source.ts";
+import { type Listener, Tail } from "./tail.ts";
+import { Turns } from "./turns.ts";
+
+/** Anything that the clock's tick concerns. */
+export interface Ticking {
+  tick(now: number): void;
+}
+
+/** Buckets of the delay between a message's arrival at the broker and its delivery, milliseconds. */
+export const LAG_BUCKETS = [1, 2, 5, 10, 25, 50, 100, 250, 1000] as const;
+
+/** Counters since the host started. */
+export interface Figures {
+  messages: number;
+  deliveries: number;
+  slowReaders: number;
+  refused: number;
+  reconnects: number;
+  failures: number;
+  lag: { buckets: number[]; sum: number; count: number };
+}
+
+export interface HubOptions {
+  limits?: Partial<HubLimits>;
+  times?: Partial<HubTimes>;
+  now?: () => number;
+  random?: () => number;
+  onFailure?: (error: unknown) => void;
+}
+
+const TICK_MS = 1000;
+/** A tail that nobody reads goes on for so long, for the next reader. */
+const LINGER_MS = 5000;
+/** Milliseconds between two looks at whether an orb that is read of is still published. */
+const ORBS_MS = 2000;
+
+export class Hub {
+  readonly source: Source;
+  readonly limits: HubLimits;
+  readonly times: HubTimes;
+  readonly now: () => number;
+  readonly random: () => number;
+  readonly figures: Figures = {
+    messages: 0,
+    deliveries: 0,
+    slowReaders: 0,
+    refused: 0,
+    reconnects: 0,
+    failures: 0,
+    lag: { buckets: LAG_BUCKETS.map(() => 0), sum: 0, count: 0 },
+  };
+  readonly #onFailure: (error: unknown) => void;
+  readonly #tails = new Map<string, Tail>();
+  readonly #states = new Map<string, { at: number; state: Promise<StreamState> }>();
+  readonly #readers = new Map<string, number>();
+  readonly #pages: Turns;
+  readonly #ticking = new Set<Ticking>();
+  #orbsAt = 0;
+  #total = 0;
+  #connected = true;
+  #lost = false;
+  #timer: ReturnType<typeof setInterval> | undefined;
+
+  constructor(store: Store, options: HubOptions = {}) {
+    this.limits = { ...DEFAULT_LIMITS, ...options.limits };
+    this.times = { ...DEFAULT_TIMES, ...options.times };
+    this.now = options.now ?? Date.now;
+    this.random = options.random ?? Math.random;
+    this.#onFailure = options.onFailure ?? (() => undefined);
+    this.#pages = new Turns(this.limits.pages, this.limits.pagesPerUser);
+    this.source = new Source(
+      store,
+      this.limits.cacheBytes > 0 ? new PageCache(this.limits.cacheBytes) : undefined,
+      this.now,
+    );
+  }
+
+  /** Live readers at the moment. */
+  get readers(): number {
+    return this.#total;
+  }
+
+  get tails(): number {
+    return this.#tails.size;
+  }
+
+  get connected(): boolean {
+    return this.#connected;
+  }
+
+  /** The host tells how its broker connection does. After a break every tail looks for what it missed. */
+  connection(status: "up" | "down"): void {
+    const back = status === "up" && this.#lost;
+    if (this.#connected && status === "down") this.#lost = true;
+    this.#connected = status === "up";
+    if (!back) return;
+    this.#lost = false;
+    this.figures.reconnects++;
+    for (const tail of this.#tails.values()) {
+      tail.wake();
+      tail.pollAt = this.now() + TICK_MS;
+    }
+  }
+
+  /** @throws AppError unavailable at once while the broker is known to be away */
+  requireConnection(): void {
+    if (!this.#connected) throw unavailable("not connected");
+  }
+
+  /**
+   * Takes a reader's place.
+   * @returns how to give it back, once
+   * @throws AppError too_many for the user, unavailable for the host
+   */
+  admit(user: string, admin: boolean): () => void {
+    const mine = this.#readers.get(user) ?? 0;
+    if (mine >= this.#most(admin)) this.#refuse(`You read ${mine} streams already.`);
+    if (this.#total >= this.limits.total) {
+      this.figures.refused++;
+      throw new AppError("unavailable", "streams_full", "No further reader can be served at the moment.", {
+        retryAfter: 5,
+      });
+    }
+    this.#readers.set(user, mine + 1);
+    this.#total++;
+    let held = true;
+    return () => {
+      if (!held) return;
+      held = false;
+      this.#total--;
+      const left = (this.#readers.get(user) ?? 1) - 1;
+      if (left === 0) this.#readers.delete(user);
+      else this.#readers.set(user, left);
+    };
+  }
+
+  /**
+   * Waits until a page may be read for a user. A page is held in memory until it was sent.
+   * @returns how to let the next one begin, once
+   * @throws AppError too_many for the user
+   */
+  pageTurn(user: string, admin: boolean): Promise<() => void> {
+    const waiting = this.#pages.waitingOf(user);
+    if (waiting >= this.#most(admin)) this.#refuse(`You wait for ${waiting} pages already.`);
+    return this.#pages.take(user);
+  }
+
+  #most(admin: boolean): number {
+    return admin ? this.limits.perAdmin : this.limits.perUser;
+  }
+
+  #refuse(detail: string): never {
+    this.figures.refused++;
+    throw new AppError("too_many", "too_many_streams", detail, { retryAfter: 10 });
+  }
+
+  /** The live end of a filter, listening already, and held: its holder releases it. */
+  async tail(stream: string, filter: string, holder: Listener): Promise<Tail> {
+    const key = `${stream} ${filter}`;
+    let tail = this.#tails.get(key);
+    if (tail === undefined) {
+      tail = new Tail(this.source, stream, filter, {
+        now: this.now,
+        recentState: (name) => this.#recentState(name),
+        delivered: (messages, listeners, ageMs) => this.#delivered(messages, listeners, ageMs),
+        ended: (ended) => this.#forget(key, ended),
+        failed: (error) => this.#failed(error),
+      });
+      // Not all at once: a thousand users' own streams share the seconds.
+      tail.pollAt = this.now() + this.times.pollMs * (0.5 + this.random() / 2);
+      this.#tails.set(key, tail);
+      this.#run();
+    }
+    tail.hold(holder);
+    try {
+      await tail.ready;
+    } catch (error) {
+      tail.close();
+      this.#forget(key, tail);
+      throw error;
+    }
+    return tail;
+  }
+
+  /** Calls a reader about once a second. */
+  watch(reader: Ticking): void {
+    this.#ticking.add(reader);
+    this.#run();
+  }
+
+  unwatch(reader: Ticking): void {
+    this.#ticking.delete(reader);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    for (const tail of this.#tails.values()) tail.close();
+    this.#tails.clear();
+  }
+
+  #forget(key: string, tail: Tail): void {
+    if (this.#tails.get(key) === tail) this.#tails.delete(key);
+  }
+
+  #failed(error: unknown): void {
+    this.figures.failures++;
+    this.#onFailure(error);
+  }
+
+  #delivered(messages: number, listeners: number, ageMs: number): void {
+    const { figures } = this;
+    figures.messages += messages;
+    figures.deliveries += messages * listeners;
+    if (messages === 0) return;
+    figures.lag.sum += ageMs;
+    figures.lag.count++;
+    const bucket = LAG_BUCKETS.findIndex((limit) => ageMs <= limit);
+    if (bucket >= 0) figures.lag.buckets[bucket] = (figures.lag.buckets[bucket] ?? 0) + 1;
+  }
+
+  #recentState(stream: string): Promise<StreamState> {
+    const now = this.now();
+    const known = this.#states.get(stream);
+    if (known !== undefined && now - known.at < TICK_MS) return known.state;
+    const state = this.source.state(stream);
+    this.#states.set(stream, { at: now, state });
+    return state;
+  }
+
+  /** Lets go of those who read of an orb that is not published any more. One request for each orb. */
+  #lookAtOrbs(now: number): void {
+    this.#orbsAt = now;
+    const tails = [...this.#tails.values()].filter(({ stream }) => orbOf(stream) !== undefined);
+    for (const [stream, its] of Map.groupBy(tails, (tail) => tail.stream)) {
+      isServed(this.source.store, stream).then(
+        (served) => {
+          if (!served) for (const tail of its) tail.end("stream_gone");
+        },
+        () => undefined, // asked again soon
+      );
+    }
+  }
+
+  #run(): void {
+    this.#timer ??= setInterval(() => this.#tick(), TICK_MS);
+  }
+
+  #tick(): void {
+    const now = this.now();
+    for (const reader of this.#ticking) reader.tick(now);
+    for (const [key, tail] of this.#tails) {
+      if (tail.idleSince !== undefined && now - tail.idleSince > LINGER_MS) {
+        tail.close();
+        this.#forget(key, tail);
+      } else if (now >= tail.pollAt && this.#connected) {
+        tail.pollAt = now + this.times.pollMs;
+        void tail.poll();
+      }
+    }
+    if (now - this.#orbsAt >= ORBS_MS && this.#connected) this.#lookAtOrbs(now);
+    for (const [stream, { at }] of this.#states) if (now - at > TICK_MS) this.#states.delete(stream);
+    if (this.#ticking.size === 0 && this.#tails.size === 0) {
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    }
+  }
+}

@@ -1,0 +1,264 @@
+/**
+ * The live end of one filter of one stream, shared by all who read it.
+ *
+ * A subscription only says that there is something new; what it is, is read from the stream. So nothing is lost when
+ * a notice is, nothing is told twice, and the order is the stream's. A slow poll makes up for lost notices.
+ */
+import { AppError } from "../../kernel/errors.ts";
+import { StreamMissing } from "../../store/types.ts";
+import { Batch } from "../protocol/batch.ts";
+import { none } from "../protocol/messages.ts";
+import { currentCursor } from "../protocol/offset.ts";
+import type { StreamState } from "./page.ts";
+import type { PageLimit, Source } from "./source.ts";
+
+/** Why a tail let go of its holders. Each reads on by a new request. */
+export type TailEnd = "broker_lost" | "stream_gone";
+
+/** Who holds a tail, and gets what is new once it has caught up. */
+export interface Listener {
+  deliver(batch: Batch): void;
+  /** The tail is no more, whether it had caught up or not. */
+  end(reason: TailEnd): void;
+}
+
+export interface TailHooks {
+  now: () => number;
+  /** A state that is at most about a second old; many tails of a stream share it. */
+  recentState: (stream: string) => Promise<StreamState>;
+  /** Told of every step: how many messages, for how many listeners, and the newest one's age in milliseconds. */
+  delivered: (messages: number, listeners: number, ageMs: number) => void;
+  /** The tail ended by itself. */
+  ended: (tail: Tail) => void;
+  failed: (error: unknown) => void;
+}
+
+const LIMIT: PageLimit = { messages: 1000, bytes: 1_000_000 };
+/** When to look again for a message that was announced and is not there yet, milliseconds. */
+const LOOK_AGAIN = [1, 3, 10, 30, 100, 300];
+/** When to try again after the broker did not answer. */
+const RETRY_MS = 500;
+
+export class Tail {
+  readonly stream: string;
+  readonly filter: string;
+  /** When the stream is next looked at without a notice; milliseconds since the epoch. */
+  pollAt = 0;
+  /** Since when nobody holds it; undefined while somebody does. */
+  idleSince: number | undefined;
+  readonly ready: Promise<void>;
+  readonly #source: Source;
+  readonly #hooks: TailHooks;
+  readonly #holders = new Set<Listener>();
+  /** Those of the holders that have caught up. */
+  readonly #listeners = new Set<Listener>();
+  #subscriptions: { unsubscribe(): void }[] = [];
+  #position = 0;
+  #closed = false;
+  #pumping = false;
+  #again = false;
+  /** A message that was announced with its position. */
+  #wanted = 0;
+  /** Announcements without a position that no message was found for yet. */
+  #owed = 0;
+  #kick: (() => void) | undefined;
+  #retry: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(source: Source, stream: string, filter: string, hooks: TailHooks) {
+    this.#source = source;
+    this.stream = stream;
+    this.filter = filter;
+    this.#hooks = hooks;
+    this.idleSince = hooks.now();
+    this.ready = this.#start();
+  }
+
+  /** Every message of the filter up to here was delivered. */
+  get position(): number {
+    return this.#position;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  async #start(): Promise<void> {
+    const { store } = this.#source;
+    const { wakeUps, numbered } = await this.#source.state(this.stream);
+    for (const subject of wakeUps(this.filter)) {
+      const subscription = store.subscribe(
+        subject,
+        // Where the broker does not say it, the header is the publisher's, who may have read the message elsewhere.
+        (notice) =>
+          this.#noticed(Number((numbered ? notice.header("Nats-Sequence") : undefined) ?? Number.NaN)),
+        () => this.end("broker_lost"),
+      );
+      this.#subscriptions.push(subscription);
+    }
+    // The broker listens for us from here on; what it had before is told by the state.
+    await store.ping();
+    this.#position = (await this.#source.state(this.stream)).last;
+    if (this.#closed) this.close();
+  }
+
+  /** Keeps the tail for one who catches up first, however long that takes. */
+  hold(holder: Listener): void {
+    this.#holders.add(holder);
+    this.idleSince = undefined;
+  }
+
+  /** A holder that has everything up to a position gets what follows. False when it must read on first. */
+  attach(holder: Listener, position: number): boolean {
+    if (this.#closed || position < this.#position) return false;
+    this.#listeners.add(holder);
+    return true;
+  }
+
+  /** The holder wants nothing any more. */
+  release(holder: Listener): void {
+    this.#listeners.delete(holder);
+    if (this.#holders.delete(holder) && this.#holders.size === 0) this.idleSince = this.#hooks.now();
+  }
+
+  #noticed(position: number): void {
+    if (Number.isNaN(position)) this.#owed++;
+    else if (position <= this.#position) return;
+    else this.#wanted = Math.max(this.#wanted, position);
+    this.wake();
+  }
+
+  /** Looks for what is new. */
+  wake(): void {
+    this.#again = true;
+    this.#kick?.();
+    if (!this.#pumping) void this.#pump();
+  }
+
+  async #pump(): Promise<void> {
+    this.#pumping = true;
+    try {
+      await this.ready;
+      let look = 0;
+      while (!this.#closed) {
+        this.#again = false;
+        const page = await this.#source.scan(this.stream, this.filter, this.#position, LIMIT);
+        if (this.#closed) return;
+        const last = page.messages.at(-1);
+        if (last !== undefined) {
+          const { messages } = await this.#source.present(this.stream, page.messages);
+          if (this.#closed) return;
+          look = 0;
+          this.#owed = Math.max(0, this.#owed - page.messages.length);
+          this.#advance(last.seq, messages, page.pending === 0, last.time);
+        }
+        if (this.#again || page.pending > 0) continue;
+        const missing = this.#wanted > this.#position || this.#owed > 0;
+        const pause = missing ? LOOK_AGAIN[look++] : undefined;
+        if (pause === undefined) break;
+        await this.#pause(pause);
+      }
+      // Announced, and gone before it could be read; or refused by the stream.
+      this.#owed = 0;
+      this.#wanted = 0;
+    } catch (error) {
+      this.#failed(error);
+    } finally {
+      this.#pumping = false;
+    }
+    if (this.#again && this.#retry === undefined && !this.#closed) void this.#pump();
+  }
+
+  /** Waits, unless something new is announced meanwhile. */
+  #pause(ms: number): Promise<void> {
+    return new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#kick = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    }).then(() => {
+      this.#kick = undefined;
+    });
+  }
+
+  #advance(to: number, messages: Batch["messages"], upToDate: boolean, time: number): void {
+    const now = this.#hooks.now();
+    const batch = new Batch(this.#position, to, messages, upToDate, currentCursor(now));
+    this.#position = to;
+    this.#hooks.delivered(messages.seqs.length, this.#listeners.size, Math.max(0, now - time));
+    for (const listener of this.#listeners) listener.deliver(batch);
+  }
+
+  /**
+   * Looks at the stream without having been told to: finds what was announced in vain, and moves the position past
+   * what the filter does not match, so that readers of a quiet filter keep offsets that are retained.
+   */
+  async poll(): Promise<void> {
+    try {
+      await this.ready;
+      const state = await this.#hooks.recentState(this.stream);
+      if (this.#closed || this.#pumping || state.last === this.#position) return;
+      // Positions that were given out do not exist: the stream was begun anew.
+      if (state.last < this.#position) return this.#endIfBehind();
+      this.#pumping = true;
+      try {
+        const page = await this.#source.scan(this.stream, this.filter, this.#position, LIMIT);
+        if (page.messages.length > 0) this.#again = true;
+        else if (
+          page.pending === 0 &&
+          (await this.#source.nothingLeft(this.stream, this.filter, this.#position, state)) &&
+          state.last > this.#position
+        )
+          this.#advance(state.last, none, true, this.#hooks.now());
+      } finally {
+        this.#pumping = false;
+      }
+      if (this.#again && !this.#closed) void this.#pump();
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  async #endIfBehind(): Promise<void> {
+    const state = await this.#source.state(this.stream);
+    if (state.last < this.#position) this.end("stream_gone");
+  }
+
+  #failed(error: unknown): void {
+    if (this.#closed) return;
+    const gone = error instanceof AppError && error.kind === "not_found";
+    if (gone) {
+      this.end("stream_gone");
+      return;
+    }
+    this.#hooks.failed(error);
+    // A stream is only believed to be gone when its state says so.
+    const missing = error instanceof StreamMissing;
+    if (this.#retry !== undefined) return;
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      if (missing)
+        this.#source.state(this.stream).then(
+          () => this.wake(),
+          (e: unknown) => this.#failed(e),
+        );
+      else this.wake();
+    }, RETRY_MS);
+  }
+
+  end(reason: TailEnd): void {
+    if (this.#closed) return;
+    this.close();
+    for (const holder of [...this.#holders]) holder.end(reason);
+    this.#holders.clear();
+    this.#listeners.clear();
+    this.#hooks.ended(this);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#kick?.();
+    clearTimeout(this.#retry);
+    for (const subscription of this.#subscriptions.splice(0)) subscription.unsubscribe();
+  }
+}
