@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { Config } from "../shared/deps.ts";
 import { AppError } from "../shared/kernel/errors.ts";
-import type { ConnectOptions } from "../shared/store/client/wire.ts";
+import type { ConnectOptions } from "../shared/store/client/connection.ts";
 import { DEFAULT_LIMITS } from "../shared/streams/read/limits.ts";
 
 const MIB = 1024 * 1024;

@@ -4,9 +4,9 @@
  */
 import { DurableObject, RpcTarget } from "cloudflare:workers";
 import { openStore } from "../shared/store/broker/store.ts";
-import { FarEnd } from "../shared/store/link/far-end.ts";
-import { type LinkStub, linkedStore } from "../shared/store/link/near-end.ts";
-import type { Parcel } from "../shared/store/link/parcel.ts";
+import { type LinkStub, linkedStore } from "../shared/store/link/link-client.ts";
+import { LinkServer } from "../shared/store/link/link-server.ts";
+import type { RpcMessage } from "../shared/store/link/rpc-message.ts";
 import type { Store } from "../shared/store/types.ts";
 import { readSettings, type Settings } from "./env.ts";
 
@@ -22,9 +22,9 @@ const SILENT_MS = 1_500;
 /** An object has 128 MB in total, and a page is in memory three times while it is forwarded. */
 const MAX_HELD_BYTES = 16 * 1024 * 1024;
 
-function farEnd(env: Record<string, unknown>): FarEnd {
+function linkServer(env: Record<string, unknown>): LinkServer {
   const { broker } = readSettings(env);
-  return new FarEnd(
+  return new LinkServer(
     (broken) =>
       openStore({
         ...broker,
@@ -40,10 +40,10 @@ function farEnd(env: Record<string, unknown>): FarEnd {
 
 /** Holds one connection for all callers. The broker credentials come from its own environment. */
 export class BrokerLink extends DurableObject<Record<string, unknown>> {
-  #end: FarEnd | undefined;
+  #end: LinkServer | undefined;
 
   session(): Session {
-    this.#end ??= farEnd(this.env);
+    this.#end ??= linkServer(this.env);
     return new Session(this.#end);
   }
 }
@@ -53,14 +53,14 @@ export class BrokerLink extends DurableObject<Record<string, unknown>> {
  * object.
  */
 class Session extends RpcTarget {
-  readonly #end: FarEnd;
+  readonly #end: LinkServer;
 
-  constructor(end: FarEnd) {
+  constructor(end: LinkServer) {
     super();
     this.#end = end;
   }
 
-  call(call: string, args: readonly unknown[]): Promise<Parcel> {
+  call(call: string, args: readonly unknown[]): Promise<RpcMessage> {
     return this.#end.call(call, args);
   }
 }

@@ -1,6 +1,6 @@
 /** Entry point of the functions: stateless, with one broker connection per request or over the link. */
 import { openStore } from "../shared/store/broker/store.ts";
-import { ReadRoom } from "../shared/store/client/room.ts";
+import { ReadSemaphore } from "../shared/store/client/read-semaphore.ts";
 import { type App, createApp, type ExecutionContextLike } from "./app.ts";
 import { readSettings, type Settings } from "./env.ts";
 import { linkOf } from "./link.ts";
@@ -14,7 +14,7 @@ let inFlight = 0;
 const queueMs = () => Math.min(Math.max(0, inFlight - 50) * 20, 13_500);
 
 /** Bytes of large reads of all requests of this isolate at once. Each takes several times its bytes while it is parsed. */
-const room = new ReadRoom(4 * 1024 * 1024);
+const room = new ReadSemaphore(4 * 1024 * 1024);
 
 const hosts = new WeakMap<object, Host>();
 let app: App | undefined;

@@ -7,13 +7,13 @@ import { ensureBootstrap } from "../shared/access/bootstrap.ts";
 import { createInvitation } from "../shared/access/invitations.ts";
 import { platformRealm } from "../shared/access/realms.ts";
 import { readSettings, type Settings } from "./config/settings.ts";
-import { besidePlatform } from "./platform/beside.ts";
+import { withRunningPlatform } from "./platform/running-platform.ts";
 import { readArguments } from "./process/arguments.ts";
 import { exitWith } from "./process/failure.ts";
 
 /** Creates the invitation. @returns its sign-in URL and its expiry (ISO 8601) */
 export async function inviteAdmin(settings: Settings): Promise<{ url: string; expiresAt: string }> {
-  return besidePlatform(
+  return withRunningPlatform(
     settings,
     "deploy",
     async (deps) =>

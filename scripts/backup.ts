@@ -12,7 +12,7 @@ import { allStreams, api, MANIFEST, type Manifest, type SavedStream, snapshotFil
 import { SIGNATURE, sign } from "./backup/signature.ts";
 import { makeFolder } from "./config/folders.ts";
 import { readSettings, type Settings } from "./config/settings.ts";
-import { besidePlatform } from "./platform/beside.ts";
+import { withRunningPlatform } from "./platform/running-platform.ts";
 import { readArguments } from "./process/arguments.ts";
 import { exitWith, Failure } from "./process/failure.ts";
 
@@ -133,7 +133,7 @@ export async function backup(
 ): Promise<Manifest> {
   // The command refuses a mistyped folder before it needs a broker.
   prepareFolder(folder);
-  return besidePlatform(settings, "operator", (deps) => writeBackup(deps, folder, say));
+  return withRunningPlatform(settings, "operator", (deps) => writeBackup(deps, folder, say));
 }
 
 if (import.meta.main) {

@@ -8,8 +8,8 @@ import { type Running, readRunning } from "./config/data-dir.ts";
 import { readSettings, type Settings } from "./config/settings.ts";
 import { serveProcess } from "./host/process.ts";
 import { announce } from "./platform/announce.ts";
-import { besideOf } from "./platform/beside.ts";
 import { brokerVariables, commonBindings, startPlatform, terminalAndFile } from "./platform/platform.ts";
+import { runningPlatformOf } from "./platform/running-platform.ts";
 import { refuseArguments } from "./process/arguments.ts";
 import { exitWith, Failure } from "./process/failure.ts";
 import { requirePort } from "./process/ports.ts";
@@ -31,10 +31,10 @@ interface Serving {
 }
 
 /** Serves beside a platform that runs already. */
-async function serveBeside(settings: Settings, running: Running): Promise<Serving> {
+async function serveNextTo(settings: Settings, running: Running): Promise<Serving> {
   const { dataDir, host, port } = settings;
   await requirePort(port, "PORT", host);
-  const beside = await besideOf(settings, running, "fn");
+  const beside = await runningPlatformOf(settings, running, "fn");
   if (beside === undefined) {
     throw new Failure(
       running.url === undefined
@@ -75,7 +75,7 @@ try {
   refuseArguments("npm run host");
   const settings = readSettings(process.env);
   const beside = readRunning(settings.dataDir);
-  const serving = await (beside ? serveBeside(settings, beside) : serveAll(settings, stopped));
+  const serving = await (beside ? serveNextTo(settings, beside) : serveAll(settings, stopped));
   if (!stopped.aborted) {
     serving.announce();
     await new Promise((resolve) => stopped.addEventListener("abort", resolve));

@@ -7,7 +7,7 @@ import { definitionFor } from "../shared/definition/stored/live.ts";
 import { type RekeyProgress, rekeyEntries } from "../shared/entry/index.ts";
 import { listOrbs } from "../shared/orb/read.ts";
 import { readSettings, type Settings } from "./config/settings.ts";
-import { besidePlatform } from "./platform/beside.ts";
+import { withRunningPlatform } from "./platform/running-platform.ts";
 import { readArguments } from "./process/arguments.ts";
 import { exitWith } from "./process/failure.ts";
 
@@ -19,7 +19,7 @@ export async function rekey(
   tell: (orb: string, progress: RekeyProgress) => void,
 ): Promise<RekeyProgress> {
   const total: RekeyProgress = { entries: 0, resealed: 0, failed: [], conflicts: [] };
-  await besidePlatform(settings, "fn", async (deps) => {
+  await withRunningPlatform(settings, "fn", async (deps) => {
     let after: number | undefined;
     do {
       const page = await listOrbs(deps, system, { limit: PAGE, after });

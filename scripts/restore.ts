@@ -27,7 +27,7 @@ import { writeBackup } from "./backup.ts";
 import { claimRestore } from "./config/data-dir.ts";
 import { makeFolder } from "./config/folders.ts";
 import { readSettings, type Settings } from "./config/settings.ts";
-import { besidePlatform } from "./platform/beside.ts";
+import { withRunningPlatform } from "./platform/running-platform.ts";
 import { readArguments } from "./process/arguments.ts";
 import { exitWith, Failure } from "./process/failure.ts";
 
@@ -99,7 +99,7 @@ export async function restore(
 ): Promise<Manifest> {
   // The command refuses a mistyped folder before it needs a broker. An interrupted restore has copies of its own.
   const read = unfinished(settings.dataDir)?.from === folder ? undefined : readManifest(folder);
-  return besidePlatform(settings, "operator", async (deps) => {
+  return withRunningPlatform(settings, "operator", async (deps) => {
     const claim = claimRestore(settings.dataDir);
     try {
       return await claimed(deps, settings.dataDir, folder, read, options, say);

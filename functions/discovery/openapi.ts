@@ -3,7 +3,7 @@ import { type OpenAPIHono, z } from "@hono/zod-openapi";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { liveDefinitions, noLiveOrb } from "../../shared/definition/stored/live.ts";
 import type { Deps } from "../../shared/deps.ts";
-import { DESCRIBED, Kept } from "../../shared/discovery/kept.ts";
+import { CachedValue, DESCRIBED } from "../../shared/discovery/cached-value.ts";
 import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
 import { base64url } from "../../shared/kernel/ids.ts";
@@ -80,7 +80,7 @@ async function tagOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
 class Describer {
   readonly #described: Described;
   #fixed: { own: ApiDocument; generic: ApiDocument } | undefined;
-  readonly #state = new Kept<State>(DESCRIBED, (deps) => this.#compile(deps));
+  readonly #state = new CachedValue<State>(DESCRIBED, (deps) => this.#compile(deps));
 
   constructor(described: Described) {
     this.#described = described;

@@ -5,7 +5,7 @@ import type { CompiledField, CompiledModule, CompiledSchema } from "../../shared
 import { FIELD_TYPE_NAMES, MODULE_TYPES } from "../../shared/definition/document/document.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { liveDefinitions, noLiveOrb } from "../../shared/definition/stored/live.ts";
-import { Kept, LISTED } from "../../shared/discovery/kept.ts";
+import { CachedValue, LISTED } from "../../shared/discovery/cached-value.ts";
 import { type FaultyEntry, isFaulty } from "../../shared/handlers/contract/entry.ts";
 import { describedRoutes } from "../../shared/handlers/contract/http.ts";
 import {
@@ -285,7 +285,7 @@ const LINKS = {
 };
 
 export function overviewRoutes() {
-  const kept = new Kept(LISTED, async (deps) => ({
+  const kept = new CachedValue(LISTED, async (deps) => ({
     orbs: await overview(deps),
     rendered: new Map<string, { text: string; tag: string }>(),
   }));

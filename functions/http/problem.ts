@@ -8,7 +8,7 @@ import { addZodIssues, Faults } from "../../shared/kernel/faults.ts";
 import { REQUEST_BYTES, tooManyBytes } from "../../shared/store/budget.ts";
 import { Conflict, StreamMissing, TooMuch } from "../../shared/store/types.ts";
 import { notJson } from "../middleware/body.ts";
-import { whole } from "../middleware/headers.ts";
+import { completeResponse } from "../middleware/headers.ts";
 import type { AppEnv } from "../request/context.ts";
 
 export const STATUS: Record<ErrorKind, ContentfulStatusCode> = {
@@ -96,7 +96,7 @@ export function problem(
     headers?: Record<string, string>;
   } = {},
 ): Response {
-  return whole(c, problemText(status, code, detail, more), status, {
+  return completeResponse(c, problemText(status, code, detail, more), status, {
     "content-type": "application/problem+json",
     "cache-control": "no-store",
     ...more.headers,

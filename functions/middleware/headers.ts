@@ -39,7 +39,7 @@ function commonHeaders(c: Context<AppEnv>): Record<string, string> {
  * what is answered.
  * @param headers in lower case; they replace the common ones
  */
-export function whole(
+export function completeResponse(
   c: Context<AppEnv>,
   body: string | null,
   status: number,

@@ -87,7 +87,7 @@ export async function receiveEarly(c: Context<AppEnv>): Promise<void> {
 export async function identify(
   c: Context<AppEnv>,
   want: Wanted,
-  consistency: Consistency = "told",
+  consistency: Consistency = "cached",
 ): Promise<Actor> {
   const known = c.get("actor");
   if (known !== undefined) return known;
@@ -105,7 +105,7 @@ export function actorFor(c: Context<AppEnv>, orb: string, usesAccess: boolean): 
 
 /** Changes of accounts and orbs need the caller's session as the leader has it; reads can use a cached one. */
 export function actingConsistency(c: Context<AppEnv>): Consistency {
-  return c.req.method === "GET" || c.req.method === "HEAD" ? "told" : "leader";
+  return c.req.method === "GET" || c.req.method === "HEAD" ? "cached" : "leader";
 }
 
 function onlyPlatformAdmins(consistencyOf: (c: Context<AppEnv>) => Consistency): MiddlewareHandler<AppEnv> {
@@ -120,7 +120,7 @@ function onlyPlatformAdmins(consistencyOf: (c: Context<AppEnv>) => Consistency):
 export const platformAdmin = onlyPlatformAdmins(actingConsistency);
 
 /** Lets only platform admins in, by a cached session where the host has one: entries are written often. */
-export const entryAdmin = onlyPlatformAdmins(() => "told");
+export const entryAdmin = onlyPlatformAdmins(() => "cached");
 
 /**
  * Reads the caller's session again, from the leader. Uploads take minutes, and the caller can lose their access meanwhile.

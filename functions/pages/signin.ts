@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import { readAccount } from "../../shared/access/accounts.ts";
 import { admitBootstrap, ensureBootstrap } from "../../shared/access/bootstrap.ts";
 import { findInvitation, requireUsable } from "../../shared/access/invitations.ts";
-import { countAct } from "../../shared/access/limits.ts";
+import { enforceRateLimit } from "../../shared/access/limits.ts";
 import { platformRealm, type Realm } from "../../shared/access/realms.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { logUpstream, problemHeaders, STATUS } from "../http/problem.ts";
@@ -53,7 +53,10 @@ const REFUSED: Readonly<Record<string, readonly [title: string, words: string]>>
 
 async function invited(c: Context<AppEnv>, realm: Realm, invite: string): Promise<PageState> {
   const { deps } = c.var;
-  const [found] = await Promise.all([findInvitation(deps, realm, invite), countAct(deps, "invitation")]);
+  const [found] = await Promise.all([
+    findInvitation(deps, realm, invite),
+    enforceRateLimit(deps, "invitation"),
+  ]);
   try {
     requireUsable(found, deps.clock.now());
     if (found.value.bootstrap) await admitBootstrap(deps, realm);
@@ -83,7 +86,7 @@ async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState> {
     return { kind: "login", name: account?.value.name ?? null };
   }
   if (realm === platformRealm && (await ensureBootstrap(deps)) !== null) {
-    await countAct(deps, "bootstrap");
+    await enforceRateLimit(deps, "bootstrap");
     return { kind: "bootstrap" };
   }
   return { kind: "login", name: null };

@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from "hono";
 import { hasOwner, noteBootstrapAccess } from "../../shared/access/bootstrap.ts";
-import { countAct } from "../../shared/access/limits.ts";
+import { enforceRateLimit } from "../../shared/access/limits.ts";
 import { platformRealm } from "../../shared/access/realms.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import type { AppEnv } from "../request/context.ts";
@@ -24,7 +24,7 @@ export function bootstrapAccess(access: string): MiddlewareHandler<AppEnv> {
     const { status } = c.res;
     if (status === 302 || status === 429 || status >= 500 || (await owned)) return;
     // What was refused before anything else counted it would fill log and audit.
-    if (status >= 400) await countAct(deps, "bootstrap");
+    if (status >= 400) await enforceRateLimit(deps, "bootstrap");
     const { error } = c;
     if (error === undefined) await noteBootstrapAccess(deps, "ok", access);
     else

@@ -38,7 +38,7 @@ export function describeAnswer(answer: Dependence): Record<string, string> {
   const open = actor.kind === "anonymous" && !personal && schema.access.read === "public";
   return {
     ...(vary.length > 0 ? { vary: vary.join(", ") } : {}),
-    ...(spoken !== undefined && !choice.whole ? { "content-language": spoken } : {}),
+    ...(spoken !== undefined && !choice.allLocales ? { "content-language": spoken } : {}),
     "cache-control": open ? "public, no-cache" : "private, no-cache",
   };
 }

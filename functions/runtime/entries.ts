@@ -25,7 +25,7 @@ const SEGMENTS = ["first", "second", "third", "fourth"] as const;
 /** Where the orb's stream ends, asked for beside the definition by lists that begin with the newest entry. */
 function lookAhead(c: Context<AppEnv>, orb: string): Promise<number | undefined> | undefined {
   const isRead = c.req.method === "GET" || c.req.method === "HEAD";
-  if (!isRead || c.get("deps").store.remembers === true) return undefined;
+  if (!isRead || c.get("deps").store.isCached === true) return undefined;
   const { search } = new URL(c.req.url);
   if (!search.includes("sort=-createdAt") || /[?&](cursor=|filter)/.test(search)) return undefined;
   const last = lastOf(c.get("deps"), orb);
@@ -42,7 +42,7 @@ const ROUTES: Record<Address["kind"], string> = {
 };
 
 /** An anonymous read whose answer was begun on the suspicion that the definition is still the one of last time. */
-interface Suspicion {
+interface SpeculativeRead {
   live: LiveOrb;
   answer: Promise<Response>;
 }
@@ -51,9 +51,9 @@ interface Suspicion {
  * Begins to answer an anonymous read while the definition is looked up: nearly always it has not changed since this
  * process last saw it, and a read that waits for nothing costs one round trip less.
  */
-function begin(c: Context<AppEnv>, orb: string): Suspicion | undefined {
+function begin(c: Context<AppEnv>, orb: string): SpeculativeRead | undefined {
   const isRead = c.req.method === "GET" || c.req.method === "HEAD";
-  if (!isRead || hasCredentials(c) || c.get("deps").store.remembers === true) return undefined;
+  if (!isRead || hasCredentials(c) || c.get("deps").store.isCached === true) return undefined;
   const live = lastLive(orb);
   if (live === undefined) return undefined;
   const answer = answerBy(c, live, async () => anonymous, lookAhead(c, orb));
@@ -69,7 +69,7 @@ async function serve(c: Context<AppEnv>): Promise<Response> {
   const suspicion = begin(c, orb);
   const caller = beginCaller(c, orb);
   const last = suspicion === undefined ? lookAhead(c, orb) : undefined;
-  const live = await liveOrb(c.get("deps"), orb, hasCredentials(c) ? "told" : "any");
+  const live = await liveOrb(c.get("deps"), orb, hasCredentials(c) ? "cached" : "stale");
   if (suspicion !== undefined) {
     if (live === suspicion.live) return suspicion.answer;
     // What was suspected wrongly is over before anything else is begun.

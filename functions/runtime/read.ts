@@ -8,7 +8,7 @@ import { getEntry, requireDraftReader, requireReader } from "../../shared/entry/
 import { listEntries } from "../../shared/entry/read/list.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { matchesTag } from "../http/etag.ts";
-import { whole } from "../middleware/headers.ts";
+import { completeResponse } from "../middleware/headers.ts";
 import type { AppEnv } from "../request/context.ts";
 import { choiceOf, describeAnswer } from "./answers.ts";
 import { definitions, furtherNames } from "./definitions.ts";
@@ -55,7 +55,7 @@ export async function list(
   const page = await listEntries(c.get("deps"), actor, { orb: live, schema, choice, query, latest, last });
   const { languages, ...body } = page;
   const expanded = query.expand.length > 0;
-  return whole(c, JSON.stringify(body), 200, {
+  return completeResponse(c, JSON.stringify(body), 200, {
     ...describeAnswer({ schema, actor, choice, private: latest, expanded, languages }),
     "content-type": "application/json",
   });
@@ -80,6 +80,6 @@ export async function get(reading: Reading, id: string): Promise<Response> {
     ...describeAnswer({ schema, actor, choice, private: latest, expanded, languages }),
     etag,
   };
-  if (matchesTag(c.req.header("if-none-match"), etag)) return whole(c, null, 304, headers);
-  return whole(c, JSON.stringify(entry), 200, { ...headers, "content-type": "application/json" });
+  if (matchesTag(c.req.header("if-none-match"), etag)) return completeResponse(c, null, 304, headers);
+  return completeResponse(c, JSON.stringify(entry), 200, { ...headers, "content-type": "application/json" });
 }

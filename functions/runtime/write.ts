@@ -25,7 +25,7 @@ import { ifMatch } from "../http/etag.ts";
 import { idempotencyOf } from "../http/idempotency.ts";
 import { faultsOf } from "../http/problem.ts";
 import { readJson } from "../middleware/body.ts";
-import { whole } from "../middleware/headers.ts";
+import { completeResponse } from "../middleware/headers.ts";
 import type { AppEnv } from "../request/context.ts";
 import type { Operation } from "./address.ts";
 import { choiceOf, describeAnswer } from "./answers.ts";
@@ -92,7 +92,7 @@ function answer(
   const { c, live, schema, actor } = writing;
   const choice = choiceOf(c, schema, extra);
   const { entry, etag, languages } = presentWritten(live, schema, written.snapshot, choice);
-  return whole(c, JSON.stringify(entry), status, {
+  return completeResponse(c, JSON.stringify(entry), status, {
     ...describeAnswer({ schema, actor, choice, private: true, expanded: false, languages }),
     "content-type": "application/json",
     "cache-control": "no-store",

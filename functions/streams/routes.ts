@@ -163,10 +163,10 @@ export function streamsRoutes() {
       now: deps.clock.now,
     });
     const release = keepStore(c);
-    let leave = () => Promise.resolve();
+    let releaseReader = () => Promise.resolve();
     const ended = (): void => {
       hub.close();
-      void leave()
+      void releaseReader()
         .catch((error: unknown) => deps.log.warn("a reader still counts", { error: String(error) }))
         .finally(release);
     };
@@ -179,7 +179,7 @@ export function streamsRoutes() {
         signal,
       };
       const { mode } = parseQuery(request.params, request.header("last-event-id"));
-      if (method !== "HEAD" && mode !== "catch-up") leave = await takeReader(deps, actor);
+      if (method !== "HEAD" && mode !== "catch-up") releaseReader = await takeReader(deps, actor);
       const answer = await serveStream(hub, request, callerOf(actor));
       return toResponse(answer, signal, ended);
     } catch (error) {

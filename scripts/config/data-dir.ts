@@ -87,19 +87,19 @@ function living(text: string): Running | undefined {
 
 /** The instance that uses this data folder, if any. */
 export function readRunning(dataDir: string): Running | undefined {
-  const found = look(join(dataDir, "running.json"));
+  const found = readState(join(dataDir, "running.json"));
   return found === undefined ? undefined : living(found.text);
 }
 
 /** A file's content and identity. */
-interface Found {
+interface FileState {
   text: string;
   /** Distinguishes it from another file with the same content. */
   identity: string;
   ageMs: number;
 }
 
-function look(path: string): Found | undefined {
+function readState(path: string): FileState | undefined {
   try {
     const { ino, mtimeMs } = statSync(path);
     const text = readFileSync(path, "utf8");
@@ -132,7 +132,7 @@ const WRITTEN_MS = 1_000;
 function hold(path: string, text: string): Running | undefined {
   for (;;) {
     if (create(path, text)) return undefined;
-    const found = look(path);
+    const found = readState(path);
     if (found === undefined) continue;
     const other = living(found.text);
     if (other !== undefined) return other;
@@ -146,7 +146,7 @@ function hold(path: string, text: string): Running | undefined {
       continue;
     }
     try {
-      if (look(path)?.identity !== found.identity) continue;
+      if (readState(path)?.identity !== found.identity) continue;
       writePrivate(path, text);
       return undefined;
     } finally {

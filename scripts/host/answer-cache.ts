@@ -14,9 +14,9 @@ import {
   type Evictable,
   SieveCache,
 } from "../../shared/store/cache/cached-store.ts";
+import { AdmissionFilter } from "./admission-filter.ts";
 import type { AnswerFile } from "./answer-file.ts";
 import { type Head, headOf, type Keys, keysOf } from "./answer-keys.ts";
-import { Doorkeeper } from "./doorkeeper.ts";
 import type { RecordedResponse, Recorder } from "./response.ts";
 
 /** A response without the headers of its request. */
@@ -66,7 +66,7 @@ export class AnswerCache {
   #numbers = 0;
   /** Responses in progress that will be cached. Other requests for them wait. */
   readonly #inFlight = new Map<string, Promise<void>>();
-  readonly #doorkeeper = new Doorkeeper(ASKED);
+  readonly #admission = new AdmissionFilter(ASKED);
   #hits = 0;
 
   /**
@@ -110,7 +110,7 @@ export class AnswerCache {
       });
       return;
     }
-    const again = this.#doorkeeper.admits(keys.spoken);
+    const again = this.#admission.admits(keys.spoken);
     if (again || this.#file?.works === true) this.#record(keys, again, response);
     make();
   }

@@ -14,7 +14,7 @@ import { SECURITY_HEADERS } from "../../functions/middleware/headers.ts";
 import type { AppEnv, Host } from "../../functions/request/context.ts";
 import { type Metric, RequestCounts } from "../../functions/request/request-counts.ts";
 import { type CachedStore, type CacheStats, openCachedStore } from "../../shared/store/cache/cached-store.ts";
-import { ReadRoom } from "../../shared/store/client/room.ts";
+import { ReadSemaphore } from "../../shared/store/client/read-semaphore.ts";
 import { Failure, systemCode } from "../process/failure.ts";
 import { AnswerCache } from "./answer-cache.ts";
 import { AnswerFile } from "./answer-file.ts";
@@ -170,7 +170,7 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
     {
       ...settings.broker,
       name: "host",
-      room: new ReadRoom(READING_BYTES),
+      room: new ReadSemaphore(READING_BYTES),
       openSocket,
       onStatus: (status) => {
         if (status !== "connected") log.warn("broker connection", { status });

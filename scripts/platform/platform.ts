@@ -4,9 +4,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { readSettings as readFunctionsSettings } from "../../functions/env.ts";
 import type { Deps } from "../../shared/deps.ts";
-import { claimFormsOnce } from "../../shared/orb/claim-forms.ts";
-import { settleAll } from "../../shared/orb/migrate/settle.ts";
-import type { ConnectOptions } from "../../shared/store/client/wire.ts";
+import { backfillFormsOnce } from "../../shared/orb/backfill-forms.ts";
+import { reconcileAll } from "../../shared/orb/migrate/reconcile.ts";
+import type { ConnectOptions } from "../../shared/store/client/connection.ts";
 import { finishAtStart } from "../backup/swap.ts";
 import { launchCluster } from "../broker/cluster.ts";
 import { findBroker } from "../broker/find.ts";
@@ -230,8 +230,8 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
     // Finishes publications and deletions of orbs that the last run left incomplete.
     await withStore(as("fn"), replicas, async (store) => {
       const deps = scriptDeps(store, bindings);
-      await settleAll(deps);
-      const { shared, failed } = await claimFormsOnce(deps);
+      await reconcileAll(deps);
+      const { shared, failed } = await backfillFormsOnce(deps);
       for (const { orb, module, schema, field, ids } of shared) {
         options.say(
           `Entries of ${orb}/${module}/${schema} hold one value of the unique field ${field} in different forms: ${ids.join(", ")}. Change it in all but one.`,

@@ -4,7 +4,7 @@ import { AppError } from "../../shared/kernel/errors.ts";
 import { storeBuiltInMessages } from "../../shared/library/definitions.ts";
 import { provision } from "../../shared/store/broker/provision.ts";
 import { openStore } from "../../shared/store/broker/store.ts";
-import type { ConnectOptions } from "../../shared/store/client/wire.ts";
+import type { ConnectOptions } from "../../shared/store/client/connection.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { checkBroker } from "../broker/check.ts";
 import type { Settings } from "../config/settings.ts";

@@ -133,7 +133,7 @@ export async function changeAccount(
 }
 
 const PAGE = 256;
-const PATIENCE = 50;
+const MAX_CATCH_UPS = 50;
 
 /** A page of a bucket's keys in the order of their last change, without deleted ones. */
 export interface RecordPage<T> {
@@ -155,7 +155,7 @@ export async function pageRecords<T>(
 ): Promise<RecordPage<T>> {
   const stream = streams.kv(bucket);
   const subject = kvSubject(bucket, filter);
-  for (let attempt = 0; attempt < PATIENCE; attempt++) {
+  for (let attempt = 0; attempt < MAX_CATCH_UPS; attempt++) {
     const [newest, page] = await Promise.all([
       deps.store.get(stream, subject),
       deps.store.scan(stream, subject, { fromSeq, limit, maxBytes: READ_BYTES }),

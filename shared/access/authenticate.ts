@@ -41,7 +41,7 @@ export async function authenticate(
   deps: Deps,
   credentials: Credentials,
   want: Wanted,
-  consistency: Consistency = "told",
+  consistency: Consistency = "cached",
 ): Promise<Actor> {
   const realms = [...(want.realms ?? []), ...(want.platform === true ? [PLATFORM_REALM] : [])];
   if (credentials.bearer !== undefined) return actorOf(deps, credentials.bearer, realms, consistency);

@@ -19,7 +19,7 @@ import {
   newInvitation,
   statusOf,
 } from "./invitations.ts";
-import { countAct } from "./limits.ts";
+import { enforceRateLimit } from "./limits.ts";
 import { keys, platformRealm, type Realm } from "./realms.ts";
 
 /** Whether an account counts: active, or made by an invitation that names it (a registration cut short). */
@@ -117,7 +117,7 @@ export async function ensureBootstrap(
  * @returns null when there is an admin: the listing then is an admin's
  */
 export async function listInBootstrapMode(deps: Deps): Promise<Invitation[] | null> {
-  const [owned] = await Promise.all([hasOwner(deps, platformRealm), countAct(deps, "bootstrap")]);
+  const [owned] = await Promise.all([hasOwner(deps, platformRealm), enforceRateLimit(deps, "bootstrap")]);
   if (owned) return null;
   const { value } = await currentOrNew(deps, platformRealm, system);
   return [await describeInvitation(deps, platformRealm, value)];

@@ -2,7 +2,7 @@ import type { Deps } from "../deps.ts";
 import type { AccountRole } from "./accounts.ts";
 import { admitBootstrap } from "./bootstrap.ts";
 import { findInvitation, requireUsable } from "./invitations.ts";
-import { countAct } from "./limits.ts";
+import { enforceRateLimit } from "./limits.ts";
 import type { Realm } from "./realms.ts";
 
 /**
@@ -14,7 +14,10 @@ export async function checkInvitation(
   input: { realm: Realm; code: string },
 ): Promise<{ status: "active"; expiresAt: string; role: AccountRole }> {
   const { realm, code } = input;
-  const [found] = await Promise.all([findInvitation(deps, realm, code), countAct(deps, "invitation")]);
+  const [found] = await Promise.all([
+    findInvitation(deps, realm, code),
+    enforceRateLimit(deps, "invitation"),
+  ]);
   requireUsable(found, deps.clock.now());
   if (found.value.bootstrap) await admitBootstrap(deps, realm);
   return { status: "active", expiresAt: found.value.expiresAt, role: found.value.role };

@@ -42,7 +42,7 @@ export function clientNetwork(address: string): string {
  * Counts one act of the client. One request, which may run beside others.
  * @throws AppError too_many
  */
-export async function countAct(deps: Deps, rule: LimitRule): Promise<void> {
+export async function enforceRateLimit(deps: Deps, rule: LimitRule): Promise<void> {
   const client = await sha256(clientNetwork(deps.request.client));
   try {
     await deps.store.append(streams.limits, { subject: subjects.limit(rule, client), data: "" });

@@ -90,7 +90,7 @@ export async function readSession(
   realm: string,
   sub: string,
   sid: string,
-  consistency: Consistency = "told",
+  consistency: Consistency = "cached",
 ): Promise<SessionRecord | null> {
   const entry = await deps.store.kvGet(buckets.sessions, key(realm, sub, sid), { consistency });
   if (entry === null) return null;

@@ -102,8 +102,8 @@ function oneValue(field: CompiledField, form: ValuesForm): JsonSchema {
   if (field.sensitive && form === "answer") return text;
   const value = portable(field.type.jsonSchema(definition));
   if (definition.enum !== undefined) value.enum = [...definition.enum];
-  const whole: JsonSchema = field.list ? { type: "array", items: value, maxItems: MAX_ITEMS } : value;
-  return field.sensitive ? anyOf([whole, { type: "string", enum: [MASK] }], false) : whole;
+  const complete: JsonSchema = field.list ? { type: "array", items: value, maxItems: MAX_ITEMS } : value;
+  return field.sensitive ? anyOf([complete, { type: "string", enum: [MASK] }], false) : complete;
 }
 
 /** Patterns are RE2, but readers of a description use ECMAScript. A pattern that is invalid there goes into the text. */

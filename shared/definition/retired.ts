@@ -25,7 +25,7 @@ export interface Retired {
 /** Maximum number of remembered fields per orb, which limits the size of its history's messages. */
 const MOST_FIELDS = 2_000;
 
-interface Place {
+interface SchemaLocation {
   module: ModuleDefinition;
   schema: SchemaDefinition;
 }
@@ -35,7 +35,7 @@ export function homeKey(type: ModuleDefinition["type"], schema: string): string 
   return `${SUBJECT_TYPES[type]}/${schema}`;
 }
 
-function placesOf(document: OrbDocument): Map<string, Place> {
+function placesOf(document: OrbDocument): Map<string, SchemaLocation> {
   return new Map(
     document.modules.flatMap((module) =>
       module.schemas.map((schema) => [homeKey(module.type, schema.id), { module, schema }]),

@@ -121,16 +121,16 @@ export function checkRule(rule: unknown, base = ""): Fault[] {
     );
     return faults.list();
   }
-  walk(rule, base, 0, { faults, nodes: 0 });
+  checkNode(rule, base, 0, { faults, nodes: 0 });
   return faults.list();
 }
 
-interface Walk {
+interface CheckState {
   faults: Faults;
   nodes: number;
 }
 
-function walk(node: unknown, path: string, depth: number, state: Walk): void {
+function checkNode(node: unknown, path: string, depth: number, state: CheckState): void {
   const { faults } = state;
   if (++state.nodes > RULE_LIMITS.nodes) {
     faults.add("", "too_many", `must have at most ${RULE_LIMITS.nodes} parts`);
@@ -141,7 +141,7 @@ function walk(node: unknown, path: string, depth: number, state: Walk): void {
     return;
   }
   if (Array.isArray(node)) {
-    for (const [index, item] of node.entries()) walk(item, `${path}/${index}`, depth + 1, state);
+    for (const [index, item] of node.entries()) checkNode(item, `${path}/${index}`, depth + 1, state);
     return;
   }
   if (!isObject(node)) return;
@@ -166,13 +166,13 @@ function walk(node: unknown, path: string, depth: number, state: Walk): void {
     if (!isObject(given)) faults.add(here, "arguments", "must be an object of expressions");
     else {
       for (const [key, item] of Object.entries(given)) {
-        walk(item, `${here}/${escapeSegment(key)}`, depth + 1, state);
+        checkNode(item, `${here}/${escapeSegment(key)}`, depth + 1, state);
       }
     }
     return;
   }
   checkArguments(name, given, range, here, faults);
-  walk(given, here, depth + 1, state);
+  checkNode(given, here, depth + 1, state);
 }
 
 function checkArguments(

@@ -58,7 +58,7 @@ export function validateValues(
     );
   }
   for (const field of schema.fields.values()) {
-    const at: Place = {
+    const at: ValuePath = {
       schema,
       field,
       report: faults.at(`${base}/${field.name}`),
@@ -77,7 +77,7 @@ export function validateValues(
   return { values, masked, faults: faults.list() };
 }
 
-interface Place {
+interface ValuePath {
   schema: CompiledSchema;
   field: CompiledField;
   report: Report;
@@ -86,7 +86,7 @@ interface Place {
   trail: string[];
 }
 
-function below(at: Place, key: string): Place {
+function below(at: ValuePath, key: string): ValuePath {
   const segment = `/${escapeSegment(key)}`;
   return {
     ...at,
@@ -96,23 +96,23 @@ function below(at: Place, key: string): Place {
   };
 }
 
-function marketsOf(at: Place, raw: unknown): Json | undefined {
+function marketsOf(at: ValuePath, raw: unknown): Json | undefined {
   if (!at.field.marketSpecific) return languagesOf(at, raw);
   return mapOf(at, raw, at.schema.markets, "market", languagesOf);
 }
 
-function languagesOf(at: Place, raw: unknown): Json | undefined {
+function languagesOf(at: ValuePath, raw: unknown): Json | undefined {
   if (!at.field.translatable) return leaf(at, raw);
   return mapOf(at, raw, at.schema.languages, "language", leaf);
 }
 
 /** A map by market or language. Drops keys without a value; an empty map means no value. */
 function mapOf(
-  at: Place,
+  at: ValuePath,
   raw: unknown,
   keys: readonly string[],
   kind: "market" | "language",
-  inner: (at: Place, raw: unknown) => Json | undefined,
+  inner: (at: ValuePath, raw: unknown) => Json | undefined,
 ): Json | undefined {
   if (!isObject(raw)) {
     at.report("type", `must be an object with one property for each ${kind}, such as {"${keys[0]}": …}`);
@@ -133,7 +133,7 @@ function mapOf(
 }
 
 /** The value of one market and language: a single value or a list. */
-function leaf(at: Place, raw: unknown): Json | undefined {
+function leaf(at: ValuePath, raw: unknown): Json | undefined {
   const { field, report } = at;
   if (field.sensitive && raw === MASK) {
     if (at.existing === undefined || at.existing === null) {
@@ -174,7 +174,7 @@ function single(field: CompiledField, raw: unknown, report: Report): Json | unde
 }
 
 /** A required field must have a value in the default market and language, which all readers fall back to. */
-function checkRequired(at: Place, value: Json | undefined, raw: unknown): void {
+function checkRequired(at: ValuePath, value: Json | undefined, raw: unknown): void {
   const { field, schema } = at;
   const path = [
     ...(field.marketSpecific && schema.markets[0] !== undefined ? [schema.markets[0]] : []),

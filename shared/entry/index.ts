@@ -1,5 +1,14 @@
-/** The verbs of entries, for transports, scripts and other services. */
-export { claimExisting, entryCounts, invalidEntries, moveLive } from "./migrate/publishing.ts";
+/**
+ * Entries: content of a schema. This folder is organised by step:
+ *
+ * - `model/`: the stored form of an entry, its index keys, sealed values, cursors, idempotency
+ * - `write/`: create, update, publish, delete … (`change.ts` explains the invariants of every write)
+ * - `index/`: lookups by index key, references, visibility, validity windows
+ * - `query/`: filters, sort orders, pages
+ * - `read/`: responses of the runtime API and the management API
+ * - `migrate/`: backfills after a definition, a key or a stored form has changed
+ */
+export { backfillExisting, entryCounts, invalidEntries, moveLive } from "./migrate/publishing.ts";
 export { type RekeyProgress, rekeyEntries } from "./migrate/rekey.ts";
 export { currentView } from "./model/known.ts";
 export { loadEntry } from "./model/resolve.ts";

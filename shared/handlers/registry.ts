@@ -13,7 +13,7 @@ function ownServices({ builtIn }: Lookup): ReadonlySet<string> {
   return new Set(builtIn.map(({ name }) => name.slice(0, name.indexOf("."))));
 }
 
-function told(deps: Lookup, entry: Handler | FaultyEntry): Handler | FaultyEntry {
+function logFaults(deps: Lookup, entry: Handler | FaultyEntry): Handler | FaultyEntry {
   if (isFaulty(entry)) {
     const faults = entry.faults.map(({ path, code }) => `${path} ${code}`);
     deps.log.warn("registry entry ignored", { key: entry.name.slice(0, 128), faults: faults.slice(0, 10) });
@@ -29,7 +29,7 @@ export async function getHandler(deps: Lookup, name: string): Promise<Handler | 
   const services = ownServices(deps);
   if (split === undefined || services.has(split.service)) return null;
   const entry = await deps.store.kvGet(buckets.handlers, name);
-  return entry === null ? null : told(deps, readEntry(name, entry.text(), services));
+  return entry === null ? null : logFaults(deps, readEntry(name, entry.text(), services));
 }
 
 /**
@@ -43,7 +43,7 @@ export async function listHandlers(deps: Lookup, service?: string): Promise<(Han
   const filter = service === undefined ? ">" : `${service}.>`;
   const entries = asked ? await deps.store.kvList(buckets.handlers, filter, { maxBytes: BUCKET_BYTES }) : [];
   const services = ownServices(deps);
-  const remote = entries.map((entry) => told(deps, readEntry(entry.key, entry.text(), services)));
+  const remote = entries.map((entry) => logFaults(deps, readEntry(entry.key, entry.text(), services)));
   return [...own, ...remote].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 

@@ -187,9 +187,9 @@ function refusalOf(
     deps.log.warn("handler failed", { handler: handler.name, code: code?.slice(0, 20) });
     return new AppError("bad_gateway", "handler_failed", "The handler failed.", { cause: handler.name });
   }
-  const told = reply.data.length > 0 && reply.data.length <= ANSWER_LIMIT ? parsed(reply.data) : undefined;
+  const refusal = reply.data.length > 0 && reply.data.length <= ANSWER_LIMIT ? parsed(reply.data) : undefined;
   const body =
-    typeof told === "object" && told !== null ? (told as { code?: unknown; errors?: unknown }) : {};
+    typeof refusal === "object" && refusal !== null ? (refusal as { code?: unknown; errors?: unknown }) : {};
   const known = typeof body.code === "string" && /^[a-z][a-z0-9_]{0,63}$/.test(body.code);
   const text = words.replace(/\p{C}+/gu, " ").slice(0, MAX_WORDS);
   return new ServiceRefusal(

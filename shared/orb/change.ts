@@ -1,4 +1,7 @@
-/** The common course of every operation on an orb that exists: read, judge If-Match, decide, append, settle. */
+/**
+ * Updates an existing orb: read, check If-Match, let the operation decide, append a revision, reconcile derived
+ * state. Retries from the start on a write conflict.
+ */
 import { type Actor, actorId } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import type { OrbDocument } from "../definition/document/document.ts";
@@ -15,7 +18,7 @@ import {
   type OrbRecord,
   orbHead,
 } from "../definition/stored/history.ts";
-import { liveRecord, settled } from "../definition/stored/live-record.ts";
+import { isReconciled, liveRecord } from "../definition/stored/live-record.ts";
 import type { Deps } from "../deps.ts";
 import type { Idempotency, IdempotencyClaim } from "../entry/model/idempotency.ts";
 import { notFound, revisionMismatch, writeConflict } from "../kernel/errors.ts";
@@ -24,32 +27,34 @@ import { pause } from "../kernel/pause.ts";
 import { Conflict } from "../store/types.ts";
 import { orbClaim, orbReplay, withClaim } from "./idempotency.ts";
 import { enforce, planChange } from "./migrate/impact.ts";
-import { settle } from "./migrate/settle.ts";
+import { reconcileOrb } from "./migrate/reconcile.ts";
 
-/** Which orb an operation is about, and under what conditions. */
+/** The orb that an operation applies to, and the conditions of the operation. */
 export interface OrbTarget {
   orb: string;
-  /** The newest revision's number as the caller knows it. */
+  /** The newest revision that the caller knows. */
   ifMatch?: number | undefined;
   idempotency?: Idempotency | undefined;
 }
 
-/** How often an operation that met another one is decided anew. */
+/** Maximum number of runs of an operation that meets write conflicts. */
 export const ATTEMPTS = 12;
 
-/** Reads an orb; what an earlier call left undone of it is finished first. @throws AppError not_found */
+/**
+ * Reads an orb, after finishing the derived state that an earlier request has left unfinished. @throws AppError
+ * not_found
+ */
 export async function readOrb(deps: Deps, orb: string): Promise<ExistingOrb> {
   if (!isOrbId(orb)) throw notFound("orb");
   const [head, live] = await Promise.all([orbHead(deps, orb), liveRecord(deps, orb)]);
   if (!exists(head)) throw notFound("orb");
-  if (!settled(head, live?.record ?? null)) await settle(deps, orb, head);
+  if (!isReconciled(head, live?.record ?? null)) await reconcileOrb(deps, orb, head);
   return head;
 }
 
 /**
- * Makes one revision.
- *
- * @param decide what the revision says, judged by the newest one; it may be asked again when somebody came between
+ * Appends one revision to an orb.
+ * @param decide returns the changes based on the newest revision; called again after a write conflict
  * @throws AppError not_found, precondition, conflict
  */
 export async function changeOrb(
@@ -77,7 +82,7 @@ export async function changeOrb(
   throw writeConflict();
 }
 
-/** Appends and settles; null when somebody came between. */
+/** Appends the revision and reconciles derived state. Returns null on a write conflict. */
 async function appended(
   deps: Deps,
   orb: string,
@@ -90,13 +95,13 @@ async function appended(
   const made: OrbHead = { ...record, seq };
   const { work, publishedRevision, basis } = record;
   const undone = work !== undefined || publishedRevision !== head.publishedRevision || basis !== head.basis;
-  // It is committed: who comes next finishes what others kept from being finished now.
-  if (undone && (await orNull(settle(deps, orb, made).then(() => true))) === null)
+  // The revision is committed. If reconciling met conflicts, the next request finishes it.
+  if (undone && (await orNull(reconcileOrb(deps, orb, made).then(() => true))) === null)
     deps.log.warn("entries follow their definition later", { orb });
   return exists(made) ? made : null;
 }
 
-/** Null when somebody came between. */
+/** Returns null on a write conflict. */
 async function orNull<T>(act: Promise<T>): Promise<T | null> {
   try {
     return await act;
@@ -106,15 +111,15 @@ async function orNull<T>(act: Promise<T>): Promise<T | null> {
   }
 }
 
-/** The answer that was given before. What that call did not get to finish is finished now. */
+/** Returns the stored response to an earlier request, after finishing the derived state that it has left unfinished. */
 export async function replayed(deps: Deps, orb: string, before: OrbHead): Promise<ExistingOrb> {
   if (!exists(before)) throw notFound("orb");
   const head = await orbHead(deps, orb);
-  if (exists(head)) await settle(deps, orb, head);
+  if (exists(head)) await reconcileOrb(deps, orb, head);
   return before;
 }
 
-/** What a document would do to stored entries as the next revision. Changes nothing. */
+/** Returns what a document would do to stored entries as the next revision. Changes nothing. */
 export async function impactOf(
   deps: Deps,
   orb: string,
@@ -128,11 +133,11 @@ export async function impactOf(
 }
 
 /**
- * Judges a document that comes into force with the next revision: because it goes live, or because nothing is live
- * and entries go by the newest one.
- * @throws AppError conflict when stored entries stand against it
+ * Validates a document that the next revision activates: either by publishing it, or because nothing is live and
+ * writes of entries follow the newest document.
+ * @throws AppError conflict when stored entries prevent it
  */
-export async function comeIntoForce(
+export async function activate(
   deps: Deps,
   orb: string,
   head: ExistingOrb,

@@ -1,4 +1,4 @@
-/** Creates an orb. The first message of its history is the commit point; its stream follows. */
+/** Creates orbs. The first message of an orb's history is the commit point; its stream is created afterwards. */
 import { type Actor, actorId } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import { eraseRealm } from "../access/users.ts";
@@ -15,7 +15,7 @@ import {
   type OrbRecord,
   orbHead,
 } from "../definition/stored/history.ts";
-import { signOfLife } from "../definition/stored/importing.ts";
+import { heartbeat } from "../definition/stored/importing.ts";
 import type { Deps } from "../deps.ts";
 import type { Idempotency, IdempotencyClaim } from "../entry/model/idempotency.ts";
 import type { HandlerDeps } from "../handlers/contract/types.ts";
@@ -26,22 +26,21 @@ import { Conflict, SubjectsTaken } from "../store/types.ts";
 import { replayed } from "./change.ts";
 import { requireHandlers } from "./handlers.ts";
 import { orbClaim, orbReplay, withClaim } from "./idempotency.ts";
-import { createOrbStream, eraseAbandoned, leavePlace, settle } from "./migrate/settle.ts";
+import { createOrbStream, eraseAbandoned, leavePlace, reconcileOrb } from "./migrate/reconcile.ts";
 import { withoutState } from "./view.ts";
 
-/** What a caller sends. */
+/** The input of {@link createOrb}. */
 export interface CreateOrb {
-  /** The document as it came. */
+  /** The unvalidated document. */
   document: unknown;
-  /** Publishes in the same act. */
+  /** Publishes the orb in the same write. */
   publish?: boolean | undefined;
   idempotency?: Idempotency | undefined;
 }
 
 /**
- * Creates an orb, SAVED or PUBLISHED.
- *
- * @throws AppError invalid with every fault; conflict `orb_exists`, `deletion_unfinished`, `orb_overlaps`
+ * Creates an orb with status SAVED or PUBLISHED.
+ * @throws AppError invalid with all faults; conflict `orb_exists`, `deletion_unfinished`, `orb_overlaps`
  */
 export async function createOrb(deps: HandlerDeps, actor: Actor, input: CreateOrb): Promise<ExistingOrb> {
   requireOperator(actor, "orbs.write");
@@ -57,7 +56,7 @@ export async function createOrb(deps: HandlerDeps, actor: Actor, input: CreateOr
   ]);
   if (before !== null) return replayed(deps, orb, before);
   requireAbsent(orb, head);
-  // Whoever was registering while an earlier orb of this id was deleted must be nobody in this one.
+  // A registration that ran during the deletion of an earlier orb with this id must not give access to this one.
   if (head !== null) await eraseRealm(deps, orb);
   await requireFreeSubjects(deps, orb);
   const record = firstRecord(document, head, { by: actorId(actor), now: deps.clock.now(), publish });
@@ -66,14 +65,14 @@ export async function createOrb(deps: HandlerDeps, actor: Actor, input: CreateOr
     made = { ...record, seq: await append(deps, orb, record, head, claim) };
   } catch (error) {
     if (!(error instanceof Conflict)) throw error;
-    // Somebody created it at the same moment, maybe with this very request.
+    // Another request created the orb at the same time, perhaps a copy of this one.
     const same = await orbReplay(deps, claim);
     if (same !== null) return replayed(deps, orb, same);
     requireAbsent(orb, await orbHead(deps, orb));
     throw writeConflict();
   }
   await createStream(deps, made, orb);
-  await settle(deps, orb, made);
+  await reconcileOrb(deps, orb, made);
   if (!exists(made)) throw new AppError("internal", "internal", "The orb could not be read back.");
   return made;
 }
@@ -86,11 +85,11 @@ function append(
   claim: IdempotencyClaim | undefined,
 ): Promise<number> {
   const place = { subject: subjects.orbPlace(orb), data: "{}", rollup: true };
-  const signs = record.operation === "importing" ? [signOfLife(orb, record.revision)] : [];
+  const signs = record.operation === "importing" ? [heartbeat(orb, record.revision)] : [];
   return appendRecord(deps, orb, record, head?.seq ?? 0, withClaim(claim, [place, ...signs]));
 }
 
-/** The revision that the first one of a new orb follows. An import that nobody is at any more is erased for it. */
+/** Returns the revision that a new orb's first revision follows. Erases an abandoned import first. */
 async function headToFollow(deps: Deps, orb: string): Promise<OrbHead | null> {
   const head = await orbHead(deps, orb);
   const erased = head?.operation === "importing" && (await eraseAbandoned(deps, orb, head));
@@ -98,13 +97,13 @@ async function headToFollow(deps: Deps, orb: string): Promise<OrbHead | null> {
 }
 
 /**
- * Begins an import: from here on the id is taken, and nobody sees an orb yet.
+ * Begins an import. The id is taken from now on, but the orb is not visible yet.
  * @throws AppError conflict `orb_exists`, `deletion_unfinished`, `import_unfinished`, `orb_overlaps`
  */
 export async function beginImport(deps: HandlerDeps, actor: Actor, orb: string): Promise<OrbHead> {
   const head = await headToFollow(deps, orb);
   requireAbsent(orb, head);
-  // Whoever was registering while an earlier orb of this id was deleted must be nobody in this one.
+  // A registration that ran during the deletion of an earlier orb with this id must not give access to this one.
   if (head !== null) await eraseRealm(deps, orb);
   await requireFreeSubjects(deps, orb);
   const at = new Date(deps.clock.now()).toISOString();
@@ -136,7 +135,10 @@ export async function beginImport(deps: HandlerDeps, actor: Actor, orb: string):
   }
 }
 
-/** Ends an import: the orb is there as a draft. Answers its revision. @throws Conflict when it was given up meanwhile */
+/**
+ * Finishes an import: the orb becomes visible as a draft. Returns its revision. @throws Conflict when the import was
+ * cancelled meanwhile
+ */
 export async function finishImport(
   deps: Deps,
   begun: OrbHead,
@@ -149,7 +151,7 @@ export async function finishImport(
   return { ...record, seq: await appendRecord(deps, document.id, record, begun.seq) };
 }
 
-/** Numbers of an earlier orb of this id go on. */
+/** Returns an orb's first revision. The numbers of a deleted orb with the same id continue. */
 function firstRecord(
   document: OrbDocument,
   head: OrbHead | null,
@@ -196,7 +198,7 @@ function requireAbsent(orb: string, head: OrbHead | null): void {
   }
 }
 
-/** @throws AppError conflict `orb_overlaps` when the orb's subjects would be another stream's or a handler's */
+/** Requires that no other stream or handler uses the orb's subjects. @throws AppError conflict `orb_overlaps` */
 async function requireFreeSubjects(deps: HandlerDeps, orb: string): Promise<void> {
   const [names, handlers] = await Promise.all([
     deps.store.streamNames(subjects.orbAll(orb)),
@@ -212,11 +214,11 @@ function overlaps(orb: string, what: string): AppError {
   return new AppError(
     "conflict",
     "orb_overlaps",
-    `The subjects of an orb "${orb}" overlap those of ${what}.`,
+    `The subjects of an orb "${orb}" would overlap those of ${what}. Choose another id.`,
   );
 }
 
-/** An orb whose stream is missing is whole all the same: the first write into it creates the stream. */
+/** Creates the orb's stream. If that fails, the orb is still usable: its first write creates the stream. */
 async function createStream(deps: Deps, made: OrbHead, orb: string): Promise<void> {
   try {
     await createOrbStream(deps, orb);

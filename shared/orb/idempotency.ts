@@ -1,4 +1,7 @@
-/** `Idempotency-Key` of operations on orbs: a claim in the same atomic act as the revision. */
+/**
+ * `Idempotency-Key` for operations on orbs: the record of the key is created in the same atomic batch as the
+ * revision.
+ */
 import type { Actor } from "../access/actor.ts";
 import { headOf, type OrbHead } from "../definition/stored/history.ts";
 import type { Deps } from "../deps.ts";
@@ -12,7 +15,7 @@ import {
 import { streams, subjects } from "../store/subjects.ts";
 import type { Append } from "../store/types.ts";
 
-/** The claim of a request; undefined when its caller sent no key. */
+/** Returns the record to create for a request, or undefined if the caller sent no key. */
 export function orbClaim(
   deps: Deps,
   actor: Actor,
@@ -22,17 +25,17 @@ export function orbClaim(
   return claimOf(deps, actor, subjects.platformIdempotency, sent, request);
 }
 
-/** A revision that is the answer to an earlier request with the same key. */
+/** A revision that is the response to an earlier request with the same key. */
 type ReplayedHead = OrbHead & { readonly replayed: true };
 
-/** Whether what a verb answers was made by an earlier request with the same key. */
+/** Returns whether a result comes from an earlier request with the same key. */
 export function isReplayed(head: OrbHead | ReplayedHead): head is ReplayedHead {
   return "replayed" in head;
 }
 
 /**
- * The revision that the same request made before; null when this is the first.
- * @throws AppError invalid `idempotency_mismatch` when the key was used for another request
+ * Returns the revision of an earlier request with the same key, or null for the first request.
+ * @throws AppError invalid `idempotency_mismatch` when the key was used for a different request
  */
 export async function orbReplay(
   deps: Deps,
@@ -44,7 +47,7 @@ export async function orbReplay(
   return revision === null ? null : { ...headOf(revision), replayed: true };
 }
 
-/** The messages of an act with its claim in front. The revision follows after `also`. */
+/** Returns the messages of a write with the record of its key in front. The revision follows after `also`. */
 export function withClaim(claim: IdempotencyClaim | undefined, also: readonly Append[]): Append[] {
   return claim === undefined ? [...also] : [claimMessage(claim, also.length + 1), ...also];
 }

@@ -1,4 +1,4 @@
-/** Moves an orb through its life: publish, unpublish, archive, restore, delete. */
+/** The lifecycle operations of an orb: publish, unpublish, archive, restore, delete. */
 import { type Actor, actorId } from "../access/actor.ts";
 import { audit } from "../access/audit.ts";
 import { requireOperator } from "../access/authorize.ts";
@@ -9,42 +9,43 @@ import type { Deps } from "../deps.ts";
 import type { HandlerDeps } from "../handlers/contract/types.ts";
 import { notFound, revisionMismatch, writeConflict } from "../kernel/errors.ts";
 import { Conflict } from "../store/types.ts";
-import { ATTEMPTS, changeOrb, comeIntoForce, impactOf, type OrbTarget, readOrb } from "./change.ts";
+import { ATTEMPTS, activate, changeOrb, impactOf, type OrbTarget, readOrb } from "./change.ts";
 import { requireHandlers } from "./handlers.ts";
-import { beginDeletion, finishDeletion } from "./migrate/settle.ts";
-import { type DryRun, told } from "./update.ts";
+import { beginDeletion, finishDeletion } from "./migrate/reconcile.ts";
+import { type DryRun, dryRunResult } from "./update.ts";
 
-/** How an orb is published. */
+/** The input of {@link publishOrb}. */
 export interface PublishOptions extends OrbTarget {
-  /** Lets modules and schemas go although entries are stored in them. */
+  /** Allows the removal of modules and schemas that have stored entries. */
   force?: boolean | undefined;
 }
 
 /**
- * Makes the newest revision the live one.
- * @throws AppError invalid `unknown_handler` naming each; conflict `wrong_state`, `incompatible_change`, `unique_conflict`
+ * Publishes the newest revision.
+ * @throws AppError invalid `unknown_handler` naming each; conflict `wrong_state`, `incompatible_change`,
+ * `unique_conflict`
  */
 export function publishOrb(deps: HandlerDeps, actor: Actor, input: PublishOptions): Promise<ExistingOrb> {
   const force = input.force === true;
   return changeOrb(deps, actor, input, "publish", { publish: true, force }, async (head) => {
     const status = next(head.status, "publish", head.revision !== head.publishedRevision);
     await requireHandlers(deps, head.document);
-    const judged = await comeIntoForce(deps, input.orb, head, head.document, force);
+    const judged = await activate(deps, input.orb, head, head.document, force);
     return { status, publishedRevision: head.revision + 1, summary: ["published"], ...judged };
   });
 }
 
-/** Tells what publishing would do to stored entries, and changes nothing. */
+/** Returns what publishing would do to stored entries. Changes nothing. */
 export async function tryPublish(deps: HandlerDeps, actor: Actor, input: PublishOptions): Promise<DryRun> {
   requireOperator(actor, "orbs.read");
   const head = await readOrb(deps, input.orb);
   next(head.status, "publish", head.revision !== head.publishedRevision);
   await requireHandlers(deps, head.document);
   const impact = await impactOf(deps, input.orb, head, head.document, input.force === true);
-  return told(impact, { changes: [], summary: ["published"] });
+  return dryRunResult(impact, { changes: [], summary: ["published"] });
 }
 
-/** Takes an orb off the air; its routes are gone. */
+/** Takes an orb offline and removes its routes. */
 export function unpublishOrb(deps: Deps, actor: Actor, input: OrbTarget): Promise<ExistingOrb> {
   return changeOrb(deps, actor, input, "unpublish", null, async (head) => ({
     status: next(head.status, "unpublish"),
@@ -53,7 +54,7 @@ export function unpublishOrb(deps: Deps, actor: Actor, input: OrbTarget): Promis
   }));
 }
 
-/** Puts an orb away; its routes are gone. */
+/** Archives an orb and removes its routes. */
 export function archiveOrb(deps: Deps, actor: Actor, input: OrbTarget): Promise<ExistingOrb> {
   return changeOrb(deps, actor, input, "archive", null, async (head) => ({
     status: next(head.status, "archive"),
@@ -62,7 +63,7 @@ export function archiveOrb(deps: Deps, actor: Actor, input: OrbTarget): Promise<
   }));
 }
 
-/** Fetches an archived orb back; it is UNPUBLISHED then. */
+/** Restores an archived orb. It becomes UNPUBLISHED. */
 export function restoreOrb(deps: Deps, actor: Actor, input: OrbTarget): Promise<ExistingOrb> {
   return changeOrb(deps, actor, input, "restore", null, async (head) => ({
     status: next(head.status, "restore"),
@@ -71,7 +72,7 @@ export function restoreOrb(deps: Deps, actor: Actor, input: OrbTarget): Promise<
 }
 
 /**
- * Deletes an orb with its entries and its users. Its history stays. A deletion that stopped halfway is resumed.
+ * Deletes an orb with its entries and users; its history stays. Resumes a deletion that stopped halfway.
  * @throws AppError not_found, precondition
  */
 export async function deleteOrb(deps: Deps, actor: Actor, input: OrbTarget): Promise<void> {
@@ -98,8 +99,8 @@ export async function deleteOrb(deps: Deps, actor: Actor, input: OrbTarget): Pro
 }
 
 /**
- * Deletes an orb, or what there is of one, as it was last seen.
- * @throws Conflict when anything was written to its history since; then nothing is done
+ * Deletes an orb or a partial import, provided that its history has not changed since it was read.
+ * @throws Conflict when it has changed; then nothing is deleted
  */
 export async function eraseOrb(deps: Deps, actor: Actor, orb: string, head: OrbHead): Promise<void> {
   await finishDeletion(deps, orb, await beginDeletion(deps, orb, head, actorId(actor)));

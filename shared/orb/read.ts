@@ -21,7 +21,7 @@ import { streams, subjects } from "../store/subjects.ts";
 import { readOrb } from "./change.ts";
 import { type RevisionItem, type RevisionView, revisionItem, revisionView } from "./view.ts";
 
-/** An orb's newest or live revision, with the newest revision's number. @throws AppError not_found */
+/** Returns an orb's newest or live revision, and the newest revision number. @throws AppError not_found */
 export async function getOrb(
   deps: Deps,
   actor: Actor,
@@ -30,7 +30,8 @@ export async function getOrb(
   requireOperator(actor, "orbs.read");
   const head = await readOrb(deps, input.orb);
   if (input.published !== true) return { orb: head, newest: head.revision };
-  if (head.publishedRevision === null) throw notFound("published revision", "Nothing of this orb is live.");
+  if (head.publishedRevision === null)
+    throw notFound("published revision", "No revision of this orb is published.");
   const live = await findRevision(deps, input.orb, head, head.publishedRevision);
   if (!exists(live)) throw notFound("published revision");
   return { orb: live, newest: head.revision };
@@ -55,12 +56,12 @@ export interface OrbPage {
   total: number | undefined;
 }
 
-interface Place {
+interface OrbPosition {
   orb: string;
   seq: number;
 }
 
-/** Lists orbs. Two requests per page, however many orbs there are; newest first takes a few more. */
+/** Lists orbs. Two requests per page, regardless of the number of orbs. Newest first takes a few more. */
 export async function listOrbs(deps: Deps, actor: Actor, input: ListOrbs): Promise<OrbPage> {
   requireOperator(actor, "orbs.read");
   const orbs: ExistingOrb[] = [];
@@ -69,7 +70,7 @@ export async function listOrbs(deps: Deps, actor: Actor, input: ListOrbs): Promi
   const early = async () => ({ orbs, next: end, total: await totalOf(deps, input) });
   for await (const places of pagesOf(deps, input)) {
     for await (const { wanted, result } of headsOf(deps, budget, places)) {
-      // Documents may be large: such a page ends early.
+      // End the page early if the documents are large.
       if (budget.over && orbs.length > 0) return early();
       for (const place of wanted) {
         const message = result.get(subjects.orbHistory(place.orb));
@@ -84,8 +85,8 @@ export async function listOrbs(deps: Deps, actor: Actor, input: ListOrbs): Promi
   return { orbs, next: null, total: await totalOf(deps, input) };
 }
 
-/** The newest revisions of orbs, in parts, as their documents may be large. */
-function headsOf(deps: Deps, budget: ReadBudget, places: readonly Place[]) {
+/** Reads the newest revisions of orbs in parts, because their documents may be large. */
+function headsOf(deps: Deps, budget: ReadBudget, places: readonly OrbPosition[]) {
   const store = budget.charging(deps.store);
   return inParts(budget, places, (some, maxBytes) =>
     store.getMany(
@@ -119,8 +120,8 @@ async function totalOf(deps: Deps, input: ListOrbs): Promise<number | undefined>
   return total;
 }
 
-/** Positions in order, initially one more than requested to detect the end. */
-async function* pagesOf(deps: Deps, input: ListOrbs): AsyncGenerator<Place[]> {
+/** Yields positions in order; the first window has one more than requested, to detect the end. */
+async function* pagesOf(deps: Deps, input: ListOrbs): AsyncGenerator<OrbPosition[]> {
   const limit = input.limit + 1;
   if (input.descending !== true) {
     for (let fromSeq = (input.after ?? 0) + 1; ; ) {
@@ -149,8 +150,8 @@ async function* pagesOf(deps: Deps, input: ListOrbs): AsyncGenerator<Place[]> {
 /** Messages of the first non-empty window backwards. */
 const WINDOW = 256;
 
-async function placesBetween(deps: Deps, first: number, last: number): Promise<Place[]> {
-  const places: Place[] = [];
+async function placesBetween(deps: Deps, first: number, last: number): Promise<OrbPosition[]> {
+  const places: OrbPosition[] = [];
   for (let fromSeq = first; ; ) {
     const limit = Math.min(1_000, last - fromSeq + 1);
     const page = await deps.store.scan(streams.platform, subjects.allOrbPlaces, {
@@ -167,11 +168,11 @@ async function placesBetween(deps: Deps, first: number, last: number): Promise<P
   }
 }
 
-function placeOf(message: { subject: string; seq: number }): Place {
+function placeOf(message: { subject: string; seq: number }): OrbPosition {
   return { orb: message.subject.split(".").at(-1) ?? "", seq: message.seq };
 }
 
-/** The history of an orb, also of a deleted one. @throws AppError not_found */
+/** Returns the newest revision of an orb, also of a deleted one. @throws AppError not_found */
 async function historyHead(deps: Deps, actor: Actor, orb: string): Promise<OrbHead> {
   requireOperator(actor, "orbs.read");
   const head = isOrbId(orb) ? await orbHead(deps, orb) : null;
@@ -179,7 +180,7 @@ async function historyHead(deps: Deps, actor: Actor, orb: string): Promise<OrbHe
   return head;
 }
 
-/** A page of revisions, oldest or newest first. `after` is the last number of the previous page. */
+/** Returns a page of revisions, oldest or newest first. `after` is the last number of the previous page. */
 export async function listOrbRevisions(
   deps: Deps,
   actor: Actor,
@@ -200,7 +201,7 @@ export async function listOrbRevisions(
   return { items, next: last < total ? last : null, total };
 }
 
-/** One revision. `against` compares it with another one instead of the previous one. @throws AppError not_found */
+/** Returns one revision, compared with the previous one or with `against`. @throws AppError not_found */
 export async function getOrbRevision(
   deps: Deps,
   actor: Actor,

@@ -42,7 +42,7 @@ export async function listRoutes(deps: HandlerDeps, actor: Actor): Promise<Activ
   ]);
 }
 
-/** Path of a schema's entries, without the schema id if it is the module's only schema. */
+/** Returns the path of a schema's entries, without the schema id if it is the module's only schema. */
 export function entriesPath(orb: CompiledOrb, schema: CompiledSchema): string {
   const base = `/api/${orb.id}/${schema.module}`;
   return orb.modules.get(schema.module)?.only === undefined ? `${base}/${schema.id}` : base;
@@ -86,7 +86,7 @@ export const CALLERS: Record<Handler["auth"], Role> = {
   AdminRequired: "admin",
 };
 
-/** Routes of the handlers that an orb uses. @param known the registry by full name */
+/** Returns the routes of the handlers that an orb uses. @param known the registry by full name */
 export function handlerRoutes(
   orb: CompiledOrb,
   known: ReadonlyMap<string, Handler | undefined>,
@@ -100,7 +100,8 @@ export function handlerRoutes(
         ({ method, path }): ActiveRoute => ({ method, path: `/api/${orb.id}${path}`, ...route }),
       );
     const called = `/api/${orb.id}/call/${short}`;
-    // Documents of before such names were refused have them: the realm answers, or the page.
+    // Older documents may contain handler names that now collide with sign-in routes or the sign-in page. Those take
+    // precedence.
     const hidden = isSigninPage(short) || (orb.usesAccess && isRealmSegment(short));
     const paths = hidden ? [called] : [`/api/${orb.id}/${short}`, called];
     return paths.map((path): ActiveRoute => ({ method: "POST", path, ...route }));
@@ -109,7 +110,7 @@ export function handlerRoutes(
 
 type RealmPath = (typeof REALM_SEGMENTS)[number];
 
-/** Routes of a realm by the handler of the service `access` that brings them. */
+/** Routes of a realm, by the handler of the service `access` that provides them. */
 const REALM_ROUTES: readonly [
   handler: string,
   method: ActiveRoute["method"],

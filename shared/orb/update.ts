@@ -1,4 +1,4 @@
-/** Replaces an orb's document: by a new one, or by that of an older revision. */
+/** Replaces an orb's document with a new one, or with that of an older revision. */
 import type { Actor } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import { checkDocument } from "../definition/check/check.ts";
@@ -14,29 +14,29 @@ import {
 import type { Deps } from "../deps.ts";
 import type { HandlerDeps } from "../handlers/contract/types.ts";
 import { notFound, revisionMismatch } from "../kernel/errors.ts";
-import { changeOrb, comeIntoForce, impactOf, type OrbTarget, readOrb } from "./change.ts";
+import { activate, changeOrb, impactOf, type OrbTarget, readOrb } from "./change.ts";
 import { requireHandlers } from "./handlers.ts";
 import type { Impact } from "./migrate/impact.ts";
 import { withoutState } from "./view.ts";
 
-/** How an update is made. */
+/** The options of an update. */
 export interface UpdateOptions extends OrbTarget {
-  /** Publishes in the same act. */
+  /** Publishes the new document in the same write. */
   publish?: boolean | undefined;
-  /** Lets modules and schemas go although entries are stored in them. */
+  /** Allows the removal of modules and schemas that have stored entries. */
   force?: boolean | undefined;
 }
 
-/** What an update would do. */
+/** The result of a dry run. */
 export interface DryRun extends ChangeLog {
   dryRun: true;
-  /** Whether it would be refused. */
+  /** Whether the update would be refused. */
   refused: boolean;
   impact: Impact;
 }
 
 /**
- * Writes a new draft. What is live stays as it is, unless `publish` is set.
+ * Writes a new draft. The live document stays unless `publish` is set.
  * @throws AppError invalid, conflict, precondition
  */
 export function updateOrb(
@@ -51,8 +51,8 @@ export function updateOrb(
 }
 
 /**
- * Lays a draft over an orb as it was exported: entries go by what is in force, as if that were live, until it is
- * published or replaced.
+ * Adds a draft to an imported orb. Entries follow the active document, live or not, until the draft is published or
+ * replaced.
  */
 export function layDraft(
   deps: Deps,
@@ -67,7 +67,7 @@ export function layDraft(
   }));
 }
 
-/** Tells what an update would do, and changes nothing. @throws AppError invalid, not_found, precondition, conflict */
+/** Returns what an update would do. Changes nothing. @throws AppError invalid, not_found, precondition, conflict */
 export async function tryUpdate(
   deps: Deps,
   actor: Actor,
@@ -78,19 +78,19 @@ export async function tryUpdate(
   if (input.ifMatch !== undefined && input.ifMatch !== head.revision) throw revisionMismatch(head.revision);
   const document = soundDocument(head, input.document);
   next(head.status, "update");
-  return told(
+  return dryRunResult(
     await impactOf(deps, input.orb, head, document, input.force === true),
     changeLog(head.document, document),
   );
 }
 
-/** A dry run's answer. */
-export function told(impact: Impact, log: ChangeLog): DryRun {
+/** Returns the result of a dry run. */
+export function dryRunResult(impact: Impact, log: ChangeLog): DryRun {
   const refused = impact.changes.some((change) => change.refused) || impact.duplicates.length > 0;
   return { dryRun: true, refused, ...log, impact };
 }
 
-/** Brings an older revision's document back as a new draft. @throws AppError not_found `revision_not_found` */
+/** Restores an older revision's document as a new draft. @throws AppError not_found `revision_not_found` */
 export function revertOrb(
   deps: HandlerDeps,
   actor: Actor,
@@ -99,7 +99,7 @@ export function revertOrb(
   return replace(deps, actor, input, "revert", { revision: input.revision }, async (head) => {
     const old = await findRevision(deps, input.orb, head, input.revision);
     if (old === null || old.document === null) throw notFound("revision");
-    return checkDocument(old.document).document; // what was sound once may not be any more
+    return checkDocument(old.document).document; // an older document may no longer be valid
   });
 }
 
@@ -118,7 +118,7 @@ function replace(
     const status = next(head.status, publish ? "publish" : "update", true);
     if (publish) await requireHandlers(deps, document);
     const inForce = publish || head.publishedRevision === null;
-    const judged = inForce ? await comeIntoForce(deps, input.orb, head, document, input.force === true) : {};
+    const judged = inForce ? await activate(deps, input.orb, head, document, input.force === true) : {};
     return {
       document,
       status,

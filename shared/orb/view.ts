@@ -34,7 +34,7 @@ export interface RevisionItem {
   summary: string[];
 }
 
-/** One revision with its document and what it changed. */
+/** One revision with its document and changes. */
 export interface RevisionView extends RevisionItem {
   document: OrbDocument | null;
   changes: Operation[];
@@ -42,7 +42,7 @@ export interface RevisionView extends RevisionItem {
   against: number | null;
 }
 
-/** The newest revision. */
+/** Returns an orb for a response: its newest document with its state. */
 export function orbView(head: ExistingOrb): OrbView {
   return { ...head.document, ...stateOf(head) };
 }
@@ -76,7 +76,7 @@ export function revisionItem(record: OrbRecord): RevisionItem {
   return { revision, operation, by, at, status, publishedRevision, summary };
 }
 
-/** A revision compared with the previous one, or with nothing if one of them has no document. */
+/** Returns a revision with its changes since the previous one. `against` is null if one of them has no document. */
 export function revisionView(record: OrbRecord): RevisionView {
   const compared = record.document !== null && record.operation !== "create";
   const against = compared ? record.revision - 1 : null;
@@ -94,8 +94,8 @@ const STATE = [
 ] as const;
 
 /**
- * Removes the state from a caller's document, so that a response can be edited and sent back. Reports a fault for every
- * state property that differs from the current one.
+ * Removes the state from a caller's document, so that a client can edit a response and send it back. Reports a fault
+ * for each state property that differs from the current one.
  */
 export function withoutState(input: unknown, head: ExistingOrb | null): { input: unknown; faults: Fault[] } {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return { input, faults: [] };

@@ -35,7 +35,7 @@ export async function spenderOf(deps: Deps, actor: Actor): Promise<Spender> {
 }
 
 /** Spends acts of a quota in its window. @throws AppError too_many */
-async function countAct(
+async function spendQuota(
   deps: Deps,
   { scope, key }: Spender,
   what: Extract<Counted, "writes" | "calls">,
@@ -59,8 +59,8 @@ const orbSpender = (orb: string): Spender => ({ scope: "orb", key: `orb.${orb}` 
 export async function countWrite(deps: Deps, actor: Actor, orb: string): Promise<void> {
   if (!isCounted(actor)) return;
   const { accountWrites, orbWrites } = deps.config.quotas;
-  await countAct(deps, await spenderOf(deps, actor), "writes", accountWrites);
-  await countAct(deps, orbSpender(orb), "writes", orbWrites);
+  await spendQuota(deps, await spenderOf(deps, actor), "writes", accountWrites);
+  await spendQuota(deps, orbSpender(orb), "writes", orbWrites);
 }
 
 /**
@@ -70,8 +70,8 @@ export async function countWrite(deps: Deps, actor: Actor, orb: string): Promise
 export async function countCall(deps: Deps, actor: Actor, orb: string): Promise<void> {
   if (!isCounted(actor)) return;
   const { accountCalls, orbCalls } = deps.config.quotas;
-  await countAct(deps, await spenderOf(deps, actor), "calls", accountCalls);
-  await countAct(deps, orbSpender(orb), "calls", orbCalls);
+  await spendQuota(deps, await spenderOf(deps, actor), "calls", accountCalls);
+  await spendQuota(deps, orbSpender(orb), "calls", orbCalls);
 }
 
 /** Counts bytes that an account is about to store. @throws AppError too_many `too_many_bytes` */

@@ -21,17 +21,22 @@ export async function takeReader(deps: Deps, actor: Actor): Promise<() => Promis
   const key = `account.${accountOf(actor).replace("/", ".")}`;
   const subjectOf = (window: number) => subjects.quota(streams.quotas, "readers", key, window);
   const subject = subjectOf(number);
-  const leave = async () => void (await deps.store.count(streams.quotas, subject, -1));
+  const release = async () => void (await deps.store.count(streams.quotas, subject, -1));
   const [began, before] = await Promise.all([
     deps.store.count(streams.quotas, subject, 1),
     deps.store.get(streams.quotas, subjectOf(number - 1)),
   ]);
   const reading = began + Number(before?.json<{ val: string }>().val ?? 0);
   if (reading > most) {
-    deps.afterwards(leave());
-    throw new AppError("too_many", "too_many_streams", `You read ${most} streams already.`, {
-      retryAfter: RETRY_SECONDS,
-    });
+    deps.afterwards(release());
+    throw new AppError(
+      "too_many",
+      "too_many_streams",
+      `You already read ${most} streams, which is the limit. Close one and try again.`,
+      {
+        retryAfter: RETRY_SECONDS,
+      },
+    );
   }
-  return leave;
+  return release;
 }

@@ -31,6 +31,6 @@ export const within = (count: number) => `within ${seconds(count)}`;
 /** 507: waiting does not help, so it carries no `Retry-After`. */
 export function orbFull(most: number): AppError {
   const mib = Math.floor(most / (1024 * 1024));
-  const detail = `This orb has no room left: it may store ${mib} MiB. A platform admin can erase entries or allow it more.`;
+  const detail = `This orb has reached its storage quota of ${mib} MiB. A platform admin can erase entries or raise the quota.`;
   return new AppError("full", "orb_full", detail);
 }

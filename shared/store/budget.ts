@@ -1,37 +1,40 @@
 /**
- * How much one request may read. A verb that reads many messages makes a budget, and reads through {@link ReadBudget.charging}:
- * each read is charged as it comes. A list whose budget is spent ends its page early; what cannot end early is refused.
+ * Limits how much one request may read. A verb that reads many messages creates a budget and reads through {@link
+ * ReadBudget.charging}, which charges each read. A list whose budget is used up ends its page early. A read that cannot
+ * end early fails.
  */
 import { AppError } from "../kernel/errors.ts";
 import { type Page, type Store, type StoredMessage, TooMuch } from "./types.ts";
 
 const MIB = 1024 * 1024;
 
-/** Bytes of entries, or of other bodies, that one read brings. */
+/** Maximum bytes of entries or other bodies per read. */
 export const READ_BYTES = 2 * MIB;
-/** Bytes of a read that does not wait for others (`room.ts`). Most lists fit. */
+/** Reads up to this many bytes do not wait for other reads (`client/read-semaphore.ts`). Most lists fit. */
 export const SMALL_BYTES = MIB / 2;
-/** Bytes of index messages that one read brings, whatever its limit. */
+/** Maximum bytes of index messages per read, whatever its limit. */
 const INDEX_BYTES = 4 * MIB;
-/** Bytes that an index message takes with its subject and headers: usually half of that. */
+/** Maximum bytes of an index message with subject and headers; usually half of that. */
 const INDEX_MESSAGE_BYTES = 512;
-/** Bytes that a read of one or two messages may bring: more than the broker takes as one (4 MB each). */
+/** Maximum bytes of a read of one or two messages. The broker accepts messages of up to 4 MB. */
 export const PAIR_BYTES = 8 * MIB;
-/** Bytes of a bucket that is read as a whole: definitions, handlers, stream mappings. */
+/** Maximum bytes of a bucket that is read as a whole: definitions, handlers, stream mappings. */
 export const BUCKET_BYTES = 32 * MIB;
-/** Bytes that one request reads to answer a query. */
+/** Maximum bytes that one request reads to answer a query. */
 export const REQUEST_BYTES = 16 * MIB;
 
-/** Bytes that so many index messages may take. One that is larger comes alone, and the page ends early. */
+/**
+ * Returns the byte limit for reading this many index messages. A larger message comes alone, and the page ends early.
+ */
 export function indexBytes(messages: number): number {
   return Math.min(INDEX_BYTES, SMALL_BYTES / 8 + messages * INDEX_MESSAGE_BYTES);
 }
 
-/** How to ask for less, where nothing else is known of the request. */
+/** Advice if nothing more specific is known about the request. */
 const ADVICE =
-  "Ask for less: a smaller limit, a narrower filter, creation order instead of a sort order, or no count.";
+  "Request less: a smaller limit, a narrower filter, creation order instead of a sort order, or no count.";
 
-/** 422: a request would read more bytes than it may, and cannot be answered in parts. */
+/** 422: the request would read more bytes than allowed and cannot be answered in parts. */
 export function tooManyBytes(bytes: number, advice = ADVICE): AppError {
   const detail = `Answering this would read more than ${bytes / MIB} MiB. ${advice}`;
   return new AppError("invalid", "too_broad", detail, { data: { limitBytes: bytes } });
@@ -40,21 +43,21 @@ export function tooManyBytes(bytes: number, advice = ADVICE): AppError {
 export class ReadBudget {
   readonly #bytes: number;
   #spent = 0;
-  /** How many messages fit into one read, known once a read was too large. The next read asks for as many. */
+  /** Number of messages that fit into one read, known after a read was too large. The next read requests this many. */
   fitting = Number.POSITIVE_INFINITY;
-  /** Bytes of the next read: few, until that was too little. */
+  /** Byte limit of the next read. Starts low and grows when a read does not fit. */
   atOnce = SMALL_BYTES;
 
   constructor(bytes = REQUEST_BYTES) {
     this.#bytes = bytes;
   }
 
-  /** Bytes that were read so far. */
+  /** Bytes read so far. */
   get spent(): number {
     return this.#spent;
   }
 
-  /** Whether nothing more may be read. A list ends its page then. */
+  /** Whether the budget is used up. A list then ends its page. */
   get over(): boolean {
     return this.#spent >= this.#bytes;
   }
@@ -64,15 +67,15 @@ export class ReadBudget {
   }
 
   /**
-   * For what cannot end early.
-   * @param advice how to ask for less
-   * @throws AppError invalid `too_broad` when nothing more may be read
+   * Fails if the budget is used up. For reads that cannot end early.
+   * @param advice how to request less
+   * @throws AppError invalid `too_broad`
    */
   require(advice?: string): void {
     if (this.over) throw tooManyBytes(this.#bytes, advice);
   }
 
-  /** The same store, whose reads are charged. */
+  /** Returns the same store with reads that are charged to this budget. */
   charging(store: Store): Store {
     const one = (message: StoredMessage | null) => {
       this.charge(message?.size ?? 0);
@@ -91,7 +94,7 @@ export class ReadBudget {
             return found;
           },
           (error: unknown) => {
-            // The broker sent these bytes all the same.
+            // The broker sent these bytes even though the read failed.
             if (error instanceof TooMuch) this.charge(args[2].maxBytes);
             throw error;
           },
@@ -102,7 +105,7 @@ export class ReadBudget {
           return page;
         }),
     };
-    // A store may be a proxy that notes which of its methods are used: read no other property.
+    // The store may be a proxy that records which of its methods are used, so read no other property.
     return new Proxy(store, {
       get: (target, name) =>
         Object.hasOwn(reads, name) ? Reflect.get(reads, name) : Reflect.get(target, name),

@@ -1,53 +1,56 @@
-/** One message as it is stored. */
+/** A stored message. */
 export interface StoredMessage {
   readonly subject: string;
-  /** Position in the stream. */
+  /** Sequence in the stream. */
   readonly seq: number;
-  /** When the broker stored it, milliseconds since the epoch. */
+  /** When the broker stored it, in milliseconds since the epoch. */
   readonly time: number;
   readonly data: Uint8Array;
-  /** How large the body is; 0 when it is empty. Cheaper than `data.length` of a message in memory. */
+  /** Size of the body in bytes. Cheaper than `data.length` for a cached message. */
   readonly size: number;
-  /** A header's value; undefined when it is not set. */
+  /** The value of a header; undefined if it is not set. */
   header(name: string): string | undefined;
   /** The body as text. */
   text(): string;
-  /** The body as JSON; the caller vouches for the shape that it stored itself. */
+  /** The body as JSON, without validation: the caller must have stored it in this shape. */
   json<T>(): T;
 }
 
-/** What must still hold at the moment of the write; otherwise it throws {@link Conflict} and nothing is written. */
+/**
+ * A condition on the last sequence of a subject. If it does not hold, the write throws {@link Conflict} and writes
+ * nothing.
+ */
 export interface Expectation {
-  /** The last sequence on the subject; 0 when there must be none. */
+  /** Expected last sequence of the subject; 0 if it must have no message. */
   seq: number;
-  /** Judge another subject than the one that is written. */
+  /** The subject to check, if it is not the one that is written. */
   subject?: string;
 }
 
-/** Most messages of one atomic batch. */
+/** Maximum messages of one atomic batch. */
 export const BATCH_LIMIT = 1000;
 
-/** One message to be appended. */
+/** A message to append. */
 export interface Append {
   subject: string;
-  /** Text or bytes; objects are the caller's to serialise. */
+  /** Text or bytes; the caller serialises objects. */
   data: string | Uint8Array;
   expect?: Expectation;
-  /** The whole stream's last sequence must be this one. */
+  /** Expected last sequence of the whole stream. */
   expectStreamSeq?: number;
   /** Replaces all earlier messages of the subject. */
   rollup?: boolean;
-  /** Seconds after which the broker removes the message. */
+  /** Seconds until the broker removes the message. */
   ttl?: number;
   headers?: Record<string, string>;
 }
 
 /**
- * Which message answers a read: `leader` sees every acknowledged write, `any` may lag milliseconds on replicas. `told`
+ * Which message answers a read: `leader` sees every acknowledged write, `stale` may lag milliseconds on replicas. `cached`
  * is the leader's, or what a long-lived process remembers because the broker tells it of every change: that sees every
  * acknowledged write of this process, and those of others as soon as they are told.
  */
-export type Consistency = "leader" | "told" | "any";
+export type Consistency = "leader" | "cached" | "stale";
 
 export interface ReadOptions {
   /** Default `leader`. */
@@ -55,8 +58,8 @@ export interface ReadOptions {
 }
 
 /**
- * How many bytes a read of several messages may bring. Every such read must say so: without a bound, one request could fill
- * the memory of an isolate, or make the broker cut a connection that others share.
+ * Byte limit of a read of several messages. Every such read must have one: without it, one request could fill the
+ * memory of an isolate, or make the broker close a connection that other requests share.
  */
 export interface Bounded {
   maxBytes: number;
@@ -65,28 +68,28 @@ export interface Bounded {
 /** A page of messages in stream order. */
 export interface Page {
   messages: StoredMessage[];
-  /** How many more match behind the page. */
+  /** Number of further matches after the page. */
   pending: number;
-  /** The stream's last sequence at the time of the read. */
+  /** The stream's last sequence when the page was read. */
   lastSeq: number;
 }
 
-/** A key's newest value. `revision` is what {@link KvWrite.expect} takes. */
+/** The newest value of a key. Pass `revision` to {@link KvWrite.expect}. */
 export interface KvEntry {
   key: string;
   revision: number;
-  /** When it was written, milliseconds since the epoch. */
+  /** When it was written, in milliseconds since the epoch. */
   time: number;
   text(): string;
   json<T>(): T;
 }
 
 export interface KvWrite {
-  /** Revision that must be the newest; 0: the key must not exist. Without it, the last writer wins. */
+  /** Expected revision of the key; 0 if the key must not exist. Without it, the last write wins. */
   expect?: number;
-  /** The bucket's last revision must be this one: nothing else in the bucket changed. */
+  /** Expected last revision of the bucket, so that nothing else in it has changed. */
   expectBucket?: number;
-  /** Seconds after which the key vanishes. */
+  /** Seconds until the key expires. */
   ttl?: number;
 }
 
@@ -97,7 +100,7 @@ export interface StreamConfig {
   [setting: string]: unknown;
 }
 
-/** What the broker tells of a stream. */
+/** Information about a stream from the broker. */
 export interface StreamInfo {
   config: StreamConfig;
   /** RFC 3339. */
@@ -109,12 +112,12 @@ export interface StreamInfo {
     last_seq: number;
     last_ts: string;
     consumer_count: number;
-    /** How many between the first and the last were removed; missing for none. */
+    /** Number of removed messages between the first and the last; absent if there are none. */
     num_deleted?: number;
   };
 }
 
-/** An answer to a request over the broker's request/reply messaging. */
+/** The response to a request over the broker's request/reply messaging. */
 export interface Reply {
   data: Uint8Array;
   header(name: string): string | undefined;
@@ -130,22 +133,22 @@ export interface Delivery {
   headerNames(): readonly string[];
 }
 
-/** A running subscription. */
+/** An open subscription. */
 export interface Subscription {
   unsubscribe(): void;
 }
 
-/** The one door to the broker. Every method throws AppError `unavailable` when it does not answer. */
+/** The only access to the broker. Every method throws AppError `unavailable` if the broker does not respond. */
 export interface Store {
-  /** Whether reads of what is live are answered from memory: then nothing is gained by asking early on suspicion. */
-  readonly remembers?: boolean;
-  /** The last message on a subject (which may hold wildcards), or null. One request. */
+  /** Whether reads of live data are answered from memory, so that speculative reads save no time. */
+  readonly isCached?: boolean;
+  /** Reads the last message on a subject, which may contain wildcards, or null. One request. */
   get(stream: string, subject: string, options?: ReadOptions): Promise<StoredMessage | null>;
-  /** The message at a sequence, or null. */
+  /** Reads the message at a sequence, or null. */
   getSeq(stream: string, seq: number, options?: ReadOptions): Promise<StoredMessage | null>;
   /**
    * The last message of each of some subjects (at most 1,024 a request); those without one are missing from the map. One
-   * request with `any`.
+   * request with `stale`.
    * @throws TooMuch when they are larger than `maxBytes` together
    */
   getMany(
@@ -153,21 +156,27 @@ export interface Store {
     subjects: readonly string[],
     options: ReadOptions & Bounded,
   ): Promise<Map<string, StoredMessage>>;
-  /** Messages that match a filter from a sequence on: at most `limit`, and about `maxBytes`, but at least one. One request. */
+  /**
+   * Reads messages that match a filter from a sequence on: at most `limit`, about `maxBytes`, but at least one. One
+   * request.
+   */
   scan(stream: string, filter: string, options: { fromSeq: number; limit: number } & Bounded): Promise<Page>;
-  /** The first message that matches a filter from a sequence on, as the leader has it; or null. One request. */
+  /** Reads the first message that matches a filter from a sequence on, from the leader; or null. One request. */
   nextMessage(stream: string, filter: string, fromSeq: number): Promise<StoredMessage | null>;
   /** Appends one message. Returns its sequence. */
   append(stream: string, message: Append): Promise<number>;
-  /** Appends several as one atomic act: all or nothing, every expectation judged at the commit. Returns the last sequence. */
+  /**
+   * Appends messages in one atomic batch: all or nothing, with every expectation checked at the commit. Returns the
+   * last sequence.
+   */
   batch(stream: string, messages: readonly Append[]): Promise<number>;
   /**
-   * Appends several without atomicity, pipelined in order. For writes whose earlier messages are only hints that
-   * readers verify. Returns the sequences; throws the first failure after all were answered.
+   * Appends messages in order without atomicity, pipelined. Use it only if readers verify the earlier messages. Returns
+   * the sequences. Throws the first failure after all responses have arrived.
    */
   pipeline(stream: string, messages: readonly Append[]): Promise<number[]>;
   /**
-   * Adds to a counter, which begins at 0. One request.
+   * Adds to a counter, which starts at 0. One request.
    * @param by may be negative
    * @returns the new sum
    */
@@ -175,69 +184,69 @@ export interface Store {
 
   kvGet(bucket: string, key: string, options?: ReadOptions): Promise<KvEntry | null>;
   /**
-   * All keys that match a filter of tokens and wildcards, with their values.
-   * @throws TooMuch when they are larger than `maxBytes` together
+   * Reads all keys that match a filter of tokens and wildcards, with their values.
+   * @throws TooMuch if they together exceed `maxBytes`
    */
   kvList(bucket: string, filter: string, options: Bounded): Promise<KvEntry[]>;
-  /** The bucket's last revision. */
+  /** Reads the bucket's last revision. */
   kvLast(bucket: string): Promise<number>;
-  /** @returns the new revision @throws Conflict */
+  /** Writes a key. @returns the new revision @throws Conflict */
   kvPut(bucket: string, key: string, value: string, write?: KvWrite): Promise<number>;
-  /** Leaves nothing readable of the key. @returns the revision of what marks that @throws Conflict */
+  /** Deletes a key and its history. @returns the revision of the tombstone @throws Conflict */
   kvDelete(bucket: string, key: string, write?: KvWrite): Promise<number>;
 
   createStream(config: StreamConfig): Promise<void>;
   updateStream(config: StreamConfig): Promise<void>;
-  /** False when there was none. */
+  /** Deletes a stream. Returns false if it did not exist. */
   deleteStream(stream: string): Promise<boolean>;
   streamInfo(stream: string): Promise<StreamInfo | null>;
-  /** Names of the streams whose subjects overlap a filter. */
+  /** Returns the names of the streams whose subjects overlap a filter. */
   streamNames(filter: string): Promise<string[]>;
   /**
-   * Erases the messages of a subject filter for good. Returns how many.
-   * @param options.beforeSeq erases messages with a lower sequence; all when left out
+   * Permanently removes the messages that match a subject filter. Returns how many.
+   * @param options.beforeSeq removes only messages with a lower sequence
    */
   purge(stream: string, filter: string, options?: { beforeSeq?: number }): Promise<number>;
 
-  /** Asks a service. @throws AppError unavailable `no_responders`, timeout */
+  /** Sends a request to a service. @throws AppError unavailable `no_responders`, timeout */
   request(
     subject: string,
     data: string | Uint8Array,
     options: { timeoutMs: number; headers?: Record<string, string> },
   ): Promise<Reply>;
   /**
-   * Delivers what is published from now on. For the streams service and caches of long-lived hosts.
-   * @param lost called when nothing more will be delivered, as the connection is gone for good or was never made
+   * Delivers messages published from now on. For the streams process and caches of long-lived hosts.
+   * @param lost called when the subscription ends because the connection is lost for good or could not be opened
    */
   subscribe(subject: string, deliver: (message: Delivery) => void, lost?: () => void): Subscription;
   /** Publishes without a stream or an acknowledgement. */
   publish(subject: string, data: string | Uint8Array, headers?: Record<string, string>, reply?: string): void;
-  /** Resolves when everything sent before has been processed by the broker's connection. Milliseconds of the round trip. */
+  /** Resolves when the broker has processed everything sent before. Returns the milliseconds of the round trip. */
   ping(): Promise<number>;
-  /** The broker's own description of itself; connects when needed. */
+  /** Returns the broker's description of itself. Connects if necessary. */
   server(): Promise<{ version: string; name: string; maxPayload: number }>;
   close(): Promise<void>;
 }
 
-/** An expectation did not hold: somebody else wrote first, and nothing of this write happened. */
+/** An expectation did not hold because another process wrote first. Nothing was written. */
 export class Conflict extends Error {
   constructor() {
-    super("somebody else wrote first");
+    super("another process wrote first");
     this.name = "Conflict";
   }
 }
 
-/** The stream does not exist (yet, or any more). */
+/** The stream does not exist, or no longer exists. */
 export class StreamMissing extends Error {
   readonly stream: string;
   constructor(stream: string) {
-    super(`no stream ${stream}`);
+    super(`the stream ${stream} does not exist`);
     this.name = "StreamMissing";
     this.stream = stream;
   }
 }
 
-/** A stream that admits only so many messages per subject refused one (rate limits). */
+/** The stream limits the messages per subject and rejected one (rate limits). */
 export class SubjectFull extends Error {
   constructor() {
     super("the subject is full");
@@ -245,18 +254,18 @@ export class SubjectFull extends Error {
   }
 }
 
-/** What was asked for is larger than the reader can take at once. */
+/** The response to a read exceeds `maxBytes`. */
 export class TooMuch extends Error {
-  /** The part of it, from 0 to 1, that could have been taken: roughly, as messages differ in size. */
+  /** Approximate share of the response that would fit, from 0 to 1. */
   readonly fitting: number;
   constructor(fitting = 0) {
-    super("the answer is larger than what was allowed");
+    super("the response exceeds the byte limit");
     this.name = "TooMuch";
     this.fitting = fitting;
   }
 }
 
-/** The wanted subjects are already another stream's. */
+/** Another stream already has one of these subjects. */
 export class SubjectsTaken extends Error {
   constructor() {
     super("subjects overlap with an existing stream");

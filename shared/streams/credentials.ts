@@ -1,4 +1,4 @@
-/** Who may read: the bearer token, else a cookie. */
+/** Authenticates stream readers by bearer token or cookie. */
 import type { Actor } from "../access/actor.ts";
 import { authenticate } from "../access/authenticate.ts";
 import { claimedRealm } from "../access/tokens.ts";
@@ -8,22 +8,27 @@ import { isToken } from "../store/subjects.ts";
 
 const DEFAULT_REALM = "auth";
 
-/** What a request for streams presents. */
+/** The credentials in a stream request. */
 export interface StreamCredentials {
   bearer: string | undefined;
   cookies: (name: string) => string | undefined;
-  /** The realm whose cookie counts: `?realm=`. */
+  /** Realm whose cookie is used, from `?realm=`. */
   realm: string | undefined;
 }
 
 /**
- * Streams are there for users of every realm: a token says of which it is, and is then judged as one of that realm.
- * A cookie counts for the realm that was asked for, else a platform admin's does.
+ * Authenticates users of every realm. A bearer token names its realm and is verified for that realm. Without a token,
+ * the cookie of the requested realm is used, or else a platform admin's cookie.
  * @throws AppError unauthenticated, malformed
  */
 export async function authenticateReader(deps: Deps, credentials: StreamCredentials): Promise<Actor> {
   const { bearer, cookies, realm = DEFAULT_REALM } = credentials;
-  if (!isToken(realm)) throw new AppError("malformed", "invalid_realm", "There can be no such realm.");
+  if (!isToken(realm))
+    throw new AppError(
+      "malformed",
+      "invalid_realm",
+      "The realm name is not valid. Use lower-case letters, digits and hyphens.",
+    );
   const claimed = bearer === undefined ? realm : claimedRealm(bearer);
   const realms = claimed === null || !isToken(claimed) ? [] : [claimed];
   return authenticate(deps, { bearer, cookies }, { platform: true, realms });

@@ -1,13 +1,14 @@
-/** Answers as web-standard responses, for hosts that speak fetch. */
+/** Turns answers into web-standard responses, for hosts that use fetch. */
 import type { ReaderEnd, Sink } from "./read/reader.ts";
 import type { Answer } from "./serve.ts";
 
-/** Little enough for a reader that catches up to be sent more. */
+/** Bytes in the queue below which a reader that catches up continues. */
 const LOW_WATER = 64 * 1024;
 
 /**
- * @param signal aborted when the client goes away
- * @param ended called once nothing of the answer is needed any more
+ * Turns an answer into a response.
+ * @param signal aborted when the client disconnects
+ * @param ended called once the answer holds no more resources
  */
 export function toResponse(
   answer: Answer,
@@ -17,7 +18,7 @@ export function toResponse(
   if (answer.kind === "whole") {
     answer.sent?.();
     ended("whole");
-    // Whole bodies are made for one answer, never from shared memory.
+    // Whole bodies belong to one answer and are never in shared memory.
     const body = answer.body as Uint8Array<ArrayBuffer> | null;
     return new Response(body, { status: answer.status, headers: answer.headers });
   }
@@ -58,7 +59,7 @@ export function toResponse(
           try {
             controller.close();
           } catch {
-            // Cancelled by the client, which closed it.
+            // The client cancelled the body, which closed the controller.
           }
         };
         if (signal?.aborted === true) stop();

@@ -1,6 +1,6 @@
 /**
- * A request for a stream, whatever host it came to: checks, mode, and the answer. Hosts authenticate the caller
- * first, and turn the answer into their own kind of response.
+ * Serves a stream request, independent of the host: checks, mode and answer. Hosts authenticate the caller first and
+ * turn the answer into their own kind of response.
  */
 import { type Actor, actorId } from "../access/actor.ts";
 import { AppError, unavailable } from "../kernel/errors.ts";
@@ -17,13 +17,13 @@ import type { StreamPage } from "./read/page.ts";
 import { Reader, type ReaderEnd, type Sink } from "./read/reader.ts";
 import { beginningOf, checkRetained, type From } from "./read/source.ts";
 
-/** Who reads, and until when. */
+/** The authenticated reader. */
 export interface Caller {
-  /** Takes the place of `{userID}`. */
+  /** Replaces `{userID}` in filters. */
   userId: string;
-  /** Platform admins may hold more streams. */
+  /** Platform admins have a higher limit of live readers. */
   admin: boolean;
-  /** When the token expires; milliseconds since the epoch. */
+  /** When the token expires, in milliseconds since the epoch. */
   expiresAt: number;
 }
 
@@ -33,11 +33,11 @@ export interface StreamRequest {
   name: string;
   params: URLSearchParams;
   header: (name: string) => string | undefined;
-  /** Aborted when the client goes away. */
+  /** Aborted when the client disconnects. */
   signal?: AbortSignal | undefined;
 }
 
-/** Headers in lower case. */
+/** Headers with lower-case names. */
 export type Headers = Record<string, string>;
 
 export type Answer =
@@ -46,19 +46,23 @@ export type Answer =
       status: 200 | 204 | 304;
       headers: Headers;
       body: Uint8Array | null;
-      /** To be called once the body was taken, or never will be. */
+      /** Call this after the body has been consumed or cancelled. */
       sent?: () => void;
     }
   | { kind: "live"; headers: Headers; start: (sink: Sink, ended: (reason: ReaderEnd) => void) => Reader };
 
-/** @throws AppError unauthenticated when nobody is signed in */
+/** Returns the caller of an actor. @throws AppError unauthenticated for an anonymous actor */
 export function callerOf(actor: Actor): Caller {
   if (actor.kind !== "platform" && actor.kind !== "orb")
-    throw new AppError("unauthenticated", "authentication_required", "Streams need a token or a session.");
+    throw new AppError(
+      "unauthenticated",
+      "authentication_required",
+      "Streams need authentication. Send a bearer token or sign in.",
+    );
   return { userId: actorId(actor), admin: actor.kind === "platform", expiresAt: actor.exp * 1000 };
 }
 
-/** `Vary` of every answer about streams: what is at one address is not the same for everybody. */
+/** `Vary` of every stream response: the content depends on the caller. */
 export const STREAM_VARY = "Authorization, Cookie";
 
 const JSON_TYPE = "application/json";
@@ -71,14 +75,17 @@ function headersFor(next: number, cursor: number | undefined, upToDate: boolean)
   };
 }
 
-/** Where a request starts reading, in terms of the stream. */
+/** Returns the position at which a request starts reading. */
 async function startOf(hub: Hub, mapping: Mapping, query: Query): Promise<From> {
   if (query.start.at === "after") return query.start.position;
   if (query.start.at === "beginning") return "beginning";
   return (await hub.source.state(mapping.stream)).last;
 }
 
-/** A page, and how to say that it was sent. Each user has a few at a time. */
+/**
+ * Reads a page. Each user may have only a few pages in flight.
+ * @returns `sent` must be called once the page is sent
+ */
 async function pageFor(
   hub: Hub,
   { stream }: Mapping,
@@ -89,7 +96,7 @@ async function pageFor(
 ): Promise<{ page: StreamPage; sent: () => void }> {
   const sent = await hub.pageTurn(caller.userId, caller.admin);
   try {
-    if (signal?.aborted === true) throw unavailable("the client has gone");
+    if (signal?.aborted === true) throw unavailable("the client has disconnected");
     return { page: await hub.source.page(stream, filter, from, hub.limits.page), sent };
   } catch (error) {
     sent();
@@ -97,10 +104,13 @@ async function pageFor(
   }
 }
 
-/** Pages are the caller's own, may be kept by his browser, and are asked about before they are used again. */
+/** Pages are private to the caller. The browser may store them but must revalidate them. */
 const PAGE_CACHING = "private, no-cache";
 
-/** A page's tag: where it begins and ends, and of what it is. A caller's own filter makes it his own page. */
+/**
+ * Returns the ETag of a page, made of its range and a hash of its source. A filter with the caller's id gives each
+ * caller a different tag.
+ */
 async function etagOf(mapping: Mapping, filter: string, page: StreamPage): Promise<string> {
   const what = await sha256(JSON.stringify([mapping.stream, filter, page.tag]));
   return `"${page.from}-${page.next}-${what.slice(0, 22)}${page.upToDate ? "" : "-more"}"`;
@@ -153,14 +163,14 @@ async function longPoll(
   query: Query,
   caller: Caller,
 ): Promise<Answer> {
-  const leave = hub.admit(caller.userId, caller.admin);
+  const release = hub.admit(caller.userId, caller.admin);
   try {
     const { stream } = mapping;
     const until = Math.min(hub.now() + hub.times.longPollMs, caller.expiresAt);
     const from = await startOf(hub, mapping, query);
     const { page, sent } = await pageFor(hub, mapping, filter, from, caller, request.signal);
     const there = page.messages.seqs.length > 0;
-    // Who waits holds nothing up.
+    // Release the slot while waiting.
     if (!there) sent();
     const found = there ? page : await waitFor(hub, stream, filter, page.next, until, request.signal);
     const headers = {
@@ -176,7 +186,7 @@ async function longPoll(
       sent,
     };
   } finally {
-    leave();
+    release();
   }
 }
 
@@ -188,13 +198,13 @@ async function live(
   caller: Caller,
 ): Promise<Answer> {
   const { stream } = mapping;
-  const leave = hub.admit(caller.userId, caller.admin);
+  const release = hub.admit(caller.userId, caller.admin);
   try {
     const state = await hub.source.state(stream);
     const { start } = query;
     const fromBeginning = start.at === "beginning";
     const position = start.at === "after" ? start.position : fromBeginning ? beginningOf(state) : state.last;
-    // What is wrong with the offset is told by a status, before events begin.
+    // Report a bad offset by status code, before the event stream begins.
     checkRetained(state, position);
     const cursor = answerCursor(query.cursor, hub.now());
     return {
@@ -205,7 +215,7 @@ async function live(
         "x-accel-buffering": "no",
         "stream-next-offset": formatOffset(position),
         "stream-cursor": String(cursor),
-        // The protocol's client takes the header itself for a yes, so only the plain form may say no with it.
+        // The protocol's client treats this header as true whatever its value, so only `events` may send false.
         ...(query.mode === "sse" ? {} : { "stream-up-to-date": String(position >= state.last) }),
       },
       start(sink, ended) {
@@ -220,7 +230,7 @@ async function live(
           cursor,
           expiresAt: caller.expiresAt,
           ended: (reason) => {
-            leave();
+            release();
             ended(reason);
           },
         });
@@ -229,13 +239,13 @@ async function live(
       },
     };
   } catch (error) {
-    leave();
+    release();
     throw error;
   }
 }
 
 /**
- * Answers a request for a stream.
+ * Serves a stream request.
  * @throws AppError malformed, not_found, gone, too_many, unavailable
  */
 export async function serveStream(hub: Hub, request: StreamRequest, caller: Caller): Promise<Answer> {
@@ -261,7 +271,7 @@ export interface StreamListing {
   href: string;
 }
 
-/** The streams that there are for readers. */
+/** Lists the streams that are served. */
 export async function listStreams(hub: Hub): Promise<StreamListing[]> {
   hub.requireConnection();
   const { store } = hub.source;

@@ -1,9 +1,8 @@
 /**
- * Tickets: how the functions hand a reader over to the streams process. Clients drop their token when a redirect
- * leads to another origin, and a cookie may not reach it; so the address itself says who reads what.
- *
- * It must be used within a minute. Only a browser's EventSource may come back with it later, as long as the session
- * lasts: it asks for the address that it was sent to again, not for the functions', and ends for good when it is refused.
+ * Tickets, with which the functions redirect a reader to the streams process. Clients drop their token when a redirect
+ * leads to another origin, and a cookie may not be sent there. So the address itself carries the reader and the stream.
+ * A ticket must be used within a minute. Only a browser's EventSource may use it again later, while the session lasts:
+ * it reconnects to the redirected address, not to the functions, and stops for good when a request is refused.
  */
 import { jwtVerify, SignJWT } from "jose";
 import type { Actor } from "../access/actor.ts";
@@ -13,10 +12,10 @@ import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
 import { type Caller, callerOf } from "./serve.ts";
 
-/** Seconds in which a ticket must be used. */
+/** Seconds within which a ticket must be used. */
 const LIFETIME = 60;
 const AUDIENCE = "streams";
-/** Name of the parameter that carries it. */
+/** Query parameter that carries the ticket. */
 export const TICKET = "ticket";
 
 interface TicketConfig {
@@ -24,22 +23,26 @@ interface TicketConfig {
   publicUrl: string;
 }
 
-/** What a ticket says: who reads, and of which session he is. */
+/** The content of a ticket: the reader and the session. */
 interface Ticket extends Caller {
   realm: string;
   sid: string;
 }
 
-/** A key of its own, derived from the one secret that both hosts have: no token passes for a ticket, or the reverse. */
+/**
+ * Derives a separate key from the secret that both hosts have, so that no token is accepted as a ticket, or the
+ * reverse.
+ */
 async function keyOf(config: TicketConfig): Promise<Uint8Array> {
   const secret = new TextEncoder().encode(`stream ticket ${config.jwtSigningKeys}`);
   return new Uint8Array(await crypto.subtle.digest("SHA-256", secret));
 }
 
 /**
- * @param name the stream's; empty for the list
+ * Issues a ticket.
+ * @param name the stream's name; empty for the list
  * @param now milliseconds since the epoch
- * @throws AppError unauthenticated when nobody is signed in
+ * @throws AppError unauthenticated for an anonymous actor
  */
 export async function issueTicket(
   config: TicketConfig,
@@ -60,12 +63,16 @@ export async function issueTicket(
 }
 
 const refused = () =>
-  new AppError("unauthenticated", "invalid_token", "The ticket is not valid here, or not any more.");
+  new AppError(
+    "unauthenticated",
+    "invalid_token",
+    "The stream ticket is not valid or has expired. Request the stream's original address again.",
+  );
 
 /**
- * What a ticket says, whatever has become of its session.
- * @param resumes the request goes on behind an event that it had
- * @throws AppError unauthenticated when the ticket is not for this stream, or not any more
+ * Verifies a ticket, without checking its session.
+ * @param resumes whether the request continues after an event, so that the one-minute limit does not apply
+ * @throws AppError unauthenticated if the ticket is invalid, expired, or for another stream
  */
 export async function readTicket(
   config: TicketConfig,
@@ -94,8 +101,8 @@ export async function readTicket(
 }
 
 /**
- * Who reads by a ticket, whose session must still stand.
- * @throws AppError as {@link readTicket}
+ * Verifies a ticket and its session.
+ * @throws AppError as {@link readTicket}; unauthenticated if the session has ended
  */
 export async function redeemTicket(
   deps: Deps,

@@ -9,7 +9,7 @@ import { root } from "../support/guide.ts";
 /** Folders whose code answers requests. */
 const FOLDERS = ["functions", "shared", "scripts/streams", "scripts/host"];
 /** The browser's own code answers no requests, and the kit runs in services. */
-const ELSEWHERE = /functions\/pages\/browser|assets\.generated|handlers\/kit\.ts/;
+const ELSEWHERE = /functions\/pages\/browser|assets\.generated|handlers\/contract\/kit\.ts/;
 
 /** Codes by their place in an answer. */
 export interface Codes {

@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, expect, test } from "vitest";
-import { admin, call, register } from "../support/auth.ts";
+import { admin, call, register, type SignedIn, signIn } from "../support/auth.ts";
 import { startBroker, tempDir } from "../support/broker.ts";
 import { launchChromium, type TestBrowser } from "../support/browser.ts";
 import { Runner, root, type Stage } from "../support/guide.ts";
@@ -24,9 +24,9 @@ const STARTING = new Set(
 /** Pages about a broker that is started elsewhere. */
 const EXTERNAL = new Set(["run-on-servers", "deploy-to-workers"].map((name) => `${GUIDES}/${name}.md`));
 
-/** Registers at a sign-in page, as a person with a browser would, and answers the token. */
-async function registered(origin: string, base: string, invite: string): Promise<string> {
-  return (await register({ origin }, base, invite)).token;
+/** Registers at a sign-in page, as a person with a browser would. */
+function registered(origin: string, base: string, invite: string): Promise<SignedIn> {
+  return register({ origin }, base, invite);
 }
 
 /** The addresses, folders and instructions of every page. */
@@ -35,6 +35,7 @@ function stage(origin: string, more: Stage): Stage {
   const folders = tempDir("guide-folders");
   for (const name of ["backups", "data", "safe"]) mkdirSync(join(folders, name));
   let page: Page | undefined;
+  let first: SignedIn | undefined;
   return {
     ...more,
     values,
@@ -49,15 +50,16 @@ function stage(origin: string, more: Stage): Stage {
       /** Becomes the first platform admin: the page's `TOKEN=…`. */
       "first-admin": async () => {
         const { body } = await call({ origin }, "GET", "/api/_auth/invitations");
-        values.TOKEN = await registered(origin, "/api/_auth", body[0].token);
+        first = await registered(origin, "/api/_auth", body[0].token);
+        values.TOKEN = first.token;
       },
       /** `register NAME /api/orb`: registers with the invitation of the last answer; the token is `NAME=…`. */
       register: async (argument, runner) => {
         const [name = "", base = ""] = argument.split(" ");
         const invite = (runner.answer as { token: string }).token;
-        values[name] = await registered(origin, base, invite);
+        values[name] = (await registered(origin, base, invite)).token;
       },
-      /** Remembers the admin's account, which `restored` must find again. */
+      /** Stores the id of the admin's account for `restored`. */
       given: async () => {
         const { body, status } = await call({ origin }, "GET", "/api/_auth/me", {
           token: values.TOKEN ?? "",
@@ -65,7 +67,12 @@ function stage(origin: string, more: Stage): Stage {
         expect(status).toBe(200);
         values.ACCOUNT = body.id;
       },
+      /** Expects that the session has ended, and that the passkey opens the same account. */
       restored: async () => {
+        const ended = await call({ origin }, "GET", "/api/_auth/me", { token: values.TOKEN ?? "" });
+        expect(ended.status).toBe(401);
+        if (first === undefined) throw new Error("no admin has registered");
+        values.TOKEN = (await signIn({ origin }, "/api/_auth", first.authenticator)).token;
         const { body } = await call({ origin }, "GET", "/api/_auth/me", { token: values.TOKEN ?? "" });
         expect(body.id).toBe(values.ACCOUNT);
       },

@@ -51,15 +51,20 @@ describe("errors.md", () => {
     expect([...codes.computed].map((text) => text.replace("$", "")).sort()).toEqual([
       "`http_{error.status}`",
       "`invitation_{status}`",
+      "`too_many_{counted.what}`",
       '`{what.replaceAll(" ", "_")}_not_found`',
       "code",
       "known.code",
       "notFound(what)",
     ]);
-    const computed = ["invitation_used", "invitation_expired"].map((code) => `${code} 410`);
+    const counted = ["writes", "calls", "bytes", "conflicts", "streams"];
+    const computed = [
+      ...["invitation_used", "invitation_expired"].map((code) => `${code} 410`),
+      ...counted.map((what) => `too_many_${what} 429`),
+    ];
     const answered = [...codes.problems].map(([code, statuses]) => `${code} ${[...statuses].join(" ")}`);
     const listed = rows("errors", "Codes of problems").map(([code, status]) => `${code} ${status}`);
-    expect(listed.sort()).toEqual([...answered, ...computed].sort());
+    expect(listed.sort()).toEqual([...new Set([...answered, ...computed])].sort());
   });
 
   test("lists every code of a fault", () => {
@@ -87,6 +92,7 @@ describe("settings.md", () => {
     for (const file of readdirSync(join(root, "scripts"))) {
       if (file.endsWith(".ts")) take(`scripts/${file}`, /process\.env\.([A-Z_]+)/g);
     }
+    take("scripts/tools/chromium.ts", /process\.env\.([A-Z_]+)/g);
     // Of the shell, not of the platform.
     for (const name of ["PATH"]) found.delete(name);
     return [...found].sort();
@@ -99,7 +105,7 @@ describe("settings.md", () => {
   test("names the defaults of the sources", () => {
     const table = new Map(rows("settings").map(([name = "", value = ""]) => [name, value]));
     const source = read("functions/env.ts") + read("scripts/streams/settings.ts");
-    const counts = [...source.matchAll(/^ {2}([A-Z_]+): count\(([\d_]+),/gm)];
+    const counts = [...source.matchAll(/^ {2}([A-Z_]+): (?:count|quota)\(([\d_]+)[,)]/gm)];
     expect(counts.length).toBeGreaterThan(3);
     for (const [, name = "", value = ""] of counts)
       expect([name, table.get(name)]).toEqual([name, value.replaceAll("_", "")]);

@@ -1,6 +1,6 @@
 /** A broker that is killed while entries are written: nothing acknowledged is lost, nothing is there twice. */
 import { expect, it } from "vitest";
-import { walkEntries } from "../../shared/entry/index/walk.ts";
+import { scanEntries } from "../../shared/entry/index/scan-entries.ts";
 import { createEntry, liveCopyOf, publishEntry, updateEntry } from "../../shared/entry/index.ts";
 import { loaded } from "../../shared/entry/model/resolve.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
@@ -66,7 +66,7 @@ it("keeps every acknowledged write, and each value once, through three kills", a
 
   const bySku = new Map<unknown, number>();
   const heads = new Map<string, number>();
-  for await (const page of walkEntries(deps, "shop")) {
+  for await (const page of scanEntries(deps, "shop")) {
     for (const { head } of page) {
       bySku.set(head.values.sku, (bySku.get(head.values.sku) ?? 0) + 1);
       heads.set(head.id, head.revision);

@@ -14,7 +14,7 @@ beforeAll(async () => {
   await adminToken(platform);
 });
 afterAll(() => platform?.stop());
-// These tests are one busy client.
+// All tests share one client address. Clear the rate limits between them.
 beforeEach(async () => {
   await platform.operatorStore().purge(streams.limits, "_limit.>");
 });
@@ -27,7 +27,7 @@ async function invite(role = "user"): Promise<string> {
   return body.token;
 }
 
-/** The answer to a sign-in that deviates from what it should be. */
+/** Completes a sign-in with a response that deviates in one way from a valid one. */
 async function login(base: string, authenticator: Authenticator, deviate: Deviations) {
   const { sessionId, publicKey } = await begin(platform, base);
   return complete(platform, base, sessionId, authenticator.get(publicKey, deviate));
@@ -36,7 +36,7 @@ async function login(base: string, authenticator: Authenticator, deviate: Deviat
 describe.each([
   ["platform", PLATFORM],
   ["shared realm", AUTH],
-])("passkeys: %s", (_, base) => {
+])("passkey sign-in and registration in the %s realm", (_, base) => {
   let someone: Authenticator;
   beforeAll(async () => {
     const who = base === PLATFORM ? await admin(platform) : await user(platform);
@@ -55,14 +55,14 @@ describe.each([
     ["nobody present", { userPresent: false }],
     ["a user handle of somebody else", { userHandle: Buffer.from("f".repeat(32)).toString("base64url") }],
   ];
-  test.each(deviations)("%s is refused", async (_name, deviate) => {
+  test.each(deviations)("refuses a sign-in with %s", async (_name, deviate) => {
     const { status, body, headers } = await login(base, someone, deviate);
     expect({ status, code: body.code }).toEqual({ status: 401, code: "passkey_refused" });
     expect(headers.get("set-cookie")).toBeNull();
     await signIn(platform, base, someone);
   });
 
-  test("a signature counter that goes back, or stands still, is refused", async () => {
+  test("refuses a signature counter that decreases or stays the same", async () => {
     const counter = someone.passkeys[0]?.counter ?? 0;
     for (const told of [counter, counter - 1, 1, 0]) {
       expect((await login(base, someone, { counter: told })).status).toBe(401);
@@ -70,7 +70,7 @@ describe.each([
     await signIn(platform, base, someone);
   });
 
-  test("an unknown passkey is refused with the very same words as a known one with a wrong signature", async () => {
+  test("gives the same error for an unknown passkey and for a wrong signature", async () => {
     const stranger = new Authenticator(platform.origin);
     const options = { challenge: "AAAA", rp: { id: "localhost" }, user: { id: "AAAA", name: "x" } };
     stranger.create(options);
@@ -80,7 +80,7 @@ describe.each([
     expect(unknown.body).toEqual(wrong.body);
   });
 
-  test("a challenge is used up by its first completion, good or bad", async () => {
+  test("accepts a challenge only once, even if the first completion fails", async () => {
     const { sessionId, publicKey } = await begin(platform, base);
     expect((await complete(platform, base, sessionId, someone.get(publicKey, { tamper: true }))).status).toBe(
       401,
@@ -94,7 +94,7 @@ describe.each([
     expect((await complete(platform, base, fresh.sessionId, response)).status).toBe(410);
   });
 
-  test("of parallel completions of one challenge, one succeeds", async () => {
+  test("accepts one of several parallel completions of the same challenge", async () => {
     const { sessionId, publicKey } = await begin(platform, base);
     const responses = Array.from({ length: 12 }, () => someone.get(publicKey));
     const answers = await Promise.all(responses.map((r) => complete(platform, base, sessionId, r)));
@@ -103,7 +103,7 @@ describe.each([
     await signIn(platform, base, someone);
   });
 
-  test("a session id that is altered, made up, or spelt otherwise does not pass", async () => {
+  test("refuses a session id that is altered, invented or encoded differently", async () => {
     const { sessionId, publicKey } = await begin(platform, base);
     const response = someone.get(publicKey);
     const flipped = `${sessionId.slice(0, -2)}${sessionId.endsWith("AA") ? "BB" : "AA"}`;
@@ -112,7 +112,7 @@ describe.each([
       expect([404, 422, 400]).toContain(status);
     }
     expect((await complete(platform, base, sessionId, response)).status).toBe(200);
-    // Base64url has several spellings of the same last bits: they are the same challenge.
+    // The unused low bits of the last base64url character allow several encodings of the same challenge.
     const parts = sessionId.split(".");
     const last = parts[4] ?? "";
     const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -123,7 +123,7 @@ describe.each([
     }
   });
 
-  test("a challenge that expired is refused", async () => {
+  test("refuses an expired challenge with 410 session_expired", async () => {
     const { publicKey } = await begin(platform, base);
     const { challenge } = publicKey as { challenge: string };
     const old = await seal(
@@ -144,7 +144,7 @@ describe.each([
     expect({ status, code: body.code }).toEqual({ status: 410, code: "session_expired" });
   });
 
-  test("a challenge for signing in does not register, and one for registering does not sign in", async () => {
+  test("refuses to register with a sign-in challenge and to sign in with a registration challenge", async () => {
     const forLogin = await begin(platform, base);
     const registration = new Authenticator(platform.origin).create({
       ...(forLogin.publicKey as object),
@@ -159,7 +159,7 @@ describe.each([
     expect((await complete(platform, base, forRegistration.sessionId, assertion)).status).toBe(401);
   });
 
-  test("a registration from elsewhere, or without verification, makes nothing", async () => {
+  test("refuses a registration with a wrong origin, a wrong RP ID, an attestation certificate or no user verification", async () => {
     const { body } = await call(platform, "POST", `${base}/invitations`, {
       token: await adminToken(platform),
     });
@@ -177,7 +177,7 @@ describe.each([
     await register(platform, base, body.token);
   });
 
-  test("a passkey that is registered already cannot be registered again", async () => {
+  test("refuses to register a passkey that is already registered", async () => {
     const thief = new Authenticator(platform.origin);
     const { body } = await call(platform, "POST", `${base}/invitations`, {
       token: await adminToken(platform),
@@ -194,7 +194,7 @@ describe.each([
       status: 409,
       code: "passkey_known",
     });
-    // The invitation is still good, and the owner of the passkey still gets in.
+    // The invitation is still usable, and the passkey's owner can still sign in.
     await register(platform, base, second.body.token);
     await signIn(platform, base, thief);
   });
@@ -203,8 +203,8 @@ describe.each([
 describe.each([
   ["platform", PLATFORM],
   ["shared realm", AUTH],
-])("a stolen token: %s", (_, base) => {
-  /** Somebody with a passkey, and a second session of his that a thief has the token of. */
+])("stolen token in the %s realm", (_, base) => {
+  /** Creates an account with a passkey, and a second session of it whose token is stolen. */
   async function robbed() {
     const made = await call(platform, "POST", `${base}/invitations`, { token: await adminToken(platform) });
     const owner = await register(platform, base, made.body.token);
@@ -217,7 +217,7 @@ describe.each([
   }
   const thief = () => new Authenticator(platform.origin);
 
-  test("gains no passkey once its session has ended", async () => {
+  test("cannot add a passkey after its session has ended", async () => {
     const { owner, stolen, begun } = await robbed();
     expect((await call(platform, "POST", `${base}/signout`, { token: stolen.token })).status).toBe(204);
     const device = thief();
@@ -230,7 +230,7 @@ describe.each([
     expect((await call(platform, "GET", `${base}/passkeys`, { token: owner.token })).body).toHaveLength(1);
   });
 
-  test("gains none once the passkey that it came by was removed", async () => {
+  test("cannot add a passkey after the passkey that created its session is removed", async () => {
     const { owner, begun } = await robbed();
     const phone = new Authenticator(platform.origin);
     const adding = await begin(platform, base, { token: owner.token, body: { add: true } });
@@ -244,8 +244,8 @@ describe.each([
   });
 });
 
-describe("realms", () => {
-  test("challenge and passkey of one realm are nothing in another", async () => {
+describe("realm isolation", () => {
+  test("refuses a challenge, passkey or invitation of another realm", async () => {
     const operator = await admin(platform);
     const someone = await user(platform);
     const there = await begin(platform, AUTH);
@@ -262,7 +262,7 @@ describe("realms", () => {
     expect((await begin(platform, PLATFORM, { invite: forUsers })).answer.status).toBe(404);
   });
 
-  test("user handles differ, so that no passkey overwrites another in the browser", async () => {
+  test("gives each account its own user handle, so that one passkey does not overwrite another in the browser", async () => {
     const device = new Authenticator(platform.origin);
     await register(platform, AUTH, await invite(), device);
     await register(platform, AUTH, await invite(), device);
@@ -278,7 +278,7 @@ describe("realms", () => {
 });
 
 describe("invitations", () => {
-  test("of many simultaneous registrations with one, exactly one succeeds", async () => {
+  test("lets exactly one of ten simultaneous registrations use an invitation", async () => {
     const token = await invite();
     const devices = Array.from({ length: 10 }, () => new Authenticator(platform.origin));
     const begun = await Promise.all(devices.map(() => begin(platform, AUTH, { invite: token })));
@@ -287,14 +287,14 @@ describe("invitations", () => {
       responses.map((response, i) => complete(platform, AUTH, begun[i]?.sessionId ?? "", response)),
     );
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(9).fill(410)]);
-    // The others are no accounts: their passkeys are not known.
+    // The other registrations create no account, so their passkeys are unknown.
     const signins = await Promise.all(devices.map((device) => login(AUTH, device, {})));
     expect(signins.filter(({ status }) => status === 200)).toHaveLength(1);
     expect((await call(platform, "GET", `${AUTH}/invitations/${token}`)).status).toBe(410);
   });
 
   test.each(["*", ">", "%2A", "%3E", "bootstrap", "auth.bootstrap", "a".repeat(129), "..", "%00", "a%20b"])(
-    "guessing: %s is not known",
+    "answers 404 for the invitation code %s",
     async (code) => {
       const looked = await call(platform, "GET", `${AUTH}/invitations/${code}`);
       expect(looked.status).toBe(404);
@@ -304,7 +304,7 @@ describe("invitations", () => {
     },
   );
 
-  test("one that is revoked between begin and complete does not register", async () => {
+  test("refuses to complete a registration whose invitation was revoked after it began", async () => {
     const token = await invite();
     const { sessionId, publicKey } = await begin(platform, AUTH, { invite: token });
     await call(platform, "DELETE", `${AUTH}/invitations/${token}`, { token: await adminToken(platform) });
@@ -320,7 +320,7 @@ describe("invitations", () => {
     });
   });
 
-  test("an operator who was removed does not come back by one of his own", async () => {
+  test("revokes the invitations of an admin who is removed", async () => {
     const token = await adminToken(platform);
     const path = `${PLATFORM}/invitations`;
     const invited = await call(platform, "POST", path, { token });
@@ -343,7 +343,7 @@ describe("invitations", () => {
     expect(listed).toMatchObject({ status: "revoked", createdBy: other.id });
   });
 
-  test("no token of one stands in the broker in the clear", async () => {
+  test("stores no invitation token in plain text", async () => {
     const token = await invite();
     const store = platform.operatorStore();
     const everything = await store.kvList(buckets.orbInvitations, ">");
@@ -351,7 +351,7 @@ describe("invitations", () => {
     expect(everything.map((entry) => entry.key + entry.text()).join()).not.toContain(token);
   });
 
-  test("admins do not invite admins, and users invite nobody", async () => {
+  test("lets admins invite only users, and lets users invite no one", async () => {
     const someone = await user(platform, "auth", "user");
     const manager = await user(platform, "auth", "admin");
     const asks = (token: string | undefined, role: string) =>
@@ -365,7 +365,7 @@ describe("invitations", () => {
     expect((await asks(manager.token, "admin")).status).toBe(403);
     expect((await asks(manager.token, "owner")).status).toBe(403);
     const owners = await asks(await adminToken(platform), "owner");
-    // Nor do they read the code of one that makes owners.
+    // Admins cannot read the token of an invitation that creates owners.
     const listed = await call(platform, "GET", `${AUTH}/invitations`, { token: manager.token });
     expect(JSON.stringify(listed.body)).not.toContain(owners.body.token);
     expect(
@@ -375,7 +375,7 @@ describe("invitations", () => {
   });
 });
 
-test("nothing that these attacks were refused with left a secret in log or audit", async () => {
+test("writes no token to the log or the audit log", async () => {
   const token = await adminToken(platform);
   const audit = await call(platform, "GET", "/api/admin/audit?limit=200", { token });
   expect(audit.body.items.length).toBeGreaterThan(50);

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => platform?.stop());
 
-describe("an orb from its creation to its end", () => {
+describe("accounts of an orb", () => {
   const definition = {
     id: "crew",
     name: "Crew",
@@ -36,7 +36,7 @@ describe("an orb from its creation to its end", () => {
     expect(made.status).toBe(201);
   };
 
-  test("roles and ownership hold on its routes, for its own users only", async () => {
+  test("enforces roles and ownership, and accepts only the orb's own users", async () => {
     await create();
     const [one, two, manager] = await Promise.all([
       user(platform, "crew"),
@@ -73,7 +73,7 @@ describe("an orb from its creation to its end", () => {
     });
   });
 
-  test("its accounts end with it, also for an orb of the same id that comes later", async () => {
+  test("deletes the accounts with the orb, so that a new orb with the same id starts without accounts", async () => {
     const someone = await user(platform, "crew");
     const token = await adminToken(platform);
     expect((await call(platform, "DELETE", "/api/admin/orbs/crew", { token })).status).toBeLessThan(300);

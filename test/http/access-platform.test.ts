@@ -13,7 +13,7 @@ const payloadOf = (token: string) =>
 let first: SignedIn;
 
 describe("bootstrap mode", () => {
-  test("the listing needs no authentication and always tells the one invitation", async () => {
+  test("lists the one bootstrap invitation without authentication", async () => {
     const answers = await Promise.all(
       Array.from({ length: 10 }, () => call(platform, "GET", `${BASE}/invitations`)),
     );
@@ -26,18 +26,18 @@ describe("bootstrap mode", () => {
     expect(invitation.url).toBe(`${platform.origin}/api/_auth/signin?invite=${invitation.token}`);
     expect((await call(platform, "GET", "/api/admin/audit")).status).toBe(401);
     expect((await call(platform, "POST", `${BASE}/invitations`)).status).toBe(401);
-    // A stale token of an earlier life of the platform is no obstacle.
+    // A stale token from an earlier installation is ignored.
     expect((await call(platform, "GET", `${BASE}/invitations`, { token: "stale" })).status).toBe(200);
   });
 
-  test("the page without an invitation says what to do", async () => {
+  test("explains on the sign-in page how to get the first invitation", async () => {
     const { status, body } = await call(platform, "GET", `${BASE}/signin`);
     expect(status).toBe(200);
     expect(body).toContain("Nobody is here yet");
     expect(body).toContain("npm run admin:invite");
   });
 
-  test("whoever is refused is in the log, with the code and without what he brought", async () => {
+  test("logs refused requests with their error code and without the secrets in the request", async () => {
     const { token } = (await call(platform, "GET", `${BASE}/invitations`)).body[0];
     const wrong = "w".repeat(32);
     const before = platform.logs.length;
@@ -53,7 +53,7 @@ describe("bootstrap mode", () => {
     expect((await complete(platform, BASE, "unknown", forged)).status).toBe(404);
     const login = await begin(platform, BASE);
     expect((await complete(platform, BASE, login.sessionId, device.get(login.publicKey))).status).toBe(401);
-    // What is refused before anybody looks at who asks is an attempt too.
+    // Requests that fail validation or authentication are logged as well.
     const another = await begin(platform, BASE);
     const malformed = { sessionId: another.sessionId, credential: { id: "x" } };
     const post = (path: string, body?: unknown) => call(platform, "POST", `${BASE}/${path}`, { body });
@@ -63,7 +63,7 @@ describe("bootstrap mode", () => {
     expect((await call(platform, "GET", `${BASE}/invitations?x=1`)).status).toBe(400);
     expect((await call(platform, "DELETE", `${BASE}/invitations/${wrong}`)).status).toBe(401);
     expect((await call(platform, "GET", `${BASE}/signin`)).status).toBe(200);
-    // The log comes from another process.
+    // The log comes from another process and may arrive late.
     const accesses = () =>
       platform.logs
         .slice(before)
@@ -96,10 +96,10 @@ describe("bootstrap mode", () => {
     expect(told).not.toContain(token);
   });
 
-  test("however many race, exactly one admin comes of it, and bootstrap mode ends", async () => {
+  test("creates exactly one admin from parallel registrations and ends bootstrap mode", async () => {
     const { body } = await call(platform, "GET", `${BASE}/invitations`);
     const devices = Array.from({ length: 8 }, () => new Authenticator(platform.origin));
-    // All have begun before the first is through: who begins later is told at once that it is used.
+    // All registrations begin before the first one completes. A later one would be refused when it begins.
     const begun = await Promise.all(
       devices.map((_, i) =>
         begin(platform, BASE, i % 2 === 0 ? { invite: body[0].token } : { body: { invite: body[0].token } }),
@@ -126,7 +126,7 @@ describe("bootstrap mode", () => {
     expect((await begin(platform, BASE, { invite: body[0].token })).answer.status).toBe(410);
   });
 
-  test("every access is in the log and in the audit", async () => {
+  test("records every bootstrap access in the log and the audit log", async () => {
     const { body } = await call(platform, "GET", "/api/admin/audit?filter[action]=bootstrap&limit=200", {
       token: first.token,
     });
@@ -135,7 +135,7 @@ describe("bootstrap mode", () => {
       new Set(items.filter(({ outcome }) => outcome === wanted).map(({ detail }) => detail));
     expect(codes("ok")).toEqual(new Set(["created", "listed", "page", "checked", "begun", "completed"]));
     const refused = codes("refused");
-    // Of those who raced, the ones that were too late: there may have been an admin when the last of them asked.
+    // Ignore the registrations that lost the race. Their code depends on whether an admin existed when they completed.
     for (const late of ["invitation_used", "invitation_revoked"]) refused.delete(late);
     expect(refused).toEqual(
       new Set([
@@ -146,7 +146,7 @@ describe("bootstrap mode", () => {
     expect(items.filter(({ detail }) => detail === "completed")).toHaveLength(1);
     const logged = () => platform.logs.filter((line) => line.includes("bootstrap access"));
     expect(logged().length).toBeGreaterThanOrEqual(28);
-    // There is an admin: whoever is refused now is no access in bootstrap mode.
+    // An admin exists now, so refused requests are no longer logged as bootstrap access.
     const count = logged().length;
     expect((await call(platform, "GET", `${BASE}/invitations/${"w".repeat(32)}`)).status).toBe(404);
     expect((await begin(platform, BASE, { invite: "w".repeat(32) })).answer.status).toBe(404);
@@ -155,7 +155,7 @@ describe("bootstrap mode", () => {
   });
 });
 
-test("in bootstrap mode, what is refused is counted, so that nobody fills log and audit", async () => {
+test("limits refused requests in bootstrap mode to 300, so that they cannot fill the log", async () => {
   await using fresh = await startPlatform();
   const statuses: number[] = [];
   for (let i = 0; i < 16; i++) {
@@ -170,8 +170,8 @@ test("in bootstrap mode, what is refused is counted, so that nobody fills log an
   await expect.poll(logged).toBe(300);
 });
 
-describe("an operator", () => {
-  test("has a token with the specification's claims for 12 hours", async () => {
+describe("platform admin", () => {
+  test("gets a token with the documented claims that is valid for 12 hours", async () => {
     const claims = payloadOf(first.token);
     expect(claims).toMatchObject({
       sub: first.id,
@@ -184,7 +184,7 @@ describe("an operator", () => {
     expect(typeof claims.sid).toBe("string");
   });
 
-  test("can have the token checked by anybody who has the published keys", async () => {
+  test("gets a token that verifies against the published keys", async () => {
     const { createRemoteJWKSet, jwtVerify } = await import("jose");
     const keys = createRemoteJWKSet(new URL(`${platform.origin}${BASE}/jwks`));
     const { payload, protectedHeader } = await jwtVerify(first.token, keys, { algorithms: ["EdDSA"] });
@@ -192,7 +192,7 @@ describe("an operator", () => {
     expect(protectedHeader.kid).toBeTypeOf("string");
   });
 
-  test("says how to be called", async () => {
+  test("can set a name and an email address", async () => {
     const { token } = first;
     const named = await call(platform, "PUT", `${BASE}/me`, {
       token,
@@ -210,7 +210,7 @@ describe("an operator", () => {
     }
   });
 
-  test("invites nobody by a body that says something else", async () => {
+  test("gets 422 for an invalid invitation body, and no invitation is created", async () => {
     const { token } = first;
     const count = async () => (await call(platform, "GET", `${BASE}/invitations`, { token })).body.length;
     const before = await count();
@@ -230,7 +230,7 @@ describe("an operator", () => {
     expect((await call(platform, "DELETE", path, { token })).status).toBe(204);
   });
 
-  test("invites another one, who may bring name and address", async () => {
+  test("can invite another admin, who sets a name and an email address while registering", async () => {
     const made = await call(platform, "POST", `${BASE}/invitations`, { token: first.token });
     expect(made.status).toBe(201);
     expect(made.body).toMatchObject({ status: "active" });
@@ -242,7 +242,7 @@ describe("an operator", () => {
     const device = new Authenticator(platform.origin, { counts: false });
     const done = await complete(platform, BASE, sessionId, device.create(publicKey));
     expect(done.body.admin).toMatchObject({ name: "Ada", email: "ada@example.com", passkeys: 1 });
-    // An authenticator that never counts signs in as often as it likes.
+    // An authenticator without a signature counter can sign in any number of times.
     for (let i = 0; i < 3; i++) await signIn(platform, BASE, device);
     expect((await call(platform, "GET", `${BASE}/invitations/${made.body.token}`)).status).toBe(410);
     const listed = await call(platform, "GET", `${BASE}/invitations`, { token: first.token });
@@ -250,7 +250,7 @@ describe("an operator", () => {
     expect(statuses).toEqual(["used", "revoked", "used"]);
   });
 
-  test("withdraws an invitation", async () => {
+  test("can revoke an invitation", async () => {
     const { token } = first;
     const made = await call(platform, "POST", `${BASE}/invitations`, { token });
     const path = `${BASE}/invitations/${made.body.token}`;
@@ -261,7 +261,7 @@ describe("an operator", () => {
     expect((await call(platform, "DELETE", `${BASE}/invitations/nobody`, { token })).status).toBe(404);
   });
 
-  test("has several passkeys, names them, and always keeps one", async () => {
+  test("can have and name several passkeys, but cannot delete the last one", async () => {
     const { token } = first;
     const { sessionId, publicKey } = await begin(platform, BASE, { token, body: { add: true } });
     const excluded = (publicKey as { excludeCredentials: { id: string }[] }).excludeCredentials;
@@ -283,7 +283,7 @@ describe("an operator", () => {
     });
     expect(renamed.body).toMatchObject({ id: two.id, name: "Phone" });
 
-    // At once: one of the two stays.
+    // Both are deleted at once: one of them stays.
     const remove = (id: string, by: string) =>
       call(platform, "DELETE", `${BASE}/passkeys/${id}`, { token: by });
     const answers = await Promise.all([remove(one.id, token), remove(two.id, token)]);
@@ -292,7 +292,7 @@ describe("an operator", () => {
     const [left, ...others] = (await call(platform, "GET", `${BASE}/passkeys`, { token })).body;
     expect(others).toEqual([]);
     const stays = left.id === one.id ? 0 : 1;
-    // The other device's session has ended with its passkey; the one that asked for it goes on.
+    // Deleting a passkey ends the sessions that it created. The caller's own session continues.
     const phones = await call(platform, "GET", `${BASE}/me`, { token: added.body.token });
     expect(phones.status).toBe(stays === 0 ? 401 : 200);
     const live = token;
@@ -306,7 +306,7 @@ describe("an operator", () => {
     expect((await begin(platform, BASE, { body: { add: true } })).answer.status).toBe(401);
   });
 
-  test("of two who remove each other at once, one stays; the last admin always does", async () => {
+  test("keeps one admin when two remove each other at once, and refuses to remove the last one", async () => {
     const made = await call(platform, "POST", `${BASE}/invitations`, { token: first.token });
     const second = await register(platform, BASE, made.body.token);
     const admins = await call(platform, "GET", `${BASE}/admins`, { token: first.token });
@@ -327,7 +327,7 @@ describe("an operator", () => {
     first = left;
   });
 
-  test("reads the audit log in pages, either way, and filtered", async () => {
+  test("can read the audit log in pages, in both orders, with filters", async () => {
     const ask = (query: string) => call(platform, "GET", `/api/admin/audit?${query}`, { token: first.token });
     const all = (await ask("limit=200&sort=at")).body.items as { id: string; actor: string }[];
     expect(all.length).toBeGreaterThan(20);
@@ -355,13 +355,13 @@ describe("an operator", () => {
   });
 });
 
-describe("bad input", () => {
+describe("invalid requests", () => {
   test.each([
     ["malformed JSON", "{", "application/json", 400],
     ["not JSON", "{}", "text/plain", 415],
     ["an unknown property", '{"user":"x"}', "application/json", 422],
     ["a wrong type", '{"invite":5}', "application/json", 422],
-  ])("begin: %s", async (_, body, type, status) => {
+  ])("refuses a begin request with %s", async (_, body, type, status) => {
     const response = await fetch(`${platform.origin}${BASE}/passkey/begin`, {
       method: "POST",
       headers: { "content-type": type },
@@ -371,7 +371,7 @@ describe("bad input", () => {
     expect(response.headers.get("content-type")).toContain("application/problem+json");
   });
 
-  test("nothing is enough where nothing needs to be said, whatever type it is said to be of", async () => {
+  test("accepts an empty body with any content type where the body is optional", async () => {
     const types = [undefined, "application/json", "application/x-www-form-urlencoded", "text/plain"];
     const post = async (path: string, type: string | undefined, body?: ReadableStream) => {
       const response = await fetch(`${platform.origin}${path}`, {
@@ -394,7 +394,7 @@ describe("bad input", () => {
     }
   });
 
-  test("nothing is not enough where a body is required, and what it is not is told by its code", async () => {
+  test("answers 415 not_json for an empty form body where a body is required", async () => {
     const headers = { "content-type": "application/x-www-form-urlencoded" };
     for (const path of [`${BASE}/passkey/complete`, "/api/admin/orbs"]) {
       const { status, body } = await call(platform, "POST", path, { headers, token: first.token });
@@ -402,7 +402,7 @@ describe("bad input", () => {
     }
   });
 
-  test("complete: neither, both, or something else", async () => {
+  test("refuses a complete request with no credential, a malformed one or an unknown session", async () => {
     const { sessionId } = await begin(platform, BASE);
     const post = (body: unknown) => call(platform, "POST", `${BASE}/passkey/complete`, { body });
     expect((await post({ sessionId })).status).toBe(422);
@@ -421,7 +421,7 @@ describe("bad input", () => {
     expect((await post({ sessionId: "unknown", assertion })).status).toBe(404);
   });
 
-  test("an authorization that is no bearer token", async () => {
+  test("answers 401 with WWW-Authenticate for an Authorization header that is not a bearer token", async () => {
     for (const authorization of ["Basic eDp5", "Bearer", "Bearer a b", "token"]) {
       const { status, headers } = await call(platform, "GET", `${BASE}/me`, { headers: { authorization } });
       expect(status).toBe(401);

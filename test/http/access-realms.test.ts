@@ -21,7 +21,7 @@ let platform: TestPlatform;
 
 const ACCESS = { service: "access", handlers: ["passkey", "invitations", "bootstrap"] };
 
-/** Makes a definition live. */
+/** Stores a definition as the live one. */
 async function live(document: Record<string, unknown> & { id: string }): Promise<void> {
   const full = {
     uses: [],
@@ -55,8 +55,8 @@ beforeEach(async () => {
 const payloadOf = (token: string) =>
   JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()) as Record<string, unknown>;
 
-describe("the specification's flow at /api/auth", () => {
-  test("tells each fault of what completes a ceremony", async () => {
+describe("shared realm at /api/auth", () => {
+  test("reports every invalid member of a completion request", async () => {
     const { sessionId } = await begin(platform, "/api/auth");
     const faults = async (body: unknown) => {
       const headers = { SessionID: sessionId };
@@ -80,7 +80,7 @@ describe("the specification's flow at /api/auth", () => {
     expect(await faults({ ...used, type: "x", response: null })).toEqual(["/type enum", "/response type"]);
   });
 
-  test("invite, look up, register, look up again, sign in", async () => {
+  test("invites, looks up the invitation, registers and signs in", async () => {
     const token = await adminToken(platform);
     expect((await call(platform, "POST", "/api/auth/invitations")).status).toBe(401);
     const made = await call(platform, "POST", "/api/auth/invitations", { token });
@@ -128,7 +128,7 @@ describe("the specification's flow at /api/auth", () => {
     });
   });
 
-  test.each(["ES256", "EdDSA", "RS256"] as const)("%s: register and sign in", async (algorithm) => {
+  test.each(["ES256", "EdDSA", "RS256"] as const)("registers and signs in with %s", async (algorithm) => {
     const { body } = await call(platform, "POST", "/api/auth/invitations", {
       token: await adminToken(platform),
     });
@@ -140,7 +140,7 @@ describe("the specification's flow at /api/auth", () => {
     expect((await complete(platform, "/api/auth", sessionId, tampered)).status).toBe(401);
   });
 
-  test("a passkey with an id too long for a key works like any other", async () => {
+  test("accepts a passkey whose id is too long for a storage key", async () => {
     const { body } = await call(platform, "POST", "/api/auth/invitations", {
       token: await adminToken(platform),
     });
@@ -156,7 +156,7 @@ describe("the specification's flow at /api/auth", () => {
     expect(renamed.body).toMatchObject({ name: "Long" });
   });
 
-  test("email tells nobody whether there is an account", async () => {
+  test("does not reveal whether an email address has an account", async () => {
     const shape = async (body: unknown) => {
       const answer = await call(platform, "POST", "/api/_auth/passkey/begin", { body });
       const { challenge: _, ...publicKey } = answer.body.options.publicKey;
@@ -167,8 +167,8 @@ describe("the specification's flow at /api/auth", () => {
   });
 });
 
-describe("an orb that uses access", () => {
-  test("gets its first owner by the bootstrap invitation", async () => {
+describe("orb that uses the access service", () => {
+  test("gets its first owner through the bootstrap invitation", async () => {
     const token = await adminToken(platform);
     expect((await call(platform, "POST", "/api/shop/bootstrap")).status).toBe(401);
     const one = await call(platform, "POST", "/api/shop/bootstrap", { token });
@@ -191,7 +191,7 @@ describe("an orb that uses access", () => {
     expect(colleague.body.url).toBe(`${platform.origin}/api/shop/signin?invite=${colleague.body.token}`);
   });
 
-  test("a registration begun with a bootstrap invitation does not go on with the next one", async () => {
+  test("refuses to complete a registration whose bootstrap invitation was revoked and replaced", async () => {
     const token = await adminToken(platform);
     await live({ id: "club", uses: [ACCESS] });
     const leaked = (await call(platform, "POST", "/api/club/bootstrap", { token })).body.token;
@@ -207,7 +207,7 @@ describe("an orb that uses access", () => {
     await register(platform, "/api/club", next);
   });
 
-  test("has sessions as long as its document says, in a cookie of its own", async () => {
+  test("uses the session lifetime of its definition and its own cookie", async () => {
     const someone = await user(platform, "shop");
     const { sessionId, publicKey } = await begin(platform, "/api/shop");
     const done = await complete(platform, "/api/shop", sessionId, someone.authenticator.get(publicKey));
@@ -216,7 +216,7 @@ describe("an orb that uses access", () => {
     expect(done.headers.get("set-cookie")).toMatch(/^session_shop=ey.*Max-Age=3600/);
   });
 
-  test("has users that are nobody anywhere else", async () => {
+  test("has users whose tokens, cookies, passkeys and invitations other realms refuse", async () => {
     const shopper = await user(platform, "shop", "owner");
     const banker = await user(platform, "bank", "owner");
     const ask = (path: string, token: string) => call(platform, "GET", path, { token });
@@ -246,7 +246,7 @@ describe("an orb that uses access", () => {
     expect(crossed.status).toBe(404);
   });
 
-  test("lists, disables, enables and removes users; their tokens end at once", async () => {
+  test("lists, disables, enables and removes users, and ends their sessions at once", async () => {
     const manager = await user(platform, "bank", "admin");
     const owner = await user(platform, "bank", "owner");
     const someone = await user(platform, "bank");
@@ -283,7 +283,7 @@ describe("an orb that uses access", () => {
     for (const detail of ["removed", "role_admin", "active", "disabled"]) expect(details).toContain(detail);
   });
 
-  test("shows its own name, escaped, on its page", async () => {
+  test("shows its escaped name on its sign-in page", async () => {
     const { status, body } = await call(platform, "GET", "/api/shop/signin");
     expect(status).toBe(200);
     expect(body).toContain("Corner &lt;shop&gt;");
@@ -291,7 +291,7 @@ describe("an orb that uses access", () => {
     expect(body).toContain('data-base="/api/shop"');
   });
 
-  test("has only the routes whose handlers it uses", async () => {
+  test("has only the routes of the handlers that it uses", async () => {
     const token = await adminToken(platform);
     expect((await call(platform, "POST", "/api/closed/passkey/begin")).status).toBe(200);
     expect((await call(platform, "POST", "/api/closed/invitations", { token })).status).toBe(404);
@@ -301,8 +301,8 @@ describe("an orb that uses access", () => {
   });
 });
 
-describe("an orb that does not", () => {
-  test("sends people to the shared realm's page, with the query", async () => {
+describe("orb that does not use the access service", () => {
+  test("redirects its sign-in page to the shared realm and keeps the query", async () => {
     const { status, headers } = await call(platform, "GET", "/api/blog/signin?invite=x&return=%2Fapi%2Fblog");
     expect(status).toBe(302);
     expect(headers.get("location")).toBe("/api/auth/signin?invite=x&return=%2Fapi%2Fblog");
@@ -315,14 +315,14 @@ describe("an orb that does not", () => {
     ).toBe(404);
   });
 
-  test("and one that is not there has nothing", async () => {
+  test("answers 404 for access routes of an orb that does not exist", async () => {
     for (const path of ["/api/nowhere/signin", "/api/nowhere/me", "/api/No*where/signin", "/api/-/me"]) {
       expect((await call(platform, "GET", path)).status).toBe(404);
     }
   });
 });
 
-test("an operator without a passkey gets in by npm run admin:invite", async () => {
+test("lets an admin without a passkey in with an invitation from npm run admin:invite", async () => {
   const { url } = await inviteAdmin(platform.settings);
   expect(url).toContain(`${platform.origin}/api/_auth/signin?invite=`);
   const invite = new URL(url).searchParams.get("invite") ?? "";

@@ -15,7 +15,7 @@ beforeAll(async () => {
   await adminToken(platform);
 });
 afterAll(() => platform?.stop());
-// These tests are one busy client.
+// All tests share one client address. Clear the rate limits between them.
 beforeEach(async () => {
   await platform.operatorStore().purge(streams.limits, "_limit.>");
 });
@@ -27,7 +27,7 @@ describe("tokens", () => {
   const payloadOf = (token: string) =>
     JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()) as Record<string, unknown>;
 
-  test("forged ones are refused, each alike", async () => {
+  test("refuses forged tokens with identical responses", async () => {
     const good = await adminToken(platform);
     const payload = payloadOf(good);
     const [head = "", , signature = ""] = good.split(".");
@@ -59,7 +59,7 @@ describe("tokens", () => {
     expect((await me(good)).status).toBe(200);
   });
 
-  test("correctly signed ones of another kind, realm, issuer or time are refused", async () => {
+  test("refuses correctly signed tokens of another type, realm or issuer, and expired ones", async () => {
     const { importJWK, SignJWT } = await import("jose");
     const [jwk] = JSON.parse(platform.bindings.JWT_SIGNING_KEYS ?? "[]");
     const key = await importJWK(jwk, "EdDSA");
@@ -97,7 +97,7 @@ describe("tokens", () => {
     expect((await me(await make(platformClaims, { typ: "other" }))).status).toBe(401);
   });
 
-  test("a role in a token does not outlive a change of the account", async () => {
+  test("ends a session when the account's role changes", async () => {
     const someone = await user(platform, "auth", "admin");
     const list = () => call(platform, "GET", `${AUTH}/users`, { token: someone.token });
     expect((await list()).status).toBe(200);
@@ -110,7 +110,7 @@ describe("tokens", () => {
     expect((await call(platform, "GET", `${AUTH}/users`, { token: again.token })).status).toBe(403);
   });
 
-  test("signing out ends the token and its cookie, and only those", async () => {
+  test("ends only the current session when the user signs out", async () => {
     const someone = await user(platform);
     const other = await signIn(platform, AUTH, someone.authenticator);
     const out = await call(platform, "POST", `${AUTH}/signout`, { token: someone.token });
@@ -120,7 +120,7 @@ describe("tokens", () => {
     expect((await me(other.token, AUTH)).status).toBe(200);
   });
 
-  test("a session id that an attacker fixed is never taken over", async () => {
+  test("ignores a session id that an attacker set", async () => {
     const someone = await user(platform);
     const { sessionId, publicKey } = await begin(platform, AUTH);
     const done = await complete(platform, AUTH, sessionId, someone.authenticator.get(publicKey), {
@@ -134,14 +134,14 @@ describe("tokens", () => {
   });
 });
 
-describe("cookies and other sites", () => {
+describe("cookies and cross-site requests", () => {
   async function cookieOf(base: string, authenticator: Authenticator): Promise<string> {
     const { sessionId, publicKey } = await begin(platform, base);
     const { headers } = await complete(platform, base, sessionId, authenticator.get(publicKey));
     return headers.get("set-cookie") ?? "";
   }
 
-  test("they are out of reach for scripts, bound to the API, and not sent along by other sites", async () => {
+  test("sets session cookies with HttpOnly, SameSite=Lax and Path=/api", async () => {
     const someone = await user(platform);
     const cookie = await cookieOf(AUTH, someone.authenticator);
     expect(cookie).toMatch(/^session_auth=ey/);
@@ -149,7 +149,7 @@ describe("cookies and other sites", () => {
       expect(cookie).toContain(part);
   });
 
-  test("the cookie of one realm is nothing in another", async () => {
+  test("refuses the session cookie of another realm", async () => {
     const someone = await user(platform, "auth", "owner");
     const value = (await cookieOf(AUTH, someone.authenticator)).split(";")[0]?.split("=")[1] ?? "";
     const ask = (path: string, cookie: string) => call(platform, "GET", path, { headers: { cookie } });
@@ -159,7 +159,7 @@ describe("cookies and other sites", () => {
     expect((await ask(`${PLATFORM}/admins`, `session_platform=${value}`)).status).toBe(401);
   });
 
-  test("a cross-site POST with a cookie does nothing", async () => {
+  test("refuses a cross-site POST with a cookie", async () => {
     const someone = await user(platform, "auth", "admin");
     const cookie = (await cookieOf(AUTH, someone.authenticator)).split(";")[0] ?? "";
     const post = (headers: Record<string, string>) =>
@@ -176,12 +176,12 @@ describe("cookies and other sites", () => {
     }
     expect((await post({ origin: platform.origin })).status).toBe(201);
     expect((await post({ origin: "https://app.example" })).status).toBe(201);
-    // A bearer token is not sent along by browsers: it may come from anywhere.
+    // Browsers do not add a bearer token by themselves, so any origin may send one.
     const bearer = { authorization: `Bearer ${someone.token}`, origin: "https://evil.example" };
     expect((await call(platform, "POST", `${AUTH}/invitations`, { headers: bearer })).status).toBe(201);
   });
 
-  test("where every page may read, none is trusted for saying that its origin is *", async () => {
+  test("refuses a cookie POST with Origin * when ALLOWED_ORIGINS is *", async () => {
     await using open = await startPlatform({ env: { ALLOWED_ORIGINS: "*" } });
     const someone = await user(open, "auth", "admin");
     const headers = { cookie: `session_auth=${someone.token}`, origin: "*" };
@@ -197,7 +197,7 @@ describe("cookies and other sites", () => {
     expect(own.status).toBe(201);
   });
 
-  test("another site cannot sign its visitor in as somebody else", async () => {
+  test("refuses a cross-site sign-in, so that an attacker cannot replace the user's session", async () => {
     const attacker = await user(platform);
     const { sessionId, publicKey } = await begin(platform, AUTH);
     const response = attacker.authenticator.get(publicKey);
@@ -208,8 +208,8 @@ describe("cookies and other sites", () => {
     expect(headers.get("set-cookie")).toBeNull();
   });
 
-  test.each([PLATFORM, AUTH])("another site cannot sign its visitor out: %s", async (base) => {
-    // As a form sends it: without the cookie, and with a type that no browser asks about beforehand.
+  test.each([PLATFORM, AUTH])("refuses a cross-site sign-out at %s", async (base) => {
+    // A cross-site form sends no cookie, and its content type needs no preflight request.
     const post = (origin: string) =>
       call(platform, "POST", `${base}/signout`, { headers: { origin, "content-type": "text/plain" } });
     const { status, body, headers } = await post("https://evil.example");
@@ -222,7 +222,7 @@ describe("cookies and other sites", () => {
     }
   });
 
-  test("what caches keep for everybody names the origin, whoever asked for it", async () => {
+  test("sends Vary: Origin once on cacheable responses, with and without an Origin header", async () => {
     for (const path of [`${PLATFORM}/jwks`, "/api/openapi", "/api/nowhere/at/all"]) {
       for (const headers of [{}, { origin: "https://app.example" }]) {
         const { headers: told } = await call(platform, "GET", path, { headers });
@@ -243,7 +243,7 @@ describe("rate limits", () => {
     ["begin", "POST", `${AUTH}/passkey/begin`],
     ["invitation look-up", "GET", `${AUTH}/invitations/nobody`],
     ["bootstrap listing", "GET", `${PLATFORM}/invitations`],
-  ])("%s: 429 with Retry-After", async (_, method, path) => {
+  ])("answers %s requests above the limit with 429 and Retry-After", async (_, method, path) => {
     const statuses = new Set<number>();
     for (let sent = 0; sent <= LIMIT_PER_WINDOW; sent += 20) {
       const answers = await Promise.all(Array.from({ length: 20 }, () => call(platform, method, path)));
@@ -255,7 +255,7 @@ describe("rate limits", () => {
     expect(statuses.size).toBe(2);
   });
 
-  test("beyond them nothing is written: a used challenge fills no audit log", async () => {
+  test("refuses completions of a used challenge above the rate limit with 429", async () => {
     const { sessionId } = await begin(platform, AUTH);
     const nothing = { clientDataJSON: "AAAA", authenticatorData: "AAAA", signature: "AAAA" };
     const assertion = { id: "AAAA", rawId: "AAAA", type: "public-key", response: nothing };

@@ -5,7 +5,7 @@ import { call } from "../support/auth.ts";
 import { catalogOf, type Near, startNear } from "../support/near.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 
-/** What clients send that no well-behaved one does, to a host that remembers its answers. */
+/** Malformed and hostile requests to a host that caches responses. */
 let platform: TestPlatform;
 let served: Near;
 let host: NodeFunctions;
@@ -31,7 +31,7 @@ async function warm(address: string): Promise<void> {
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Sends bytes over one connection and collects what comes until it is closed. */
+/** Sends bytes over one connection and collects the response until the connection closes. */
 function talk(
   bytes: string,
   then: (socket: ReturnType<typeof connect>, got: string) => void,
@@ -46,12 +46,12 @@ function talk(
     });
     socket.on("error", () => undefined);
     socket.once("close", () => resolve(got));
-    // What was not sent yet would go with whoever goes away.
+    // Call `then` only after the bytes have been written: bytes still in the buffer would be lost with the connection.
     socket.write(bytes, "latin1", () => then(socket, got));
   });
 }
 
-/** A plain read of an address, as by a server of that name. */
+/** Sends a plain GET with this Host header. */
 const ask = (address: string, name = "localhost") =>
   talk(`GET ${address} HTTP/1.1\r\nHost: ${name}\r\nConnection: close\r\n\r\n`, () => undefined);
 
@@ -68,12 +68,13 @@ afterAll(async () => {
   await platform?.stop();
 });
 
-test("a Host that carries a path of its own puts no other answer under an address", async () => {
+test("never caches a response under another URL because of a Host header that contains a path", async () => {
   const mine = await orbOf("mine");
   const theirs = await orbOf("theirs");
   const good = await published(mine, { title: "good" });
   const evil = await published(theirs, { title: "evil" });
-  // International names grow when they are written in ASCII: as long as the path that follows them.
+  // An internationalized name grows when it is converted to ASCII. Search for one whose converted form is as long as
+  // the name with its path.
   let name = "";
   const target = product(theirs, `/${evil}`);
   for (let labels = 1; name === ""; labels++)
@@ -92,7 +93,7 @@ test("a Host that carries a path of its own puts no other answer under an addres
   for (let i = 0; i < 10; i++) expect(await ask(address)).toContain('"good"');
 });
 
-test("several requests in one packet, bodies of reads, old clients", async () => {
+test("handles pipelined requests, GET with a body, Expect: 100-continue and HTTP/1.0", async () => {
   const orb = await orbOf("wire");
   const id = await published(orb, { title: "wire" });
   const address = product(orb, `/${id}`);
@@ -122,7 +123,7 @@ test("several requests in one packet, bodies of reads, old clients", async () =>
   expect(kept.toLowerCase()).toContain("connection: keep-alive");
 });
 
-test("clients that ask for much and go away leave the host as it was", async () => {
+test("stays within its memory limit when clients disconnect without reading their responses", async () => {
   const orb = await orbOf("gone", [{ name: "body", type: "text" }]);
   const id = await published(orb, { title: "gone", body: "x".repeat(100_000) });
   const address = product(orb, `/${id}`);
@@ -136,7 +137,7 @@ test("clients that ask for much and go away leave the host as it was", async () 
   expect(statuses(await ask(address))).toEqual([200]);
 });
 
-test("what is told of an answer given again is what was told of the first", async () => {
+test("logs a cached response with the same fields as an uncached one", async () => {
   const orb = await orbOf("told");
   const id = await published(orb, { title: "told" });
   for (const address of [product(orb, `/${id}`), `/api/${orb}/catalog/${id}`]) {
@@ -153,12 +154,12 @@ test("what is told of an answer given again is what was told of the first", asyn
   }
 });
 
-test("bodies that are too large, or whose sender goes away", async () => {
+test("answers 413 for too large a body, and logs each request whose client disconnects", async () => {
   const orb = await orbOf("bodies");
   const head = (length: string, more = "") =>
     `POST ${product(orb)} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n${length}${more}\r\n`;
   const large = 600 * 1024;
-  // The connection is of use afterwards.
+  // The connection stays usable.
   const next = `GET /api/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`;
   expect(
     statuses(await talk(head(`Content-Length: ${large}\r\n`) + " ".repeat(large) + next, () => undefined)),
@@ -167,7 +168,7 @@ test("bodies that are too large, or whose sender goes away", async () => {
   expect(
     statuses(await talk(head("Transfer-Encoding: chunked\r\n") + chunk + next, () => undefined)),
   ).toEqual([413, 200]);
-  // Each of these is told of, whatever became of its sender.
+  // Each request is logged once, whatever happens to its client.
   const posts = () => log.filter(({ message, method }) => message === "request" && method === "POST");
   for (const [what, bytes] of [
     ["half a body", `${head("Content-Length: 100\r\n")}{"values"`],
@@ -183,7 +184,7 @@ test("bodies that are too large, or whose sender goes away", async () => {
   }
 });
 
-test("an orb that another process deleted and made anew shows nothing of the former one", async () => {
+test("shows nothing of a deleted orb after another process recreates it", async () => {
   const orb = await orbOf("anew");
   const id = await published(orb, { title: "former" });
   const addresses = [product(orb), product(orb, "?sort=-createdAt"), product(orb, `/${id}`)];

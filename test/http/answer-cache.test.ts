@@ -4,11 +4,11 @@ import { call } from "../support/auth.ts";
 import { type Near, startNear } from "../support/near.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 
-/** The functions in workerd write; the host remembers, and writes too. */
+/** The functions in workerd write, without a cache. The Node host caches responses and writes too. */
 let platform: TestPlatform;
 let served: Near;
 let host: NodeFunctions;
-/** The same platform, asked through the host. */
+/** The same platform, addressed through the host. */
 let near: TestPlatform;
 let token: string;
 
@@ -46,7 +46,8 @@ const warm: Near["warm"] = (address, headers) => served.warm(address, headers);
 const soon: Near["soon"] = (address, fits) => served.soon(address, fits);
 
 beforeAll(async () => {
-  // On several brokers the order of lists is not remembered; what is, answer-same.test.ts tries there too.
+  // With several brokers the host does not cache the order of lists. answer-same.test.ts covers the rest with several
+  // brokers.
   platform = await startPlatform({ env: { NATS_BROKERS: "1" } });
   served = await startNear(platform);
   ({ host, token, platform: near } = served);
@@ -56,7 +57,7 @@ afterAll(async () => {
   await platform?.stop();
 });
 
-test("an answer given again is the answer, with names of its own", async () => {
+test("repeats a cached response with a new request id", async () => {
   const orb = await orbOf("again");
   const id = await published(orb, { title: { en: "Lamp", de: "Lampe" }, kind: "a", size: 1 });
   for (const address of [
@@ -92,7 +93,7 @@ test("an answer given again is the answer, with names of its own", async () => {
   expect(same.headers.get("content-type")).toBeNull();
 });
 
-test("whatever changes an answer is seen at once by who did it, and soon when another process did", async () => {
+test("shows a change at once to the process that made it, and soon to other processes", async () => {
   const orb = await orbOf("changes");
   const id = await published(orb, { title: { en: "One" }, kind: "a", size: 1 });
   const one = path(orb, `/${id}`);
@@ -108,7 +109,7 @@ test("whatever changes an answer is seen at once by who did it, and soon when an
 
   await all();
   const change = { token, body: { values: { title: { en: "Two" }, kind: "a", size: 2 } } };
-  // A draft changes nothing that is seen.
+  // A draft changes no visible value.
   expect((await call(near, "PUT", one, change)).status).toBe(200);
   for (const address of addresses) expect(await titles(address)).toEqual(["One"]);
   await all();
@@ -121,7 +122,7 @@ test("whatever changes an answer is seen at once by who did it, and soon when an
   expect(await titles(path(orb, "?sort=-createdAt"))).toEqual(["Three", "Two"]);
   expect(await titles(path(orb, "?filter[kind]=a"))).toEqual(["Two", "Three"]);
 
-  // An entry takes the value later than at its creation.
+  // An entry that gets the filtered value after its creation.
   const late = await published(orb, { title: { en: "Four" }, kind: "b", size: 4 });
   await warm(path(orb, "?filter[kind]=a"));
   await call(near, "PUT", path(orb, `/${late}?publish=true`), {
@@ -150,7 +151,7 @@ test("whatever changes an answer is seen at once by who did it, and soon when an
   await soon(far, ({ body }) => body.values?.title === "Five");
   await soon(path(orb), ({ body }) => body.items?.[0]?.values.title === "Five");
 
-  // The definition changes what is shown, and who may see it.
+  // The definition changes which fields are shown, and who can see the entry.
   await warm(far);
   const open = document(orb, [{ name: "extra", type: "string", default: "x" }]);
   await call(platform, "PUT", `/api/admin/orbs/${orb}?publish=true`, { token, body: open });
@@ -168,7 +169,7 @@ test("whatever changes an answer is seen at once by who did it, and soon when an
   expect((await call(near, "GET", far)).status).toBe(404);
 });
 
-test("windows open and close while their answers are remembered", async () => {
+test("respects validFrom and validTo while responses are cached", async () => {
   const orb = await orbOf("windows");
   const stays = await published(orb, { title: { en: "Stays" } });
   const now = Date.now();
@@ -189,7 +190,7 @@ test("windows open and close while their answers are remembered", async () => {
   expect(await ids()).toEqual([stays]);
 });
 
-test("answers for somebody are neither remembered nor given to anybody", async () => {
+test("neither caches responses to authenticated requests nor answers such requests from the cache", async () => {
   const orb = await orbOf("private");
   const id = await published(orb, { title: { en: "Public" } });
   const note = await call(near, "POST", `/api/${orb}/catalog/note?publish=true`, {
@@ -209,7 +210,7 @@ test("answers for somebody are neither remembered nor given to anybody", async (
   expect(host.answers()).toEqual(before);
   await warm(path(orb, `/${id}`));
   const { given } = host.answers();
-  // Whoever presents anything is asked who he is, even if it is worth nothing.
+  // A request with credentials is always authenticated, even if the credentials are invalid.
   const stranger = await call(near, "GET", path(orb, `/${id}`), {
     headers: { authorization: "Bearer nope" },
   });
@@ -219,7 +220,7 @@ test("answers for somebody are neither remembered nor given to anybody", async (
   expect(host.answers().given).toBe(given);
 });
 
-test("a page of another origin gets what it would have got", async () => {
+test("sends the same CORS headers with a cached response", async () => {
   const orb = await orbOf("origins");
   const id = await published(orb, { title: { en: "Public" } });
   const address = path(orb, `/${id}`);
@@ -231,7 +232,7 @@ test("a page of another origin gets what it would have got", async () => {
   expect(foreign.headers.get("access-control-allow-origin")).toBeNull();
 });
 
-test("readers never see the past while writers write", async () => {
+test("never returns a value older than an acknowledged write", async () => {
   const orb = await orbOf("races");
   const id = await published(orb, { title: { en: "0" }, size: 0 });
   const one = path(orb, `/${id}`);
@@ -264,7 +265,7 @@ test("readers never see the past while writers write", async () => {
   expect(host.answers().given).toBeGreaterThan(given);
 });
 
-test("who asks while an answer is made waits for it, unless it is made of what has changed meanwhile", async () => {
+test("shares one computation among parallel requests, unless a write changes the data meanwhile", async () => {
   const orb = await orbOf("herd");
   const id = await published(orb, { title: { en: "0" }, size: 0 });
   await warm(path(orb));
@@ -276,21 +277,21 @@ test("who asks while an answer is made waits for it, unless it is made of what h
     const answers = await together(20);
     expect(new Set(answers.map(({ status, body }) => `${status} ${JSON.stringify(body)}`)).size).toBe(1);
     expect(host.answers().given - given).toBeGreaterThanOrEqual(15);
-    // Others are on their way while it is written: whoever asks after the answer to the write sees it.
+    // Other requests are in progress during the write. Requests sent after its acknowledgement must see it.
     const early = together(5);
     const body = { values: { title: { en: String(n) }, size: n } };
     expect((await call(near, "PUT", path(orb, `/${id}?publish=true`), { token, body })).status).toBe(200);
     for (const { body: late } of await together(5)) expect(late.items[0].values.size).toBe(n);
     await early;
   }
-  // What is not remembered is answered too, each by itself.
+  // Responses that are not cached, such as 404, are computed for each request.
   const missing = await Promise.all(
     Array.from({ length: 20 }, () => call(near, "GET", path(orb, "/0nothing"))),
   );
   expect(new Set(missing.map(({ status }) => status))).toEqual(new Set([404]));
 });
 
-test("nothing is given from memory while the broker is away", async () => {
+test("answers 503 instead of cached responses while the broker is unavailable", async () => {
   const orb = await orbOf("away");
   const id = await published(orb, { title: { en: "Here" } });
   await warm(path(orb, `/${id}`));
@@ -298,7 +299,7 @@ test("nothing is given from memory while the broker is away", async () => {
   for (const deadline = Date.now() + 4000; (await call(near, "GET", path(orb, `/${id}`))).status !== 503; )
     expect(Date.now()).toBeLessThan(deadline);
   await platform.broker?.resume();
-  // Both hosts: what follows writes by the other one.
+  // Wait for both hosts, because the tests after this one write through the other.
   for (const one of [near, platform]) {
     for (const deadline = Date.now() + 8000; (await call(one, "GET", path(orb, `/${id}`))).status !== 200; ) {
       expect(Date.now()).toBeLessThan(deadline);
@@ -308,7 +309,7 @@ test("nothing is given from memory while the broker is away", async () => {
   await warm(path(orb, `/${id}`));
 });
 
-test("the memory is bounded", async () => {
+test("keeps the memory cache within its limit", async () => {
   const orb = await orbOf("bounded");
   const ids: string[] = [];
   for (let i = 0; i < 60; i++) ids.push(await published(orb, { body: `${i} ${"x".repeat(40_000)}` }));

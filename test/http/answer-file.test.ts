@@ -3,7 +3,7 @@ import { call } from "../support/auth.ts";
 import { catalogOf, type Near, startNear } from "../support/near.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 
-/** Far more entries than are remembered one by one: what is known of most is only what is in the file. */
+/** More entries than fit in memory, so that most are known only from the cache file. */
 const MANY = 1_500;
 const PATH = "/api/shelf/catalog/product";
 const OTHER = "/api/other/catalog/product";
@@ -15,7 +15,11 @@ let ids: string[];
 const document = (id: string, more: object[] = []) =>
   catalogOf(id, [{ name: "title", type: "string" }, { name: "body", type: "text" }, ...more]);
 
-/** Creates an orb with many entries. @param size of each @returns their ids */
+/**
+ * Creates an orb with MANY entries.
+ * @param size length of each entry's body, in characters
+ * @returns the ids of the entries
+ */
 async function filled(orb: string, size: number): Promise<string[]> {
   await near.orb(document(orb));
   const values = (n: number) => ({ title: `T${n}`, body: "x".repeat(size) });
@@ -30,7 +34,7 @@ async function filled(orb: string, size: number): Promise<string[]> {
   return lines.map((line) => (JSON.parse(line) as { id: string }).id);
 }
 
-/** Asks the host for all of them. @returns their titles, and how many answers came from memory */
+/** Reads all entries through the host. Returns their titles and the number of responses from the cache. */
 async function readAll(of = ids): Promise<{ titles: (string | undefined)[]; given: number }> {
   const before = near.host.answers().given;
   const titles: (string | undefined)[] = [];
@@ -46,7 +50,10 @@ async function readAll(of = ids): Promise<{ titles: (string | undefined)[]; give
   return { titles, given: near.host.answers().given - before };
 }
 
-/** Reads all until so many of the answers come from memory: a machine that stalls makes the host begin anew. */
+/**
+ * Reads all entries until at least `least` responses come from the cache. A stalled machine makes the host clear its
+ * cache, hence the retries.
+ */
 async function givenAgain(least: number): Promise<(string | undefined)[]> {
   for (let tries = 0; tries < 5; tries++) {
     const { titles, given } = await readAll();
@@ -56,7 +63,7 @@ async function givenAgain(least: number): Promise<(string | undefined)[]> {
 }
 
 beforeAll(async () => {
-  // One that can be paused; on several brokers, answer-same.test.ts tries what is remembered.
+  // One broker, because it can be paused. answer-same.test.ts covers the cache with several brokers.
   platform = await startPlatform({ env: { NATS_BROKERS: "1" } });
   near = await startNear(platform, { HOST_CACHE_MIB: "1", HOST_CACHE_FILE_MIB: "16" });
   ids = await filled("shelf", 500);
@@ -66,7 +73,7 @@ afterAll(async () => {
   await platform?.stop();
 });
 
-test("every entry is answered from the file once it was asked for, whatever else is remembered of it", async () => {
+test("answers every entry from the cache file after the first read", async () => {
   const wanted = ids.map((_, n) => `T${n}`);
   await near.warm(`${PATH}/${ids[0]}`);
   expect((await readAll()).titles).toEqual(wanted);
@@ -76,7 +83,7 @@ test("every entry is answered from the file once it was asked for, whatever else
   expect(await givenAgain(MANY)).toEqual(wanted);
 });
 
-test("an answer is the same in all languages where nothing is translated", async () => {
+test("caches one response for all languages if no field is translated", async () => {
   const address = `${PATH}/${ids[2]}`;
   await near.warm(address);
   const { given, filed } = near.host.answers();
@@ -87,7 +94,7 @@ test("an answer is the same in all languages where nothing is translated", async
   expect(near.host.answers()).toMatchObject({ given: given + 3, filed });
 });
 
-test("what another process writes is seen, also of what is known from the file alone", async () => {
+test("shows the writes of another process to entries that are only in the cache file", async () => {
   await readAll();
   for (const n of [0, 700, MANY - 1]) {
     const address = `${PATH}/${ids[n]}`;
@@ -100,14 +107,14 @@ test("what another process writes is seen, also of what is known from the file a
   const gone = `${PATH}/${ids[5]}`;
   expect((await call(platform, "DELETE", gone, { token: near.token })).status).toBe(204);
   await near.soon(gone, ({ status }) => status === 404);
-  // All others are what they were, and where they were.
+  // All other entries are unchanged and still come from the cache file.
   const { titles, given } = await readAll();
   expect(given).toBeGreaterThanOrEqual(MANY - 4);
   for (const [n, title] of titles.entries())
     expect(title).toBe(n === 5 ? undefined : [0, 700, MANY - 1].includes(n) ? `U${n}` : `T${n}`);
 });
 
-test("a write of this host is seen by the next request", async () => {
+test("shows its own write to the next request", async () => {
   await readAll();
   for (let n = 10; n < 60; n++) {
     const address = `${PATH}/${ids[n]}`;
@@ -118,10 +125,10 @@ test("a write of this host is seen by the next request", async () => {
   }
 });
 
-test("a definition that is looked up again counts for what was made of it, a changed one does not", async () => {
+test("keeps cached responses when the definition is reloaded unchanged, and drops them when it changed", async () => {
   await readAll();
-  // Entries of another orb, each asked for twice and never as a whole answer, push the definition out of memory; it is
-  // the same when it is read again.
+  // Reads of another orb's entries evict the definition from memory. Each entry is read twice with a Range header,
+  // which is never cached as a whole response.
   for (const id of (await filled("other", 4_000)).slice(0, 500).flatMap((id) => [id, id]))
     await call(near.platform, "GET", `${OTHER}/${id}`, { headers: { range: "bytes=0-" } });
   expect((await readAll(ids.slice(0, 1))).given).toBe(0);
@@ -142,7 +149,7 @@ test("a definition that is looked up again counts for what was made of it, a cha
   await givenAgain(MANY * 0.9);
 });
 
-test("nothing of it is given while the broker is away, nor after that what was known before", async () => {
+test("answers nothing from the cache file while the broker is unavailable, and drops the file's entries afterwards", async () => {
   await readAll();
   await platform.broker?.pause();
   for (const deadline = Date.now() + 4000; ; ) {

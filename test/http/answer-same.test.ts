@@ -39,7 +39,7 @@ const document = (languages: string[], more: object[]) => ({
   ],
 });
 
-/** Every way in which a list may rest on what is stored. */
+/** Every way in which a list can depend on stored data. */
 const LISTS = [
   "",
   "?limit=2",
@@ -60,7 +60,7 @@ const LISTS = [
   "?expand=maker",
 ].map((query) => PRODUCT + query);
 
-/** The same choices in every run. */
+/** A pseudorandom generator with a fixed seed. */
 function chooser(seed: number) {
   let state = seed;
   const below = (limit: number) => {
@@ -72,14 +72,17 @@ function chooser(seed: number) {
 
 type Answer = Awaited<ReturnType<typeof Call>>;
 
-/** What must be the same, whoever answers. A cursor may point to one place in several ways. */
+/**
+ * The parts of a response that must be equal. Cursors are compared by type only, because different cursors can point to
+ * the same place.
+ */
 function shape({ status, headers, body }: Answer): unknown {
   const told = ["etag", "content-language", "vary", "cache-control"].map((name) => headers.get(name));
   if (status !== 200) return [status, told, body.code];
   return [status, told, { ...body, nextCursor: typeof body.nextCursor }];
 }
 
-test("whatever is written by whomever, the host answers what a process without memory answers", async () => {
+test("gives the same responses with a cache as without one, for random writes through both processes", async () => {
   await using platform = await startPlatform();
   const { CLIENT_ADDRESS: _, ...bindings } = platform.bindings;
   await using host = await serveNode({
@@ -158,7 +161,7 @@ test("whatever is written by whomever, the host answers what a process without m
     for (let i = 0; i < 2; i++) for (const address of addresses) await call(near, "GET", address);
     await write();
     for (const address of addresses) {
-      // An echo may be under way, or a window open in between: but not for long.
+      // A change notice may still be on its way, or a validity window may open between the two reads. Both end soon.
       await expect
         .poll(
           async () => {

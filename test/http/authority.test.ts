@@ -1,6 +1,7 @@
 /**
- * Slow bodies, on every route that takes a body: changes that happen while a body is on its way count. The functions read
- * the session and the definition after the body, and again for each group of an upload.
+ * Changes made while a request body is still arriving take effect. The functions read the session and the definition
+ * after the body, and again for each group of lines of an upload. These tests send slow bodies to every route that
+ * takes one.
  */
 import { connect, type Socket } from "node:net";
 import { beforeAll, expect, test } from "vitest";
@@ -12,7 +13,10 @@ import { adminToken, call, register, type SignedIn, user } from "../support/auth
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 import { isWhole } from "../support/raw.ts";
 
-/** Milliseconds in which the beginning of a request has reached the functions, and they would have read what they read first. */
+/**
+ * Milliseconds after which the functions have received the first part of a request and done all that they do before the
+ * body.
+ */
 const REACHED_MS = 250;
 
 let platform: TestPlatform;
@@ -29,7 +33,7 @@ const as = (method: string, path: string, body?: unknown, by = token) =>
   call(platform, method, path, { token: by, ...(body === undefined ? {} : { body }) });
 
 interface SlowRequest {
-  /** Sends the rest, and answers what came back. */
+  /** Sends the rest of the body and returns the response. */
   finish(): Promise<{ status: number; body: string }>;
 }
 
@@ -44,7 +48,8 @@ async function begin(
   const socket: Socket = connect(Number(new URL(platform.origin).port), "127.0.0.1");
   let got = "";
   const { promise: answered, resolve } = Promise.withResolvers<void>();
-  // One character a byte, so that lengths are the wire's. workerd keeps connections open in spite of "Connection: close".
+  // Latin-1 has one character per byte, so string lengths equal byte lengths. workerd keeps connections open despite
+  // "Connection: close".
   socket.setEncoding("latin1").on("data", (text: string) => {
     got += text;
     if (isWhole(got, method)) resolve();
@@ -107,7 +112,7 @@ interface Operation {
   open: boolean;
 }
 
-/** Every operation that takes a body, as the table of routes has them. */
+/** Lists every operation that takes a body, from the route tables. */
 function operations(): Operation[] {
   const app = createApp(() => {
     throw new Error("the test asks nothing of a host");
@@ -118,7 +123,7 @@ function operations(): Operation[] {
   const described = [app.own, app.runtime].flatMap((half) =>
     operationsOf(generated(half).paths).flatMap(({ method, path, operation }) => {
       const content = (operation as { requestBody?: { content?: object } }).requestBody?.content;
-      // A call takes whatever its handler does.
+      // A call route takes the body of its handler.
       const takes = content !== undefined || path.endsWith("/call/{handler}");
       const lines = Object.keys(content ?? {}).some((type) => type.includes("ndjson"));
       const open = operation.security.length === 0;
@@ -144,7 +149,7 @@ function addressOf({ path }: Operation, orb: string, id: string): string {
     .replace(/\{[A-Za-z]+\}/g, "some");
 }
 
-/** The state that a refused request must leave as it is. */
+/** Returns the state that a refused request must not change. */
 async function written(orb: string): Promise<unknown> {
   const last = async (stream: string) => (await store.streamInfo(stream))?.state.last_seq;
   const buckets = [
@@ -173,7 +178,7 @@ async function secondAdmin(): Promise<SignedIn> {
   return register(platform, "/api/_auth", body.token);
 }
 
-/** Begins every operation, ends the caller's right, and sends the rest. */
+/** Starts every operation, ends the caller's access, and sends the rest of each body. */
 async function walk(orb: string, id: string, by: SignedIn, own: boolean, end: () => Promise<unknown>) {
   const some = operations().filter(({ path }) => own || path.startsWith("/api/{orbId}"));
   expect(some.length).toBeGreaterThan(own ? 20 : 6);
@@ -182,7 +187,7 @@ async function walk(orb: string, id: string, by: SignedIn, own: boolean, end: ()
       const { method, lines, open } = operation;
       const line = JSON.stringify({ module: "news", values: { title: "late" } });
       const body = lines
-        ? // An import is judged by its first line: half of that must not be there yet.
+        ? // An import checks its first line, so that line must still be incomplete.
           operation.path.endsWith("/import")
           ? line
           : `${line}\n`.repeat(20)
@@ -207,9 +212,9 @@ async function walk(orb: string, id: string, by: SignedIn, own: boolean, end: ()
     begun.map(async ({ request, ...one }) => ({ ...one, ...(await request.finish()) })),
   );
   for (const { name, open, lines, status, body } of answers) {
-    // Sign-in is for everyone: adding a passkey to an account is what needs one.
+    // Sign-in routes need no token. Only adding a passkey to an account does.
     if (open) expect(status, `${name} ${body}`).toBeGreaterThanOrEqual(400);
-    // The answer to an upload began with its first lines: the last line has the status.
+    // The response to an upload starts with its first lines. The last line carries the status.
     else if (lines && status === 200)
       expect(body, name).toMatch(/"created":0,.*"status":401,"code":"access_ended"/);
     else expect(status, `${name} ${body}`).toBe(401);
@@ -226,7 +231,7 @@ async function entryOf(orb: string): Promise<string> {
   return made.body.id;
 }
 
-test("a platform admin who is removed meanwhile writes nothing, on any route", async () => {
+test("refuses a platform admin on every route if they are removed while the body arrives", async () => {
   const orb = await newOrb();
   const other = await secondAdmin();
   await walk(orb, await entryOf(orb), other, true, async () => {
@@ -234,7 +239,7 @@ test("a platform admin who is removed meanwhile writes nothing, on any route", a
   });
 }, 30_000);
 
-test("a platform admin who signs out meanwhile writes nothing, on any route", async () => {
+test("refuses a platform admin on every route if they sign out while the body arrives", async () => {
   const orb = await newOrb();
   const other = await secondAdmin();
   await walk(orb, await entryOf(orb), other, true, async () => {
@@ -247,7 +252,7 @@ test.each([
   ["demoted", { role: "user" }],
   ["removed", undefined],
 ])(
-  "an owner who is %s meanwhile writes nothing, on any route of the orb",
+  "refuses an owner on every orb route if they are %s while the body arrives",
   async (_, change) => {
     const orb = await newOrb();
     const owner = await user(platform, orb, "owner");
@@ -260,7 +265,7 @@ test.each([
   30_000,
 );
 
-test("a token that does not verify is refused before its body comes", async () => {
+test("refuses an invalid token before the body arrives", async () => {
   const orb = await newOrb();
   const [head, payload] = token.split(".");
   for (const path of [`/api/admin/orbs/${orb}/entries`, `/api/${orb}/users/1`, `/api/${orb}/news`]) {
@@ -278,7 +283,7 @@ test("a token that does not verify is refused before its body comes", async () =
   }
 }, 30_000);
 
-/** Changes of an orb while an entry of it is on its way, with the status for the member and for a platform admin. */
+/** Changes to an orb while an entry for it arrives, with the expected status for a member and for a platform admin. */
 const changes: [string, (orb: string) => Promise<unknown>, number, number][] = [
   [
     "lets owners write only",
@@ -294,7 +299,7 @@ const changes: [string, (orb: string) => Promise<unknown>, number, number][] = [
       await as("DELETE", `/api/admin/orbs/${orb}`);
       return as("POST", "/api/admin/orbs?publish=true", document(orb, { read: "public", write: "owner" }));
     },
-    // Accounts of the deleted orb do not exist in the new one.
+    // The accounts of the deleted orb do not exist in the new one.
     401,
     201,
   ],
@@ -303,7 +308,7 @@ const changes: [string, (orb: string) => Promise<unknown>, number, number][] = [
 const republish = (orb: string, next: object) => as("PUT", `/api/admin/orbs/${orb}?publish=true`, next);
 
 test.each(changes)(
-  "an orb that %s meanwhile takes nothing from a member",
+  "refuses a member's entry if the orb %s while the body arrives",
   async (_, change, status, managed) => {
     const orb = await newOrb();
     const member = await user(platform, orb);
@@ -319,13 +324,13 @@ test.each(changes)(
     expect([late.status, 401, 404].includes(late.status) ? late.status : 0, late.body).toBe(late.status);
     expect(late.status, late.body).toBe(status === 404 && late.status === 401 ? 401 : status);
     expect(await written(orb)).toEqual(before);
-    // A platform admin can still write, by the definition in force.
+    // A platform admin can still write, under the active definition.
     expect((await byAdmin.finish()).status).toBe(managed);
   },
   30_000,
 );
 
-test("a field that becomes sensitive, unique and hidden meanwhile is treated as such", async () => {
+test("applies sensitive, unique and read rules that are published while the body arrives", async () => {
   const orb = await newOrb();
   const member = await user(platform, orb);
   const body = JSON.stringify({ values: { title: "kept secret" } });
@@ -351,7 +356,7 @@ test("a field that becomes sensitive, unique and hidden meanwhile is treated as 
   expect(messages.filter(({ subject }) => subject.includes(".content.public."))).toEqual([]);
 });
 
-test("an upload ends where the right to it does, and says what was written", async () => {
+test("stops an upload when the caller loses access, and reports what was written", async () => {
   const orb = await newOrb();
   const other = await secondAdmin();
   const line = `${JSON.stringify({ module: "news", publish: true, values: { title: "a" } })}\n`;
@@ -397,7 +402,7 @@ test("an upload ends where the right to it does, and says what was written", asy
   expect(await count()).toBe(150);
 }, 30_000);
 
-test("an import ends with nothing where the right to it does", async () => {
+test("imports nothing if the caller loses access during the import", async () => {
   const other = await secondAdmin();
   const exported = await fetch(`${platform.origin}/api/admin/orbs/${await newOrb()}/export`, {
     headers: { authorization: `Bearer ${token}` },

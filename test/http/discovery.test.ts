@@ -1,4 +1,4 @@
-/** What the platform tells of what is published, and to whom. */
+/** The OpenAPI document and the discovery document. */
 import { beforeAll, expect, test } from "vitest";
 import type { ApiDocument } from "../../functions/discovery/document.ts";
 import { kvSubject } from "../../shared/store/subjects.ts";
@@ -18,7 +18,7 @@ beforeAll(async () => {
   await create(small("hidden"), false);
 });
 
-test("what is not published appears nowhere, and nothing secret", async () => {
+test("contain no unpublished orbs and no secrets", async () => {
   const texts = await Promise.all(
     ["/api/openapi", "/api/discovery"].map(async (path) =>
       JSON.stringify((await call(platform, "GET", path)).body),
@@ -35,31 +35,34 @@ test("what is not published appears nowhere, and nothing secret", async () => {
   expect((await call(platform, "GET", "/api/discovery?orb=hidden")).status).toBe(404);
 });
 
-test.each(["/api/openapi", "/api/discovery"])("%s: conditions, HEAD, and what is not known", async (path) => {
-  const first = await fetch(platform.url + path);
-  const tag = first.headers.get("etag") ?? "";
-  const text = await first.text();
-  const again = await fetch(platform.url + path, { headers: { "if-none-match": tag } });
-  expect([again.status, await again.text()]).toEqual([304, ""]);
-  const head = await fetch(platform.url + path, { method: "HEAD" });
-  expect([head.status, head.headers.get("etag"), await head.text()]).toEqual([200, tag, ""]);
-  const unknown = await call(platform, "GET", `${path}?orb=nobody`);
-  expect([unknown.status, (unknown.body as { code: string }).code]).toEqual([404, "orb_not_found"]);
-  // Neither is another name of the whole, whatever was asked for before.
-  for (const orb of ["", "*", "undefined"]) {
-    expect((await call(platform, "GET", `${path}?orb=${encodeURIComponent(orb)}`)).status).toBe(404);
-  }
-  expect((await call(platform, "GET", `${path}?orbs=shop`)).status).toBe(400);
-  expect((await call(platform, "POST", path)).status).toBe(405);
+test.each(["/api/openapi", "/api/discovery"])(
+  "%s supports ETags and HEAD, and answers 404 for an unknown orb",
+  async (path) => {
+    const first = await fetch(platform.url + path);
+    const tag = first.headers.get("etag") ?? "";
+    const text = await first.text();
+    const again = await fetch(platform.url + path, { headers: { "if-none-match": tag } });
+    expect([again.status, await again.text()]).toEqual([304, ""]);
+    const head = await fetch(platform.url + path, { method: "HEAD" });
+    expect([head.status, head.headers.get("etag"), await head.text()]).toEqual([200, tag, ""]);
+    const unknown = await call(platform, "GET", `${path}?orb=nobody`);
+    expect([unknown.status, (unknown.body as { code: string }).code]).toEqual([404, "orb_not_found"]);
+    // These values are not aliases of the whole document, even after other requests.
+    for (const orb of ["", "*", "undefined"]) {
+      expect((await call(platform, "GET", `${path}?orb=${encodeURIComponent(orb)}`)).status).toBe(404);
+    }
+    expect((await call(platform, "GET", `${path}?orbs=shop`)).status).toBe(400);
+    expect((await call(platform, "POST", path)).status).toBe(405);
 
-  await create(small(`late-${path.length}`));
-  const changed = await fetch(platform.url + path, { headers: { "if-none-match": tag } });
-  expect(changed.status).toBe(200);
-  expect(changed.headers.get("etag")).not.toBe(tag);
-  expect(await changed.text()).not.toBe(text);
-});
+    await create(small(`late-${path.length}`));
+    const changed = await fetch(platform.url + path, { headers: { "if-none-match": tag } });
+    expect(changed.status).toBe(200);
+    expect(changed.headers.get("etag")).not.toBe(tag);
+    expect(await changed.text()).not.toBe(text);
+  },
+);
 
-test("the overview is enough for a form", async () => {
+test("discovery lists the fields, references and links that a form needs", async () => {
   const { body } = await call(platform, "GET", "/api/discovery?orb=shop");
   const [orb] = (body as { orbs: { modules: { id: string; schemas: Record<string, unknown>[] }[] }[] }).orbs;
   expect(orb).toMatchObject({
@@ -86,7 +89,7 @@ test("the overview is enough for a form", async () => {
   );
 });
 
-test("a damaged definition is told to operators, and the rest is described", async () => {
+test("reports a damaged definition to platform admins and still describes the other orbs", async () => {
   await create(small("broken"));
   const store = platform.operatorStore();
   for (const [body, code] of [
@@ -109,7 +112,7 @@ test("a damaged definition is told to operators, and the rest is described", asy
       headers: { authorization: `Bearer ${token}` },
     });
     expect(await metrics.text()).toContain(`platform_orb_damaged{orb="broken",reason="${code}"} 1`);
-    // What operators are told helps.
+    // The suggested repair works.
     expect((await call(platform, "GET", "/api/admin/orbs/broken", { token })).status).toBe(200);
     expect((await call(platform, "GET", "/api/broken/news")).status).toBe(200);
     expect((await call(platform, "GET", "/api/admin/faults", { token })).body).toEqual([]);
@@ -118,7 +121,7 @@ test("a damaged definition is told to operators, and the rest is described", asy
 });
 
 test.each(["/", "/api", "/api/"])(
-  "%s leads a browser to the page, and is nothing for programs",
+  "%s redirects browsers to the documentation and answers programs with 404",
   async (path) => {
     const ask = (method: string, accept: string) => call(platform, method, path, { headers: { accept } });
     const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";

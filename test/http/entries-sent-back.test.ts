@@ -1,4 +1,4 @@
-/** Callers can edit an answer and send it back whole, also after the orb lost fields, languages or markets. */
+/** Clients can edit a response and send it back whole, even after the orb lost fields, languages or markets. */
 import { beforeAll, expect, test } from "vitest";
 import { MASK } from "../../shared/definition/document/mask.ts";
 import { adminToken } from "../support/auth.ts";
@@ -12,7 +12,7 @@ beforeAll(async () => {
   token = await adminToken(platform);
 });
 
-/** A document with one schema of these fields. */
+/** Returns a document with one schema of these fields. */
 function document(id: string, fields: Field[], more: object = {}) {
   return {
     id,
@@ -24,7 +24,7 @@ function document(id: string, fields: Field[], more: object = {}) {
 const { call, withEntries } = evolving("sentback", document, () => ({ platform, token }));
 const pin: Field = { name: "pin", type: "string", sensitive: true };
 
-test("an entry that was read can be sent back whole, on both APIs", async () => {
+test("accepts an unchanged entry sent back to either API", async () => {
   const link: Field = { name: "next", type: "reference", ref: "sentback-1/news/article" };
   const { id, path, ids } = await withEntries([title, pin, link], [{ title: "a", pin: "4711" }]);
   const managed = `${path}/entries/${ids[0]}`;
@@ -39,13 +39,13 @@ test("an entry that was read can be sent back whole, on both APIs", async () => 
     expect(body).toMatchObject({ id: ids[0], orb: id, revision, values: { title: "a", pin: MASK } });
     const put = await call("PUT", `${to}?publish=true`, body);
     expect(put, JSON.stringify(put.body)).toMatchObject({ status: 200, body: { revision: ++revision } });
-    // Members that the platform sets change nothing, whatever they say.
+    // Members that the platform sets are ignored, whatever their value.
     const stale = { ...body, status: "ARCHIVED", revision: 99, createdBy: "me", updatedAt: null };
     expect(await call("PUT", `${to}?publish=true`, stale)).toMatchObject({
       status: 200,
       body: { status: "PUBLISHED", revision: ++revision, createdBy: body.createdBy },
     });
-    // Which entry it is, is for the path to say.
+    // The path identifies the entry, so these members cannot change.
     const moved = { ...body, id: "0other", orb: "other", module: "m", schema: "s" };
     const refused = await call("PUT", to, moved);
     expect(refused.status).toBe(422);
@@ -54,7 +54,7 @@ test("an entry that was read can be sent back whole, on both APIs", async () => 
     ).toEqual(["/id", "/orb", "/module", "/schema"].map((name) => [name, "immutable"]));
   }
   expect((await call("GET", `${managed}?reveal=true`)).body.values.pin).toBe("4711");
-  // Only what an answer holds is taken, and a new entry has no such members.
+  // Members that no response has are refused, and so are these members in a new entry.
   expect((await call("PUT", managed, { values: {}, title: "b" })).body.errors).toMatchObject([
     { path: "/title", code: "unknown_property" },
   ]);
@@ -63,7 +63,7 @@ test("an entry that was read can be sent back whole, on both APIs", async () => 
   ]);
 });
 
-test("renaming a field in three steps, as the page on orbs says", async () => {
+test("renames a field in the three steps that the documentation describes", async () => {
   const old: Field = { name: "old", type: "string", required: true };
   const { id, path, ids } = await withEntries(
     [old, pin, { name: "gone", type: "string" }],
@@ -72,16 +72,16 @@ test("renaming a field in three steps, as the page on orbs says", async () => {
       { old: "b", pin: "2", gone: "y" },
     ],
   );
-  // A field that was removed long before does not stand in the way.
+  // A field that was removed earlier does not interfere.
   expect((await call("PUT", `${path}?publish=true`, document(id, [old, pin]))).status).toBe(200);
   const draft = { values: { old: "b2", pin: MASK } };
   expect((await call("PUT", `${path}/entries/${ids[1]}`, draft)).status).toBe(200);
 
-  // Publish the orb with the new fields beside the old ones, not required yet.
+  // Publish the orb with the new fields beside the old ones, not yet required.
   const code: Field = { ...pin, name: "code" };
   const both = [old, pin, { name: "new", type: "string" }, code];
   expect((await call("PUT", `${path}?publish=true`, document(id, both))).status).toBe(200);
-  // PUT every entry with its values and the new name in them; `?publish=true` where the newest revision is the live one.
+  // PUT every entry with the new field added, with `?publish=true` if its newest revision is the published one.
   const { items } = (await call("GET", `${path}/entries?module=news&schema=article`)).body;
   expect(items).toHaveLength(2);
   for (const item of items) {
@@ -92,7 +92,7 @@ test("renaming a field in three steps, as the page on orbs says", async () => {
     const put = await call("PUT", `${path}/entries/${item.id}${live ? "?publish=true" : ""}`, body);
     expect(put, JSON.stringify(put.body)).toMatchObject({ status: 200 });
   }
-  // Publish the orb without the old fields; the new one can be required now.
+  // Publish the orb without the old fields. The new one can be required now.
   const last = [{ name: "new", type: "string", required: true }, code];
   expect((await call("PUT", `${path}?publish=true`, document(id, last))).status).toBe(200);
 
@@ -109,7 +109,7 @@ test("renaming a field in three steps, as the page on orbs says", async () => {
   expect((await call("GET", `/api/${id}/news/${ids[0]}`)).body.values).toEqual({ new: "a", code: MASK });
 });
 
-test("what the definition dropped is history: no answer of now shows it, and no answer at all shows a seal", async () => {
+test("shows values of removed fields only in past revisions, and never shows sealed values", async () => {
   const { id, path, ids } = await withEntries([title, pin], [{ title: "a", pin: "4711" }]);
   const at = `${path}/entries/${ids[0]}`;
   const then = new Date().toISOString();
@@ -121,7 +121,7 @@ test("what the definition dropped is history: no answer of now shows it, and no 
     [`${at}?revision=published&reveal=true`, { title: "a" }],
     [`${at}/revisions/1`, { title: "a", pin: MASK }],
     [`${at}?at=${then}`, { title: "a", pin: MASK }],
-    // The caller may, and the key is there.
+    // The caller has the right to reveal, and the key exists.
     [`${at}?at=${then}&reveal=true`, { title: "a", pin: "4711" }],
     [`/api/${id}/news/${ids[0]}`, { title: "a" }],
     [`/api/${id}/news/${ids[0]}?revision=latest`, { title: "a" }],
@@ -141,7 +141,7 @@ test("what the definition dropped is history: no answer of now shows it, and no 
     expect([from, status, body.items[0].values]).toEqual([from, 200, values]);
   }
   expect((await call("GET", `${path}/entries?module=news&fields=pin`)).status).toBe(400);
-  // Operations that change no value answer in the same way.
+  // Operations that change no value respond in the same way.
   for (const operation of ["unpublish", "archive", "restore"]) {
     const moved = await call("POST", `${at}/${operation}`);
     expect([operation, moved.status, moved.body.values]).toEqual([operation, 200, { title: "a" }]);
@@ -154,7 +154,7 @@ test("what the definition dropped is history: no answer of now shows it, and no 
   expect(audited.filter(({ action }: { action: string }) => action === "reveal")).toHaveLength(3);
   for (const secret of ["$sealed", "4711"]) expect(JSON.stringify(audited)).not.toContain(secret);
 
-  // While the whole schema is gone nothing takes the values over: they are shown, and still no seal.
+  // While the whole schema is removed, past revisions still show these values, and no sealed ones.
   expect((await call("PUT", `${path}?publish=true&force=true`, { id, modules: [] })).status).toBe(200);
   expect((await call("GET", `${at}?reveal=true&at=${then}`)).body.values).toEqual({
     title: "a",
@@ -162,7 +162,7 @@ test("what the definition dropped is history: no answer of now shows it, and no 
   });
 });
 
-test("values of languages and markets that were removed are left out, so that the answer can be sent back", async () => {
+test("omits values of removed languages and markets, so that the response can be sent back", async () => {
   const id = "sentback-places";
   const path = `/api/admin/orbs/${id}`;
   const fields = [

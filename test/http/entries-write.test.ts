@@ -19,14 +19,14 @@ const note = (text: string, query = "", headers: Record<string, string> = {}) =>
   send("POST", `${ENTRIES}${query}`, { module: "catalog", schema: "note", values: { text } }, headers);
 
 describe("entries on the management API", () => {
-  it("are for platform admins alone", async () => {
+  it("accept platform admins only", async () => {
     expect((await call(platform, "POST", ENTRIES, { body: {} })).status).toBe(401);
     const someone = await user(platform, "auth", "owner");
-    // A token of another kind is no credential here.
+    // A token of an orb user is not a credential here.
     expect((await call(platform, "POST", ENTRIES, { body: {}, token: someone.token })).status).toBe(401);
   });
 
-  it("are created, changed, moved and deleted, with ETags", async () => {
+  it("are created, changed, published and deleted, with ETags", async () => {
     const made = await note("a");
     expect(made).toMatchObject({
       status: 201,
@@ -67,7 +67,7 @@ describe("entries on the management API", () => {
         body: { code: "invalid_cursor" },
       });
     }
-    // It belongs to the order that it was given in.
+    // A cursor is valid only for the sort order that it was issued for.
     expect((await send("GET", `${one}/revisions?cursor=${nextCursor}`)).status).toBe(400);
     const counted = await send("GET", `${one}/revisions?limit=1&count=true`);
     expect([counted.status, counted.body.items.length, counted.body.total]).toEqual([200, 1, 7]);
@@ -77,7 +77,7 @@ describe("entries on the management API", () => {
     expect((await send("GET", `${one}/revisions`)).status).toBe(404);
   });
 
-  it("have revisions that can be read, compared and brought back", async () => {
+  it("have revisions that can be read, compared and restored", async () => {
     const made = await send("POST", ENTRIES, {
       module: "catalog",
       schema: "product",
@@ -107,7 +107,7 @@ describe("entries on the management API", () => {
     expect(JSON.stringify(platform.logs)).not.toContain("hidden-");
   });
 
-  it("are compared however long the lists are that a user wrote", async () => {
+  it("compare revisions with lists of 9,000 items", async () => {
     const data = Array.from({ length: 9_000 }, (_, index) => index);
     const values = { title: { en: "Long" }, data };
     const made = await send("POST", ENTRIES, { module: "catalog", schema: "product", values });
@@ -121,7 +121,7 @@ describe("entries on the management API", () => {
     ]);
   });
 
-  it("answer an Idempotency-Key once", async () => {
+  it("replay the response to a repeated Idempotency-Key", async () => {
     const key = { "idempotency-key": "abc" };
     const [first, second] = await Promise.all([note("same", "", key), note("same", "", key)]);
     expect([first.status, second.status]).toEqual([201, 201]);
@@ -138,7 +138,7 @@ describe("entries on the management API", () => {
       status: 422,
       body: { code: "idempotency_mismatch" },
     });
-    // Another method takes none, as on the runtime API: whoever sends the same one with everything writes all of it.
+    // PUT and DELETE ignore the key, as on the runtime API: each request is executed.
     const one = `${ENTRIES}/${first.body.id}`;
     for (const [text, revision] of [
       ["b", 2],
@@ -151,7 +151,7 @@ describe("entries on the management API", () => {
     expect((await send("DELETE", one, undefined, key)).status).toBe(404);
   });
 
-  it("take no number beyond double precision for nothing", async () => {
+  it("refuse numbers beyond double precision with 422 range", async () => {
     const raw = async (method: string, path: string, body: string) => {
       const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
       const answer = await fetch(platform.origin + path, { method, headers, body });
@@ -176,7 +176,7 @@ describe("entries on the management API", () => {
     expect(await raw("POST", "/api/admin/orbs", document)).toMatchObject({ status: 422 });
   });
 
-  it("refuse what they do not know", async () => {
+  it("refuse unknown parameters, members, modules, orbs and ids", async () => {
     expect((await note("a", "?nope=1")).status).toBe(400);
     expect((await note("a", "?publish=yes")).status).toBe(400);
     expect(
@@ -205,7 +205,7 @@ describe("entries on the management API", () => {
     expect(raw.status).toBe(422);
   });
 
-  it("hold their invariants between requests that race", async () => {
+  it("keep unique values and revisions consistent under parallel requests", async () => {
     const product = { module: "catalog", schema: "product", values: { title: { en: "T" }, sku: "race" } };
     const creations = await Promise.all(Array.from({ length: 60 }, () => send("POST", ENTRIES, product)));
     expect(creations.map(({ status }) => status).sort((a, b) => a - b)).toEqual([
@@ -225,7 +225,7 @@ describe("entries on the management API", () => {
     expect(changes.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, ...Array(19).fill(412)]);
   });
 
-  it("are loaded in bulk", async () => {
+  it("can be created in bulk", async () => {
     const lines = Array.from({ length: 1000 }, (_, i) =>
       JSON.stringify({
         module: "catalog",
@@ -247,7 +247,7 @@ describe("entries on the management API", () => {
     expect(results.at(-1)).toEqual({ done: true, total: 1001, created: 999, failed: 2 });
     expect(results[500]).toMatchObject({ line: 501, status: 400, code: "malformed_json" });
     expect(results[1000]).toMatchObject({ line: 1001, status: 409, code: "unique_conflict" });
-    // A JSON text sequence begins each record with a byte that no line of JSON has.
+    // A JSON text sequence starts each record with a control character that JSON lines do not have.
     for (const type of ["text/plain", "application/json-seq"]) {
       const wrong = await fetch(`${platform.origin}${ENTRIES}/bulk`, {
         method: "POST",

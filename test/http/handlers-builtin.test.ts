@@ -95,7 +95,7 @@ describe("rules", () => {
     await rule({ name: "loyal", rule: { in: ["vip", { var: "tags" }] } });
   });
 
-  test("run over facts by priority, then age; drafts do not; the trace tells why", async () => {
+  test("evaluates published rules by priority, then age, and returns a trace", async () => {
     const { status, body } = await ask(
       "evaluate",
       { facts: { cart: { total: 150 }, tags: ["new"] } },
@@ -139,13 +139,13 @@ describe("rules", () => {
     [{ constructor: [] }, "/values/rule/constructor", "unknown_operator"],
     ["text", "/values/rule", "rule"],
     [{}, "/values/rule", "rule"],
-  ])("an unsound one is refused with the place of the fault: %j", async (unsound, path, code) => {
+  ])("refuses the invalid rule %j with the path of the fault", async (unsound, path, code) => {
     const answer = await rule({ rule: unsound });
     expect(answer.status).toBe(422);
     expect(answer.body.errors).toEqual([{ path, code, message: expect.any(String) }]);
   });
 
-  test("one that would run away is stopped, and the others still run", async () => {
+  test("stops rules that take too long or use too much memory, and still runs the others", async () => {
     const list = { var: "list" };
     const up = (levels: number) => ({ var: `${"../../".repeat(levels)}list` });
     const made = [
@@ -185,7 +185,7 @@ describe("transactions", () => {
     ask("record", { schema: "order", values, ...more }, token);
   const list = (body: object, token: string) => ask("list", { schema: "order", ...body }, token);
 
-  test("a record has caller and time of the platform, and only what the schema allows", async () => {
+  test("sets creator and time itself, and accepts only values that the schema allows", async () => {
     const before = Date.now();
     const made = await record({ total: 5, currency: "EUR", card: "4111" });
     expect(made.status).toBe(200);
@@ -201,12 +201,12 @@ describe("transactions", () => {
     expect((await ask("record", { values: {} }, ann.token)).body.errors[0]).toMatchObject({
       path: "/schema",
     });
-    // Who may write is said by this schema, and it is not everybody.
+    // The schema decides who can write.
     expect((await ask("record", { schema: "ledger", values: { note: "x" } }, ann.token)).status).toBe(403);
     expect((await ask("record", { schema: "ledger", values: { note: "x" } }, admin)).status).toBe(200);
   });
 
-  test("one key is one record, however many send it at once; another body with it is refused", async () => {
+  test("stores one record per idempotency key, and refuses another body with the same key", async () => {
     const answers = await Promise.all(
       Array.from({ length: 12 }, () => record({ total: 7 }, bob.token, { key: "order-1" })),
     );
@@ -229,14 +229,14 @@ describe("transactions", () => {
     expect(anns.body.id).not.toBe(body.items[0].id);
   });
 
-  test("unique fields hold among records", async () => {
+  test("enforces unique fields among parallel records", async () => {
     const answers = await Promise.all(
       Array.from({ length: 6 }, () => record({ total: 1, number: "A-1" }, bob.token)),
     );
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409, 409, 409]);
   });
 
-  test("no route changes or removes one", async () => {
+  test("refuses to change or delete a record with 409 append_only", async () => {
     const { body } = await record({ total: 5 });
     const base = `/api/admin/orbs/desk/entries/${body.id}`;
     const attempts = [
@@ -260,7 +260,7 @@ describe("transactions", () => {
     expect(kept.body).toMatchObject({ revision: 1, status: "PUBLISHED", values: { total: 5 } });
   });
 
-  test("users list their own, admins all; pages and time ranges; a cursor belongs to its list", async () => {
+  test("lists users their own records and admins all, with pages and time ranges", async () => {
     const cem = await user(platform);
     const ids: string[] = [];
     for (let i = 0; i < 7; i++) ids.push((await record({ total: i }, cem.token)).body.id);
@@ -291,7 +291,7 @@ describe("transactions", () => {
     expect((await list({ limit: 1000 }, cem.token)).status).toBe(422);
   });
 
-  test("ten thousand records of one user are paged by reading the page alone", async () => {
+  test("reads only the requested page of ten thousand records", async () => {
     const store = platform.operatorStore();
     const deps = testDeps(store);
     const live = await liveOrb(deps, "desk");
@@ -336,7 +336,7 @@ describe("settings", () => {
   const get = (token: string | undefined, more: object = {}) => ask("get", more, token);
   const set = (token: string, values: object, more: object = {}) => ask("set", { values, ...more }, token);
 
-  test("are the schema's defaults until one's own are set; null brings them back", async () => {
+  test("returns the schema's defaults until the user sets a value, and again after null", async () => {
     const before = await get(ann.token);
     expect(before).toMatchObject({ status: 200, body: { revision: 0, scope: "user", updatedAt: null } });
     expect(before.body.values).toEqual({ newsletter: false, theme: "light" });
@@ -349,7 +349,7 @@ describe("settings", () => {
     expect((await get(undefined)).status).toBe(401);
   });
 
-  test("are checked by the schema, all faults at once, and secrets stay masked", async () => {
+  test("reports all invalid values at once and masks sensitive ones", async () => {
     const wrong = await set(ann.token, { theme: "pink", size: 5, colour: 1 });
     expect(wrong.status).toBe(422);
     const paths = wrong.body.errors.map(({ path }: { path: string }) => path).sort();
@@ -362,7 +362,7 @@ describe("settings", () => {
     expect((await set(ann.token, { motto: "" })).body.errors[0]).toMatchObject({ path: "/values/motto" });
   });
 
-  test("those of the application are for admins, apart from everybody's own", async () => {
+  test("keeps application settings, which only admins can use, apart from user settings", async () => {
     expect((await get(ann.token, { scope: "application" })).status).toBe(403);
     expect((await set(ann.token, { theme: "dark" }, { scope: "application" })).status).toBe(403);
     const made = await set(admin, { theme: "dark" }, { scope: "application" });
@@ -371,7 +371,7 @@ describe("settings", () => {
     expect((await get(admin)).body.values.theme).toBe("light");
   });
 
-  test("are set on although they hold a market that was removed", async () => {
+  test("can be changed while they hold a value for a removed market", async () => {
     const document = (markets: string[]) => ({
       id: "abroad",
       markets,
@@ -404,7 +404,7 @@ describe("settings", () => {
     });
   });
 
-  test("concurrent sets of different fields lose nothing", async () => {
+  test("loses no field when fields are set in parallel", async () => {
     const eve = await user(platform);
     const answers = await Promise.all(Array.from({ length: 12 }, (_, i) => set(eve.token, { [`f${i}`]: i })));
     expect(answers.map(({ status }) => status)).toEqual(Array(12).fill(200));
@@ -427,7 +427,7 @@ describe("definitions", () => {
       ...(headers === undefined ? {} : { headers }),
     });
 
-  test("message shapes of the built-in handlers are there", async () => {
+  test("lists the message schemas of the built-in handlers", async () => {
     const { body } = await at("messages");
     const ids = body.map(({ id }: { id: string }) => id);
     expect(ids).toContain("rules-evaluate-input");
@@ -437,7 +437,7 @@ describe("definitions", () => {
     expect((await at("others")).status).toBe(400);
   });
 
-  test("versions are kept; If-Match is judged; what is unsound is refused with its place", async () => {
+  test("keeps versions, checks If-Match and refuses invalid schemas", async () => {
     const schema = { type: "object", properties: { a: { type: "string" } } };
     const made = await at("messages/greeting", "PUT", { description: "Hello", schema });
     expect(made).toMatchObject({ status: 201, body: { version: 1, schema } });
@@ -457,7 +457,7 @@ describe("definitions", () => {
     expect((await at("messages/a.b", "PUT", { schema })).status).toBe(422);
   });
 
-  test("an orb starts from a module template", async () => {
+  test("creates an orb from a module template", async () => {
     const module = {
       id: "blog",
       type: "CONTENT",

@@ -5,7 +5,7 @@ import { adminToken, call, user } from "../support/auth.ts";
 import { startPlatform } from "../support/platform.ts";
 import { startExample } from "../support/services.ts";
 
-test("handlers in the Node host: remote ones, who answers, built-in ones, a thousand calls at once", async () => {
+test("serves remote and built-in handlers in the Node host, with a thousand calls at once", async () => {
   await using platform = await startPlatform();
   const token = await adminToken(platform);
   const ann = await user(platform);
@@ -53,7 +53,7 @@ test("handlers in the Node host: remote ones, who answers, built-in ones, a thou
     expect((await ask("evaluate", { facts: { n: 1 } })).body.results).toHaveLength(1);
     for (let n = 0; n < 3; n++) {
       expect((await ask("record", { values: { n } })).status).toBe(200);
-      // What was written is read at once, whatever is kept in memory.
+      // A write is visible to the next read, whatever is cached.
       expect((await ask("list", {})).body.items).toHaveLength(n + 1);
       expect((await ask("set", { values: { n } })).status).toBe(200);
       expect((await ask("get", {})).body.values).toEqual({ n });

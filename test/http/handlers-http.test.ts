@@ -16,7 +16,7 @@ const lines: string[] = [];
 const expired: number[] = [];
 let app: ReturnType<typeof newRouter>;
 
-/** An OAuth callback, as the README's example has it, and one that is for admins. */
+/** An OAuth callback as in the README's example, and a handler for admins only. */
 const MOUNTED: MountedHandler[] = [
   {
     handler: { kind: "http", name: "oauth.callback", description: "", auth: "None", paths: ["/callback"] },
@@ -60,28 +60,28 @@ beforeAll(async () => {
 });
 afterAll(() => broker[Symbol.asyncDispose]());
 
-test("an HTTP handler gets the request and answers a response", async () => {
+test("passes the request to an HTTP handler and returns its response", async () => {
   const answer = await app.request("/api/shop/callback/google?code=x");
   expect(answer.status).toBe(303);
   expect(answer.headers.get("location")).toBe("/done?orb=shop&path=/api/shop/callback/google");
   expect(lines.join("\n")).toContain("oauth.callback");
-  // No host remembers it.
+  // The host does not cache the response.
   expect(expired).toEqual([0]);
   const refused = await app.request("/api/shop/callback");
   expect(refused.status).toBe(400);
   expect(await refused.json()).toMatchObject({ code: "invalid_parameter" });
 });
 
-test("its answer is never markup", async () => {
+test("sends a handler's HTML as text/plain", async () => {
   const answer = await app.request("/api/shop/callback?code=page");
   expect(answer.headers.get("content-type")).toBe("text/plain; charset=utf-8");
 });
 
-test("its auth is judged before it runs", async () => {
+test("checks the handler's auth setting before running it", async () => {
   expect((await app.request("/api/shop/manage", { method: "POST" })).status).toBe(401);
 });
 
-test("a call of a remote handler asks the broker twice before the service, and at once where it was asked before", async () => {
+test("resolves a remote handler with two broker requests before the call, in parallel once it is known", async () => {
   const store = broker.store("operator");
   const subject = "svc.trips.echo";
   store.subscribe(subject, ({ data, reply }) => store.publish(reply ?? "", data));
@@ -100,12 +100,12 @@ test("a call of a remote handler asks the broker twice before the service, and a
   expect(counted).toMatchObject({ calls: ["kvGet", "streamNames", "request"], trips: 3 });
   await ask();
   expect(counted).toMatchObject({ calls: ["streamNames", "kvGet", "request"], trips: 2 });
-  // A service that moved is asked where it is now.
+  // If the service changes its subject, the registry entry is read again.
   await store.kvPut("handlers", entry.name, JSON.stringify({ ...entry, subject: "wallet.trips" }));
   await expect(ask()).rejects.toMatchObject({ code: "handler_faulty" });
 });
 
-test("orbs that do not use it keep the path for themselves", async () => {
+test("leaves the path to other routes in orbs that do not use the handler", async () => {
   expect(await (await app.request("/api/other/callback?code=x")).text()).toBe("further");
   expect(await (await app.request("/api/none/callback?code=x")).text()).toBe("further");
 });

@@ -1,4 +1,4 @@
-/** The registry of handlers: what may stand in it, what it tells, and which orbs may use what. */
+/** The handler registry: which entries are valid, what it reports, and which orbs can use which handlers. */
 import type { NatsConnection } from "nats";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { orbStreamConfig } from "../../shared/store/broker/provision.ts";
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => client.close());
 
-describe("subjects that must not be asked", () => {
+describe("forbidden subjects", () => {
   test.each([
     "$JS.API.STREAM.PURGE.KV_orbs",
     "_INBOX.fn.x",
@@ -29,13 +29,13 @@ describe("subjects that must not be asked", () => {
     "svc.a b",
     "svc..a",
     "",
-  ])("%s is no handler's", async (subject) => {
+  ])('marks a handler with the subject "%s" as faulty', async (subject) => {
     await register("bad.subject", { subject });
     const { body } = await call(platform, "GET", "/api/admin/registry/bad", { token: admin });
     expect(body[0]).toMatchObject({ name: "bad.subject", status: "faulty", faults: [{ path: "/subject" }] });
   });
 
-  test("one that a stream captures is not asked: nothing is stored, and nobody takes the stream for a service", async () => {
+  test("never calls a subject that a stream captures, so that nothing is stored in it", async () => {
     await register("bad.captured");
     await orbWith("captured", { bad: ["captured"] });
     await register("bad.captured", { subject: "wallet.x.y" });
@@ -45,7 +45,7 @@ describe("subjects that must not be asked", () => {
     expect((await platform.store().streamInfo("wallet"))?.state.last_seq).toBe(before?.state.last_seq);
   });
 
-  test("publishing an orb whose handler a stream captures is 422 naming both, and the registry calls the handler faulty", async () => {
+  test("refuses to publish an orb that uses a handler on a captured subject, with 422 naming both", async () => {
     await register("stored.away", { subject: "wallet.x.z" });
     await register("stored.here");
     await register("stored.there");
@@ -72,11 +72,11 @@ describe("subjects that must not be asked", () => {
     expect((await publish("/api/admin/orbs/storing/publish")).status).toBe(200);
   });
 
-  test("an orb of a name that was reserved later can be read and deleted, and its handlers work again then", async () => {
+  test("lets an orb whose id was reserved later be read and deleted, which repairs the affected handlers", async () => {
     await register("late.one");
     const token = admin;
     const store = platform.operatorStore();
-    // An orb "svc" as an earlier version stored it.
+    // An orb "svc", as an earlier version stored it.
     await orbWith("late-svc", {});
     for (const subject of [subjects.orbHistory("late-svc"), subjects.orbPlace("late-svc")]) {
       const stored = await store.get(streams.platform, subject);
@@ -96,7 +96,7 @@ describe("subjects that must not be asked", () => {
     expect(again).toMatchObject({ status: 422, body: { errors: [{ path: "/id", code: "reserved" }] } });
   });
 
-  test("another service's is not asked in its place, whatever an orb used before", async () => {
+  test("refuses a handler that changed its subject to that of another service", async () => {
     let asked = 0;
     const safe = client.subscribe("svc.safe.open", { callback: () => asked++ });
     await register("safe.open", { auth: "AdminRequired" });
@@ -110,7 +110,7 @@ describe("subjects that must not be asked", () => {
     safe.unsubscribe();
   });
 
-  test("an orb that would capture a handler's subject is refused", async () => {
+  test("refuses an orb whose stream would capture a handler's subject", async () => {
     await register("tariff.ask", { subject: "tariffs.ask" });
     const body = { id: "tariffs", modules: [] };
     const answer = await call(platform, "POST", "/api/admin/orbs", { token: admin, body });
@@ -118,8 +118,8 @@ describe("subjects that must not be asked", () => {
   });
 });
 
-describe("the registry", () => {
-  test("lists what is built in and what services put, and ignores malformed entries without failing", async () => {
+describe("registry", () => {
+  test("lists built-in and registered handlers, and marks malformed entries as faulty", async () => {
     await put("weird.json", "{");
     await put("weird.number", "42");
     await put("weird.null", "null");
@@ -129,7 +129,7 @@ describe("the registry", () => {
     await put("weird.schema", entryOf("weird.schema", { input: { $ref: "https://example.com/schema" } }));
     await put("weird.loop", entryOf("weird.loop", { input: { $ref: "#" } }));
     await put("weird.slow", entryOf("weird.slow", { input: { pattern: "(?=a)" } }));
-    // Too deep for what walks an entry by calling itself: the list, its answer, the descriptions.
+    // Nested too deeply for recursive code: the list, its response and the descriptions.
     const deep = `${"[".repeat(3_000)}${"]".repeat(3_000)}`;
     await put(
       "weird.deep",
@@ -176,7 +176,7 @@ describe("the registry", () => {
     expect((await call(platform, "GET", "/api/admin/registry/nobody", { token: admin })).status).toBe(404);
   });
 
-  test("tells who answers now, without calling anybody", async () => {
+  test("reports whether a service is available without calling it", async () => {
     let calls = 0;
     const there = client.subscribe("svc.present.yes", { queue: "q", callback: () => calls++ });
     await register("present.yes");
@@ -194,7 +194,7 @@ describe("the registry", () => {
     expect(calls).toBe(0);
   });
 
-  test("an orb with handlers that are unknown or faulty is not published: 422 names them", async () => {
+  test("refuses to publish an orb with unknown or faulty handlers, with 422 naming them", async () => {
     await put("weird.extra", entryOf("weird.extra", { surprise: 1 }));
     const uses = [
       { service: "ghost", handlers: ["a", "b"] },
@@ -215,7 +215,7 @@ describe("the registry", () => {
     ]);
   });
 
-  test("a handler named like a module is refused where it is written", async () => {
+  test("refuses an orb with a handler and a module of the same name", async () => {
     const body = {
       id: "clash",
       uses: [{ service: "echo", handlers: ["say"] }],

@@ -1,4 +1,4 @@
-/** Services: the examples, and those that are made with the kit. */
+/** Services: the examples, and services that use the service kit. */
 import type { NatsConnection } from "nats";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ServiceError, serve } from "../../shared/handlers/contract/kit.ts";
@@ -18,8 +18,8 @@ beforeAll(async () => {
 });
 afterAll(() => client.close());
 
-describe("the examples of the README", () => {
-  test("TypeScript with the kit; two instances share the load, and one can stop without losing a request", async () => {
+describe("README examples", () => {
+  test("the TypeScript service answers 200, 404 and 422, and a second instance can stop without losing a request", async () => {
     await using _first = await startExample(platform, "pricing.ts");
     await orbWith("priced", { pricing: ["quote"] });
     const quote = (body: unknown) => call(platform, "POST", "/api/priced/quote", { body });
@@ -34,7 +34,7 @@ describe("the examples of the README", () => {
     expect(new Set((await Promise.all(many)).map(({ status }) => status))).toEqual(new Set([200]));
   });
 
-  test("no library at all", async () => {
+  test("the JavaScript service without a library answers, refuses and validates input", async () => {
     await using _greeter = await startExample(platform, "greeter.mjs");
     await orbWith("greeted", { greeter: ["hello"] });
     const hello = (body: unknown) => call(platform, "POST", "/api/greeted/hello", { body, token: ann.token });
@@ -45,7 +45,7 @@ describe("the examples of the README", () => {
   });
 });
 
-test("plain shell", async () => {
+test("the shell example answers requests with Unicode input", async () => {
   await using _clock = await startExample(platform, "clock.sh");
   await orbWith("timed", { clock: ["now"] });
   for (let i = 0; i < 3; i++) {
@@ -56,8 +56,8 @@ test("plain shell", async () => {
   }
 });
 
-describe("the kit", () => {
-  test("instances share the load, and do not write over each other's entry", async () => {
+describe("service kit", () => {
+  test("balances requests between instances and writes their registry entry once", async () => {
     const served = [0, 0, 0];
     const start = async (instance: number) => {
       const connection = await brokerClient(platform);
@@ -88,7 +88,7 @@ describe("the kit", () => {
     await Promise.all(stops.map((stop) => stop()));
   });
 
-  test("answers for its own handlers alone, wherever it listens", async () => {
+  test("answers only for its own handlers, even if another entry has the same subject", async () => {
     const connection = await brokerClient(platform);
     const asked: string[] = [];
     const handle = (_: unknown, { handler }: { handler: string }) => asked.push(handler);
@@ -105,7 +105,7 @@ describe("the kit", () => {
     await connection.close();
   });
 
-  test("answers what a handler throws, checks both sides, and stops when all is answered", async () => {
+  test("maps errors to statuses, hides unexpected ones, and answers pending requests before it stops", async () => {
     const errors: unknown[] = [];
     const worker = await brokerClient(platform);
     let finish: () => void = () => undefined;

@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => client.close());
 
-describe("a service that only puts a key and answers", () => {
+describe("service that only writes a registry entry and answers requests", () => {
   beforeAll(async () => {
     client.subscribe("svc.echo.say", {
       callback: (_, message) => {
@@ -40,7 +40,7 @@ describe("a service that only puts a key and answers", () => {
     await orbWith("echoes", { echo: ["say", "private", "secret"] });
   });
 
-  test("gets orb, handler, input and caller, the request's id and trace, and no credentials", async () => {
+  test("receives orb, handler, input, caller, request id and trace, but no credentials", async () => {
     const trace = "0af7651916cd43dd8448eb211c80319c";
     const { status, body, headers } = await call(platform, "POST", "/api/echoes/say", {
       token: ann.token,
@@ -62,7 +62,7 @@ describe("a service that only puts a key and answers", () => {
     expect(JSON.stringify(body)).not.toContain(ann.token);
   });
 
-  test("is called by both forms of the path, by whom its auth lets in", async () => {
+  test("can be called by both forms of the path, by callers that its auth setting allows", async () => {
     const body = { text: "hi" };
     for (const path of ["/api/echoes/say", "/api/echoes/call/say"]) {
       const anonymous = await call(platform, "POST", path, { body });
@@ -80,7 +80,7 @@ describe("a service that only puts a key and answers", () => {
     expect(operator.body.got.caller.role).toBe("owner");
   });
 
-  test("is not called with what its schema does not allow, or with what is no JSON", async () => {
+  test("is not called with input that is invalid, malformed or too large", async () => {
     let calls = 0;
     const counter = client.subscribe("svc.echo.say", { callback: () => calls++ });
     await client.flush();
@@ -96,14 +96,14 @@ describe("a service that only puts a key and answers", () => {
     expect((await send("{", json)).status).toBe(400);
     expect((await send("text", { "content-type": "text/plain" })).status).toBe(415);
     expect((await send(JSON.stringify({ text: "x".repeat(1 << 20) }), json)).status).toBe(413);
-    // Who may not call learns nothing of schemas.
+    // A caller without access learns nothing about the schema.
     expect((await call(platform, "POST", "/api/echoes/private", { body: 7 })).status).toBe(401);
     await client.flush();
     expect(calls).toBe(0);
     counter.unsubscribe();
   });
 
-  test("cannot have the name of a route of the orb's accounts, nor is one listed that the realm answers", async () => {
+  test("cannot take the path of an account route, and the long path still reaches a handler stored with such a name", async () => {
     await register("late.signout");
     client.subscribe("svc.late.signout", {
       callback: (_, message) => void message.respond(encoder.encode('"bye"')),
@@ -118,7 +118,7 @@ describe("a service that only puts a key and answers", () => {
       status: 422,
       body: { errors: [{ path: "/uses/1/handlers/0", code: "reserved" }] },
     });
-    // As it may be stored since before.
+    // An earlier version could have stored this definition.
     const document = { id: "latecomer", languages: ["en"], markets: [], uses, modules: [] };
     await platform.operatorStore().append("KV_orbs", {
       subject: kvSubject("orbs", "latecomer"),
@@ -134,7 +134,7 @@ describe("a service that only puts a key and answers", () => {
     expect(long).toMatchObject({ status: 200, body: "bye" });
   });
 
-  test("has routes of published orbs only, and POST only", async () => {
+  test("has routes only for published orbs, and only for POST", async () => {
     expect((await call(platform, "POST", "/api/echoes/unknown", { body: {} })).status).toBe(404);
     expect((await call(platform, "POST", "/api/echoes/call/unknown", { body: {} })).status).toBe(404);
     expect((await call(platform, "POST", "/api/nowhere/call/say", { body: {} })).status).toBe(404);
@@ -144,7 +144,7 @@ describe("a service that only puts a key and answers", () => {
   });
 });
 
-describe("what services do wrong has each its status", () => {
+describe("faults of services", () => {
   let refusals = 0;
   beforeAll(async () => {
     const answer = (subject: string, data: string | Uint8Array) =>
@@ -162,7 +162,7 @@ describe("what services do wrong has each its status", () => {
     answer("svc.odd.nested", `${"[".repeat(64)}${"]".repeat(64)}`);
     client.subscribe("svc.odd.header", {
       callback: (_, message) => {
-        // What no client of ours would let through.
+        // A reply header that a NATS client library would refuse to send.
         const encode = () => encoder.encode("NATS/1.0\r\nbad key: x\r\n\r\n");
         message.respond(encoder.encode("{}"), { headers: Object.assign(headers(), { encode }) });
       },
@@ -198,10 +198,10 @@ describe("what services do wrong has each its status", () => {
     ["header", 502, "handler_answer_invalid"],
     ["silent", 504, "handler_timeout"],
     ["absent", 503, "handler_unavailable"],
-  ])("%s: %i", async (name, status, code) => {
+  ])('answers a "%s" service with %i and logs the cause', async (name, status, code) => {
     const answer = await call(platform, "POST", `/api/odds/${name}`, { body: {} });
     expect(answer).toMatchObject({ status, body: { status, code } });
-    // Whoever reads the log is told of whom it speaks.
+    // The log line names the handler, the orb and the route.
     const failures = platform.logs.filter((line) => line.includes('"upstream failed"'));
     const requestId = answer.headers.get("x-request-id");
     expect(JSON.parse(failures.find((line) => line.includes(`"${requestId}"`)) ?? "{}")).toMatchObject({
@@ -212,7 +212,7 @@ describe("what services do wrong has each its status", () => {
     });
   });
 
-  test("an answer may be nested as deep as what is sent", async () => {
+  test("accepts a reply that is nested as deeply as a request may be", async () => {
     const { status, body } = await call(platform, "POST", "/api/odds/nested", { body: {} });
     expect([status, JSON.stringify(body).length]).toEqual([200, 128]);
   });
@@ -224,20 +224,23 @@ describe("what services do wrong has each its status", () => {
     ["409", 409],
     ["422", 422],
     ["429", 429],
-  ])("a refusal of %s passes with its words", async (code, status) => {
+  ])("passes a refusal of %s on with its message", async (code, status) => {
     const answer = await call(platform, "POST", "/api/odds/refuses", { body: { code } });
     expect(answer).toMatchObject({ status, body: { status, code: "closed_today", detail: "Not today" } });
   });
 
-  test.each(["407", "408", "421", "425"])("%s is no refusal, and is not called for twice", async (code) => {
-    const before = refusals;
-    const answer = await call(platform, "POST", "/api/odds/refuses", { body: { code } });
-    expect(answer).toMatchObject({ status: 502, body: { code: "handler_failed" } });
-    expect(refusals).toBe(before + 1);
-  });
+  test.each(["407", "408", "421", "425"])(
+    "answers 502 for the code %s and does not retry the call",
+    async (code) => {
+      const before = refusals;
+      const answer = await call(platform, "POST", "/api/odds/refuses", { body: { code } });
+      expect(answer).toMatchObject({ status: 502, body: { code: "handler_failed" } });
+      expect(refusals).toBe(before + 1);
+    },
+  );
 
   test.each(["500", "503", "200", "4000", "abc"])(
-    "an error of %s is the service's own: 502",
+    "answers 502 for a service error with code %s",
     async (code) => {
       const answer = await call(platform, "POST", "/api/odds/refuses", { body: { code } });
       expect(answer).toMatchObject({ status: 502, body: { code: "handler_failed" } });
@@ -245,7 +248,7 @@ describe("what services do wrong has each its status", () => {
     },
   );
 
-  test("an entry that was taken away is 503 until it is back", async () => {
+  test("answers 503 while the registry entry of a handler is missing", async () => {
     await register("odd.gone");
     await orbWith("gone", { odd: ["gone"] });
     const removed = headers();
@@ -256,7 +259,7 @@ describe("what services do wrong has each its status", () => {
   });
 });
 
-test("a thousand calls in flight are all answered", async () => {
+test("answers a thousand calls that are pending at the same time", async () => {
   const calls = 1_000;
   const waiting: (() => void)[] = [];
   let arrived: () => void = () => undefined;
@@ -270,7 +273,7 @@ test("a thousand calls in flight are all answered", async () => {
   await register("many.count", { timeoutMs: 30_000 });
   await orbWith("many", { many: ["count"] });
   const answers: ReturnType<typeof call>[] = [];
-  // Each call has a connection of its own to make: they come one after the other, and none is answered before all are there.
+  // Each call opens its own connection. Send the calls gradually, and answer none before all have arrived.
   for (let n = 0; n < calls; n++) {
     answers.push(call(platform, "POST", "/api/many/count", { body: { n } }));
     if (n - waiting.length < 32) continue;

@@ -8,7 +8,7 @@ test("health answers 200 on a running platform", async () => {
   await answer.body?.cancel();
 });
 
-test("health answers 503 quickly while the broker is away, and 200 once it is back", async () => {
+test("health answers 503 within 10 seconds while the broker is paused, and 200 afterwards", async () => {
   await using platform = await startPlatform();
   await Promise.all(platform.brokers.map((broker) => broker.pause()));
   const before = performance.now();
@@ -16,12 +16,12 @@ test("health answers 503 quickly while the broker is away, and 200 once it is ba
   expect(away.status).toBe(503);
   expect(performance.now() - before).toBeLessThan(10_000);
   await Promise.all(platform.brokers.map((broker) => broker.resume()));
-  // Several brokers elect their leaders first.
+  // With several brokers, leader election takes a while.
   const back = async () => (await fetch(`${platform.url}/api/health`)).status;
   await expect.poll(back, { timeout: 20_000 }).toBe(200);
 });
 
-test("a sign-in page that the broker does not let us make says so, and the log why", async () => {
+test("the sign-in page answers 503 while the broker is paused, and the log says why", async () => {
   await using platform = await startPlatform();
   await Promise.all(platform.brokers.map((broker) => broker.pause()));
   const away = await fetch(`${platform.origin}/api/_auth/signin`);

@@ -15,7 +15,7 @@ import { tempDir } from "../support/broker.ts";
 import { startNear } from "../support/near.ts";
 import { startPlatform } from "../support/platform.ts";
 
-test("the same app in Node: health, errors, headers; away and back with the broker; a stop that lets requests end", async () => {
+test("the Node host responds like workerd, recovers with the broker, and finishes pending requests before it stops", async () => {
   await using platform = await startPlatform();
   const log: string[] = [];
   const port = await freePort();
@@ -59,11 +59,11 @@ test("the same app in Node: health, errors, headers; away and back with the brok
   expect([away.status, away.headers.get("retry-after")]).toEqual([503, "1"]);
   expect(Date.now() - began).toBeLessThan(3000);
   await Promise.all(platform.brokers.map((broker) => broker.resume()));
-  // Several brokers elect their leaders first.
+  // With several brokers, leader election takes a while.
   const reads = async () => (await fetch(`${host.url}/api/_auth/invitations`)).status;
   await expect.poll(reads, { timeout: 20_000 }).toBe(200);
 
-  // A request whose body is still under way when the stop begins is answered.
+  // A request whose body is still arriving when the host stops gets a response.
   const late = request(`${host.url}/api/_auth/passkey/begin`, {
     method: "POST",
     headers: { "content-type": "application/json" },
@@ -84,7 +84,7 @@ test("the same app in Node: health, errors, headers; away and back with the brok
   expect(requests[0]).toMatchObject({ level: "info", route: "/api/health", status: 200, method: "GET" });
 });
 
-test("its process is small, comes back when it dies, and ends when it is stopped", async () => {
+test("restarts the host process after a crash and ends it on stop", async () => {
   await using platform = await startPlatform();
   const log: string[] = [];
   const port = await freePort();
@@ -110,7 +110,7 @@ test("its process is small, comes back when it dies, and ends when it is stopped
   expect(log.some((line) => line.includes("starting it again"))).toBe(true);
 });
 
-/** Takes a port, as soon as it is free. */
+/** Occupies a port as soon as it is free. */
 async function take(port: number): Promise<Server> {
   for (;;) {
     const server = createServer();
@@ -123,12 +123,12 @@ async function take(port: number): Promise<Server> {
   }
 }
 
-test("a host that cannot listen leaves nothing behind, however often it is tried", async () => {
+test("exits or retries if the port is in use, and leaves no process behind", async () => {
   await using platform = await startPlatform();
   const { CLIENT_ADDRESS: _, ...bindings } = platform.bindings;
   const port = await freePort();
 
-  // In a process of somebody's own, which must be able to end.
+  // Runs in a separate process, which must be able to exit by itself.
   const script = `import { serveNode } from ${JSON.stringify(new URL("../../scripts/host/node.ts", import.meta.url).href)};
     const { PORT, ...bindings } = process.env;
     await serveNode({ host: "127.0.0.1", port: Number(PORT), bindings, log: () => undefined }).catch(() => undefined);`;
@@ -163,7 +163,7 @@ test("a host that cannot listen leaves nothing behind, however often it is tried
   expect(processes()).toEqual([]);
 }, 90_000);
 
-test("a host whose process cannot even begin says so", async () => {
+test("reports a host process that cannot be started", async () => {
   const { execPath } = process;
   process.execPath = "/nowhere/node";
   try {
@@ -179,7 +179,7 @@ test("a host whose process cannot even begin says so", async () => {
   }
 });
 
-test("a request that is refused early leaves no promise behind that ends the process", async () => {
+test("causes no unhandled rejection when a request is refused early", async () => {
   await using platform = await startPlatform();
   await using near = await startNear(platform);
   const left: unknown[] = [];
@@ -200,7 +200,7 @@ test("a request that is refused early leaves no promise behind that ends the pro
       await ask("GET", "/0abc?at=x"),
     ];
     expect(statuses).toEqual([404, 400, 404, 404, 400, 404, 400]);
-    // What nobody waited for would have failed by now.
+    // By now, an unhandled rejection would have been reported.
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(left).toEqual([]);
   } finally {
@@ -208,7 +208,7 @@ test("a request that is refused early leaves no promise behind that ends the pro
   }
 });
 
-test("behind a proxy a client is counted by its address, whatever else the proxy writes", async () => {
+test("identifies clients behind a proxy by the last forwarded address, with or without a port", async () => {
   await using platform = await startPlatform();
   const { CLIENT_ADDRESS: _, ...own } = platform.bindings;
   const bindings = { ...own, TRUST_PROXY: "true" };
@@ -235,12 +235,12 @@ test("behind a proxy a client is counted by its address, whatever else the proxy
   expect(await counted()).toBe(1);
   for (const address of ["2001:db8::1", "[2001:db8::1]:50001", "[2001:db8::2]"]) await ask(address);
   expect(await counted()).toBe(2);
-  // What is no address is the proxy's own connection.
+  // An invalid address counts as the proxy's own.
   for (const address of ["unknown", "_hidden:1", "_hidden:2", ""]) await ask(address);
   expect(await counted()).toBe(3);
 });
 
-/** A module that has its process leave a failed promise behind at each SIGUSR2. */
+/** Returns Node options that preload a module which causes an unhandled rejection at each SIGUSR2. */
 function leavesPromises(): string {
   const file = join(tempDir("preload"), "preload.mjs");
   const fail = `Promise.reject(Object.assign(new Error("left behind"), { extra: "not to be told" }))`;
@@ -248,7 +248,7 @@ function leavesPromises(): string {
   return `--import=${file}`;
 }
 
-test("host and streams process tell of a promise that nobody waited for, and go on", async () => {
+test("the host and the streams process log an unhandled rejection and continue", async () => {
   const log: string[] = [];
   await using platform = await startPlatform();
   const { CLIENT_ADDRESS: _, ...bindings } = platform.bindings;

@@ -1,4 +1,4 @@
-/** Answers stay small whatever entries hold and refer to, in workerd and on the host. */
+/** Responses have a bounded size, in workerd and in the Node host. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { call } from "../support/auth.ts";
 import { catalogOf, type Near, startNear } from "../support/near.ts";
@@ -21,12 +21,12 @@ afterAll(async () => {
   await platform?.stop();
 });
 
-test("a page of large entries ends early, also where they are remembered", async () => {
+test("ends a page of large entries early, with and without a cache", async () => {
   const orb = await near.orb(catalogOf("large", [field("body", "text")]));
   const path = `/api/${orb}/catalog/product`;
   for (let n = 0; n < 12; n++) await near.published(path, { body: `${n}`.padEnd(400_000, "x") });
   for (const host of hosts()) {
-    // The second time, the host remembers some of them.
+    // In the second round the host has some of the entries in its cache.
     for (let turn = 0; turn < 2; turn++) {
       const seen: string[] = [];
       let cursor: string | null = "";
@@ -43,7 +43,7 @@ test("a page of large entries ends early, also where they are remembered", async
   }
 });
 
-test("what is expanded has a bound, however often it is referred to", async () => {
+test("limits the size of expanded references with 422 too_broad", async () => {
   const orb = await near.orb(catalogOf("wide", [field("body", "text"), reference("wide", true)]));
   const path = `/api/${orb}/catalog/product`;
   const target = await near.published(path, { body: "x".repeat(50_000) });
@@ -57,7 +57,7 @@ test("what is expanded has a bound, however often it is referred to", async () =
   }
 });
 
-test("an expanded answer has another tag once the other orb shows its entries differently", async () => {
+test("changes the ETag of an expanded response when the referenced orb's definition changes", async () => {
   const both = [field("title", "string"), field("salary", "integer")];
   const people = await near.orb(catalogOf("people", both));
   const orb = await near.orb(catalogOf("teams", [reference(people, false)]));

@@ -10,7 +10,7 @@ const shop = JSON.parse(readFileSync(new URL("../../scripts/examples/shop.json",
 const SCRAPE = "a-token-for-scraping";
 const LINE = /^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? [0-9.e+-]+)$/;
 
-test("metrics are for operators and the scrape token; logs say who, what and how long, and never a value", async () => {
+test("serves metrics to platform admins and the scrape token, and logs requests without values or tokens", async () => {
   await using platform = await startPlatform({ env: { METRICS_TOKEN: SCRAPE } });
   const token = await adminToken(platform);
   await call(platform, "POST", "/api/admin/orbs?publish=true", { token, body: shop });
@@ -43,7 +43,7 @@ test("metrics are for operators and the scrape token; logs say who, what and how
     expect(text).toMatch(
       /platform_sessions Sessions, including those that ended within the last minute\.\n(?:#.*\n)*platform_sessions [1-9]/,
     );
-    // No process lives on the edge, so nothing is counted there.
+    // At the edge no process lives long enough to count requests.
     expect(text.includes("http_requests_total")).toBe(process.env.TEST_HOST === "node");
   }
 
@@ -71,7 +71,7 @@ test("metrics are for operators and the scrape token; logs say who, what and how
   expect(text).toContain(`http_request_duration_seconds_bucket{method="GET",route="${route}",le="+Inf"} 1`);
   expect(text).toMatch(/process_resident_memory_bytes [1-9]/);
 
-  // The page's files are there in both hosts, and known by their tags.
+  // Both hosts serve the files of the documentation page with ETags.
   for (const origin of [platform.url, host.url]) {
     for (const [file, type] of [
       ["swagger-ui.css", "text/css"],
@@ -106,7 +106,7 @@ test("metrics are for operators and the scrape token; logs say who, what and how
   }
 });
 
-test("however many definitions are damaged, the first 1,000 are told one by one", async () => {
+test("lists at most 1,000 damaged definitions in the metrics", async () => {
   await using platform = await startPlatform({ env: { METRICS_TOKEN: SCRAPE } });
   const store = platform.operatorStore();
   const damaged = Array.from({ length: 1_010 }, (_, i) => ({
@@ -121,7 +121,7 @@ test("however many definitions are damaged, the first 1,000 are told one by one"
   expect(lines.filter((line) => line.startsWith("platform_orb_damaged{"))).toHaveLength(1_000);
 });
 
-test("health tells versions, and whether requests are answered at all", async () => {
+test("health reports versions, and its live probe answers without the broker", async () => {
   await using platform = await startPlatform();
   const ready = await call(platform, "GET", "/api/health");
   expect([ready.status, ready.body]).toEqual([

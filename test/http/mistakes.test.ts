@@ -1,4 +1,4 @@
-/** What people get wrong at first: the answer says what to do instead, not only that something is wrong. */
+/** Common beginner mistakes: the response says how to fix them. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { admin, call, user } from "../support/auth.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
@@ -53,7 +53,7 @@ const PRODUCTS = "/api/kiosk/catalog/product";
 const ENTRIES = "/api/admin/orbs/kiosk/entries";
 const TITLE = { title: { en: "Lamp" } };
 
-/** Who sends what where; the status; and words that the detail or the message of a fault holds. */
+/** Caller, method, path, body, expected status, and words that the detail or an error message contains. */
 const MISTAKES: [who: string, method: string, path: string, body: unknown, status: number, words: string][] =
   [
     ["admin", "POST", PRODUCTS, { title: "Lamp" }, 422, 'Put the fields of the schema into "values".'],
@@ -164,7 +164,7 @@ const MISTAKES: [who: string, method: string, path: string, body: unknown, statu
     ["nobody", "POST", "/api/auth/passkey/complete", {}, 400, "is required (header sessionid)"],
   ];
 
-describe("a mistake is told with what to do instead", () => {
+describe("error messages say how to fix a mistake", () => {
   it.each(MISTAKES)("%s %s %s", async (who, method, path, body, status, words) => {
     const token = tokens[who];
     const answer = await call(platform, method, path, {
@@ -177,7 +177,7 @@ describe("a mistake is told with what to do instead", () => {
     expect(answer.status).toBe(status);
   });
 
-  it("JSON that is none is told with the place", async () => {
+  it("reports the line and column of malformed JSON", async () => {
     const answer = await fetch(`${platform.origin}/api/admin/orbs`, {
       method: "POST",
       headers: { authorization: `Bearer ${tokens.admin}`, "content-type": "application/json" },

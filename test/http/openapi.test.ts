@@ -1,4 +1,4 @@
-/** The OpenAPI description: valid, of what is served, and of all that may be answered. */
+/** The OpenAPI document: it is valid, and it describes exactly the routes and responses that are served. */
 import { Validator } from "@seriousme/openapi-schema-validator";
 import type { Msg } from "nats";
 import { beforeAll, expect, test } from "vitest";
@@ -22,7 +22,7 @@ beforeAll(async () => {
   await create(shop);
 });
 
-test("the description is valid OpenAPI 3.0, as a whole and of one orb", async () => {
+test("is valid OpenAPI 3.0 with unique operation ids, for the platform and for one orb", async () => {
   for (const orb of [undefined, "shop"]) {
     const document = await describe(orb);
     const { errors } = await new Validator().validate(JSON.parse(JSON.stringify(document)));
@@ -32,7 +32,7 @@ test("the description is valid OpenAPI 3.0, as a whole and of one orb", async ()
   }
 });
 
-test("handlers may be named and described as they like: each form of a call has an operation of its own", async () => {
+test("gives both paths of each handler a unique operation id, and describes the handlers' refusals", async () => {
   const input = {
     type: "object",
     properties: { page: { $ref: "#/$defs/Page%3CItem%3E" } },
@@ -79,7 +79,7 @@ test("handlers may be named and described as they like: each form of a call has 
   }
   const { paths } = await describe("named");
   const post = (path: string) => paths[`/api/named/${path}`]?.post;
-  // What services refuse with is theirs; what is built in says which.
+  // A service can refuse with any 4XX status. Built-in handlers have documented statuses.
   for (const [path, status] of [
     ["quote", 402],
     ["call/quote_direct", 429],
@@ -93,7 +93,7 @@ test("handlers may be named and described as they like: each form of a call has 
   expect(post("record")?.responses).toHaveProperty("409");
   expect(post("record")?.responses).not.toHaveProperty("4XX");
   expect(JSON.stringify(post("record")?.parameters)).toContain("Idempotency-Key");
-  // What needs nothing may be called without a body.
+  // A handler without required input can be called without a body.
   for (const [path, needed] of [
     ["list", false],
     ["record", true],
@@ -104,7 +104,7 @@ test("handlers may be named and described as they like: each form of a call has 
   await client.close();
 });
 
-test("what an Idempotency-Key may meet is described: an answer that was given or erased, another request", async () => {
+test("describes the responses to a repeated Idempotency-Key: replay, 410 and 422", async () => {
   await create(small("erased"));
   const { paths } = await describe();
   const key = { "idempotency-key": "k" };
@@ -159,7 +159,7 @@ test("what an Idempotency-Key may meet is described: an answer that was given or
   }
 });
 
-test("a stream's conditions are described: what is known already, and where events go on", async () => {
+test("describes If-None-Match and Last-Event-ID for streams", async () => {
   const page = (headers = {}) =>
     call(platform, "GET", "/api/streams/heartbeat?offset=-1", { token, headers });
   const etag = (await page()).headers.get("etag") ?? "";
@@ -177,7 +177,7 @@ test("a stream's conditions are described: what is known already, and where even
   expect(responses?.["200"]?.headers).toHaveProperty("ETag");
 });
 
-test("one orb's description has its name; every group of the whole is described", async () => {
+test("titles an orb's document with its name and describes every tag", async () => {
   expect((await describe("shop")).info.title).toBe("Shop");
   const { info, tags, paths } = await describe();
   expect(info.title).toBe("Composable application platform");
@@ -186,7 +186,7 @@ test("one orb's description has its name; every group of the whole is described"
   expect(used.filter((tag) => !known.has(tag))).toEqual([]);
 });
 
-test("the routes of an orb are those that the platform lists as active", async () => {
+test("describes exactly the active routes of an orb", async () => {
   const { body } = await call(platform, "GET", "/api/admin/routes", { token });
   const listed = (body as { orb: string; method: string; path: string }[])
     .filter(({ orb }) => orb === "shop")
@@ -195,12 +195,12 @@ test("the routes of an orb are those that the platform lists as active", async (
     ({ method, path }) => `${method.toUpperCase()} ${path}`,
   );
   expect(described).toEqual(expect.arrayContaining(listed));
-  // The realm's accounts are described too; the listing tells only of the handlers' main routes.
+  // The document also has the account routes of the realm, which the route list leaves out.
   const account = /^\S+ \/api\/shop\/(users|me|signout|passkeys|invitations|bootstrap)(\/|$)/;
   expect(described.filter((route) => !listed.includes(route) && !account.test(route))).toEqual([]);
 });
 
-test("every described route of an orb is served", async () => {
+test("describes only routes that are served", async () => {
   for (const { path, method } of operationsOf((await describe("shop")).paths)) {
     const real = path.replace("{id}", "0000000000").replace(/\{[^}]+\}/g, "none");
     const answer = await call(platform, method.toUpperCase(), real);
@@ -210,13 +210,13 @@ test("every described route of an orb is served", async () => {
   }
 });
 
-/** Pages, which others link to, and the streams' protocol, which says that clients may add parameters. */
+/** Sign-in pages accept parameters of links, and the streams protocol allows clients to add parameters. */
 const LENIENT = /\/signin$|^\/api\/streams\/\{name\}$/;
 
-test("no described route ignores a parameter that it does not take", async () => {
+test("refuses an unknown query parameter on every described route", async () => {
   const callers = [token, (await user(platform)).token, (await user(platform, "shop")).token];
   const all = operationsOf((await describe()).paths).filter(({ path }) => !LENIENT.test(path));
-  // The management API of orbs has a second name.
+  // The management API of orbs has a second prefix.
   const twins = all
     .filter(({ path }) => path.startsWith("/api/admin/orbs"))
     .map((each) => ({ ...each, path: each.path.replace("/api/admin/orbs", "/api/_orbs") }));
@@ -240,7 +240,7 @@ test("no described route ignores a parameter that it does not take", async () =>
   }
 });
 
-test("an orb's values are described with their types, and its paths hold no generic names", async () => {
+test("describes an orb's values with their types, under concrete paths", async () => {
   const { components, paths } = await describe("shop");
   expect(components.schemas["shop.catalog.product.New"]).toMatchObject({
     properties: {

@@ -1,4 +1,7 @@
-/** What changes of a definition do to stored entries: told beforehand, refused where they would harm, followed otherwise. */
+/**
+ * How a changed definition affects stored entries: a dry run reports it, harmful changes are refused, others are
+ * applied.
+ */
 import { beforeAll, expect, test } from "vitest";
 import { adminToken } from "../support/auth.ts";
 import { evolving, type Field, title } from "../support/evolving.ts";
@@ -11,7 +14,7 @@ beforeAll(async () => {
   token = await adminToken(platform);
 });
 
-/** A document with one schema of these fields. */
+/** Returns a document with one schema of these fields. */
 function document(id: string, fields: Field[], more: object = {}) {
   return {
     id,
@@ -21,7 +24,7 @@ function document(id: string, fields: Field[], more: object = {}) {
 
 const { call, withEntries } = evolving("evolve", document, () => ({ platform, token }));
 
-test("a dry run tells the change log and the counts, and changes nothing", async () => {
+test("a dry run reports the changes and the affected entries, and changes nothing", async () => {
   const { id, path } = await withEntries(
     [title, { name: "size", type: "integer" }],
     [
@@ -64,7 +67,7 @@ const dangerous: [string, Field][] = [
   ["sensitive", { ...title, sensitive: true }],
 ];
 test.each(dangerous)(
-  "a change of %s is a draft at first, and 409 when it is published",
+  "accepts a changed %s as a draft and refuses to publish it with 409 while entries are stored",
   async (attribute, field) => {
     const { id, path, ids } = await withEntries([title], [{ title: "a" }]);
     expect((await call("PUT", `${path}?dryRun=true`, document(id, [field]))).body).toMatchObject({
@@ -96,13 +99,13 @@ test.each(dangerous)(
       revision: 2,
       publishedRevision: 1,
     });
-    // Without entries nothing stands against it.
+    // Without entries the change is allowed.
     expect((await call("DELETE", `${path}/entries/${ids[0]}`)).status).toBe(204);
     expect((await call("POST", `${path}/publish`)).status).toBe(200);
   },
 );
 
-test("removing a schema with entries is 409 with the count, and happens with force", async () => {
+test("refuses to remove a schema with entries with 409, except with force", async () => {
   const { id, path, ids } = await withEntries([title], [{ title: "a" }, { title: "b" }]);
   const without = { id, modules: [] };
   expect(await call("PUT", `${path}?publish=true`, without)).toMatchObject({
@@ -117,7 +120,7 @@ test("removing a schema with entries is 409 with the count, and happens with for
     .operatorStore()
     .scan(`ø${id}`, `${id}.content.public.>`, { fromSeq: 1, limit: 10 });
   expect(feed.messages).toEqual([]);
-  // Nothing is lost: with the schema the entries are back.
+  // No entry is lost: they are live again when the schema returns.
   expect((await call("PUT", `${path}?publish=true`, document(id, [title]))).status).toBe(200);
   expect((await call("GET", `${path}/entries/${ids[0]}`)).body).toMatchObject({
     values: { title: "a" },
@@ -125,7 +128,7 @@ test("removing a schema with entries is 409 with the count, and happens with for
   });
 });
 
-test("a field that becomes unique claims the stored values; duplicates are 409 and named", async () => {
+test("reserves stored values when a field becomes unique, and names duplicates in a 409", async () => {
   const { id, path, ids } = await withEntries([title], [{ title: "a" }, { title: "b" }, { title: "a" }]);
   const next = document(id, [{ ...title, unique: true }]);
   expect((await call("PUT", `${path}?dryRun=true`, next)).body).toMatchObject({
@@ -152,7 +155,7 @@ test("a field that becomes unique claims the stored values; duplicates are 409 a
   expect((await call("PUT", `${path}/entries/${ids[1]}`, { values: { title: "b" } })).status).toBe(200);
 });
 
-test("changed readers move what is live", async () => {
+test("moves live entries when a schema's read access changes", async () => {
   const { id, path } = await withEntries([title], [{ title: "a" }]);
   const roles = async () => {
     const store = platform.operatorStore();
@@ -171,7 +174,7 @@ test("changed readers move what is live", async () => {
   expect(await roles()).toEqual({ public: "left", admin: "live" });
 });
 
-test("what predates a change stays readable, and is told on its next write", async () => {
+test("still shows values that violate a new rule, and refuses them on the next write", async () => {
   const { path, id, ids } = await withEntries([title], [{ title: "long title" }]);
   expect((await call("PUT", `${path}?publish=true`, document(id, [{ ...title, max: 3 }]))).status).toBe(200);
   const entry = `${path}/entries/${ids[0]}`;
@@ -183,7 +186,7 @@ test("what predates a change stays readable, and is told on its next write", asy
   });
 });
 
-test("values of languages and markets that were removed refuse no write: the next one leaves them behind", async () => {
+test("drops values of removed languages and markets on the next write, instead of refusing it", async () => {
   const id = "evolve-places";
   const path = `/api/admin/orbs/${id}`;
   const fields: Field[] = [
@@ -224,7 +227,7 @@ test("values of languages and markets that were removed refuse no write: the nex
   expect(impact.invalid).toEqual([
     { module: "news", schema: "article", checked: 4, invalid: 0, examples: [] },
   ]);
-  // A required value that is in no language any more is missing all the same.
+  // A required value is missing if its only languages were removed.
   const german = (await call("PUT", `${path}?dryRun=true`, at(["de"], ["US"]))).body.impact.invalid;
   expect(german).toMatchObject([
     { invalid: 1, examples: [{ id: ids[3], errors: [{ path: "/values/title/de", code: "required" }] }] },
@@ -249,7 +252,7 @@ test("values of languages and markets that were removed refuse no write: the nex
   expect((await call("POST", entry(0, "/revisions/1/restore"))).status).toBe(200);
   expect(await revealed(0)).toEqual(left);
 
-  // What the caller himself sends is told.
+  // Values for removed languages and markets in the request itself are refused.
   const sent = await call("PUT", entry(0), { values: { title: { en: "a", de: "A" }, price: { EU: 2 } } });
   expect(sent).toMatchObject({
     status: 422,
@@ -262,7 +265,7 @@ test("values of languages and markets that were removed refuse no write: the nex
   });
 });
 
-test("a window alone can be set though the entry holds a language that was removed", async () => {
+test("accepts a change of the validity window alone, although the entry holds a removed language", async () => {
   const id = "evolve-window";
   const path = `/api/admin/orbs/${id}`;
   const fields = [{ ...title, translatable: true }];
@@ -276,7 +279,7 @@ test("a window alone can be set though the entry holds a language that was remov
   expect(put).toMatchObject({ status: 200, body: { values: { title: { en: "a" } } } });
 });
 
-test("while nothing is live, an update itself is judged, as entries go by the newest definition", async () => {
+test("checks an update against stored entries while no revision is published", async () => {
   const id = "evolve-unpublished";
   const path = `/api/admin/orbs/${id}`;
   await call("POST", "/api/admin/orbs", document(id, [title]));
@@ -287,7 +290,7 @@ test("while nothing is live, an update itself is judged, as entries go by the ne
   expect((await call("PUT", path, document(id, [title, { name: "more", type: "string" }]))).status).toBe(200);
 });
 
-test("a draft that was made while live is judged when it is published after all was taken off the air", async () => {
+test("checks an older draft when it is published after the orb was unpublished", async () => {
   const { id, path } = await withEntries([title], [{ title: "a" }]);
   expect((await call("PUT", path, document(id, [{ name: "title", type: "integer" }]))).status).toBe(200);
   expect((await call("POST", `${path}/unpublish`)).status).toBe(200);

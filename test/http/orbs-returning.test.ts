@@ -1,4 +1,4 @@
-/** What was removed while entries were stored and comes back finds their values there, and must mean by them what was meant. */
+/** A field or schema that was removed and returns finds its stored values. It must not change their meaning. */
 import { beforeAll, expect, test } from "vitest";
 import { MASK } from "../../shared/definition/document/mask.ts";
 import { adminToken } from "../support/auth.ts";
@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 const note: Field = { name: "note", type: "string" };
 
-/** A document with one schema of these fields beside one that stays. */
+/** Returns a document with one schema of these fields, beside one that stays. */
 function document(id: string, fields: Field[], module = "news") {
   return {
     id,
@@ -42,7 +42,7 @@ const meanings: [string, Field][] = [
   ["translatable", { ...note, translatable: true }],
 ];
 test.each(meanings)(
-  "a field that comes back with another %s is 409 while values of it are stored",
+  "refuses a removed field that returns with another %s while values of it are stored",
   async (attribute, field) => {
     const { id, path, ids } = await withEntries(
       [title, note],
@@ -66,10 +66,10 @@ test.each(meanings)(
         status: 409,
         body: { code: "incompatible_change", impact: { changes: [change] } },
       });
-    // Also by way of another revision, and with nothing live.
+    // The same holds for other ways to publish the change, and while the orb is unpublished.
     expect((await call("POST", `${path}/unpublish`)).status).toBe(200);
     expect((await call("PUT", path, back)).status).toBe(409);
-    // Nobody ever sees it with the other meaning; as it was, it is back.
+    // With its former definition the field returns with its values.
     expect((await publish(path, document(id, [title, note]))).status).toBe(200);
     expect((await call("GET", `${path}/entries/${ids[0]}`)).body.values).toEqual({
       title: "a",
@@ -78,12 +78,12 @@ test.each(meanings)(
   },
 );
 
-test("once no entry holds a value of it any more, a field may come back as anything", async () => {
+test("accepts a removed field with another type once no entry holds a value of it", async () => {
   const { id, path, ids } = await withEntries([title, note], [{ title: "a", note: "1" }, { title: "b" }]);
   expect((await publish(path, document(id, [title]))).status).toBe(200);
   const entry = `${path}/entries/${ids[0]}`;
   const back = document(id, [title, { ...note, type: "number" }]);
-  // A draft that lost it lies beside a live revision that still has it.
+  // The draft has lost the value, but the published revision still has it.
   expect((await call("PUT", entry, { values: { title: "c" } })).status).toBe(200);
   expect((await publish(path, back)).status).toBe(409);
   expect((await call("POST", `${entry}/publish`)).status).toBe(200);
@@ -91,7 +91,7 @@ test("once no entry holds a value of it any more, a field may come back as anyth
   expect((await call("PUT", entry, { values: { title: "c", note: 5 } })).status).toBe(200);
 });
 
-test("older revisions show nothing of a field that came back sensitive, but to who reveals it", async () => {
+test("masks past values of a field that returns as sensitive, except with reveal", async () => {
   const { id, path, ids } = await withEntries([title, note], [{ title: "a", note: "plain words" }]);
   const entry = `${path}/entries/${ids[0]}`;
   const then = new Date().toISOString();
@@ -116,7 +116,7 @@ test("older revisions show nothing of a field that came back sensitive, but to w
   expect((await call("GET", `${entry}?${at}&reveal=true`)).body.values.note).toBe("plain words");
 });
 
-test("a schema that comes back is judged like one that never went, and its entries are live again", async () => {
+test("checks a schema that returns against its stored entries, and publishes them again", async () => {
   const { id, path, ids } = await withEntries([title, note], [{ title: "a" }, { title: "a", note: "x" }]);
   expect((await publish(path, without(id), "&force=true")).status).toBe(200);
   const refused = (code: string) => ({ status: 409, body: { code } });
@@ -132,7 +132,7 @@ test("a schema that comes back is judged like one that never went, and its entri
   expect(await publish(path, document(id, [title, note], "other"), "&force=true")).toMatchObject(
     refused("incompatible_change"),
   );
-  // Without one of its fields, which is remembered on its own from then on.
+  // Publish without one of its fields, which is then tracked as removed by itself.
   expect((await publish(path, document(id, [title]))).status).toBe(200);
   expect(await publish(path, document(id, [title, { ...note, list: true }]))).toMatchObject(
     refused("incompatible_change"),
@@ -146,7 +146,10 @@ test("a schema that comes back is judged like one that never went, and its entri
   expect(live.map((copy) => [copy.id, copy.tombstone])).toEqual(ids.map((one) => [one, undefined]));
 });
 
-/** Exports an orb, deletes it and imports it again. @returns kinds of the export's lines */
+/**
+ * Exports an orb, deletes it and imports it again.
+ * @returns the kinds of the export's lines
+ */
 async function moved(path: string): Promise<string[]> {
   const headers = { authorization: `Bearer ${token}` };
   const text = await (await fetch(`${platform.origin}${path}/export`, { headers })).text();
@@ -163,7 +166,7 @@ async function moved(path: string): Promise<string[]> {
     .map((line) => (JSON.parse(line) as { kind: string }).kind);
 }
 
-test("what was removed is remembered by an export", async () => {
+test("an export includes the record of removed fields", async () => {
   const { id, path } = await withEntries([title, note], [{ title: "a", note: "secret" }]);
   expect((await publish(path, document(id, [title]))).status).toBe(200);
   await moved(path);
@@ -173,14 +176,14 @@ test("what was removed is remembered by an export", async () => {
   });
 });
 
-test("an export leaves out entries of a schema that was removed, and can be imported", async () => {
+test("an export omits the entries of a removed schema and can be imported", async () => {
   const { id, path } = await withEntries([title], [{ title: "a" }]);
   await call("POST", `${path}/entries?publish=true`, { module: "base", values: { title: "kept" } });
   expect((await publish(path, without(id), "&force=true")).status).toBe(200);
   expect(await moved(path)).toEqual(["orb", "entry", "end"]);
 });
 
-/** As they are stored, whatever answers show of them. */
+/** Reads the live entries from the broker, without the filtering of responses. */
 const stored = async (id: string, role: string) => {
   const page = await platform
     .operatorStore()
@@ -188,10 +191,10 @@ const stored = async (id: string, role: string) => {
   return page.messages.map((message) => message.json<{ values?: object; tombstone?: true }>());
 };
 
-test("a draft that was refused does not come into force by taking the orb off the air", async () => {
+test("does not activate a refused draft when the orb is unpublished, archived or restored", async () => {
   const secret = { ...note, sensitive: true };
   const { id, path } = await withEntries([title, secret], [{ title: "a", note: "x" }]);
-  // Stored entries stand against it.
+  // Stored entries conflict with this draft.
   const draft = document(id, [{ ...title, unique: true }, note]);
   expect((await call("PUT", path, draft)).status).toBe(200);
   expect((await call("POST", `${path}/publish`)).status).toBe(409);
@@ -203,7 +206,7 @@ test("a draft that was refused does not come into force by taking the orb off th
   }
   expect(JSON.stringify(await stored(id, "owner"))).not.toContain("plain");
   expect((await call("POST", `${path}/publish`)).status).toBe(409);
-  // It travels with the draft that lies above what is in force.
+  // The export contains the refused draft as well as the active definition.
   expect((await call("POST", `${path}/archive`)).status).toBe(200);
   expect(await moved(path)).toEqual(["orb", ...Array.from({ length: 4 }, () => "entry"), "end"]);
   expect((await call("GET", path)).body).toMatchObject({
@@ -215,7 +218,7 @@ test("a draft that was refused does not come into force by taking the orb off th
   expect((await publish(path, document(id, [title, secret]))).status).toBe(200);
 });
 
-test("readers that change while nothing is live move what is live too", async () => {
+test("moves live entries when read access changes while the orb is unpublished", async () => {
   const { id, path } = await withEntries([title], [{ title: "a" }]);
   expect((await call("POST", `${path}/unpublish`)).status).toBe(200);
   const admins = document(id, [title]);
@@ -226,7 +229,7 @@ test("readers that change while nothing is live move what is live too", async ()
   expect((await stored(id, "public")).filter(({ tombstone }) => tombstone !== true)).toEqual([]);
 });
 
-test("a mask is never taken for a value, whatever the field was once", async () => {
+test("does not restore a mask as the value of a field that was sensitive before", async () => {
   const secret = { ...note, sensitive: true };
   const { id, path, ids } = await withEntries([title, secret], [{ title: "a", note: "x" }]);
   const entry = `${path}/entries/${ids[0]}`;
@@ -236,7 +239,7 @@ test("a mask is never taken for a value, whatever the field was once", async () 
   expect((await call("POST", `${entry}/revisions/1/restore`)).body.values).toEqual({ title: "a" });
 });
 
-test("what was to open of a schema that was removed stays closed, until the schema is back", async () => {
+test("does not publish a scheduled entry of a removed schema until the schema returns", async () => {
   const { id, path } = await withEntries([title], []);
   const validFrom = new Date(Date.now() + 3_000).toISOString();
   const values = { module: "news", values: { title: "later" }, validFrom };

@@ -63,7 +63,7 @@ function document(id: string) {
   };
 }
 
-/** An orb with a draft beside what is live, of itself and of an entry. */
+/** Creates an orb with a draft beside its published revision, and an entry with both as well. */
 async function shelf(id: string) {
   const path = `/api/admin/orbs/${id}`;
   expect((await call("POST", "/api/admin/orbs?publish=true", document(id))).status).toBe(201);
@@ -115,20 +115,20 @@ test("an export restores the orb with the same ids, states and revisions", async
   expect((await call("GET", `${path}/entries/${book.id}?reveal=true`)).body.values.note).toBe(SECRET);
   const listed = await call("GET", `${path}/entries?module=books&schema=author`);
   expect(listed.body.items.map((item: { id: string }) => item.id)).toEqual([author.id, saved.id]);
-  // What is unique and what is referred to is known again.
+  // Unique values and references are in force again.
   expect(
     (await call("POST", `${path}/entries`, { module: "books", schema: "author", values: { name: "A" } })).body
       .code,
   ).toBe("unique_conflict");
   expect((await call("DELETE", `${path}/entries/${author.id}`)).body.code).toBe("referenced");
-  // A new export says the same.
+  // A second export has the same content.
   const again = await exported("shelf-a");
   const bare = (all: Line[]) =>
     all.map(({ exportedAt: _at, revision: _revision, publishedRevision: _published, ...line }) => line);
   expect(bare(again)).toEqual(bare(lines));
 });
 
-test("a file that is cut off, mixed up or of another orb leaves nothing behind", async () => {
+test("refuses an incomplete, mixed-up or foreign file and leaves nothing behind", async () => {
   await shelf("shelf-b");
   const lines = await exported("shelf-b");
   expect((await call("DELETE", "/api/admin/orbs/shelf-b")).status).toBe(204);
@@ -155,7 +155,7 @@ test("a file that is cut off, mixed up or of another orb leaves nothing behind",
   expect((await imported([orb, first, second, third, end])).status).toBe(201);
 });
 
-test("what was sealed with other keys, or for another orb, cannot be imported, and the platform says which value", async () => {
+test("refuses values that were sealed with other keys or for another orb, and names them", async () => {
   await shelf("shelf-c");
   const lines = await exported("shelf-c");
   await using other = await startPlatform();
@@ -168,7 +168,7 @@ test("what was sealed with other keys, or for another orb, cannot be imported, a
 
   const renamed = JSON.stringify(lines).replaceAll("shelf-c", "shelf-copy");
   expect(await imported(JSON.parse(renamed))).toMatchObject(lost);
-  // Without those values it is a copy.
+  // Without those values the import creates a copy.
   const bare = JSON.parse(renamed.replaceAll(/"note":\{"\$sealed":"[^"]+"\}/g, '"note":null'));
   expect((await imported(bare)).status).toBe(201);
   const read = await request(platform, "GET", "/api/shelf-copy/books/book?expand=author");
@@ -177,7 +177,7 @@ test("what was sealed with other keys, or for another orb, cannot be imported, a
   });
 });
 
-test("an import gives no entry a default that it did not have: not for a field that is newer, not for settings", async () => {
+test("an import adds no default values to entries", async () => {
   const path = "/api/admin/orbs/shelf-d";
   const uses = [{ service: "settings", handlers: ["get", "set"] }];
   const fields = (pages: number) => [
@@ -210,7 +210,7 @@ test("an import gives no entry a default that it did not have: not for a field t
   expect((await imported(lines)).status).toBe(201);
   expect((await exported("shelf-d")).slice(1)).toEqual(lines.slice(1));
   expect((await call("GET", "/api/shelf-d/notes?filter[seen]=false")).body.items).toEqual([]);
-  // What nobody set follows the default of the day.
+  // A setting that no user has set follows the current default.
   expect((await call("PUT", `${path}?publish=true`, orb(20, seen))).status).toBe(200);
   expect((await call("POST", "/api/shelf-d/get", {})).body.values).toEqual({ theme: "dark", pages: 20 });
 });
@@ -222,7 +222,7 @@ test("import and export need a platform admin", async () => {
   expect((await call("GET", "/api/admin/orbs/nothing-here/export")).status).toBe(404);
 });
 
-test("a number or a time that would stand in the way of later revisions is refused with its path", async () => {
+test("refuses revision numbers and times that would block later revisions, with their path", async () => {
   await shelf("shelf-far");
   const [orb, ...rest] = await exported("shelf-far");
   expect((await call("DELETE", "/api/admin/orbs/shelf-far")).status).toBe(204);
@@ -259,7 +259,7 @@ test("a number or a time that would stand in the way of later revisions is refus
     expect((await call("GET", "/api/admin/orbs/shelf-far")).status).toBe(404);
   }
 
-  // At the limit an entry still takes writes, and If-Match still works.
+  // With the highest allowed revision, writes and If-Match still work.
   const { id } = (plain?.head ?? {}) as { id?: string };
   const highest = { revision: 2 ** 31, publishedRevision: 2 ** 31 };
   expect((await imported([orb, entry(plain, "head", highest), one])).status).toBe(201);

@@ -16,7 +16,7 @@ const call = (method: string, path: string, options: Options = {}) =>
   request(platform, method, path, { token, ...options });
 
 let number = 0;
-/** A small document with an id of its own. */
+/** Returns a small document with a unique id. */
 function orb(more: object = {}) {
   number++;
   return {
@@ -32,7 +32,7 @@ function orb(more: object = {}) {
   };
 }
 
-/** A created orb's document. */
+/** Creates an orb and returns its document, its path and the response. */
 async function created(more: object = {}, query = "") {
   const document = orb(more);
   const answer = await call("POST", `/api/admin/orbs${query}`, { body: document });
@@ -41,7 +41,7 @@ async function created(more: object = {}, query = "") {
   return { document, path: `/api/admin/orbs/${document.id}`, answer };
 }
 
-describe("who may", () => {
+describe("authentication", () => {
   const routes: [string, string][] = [
     ["GET", "/api/admin/orbs"],
     ["POST", "/api/admin/orbs"],
@@ -64,7 +64,7 @@ describe("who may", () => {
 });
 
 describe("create, read, update", () => {
-  test("the example shop comes back as it was written, under both prefixes", async () => {
+  test("returns the example shop as it was sent, under both prefixes", async () => {
     const shop: object = JSON.parse(
       readFileSync(new URL("../../scripts/examples/shop.json", import.meta.url), "utf8"),
     );
@@ -86,7 +86,7 @@ describe("create, read, update", () => {
     });
   });
 
-  test("an answer can be edited and sent back; its state cannot be changed that way", async () => {
+  test("accepts its own response as an update, and refuses changes to the state in it", async () => {
     const { path, answer } = await created();
     const put = await call("PUT", path, { body: { ...answer.body, name: "Named" } });
     expect(put.status).toBe(200);
@@ -98,7 +98,7 @@ describe("create, read, update", () => {
     ).toEqual(["/status read_only", "/revision read_only"]);
   });
 
-  test("every fault is told at once, with its path and code", async () => {
+  test("reports all errors at once with path and code", async () => {
     const answer = await call("POST", "/api/admin/orbs", {
       body: {
         id: "admin",
@@ -147,7 +147,7 @@ describe("create, read, update", () => {
     ["an array", "[]", { "content-type": "application/json" }, 422],
     ["nothing", "", { "content-type": "application/json" }, 400],
     ["not even a body", null, {}, 422],
-  ])("%s is refused", async (_name, body, headers, status) => {
+  ])("refuses a body that is %s", async (_name, body, headers, status) => {
     const response = await fetch(`${platform.origin}/api/admin/orbs`, {
       method: "POST",
       headers: { ...headers, authorization: `Bearer ${token}` },
@@ -158,7 +158,7 @@ describe("create, read, update", () => {
     await response.body?.cancel();
   });
 
-  test("10,000 fields are refused with the limit", async () => {
+  test("refuses 10,000 fields with too_many", async () => {
     const fields = Array.from({ length: 10_000 }, (_, index) => ({ name: `f${index}`, type: "string" }));
     const answer = await call("POST", "/api/admin/orbs", {
       body: { id: "many", modules: [{ id: "m", type: "CONTENT", schemas: [{ id: "s", fields }] }] },
@@ -167,22 +167,25 @@ describe("create, read, update", () => {
     expect(answer.body.errors[0]).toMatchObject({ path: "/modules/0/schemas/0/fields", code: "too_many" });
   });
 
-  test("the id cannot be changed", async () => {
+  test("refuses to change the id", async () => {
     const { path, document } = await created();
     const answer = await call("PUT", path, { body: { ...document, id: "other-id" } });
     expect(answer.status).toBe(422);
     expect(answer.body.errors).toMatchObject([{ path: "/id", code: "mismatch" }]);
   });
 
-  test.each(["nothing", "Nothing", "_x", "%2A", "a.b", "x".repeat(200)])("there is no orb %s", async (id) => {
-    for (const method of ["GET", "DELETE"])
-      expect((await call(method, `/api/admin/orbs/${id}`)).status).toBe(404);
-    expect((await call("PUT", `/api/admin/orbs/${id}`, { body: orb() })).status).toBe(404);
-    expect((await call("POST", `/api/admin/orbs/${id}/publish`)).status).toBe(404);
-    expect((await call("GET", `/api/admin/orbs/${id}/revisions`)).status).toBe(404);
-  });
+  test.each(["nothing", "Nothing", "_x", "%2A", "a.b", "x".repeat(200)])(
+    "answers 404 for the orb id %s",
+    async (id) => {
+      for (const method of ["GET", "DELETE"])
+        expect((await call(method, `/api/admin/orbs/${id}`)).status).toBe(404);
+      expect((await call("PUT", `/api/admin/orbs/${id}`, { body: orb() })).status).toBe(404);
+      expect((await call("POST", `/api/admin/orbs/${id}/publish`)).status).toBe(404);
+      expect((await call("GET", `/api/admin/orbs/${id}/revisions`)).status).toBe(404);
+    },
+  );
 
-  test("an id that exists is 409, and one whose subjects are a stream's", async () => {
+  test("refuses an existing, overlapping or reserved id", async () => {
     const { document } = await created();
     expect(await call("POST", "/api/admin/orbs", { body: document })).toMatchObject({
       status: 409,
@@ -205,7 +208,7 @@ describe("create, read, update", () => {
     }
   });
 
-  test("numbers are digits", async () => {
+  test("accepts numbers in plain decimal digits only", async () => {
     const { path } = await created();
     expect((await call("GET", `${path}/revisions/1?against=1`)).status).toBe(200);
     expect((await call("GET", `${path}/revisions?limit=10`)).status).toBe(200);
@@ -222,7 +225,7 @@ describe("create, read, update", () => {
     }
   });
 
-  test("unknown parameters are 400", async () => {
+  test("refuses unknown or invalid parameters with 400", async () => {
     for (const path of [
       "/api/admin/orbs?x=1",
       "/api/admin/orbs?limit=0",
@@ -236,8 +239,8 @@ describe("create, read, update", () => {
   });
 });
 
-describe("conditions", () => {
-  test("If-None-Match answers 304, If-Match 412 when it is not the newest", async () => {
+describe("conditional requests and idempotency", () => {
+  test("answers 304 to a matching If-None-Match and 412 to an outdated If-Match", async () => {
     const { path, document } = await created();
     expect((await call("GET", path, { headers: { "if-none-match": '"1"' } })).status).toBe(304);
     expect((await call("GET", path, { headers: { "if-none-match": '"0"' } })).status).toBe(200);
@@ -254,7 +257,7 @@ describe("conditions", () => {
     expect((await call("DELETE", path, { headers: { "if-match": '"4"' } })).status).toBe(204);
   });
 
-  test("of 20 updates with one ETag exactly one wins", async () => {
+  test("lets exactly one of 20 parallel updates with the same ETag succeed", async () => {
     const { path, document } = await created();
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, index) =>
@@ -268,7 +271,7 @@ describe("conditions", () => {
     expect((await call("GET", path)).body.revision).toBe(2);
   });
 
-  test("updates without an ETag all count", async () => {
+  test("applies all parallel updates without an ETag", async () => {
     const { path, document } = await created();
     const answers = await Promise.all(
       Array.from({ length: 6 }, (_, index) =>
@@ -279,7 +282,7 @@ describe("conditions", () => {
     expect(answers.map((answer) => answer.body.revision).sort()).toEqual([2, 3, 4, 5, 6, 7]);
   });
 
-  test("of 20 creations of one id one is 201, the rest 409", async () => {
+  test("lets exactly one of 20 parallel creations of the same id succeed", async () => {
     const document = orb();
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => call("POST", "/api/admin/orbs", { body: document })),
@@ -291,7 +294,7 @@ describe("conditions", () => {
     expect((await call("GET", `/api/admin/orbs/${document.id}`)).body.revision).toBe(1);
   });
 
-  test("an Idempotency-Key gives the same answer and one revision", async () => {
+  test("replays the response to a repeated Idempotency-Key", async () => {
     const document = orb();
     const headers = { "idempotency-key": "create-1" };
     const answers = await Promise.all(
@@ -319,8 +322,8 @@ describe("conditions", () => {
   });
 });
 
-describe("life", () => {
-  test("the whole table, with 409 for every other move", async () => {
+describe("lifecycle", () => {
+  test("allows the documented transitions and refuses others with 409 wrong_state", async () => {
     const { path, document } = await created();
     const move = async (operation: string) => {
       const answer = await call("POST", `${path}/${operation}`);
@@ -343,13 +346,13 @@ describe("life", () => {
     expect((await call("GET", path)).body).toMatchObject({ revision: 6, publishedRevision: null });
   });
 
-  test("a refusal begins with what every problem document has", async () => {
+  test("puts the standard members of a problem document first", async () => {
     const { path } = await created();
     const { body } = await call("POST", `${path}/unpublish`);
     expect(Object.keys(body)).toEqual(["type", "title", "status", "detail", "code", "state", "operation"]);
   });
 
-  test("a draft lies beside what is live until it is published", async () => {
+  test("keeps a draft beside the published revision until it is published", async () => {
     const { path, document } = await created({}, "?publish=true");
     expect((await call("GET", path)).body).toMatchObject({
       status: "PUBLISHED",
@@ -372,7 +375,7 @@ describe("life", () => {
     expect(both.body).toMatchObject({ revision: 4, publishedRevision: 4, name: "Both" });
   });
 
-  test("publishing checks that the handlers are registered", async () => {
+  test("refuses to publish an orb with unregistered handlers", async () => {
     const uses = [
       { service: "access", handlers: ["passkey"] },
       { service: "pricing", handlers: ["quote", "book"] },
@@ -391,7 +394,7 @@ describe("life", () => {
     expect((await call("GET", `/api/admin/orbs/${document.id}`)).status).toBe(404);
   });
 
-  test("deletion erases the orb, and numbers go on when it is created again", async () => {
+  test("deletes the orb and its stream, and continues its revision numbers when it is created again", async () => {
     const { path, document } = await created({}, "?publish=true");
     expect((await call("DELETE", path)).status).toBe(204);
     expect((await call("GET", path)).status).toBe(404);
@@ -406,7 +409,7 @@ describe("life", () => {
     const again = await call("POST", "/api/admin/orbs", { body: document });
     expect(again).toMatchObject({ status: 201, body: { revision: 4 } });
     expect(again.headers.get("etag")).toBe('"4"');
-    // Of a deletion, and of what begins anew, there is no document to compare with.
+    // A deletion, and the creation after it, have no document to compare with.
     for (const number of [2, 3, 4]) {
       const { body } = await call("GET", `${path}/revisions/${number}`);
       expect(body).toMatchObject({ revision: number, against: null, changes: [] });
@@ -464,7 +467,7 @@ describe("revisions", () => {
     expect((await call("POST", `${path}/revisions/99/restore`)).status).toBe(404);
   });
 
-  test("tell the change in words", async () => {
+  test("are summarized in words", async () => {
     const { path, document } = await created();
     const modules = [
       {
@@ -482,7 +485,7 @@ describe("revisions", () => {
   });
 });
 
-test("lists page in the order of creation, both ways, and filter by status", async () => {
+test("lists orbs in both orders of creation with paging, and filters by status", async () => {
   const ids: string[] = [];
   for (let index = 0; index < 5; index++)
     ids.push((await created({}, index % 2 === 0 ? "?publish=true" : "")).document.id);
@@ -511,7 +514,7 @@ test("lists page in the order of creation, both ways, and filter by status", asy
   expect((await call("GET", `/api/admin/orbs?sort=-createdAt&cursor=${cursor}`)).status).toBe(400);
 });
 
-test("routes list what published orbs serve, and nothing of others", async () => {
+test("lists the routes of published orbs only", async () => {
   const modules = [
     {
       id: "news",

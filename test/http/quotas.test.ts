@@ -11,9 +11,9 @@ import { brokerClient, entryOf } from "../support/services.ts";
 let platform: TestPlatform;
 let admin: string;
 
-/** Seconds of a window: short enough to wait for, and long enough for a test's requests. */
+/** Length of a window in seconds: short enough to wait for, and long enough for one test's requests. */
 const WINDOW = 4;
-/** Seconds of the longer windows. */
+/** Lengths of the longer windows in seconds. */
 const [NEXT, LONG] = [WINDOW * 5, 86_400];
 
 beforeAll(async () => {
@@ -35,7 +35,11 @@ beforeAll(async () => {
 });
 afterAll(() => platform?.stop());
 
-/** Waits for the next window unless this one has enough seconds left for the requests that follow. */
+/**
+ * Waits for the next window, unless this one has enough time left for the requests that follow.
+ * @param seconds length of the window
+ * @param needed seconds that must be left
+ */
 async function inWindow(seconds = WINDOW, needed = WINDOW * 0.6): Promise<void> {
   const left = seconds * 1000 - (Date.now() % (seconds * 1000));
   if (left < needed * 1000) await delay(left + 5);
@@ -45,7 +49,7 @@ async function inWindow(seconds = WINDOW, needed = WINDOW * 0.6): Promise<void> 
 const nextWindow = () => inWindow(WINDOW, WINDOW);
 
 let orbs = 0;
-/** A live orb of the test's own that every signed-in user may write to. */
+/** Creates and publishes an orb that every signed-in user can write to. */
 async function openOrb(id = `quota${++orbs}`): Promise<string> {
   await createOrb(platform, admin, {
     id,
@@ -88,7 +92,7 @@ const write = (who: SignedIn | string, orb: string, values: object = {}) =>
     body: { values },
   });
 
-/** Number of answers by status and code. */
+/** Counts the responses by status and code. */
 function tally(answers: readonly { status: number; body: { code?: string } }[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { status, body } of answers) {
@@ -102,7 +106,7 @@ const times = <T>(count: number, act: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, i) => act(i));
 
 describe("writes", () => {
-  test("an account gets 429 after its writes and writes again in the next window; other accounts are not affected", async () => {
+  test("refuses an account's writes above its limit with 429 until the next window, without affecting other accounts", async () => {
     const orb = await openOrb();
     const other = await openOrb();
     const [ann, bob] = [await user(platform), await user(platform)];
@@ -147,7 +151,7 @@ describe("writes", () => {
     expect((await write(ann, orb)).body.code).toBe("too_many_writes");
   });
 
-  test("limits the writes of an orb, and not those of other orbs", async () => {
+  test("limits the writes of an orb, but not those of other orbs", async () => {
     const [orb, other] = [await openOrb(), await openOrb()];
     const users = [await user(platform), await user(platform), await user(platform)];
     await inWindow();
@@ -162,7 +166,7 @@ describe("writes", () => {
     expect((await write(admin, orb)).status).toBe(201);
   });
 
-  test("a caller who may not write does not use up the orb's quota", async () => {
+  test("does not count refused callers against the orb's quota", async () => {
     const orb = await openOrb();
     const ann = await user(platform);
     await inWindow();
@@ -173,7 +177,7 @@ describe("writes", () => {
     expect((await write(ann, orb)).status).toBe(201);
   });
 
-  test("hosts on one broker share a quota, and parallel writers never exceed it", async () => {
+  test("enforces a quota across two hosts with parallel writers", async () => {
     const orb = await openOrb();
     const ann = await user(platform);
     const { CLIENT_ADDRESS: _, ...bindings } = platform.bindings;
@@ -197,8 +201,8 @@ describe("writes", () => {
   });
 });
 
-describe("calls of handlers", () => {
-  test("get 429 before the service is called; callers without sign-in count by address", async () => {
+describe("handler calls", () => {
+  test("get 429 above the limit without a call of the service, and are counted by address without sign-in", async () => {
     const orb = await openOrb();
     const other = await openOrb();
     const [ann, bob] = [await user(platform), await user(platform)];
@@ -224,7 +228,7 @@ describe("calls of handlers", () => {
         scope: "client",
         detail: expect.stringMatching(/^Your network address may call handlers 5 times within 4 seconds/),
       });
-      // Ten of the orb's twelve calls are spent.
+      // Ten of the orb's twelve calls are used.
       const more = await Promise.all(times(4, () => echo(bob.token, orb)));
       expect(tally(more)).toEqual({ "200": 2, "429 too_many_calls": 2 });
       expect(more.find(({ status }) => status === 429)?.body.scope).toBe("orb");
@@ -241,7 +245,7 @@ describe("calls of handlers", () => {
 describe("bytes", () => {
   const text = "x".repeat(300_000);
 
-  test("an account that has written its bytes gets 429 too_many_bytes", async () => {
+  test("refuses writes above the account's byte limit with 429 too_many_bytes", async () => {
     const orb = await openOrb();
     const [ann, bob] = [await user(platform), await user(platform)];
     await inWindow();
@@ -293,8 +297,8 @@ describe("bytes", () => {
   });
 });
 
-describe("values that are unique and sensitive", () => {
-  test("after two conflicts every further guess gets 429, taken or free, and the wait grows", async () => {
+describe("unique sensitive values", () => {
+  test("refuses guesses after two conflicts with 429, whether the value is taken or free, with a growing wait", async () => {
     const orb = await openOrb();
     const other = await openOrb();
     const [ann, bob] = [await user(platform), await user(platform)];
@@ -336,7 +340,7 @@ describe("values that are unique and sensitive", () => {
     expect((await write(ann, other, { pin: "0007" })).status).toBe(201);
     for (let i = 0; i < 4; i++)
       expect((await write(admin, orb, { pin: "0007" })).body.code).toBe("unique_conflict");
-    // The next short window allows two more; then the window of five of them is used up.
+    // The next short window allows two more conflicts. Then the longer window's limit of five is reached.
     await nextWindow();
     expect((await ways.create("0007")).body.code).toBe("unique_conflict");
     expect((await ways.update("0007")).body.code).toBe("unique_conflict");
@@ -346,7 +350,7 @@ describe("values that are unique and sensitive", () => {
     expect(Number(later.headers.get("retry-after"))).toBeGreaterThan(WINDOW);
   });
 
-  test("settings.set counts guesses too", async () => {
+  test("counts conflicts in settings.set as well", async () => {
     const orb = await openOrb();
     const [ann, bob] = [await user(platform), await user(platform)];
     const set = (who: SignedIn, pin: string) =>
@@ -391,7 +395,7 @@ describe("values that are unique and sensitive", () => {
     expect(tally(answers)).toEqual({ "409 unique_conflict": 2, "429 too_many_conflicts": 8 });
   });
 
-  test("a free value costs a twentieth of a conflict, and so does a conflict over another field", async () => {
+  test("counts neither free values nor conflicts of another field as a full conflict", async () => {
     const orb = await openOrb();
     const ann = await user(platform);
     expect((await write(admin, orb, { slug: "taken" })).status).toBe(201);
@@ -403,8 +407,8 @@ describe("values that are unique and sensitive", () => {
   });
 });
 
-describe("readers of streams", () => {
-  test("a user has a limited number of live readers; one that ends makes room", async () => {
+describe("stream readers", () => {
+  test("limits the live readers of a user, and frees a place when one disconnects", async () => {
     const [ann, bob] = [await user(platform), await user(platform)];
     const follow = async (who: SignedIn) => {
       const gone = new AbortController();
@@ -443,7 +447,7 @@ test("OpenAPI lists 429 and 507 where they can happen", async () => {
   expect(answers(`/api/${orb}/set`, "post")).toEqual(expect.arrayContaining(["429", "507"]));
 });
 
-test("a busy user does not meet the defaults", async () => {
+test("allows 300 parallel writes and 40 new sensitive values under the default quotas", async () => {
   await using usual = await startPlatform();
   const token = await adminToken(usual);
   const id = "usual";

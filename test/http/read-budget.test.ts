@@ -1,4 +1,4 @@
-/** One request reads a bounded number of bytes, so that a host stays small and goes on answering, whatever entries hold. */
+/** One request reads a bounded number of bytes, so that the host's memory stays bounded whatever entries hold. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { serveProcess } from "../../scripts/host/process.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
@@ -11,7 +11,7 @@ import { growthDuring } from "../support/memory.ts";
 import { createOrb } from "../support/orbs.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 
-/** An isolate of the edge has 128 MB of heap. workerd dies of more, as it does there. */
+/** An isolate at the edge has 128 MB of heap. workerd crashes beyond it, as it would at the edge. */
 process.env.MINIFLARE_WORKERD_V8_FLAGS = "--max-heap-size=128";
 /** The process may grow by more than the heap: it also holds socket buffers and freed memory. */
 const PROCESS_BYTES = 2 * 128 * 1024 * 1024;
@@ -132,17 +132,20 @@ test.each<[name: string, ask: () => ReturnType<typeof call>, expected: number, c
   ["the management list as it was", () => managed(`at=${new Date().toISOString()}`)(), 422, 4],
   ["records of transactions", records, 200],
   ["references to large entries", () => shelf(books)(), 422],
-])("%s, several at once, stays within the memory of an isolate", async (_name, ask, expected, count = 8) => {
-  await ask();
-  let statuses: number[] = [];
-  const growth = await growthDuring(async () => {
-    statuses = (await Promise.all(Array.from({ length: count }, () => ask()))).map(({ status }) => status);
-  });
-  expect(statuses).toEqual(Array(count).fill(expected));
-  expect(growth).toBeLessThan(PROCESS_BYTES);
-});
+])(
+  "reads %s, several at once, within the memory limit of an isolate",
+  async (_name, ask, expected, count = 8) => {
+    await ask();
+    let statuses: number[] = [];
+    const growth = await growthDuring(async () => {
+      statuses = (await Promise.all(Array.from({ length: count }, () => ask()))).map(({ status }) => status);
+    });
+    expect(statuses).toEqual(Array(count).fill(expected));
+    expect(growth).toBeLessThan(PROCESS_BYTES);
+  },
+);
 
-test("pages that end early bring each entry exactly once", async () => {
+test("returns each entry exactly once across pages that end early", async () => {
   const all = await pages(list("library/book", "filter[title][contains]=book&limit=200"));
   expect(all.ids).toEqual(books);
   const none = await pages(list("library/book", "filter[title]=nothing"));
@@ -156,7 +159,7 @@ test("pages that end early bring each entry exactly once", async () => {
   expect(own.ids).toHaveLength(RECORDS);
 });
 
-test("refusals say how large a request may be, and what to do", async () => {
+test("refuses too large requests with the limit and advice", async () => {
   const sorted = await list("library/book", "sort=title")();
   expect(sorted.body).toMatchObject({ code: "too_broad", limitBytes: 16 * 1024 * 1024 });
   expect(sorted.body.detail).toMatch(/16 MiB.*smaller limit/);
@@ -166,7 +169,7 @@ test("refusals say how large a request may be, and what to do", async () => {
   expect((await shelf(books.slice(0, 20))()).status).toBe(201);
 });
 
-test("large reads of some fail nothing of others", async () => {
+test("serves other requests during large reads", async () => {
   let over = false;
   const until = async (ask: () => ReturnType<typeof call>) => {
     const statuses = new Set<number | string>();

@@ -8,7 +8,7 @@ import { adminToken, call } from "../support/auth.ts";
 import { key } from "../support/entries.ts";
 import { startPlatform } from "../support/platform.ts";
 
-it("seals and claims everything again under keys that were changed, beside a running platform", async () => {
+it("reseals and re-reserves all values under changed keys while the platform runs", async () => {
   await using platform = await startPlatform();
   const token = await adminToken(platform);
   const document = {
@@ -46,7 +46,7 @@ it("seals and claims everything again under keys that were changed, beside a run
   expect(isCurrent(secrets.ENCRYPTION_KEYS, sealed.$sealed)).toBe(true);
   expect(entry?.head.claims).toHaveLength(2);
 
-  // The operation does the same for one orb; with the keys that the functions still have, it seals under theirs.
+  // The HTTP operation does the same for one orb, with the keys that the functions currently have.
   const again = await call(platform, "POST", `${entries}/rekey`, { token });
   expect(again).toMatchObject({
     status: 200,

@@ -117,7 +117,7 @@ describe("paths", () => {
     expect([answer.status, (answer.body as { code: string }).code]).toEqual([status, code]);
   });
 
-  it("tells which methods an address takes", async () => {
+  it("answers 405 with Allow for an unsupported method", async () => {
     const collection = await call(platform, "DELETE", "/api/shop/catalog/product", { token });
     expect([collection.status, collection.headers.get("allow")]).toEqual([405, "GET, HEAD, POST"]);
     const one = await call(platform, "POST", `/api/shop/catalog/product/${chair.id}`, { token, body: {} });
@@ -128,7 +128,7 @@ describe("paths", () => {
     expect(head.status).toBe(200);
   });
 
-  it("has no routes of an orb that is not published", async () => {
+  it("answers 404 for an orb that is not published", async () => {
     await call(platform, "POST", "/api/admin/orbs", {
       token,
       body: { ...DOCUMENT, id: "later", modules: [], uses: [] },
@@ -137,8 +137,8 @@ describe("paths", () => {
   });
 });
 
-describe("one entry", () => {
-  it("shows what is live, in the caller's language and market, masked", async () => {
+describe("single entry", () => {
+  it("shows the published values in the caller's language and market, with masks", async () => {
     const answer = await get(`/api/shop/catalog/product/${chair.id}?market=EU`, {
       "accept-language": "de-AT, en;q=0.5",
     });
@@ -157,7 +157,7 @@ describe("one entry", () => {
     expect(answer.headers.get("etag")).toMatch(/^"1-[0-9a-z]+"$/);
   });
 
-  it("falls back to the defaults, and gives maps for *", async () => {
+  it("falls back to the default language and market, and returns all of them for *", async () => {
     const french = await get(`/api/shop/catalog/product/${chair.id}?locale=fr`);
     expect(french.body).toMatchObject({ values: { title: "Chair", price: 10 } });
     expect(french.headers.get("content-language")).toBe("en");
@@ -168,7 +168,7 @@ describe("one entry", () => {
     });
   });
 
-  it("answers 304 to the same question only", async () => {
+  it("answers 304 only to the same query", async () => {
     const path = `/api/shop/catalog/product/${chair.id}`;
     const etag = (await get(path)).headers.get("etag") ?? "";
     expect((await get(path, { "if-none-match": etag })).status).toBe(304);
@@ -176,7 +176,7 @@ describe("one entry", () => {
     expect((await get(`${path}?fields=sku`, { "if-none-match": etag })).status).toBe(200);
   });
 
-  it("keeps drafts from everybody who may not write", async () => {
+  it("hides drafts from callers who cannot write", async () => {
     const path = `/api/shop/catalog/product/${draft.id}`;
     expect((await get(path)).status).toBe(404);
     expect((await get(`${path}?revision=latest`)).status).toBe(401);
@@ -188,7 +188,7 @@ describe("one entry", () => {
     expect((await get(path, {}, token)).status).toBe(404);
   });
 
-  it("expands what is live", async () => {
+  it("expands a reference to its published entry", async () => {
     const answer = await get(`/api/shop/catalog/product/${chair.id}?expand=author&fields=author`);
     expect(answer.body).toMatchObject({
       values: { author: author.id },
@@ -197,7 +197,7 @@ describe("one entry", () => {
     expect(Object.keys((answer.body as Entry).values)).toEqual(["author"]);
   });
 
-  it("tells caches apart by language what is expanded, where only that is translated", async () => {
+  it("varies by language if only the expanded entry is translated", async () => {
     const { id } = await create("offer", { product: chair.id });
     const path = `/api/shop/catalog/offer/${id}`;
     for (const [language, title] of [
@@ -217,7 +217,7 @@ describe("one entry", () => {
     expect((await get(path)).headers.get("vary")).toBeNull();
   });
 
-  it("refuses what it does not know", async () => {
+  it("refuses unknown parameters, fields and locales", async () => {
     const answer = await get(`/api/shop/catalog/product/${chair.id}?nope=1&fields=nope&expand=sku&locale=!!`);
     expect(answer.status).toBe(400);
     const { errors } = answer.body as { errors: { path: string; code: string }[] };
@@ -231,7 +231,7 @@ describe("one entry", () => {
 });
 
 describe("lists", () => {
-  it("never show, count or find a draft", async () => {
+  it("neither show, count nor find drafts", async () => {
     const everything = await listed("?count=true");
     expect(everything.items.map(({ values }) => values.title)).toEqual(["Chair", "Table"]);
     expect(everything.total).toBe(2);
@@ -241,7 +241,7 @@ describe("lists", () => {
     expect((await listed("?sort=-count")).items.map(({ values }) => values.count)).toEqual([3, 1]);
   });
 
-  it("judge the live values, not those of a newer draft", async () => {
+  it("filter by published values, not by those of a newer draft", async () => {
     const item = await create("product", { title: { en: "Lamp" }, sku: "l-1", state: "used", hot: false });
     const changed = await call(platform, "PUT", `/api/admin/orbs/shop/entries/${item.id}`, {
       token,
@@ -290,13 +290,13 @@ describe("lists", () => {
     ["offset=3", "unknown_parameter"],
     ["count=yes", "invalid_value"],
     ["filter[sku=x", "unknown_parameter"],
-  ])("%s is 400 %s", async (query, code) => {
+  ])("%s is refused with 400 %s", async (query, code) => {
     const answer = await get(`/api/shop/catalog/product?${query}`);
     expect(answer.status).toBe(400);
     expect((answer.body as { errors: { code: string }[] }).errors.map((error) => error.code)).toEqual([code]);
   });
 
-  it("hides what is unpublished, archived, expired or not yet valid", async () => {
+  it("hide entries that are unpublished, archived, expired or not yet valid", async () => {
     const from = (ms: number) => new Date(Date.now() + ms).toISOString();
     const later = await create("product", { sku: "w-1" }, { validFrom: from(3_600_000) });
     const soon = await create("product", { sku: "w-2" }, { validTo: from(600) });

@@ -19,7 +19,7 @@ const document = (read: string, fields: string[]) => ({
   ],
 });
 
-test("reads that begin by the definition of last time never answer by it once it has changed", async () => {
+test("never answers by an outdated definition after it has changed", async () => {
   await using platform = await startPlatform();
   const token = await adminToken(platform);
   const admin = (method: string, path: string, body?: unknown) =>
@@ -39,7 +39,7 @@ test("reads that begin by the definition of last time never answer by it once it
   const statuses = async () =>
     (await Promise.all(paths.map((path) => call(platform, "GET", path)))).map(({ status }) => status);
 
-  // Twice: the second time, the definition is known from the first.
+  // In the second round the definition is cached from the first.
   for (let i = 0; i < 2; i++) {
     expect(await statuses()).toEqual([200, 200, 200]);
     await publish("admin", ["title", "body"]);

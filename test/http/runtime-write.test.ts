@@ -64,8 +64,8 @@ beforeAll(async () => {
   bob = (await user(platform, "auth", "user")).token;
 });
 
-describe("a life through the runtime API", () => {
-  it("runs by the short path and by the long one", async () => {
+describe("lifecycle on the runtime API", () => {
+  it("works by the short path and by the long one", async () => {
     const made = await send("POST", "/notes?publish=true", ann, { values: { text: "one", pin: "1234" } });
     expect(made.status).toBe(201);
     expect(made.body).toMatchObject({
@@ -95,7 +95,7 @@ describe("a life through the runtime API", () => {
     expect((await send("GET", `/notes/${id}?revision=latest`, ann)).status).toBe(404);
   });
 
-  it("is one's own", async () => {
+  it('limits entries with read access "own" to their creator and admins', async () => {
     const made = await send("POST", "/notes?publish=true", ann, { values: { text: "secret" } });
     const path = `/notes/${made.body.id}`;
     expect((await send("GET", path)).status).toBe(401);
@@ -111,14 +111,14 @@ describe("a life through the runtime API", () => {
 });
 
 describe("refusals", () => {
-  it("of who may not write come before anything else", async () => {
+  it("check write access before anything else", async () => {
     expect((await send("POST", "/news?nope=1", undefined, { nope: 1 })).status).toBe(401);
     expect((await send("POST", "/news", ann, { values: {} })).status).toBe(403);
     expect((await send("PUT", "/news/0abcdefgh", ann, { values: {} })).status).toBe(403);
     expect((await send("POST", "/notes", "nonsense", { values: {} })).status).toBe(401);
   });
 
-  it("tell every fault with its place", async () => {
+  it("report every error with its path", async () => {
     const made = await send("POST", "/notes", ann, { values: { text: 1, nope: 2, __proto: 3 } });
     expect(made.status).toBe(422);
     expect(made.body.errors.map(({ path }: { path: string }) => path).sort()).toEqual([
@@ -135,7 +135,7 @@ describe("refusals", () => {
     expect(wrong.status).toBe(422);
   });
 
-  it("of what is not the newest", async () => {
+  it("answer 412 to an outdated If-Match", async () => {
     const made = await send("POST", "/news?publish=true", admin, { values: { title: { en: "A" } } });
     const path = `/news/${made.body.id}`;
     const etag = made.headers.get("etag") ?? "";
@@ -150,7 +150,7 @@ describe("refusals", () => {
 });
 
 describe("writes", () => {
-  it("of one language leave the others", async () => {
+  it("of one language keep the others", async () => {
     const made = await send("POST", "/news?publish=true&locale=en", admin, { values: { title: "Hello" } });
     const path = `/news/${made.body.id}`;
     const german = await send("PUT", `${path}?locale=de&publish=true`, admin, { values: { title: "Hallo" } });
@@ -161,7 +161,7 @@ describe("writes", () => {
     ).toBe("Hallo");
   });
 
-  it("with one key are one entry", async () => {
+  it("with the same Idempotency-Key create one entry", async () => {
     const key = { "idempotency-key": "k-1" };
     const [a, b] = [
       await send("POST", "/config/theme", admin, { values: { color: "red" } }, key),
@@ -173,7 +173,7 @@ describe("writes", () => {
     expect((await send("GET", "/config/theme?revision=latest", admin)).body.items).toHaveLength(1);
   });
 
-  it("with one key are one entry, whether the path names the only schema or not", async () => {
+  it("with the same Idempotency-Key count as one by the short and the long path", async () => {
     const key = { "idempotency-key": "k-2" };
     const body = { values: { title: { en: "Once" } } };
     const made = await send("POST", "/news", admin, body, key);
@@ -186,7 +186,7 @@ describe("writes", () => {
     expect([twice.status, twice.body.revision]).toEqual([200, 2]);
   });
 
-  it("of schemas that share a module name theirs", async () => {
+  it("must name the schema if the module has several", async () => {
     expect((await send("POST", "/config", admin, { values: {} })).body.code).toBe("schema_not_found");
     const made = await send("POST", "/config/limit?publish=true", admin, { values: { size: 3 } });
     expect(made.headers.get("location")).toBe(`/api/diary/config/limit/${made.body.id}`);

@@ -1,4 +1,6 @@
-/** Streams deliver an orb's messages through the live definition and the entry's head, in every mode and on every host. */
+/**
+ * Streams deliver an orb's messages through the live definition and the entry's head, in every mode and on every host.
+ */
 import { setTimeout as delay } from "node:timers/promises";
 import { beforeAll, describe, expect, test } from "vitest";
 import { MASK } from "../../shared/definition/document/mask.ts";
@@ -293,7 +295,7 @@ describe.each(HOSTS)("an orb's stream by the %s", (host) => {
     expect(await everywhere(host, id)).toEqual([]);
   });
 
-  test("passes over messages that are neither live copies nor tombstones", async () => {
+  test("skips messages that are neither live copies nor tombstones", async () => {
     const id = await orbWith([title]);
     const entry = await person(id, { title: "Gus" });
     const damaged = await person(id, { title: "damaged" });
@@ -312,7 +314,7 @@ describe.each(HOSTS)("an orb's stream by the %s", (host) => {
   test.each([
     ["plain events", ""],
     ["live events", "?offset=now&live=sse"],
-  ])("applies a new definition from the next event on, for %s", async (_, query) => {
+  ])("applies a new definition from the next event on, to %s", async (_, query) => {
     const id = await orbWith([title, salary]);
     const entry = await person(id, { title: "Hal", salary: "70000" });
     const response = await get(host, `${id}${query}`);
@@ -371,7 +373,7 @@ describe.each(HOSTS)("an orb's stream by the %s", (host) => {
     expect(Number(answer.headers.get("stream-next-offset"))).toBeGreaterThanOrEqual(hidden);
   });
 
-  test("waits for a head that the broker stores after its copy", async () => {
+  test("waits for an entry's head that the broker stores after its live copy", async () => {
     const id = await orbWith([title]);
     const entry = await person(id, { title: "first" });
     const log = `${id}.content.owner.person.${entry}`;

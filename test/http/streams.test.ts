@@ -39,7 +39,7 @@ function map(name: string, stream: string, subjectFilter: string, token = admin)
   });
 }
 
-/** A stream of the broker, mapped, that only one test uses. */
+/** Creates a broker stream with a mapping, for one test only. */
 async function ownStream(name: string, messages: string[] = []): Promise<void> {
   const manager = await broker.connection.jetstreamManager();
   await manager.streams.add({ name: name.toUpperCase(), subjects: [`${name}.>`], allow_direct: true });
@@ -57,7 +57,7 @@ async function problemOf(response: Response): Promise<[number, string]> {
 }
 
 describe("mappings", () => {
-  test("are made, read, replaced and removed by platform admins alone", async () => {
+  test("are created, read, replaced and removed by platform admins only", async () => {
     const user = await signIn(platform, { realm: "auth", sub: "user1" });
     const url = `${platform.origin}/api/admin/streams/managed`;
     expect((await map("managed", "NEWS", "news.x", user)).status).toBe(401);
@@ -108,7 +108,7 @@ describe("mappings", () => {
     ["øshop", "*.content.public.>", "/subjectFilter"],
     ["øshop", "shop.content.{userID}.x", "/subjectFilter"],
     ["a b", "x", "/stream"],
-  ])("of %s to %j is refused", async (stream, filter, path) => {
+  ])("refuses a mapping of %s to %j", async (stream, filter, path) => {
     const response = await map("refused", stream, filter);
     expect(response.status).toBe(422);
     const { errors } = (await response.json()) as { errors: { path: string }[] };
@@ -118,7 +118,7 @@ describe("mappings", () => {
     );
   });
 
-  test("a name that could be none is not there", async () => {
+  test("answers 404 for an invalid mapping name", async () => {
     expect((await map("a.b", "NEWS", "news.a")).status).toBe(404);
     expect((await map("*", "NEWS", "news.a")).status).toBe(404);
   });
@@ -129,7 +129,7 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
     fetch(`${bases[host]}/api/streams/${path}`, { method, headers });
   const own = (name: string) => `${name}${host}`;
 
-  test("are listed for whoever is signed in", async () => {
+  test("lists the existing streams for signed-in callers", async () => {
     const user = await signIn(platform, { realm: "auth", sub: "user1" });
     for (const path of ["", "/"]) {
       const response = await fetch(`${bases[host]}/api/streams${path}`, { headers: auth(user) });
@@ -140,13 +140,13 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
         description: expect.any(String),
         href: "/api/streams/heartbeat",
       });
-      // It is mapped, and the broker has no stream of that name: reading it is 404.
+      // This name is mapped, but the broker has no such stream: reading it is 404.
       expect(streams.map(({ name }) => name)).not.toContain("missing");
     }
     expect(await problemOf(await get("", {}))).toEqual([401, "authentication_required"]);
   });
 
-  test("no address but a stream's own takes a parameter that it does not know", async () => {
+  test("refuses unknown query parameters on every path except a stream's own", async () => {
     const ask = (path: string) => fetch(`${bases[host]}/api/${path}`, { headers: auth(admin) });
     const unknown = (name: string) => ({
       path: `/${name}`,
@@ -177,7 +177,7 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
     expect(await problemOf(await get("?x=1", {}))).toEqual([401, "authentication_required"]);
   });
 
-  test("without a parameter: the specification's events, resumed by Last-Event-ID", async () => {
+  test("sends events without a parameter, and resumes after Last-Event-ID", async () => {
     await ownStream(own("plain"), ['{"n":1}', '{"n":2}']);
     const first = await get(own("plain"));
     expect(first.headers.get("content-type")).toBe("text/event-stream");
@@ -199,7 +199,7 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
     expect(JSON.parse(next?.data ?? "")).toEqual({ n: 2 });
   });
 
-  test("live messages follow what was there, each once", async () => {
+  test("sends stored messages, then live ones, each once", async () => {
     await ownStream(own("live"), ['"before"']);
     const response = await get(`${own("live")}?offset=-1&live=sse`);
     const seen: unknown[] = [];
@@ -213,7 +213,7 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
     expect(seen).toEqual(["before", ...Array.from({ length: 50 }, (_, i) => i)]);
   });
 
-  test("messages of every kind become JSON on one line", async () => {
+  test("sends messages of every kind as JSON on one line", async () => {
     const bodies = ["null", "42", '"x"', '{\n"a":\r\n1}', "plain text", "", "[1,2", "1,2"];
     await ownStream(own("kinds"), bodies);
     await broker.js.publish(`${own("kinds")}.a`, new Uint8Array([0xff, 0xfe]));
@@ -229,7 +229,7 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
     expect(seen).toEqual(wanted);
   });
 
-  test("pages carry where to go on, and are asked for again by their tag", async () => {
+  test("pages name the next offset and support ETags", async () => {
     await ownStream(own("pages"), ["1", "2", "3"]);
     const page = await get(`${own("pages")}?offset=${offset(1)}`);
     expect(await page.json()).toEqual([2, 3]);
@@ -249,7 +249,7 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
     expect([await now.json(), now.headers.get("etag")]).toEqual([[], null]);
   });
 
-  test("a page's tag is the caller's own, and the filter's", async () => {
+  test("gives a page a different ETag for each caller and filter", async () => {
     await ownStream(own("tagged"));
     const name = own("tagged");
     await map(name, name.toUpperCase(), `${name}.{userID}`);
@@ -261,7 +261,7 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
     const page = await get(`${name}?offset=-1`, auth(alice ?? ""));
     expect(await page.json()).toEqual(["for alice"]);
     const known = { "if-none-match": page.headers.get("etag") ?? "" };
-    // As a browser does that knows the address from the user before.
+    // A browser does this if another user was signed in before.
     const others = [auth(bob ?? ""), { cookie: `session_auth=${bob}` }];
     for (const other of others) {
       const answer = await get(`${name}?offset=-1`, { ...other, ...known });
@@ -273,7 +273,7 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
     expect([changed.status, await changed.json()]).toEqual([200, ["for bob"]]);
   });
 
-  test("every answer says that it depends on who asks", async () => {
+  test("sends Vary: Authorization, Cookie with every response", async () => {
     const known = (await get("heartbeat?offset=now")).headers.get("stream-next-offset");
     const answers = [
       await get(""),
@@ -292,7 +292,7 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
     expect(answers.at(-1)?.headers.get("vary")?.split(", ")).toContain("Origin");
   });
 
-  test("a removed message is not served again", async () => {
+  test("does not serve a deleted message again", async () => {
     await ownStream(own("removed"), ['"a"', '"secret"', '"c"']);
     expect(await (await get(`${own("removed")}?offset=-1`)).json()).toEqual(["a", "secret", "c"]);
     const manager = await broker.connection.jetstreamManager();
@@ -300,14 +300,14 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
     expect(await (await get(`${own("removed")}?offset=-1`)).json()).toEqual(["a", "c"]);
   });
 
-  test("a quiet filter moves on with its stream", async () => {
+  test("advances the offset if no message matches the filter", async () => {
     await ownStream(own("quiet"), ["1"]);
     await map(own("silent"), own("quiet").toUpperCase(), `${own("quiet")}.none`);
     const page = await get(`${own("silent")}?offset=-1`);
     expect([await page.json(), page.headers.get("stream-next-offset")]).toEqual([[], offset(1)]);
   });
 
-  test("a long-poll waits for a message, or gives up in time", async () => {
+  test("a long-poll returns the next message, or 204 after its timeout", async () => {
     await ownStream(own("polled"), ["1"]);
     const waiting = get(`${own("polled")}?offset=now&live=long-poll`);
     setTimeout(() => broker.connection.publish(`${own("polled")}.a`, "2"), LONG_POLL_MS / 3);
@@ -341,11 +341,11 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
     expect(await problemOf(response)).toEqual([status, code]);
   });
 
-  test("a repeated offset is refused", async () => {
+  test("refuses a repeated offset parameter", async () => {
     expect((await get("heartbeat?offset=-1&offset=-1")).status).toBe(400);
   });
 
-  test("an offset before what is retained is gone, however it is read", async () => {
+  test("answers 410 to an offset before the oldest message in every mode", async () => {
     await ownStream(own("expired"), ["1", "2", "3", "4"]);
     const manager = await broker.connection.jetstreamManager();
     await manager.streams.purge(own("expired").toUpperCase(), { seq: 4 });
@@ -358,7 +358,7 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
     expect(await (await get(`${own("expired")}?offset=-1`)).json()).toEqual([4]);
   });
 
-  test("who begins with the oldest message gets what is the oldest by then", async () => {
+  test("starts at the oldest message while older ones are being dropped", async () => {
     await ownStream(own("moving"));
     const manager = await broker.connection.jetstreamManager();
     await manager.streams.update(own("moving").toUpperCase(), { max_msgs: 20 });
@@ -384,22 +384,22 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
     await writing;
   });
 
-  test("what a publisher calls a message's place does not keep it from who follows", async () => {
+  test("delivers messages whose publisher set a Nats-Sequence header", async () => {
     await ownStream(own("numbered"), ["1", "2", "3"]);
-    // Sooner than the stream is looked at without a notice.
+    // Less than the interval at which the stream is checked without a notification.
     const signal = AbortSignal.timeout(8_000);
     const url = `${bases[host]}/api/streams/${own("numbered")}?offset=now&live=sse`;
     const response = await fetch(url, { headers: auth(admin), signal });
     await delay(500);
     const headers = messageHeaders();
-    // As a service does that hands on what it read elsewhere.
+    // A service that forwards a message it read elsewhere keeps this header.
     headers.set("Nats-Sequence", "1");
     await broker.js.publish(`${own("numbered")}.a`, "4", { headers });
     const events = await readUntil(response, ({ type }) => type === "data");
     expect(JSON.parse(events.at(-1)?.data ?? "")).toEqual([4]);
   });
 
-  test("nobody reads without a valid token, or what is another's", async () => {
+  test("refuses readers without a valid token and shows each user only their own messages", async () => {
     expect(await problemOf(await get("wallet?offset=-1", {}))).toEqual([401, "authentication_required"]);
     expect(await problemOf(await get("wallet?offset=-1", auth("x.y.z")))).toEqual([401, "invalid_token"]);
     const [alice, bob] = [`alice${host}`, `bob${host}`];
@@ -417,7 +417,7 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
     }
   });
 
-  test("a stream ends cleanly when its token expires", async () => {
+  test("ends the response when the token expires", async () => {
     const token = await signIn(platform, { realm: "auth", sub: "brief", ttl: 2 });
     const response = await get("heartbeat?offset=now&live=sse", auth(token));
     const events: string[] = [];
@@ -426,7 +426,7 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
     expect(events.at(-1)).not.toBe("data");
   });
 
-  test("browsers of allowed origins may follow, others not", async () => {
+  test("sends CORS headers to allowed origins only", async () => {
     const origin = "https://app.example";
     const allowed = await get("heartbeat?offset=-1", { ...auth(admin), origin });
     expect(allowed.headers.get("access-control-allow-origin")).toBe(origin);
@@ -445,13 +445,13 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
     for (const { headers } of [allowed, foreign, none]) expect(headers.get("vary")).toContain("Origin");
   });
 
-  test("other methods are told what there is", async () => {
+  test("answers 405 with Allow to an unsupported method", async () => {
     const response = await get("heartbeat", auth(admin), "POST");
     expect(response.status).toBe(405);
     expect(response.headers.get("allow")).toContain("GET");
   });
 
-  test("heartbeats carry their place and time", async () => {
+  test("heartbeats have a sequence number and a time", async () => {
     const response = await get("heartbeat?offset=-1&live=sse");
     const events = await readUntil(response, ({ type }) => type === "data");
     const [beat] = JSON.parse(events.at(-1)?.data ?? "[]") as { seq: number; timestamp: string }[];
@@ -460,13 +460,13 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
   });
 });
 
-test("a reader that takes long to catch up goes on to what is new, at both hosts", async () => {
+test("a slow reader catches up with stored messages and continues with live ones, on both hosts", async () => {
   const stored = 300;
   await ownStream("lengthy", Array(stored).fill(JSON.stringify("x".repeat(100_000))));
   const follow = async (host: string) => {
     const url = `${bases[host]}/api/streams/lengthy?offset=-1&live=sse`;
     const response = await fetch(url, { headers: auth(admin) });
-    // For longer than a live end is kept that nobody holds.
+    // Longer than an unused live subscription is kept.
     await delay(7_500);
     const seen: string[] = [];
     let caughtUp = false;
@@ -484,7 +484,7 @@ test("a reader that takes long to catch up goes on to what is new, at both hosts
   expect(await metrics.text()).not.toContain('reason="broker_lost"');
 }, 40_000);
 
-test("hundreds that come back at once, each from a place of its own, all go on", async () => {
+test("300 readers that reconnect at different offsets at once all continue", async () => {
   await ownStream("crowded");
   const body = JSON.stringify("x".repeat(10_000));
   for (let n = 0; n < 1500; n++) broker.connection.publish("crowded.a", body);
@@ -500,7 +500,7 @@ test("hundreds that come back at once, each from a place of its own, all go on",
   expect(begun.filter((type) => type === "data")).toHaveLength(300);
 }, 60_000);
 
-describe("both hosts say the same", () => {
+describe("both hosts respond alike", () => {
   const basic = { authorization: "Basic eDp5" };
   const crossed = { origin: "https://app.example" };
   test.each<[string, string, () => Record<string, string>, number, string?]>([
@@ -524,7 +524,7 @@ describe("both hosts say the same", () => {
     ["GET", "?realm=a&realm=b", () => ({}), 400, "repeated_parameter"],
     ["GET", "?limit=1", () => auth(admin), 400, "invalid_parameter"],
     ["GET", "heartbeat?offset=-1", () => ({ ...auth(admin), "if-none-match": "*" }), 304],
-  ])("of %s %j, case %#", async (method, path, headers, status, code) => {
+  ])("to %s %j, case %#", async (method, path, headers, status, code) => {
     const [ours, theirs] = await Promise.all(
       ["functions", "process"].map(async (host) => {
         const url = `${bases[host]}/api/streams/${path}`;
@@ -541,7 +541,7 @@ describe("both hosts say the same", () => {
     if (code !== undefined) expect(JSON.parse(ours?.body ?? "")).toMatchObject({ code });
   });
 
-  test("of credentials that come in quotes, or several times", async () => {
+  test("to credentials in quotes and to repeated credentials", async () => {
     const token = await signIn(platform, { realm: "auth", sub: "quoted" });
     const bearer = ["Authorization", `Bearer ${token}`] as const;
     const operator = ["Authorization", `Bearer ${admin}`] as const;

@@ -1,4 +1,4 @@
-/** The path of a newcomer, as the README's tour tells it: from an empty platform to a live API, and on after a restart. */
+/** The path of a new user, as in the README's tour: from an empty platform to a live API, and on after a restart. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { admin, call } from "../support/auth.ts";
@@ -9,7 +9,7 @@ const shop: unknown = JSON.parse(
   readFileSync(new URL("../../scripts/examples/shop.json", import.meta.url), "utf8"),
 );
 
-/** The first bytes of an event stream that hold a whole data and control event. */
+/** Reads an event stream up to its first data event and control event. */
 async function firstEvents(url: string, token: string): Promise<string> {
   const gone = new AbortController();
   const response = await fetch(url, { headers: { authorization: `Bearer ${token}` }, signal: gone.signal });
@@ -25,7 +25,7 @@ async function firstEvents(url: string, token: string): Promise<string> {
   return text;
 }
 
-test("from an empty platform to a live API, and everything is still there after a restart", async () => {
+test("goes from an empty platform to a live API, and keeps everything across a restart", async () => {
   const dataDir = tempDir("tour");
   const env = { DATA_DIR: dataDir };
   let token = "";

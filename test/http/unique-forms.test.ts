@@ -1,4 +1,4 @@
-/** Texts that look the same are one unique value, in whatever form they come. */
+/** Texts that look the same count as one unique value, whatever their Unicode form. */
 import { beforeAll, expect, test } from "vitest";
 import { adminToken, call as request } from "../support/auth.ts";
 import { createOrb } from "../support/orbs.ts";
@@ -26,7 +26,7 @@ const document = (id: string) => ({
   modules: [{ id: "news", type: "CONTENT", schemas: [{ id: "post", fields }] }],
 });
 
-/** Forms of one text: composed, decomposed, with a zero-width space and joiner, a soft hyphen, other spaces. */
+/** Unicode forms of one text: composed, decomposed, with zero-width space and joiner, soft hyphen, and other spaces. */
 const FORMS = [
   "caf\u00e9 noir",
   "cafe\u0301 noir",
@@ -35,7 +35,7 @@ const FORMS = [
   "caf\u00e9\u2009noir\n",
 ];
 
-/** Sends what text does not carry over as UTF-8 lines. */
+/** Sends rows as JSON lines in UTF-8. */
 async function lines(path: string, rows: readonly unknown[]) {
   const response = await fetch(`${platform.origin}${path}`, {
     method: "POST",
@@ -82,14 +82,14 @@ test.each([
       FORMS.map((form) => ({ module: "news", values: values(form) })),
     );
     expect(bulk.rows.at(-1)).toEqual({ done: true, total: 5, created: 0, failed: 5 });
-    // The entry itself may take another form, and shows the one that it was given.
+    // The entry itself can switch to another form, and keeps it as sent.
     for (const form of FORMS) {
       const put = await call("PUT", `${entries}/${made.body.id}?publish=true`, { values: values(form) });
       expect(put.status).toBe(200);
     }
     const shown = await call("GET", `${entries}/${made.body.id}?reveal=true`);
     expect(shown.body.values).toEqual(values(FORMS.at(-1) ?? ""));
-    // Case counts.
+    // Case makes a difference.
     const upper = await call("POST", entries, { module: "news", values: values("CAF\u00c9 NOIR") });
     expect(upper.status).toBe(201);
     for (const one of [made, other, upper])
@@ -102,7 +102,7 @@ test.each([
   expect(one.rows.at(-1)).toMatchObject({ created: 1, failed: 4 });
 });
 
-test("of writers of all forms at once exactly one gets the value", async () => {
+test("lets exactly one of several parallel writers of all forms reserve the value", async () => {
   await createOrb(platform, token, document("forms-race"));
   for (const field of ["slug", "serial"]) {
     for (let round = 0; round < 5; round++) {
@@ -119,7 +119,7 @@ test("of writers of all forms at once exactly one gets the value", async () => {
   }
 });
 
-test("a filter on a unique field finds every form, by index and by reading alike", async () => {
+test("a filter on a unique field finds every form, with and without the index", async () => {
   await createOrb(platform, token, document("forms-filter"));
   for (const [index, form] of FORMS.entries()) {
     const values = { slug: `${index}${form}`, label: { en: `${index}${form}` }, text: form };
@@ -153,7 +153,7 @@ test("a filter on a unique field finds every form, by index and by reading alike
   }
 });
 
-test("an import refuses a file in which two entries hold one value in different forms", async () => {
+test("an import refuses a file with two forms of one unique value", async () => {
   await createOrb(platform, token, document("forms-file"));
   for (const slug of ["caf\u00e9", "other"]) {
     const values = { slug };
@@ -174,7 +174,7 @@ test("an import refuses a file in which two entries hold one value in different 
   expect((await call("POST", "/api/forms-file/news", { values: { slug: "caf\u00e9" } })).status).toBe(409);
 });
 
-test("a field that becomes unique counts forms of one value as duplicates", async () => {
+test("a field that becomes unique counts two forms of one value as duplicates", async () => {
   const path = "/api/admin/orbs/forms-becoming";
   const plain = {
     ...document("forms-becoming"),

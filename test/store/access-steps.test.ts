@@ -58,14 +58,14 @@ async function login(over: Store, realm: Realm, device: Authenticator): Promise<
 const accountOf = async (id: string) =>
   (await store.kvGet(buckets.orbUsers, `auth.${id}`))?.json<{ credentials: string[] }>();
 
-/** A store that fails from its n-th call on, before the broker sees anything: the process died there. */
+/** A store that fails from its n-th call on, before the broker receives it, as if the process had crashed. */
 function dying(after: number): Store {
   return countingStore(store, (_, index) => {
     if (index >= after) throw new Error("died");
   }).store;
 }
 
-/** As on the first day. */
+/** Removes all accounts, invitations, passkeys and sessions of the platform. */
 async function wipe(): Promise<void> {
   const operator = broker.store("operator");
   for (const bucket of [
@@ -79,10 +79,10 @@ async function wipe(): Promise<void> {
   await operator.purge(streams.limits, ">");
 }
 
-describe("a registration that is cut short", () => {
-  // More steps than there are: the last rounds go through.
+describe("interrupted registration", () => {
+  // More calls than a registration makes: the last rounds succeed.
   test.each(Array.from({ length: 18 }, (_, i) => i))(
-    "before call %i: the operator gets in by himself",
+    "lets the admin in again after a crash before call %i",
     async (n) => {
       await wipe();
       const bootstrap = await ensureBootstrap(deps());
@@ -90,7 +90,7 @@ describe("a registration that is cut short", () => {
       await register(dying(n), platformRealm, bootstrap?.token ?? "", device).catch(() => undefined);
       const begun = device.passkeys.length;
 
-      // What he can do: sign in with the passkey that he has now, or else open the same invitation again.
+      // The admin can sign in with the new passkey, or open the same invitation again.
       const again = await login(store, platformRealm, device).catch(() => null);
       if (again === null) {
         const open = await ensureBootstrap(deps());
@@ -112,7 +112,7 @@ describe("a registration that is cut short", () => {
   );
 });
 
-test("a bootstrap invitation that has expired is told from one that never was, also once another one is there", async () => {
+test("distinguishes an expired bootstrap invitation from an unknown one, even after its replacement", async () => {
   await wipe();
   const old = await ensureBootstrap(deps());
   const later = { ...deps(), clock: { now: () => Date.now() + 8 * 86_400_000 } };
@@ -124,14 +124,14 @@ test("a bootstrap invitation that has expired is told from one that never was, a
   const [token = ""] = tokens;
   expect(token).not.toBe(old?.token);
   await expect(check(old?.token)).rejects.toMatchObject({ kind: "gone", code: "invitation_expired" });
-  // Whose clock is behind must not take the old one for good.
+  // A process whose clock is behind must refuse the old invitation as well.
   const behind = checkInvitation(deps(), { realm: platformRealm, code: old?.token ?? "" });
   await expect(behind).rejects.toMatchObject({ code: "invitation_expired" });
   await expect(check(token)).resolves.toMatchObject({ status: "active" });
   await expect(check("nobody")).rejects.toMatchObject({ kind: "not_found" });
 });
 
-test("of registrations that all saw the invitation unused, one wins, and nothing is left of the others", async () => {
+test("lets one of several parallel registrations use an invitation, and removes the passkeys of the others", async () => {
   const { token } = await createInvitation(deps(), system, { realm: sharedRealm, role: "user" });
   const devices = Array.from({ length: 8 }, () => new Authenticator(ORIGIN));
   const begun = await Promise.all(devices.map(() => begin(deps(), { realm: sharedRealm, invite: token })));
@@ -154,8 +154,8 @@ test("of registrations that all saw the invitation unused, one wins, and nothing
   expect(signins.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
 });
 
-describe("removing an account wins over a sign-in that is going on", () => {
-  test.each([0, 1, 2, 3, 4, 5, 6, 7])("disabled before call %i of the sign-in", async (n) => {
+describe("an account is disabled during a sign-in", () => {
+  test.each([0, 1, 2, 3, 4, 5, 6, 7])("before call %i: no usable session remains", async (n) => {
     const invitation = await createInvitation(deps(), system, { realm: sharedRealm, role: "user" });
     const device = new Authenticator(ORIGIN);
     const { account } = await register(store, sharedRealm, invitation.token, device);
@@ -176,32 +176,35 @@ describe("removing an account wins over a sign-in that is going on", () => {
   });
 });
 
-describe("ending a session wins over a passkey that it is adding", () => {
-  test.each(Array.from({ length: 12 }, (_, i) => i))("signed out before call %i", async (n) => {
-    const realm = sharedRealm;
-    const invitation = await createInvitation(deps(), system, { realm, role: "user" });
-    const { session, account } = await register(store, realm, invitation.token, new Authenticator(ORIGIN));
-    const actor = await authenticate(deps(), { bearer: session.token }, { realms: ["auth"] });
-    const { sessionId, publicKey } = await beginAdding(deps(), actor, realm);
-    const device = new Authenticator(ORIGIN);
-    let ended: Promise<void> | undefined;
-    const racing = countingStore(store, (_, index) => {
-      if (index === n) ended = endSession(deps(), realm.name, account.id, session.sid);
-    });
-    const response = device.create(publicKey);
-    const added = await complete(deps(racing.store), { realm, sessionId, response }).catch(() => null);
-    await ended;
-    const { credentials } = (await accountOf(account.id)) ?? { credentials: [] };
-    expect(credentials).toHaveLength(added === null ? 1 : 2);
-    // Only what ended after the last look at it is too late.
-    if (n < 8) expect(added).toBeNull();
-    if (added !== null) return;
-    await expect(login(store, realm, device)).rejects.toMatchObject({ code: "passkey_refused" });
-    expect(await store.kvList(buckets.sessions, `auth.${account.id}.*`, { maxBytes: 1e8 })).toEqual([]);
-  });
+describe("a session ends while it adds a passkey", () => {
+  test.each(Array.from({ length: 12 }, (_, i) => i))(
+    "before call %i: a refused passkey cannot sign in",
+    async (n) => {
+      const realm = sharedRealm;
+      const invitation = await createInvitation(deps(), system, { realm, role: "user" });
+      const { session, account } = await register(store, realm, invitation.token, new Authenticator(ORIGIN));
+      const actor = await authenticate(deps(), { bearer: session.token }, { realms: ["auth"] });
+      const { sessionId, publicKey } = await beginAdding(deps(), actor, realm);
+      const device = new Authenticator(ORIGIN);
+      let ended: Promise<void> | undefined;
+      const racing = countingStore(store, (_, index) => {
+        if (index === n) ended = endSession(deps(), realm.name, account.id, session.sid);
+      });
+      const response = device.create(publicKey);
+      const added = await complete(deps(racing.store), { realm, sessionId, response }).catch(() => null);
+      await ended;
+      const { credentials } = (await accountOf(account.id)) ?? { credentials: [] };
+      expect(credentials).toHaveLength(added === null ? 1 : 2);
+      // Only a session that ends after the last check is too late.
+      if (n < 8) expect(added).toBeNull();
+      if (added !== null) return;
+      await expect(login(store, realm, device)).rejects.toMatchObject({ code: "passkey_refused" });
+      expect(await store.kvList(buckets.sessions, `auth.${account.id}.*`, { maxBytes: 1e8 })).toEqual([]);
+    },
+  );
 });
 
-test("removing an admin that was cut short is finished by asking again", async () => {
+test("finishes an interrupted removal of an admin when it is repeated", async () => {
   await wipe();
   const bootstrap = await ensureBootstrap(deps());
   const first = await register(store, platformRealm, bootstrap?.token ?? "", new Authenticator(ORIGIN));
@@ -226,8 +229,8 @@ test("removing an admin that was cut short is finished by asking again", async (
   await expect(removeAdmin(deps(), admin, first.account.id)).rejects.toMatchObject({ code: "last_admin" });
 });
 
-describe("an invitation does not outlive its maker's right to invite", () => {
-  /** A new account, as an actor whose request is under way, whatever becomes of the account meanwhile. */
+describe("invitations of an account that loses its rights", () => {
+  /** Creates an account and returns it as the actor of a running request, whatever happens to the account meanwhile. */
   async function maker(realm: Realm, role: "owner" | "admin"): Promise<Actor> {
     const { token } = await createInvitation(deps(), system, { realm, role });
     const { account } = await register(store, realm, token, new Authenticator(ORIGIN));
@@ -235,7 +238,7 @@ describe("an invitation does not outlive its maker's right to invite", () => {
     return realm === platformRealm ? operator : user(account.id, role);
   }
 
-  test("demoted, disabled: what he could not make any more is withdrawn", async () => {
+  test("revokes the invitations that a demoted or disabled account could no longer create", async () => {
     const realm = sharedRealm;
     const by = await maker(realm, "owner");
     const made = await Promise.all(
@@ -259,7 +262,7 @@ describe("an invitation does not outlive its maker's right to invite", () => {
     ["platform", platformRealm],
     ["shared realm", sharedRealm],
   ])(
-    "removed: neither one that was begun with, nor one that was under way, is good: %s",
+    "refuses the invitations of a removed account, begun or created during the removal: %s",
     async (_, realm) => {
       const by = await maker(realm, "owner");
       const before = await createInvitation(deps(), by, { realm, role: "owner" });
@@ -271,14 +274,14 @@ describe("an invitation does not outlive its maker's right to invite", () => {
       await expect(complete(deps(), { realm, sessionId, response })).rejects.toMatchObject({
         code: "invitation_revoked",
       });
-      // His request had passed its check when he was removed: the list of what was to be withdrawn lacks this one.
+      // The creator's request passed its check before the removal, so the removal did not see this invitation.
       const after = await createInvitation(deps(), by, { realm, role: "owner" });
       const operator = broker.store("operator");
       const accounts = await operator.kvList(realm.buckets.accounts, keys.all(realm));
       await expect(register(store, realm, after.token, device)).rejects.toMatchObject({
         code: "invitation_revoked",
       });
-      // Nothing is left of it, so that the device may be used with a good one.
+      // The refused registration leaves nothing behind, so the device can use a valid invitation.
       expect(await operator.kvList(realm.buckets.accounts, keys.all(realm))).toHaveLength(accounts.length);
       expect(device.passkeys).toHaveLength(2);
       for (const { id } of device.passkeys) {
@@ -288,7 +291,7 @@ describe("an invitation does not outlive its maker's right to invite", () => {
     },
   );
 
-  test("what a removed operator made elsewhere is no good either; an orb's first owner gets a new one", async () => {
+  test("refuses invitations of a removed admin in other realms and replaces an orb's bootstrap invitation", async () => {
     const realm: Realm = { ...sharedRealm, name: "crew", base: "/api/crew" };
     const by = await maker(platformRealm, "owner");
     const first = await bootstrapRealm(deps(), by, realm);
@@ -307,7 +310,7 @@ describe("an invitation does not outlive its maker's right to invite", () => {
   });
 });
 
-test("users are listed in pages, and nobody is missed", async () => {
+test("lists every user once across pages, and erases one realm only", async () => {
   const realm: Realm = { ...sharedRealm, name: "club", base: "/api/club" };
   const ids = new Set<string>();
   for (let i = 0; i < 7; i++) {
@@ -334,16 +337,16 @@ test("users are listed in pages, and nobody is missed", async () => {
   for (const bucket of [buckets.orbUsers, buckets.orbCredentials, buckets.orbInvitations, buckets.sessions]) {
     expect(await store.kvList(bucket, "club.>", { maxBytes: 1e8 })).toEqual([]);
   }
-  // Other realms keep theirs.
+  // Other realms keep their users.
   expect(
     (await listUsers(deps(), admin, { realm: sharedRealm, from: 1, limit: 50 })).users.length,
   ).toBeGreaterThan(0);
 });
 
-test("who registered but for the last step is listed as active, also where only those are asked for", async () => {
+test("lists an account as active although its registration lacks the last write", async () => {
   const realm: Realm = { ...sharedRealm, name: "cut", base: "/api/cut" };
   const { token } = await createInvitation(deps(), system, { realm, role: "user" });
-  // The account becomes active by the last write of all to the bucket of accounts.
+  // The second write to the bucket of accounts is the one that activates the account.
   let writes = 0;
   const cut: Store = {
     ...store,
@@ -363,7 +366,7 @@ test("who registered but for the last step is listed as active, also where only 
   expect(await listed("disabled")).toEqual([]);
 });
 
-test("what each act asks of the broker", async () => {
+test("makes the expected number of broker requests and round trips per operation", async () => {
   const device = new Authenticator(ORIGIN);
   const counted = countingStore(store, undefined, 30);
   const owned = await createInvitation(deps(), system, { realm: sharedRealm, role: "owner" });

@@ -11,7 +11,7 @@ import { MemoryMessage } from "../../shared/store/client/message.ts";
 import { type EntryAddress, streams, subjects } from "../../shared/store/subjects.ts";
 import { startBroker } from "../support/broker.ts";
 
-const ANY = { consistency: "any" } as const;
+const ANY = { consistency: "stale" } as const;
 const STREAM = streams.orb("shop");
 const at = (id: string): EntryAddress => ({ orb: "shop", type: "content", schema: "product", id });
 const log = (id: string) => subjects.entryLog(at(id));
@@ -41,7 +41,7 @@ async function until(what: () => Promise<boolean> | boolean): Promise<void> {
   throw new Error("it never came true");
 }
 
-test("what is new finds a place among what is in use, and what is in use no more goes", () => {
+test("the cache admits new values and evicts values that are no longer used", () => {
   const bounded = new SieveCache<{ used: boolean; bytes: number }>(100);
   for (let n = 0; n < 100; n++) bounded.set(`old ${n}`, { used: true, bytes: 1 });
   for (let n = 0; n < 250; n++) {
@@ -54,7 +54,7 @@ test("what is new finds a place among what is in use, and what is in use no more
   expect([...bounded].filter(([key]) => key.startsWith("old"))).toEqual([]);
 });
 
-test("an answer that is remembered holds on to nothing that it was made of", async () => {
+test("a cached response does not keep the data in memory that it was computed from", async () => {
   const epoch = { ended: false };
   const message = (seq: number) => new MemoryMessage({ subject: "a", seq, time: 0 }, '{"a":1}', undefined);
   const memory = new MessageCache(1024 * 1024);
@@ -90,7 +90,7 @@ test("an answer that is remembered holds on to nothing that it was made of", asy
   expect(dependencies.at(-1)?.valid).toBe(false);
 });
 
-test("values that nobody has leave no more than so many indexes, and what is used stays", async () => {
+test("lookups of absent values do not grow the number of indexes, and keep used ones", async () => {
   await using s = await setUp({});
   const page = (value: string) =>
     s.cached.scan(STREAM, withKind(value), {
@@ -113,7 +113,7 @@ test("values that nobody has leave no more than so many indexes, and what is use
   expect(s.cached.stats()).toMatchObject({ hits: hits + 1, indexMessages: 2, resets: 0 });
 });
 
-test("an answer that was made of an order is vouched for no longer than the order is followed", async () => {
+test("a cached response becomes invalid when its index is evicted", async () => {
   await using s = await setUp({});
   const page = (value: string, tracker?: DependencyTracker) =>
     (tracker === undefined ? s.cached : s.cached.tracked(tracker)).scan(STREAM, withKind(value), {
@@ -128,7 +128,7 @@ test("an answer that was made of an order is vouched for no longer than the orde
   const tracker = new DependencyTracker();
   expect((await page("seen", tracker)).messages).toHaveLength(1);
   expect(tracker.valid(Date.now())).toBe(true);
-  // Asked twice, they are in use, and it is not any more: it is among those that go.
+  // Three reads put these indexes in use, and leave the other one unused, so that it is evicted.
   for (let i = 0; i < 4200; i += 50) {
     const some = Array.from({ length: 50 }, (_, at) => `none${i + at}`);
     for (let turn = 0; turn < 3; turn++) await Promise.all(some.map((value) => page(value)));
@@ -137,7 +137,7 @@ test("an answer that was made of an order is vouched for no longer than the orde
   expect(tracker.valid(Date.now())).toBe(false);
 });
 
-test("what was read once takes no more of the heap than is said", async () => {
+test("messages that were read once stay within the heap limit", async () => {
   const maxBytes = 4 * 1024 * 1024;
   await using s = await setUp({ maxBytes });
   const body = () =>

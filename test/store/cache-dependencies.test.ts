@@ -7,17 +7,17 @@ import type { Delivery } from "../../shared/store/types.ts";
 import { startBroker } from "../support/broker.ts";
 import { pause, STREAM } from "../support/races.ts";
 
-/** What an answer was made of is vouched for while it is made: nothing that happens meanwhile may be overlooked. */
+/** A response is valid only if nothing that it was computed from changed, including changes during the computation. */
 
-const ANY = { consistency: "any" } as const;
+const ANY = { consistency: "stale" } as const;
 const at = (id: string): EntryAddress => ({ orb: "shop", type: "content", schema: "product", id });
 const log = (id: string) => subjects.entryLog(at(id));
 
-/** A broker's answers and echoes on their way, where they may be held up. */
+/** Delays or drops responses and change notices of a broker. */
 class Way {
-  /** What happens when an answer of the broker has come, before whoever asked has it. */
+  /** Runs when a response of the broker has arrived, before the caller gets it. */
   onAnswer: (() => Promise<void>) | undefined;
-  /** Whether an echo is on hold; `lose` lets it never arrive. */
+  /** Decides whether a change notice passes, is held, or is dropped ("lose"). */
   echo: (delivery: Delivery) => "pass" | "hold" | "lose" = () => "pass";
   readonly #held: (() => void)[] = [];
 
@@ -65,7 +65,7 @@ async function setUp() {
   const { store } = cachedStore(way.store(inner), { replicas: 1, patienceMs: 10_000, checkMs: 5_000 });
   const write = (id: string) => other.append(STREAM, { subject: log(id), data: `{"id":"${id}"}` });
   await write("first");
-  // The second time it comes from memory, once the stream is followed.
+  // The second read comes from the cache once the stream is followed.
   while ((await store.get(STREAM, log("first"), ANY)) !== null && store.stats().hits === 0) await pause(5);
   const known = async (id: string, seq: number) => {
     while ((await store.get(STREAM, log(id), ANY))?.seq !== seq) await pause(1);
@@ -82,7 +82,7 @@ async function setUp() {
   };
 }
 
-test("a list whose known part is written while the rest is read", async () => {
+test("marks a list as invalid if its cached part is written while the rest is read", async () => {
   await using s = await setUp();
   const before = await s.write("a");
   await s.write("b");
@@ -94,13 +94,13 @@ test("a list whose known part is written while the rest is read", async () => {
   const found = await s.store.tracked(tracker).getMany(STREAM, ids, { ...ANY, maxBytes: 1e8 });
   expect(found.get(log("a"))?.seq).toBe(before);
   expect(tracker.valid(Date.now())).toBe(false);
-  // Nothing happens while it is read again.
+  // Nothing changes during the second read.
   const again = new DependencyTracker();
   await s.store.tracked(again).getMany(STREAM, ids, { ...ANY, maxBytes: 1e8 });
   expect(again.valid(Date.now())).toBe(true);
 });
 
-test("an entry that is written between its reading and its answer, at whichever moment", async () => {
+test("marks an entry as invalid if it is written between the read and its result, at any moment", async () => {
   await using s = await setUp();
   let old = 0;
   for (let steps = 0; steps < 40; steps++) {
@@ -128,7 +128,7 @@ test("an entry that is written between its reading and its answer, at whichever 
   expect(old).toBeGreaterThan(10);
 });
 
-test("an entry that is read while something is missed, and known anew before it is answered", async () => {
+test("marks an entry as invalid if its change notice was lost and it was cached again meanwhile", async () => {
   await using s = await setUp();
   const before = await s.write("a");
   await s.write("b");
@@ -138,7 +138,7 @@ test("an entry that is read while something is missed, and known anew before it 
     const lost = await s.write("a");
     await pause(20);
     s.way.echo = () => "pass";
-    // The gap is noticed.
+    // The cache notices the gap in the sequence.
     await s.known("b", await s.write("b"));
     expect(s.store.stats().resets).toBeGreaterThan(0);
     await s.known("a", lost);

@@ -26,7 +26,7 @@ async function until(what: () => Promise<boolean>): Promise<void> {
   throw new Error("it never came true");
 }
 
-/** A host that remembers sessions, and another process that begins and ends them. */
+/** A host that caches sessions, and another process that creates and ends them. */
 async function setUp(checkMs = 60_000) {
   const host: CachedStore = openCachedStore({ ...broker.access(), replicas: 1 }, { checkMs, freeze: true });
   const there = testDeps(broker.store(), config);
@@ -44,7 +44,7 @@ async function setUp(checkMs = 60_000) {
     return { sub, sid, open: async () => (await readSession(here, REALM, sub, sid)) !== null };
   };
   const first = await begin("warm");
-  // Once a read asks the broker nothing, the host is told of everything.
+  // Once a read needs no broker request, the host receives all change notices.
   await until(async () => {
     const { hits } = host.stats();
     await first.open();
@@ -53,7 +53,7 @@ async function setUp(checkMs = 60_000) {
   return { host, here, there, begin, [Symbol.asyncDispose]: () => host.close() };
 }
 
-/** Reads until a session is remembered. */
+/** Reads until the session is cached. */
 async function remembered(host: CachedStore, session: { open(): Promise<boolean> }): Promise<void> {
   expect(await session.open()).toBe(true);
   const { misses } = host.stats();
@@ -61,7 +61,7 @@ async function remembered(host: CachedStore, session: { open(): Promise<boolean>
   expect(host.stats().misses).toBe(misses);
 }
 
-test("a session is read once, and over by its own time", async () => {
+test("reads a session once and ends it at its expiry time", async () => {
   await using s = await setUp();
   const session = await s.begin("anna");
   await remembered(s.host, session);
@@ -69,7 +69,7 @@ test("a session is read once, and over by its own time", async () => {
   expect(await session.open()).toBe(false);
 });
 
-test("a session that another process ends is over as soon as that is told, and one of ours at once", async () => {
+test("ends a session soon after another process ends it, and at once after this process does", async () => {
   await using s = await setUp();
   const sessions = [await s.begin("ben"), await s.begin("ben"), await s.begin("ben", s.here)] as const;
   for (const session of sessions) await remembered(s.host, session);
@@ -81,11 +81,11 @@ test("a session that another process ends is over as soon as that is told, and o
   expect(await sessions[2].open()).toBe(true);
   await endSessions(s.here, REALM, "ben");
   expect(await sessions[2].open()).toBe(false);
-  // Others are still known.
+  // Other cached sessions are still valid.
   expect(s.host.stats().resets).toBe(0);
 });
 
-test("only the sessions of one passkey end with it", async () => {
+test("ends only the sessions of a removed passkey", async () => {
   await using s = await setUp();
   const [old, asking, other] = [
     await s.begin("cleo"),
@@ -96,7 +96,7 @@ test("only the sessions of one passkey end with it", async () => {
   expect([await old.open(), await asking.open(), await other.open()]).toEqual([false, true, true]);
 });
 
-test("sessions that are more than a page end too, a page of them at a time", async () => {
+test("ends more sessions than fit on a page, at most 256 at a time", async () => {
   await using s = await setUp();
   const sessions = await Promise.all(Array.from({ length: 600 }, () => s.begin("hugo")));
   const { store } = s.there;
@@ -115,7 +115,7 @@ test("sessions that are more than a page end too, a page of them at a time", asy
   expect(most).toBeLessThanOrEqual(256);
 });
 
-test("a session that was asked for before it began is found as soon as that is told, and at once where it began", async () => {
+test("finds a session that was looked up before it was created", async () => {
   await using s = await setUp();
   for (const deps of [s.there, s.here]) {
     const sid = deps.randomToken(16);
@@ -126,7 +126,7 @@ test("a session that was asked for before it began is found as soon as that is t
   }
 });
 
-test("sessions of an orb that was erased end for everybody, and leave nothing behind", async () => {
+test("ends all sessions of an erased orb and leaves nothing behind", async () => {
   await using s = await setUp();
   const session = await s.begin("emil");
   await remembered(s.host, session);
@@ -143,7 +143,7 @@ test("sessions of an orb that was erased end for everybody, and leave nothing be
   expect(left.messages).toEqual([]);
 });
 
-test("a session that somebody erased by hand, which nobody is told of, is over soon", async () => {
+test("notices soon that a session was purged without a change notice", async () => {
   await using s = await setUp(50);
   const session = await s.begin("fritz");
   expect(await session.open()).toBe(true);
@@ -153,7 +153,7 @@ test("a session that somebody erased by hand, which nobody is told of, is over s
   await until(async () => !(await session.open()));
 });
 
-test("buckets of an older version learn to tell what they store, and lose nothing", async () => {
+test("provisioning adds change notices to buckets of an older version and keeps their contents", async () => {
   const operator: Store = broker.store("operator");
   const name = streams.kv(buckets.sessions);
   await operator.kvPut(buckets.sessions, "shop.gustav.s", "{}");

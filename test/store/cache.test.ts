@@ -6,7 +6,7 @@ import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { freeze } from "../support/freeze.ts";
 
-const ANY = { consistency: "any" } as const;
+const ANY = { consistency: "stale" } as const;
 const STREAM = streams.orb("shop");
 const at = (id: string): EntryAddress => ({ orb: "shop", type: "content", schema: "product", id });
 const log = (id: string) => subjects.entryLog(at(id));
@@ -29,7 +29,7 @@ async function setUp(options: Parameters<typeof openCachedStore>[1] = {}) {
   };
 }
 
-/** Waits until reads of the orb's stream (or bucket) are answered from memory. */
+/** Waits until reads of the orb's stream or bucket come from the cache. */
 async function warm(cached: ReturnType<typeof openCachedStore>, act: () => Promise<unknown>): Promise<void> {
   for (const deadline = Date.now() + 5000; ; ) {
     const { hits } = cached.stats();
@@ -49,8 +49,8 @@ async function until(what: () => Promise<boolean> | boolean): Promise<void> {
 
 const textOf = async (store: Store, subject: string) => (await store.get(STREAM, subject, ANY))?.text();
 
-describe("reads from memory", () => {
-  test("are the same messages as the broker's, and ask it nothing", async () => {
+describe("cached reads", () => {
+  test("return the same messages as the broker, without a request", async () => {
     await using s = await setUp();
     await s.other.append(STREAM, { subject: log("1"), data: '{"a":{"b":1}}', headers: { "X-Own": "yes" } });
     await warm(s.cached, () => s.cached.get(STREAM, log("1"), ANY));
@@ -73,7 +73,7 @@ describe("reads from memory", () => {
     expect(s.cached.stats().misses).toBe(misses);
   });
 
-  test("what another process writes arrives, also by a batch and by the scheduler", async () => {
+  test("see writes of another process, including batches and scheduled messages", async () => {
     await using s = await setUp();
     await warm(s.cached, () => s.cached.getMany(STREAM, [log("1"), live("1")], { ...ANY, maxBytes: 1e8 }));
     expect(await textOf(s.cached, log("1"))).toBeUndefined();
@@ -96,7 +96,7 @@ describe("reads from memory", () => {
     expect(s.cached.stats()).toMatchObject({ resets: 0 });
   });
 
-  test("what expires by itself is never answered from memory", async () => {
+  test("do not return a message that has expired", async () => {
     await using s = await setUp();
     await s.other.append(STREAM, { subject: live("1"), data: "shown" });
     await warm(s.cached, () => s.cached.get(STREAM, live("1"), ANY));
@@ -105,7 +105,7 @@ describe("reads from memory", () => {
     await until(async () => (await textOf(s.cached, live("1"))) === undefined);
   });
 
-  test("live definitions come from memory, put or deleted by whomever", async () => {
+  test("return live definitions, whichever process writes or deletes them", async () => {
     await using s = await setUp();
     await s.other.kvPut(buckets.orbs, "shop", '{"revision":1}');
     const read = () => s.cached.kvGet(buckets.orbs, "shop", ANY);
@@ -121,7 +121,7 @@ describe("reads from memory", () => {
     await until(async () => (await read())?.text() === '{"revision":4}');
   });
 
-  test("reads that want the leader, and wildcards, go to the broker", async () => {
+  test("pass reads from the leader and reads with wildcards on to the broker", async () => {
     await using s = await setUp();
     await s.other.append(STREAM, { subject: log("1"), data: "1" });
     await warm(s.cached, () => s.cached.get(STREAM, log("1"), ANY));
@@ -132,8 +132,8 @@ describe("reads from memory", () => {
   });
 });
 
-describe("forgetting", () => {
-  test("a broken connection empties the memory at once; afterwards it is filled again", async () => {
+describe("invalidation", () => {
+  test("clears the cache when the connection breaks, and fills it again afterwards", async () => {
     await using s = await setUp();
     await s.other.append(STREAM, { subject: log("1"), data: "1" });
     await warm(s.cached, () => s.cached.get(STREAM, log("1"), ANY));
@@ -147,7 +147,7 @@ describe("forgetting", () => {
     expect(await textOf(s.cached, log("1"))).toBe("2");
   });
 
-  test("a broker that hangs is as good as gone", async () => {
+  test("treats a broker that does not respond as lost", async () => {
     await using s = await setUp({ checkMs: 50 });
     await s.other.append(STREAM, { subject: log("1"), data: "1" });
     await warm(s.cached, () => s.cached.get(STREAM, log("1"), ANY));
@@ -162,12 +162,12 @@ describe("forgetting", () => {
     await warm(s.cached, () => s.cached.get(STREAM, log("1"), ANY));
   });
 
-  test("on replicas, an orb that another process made anew is remembered again", async () => {
+  test("caches an orb again that another process recreated, on replicas", async () => {
     await using broker = await startBroker();
     const other = broker.store();
     const define = (text: string) => other.kvPut(buckets.orbs, "shop", text);
     await other.createStream(orbStreamConfig("shop", 1));
-    // The only replica says of itself that it is the leader, and how far it is.
+    // The only replica reports itself as leader, with its last sequence.
     const cached = openCachedStore({ ...broker.access(), replicas: 3 }, { freeze: true });
     for (let n = 0; n < 20; n++) await cached.append(STREAM, { subject: log("1"), data: `old ${n}` });
     await warm(cached, () => cached.get(STREAM, log("1"), ANY));
@@ -181,11 +181,11 @@ describe("forgetting", () => {
     await cached.close();
   });
 
-  test("a stream that a backup brings back in the place of another one is noticed, though it is as long", async () => {
+  test("notices that a restored backup replaced a stream, even with the same length", async () => {
     await using s = await setUp({ checkMs: 50 });
     await s.other.append(STREAM, { subject: log("1"), data: "after the backup" });
     await warm(s.cached, () => s.cached.get(STREAM, log("1"), ANY));
-    // What is brought back is told to nobody.
+    // A restore sends no change notices.
     const operator = s.broker.store("operator");
     const { republish, ...silent } = orbStreamConfig("shop", 1);
     await s.other.deleteStream(STREAM);
@@ -195,7 +195,7 @@ describe("forgetting", () => {
     await until(async () => (await textOf(s.cached, log("1"))) === "from the backup");
   });
 
-  test("an orb that was deleted and made anew does not show its former entries", async () => {
+  test("shows no former entries of an orb that was deleted and recreated", async () => {
     await using s = await setUp();
     for (let i = 0; i < 5; i++) await s.other.append(STREAM, { subject: log("1"), data: `old ${i}` });
     await warm(s.cached, () => s.cached.get(STREAM, log("1"), ANY));
@@ -209,7 +209,7 @@ describe("forgetting", () => {
     expect(await textOf(s.cached, log("2"))).toBeUndefined();
   });
 
-  test("what this process erases is gone at once", async () => {
+  test("forgets at once what this process purges", async () => {
     await using s = await setUp();
     await s.other.append(STREAM, { subject: log("1"), data: "1" });
     await warm(s.cached, () => s.cached.get(STREAM, log("1"), ANY));
@@ -217,7 +217,7 @@ describe("forgetting", () => {
     expect(await textOf(s.cached, log("1"))).toBeUndefined();
   });
 
-  test("a stream that tells nobody is not remembered", async () => {
+  test("does not cache a stream without change notices", async () => {
     await using s = await setUp();
     const { republish: _, ...silent } = orbStreamConfig("quiet", 1);
     await s.other.createStream(silent);
@@ -229,7 +229,7 @@ describe("forgetting", () => {
     }
   });
 
-  test("memory is bounded, and what is used stays", async () => {
+  test("limits its memory and keeps values in use", async () => {
     await using s = await setUp({ maxBytes: 64 * 1024 });
     const ids = Array.from({ length: 200 }, (_, i) => String(i));
     await s.other.pipeline(
@@ -247,7 +247,7 @@ describe("forgetting", () => {
     expect(s.cached.stats().misses).toBe(misses);
   });
 
-  test("what is asked for once, one after the other, pushes out nothing", async () => {
+  test("does not evict values in use for values that are read once", async () => {
     await using s = await setUp({ maxBytes: 64 * 1024 });
     const ids = Array.from({ length: 1000 }, (_, i) => String(i));
     await s.other.pipeline(
@@ -261,7 +261,7 @@ describe("forgetting", () => {
     const { misses } = s.cached.stats();
     for (const id of wanted) await s.cached.get(STREAM, log(id), ANY);
     expect(s.cached.stats().misses).toBe(misses);
-    // What is asked for again finds its place all the same.
+    // A value that is read again is cached all the same.
     for (let round = 0; round < 2; round++) await s.cached.get(STREAM, log("999"), ANY);
     const after = s.cached.stats().misses;
     expect((await s.cached.get(STREAM, log("999"), ANY))?.text()).toBe("x".repeat(200));
@@ -269,7 +269,7 @@ describe("forgetting", () => {
   });
 });
 
-describe("the order of creation", () => {
+describe("creation order", () => {
   const filter = subjects.schemaIndex(at("x"));
   const pages = async (broker: TestBroker, cached: Store, fromSeq: number, limit: number) => {
     const theirs = broker.store();
@@ -285,7 +285,7 @@ describe("the order of creation", () => {
     return { mine: shape(a), theirs: shape(b) };
   };
 
-  test("pages are cut from memory as the broker would cut them, and follow what is created and deleted", async () => {
+  test("cuts pages like the broker, and follows creations and deletions", async () => {
     await using s = await setUp();
     const create = (id: string) =>
       s.other.append(STREAM, { subject: subjects.entryIndex(at(id)), data: `{"n":${id}}` });
@@ -315,7 +315,7 @@ describe("the order of creation", () => {
     expect(s.cached.stats().resets).toBe(0);
   });
 
-  test("an order that is too long stays with the broker", async () => {
+  test("leaves an index that is too long to the broker", async () => {
     await using s = await setUp({ maxIndexMessages: 10 });
     for (let i = 0; i < 20; i++)
       await s.other.append(STREAM, { subject: subjects.entryIndex(at(String(i))), data: "{}" });
@@ -328,7 +328,7 @@ describe("the order of creation", () => {
     expect(s.cached.stats().indexMessages).toBe(0);
   });
 
-  test("an order that becomes too long while it is in memory goes back to the broker, and makes room for others", async () => {
+  test("drops an index that grows too long, and makes room for others", async () => {
     await using s = await setUp({ maxIndexMessages: 10 });
     const kind = subjects.equalityOf(at("x"), "kind", "few");
     const grow = async (more: number) => {

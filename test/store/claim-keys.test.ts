@@ -1,6 +1,6 @@
 /**
- * Changing the claim key while everybody writes: instances that know the old key, both, and the new one alone serve side
- * by side, as in a deployment that rolls, and a sensitive unique value has one holder all the time.
+ * Rotation of the claim key during writes. Instances with the old key, with both keys and with the new key run side by
+ * side, as in a rolling deployment. A sensitive unique value has one holder at any time.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
@@ -42,6 +42,7 @@ beforeAll(async () => {
   broker = await startBroker();
   orb = await installOrb(broker.store("operator"), {
     id: "vault",
+    uses: [{ service: "transactions", handlers: ["record"] }],
     modules: [
       { id: "passes", type: "CONTENT", ...MODULE },
       { id: "ledger", type: "TRANSACTIONS", ...MODULE },
@@ -50,7 +51,7 @@ beforeAll(async () => {
 });
 afterAll(() => broker.stop());
 
-/** An instance of the functions that knows these keys, the first of which stands in front. */
+/** Returns an instance of the functions with these keys, the current one first. */
 const instance = (...claimKeys: string[]): TestDeps =>
   testDeps(broker.store("fn"), { claimKeys, encryptionKeys });
 
@@ -77,14 +78,14 @@ async function rekey(deps: TestDeps, of: OrbContext = orb): Promise<RekeyProgres
 
 const taken = async (work: Promise<unknown>) => expect((await failureOf(work)).code).toBe("unique_conflict");
 
-/** Of writers of one value in all of these instances, one wins. */
+/** Writers of one value in all of these instances compete, and one wins. */
 async function race(deps: readonly TestDeps[], serial: string): Promise<void> {
   const all = await Promise.allSettled([...deps, ...deps].map((one) => create(one, serial)));
   const lost = all.flatMap((one) => (one.status === "rejected" ? [one.reason.code] : []));
   expect(lost, serial).toEqual(Array(deps.length * 2 - 1).fill("unique_conflict"));
 }
 
-/** How many claims of the schema anybody holds. */
+/** Counts the reservations in the schema. */
 async function standing(): Promise<number> {
   const store = broker.store("operator");
   const { messages } = await store.scan(streams.orb(orb.orb), "vault._uq.content.>", {
@@ -94,7 +95,7 @@ async function standing(): Promise<number> {
   return messages.filter((message) => message.data.length > 0).length;
 }
 
-test("a sensitive unique value has one holder while the claim key is changed", async () => {
+test("a sensitive unique value has one holder during key rotation", async () => {
   const [before, adding, turned, after] = [
     instance(OLD),
     instance(OLD, NEW),
@@ -103,7 +104,7 @@ test("a sensitive unique value has one holder while the claim key is changed", a
   ];
   const { snapshot: plain } = await create(before, "plain");
   const { snapshot: shown } = await create(before, "shown", { publish: true });
-  // Its live value is held beside the draft's.
+  // The value of the published revision stays reserved beside the draft's.
   await change(before, shown.id, { serial: "draft" });
   const ledger = orb.compiled.schema("ledger");
   if (ledger === undefined) throw new Error("no ledger");
@@ -122,13 +123,13 @@ test("a sensitive unique value has one holder while the claim key is changed", a
   expect((await create(adding, "keyed", { idempotency: "one" })).replayed).toBe(true);
   expect((await record(adding, "record", "once")).replayed).toBe(true);
 
-  // All know both: everything stored is claimed under both, beside writers.
+  // All instances know both keys: rekeying reserves every stored value under both, beside writers.
   const [first] = await Promise.all([rekey(adding), race([adding, adding], "beside")]);
   expect(first).toMatchObject({ failed: [], conflicts: [] });
   expect(await rekey(adding)).toMatchObject({ failed: [], conflicts: [] });
   expect((await rekey(adding)).resealed).toBe(0);
 
-  // The new one comes to the front, and the old one goes, instance by instance.
+  // The new key moves to the front and the old key is removed, instance by instance.
   for (const serial of ["s1", "s2"]) await race([adding, turned], serial);
   for (const serial of ["t1", "t2", "t3"]) await race([turned, after], serial);
   for (const deps of [turned, after])
@@ -136,15 +137,15 @@ test("a sensitive unique value has one holder while the claim key is changed", a
       await taken(create(deps, serial));
   await taken(record(after, "record"));
   expect((await create(turned, "keyed", { idempotency: "one" })).replayed).toBe(true);
-  // What was recorded under the old key cannot be told from something else: refused, and not doubled.
+  // Under the new key alone, a repeated record cannot be recognized. It is refused, not duplicated.
   expect((await failureOf(record(after, "record", "once"))).code).toBe("idempotency_mismatch");
 
-  // Nothing is claimed under the old one any more; what an entry leaves is free.
+  // No reservation remains under the old key. Values that an entry gives up are free.
   const last = await rekey(after);
   expect(last).toMatchObject({ failed: [], conflicts: [] });
   expect(last.resealed).toBeGreaterThan(5);
   const entries = last.entries - 1;
-  // One value each, and two of the entry with a draft.
+  // One reservation for each entry, and two for the entry with a draft.
   expect(await standing()).toBe(entries + 1);
   expect((await loadEntry(after, orb.orb, shown.id))?.head.liveClaims).toHaveLength(1);
   await publishEntry(after, admin, { orbId: orb.orb, orb, id: shown.id });
@@ -153,11 +154,11 @@ test("a sensitive unique value has one holder while the claim key is changed", a
   await taken(create(after, "other"));
 });
 
-test("a change of the key that leaves stored values behind is told by rekeying", async () => {
+test("rekeying reports values that were reserved twice because a rotation step was skipped", async () => {
   const before = instance(OLD);
   const { snapshot: first } = await create(before, "behind");
   const after = instance(NEW);
-  // Nobody let it claim under the new key, so the value could be taken: the steps were not followed.
+  // The value was never reserved under the new key, so another entry could take it.
   const { snapshot: second } = await create(after, "behind");
   expect((await rekey(after)).conflicts).toEqual([first.id]);
   await change(after, second.id, { serial: "elsewhere" });
@@ -165,7 +166,7 @@ test("a change of the key that leaves stored values behind is told by rekeying",
   await taken(create(after, "behind"));
 });
 
-/** A published orb whose passes have a sensitive serial, as this definition says. */
+/** Returns a definition whose passes have a sensitive serial. */
 const evolving = (id: string, unique: boolean, languages = ["en"]) => ({
   id,
   languages,
@@ -186,7 +187,7 @@ const evolving = (id: string, unique: boolean, languages = ["en"]) => ({
   ],
 });
 
-test("a field that became unique after its values were stored keeps one holder while the claim key is changed", async () => {
+test("a field that became unique later keeps one holder per value during key rotation", async () => {
   const [before, adding, after] = [instance(OLD), instance(OLD, NEW), instance(NEW)];
   const id = "late";
   const definition = async (deps: TestDeps): Promise<OrbContext> => {
@@ -211,7 +212,7 @@ test("a field that became unique after its values were stored keeps one holder w
   expect((await rekey(adding, await definition(adding))).resealed).toBe(0);
   await taken(write(adding, "early"));
   await taken(write(after, "early"));
-  // A definition that changes something else makes no claim another one: nothing is to be sealed or claimed again.
+  // An unrelated change of the definition changes no index key, so nothing is resealed.
   await updateOrb(adding, admin, { orb: id, document: evolving(id, true, ["en", "de"]), publish: true });
   expect((await rekey(adding, await definition(adding))).resealed).toBe(0);
 });

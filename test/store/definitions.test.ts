@@ -1,4 +1,4 @@
-/** What the platform holds for all orbs: definitions of messages and modules, mappings of streams. */
+/** Data that the platform stores for all orbs: message and module definitions, and stream mappings. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { anonymous } from "../../shared/access/actor.ts";
 import {
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => broker.stop());
 
-test("more than a thousand definitions are listed by their newest versions, and keep no platform from starting", async () => {
+test("lists more than a thousand definitions by their newest version, and provisions beside them", async () => {
   const ids = Array.from({ length: 1_100 }, (_, n) => `shape-${String(n).padStart(4, "0")}`);
   const put = (id: string, schema: boolean) =>
     putDefinition(deps, admin, { kind: "messages", id, body: { schema } });
@@ -37,7 +37,7 @@ test("more than a thousand definitions are listed by their newest versions, and 
   expect(listed.find(({ id }) => id === "rules-evaluate-input")).toMatchObject({ version: 1, by: "system" });
 });
 
-test("it is written by those who operate the platform only", async () => {
+test("lets only platform admins write definitions and mappings", async () => {
   const mapping = { stream: "wallet", subjectFilter: "wallet.{userID}.*", description: "" };
   await putMapping(deps, admin, "mine", mapping);
   for (const [actor, kind] of [

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
-import { Kept } from "../../shared/discovery/kept.ts";
+import { CachedValue } from "../../shared/discovery/cached-value.ts";
 import { buckets, kvSubject, streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
@@ -11,7 +11,7 @@ let broker: TestBroker;
 let store: Store;
 let deps: TestDeps;
 let made = 0;
-let kept: Kept<string[]>;
+let kept: CachedValue<string[]>;
 
 beforeAll(async () => {
   broker = await startBroker();
@@ -22,7 +22,7 @@ afterAll(() => broker.stop());
 beforeEach(async () => {
   await broker.store("operator").purge(STREAM, ">");
   made = 0;
-  kept = new Kept([BUCKET], async (with_) => {
+  kept = new CachedValue([BUCKET], async (with_) => {
     made++;
     return (await with_.store.kvList(BUCKET, ">", { maxBytes: 1e8 })).map(({ key }) => key);
   });
@@ -30,14 +30,14 @@ beforeEach(async () => {
 
 const put = (key: string) => store.kvPut(BUCKET, key, "{}");
 
-/** The same store, whose reads of any replica are answered by one that has got as far as it is now. */
+/** Returns a store whose reads from any replica keep returning the current state. */
 async function lagging(): Promise<Store> {
   const page = await store.scan(STREAM, kvSubject(BUCKET, ">"), { fromSeq: 1, limit: 256, maxBytes: 1e8 });
   const list = await store.kvList(BUCKET, ">", { maxBytes: 1e8 });
   return { ...store, scan: async () => page, kvList: async () => list };
 }
 
-test("what was made is kept until something changes", async () => {
+test("keeps a computed value until its data changes", async () => {
   expect(await kept.get(deps)).toEqual([]);
   await put("a.x");
   await put("a.y");
@@ -48,7 +48,7 @@ test("what was made is kept until something changes", async () => {
   expect(made).toBe(3);
 });
 
-test("what a replica that lags behind made is not kept for the newer state", async () => {
+test("does not keep a value that was computed from a lagging replica", async () => {
   await put("a.x");
   const behind = { ...deps, store: await lagging() };
   await put("a.y");
@@ -60,7 +60,7 @@ test("what a replica that lags behind made is not kept for the newer state", asy
   expect(await kept.get(deps)).toEqual(["a.x"]);
 });
 
-test("it is kept too where the marker of what was deleted has gone", async () => {
+test("keeps a value after the deletion marker has expired", async () => {
   await put("a.x");
   await put("a.y");
   await store.kvDelete(BUCKET, "a.y", { ttl: 1 });

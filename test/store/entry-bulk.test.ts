@@ -45,7 +45,7 @@ const count = async () =>
   (await deps.store.scan(streams.orb("shop"), subjects.orbIndex("shop"), { fromSeq: 1, limit: 1 })).pending +
   1;
 
-it("loads 10,000 entries with unique values and references", async () => {
+it("creates 10,000 entries with unique values and references", async () => {
   const author = await createEntry(deps, admin, {
     orbId: "shop",
     orb,
@@ -68,7 +68,7 @@ it("loads 10,000 entries with unique values and references", async () => {
   expect(await count()).toBe(before + 10_000);
 }, 60_000);
 
-it("loads 10,000 plain drafts, and 2,000 live ones", async () => {
+it("creates 10,000 drafts and 2,000 published entries", async () => {
   const notes = Array.from({ length: 10_000 }, (_, i) => ({
     module: "catalog",
     schema: "note",
@@ -79,7 +79,7 @@ it("loads 10,000 plain drafts, and 2,000 live ones", async () => {
   expect(live.every((result) => "snapshot" in result && result.snapshot.status === "PUBLISHED")).toBe(true);
 }, 60_000);
 
-it("fails only the culprits, and says of each why", async () => {
+it("fails only the invalid lines, each with its error", async () => {
   const product = (sku: string) => ({
     module: "catalog",
     schema: "product",
@@ -109,7 +109,7 @@ it("fails only the culprits, and says of each why", async () => {
   }
 });
 
-it("tells of every line that it wrote before the lines broke off", async () => {
+it("reports every line that was written before the input broke off", async () => {
   const before = await count();
   const note = JSON.stringify({ module: "catalog", schema: "note", values: { text: "whole" } });
   async function* broken() {
@@ -126,7 +126,7 @@ it("tells of every line that it wrote before the lines broke off", async () => {
   expect(await count()).toBe(before + 400);
 });
 
-it("writes each line once for one key", async () => {
+it("writes each line once per Idempotency-Key", async () => {
   const values = [1, 2, 3].map((i) => ({ module: "catalog", schema: "note", values: { text: `k${i}` } }));
   const request = { idempotency: { key: "bulk", route: "POST bulk" } };
   const ids = (results: BulkResult[]) =>
@@ -134,14 +134,15 @@ it("writes each line once for one key", async () => {
   expect(ids(await load(values, request))).toEqual(ids(await load(values, request)));
 });
 
-it("judges each line by a target that changed between the reads of two", async () => {
+it("checks each line against the current state of the entry it refers to", async () => {
   const create = (schema: string, values: object) =>
     createEntry(deps, admin, { orbId: "shop", orb, module: "catalog", schema, values, publish: true });
   const author = await create("author", { name: "Left" });
   const other = await create("product", { title: { en: "P" }, sku: "target-0" });
   const unpublished = Promise.withResolvers<void>();
   let reads = 0;
-  // The second line, which refers to two, reads while the author is live; the first one, once he is not any more.
+  // The second line refers to two entries and reads them while the author is published. The first line reads the author
+  // afterwards.
   const store: Store = {
     ...deps.store,
     async getMany(stream, wanted, options) {

@@ -1,4 +1,4 @@
-/** A write that was decided by one definition while the next one came into force is decided again, by that one. */
+/** A write that was decided under an outdated definition is decided again under the active one. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { definitionFor, liveOrb } from "../../shared/definition/stored/live.ts";
@@ -27,8 +27,8 @@ let store: Store;
 let deps: TestDeps;
 beforeAll(async () => {
   broker = await startBroker();
-  // As a long-lived host: it asks for the fence after a write, and sends no message for it.
-  store = { ...broker.store("fn"), remembers: true };
+  // Acts as a long-lived host: it checks the fence after a write instead of sending a message with it.
+  store = { ...broker.store("fn"), isCached: true };
   deps = testDeps(store);
 });
 afterAll(() => broker.stop());
@@ -87,13 +87,13 @@ async function upload(live: LiveOrb, titles: readonly string[]) {
     for (const title of titles) yield JSON.stringify({ module: "news", publish: true, values: { title } });
   }
   const parse = (text: string) => JSON.parse(text) as unknown;
-  // What is looked up while it runs is still the definition before: the next one comes just after.
+  // Lookups during the upload still return the former definition. The next one is activated just afterwards.
   const before: TestDeps = { ...deps, store: { ...store, kvGet: pinned(live) } };
   for await (const result of bulkWrite(before, admin, { orbId: live.orb, orb: live, lines: lines(), parse }))
     expect(result).toHaveProperty("snapshot");
 }
 
-/** Answers for an orb what was live when it is asked for the first time, and the truth from then on. */
+/** Returns the former definition for the first lookup of the orb, and the stored one afterwards. */
 function pinned(live: LiveOrb): Store["kvGet"] {
   let asked = false;
   return async (bucket, key, options) => {
@@ -106,7 +106,7 @@ function pinned(live: LiveOrb): Store["kvGet"] {
   };
 }
 
-/** A published orb whose titles became unique and whose readers fewer, with the definition before. */
+/** Publishes an orb and a stricter definition: unique titles and fewer readers. Returns the former definition as well. */
 async function evolved(prepare: (live: LiveOrb) => Promise<unknown> = async () => undefined) {
   const orb = `late-${++number}`;
   await createOrb(deps, admin, { document: document(orb, "public", {}), publish: true });
@@ -124,7 +124,7 @@ async function live(orb: string, type: ModuleToken, role: LiveRole): Promise<num
 }
 const codeOf = async (write: Promise<unknown>) => (await failureOf(write)).code;
 
-test("a draft, and what is published at once", async () => {
+test("follows the new definition when a draft or a published entry is created", async () => {
   const { old, orb } = await evolved();
   await create(old, "draft");
   await create(old, "live", true);
@@ -133,7 +133,7 @@ test("a draft, and what is published at once", async () => {
     expect(await codeOf(create(await inForce(orb), title))).toBe("unique_conflict");
 });
 
-test("an update and a publication of what was stored before", async () => {
+test("follows the new definition when a stored entry is updated and published", async () => {
   const { old, orb, prepared } = await evolved(async (by) => (await create(by, "first")).snapshot.id);
   const at = { orbId: orb, orb: old, id: prepared as string };
   await updateEntry(deps, admin, { ...at, values: { title: "second" } });
@@ -142,11 +142,11 @@ test("an update and a publication of what was stored before", async () => {
   await publishEntry(deps, admin, at);
   await deps.settled();
   expect([await live(orb, "content", "public"), await live(orb, "content", "admin")]).toEqual([0, 1]);
-  // The update came too late, was taken back, and was made again.
+  // The update was too late: it was reverted and applied again.
   expect((await loadEntry(deps, orb, at.id))?.head.revision).toBe(5);
 });
 
-test("lines of an upload", async () => {
+test("follows the new definition in an upload", async () => {
   const { old, orb } = await evolved();
   await upload(old, ["one", "two"]);
   await deps.settled();
@@ -154,15 +154,18 @@ test("lines of an upload", async () => {
   expect(await codeOf(create(await inForce(orb), "two"))).toBe("unique_conflict");
 });
 
-test.each([undefined, "once"])("a record of transactions, with the key %s", async (key) => {
-  const { old, orb } = await evolved();
-  await record(old, "paid", key);
-  await deps.settled();
-  expect(await live(orb, "transactions", "public")).toBe(0);
-  expect(await codeOf(record(await inForce(orb), "paid"))).toBe("unique_conflict");
-});
+test.each([undefined, "once"])(
+  "follows the new definition in a transaction record with the key %s",
+  async (key) => {
+    const { old, orb } = await evolved();
+    await record(old, "paid", key);
+    await deps.settled();
+    expect(await live(orb, "transactions", "public")).toBe(0);
+    expect(await codeOf(record(await inForce(orb), "paid"))).toBe("unique_conflict");
+  },
+);
 
-test("settings, set for the first time and again", async () => {
+test("follows the new definition when settings are set for the first time and again", async () => {
   const { old, orb } = await evolved();
   for (const title of ["dark", "light"]) {
     await set(old, title);
@@ -171,7 +174,7 @@ test("settings, set for the first time and again", async () => {
   }
 });
 
-test("a schema that is gone takes no entry", async () => {
+test("refuses an entry of a removed schema", async () => {
   const orb = `late-${++number}`;
   await createOrb(deps, admin, { document: document(orb, "public", {}), publish: true });
   const old = await inForce(orb);
@@ -181,7 +184,7 @@ test("a schema that is gone takes no entry", async () => {
   expect(await live(orb, "content", "public")).toBe(0);
 });
 
-test("what is written into an empty schema between the look at what is stored and the new definition", async () => {
+test("covers an entry that is written between the check of stored entries and the new definition", async () => {
   const orb = `late-${++number}`;
   await createOrb(deps, admin, { document: document(orb, "public", {}), publish: true });
   const old = await inForce(orb);
@@ -206,13 +209,13 @@ test("what is written into an empty schema between the look at what is stored an
   expect(await codeOf(create(await inForce(orb), "between"))).toBe("unique_conflict");
 });
 
-test("a value that was taken by the new definition is taken", async () => {
+test("refuses a value that was reserved under the new definition", async () => {
   const { old, orb } = await evolved();
   await create(await inForce(orb), "wanted");
   expect(await codeOf(create(old, "wanted"))).toBe("unique_conflict");
 });
 
-test("whoever writes while definitions change, nothing is left behind, on hosts that remember and on those that do not", async () => {
+test("leaves no entry under a former definition when writers race with changes, with and without a cache", async () => {
   const remembering = cachedStore(openStore({ ...broker.access(), reconnect: true }), {
     replicas: 1,
     maxBytes: 1 << 20,
@@ -225,7 +228,7 @@ test("whoever writes while definitions change, nothing is left behind, on hosts 
     let over = false;
     const writer = async (name: string, mine: TestDeps) => {
       for (let n = 0; n < 3 || (n < 12 && !over); n++) {
-        const by = await definitionFor(mine, orb, "told");
+        const by = await definitionFor(mine, orb, "cached");
         if (by === null) throw new Error("nothing is live");
         const title = `${name} ${n}`;
         const input = { orbId: orb, orb: by, module: "news", values: { title }, publish: n % 2 === 0 };
@@ -235,7 +238,7 @@ test("whoever writes while definitions change, nothing is left behind, on hosts 
       await mine.settled();
     };
     const writers = [0, 1, 2, 3, 4, 5].map((n) =>
-      writer(`writer ${n}`, testDeps(n % 2 === 0 ? { ...store, remembers: false } : remembering.store)),
+      writer(`writer ${n}`, testDeps(n % 2 === 0 ? { ...store, isCached: false } : remembering.store)),
     );
     await pause(20 + Math.random() * 20);
     await updateOrb(deps, admin, { orb, document: document(orb, "admin", { unique: true }), publish: true });

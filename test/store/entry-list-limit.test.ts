@@ -1,4 +1,4 @@
-/** How many entries a list reads before it says that a query is too broad. */
+/** The number of entries that a list reads before it refuses a query as too broad. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { bulkWrite, createEntry } from "../../shared/entry/index.ts";
@@ -19,7 +19,7 @@ afterAll(() => broker.stop());
 
 const place = { module: "catalog", schema: "note" };
 
-it("reads all of 10,000 entries, and refuses from the next one on", async () => {
+it("reads 10,000 entries, and refuses to read more with too_broad", async () => {
   async function* lines() {
     for (let i = 0; i < 10_000; i++)
       yield JSON.stringify({ ...place, values: { text: i === 0 ? "x" : "y" } });

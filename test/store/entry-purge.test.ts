@@ -1,4 +1,4 @@
-/** What a purge erases, where the id of what it erases is written again. */
+/** What a purge erases if the same id is written again. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { deleteEntry, listRevisions } from "../../shared/entry/index.ts";
@@ -48,7 +48,7 @@ const listed = async () => {
   }
 };
 
-it("never erases what was written after the deletion", async () => {
+it("never erases a value that was written after the deletion", async () => {
   await setSettings(deps, ann, target(), { size: 1 });
   const [id = ""] = await listed();
   let done = false;
@@ -70,12 +70,12 @@ it("never erases what was written after the deletion", async () => {
       (item) => item.operation,
     );
   expect(await history()).toEqual(["create", "delete", "update"]);
-  // Asked for again, it is deleted and purged as it is by then.
+  // A repeated request deletes and purges the entry as it is now.
   await deleteEntry(deps, admin, { ...at, purge: true });
   expect((await failureOf(history())).code).toBe("entry_not_found");
 });
 
-it("leaves room for the same id at once, which is listed once and at its new place", async () => {
+it("allows the same id to be written at once, and lists it once at its new position", async () => {
   await setSettings(deps, ann, target(), { size: 1 });
   const before = await listed();
   await setSettings(deps, { ...ann, actor: user("bob") }, target(), { size: 1 });
@@ -85,7 +85,7 @@ it("leaves room for the same id at once, which is listed once and at its new pla
   const revisions = (await Promise.all(both)).map(({ revision }) => revision);
   expect(revisions.toSorted()).toEqual([1, 2]);
   expect(await listed()).toEqual([other, ...before]);
-  // The traces of the deletion and of the purge go, and nothing of what was written since.
+  // The markers of the deletion and the purge expire, and newer writes stay.
   await new Promise((resolve) => setTimeout(resolve, 6_000));
   expect((await getSettings(deps, ann, target())).revision).toBe(2);
   expect(await listed()).toEqual([other, ...before]);

@@ -48,8 +48,8 @@ const book = async (values: object) =>
     .snapshot.id;
 const put = (id: string, values: object) => updateEntry(deps, admin, at(id, { values }));
 
-describe("a reference to the entry itself", () => {
-  it("is one where the field points to its schema, and an unknown one elsewhere", async () => {
+describe("self-reference", () => {
+  it("is valid in a field that refers to the entry's own schema, and unknown in others", async () => {
     const id = await book({});
     expect((await put(id, { sequel: id })).snapshot.values).toEqual({ sequel: id });
     expect((await failureOf(put(id, { author: id, elsewhere: id }))).errors).toMatchObject(
@@ -61,8 +61,8 @@ describe("a reference to the entry itself", () => {
   });
 });
 
-describe("an entry with more references than one act can free", () => {
-  /** Authors, and a book that came to cite them all. */
+describe("entry with more references than one batch can release", () => {
+  /** Creates authors, and a book that refers to all of them. */
   async function grown(count: number): Promise<{ id: string; cited: string[] }> {
     async function* lines() {
       for (let i = 0; i < count; i++) yield JSON.stringify({ module: "shelf", schema: "author", values: {} });
@@ -75,7 +75,7 @@ describe("an entry with more references than one act can free", () => {
     for (let some = 600; some < count + 300; some += 300) await put(id, { cited: cited.slice(0, some) });
     return { id, cited };
   }
-  /** How many of the authors are still said to be referred to. */
+  /** Counts the authors that are still marked as referenced. */
   async function hinted(ids: readonly string[]): Promise<number> {
     let count = 0;
     for (const id of ids) {
@@ -88,14 +88,14 @@ describe("an entry with more references than one act can free", () => {
     return count;
   }
 
-  it("is deleted, and lets go of them all", async () => {
+  it("can be deleted and releases all its references", async () => {
     const { id, cited } = await grown(900);
     await deleteEntry(deps, admin, at(id));
     expect(await hinted(cited)).toBe(0);
     await deleteEntry(deps, admin, at(cited[0] ?? ""));
   });
 
-  it("loses none that it takes again while they are let go of", async () => {
+  it("keeps references that it takes again while they are being released", async () => {
     const { id, cited } = await grown(700);
     const again = cited.slice(0, 200);
     let batches = 0;

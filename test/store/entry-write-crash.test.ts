@@ -1,4 +1,7 @@
-/** Stops a write before each of its steps: what is stored then is the state before or the state after, never between. */
+/**
+ * Stops a write before each of its steps. The stored state is then the state before or after the write, never in
+ * between.
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import {
@@ -70,7 +73,7 @@ const free = async (sku: string): Promise<boolean> => {
   }
 };
 
-/** Runs a verb again and again, one step further each time, until it comes through. */
+/** Runs an operation repeatedly, each time one step further, until it succeeds. */
 async function steps(run: (deps: TestDeps) => Promise<unknown>, check: () => Promise<void>): Promise<number> {
   for (let step = 0; step < 20; step++) {
     try {
@@ -84,8 +87,8 @@ async function steps(run: (deps: TestDeps) => Promise<unknown>, check: () => Pro
   throw new Error("it never came through");
 }
 
-describe("a write that is cut off", () => {
-  it("leaves no claim, no entry and no copy behind", async () => {
+describe("interrupted write", () => {
+  it("leaves no reservation, entry or live copy behind", async () => {
     const sku = `crash-${++serial}`;
     await steps(
       (stopping) => product(stopping, sku, {}, { publish: true }),
@@ -94,7 +97,7 @@ describe("a write that is cut off", () => {
     expect(await free(sku)).toBe(false);
   });
 
-  it("leaves an entry as it was, for every operation", async () => {
+  it("leaves an entry unchanged, for every operation", async () => {
     const [first, second] = [`crash-${++serial}`, `crash-${++serial}`];
     const { snapshot } = await product(deps, first, {}, { publish: true, validTo: "2100-01-01T00:00:00Z" });
     const { id } = snapshot;
@@ -119,7 +122,7 @@ describe("a write that is cut off", () => {
     expect(await free(second)).toBe(true);
   });
 
-  it("whose acknowledgement is lost is not written twice with an Idempotency-Key", async () => {
+  it("is not repeated with an Idempotency-Key if only its acknowledgement was lost", async () => {
     const lost = new Proxy(store, {
       get(target, name, receiver) {
         const member: unknown = Reflect.get(target, name, receiver);
@@ -139,8 +142,8 @@ describe("a write that is cut off", () => {
   });
 });
 
-describe("a copy that was not brought up to date", () => {
-  it("is mended by the next publication", async () => {
+describe("missing live copy", () => {
+  it("is repaired by the next publication", async () => {
     const { snapshot } = await product(deps, `crash-${++serial}`, {}, { publish: true });
     const address = { orb: "shop", type: "content" as const, schema: "product", id: snapshot.id };
     await broker.store("operator").purge(streams.orb("shop"), subjects.entryLive(address, "public"));
@@ -152,8 +155,8 @@ describe("a copy that was not brought up to date", () => {
   });
 });
 
-describe("a stream that is missing", () => {
-  it("is created by the write that meets it", async () => {
+describe("missing stream", () => {
+  it("is created by the first write", async () => {
     const other = await installOrb(broker.store("operator"), { ...SHOP, id: "late" });
     await broker.store("operator").deleteStream(streams.orb("late"));
     const made = await createEntry(deps, admin, {
@@ -167,8 +170,8 @@ describe("a stream that is missing", () => {
   });
 });
 
-describe("a conflict that does not end", () => {
-  it("is told after a bounded number of attempts", async () => {
+describe("permanent conflict", () => {
+  it("fails with write_conflict after a bounded number of attempts", async () => {
     const { snapshot } = await product(deps, `crash-${++serial}`);
     const contested = countingStore(store, (call) => {
       if (call === "append" || call === "batch") throw new Conflict();

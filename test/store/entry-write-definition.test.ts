@@ -1,10 +1,10 @@
-/** What a changed definition and changed keys mean for entries that are stored already. */
+/** How a changed definition and changed keys affect stored entries. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { OrbDocumentInput } from "../../shared/definition/document/document.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import {
   archiveEntry,
-  claimExisting,
+  backfillExisting,
   createEntry,
   deleteEntry,
   entryCounts,
@@ -109,10 +109,10 @@ const live = async (id: string, role: LiveRole) =>
   );
 
 describe("a field that becomes unique", () => {
-  it("is refused with the duplicates, and claims nothing", async () => {
+  it("is refused with the duplicates, and reserves nothing", async () => {
     const made = await Promise.all(["a", "a", "b"].map((email) => person({ email })));
     const next = evolve({ email: { unique: true } });
-    const claimed = await claimExisting(deps, next, schemaOf(next));
+    const claimed = await backfillExisting(deps, next, schemaOf(next));
     expect(claimed).toMatchObject({ entries: 3, written: 0 });
     expect(claimed.duplicates[0]?.ids.toSorted()).toEqual(
       [made[0]?.snapshot.id, made[1]?.snapshot.id].toSorted(),
@@ -120,16 +120,16 @@ describe("a field that becomes unique", () => {
     expect((await person({ email: "b" }, {}, next)).snapshot.revision).toBe(1);
   });
 
-  it("holds for what was stored before, and frees it like any other", async () => {
+  it("covers stored values and releases them like others", async () => {
     const { snapshot } = await person({ email: "a" }, { publish: true });
     await updateEntry(deps, admin, at(snapshot.id, { values: { email: "b" } }));
     const next = evolve({ email: { unique: true } });
-    expect(await claimExisting(deps, next, schemaOf(next))).toMatchObject({ written: 2, duplicates: [] });
-    expect(await claimExisting(deps, next, schemaOf(next))).toMatchObject({ written: 0 });
+    expect(await backfillExisting(deps, next, schemaOf(next))).toMatchObject({ written: 2, duplicates: [] });
+    expect(await backfillExisting(deps, next, schemaOf(next))).toMatchObject({ written: 0 });
     for (const email of ["a", "b"]) {
       expect((await failureOf(person({ email }, {}, next))).code).toBe("unique_conflict");
     }
-    // The first write under the new definition frees what it no longer holds, and keeps what it does.
+    // The first write under the new definition releases the values that the entry no longer has, and keeps the others.
     await updateEntry(deps, admin, at(snapshot.id, { values: { email: "c" } }, next));
     await person({ email: "b" }, {}, next);
     for (const email of ["a", "c"]) {
@@ -139,8 +139,8 @@ describe("a field that becomes unique", () => {
     await person({ email: "a" }, {}, next);
   });
 
-  describe("beside other writers", () => {
-    /** Dependencies with something that happens just before claims are looked up. */
+  describe("while other writers write", () => {
+    /** Returns dependencies that run `meanwhile` just before the reservations are read. */
     const meeting = (meanwhile: () => Promise<unknown>): TestDeps => {
       let done = false;
       const getMany: Store["getMany"] = async (stream, wanted, options) => {
@@ -153,7 +153,7 @@ describe("a field that becomes unique", () => {
       return { ...deps, store: { ...store, getMany } };
     };
 
-    it("claims nothing for an entry that let go of the value, and takes it from nobody", async () => {
+    it("reserves nothing for an entry that gave up its value, and takes the value from no other entry", async () => {
       const { snapshot: first } = await person({ email: "v" });
       const { snapshot: still } = await person({ email: "s" });
       const next = evolve({ email: { unique: true } });
@@ -161,7 +161,7 @@ describe("a field that becomes unique", () => {
         await updateEntry(deps, admin, at(first.id, { values: { email: "w" } }, next));
         await person({ email: "v" }, {}, next);
       });
-      expect(await claimExisting(racing, next, schemaOf(next))).toMatchObject({ duplicates: [] });
+      expect(await backfillExisting(racing, next, schemaOf(next))).toMatchObject({ duplicates: [] });
       for (const email of ["v", "w", "s"]) {
         expect((await failureOf(person({ email }, {}, next))).code).toBe("unique_conflict");
       }
@@ -169,22 +169,25 @@ describe("a field that becomes unique", () => {
       await person({ email: "s" }, {}, next);
     });
 
-    it("claims what an entry holds by then, written under the definition before", async () => {
+    it("reserves the value that an entry was given meanwhile under the former definition", async () => {
       const { snapshot } = await person({ email: "v" });
       const next = evolve({ email: { unique: true } });
       const racing = meeting(() => updateEntry(deps, admin, at(snapshot.id, { values: { email: "w" } })));
-      expect(await claimExisting(racing, next, schemaOf(next))).toMatchObject({ written: 1, duplicates: [] });
+      expect(await backfillExisting(racing, next, schemaOf(next))).toMatchObject({
+        written: 1,
+        duplicates: [],
+      });
       await person({ email: "v" }, {}, next);
       expect((await failureOf(person({ email: "w" }, {}, next))).code).toBe("unique_conflict");
     });
 
-    it("tells of those that share a value by then, and claims the rest", async () => {
+    it("reports entries that share a value by now, and reserves the other values", async () => {
       const { snapshot: first } = await person({ email: "v" });
       await person({ email: "s" });
       const next = evolve({ email: { unique: true } });
       const second: string[] = [];
       const racing = meeting(async () => second.push((await person({ email: "v" }, {}, next)).snapshot.id));
-      const { duplicates } = await claimExisting(racing, next, schemaOf(next));
+      const { duplicates } = await backfillExisting(racing, next, schemaOf(next));
       expect(duplicates.map(({ field, ids }) => [field, ids.toSorted()])).toEqual([
         ["email", [first.id, ...second].toSorted()],
       ]);
@@ -193,7 +196,7 @@ describe("a field that becomes unique", () => {
       }
     });
 
-    it("leaves what a closed window held to who took it since", async () => {
+    it("leaves a value of an expired entry to the entry that took it since", async () => {
       const unique = evolve({ email: { unique: true } });
       const validTo = new Date(Date.now() + 60_000).toISOString();
       const { snapshot: former } = await person({ email: "v" }, { publish: true, validTo }, unique);
@@ -201,32 +204,32 @@ describe("a field that becomes unique", () => {
       deps.clock.now = () => Date.now() + 61_000;
       await person({ email: "v" }, {}, unique);
       const next = definition(document(orb.orb, { email: { unique: true }, kind: { enum: ["x"] } }), 3);
-      expect(await claimExisting(deps, next, schemaOf(next))).toMatchObject({ duplicates: [] });
+      expect(await backfillExisting(deps, next, schemaOf(next))).toMatchObject({ duplicates: [] });
       expect((await failureOf(person({ email: "v" }, {}, next))).code).toBe("unique_conflict");
     });
   });
 
-  it("is indexed too where an enum comes", async () => {
+  it("is indexed as well when it gets an enum", async () => {
     const { snapshot } = await person({ kind: "x" });
     const next = evolve({ kind: { enum: ["x", "y"] } });
-    // The index message, and the mark that it came later than its entry.
-    expect(await claimExisting(deps, next, schemaOf(next))).toMatchObject({ written: 2 });
+    // The index message, and the mark that it was written later than its entry.
+    expect(await backfillExisting(deps, next, schemaOf(next))).toMatchObject({ written: 2 });
     const filter = `${orb.orb}._eq.content.person.kind.*.${snapshot.id}`;
     expect((await store.get(streams.orb(orb.orb), filter))?.data.length).toBeGreaterThan(0);
   });
 });
 
-describe("a reference field that comes back", () => {
-  it("protects what entries point to again that were written without it", async () => {
+describe("a reference field that returns", () => {
+  it("protects the referenced entries again", async () => {
     const refers = { type: "reference", ref: `${orb.orb}/people/person` };
     const first = definition(document(orb.orb, { kind: refers }), 2);
     const without = definition(document(orb.orb, { kind: { name: "other" } }), 3);
     const again = definition(document(orb.orb, { kind: refers }), 4);
     const { snapshot: target } = await person({ email: "t" }, { publish: true }, first);
     const { snapshot: source } = await person({ kind: target.id }, { publish: true }, first);
-    // It keeps its value of the field that is gone, and no longer holds the reference.
+    // The entry keeps its value of the removed field, and no longer counts as a referrer.
     await unpublishEntry(deps, admin, at(source.id, {}, without));
-    await claimExisting(deps, again, schemaOf(again));
+    await backfillExisting(deps, again, schemaOf(again));
     expect(await failureOf(deleteEntry(deps, admin, at(target.id, {}, again)))).toMatchObject({
       code: "referenced",
       data: { referrers: [{ id: source.id, field: "kind" }] },
@@ -236,8 +239,8 @@ describe("a reference field that comes back", () => {
   });
 });
 
-describe("a definition that changes", () => {
-  it("counts what is stored, and what it would refuse", async () => {
+describe("a changed definition", () => {
+  it("counts stored entries and those that it makes invalid", async () => {
     const made = await Promise.all(["long enough", "no", "x"].map((email) => person({ email })));
     await deleteEntry(deps, admin, at(made[2]?.snapshot.id ?? ""));
     const homes = [
@@ -255,7 +258,7 @@ describe("a definition that changes", () => {
     expect((await failureOf(publishEntry(deps, admin, at(draft, {}, next)))).code).toBe("validation_failed");
   });
 
-  it("refuses to publish what it was never checked by, whatever wrote the entry last", async () => {
+  it("refuses to publish an entry that was never checked under it, whatever the last write was", async () => {
     const next = evolve({ email: { min: 5 } });
     const refused = async (id: string) => {
       const error = await failureOf(publishEntry(deps, admin, at(id, {}, next)));
@@ -275,7 +278,7 @@ describe("a definition that changes", () => {
     expect(snapshot).toMatchObject({ status: "PUBLISHED", revision: 6 });
   });
 
-  it("moves what is live to its new readers, with what is scheduled", async () => {
+  it("moves live and scheduled entries to their new readers", async () => {
     const { snapshot: now } = await person({ email: "a" }, { publish: true });
     const validFrom = new Date(Date.now() + 700).toISOString();
     const { snapshot: later } = await person({ email: "b" }, { publish: true, validFrom });
@@ -291,8 +294,8 @@ describe("a definition that changes", () => {
   });
 });
 
-describe("keys that rotate", () => {
-  it("seal the newest revision again, and what is live stays live", async () => {
+describe("key rotation", () => {
+  it("reseals the newest revisions and keeps published entries published", async () => {
     const old = deps.config.encryptionKeys;
     const secret = { email: "a", pin: "4711" };
     const { snapshot: shown } = await person(secret, { publish: true });
@@ -312,7 +315,7 @@ describe("keys that rotate", () => {
     expect(await rounds()).toEqual({ entries: 3, resealed: 3, failed: [], conflicts: [] });
     expect(await rounds()).toEqual({ entries: 3, resealed: 0, failed: [], conflicts: [] });
     expect((await live(shown.id, "public"))?.revision).toBe(2);
-    // The old key is gone: everything newest still opens, and can be written.
+    // The old key is removed: the newest revisions can still be revealed.
     deps.config.encryptionKeys = JSON.stringify([fresh]);
     for (const id of [shown.id, draft.id]) {
       const entry = await loadEntry(deps, orb.orb, id);
@@ -323,7 +326,7 @@ describe("keys that rotate", () => {
       const values = await revealValues(deps, admin, { orb, address: entry.address, snapshot: entry.head });
       expect(values.pin).toBe("4711");
     }
-    // A record is sealed again like everything else, and changed by nobody.
+    // A transaction record is resealed as well, but still cannot be changed.
     expect((await loadEntry(deps, orb.orb, paid.record.id))?.head.operation).toBe("reseal");
     const change = updateEntry(deps, admin, at(paid.record.id, { values: { card: "1" } }));
     expect((await failureOf(change)).code).toBe("append_only");
@@ -331,7 +334,7 @@ describe("keys that rotate", () => {
     expect(audited?.json()).toMatchObject({ actor: "admin1", outcome: "ok" });
   });
 
-  it("do not open what was moved from elsewhere", async () => {
+  it("does not reveal a sealed value that was copied from another entry", async () => {
     const { snapshot: one } = await person({ email: "a", pin: "1" });
     const { snapshot: two } = await person({ email: "b", pin: "2" });
     const entry = await loadEntry(deps, orb.orb, two.id);

@@ -1,4 +1,4 @@
-/** Many writers do anything to few entries; afterwards everything derived says exactly what the heads say. */
+/** Many writers run random operations on few entries. Afterwards all derived data matches the entries' heads. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import {
@@ -14,7 +14,7 @@ import {
   updateEntry,
   visible,
 } from "../../shared/entry/index.ts";
-import { keySubject } from "../../shared/entry/model/claims.ts";
+import { keySubject } from "../../shared/entry/model/index-keys.ts";
 import { loaded } from "../../shared/entry/model/resolve.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
@@ -46,7 +46,7 @@ async function everything(filter: string): Promise<StoredMessage[]> {
   }
 }
 
-/** A repeatable source of chance. */
+/** A pseudorandom generator with a fixed seed. `below` is exclusive. */
 function chance(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -55,7 +55,7 @@ function chance(seed: number): (below: number) => number {
   };
 }
 
-it("claims, indexes, references and live copies follow the heads", async () => {
+it("reservations, indexes, references and live copies match the heads", async () => {
   const ids: string[] = [];
   const refused = new Map<string, number>();
   const context = { orbId: "shop", orb };

@@ -1,9 +1,9 @@
-/** Writes of entries on three replicas, by writers that are connected to different ones. */
+/** Entry writes on three replicas, by writers that are connected to different ones. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Cluster, launchCluster } from "../../scripts/broker/cluster.ts";
 import { lastingBroker } from "../../scripts/platform/platform.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
-import { walkEntries } from "../../shared/entry/index/walk.ts";
+import { scanEntries } from "../../shared/entry/index/scan-entries.ts";
 import {
   bulkWrite,
   createEntry,
@@ -37,7 +37,7 @@ beforeAll(async () => {
   orb = definition(SHOP);
   const [first] = cluster.nodes;
   const deploy = openStore({ url: first?.wsUrl ?? "", user: "deploy", pass: "deploy", replicas: 3 });
-  // Right after a start the brokers may still be choosing who leads.
+  // After a start the brokers may still be electing a leader.
   await provision(deploy, { replicas: 3, patienceMs: 30_000 });
   await installOrb(deploy, SHOP, 1, 3);
   await deploy.close();
@@ -47,7 +47,7 @@ afterAll(async () => {
   await cluster.stop();
 });
 
-/** One of the writers, each connected to a broker of its own. */
+/** Returns one of the writers, each connected to a different broker. */
 function writer(number: number): TestDeps {
   const deps = writers[number % writers.length];
   if (deps === undefined) throw new Error("there are no writers");
@@ -63,7 +63,7 @@ const product = (deps: TestDeps, values: object, more: object = {}) =>
     ...more,
   });
 
-it("gives a unique value to one of 60 racing writers", async () => {
+it("gives a unique value to one of 60 parallel writers", async () => {
   const results = await Promise.allSettled(
     Array.from({ length: 60 }, (_, i) => product(writer(i), { sku: "one" })),
   );
@@ -73,7 +73,7 @@ it("gives a unique value to one of 60 racing writers", async () => {
   }
 }, 30_000);
 
-it("never leaves a reference to what was deleted by a writer elsewhere", async () => {
+it("never leaves a reference to an entry that was deleted through another broker", async () => {
   const round = async (lane: number) => {
     for (let i = 0; i < 12; i++) {
       const [here, there] = [writer(lane + i), writer(lane + i + 1)];
@@ -85,7 +85,7 @@ it("never leaves a reference to what was deleted by a writer elsewhere", async (
         values,
       });
       const source = await product(here, { author: target.snapshot.id });
-      // Just acknowledged at one broker, and asked for at another.
+      // The write was acknowledged by one broker, and the deletion goes to another.
       const refused = await deleteEntry(there, admin, { ...context(), id: target.snapshot.id }).then(
         () => null,
         (error: unknown) => error,
@@ -100,7 +100,7 @@ it("never leaves a reference to what was deleted by a writer elsewhere", async (
   await Promise.all([0, 1, 2, 3].map(round));
 }, 60_000);
 
-it("loads entries with claims and references in bulk, and finds them all elsewhere", async () => {
+it("creates entries with unique values and references in bulk, and finds all of them through another broker", async () => {
   const author = await createEntry(writer(0), admin, {
     ...context(),
     module: "catalog",
@@ -124,14 +124,14 @@ it("loads entries with claims and references in bulk, and finds them all elsewhe
     made.push(result.snapshot.id);
   }
   const found = new Set<string>();
-  for await (const page of walkEntries(writer(2), "shop", { type: "content", schema: "product" })) {
+  for await (const page of scanEntries(writer(2), "shop", { type: "content", schema: "product" })) {
     for (const { head } of page) found.add(head.id);
   }
   expect(made).toHaveLength(1_000);
   expect(made.filter((id) => !found.has(id))).toEqual([]);
 }, 60_000);
 
-it("opens and closes a window", async () => {
+it("opens and closes a validity window", async () => {
   const soon = (ms: number) => new Date(Date.now() + ms).toISOString();
   const window = { publish: true, validFrom: soon(1_000), validTo: soon(3_000) };
   const { snapshot } = await product(writer(0), {}, window);

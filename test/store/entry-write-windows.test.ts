@@ -59,15 +59,15 @@ const headOf = async (id: string) => {
 const history = async (id: string) =>
   (await listRevisions(deps, admin, { orbId: "shop", orb, id, order: "asc", limit: 200 })).items;
 
-/** Whether the live subject says what the head says. */
+/** Checks that the live subject matches the entry's head. */
 async function agrees(id: string): Promise<boolean> {
   const head = await headOf(id);
   const copy = liveCopyOf(await liveMessage(id));
   return visible(head, Date.now()) ? copy?.revision === head.publishedRevision : copy === null;
 }
 
-describe("a validity window", () => {
-  it("tells both moves to subscribers, and in the history", async () => {
+describe("validity window", () => {
+  it("notifies subscribers when it opens and closes, and adds both to the history", async () => {
     const seen: string[] = [];
     const feed = store.subscribe("_feed.shop.*.public.>", (message) => {
       const body = JSON.parse(new TextDecoder().decode(message.data)) as { id: string; tombstone?: boolean };
@@ -86,7 +86,7 @@ describe("a validity window", () => {
       { revision: 1, operation: "create", status: "PUBLISHED", opened: { at: validFrom, by: "scheduler" } },
       { revision: 2, operation: "unpublish", status: "UNPUBLISHED", at: validTo, by: "scheduler" },
     ]);
-    // The next write stores what the scheduler did, in the same act.
+    // The next write stores the scheduler's revision in the same batch.
     await updateEntry(deps, admin, at(snapshot.id, { values: { text: "x" }, validTo: null }));
     expect((await history(snapshot.id)).map((item) => [item.revision, item.by])).toEqual([
       [1, "admin1"],
@@ -95,7 +95,7 @@ describe("a validity window", () => {
     ]);
   });
 
-  it("of a draft changes nothing that is live", async () => {
+  it("of a draft does not affect the published revision", async () => {
     const { snapshot } = await note("a", { publish: true });
     const draft = await updateEntry(deps, admin, at(snapshot.id, { validTo: soon(60_000) }));
     expect(draft.snapshot).toMatchObject({ revision: 2, publishedRevision: 1, liveTo: null });
@@ -106,7 +106,7 @@ describe("a validity window", () => {
     );
   });
 
-  it("must end after it begins, and not have ended when it is published", async () => {
+  it("must end after it begins, and must not be over when the entry is published", async () => {
     const wrong = { validFrom: soon(2_000), validTo: soon(1_000) };
     expect((await failureOf(note("a", wrong))).errors).toMatchObject([{ path: "/validTo", code: "range" }]);
     const past = { validTo: soon(-1_000), publish: true };
@@ -115,7 +115,7 @@ describe("a validity window", () => {
     ]);
   });
 
-  it("that opens later takes away what was live before", async () => {
+  it("that opens later removes the currently published revision from the live entries", async () => {
     const { snapshot } = await note("a", { publish: true });
     await updateEntry(
       deps,
@@ -132,7 +132,7 @@ describe("a validity window", () => {
     expect(liveCopyOf(await liveMessage(snapshot.id))?.values).toEqual({ text: "c" });
   });
 
-  it("may end in the year 9999", async () => {
+  it("can end in the year 9999", async () => {
     const { snapshot } = await note("a", { publish: true, validTo: "9999-12-31T23:59:59Z" });
     await wait(700);
     expect(await agrees(snapshot.id)).toBe(true);
@@ -142,7 +142,7 @@ describe("a validity window", () => {
     expect(await agrees(later.id)).toBe(true);
   });
 
-  it("frees what only the closed revision held, and its new holder keeps it", async () => {
+  it("releases the values of the closed revision, and their next holder keeps them", async () => {
     const product = (sku: string, more: object = {}) =>
       createEntry(deps, admin, {
         orbId: "shop",
@@ -156,10 +156,10 @@ describe("a validity window", () => {
     const values = { title: { en: "T" }, sku: "closing-2" };
     await updateEntry(deps, admin, at(first.snapshot.id, { values, validTo: null }));
     expect((await failureOf(product("closing-1"))).code).toBe("unique_conflict");
-    // The clock goes on for whoever writes from here on.
+    // From here on the writers' clock is ahead.
     deps.clock.now = () => Date.now() + 61_000;
     const second = await product("closing-1");
-    // Its former holder writes on: that frees nothing that is another's by now.
+    // A write of the former holder does not release the value, because another entry has it now.
     const back = { values: { title: { en: "T" }, sku: "closing-1" } };
     expect((await failureOf(updateEntry(deps, admin, at(first.snapshot.id, back)))).code).toBe(
       "unique_conflict",
@@ -170,7 +170,7 @@ describe("a validity window", () => {
     const third = await product("closing-3", { publish: true, validTo: soon(90_000) });
     await updateEntry(deps, admin, at(third.snapshot.id, { values: { title: { en: "T" } }, validTo: null }));
     deps.clock.now = () => Date.now() + 91_000;
-    // Where nobody took it, the former holder may have it again, and its next write frees it.
+    // If no other entry took the value, the former holder can have it again, and its next write releases it.
     await updateEntry(
       deps,
       admin,
@@ -188,7 +188,7 @@ describe("a validity window", () => {
     ]);
   });
 
-  it("leaves alone what another entry took of it at the very moment at which its former holder writes", async () => {
+  it("keeps a value that another entry takes just before its former holder writes", async () => {
     const product = (sku: string, more: object = {}) =>
       createEntry(deps, admin, {
         orbId: "shop",
@@ -202,7 +202,7 @@ describe("a validity window", () => {
     const values = (sku: string) => ({ title: { en: "T" }, sku });
     await updateEntry(deps, admin, at(former.id, { values: values("passing-2"), validTo: null }));
     deps.clock.now = () => Date.now() + 61_000;
-    // It reads the abandoned claim as its own, and before it frees it somebody else has it.
+    // The write sees the expired reservation as its own. Another entry takes it before it is released.
     let taken = false;
     const racing: TestDeps = {
       ...deps,
@@ -224,7 +224,7 @@ describe("a validity window", () => {
     await product("passing-2");
   });
 
-  it("is cancelled together with what ends it", async () => {
+  it("is cancelled when the entry is published again or archived", async () => {
     const { snapshot } = await note("a", { publish: true, validFrom: soon(60_000), validTo: soon(90_000) });
     const scheduled = async () => {
       const filter = subjects.schedulesOf("shop", snapshot.id);
@@ -241,7 +241,7 @@ describe("a validity window", () => {
     expect(await scheduled()).toEqual([]);
   });
 
-  it("leaves nothing scheduled behind when it is replaced", async () => {
+  it("leaves no schedule behind when the entry is unpublished", async () => {
     const { snapshot } = await note("a", { publish: true, validFrom: soon(400), validTo: soon(900) });
     await unpublishEntry(deps, admin, at(snapshot.id));
     await wait(1_100);
@@ -255,8 +255,8 @@ describe("a validity window", () => {
   });
 });
 
-describe("hundreds of edits that race hundreds of firing schedules", () => {
-  it("lose nothing and bring nothing back", async () => {
+describe("300 edits that race with firing schedules", () => {
+  it("keep every edit and restore no former state", async () => {
     const count = 300;
     const base = Date.now() + 2_500;
     async function* lines() {
@@ -284,7 +284,7 @@ describe("hundreds of edits that race hundreds of firing schedules", () => {
       if ("error" in made) throw made.error;
       ids.push(made.snapshot.id);
     }
-    // Each entry is edited around the very moment at which one of its schedules fires.
+    // Each entry is edited around the moment at which one of its schedules fires.
     const writes = await Promise.all(
       ids.map(async (id, i) => {
         const edge = base + (i % 2 === 0 ? 0 : 700) + (i % 50) * 8;
@@ -301,7 +301,7 @@ describe("hundreds of edits that race hundreds of firing schedules", () => {
             );
           case 2:
             return unpublishEntry(deps, admin, at(id)).catch((error: { code: string }) => {
-              // The window closed first: there is nothing to take offline.
+              // The window closed first, so the entry is not published any more.
               expect(error.code).toBe("wrong_state");
               return null;
             });
@@ -329,7 +329,7 @@ describe("hundreds of edits that race hundreds of firing schedules", () => {
       }
       return wrong.length === 0;
     };
-    // The last schedules may still be firing: what they bring is put right, or says the same.
+    // The last schedules may still be firing. What they write is repaired, or agrees with the head.
     await until(look);
     await wait(300);
     await look();
@@ -337,8 +337,8 @@ describe("hundreds of edits that race hundreds of firing schedules", () => {
   }, 60_000);
 });
 
-describe("a broker that is away at the edge", () => {
-  it("moves the window once it is back, and readers never see it open too long", async () => {
+describe("a broker that is down when a window opens or closes", () => {
+  it("moves the entry after its return, and readers never see a closed window as open", async () => {
     const { snapshot: opening } = await note("opens", { publish: true, validFrom: soon(900) });
     const { snapshot: closing } = await note("closes", { publish: true, validTo: soon(900) });
     await wait(100);

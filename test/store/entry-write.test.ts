@@ -57,7 +57,7 @@ const liveOf = (schema: string, id: string) =>
   store.get(streams.orb("shop"), subjects.entryLive({ orb: "shop", type: "content", schema, id }, "public"));
 
 describe("create", () => {
-  it("writes a draft with hints first, in one trip", async () => {
+  it("writes a draft in one round trip, hints first", async () => {
     const { snapshot } = await create("note", { text: "hello" });
     expect(snapshot).toMatchObject({
       status: "SAVED",
@@ -70,7 +70,7 @@ describe("create", () => {
     expect(await liveOf("note", snapshot.id)).toBeNull();
   });
 
-  it("claims unique values in one batch, and publishes in the same act", async () => {
+  it("reserves unique values and publishes in one batch", async () => {
     const { snapshot, seq } = await product({ sku: unique() }, { publish: true });
     expect(counted.calls).toEqual(["batch"]);
     expect(snapshot).toMatchObject({ status: "PUBLISHED", publishedRevision: 1 });
@@ -81,7 +81,7 @@ describe("create", () => {
     expect((await loadEntry(deps, "shop", snapshot.id))?.seq).toBe(seq);
   });
 
-  it("tells every fault at once", async () => {
+  it("reports all errors at once", async () => {
     const error = await failureOf(
       product(
         { title: {}, price: { US: -1, XX: 2 }, nope: 1, author: "0123456789", count: 1.5 },
@@ -101,7 +101,7 @@ describe("create", () => {
     expect(counted.calls).toEqual(["getMany"]);
   });
 
-  it("lets one of 60 racing writers have a unique value", async () => {
+  it("gives a unique value to one of 60 parallel writers", async () => {
     const sku = unique();
     const results = await Promise.allSettled(Array.from({ length: 60 }, () => product({ sku })));
     expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
@@ -111,7 +111,7 @@ describe("create", () => {
     }
   });
 
-  it("frees a unique value at once, when it is changed or its entry deleted", async () => {
+  it("releases a unique value when it is changed or its entry is deleted", async () => {
     const sku = unique();
     const first = await product({ sku });
     await updateEntry(deps, admin, at(first.snapshot.id, { values: { title: { en: "T" }, sku: unique() } }));
@@ -122,7 +122,7 @@ describe("create", () => {
     expect((await failureOf(product({ sku }))).code).toBe("unique_conflict");
   });
 
-  it("keeps the value of what is live while a draft has another", async () => {
+  it("keeps the published revision's value reserved while a draft has another", async () => {
     const [live, draft] = [unique(), unique()];
     const { snapshot } = await product({ sku: live }, { publish: true });
     await updateEntry(deps, admin, at(snapshot.id, { values: { title: { en: "T" }, sku: draft } }));
@@ -132,7 +132,7 @@ describe("create", () => {
     await product({ sku: live });
   });
 
-  it("has unique values per language", async () => {
+  it("keeps unique values apart by language", async () => {
     const slug = unique();
     await product({ slug: { en: slug } });
     await product({ slug: { de: slug } });
@@ -141,7 +141,7 @@ describe("create", () => {
 });
 
 describe("update", () => {
-  it("costs two trips: head, then one append with the fence judged right behind it", async () => {
+  it("takes two round trips: the head, then one append with the fence check behind it", async () => {
     const { snapshot } = await create("note", { text: "a" });
     counted.reset();
     const made = await updateEntry(deps, admin, at(snapshot.id, { values: { text: "b" } }));
@@ -150,7 +150,7 @@ describe("update", () => {
     expect(made.snapshot).toMatchObject({ revision: 2, status: "SAVED", values: { text: "b" } });
   });
 
-  it("leaves what is live as it is", async () => {
+  it("leaves the published revision unchanged", async () => {
     const { snapshot } = await create("note", { text: "a" }, { publish: true });
     const draft = await updateEntry(deps, admin, at(snapshot.id, { values: { text: "b" } }));
     expect(draft.snapshot).toMatchObject({ status: "PUBLISHED", revision: 2, publishedRevision: 1 });
@@ -160,7 +160,7 @@ describe("update", () => {
     expect((await liveOf("note", snapshot.id))?.json()).toMatchObject({ revision: 3, values: { text: "b" } });
   });
 
-  it("keeps the place, and wants something to change", async () => {
+  it("refuses to move an entry, and refuses an empty change", async () => {
     const { snapshot } = await create("note", { text: "a" });
     const moved = at(snapshot.id, { values: { text: "b" }, place: { module: "wishes", schema: "wish" } });
     expect((await failureOf(updateEntry(deps, admin, moved))).errors?.map(({ path }) => path)).toEqual([
@@ -178,7 +178,7 @@ describe("update", () => {
     });
   });
 
-  it("lets one of 20 racers with the same If-Match win", async () => {
+  it("lets one of 20 parallel updates with the same If-Match succeed", async () => {
     const { snapshot } = await create("note", { text: "a" });
     const results = await Promise.allSettled(
       Array.from({ length: 20 }, (_, i) =>
@@ -190,7 +190,7 @@ describe("update", () => {
       if (result.status === "rejected") expect(result.reason).toMatchObject({ kind: "precondition" });
   });
 
-  it("loses no revision of 20 racers without If-Match", async () => {
+  it("loses no revision of 20 parallel updates without If-Match", async () => {
     const { snapshot } = await create("note", { text: "a" });
     const results = await Promise.all(
       Array.from({ length: 20 }, (_, i) =>
@@ -202,7 +202,7 @@ describe("update", () => {
     );
   });
 
-  it("writes one language or market of a map", async () => {
+  it("changes one language or market of a value", async () => {
     const { snapshot } = await product({ price: { US: 5 }, slogan: { US: { en: "go" } } });
     await updateEntry(deps, admin, at(snapshot.id, { locale: "de", values: { title: "Titel" } }));
     await updateEntry(deps, admin, at(snapshot.id, { market: "EU", values: { price: 7 } }));
@@ -236,7 +236,7 @@ describe("update", () => {
 });
 
 describe("lifecycle", () => {
-  it("moves through the states, one revision each, and refuses other moves", async () => {
+  it("creates one revision per state change and refuses invalid changes", async () => {
     const { snapshot } = await create("note", { text: "a" });
     const { id } = snapshot;
     expect((await failureOf(unpublishEntry(deps, admin, at(id)))).code).toBe("wrong_state");
@@ -257,14 +257,14 @@ describe("lifecycle", () => {
     expect(await loadEntry(deps, "shop", id)).toBeNull();
   });
 
-  it("publishes in two trips", async () => {
+  it("publishes in two requests", async () => {
     const { snapshot } = await create("note", { text: "a" });
     counted.reset();
     await publishEntry(deps, admin, at(snapshot.id));
     expect(counted.calls).toEqual(["get", "batch"]);
   });
 
-  it("judges ownership", async () => {
+  it("enforces ownership", async () => {
     const [ann, bob] = [user("ann"), user("bob")];
     const mine = await createEntry(deps, ann, {
       orbId: "shop",
@@ -289,7 +289,7 @@ describe("lifecycle", () => {
 });
 
 describe("references", () => {
-  it("must exist, and be live to be published", async () => {
+  it("must exist, and must be published before their referrer is", async () => {
     const author = await create("author", { name: "A" });
     counted.reset();
     const book = await product({ author: author.snapshot.id });
@@ -314,7 +314,7 @@ describe("references", () => {
     );
   });
 
-  it("hold when a target is deleted while it is referred to", async () => {
+  it("stay valid when an entry is deleted while another refers to it", async () => {
     for (let round = 0; round < 10; round++) {
       const author = await create("author", { name: "A" });
       const results = await Promise.allSettled([
@@ -326,7 +326,7 @@ describe("references", () => {
     }
   });
 
-  it("reach into other orbs as far as the caller may read there", async () => {
+  it("to another orb are limited to entries that the caller can read there", async () => {
     const other = await installOrb(broker.store("operator"), {
       id: "review",
       modules: [
@@ -358,11 +358,11 @@ describe("references", () => {
       (await failureOf(review(user("ann"), [shown.snapshot.id, draft.snapshot.id]))).errors,
     ).toMatchObject([{ path: "/values/of/1", code: "unknown_reference" }]);
     expect((await failureOf(review(admin, [draft.snapshot.id]))).code).toBe("reference_not_live");
-    // What is in another orb may vanish: it holds nothing back there.
+    // An entry can be deleted although an entry of another orb refers to it.
     await deleteEntry(deps, admin, at(shown.snapshot.id));
   });
 
-  it("can be left dangling by force", async () => {
+  it("can be left dangling with force", async () => {
     const author = await create("author", { name: "A" });
     const book = await product({ author: author.snapshot.id });
     await deleteEntry(deps, admin, at(author.snapshot.id, { force: true }));
@@ -375,7 +375,7 @@ describe("references", () => {
 });
 
 describe("idempotency", () => {
-  it("gives racing equal requests one entry and one answer", async () => {
+  it("gives parallel equal requests one entry and one response", async () => {
     const request = { idempotency: { key: "k1", route: "POST /x" } };
     const made = await Promise.all(
       Array.from({ length: 12 }, () => create("note", { text: "once" }, request)),
@@ -387,7 +387,7 @@ describe("idempotency", () => {
     expect(other.replayed).toBe(false);
   });
 
-  it("repeats the answer of an operation whose state has moved on", async () => {
+  it("repeats the response of an operation although the entry has changed since", async () => {
     const { snapshot } = await create("note", { text: "a" });
     const request = at(snapshot.id, { idempotency: { key: "p", route: "publish" } });
     const first = await publishEntry(deps, admin, request);
@@ -427,7 +427,7 @@ describe("sensitive values", () => {
 });
 
 describe("history", () => {
-  it("is read in pages that stay small, however large the revisions", async () => {
+  it("is read in bounded pages, however large the revisions", async () => {
     const { snapshot } = await product({ data: "" });
     for (let i = 0; i < 12; i++) {
       const values = { title: { en: "T" }, data: { [`part${i}`]: "x".repeat(450_000) } };
@@ -445,7 +445,7 @@ describe("history", () => {
 });
 
 describe("hostile input", () => {
-  it("is refused with a path, never stored", async () => {
+  it("is refused with a path and never stored", async () => {
     const hostile = JSON.parse(
       '{"title":{"en":"T"},"__proto__":{"x":1},"data":{"__proto__":1},"sku":"a\\u0000b","slug":{"en":"\\ud800"},"count":1e400,"day":"2026-02-30"}',
     ) as unknown;
@@ -471,7 +471,7 @@ describe("hostile input", () => {
 describe("windows", () => {
   const soon = (ms: number) => new Date(Date.now() + ms).toISOString();
 
-  it("open and close by the broker, told by the scheduler", async () => {
+  it("are opened and closed by the broker, with the scheduler as author", async () => {
     const validFrom = soon(400);
     const validTo = soon(1_900);
     const { snapshot } = await create("note", { text: "w" }, { publish: true, validFrom, validTo });

@@ -1,4 +1,7 @@
-/** The fence of an orb: the broker stores no write that an outdated definition decided, from any host and at any speed. */
+/**
+ * The fence of an orb: the broker stores no write that was decided under an outdated definition, from any host and at
+ * any speed.
+ */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { definitionFor } from "../../shared/definition/stored/live.ts";
@@ -39,7 +42,7 @@ const document = (id: string, access: object = { read: "public", write: "user" }
   ],
 });
 async function inForce(orb: string, by = deps): Promise<LiveOrb> {
-  const found = await definitionFor(by, orb, "told");
+  const found = await definitionFor(by, orb, "cached");
   if (found === null) throw new Error("there is no such orb");
   return found;
 }
@@ -48,7 +51,7 @@ const create = (by: LiveOrb, title: string, publish = false, actor = admin, on =
 const logOf = (orb: string, id: string) => subjects.entryLog({ orb, type: "content", schema: "article", id });
 const endOf = async (orb: string) => (await store.streamInfo(streams.orb(orb)))?.state.last_seq ?? 0;
 
-test("a write that was decided by the definition before is decided again, and refused by the one in force", async () => {
+test("decides a write again under the active definition, which refuses it", async () => {
   const orb = fresh();
   await createOrb(deps, admin, { document: document(orb), publish: true });
   const member = user("ann");
@@ -62,7 +65,7 @@ test("a write that was decided by the definition before is decided again, and re
   const before = await endOf(orb);
   for (const publish of [false, true])
     expect((await failureOf(create(old, "late", publish, member))).code).toBe("forbidden");
-  // A refused create leaves hints at most, which readers pass over.
+  // A refused create leaves at most hints, which readers ignore.
   const { messages } = await store.scan(streams.orb(orb), subjects.allLogs(orb), {
     fromSeq: before + 1,
     limit: 9,
@@ -70,9 +73,9 @@ test("a write that was decided by the definition before is decided again, and re
   });
   expect(messages).toEqual([]);
   const change = { orbId: orb, orb: old, id: snapshot.id, values: { title: "late" } };
-  // A draft that its author may not write any more does not exist for them.
+  // A draft that its author can no longer write does not exist for them.
   expect((await failureOf(updateEntry(deps, member, change))).code).toBe("entry_not_found");
-  // The one message that a draft is was taken back by another.
+  // A draft is a single message, so it was reverted by another one.
   const head = (await loadEntry(deps, orb, snapshot.id))?.head;
   expect(head).toMatchObject({
     revision: 3,
@@ -82,13 +85,13 @@ test("a write that was decided by the definition before is decided again, and re
   });
 });
 
-test("a draft under way while the definition changes is not taken back where it came before the fence", async () => {
+test("does not revert a draft that was stored before the fence moved", async () => {
   const orb = fresh();
   await createOrb(deps, admin, { document: document(orb), publish: true });
   const old = await inForce(orb);
   const { snapshot } = await create(old, "first");
   let moved = false;
-  // Between the head and the look at the fence.
+  // The definition changes between the write of the head and the check of the fence.
   const slow: TestDeps = {
     ...deps,
     store: {
@@ -113,7 +116,7 @@ test("a draft under way while the definition changes is not taken back where it 
   expect((await loadEntry(deps, orb, snapshot.id))?.seq).toBe(made.seq);
 });
 
-test("an orb that was deleted and made again takes nothing that was decided by the one before", async () => {
+test("refuses writes decided under a deleted orb after it was recreated", async () => {
   const orb = fresh();
   await createOrb(deps, admin, { document: document(orb), publish: true });
   const old = await inForce(orb);
@@ -133,11 +136,11 @@ test("an orb that was deleted and made again takes nothing that was decided by t
   expect(messages).toEqual([]);
 });
 
-test("what was stored before there were fences goes on, and is fenced from the next change on", async () => {
+test("accepts writes to an orb from before fences existed, and adds a fence at its next change", async () => {
   const orb = fresh();
   await createOrb(deps, admin, { document: document(orb) });
   await publishOrb(deps, admin, { orb });
-  // As it was stored then.
+  // Restore the record as it was stored then.
   await store.deleteStream(streams.orb(orb));
   const found = await liveRecord(deps, orb);
   const { fence: _, ...record } = found?.record ?? { fence: undefined };
@@ -168,7 +171,7 @@ test("a writer repairs a live record that does not name the current fence", asyn
   expect((await inForce(orb)).fence?.seq).toBeGreaterThan(fence.seq);
 });
 
-test("many write by one definition at the same time, and as one where a host has many", async () => {
+test("stores 300 parallel writes of one definition without a retry", async () => {
   const orb = fresh();
   await createOrb(deps, admin, { document: document(orb, undefined, { unique: true }), publish: true });
   const host = cachedStore(openStore({ ...broker.access(), reconnect: true }), {
@@ -196,7 +199,7 @@ test("many write by one definition at the same time, and as one where a host has
   expect(new Set(made.map(({ seq }) => seq)).size).toBe(titles.length);
 });
 
-/** Publishes a definition. Writers who never pause can keep the claims of stored entries from being written: then again. */
+/** Publishes a definition. Retries because constant writers can prevent the backfill of stored entries. */
 async function publishBeside(orb: string, next: object): Promise<void> {
   for (let attempt = 0; ; attempt++) {
     try {
@@ -208,7 +211,7 @@ async function publishBeside(orb: string, next: object): Promise<void> {
   }
 }
 
-test("writers who race with changes of the definition leave nothing that the last one does not allow", async () => {
+test("writers that race with definition changes leave nothing that the last definition forbids", async () => {
   const hosts = [0, 1].map(() =>
     cachedStore(openStore({ ...broker.access(), reconnect: true }), { replicas: 1, maxBytes: 1 << 20 }),
   );
@@ -241,7 +244,7 @@ test("writers who race with changes of the definition leave nothing that the las
             error instanceof AppError &&
             ["forbidden", "write_conflict", "entry_not_found"].includes(error.code);
           if (!known && !(error instanceof Conflict)) throw error;
-          // A refusal from memory takes no turn of the event loop.
+          // A refusal from the cache never yields to the event loop.
           await new Promise((resolve) => setTimeout(resolve, 2));
         }
       }
@@ -252,7 +255,7 @@ test("writers who race with changes of the definition leave nothing that the las
     document(orb, { read: "public", write: "user" }, { unique: true }),
     document(orb, { read: "admin", write: "owner" }, { unique: true }),
   ];
-  /** Where each revision of the definition came into force, and whether members could write by it. */
+  /** The sequence at which each revision was activated, and whether members could write under it. */
   const fences: { seq: number; revision: number; open: boolean }[] = [];
   const note = async (open: boolean) => {
     const { fence, revision = 0 } = (await liveRecord(deps, orb))?.record ?? {};
@@ -272,7 +275,7 @@ test("writers who race with changes of the definition leave nothing that the las
   }
   await Promise.all(writers);
   expect(acknowledged.length).toBeGreaterThan(20);
-  // Each acknowledged write is there, and was decided by the definition that was in force where it lies, or a newer one.
+  // Every acknowledged write is stored, and was decided under the definition active at its sequence, or a newer one.
   for (const { id, seq, title } of acknowledged) {
     const message = await store.getSeq(streams.orb(orb), seq);
     expect(message?.subject).toBe(logOf(orb, id));
@@ -283,7 +286,7 @@ test("writers who race with changes of the definition leave nothing that the las
     const next = fences.find((fence) => fence.revision === snapshot?.defRevision);
     expect(next?.open).toBe(true);
   }
-  // Live copies are where the readers look, and each value is claimed.
+  // Live copies are under the subject of their readers, and each value is reserved.
   const { messages } = await store.scan(streams.orb(orb), `${orb}.content.>`, {
     fromSeq: 1,
     limit: 10_000,

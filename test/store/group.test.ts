@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { AppError } from "../../shared/kernel/errors.ts";
-import { grouped } from "../../shared/store/broker/group.ts";
+import { withGroupCommit } from "../../shared/store/broker/group-commit.ts";
 import { orbStreamConfig } from "../../shared/store/broker/provision.ts";
 import { type OpenStore, openStore } from "../../shared/store/broker/store.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
@@ -12,7 +12,7 @@ const STREAM = streams.orb("shop");
 const at = (id: string) => ({ orb: "shop", type: "content", schema: "product", id }) as const;
 const log = (id: string) => subjects.entryLog(at(id));
 
-/** A new entry, as it is written with what is live of it. */
+/** The messages of a new published entry. */
 const entry = (id: string, head = `{"id":"${id}"}`): Append[] => [
   { subject: subjects.entryIndex(at(id)), data: "{}" },
   { subject: subjects.schemaOrder(at(id)), data: id },
@@ -20,7 +20,7 @@ const entry = (id: string, head = `{"id":"${id}"}`): Append[] => [
   { subject: log(id), data: head, expect: { seq: 0 } },
 ];
 
-/** A store that writes in groups, one that does not, and how many messages each batch held. */
+/** Returns a store with group commit, one without, and the sizes of the batches. */
 async function setUp(more: { reconnect?: boolean } = {}) {
   const broker = await startBroker();
   const own = broker.store();
@@ -34,7 +34,7 @@ async function setUp(more: { reconnect?: boolean } = {}) {
       return inner.batch(stream, messages);
     },
   };
-  const store = grouped(counting);
+  const store = withGroupCommit(counting);
   return {
     broker,
     own,
@@ -47,24 +47,24 @@ async function setUp(more: { reconnect?: boolean } = {}) {
   };
 }
 
-test("what is written at the same time is written together, and each write is told its own sequence", async () => {
+test("combines parallel writes into batches and returns each write its own sequence", async () => {
   await using s = await setUp();
   const ids = Array.from({ length: 300 }, (_, i) => `e${i}`);
   const sequences = await Promise.all(ids.map((id) => s.store.batch(STREAM, entry(id))));
   for (const [i, id] of ids.entries()) {
     const head = await s.own.get(STREAM, log(id));
     expect([head?.seq, head?.text()]).toEqual([sequences[i], `{"id":"${id}"}`]);
-    // Nothing of another write is in between.
+    // The messages of a write stay together.
     const first = await s.own.getSeq(STREAM, (sequences[i] ?? 0) - 3);
     expect(first?.subject).toBe(subjects.entryIndex(at(id)));
   }
   const { state } = (await s.own.streamInfo(STREAM)) ?? {};
   expect(state?.last_seq).toBe(ids.length * 4);
-  // One of its own first, then as many as fit.
+  // The first write goes alone, then as many as fit into a batch.
   expect(s.sizes).toEqual([4, 1000, 196]);
 });
 
-test("writes that expect the same of a subject that none of them writes are one act, which that subject can refuse", async () => {
+test("combines writes that expect the same fence, and refuses all of them when the fence has moved", async () => {
   await using s = await setUp();
   const fence = { subject: subjects.fence("shop", 1, 0), data: "" };
   const seq = await s.own.append(STREAM, fence);
@@ -83,7 +83,7 @@ test("writes that expect the same of a subject that none of them writes are one 
   for (const id of ["a", "b", "c"]) expect(await s.own.get(STREAM, log(id))).toBeNull();
 });
 
-test("each write of a group that meets a conflict gets the answer that is its own", async () => {
+test("returns each write of a batch its own result when one conflicts", async () => {
   await using s = await setUp();
   await s.own.append(STREAM, { subject: log("taken"), data: "theirs" });
   const written = await Promise.allSettled(
@@ -104,7 +104,7 @@ test("each write of a group that meets a conflict gets the answer that is its ow
   expect(await s.own.get(STREAM, subjects.entryLive(at("taken"), "public"))).toBeNull();
 });
 
-test("of writes that were decided on the same state one wins, and the others are told", async () => {
+test("lets one of several writes to the same state succeed, and refuses the others", async () => {
   await using s = await setUp();
   const first = await s.store.batch(STREAM, entry("x"));
   const change = (by: string): Append[] => [
@@ -122,7 +122,7 @@ test("of writes that were decided on the same state one wins, and the others are
   expect(live?.text()).toBe(head?.text());
 });
 
-test("a write that expects what another one of the moment changes sees it, in their order", async () => {
+test("keeps the order of a write and another one that depends on it", async () => {
   await using s = await setUp();
   const target = await s.store.batch(STREAM, entry("target"));
   const [, , refers] = await Promise.allSettled([
@@ -140,7 +140,7 @@ test("a write that expects what another one of the moment changes sees it, in th
   expect(await s.own.get(STREAM, log("y"))).toBeNull();
 });
 
-test("many that wait for one subject hold up nobody else", async () => {
+test("does not delay other writes behind many writes to one subject", async () => {
   await using s = await setUp();
   let settled = 0;
   const hot = Array.from({ length: 40 }, (_, i) =>
@@ -152,13 +152,13 @@ test("many that wait for one subject hold up nobody else", async () => {
       .then(() => settled++),
   );
   await s.store.batch(STREAM, entry("other"));
-  // The one that was under way, and the one that it was written with.
+  // The write in progress, and the one that shares a batch with the other entry.
   expect(settled).toBeLessThanOrEqual(2);
   await Promise.all(hot);
   expect((await s.own.get(STREAM, log("hot")))?.text()).toBe("39");
 });
 
-test("one that is too large fails by itself", async () => {
+test("fails only the write that is too large", async () => {
   await using s = await setUp();
   const large = "x".repeat(5 * 1024 * 1024);
   const results = await Promise.allSettled([
@@ -170,7 +170,7 @@ test("one that is too large fails by itself", async () => {
   expect(results.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
 });
 
-test("one that the broker does not take for what it is fails by itself", async () => {
+test("fails only the write that the broker refuses", async () => {
   await using s = await setUp();
   const odd = entry("odd").map((message) => ({ ...message, headers: { "Nats-TTL": "soon" } }));
   const results = await Promise.allSettled([
@@ -183,7 +183,7 @@ test("one that the broker does not take for what it is fails by itself", async (
   expect(results[2]).toMatchObject({ reason: { kind: "unavailable", cause: expect.stringMatching(/TTL/) } });
 });
 
-test("what expects something of the whole stream is written alone", async () => {
+test("does not combine a write that expects a sequence of the whole stream", async () => {
   await using s = await setUp();
   const last = await s.store.batch(STREAM, entry("a"));
   const [, whole] = await Promise.allSettled([
@@ -197,7 +197,7 @@ test("what expects something of the whole stream is written alone", async () => 
   expect(s.sizes).toEqual([4, 4, 2]);
 });
 
-test("all that wait hear that the broker is gone, and write again when it is back", async () => {
+test("fails pending writes when the broker is lost, and writes again after its return", async () => {
   await using s = await setUp({ reconnect: true });
   await s.store.batch(STREAM, entry("a"));
   await s.broker.pause();

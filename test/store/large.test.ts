@@ -3,7 +3,7 @@ import { anonymous } from "../../shared/access/actor.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import type { OrbDocumentInput } from "../../shared/definition/document/document.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
-import { walkEntries } from "../../shared/entry/index/walk.ts";
+import { scanEntries } from "../../shared/entry/index/scan-entries.ts";
 import { createEntry } from "../../shared/entry/index.ts";
 import { choose } from "../../shared/entry/model/localize.ts";
 import { parseListQuery } from "../../shared/entry/query/query.ts";
@@ -14,7 +14,7 @@ import { TooMuch } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { admin, failureOf, installOrb, SHOP, type TestDeps, testDeps } from "../support/entries.ts";
 
-it("reads all that is asked for, also beyond the bytes of one answer", async () => {
+it("reads all requested messages, even beyond the size of one response", async () => {
   await using broker = await startBroker();
   const store = broker.store("operator");
   await installOrb(store, SHOP);
@@ -25,12 +25,12 @@ it("reads all that is asked for, also beyond the bytes of one answer", async () 
     logs.map((subject) => ({ subject, data })),
   );
   const found = await store.getMany(streams.orb("shop"), [...logs, "shop.content.owner.note.0none"], {
-    consistency: "any",
+    consistency: "stale",
   });
   expect([...found.keys()].sort()).toEqual(logs.toSorted());
 });
 
-it("reads no more than it may, whoever answers", async () => {
+it("refuses to read more bytes than allowed, at every consistency", async () => {
   await using broker = await startBroker();
   const replicated = broker.store("operator", { replicas: 3 });
   await installOrb(broker.store("operator"), SHOP);
@@ -40,7 +40,7 @@ it("reads no more than it may, whoever answers", async () => {
     streams.orb("shop"),
     logs.map((subject) => ({ subject, data })),
   );
-  for (const consistency of ["any", "told", "leader"] as const) {
+  for (const consistency of ["stale", "cached", "leader"] as const) {
     const read = (count: number, maxBytes: number) =>
       replicated.getMany(streams.orb("shop"), logs.slice(0, count), { consistency, maxBytes });
     expect((await read(50, 1024 * 1024)).size).toBe(50);
@@ -93,7 +93,7 @@ describe("entries of 400 KB", () => {
   afterAll(() => broker.stop());
 
   it.each(["", "&sort=-createdAt", "&filter[state]=new", "&sort=state,createdAt"])(
-    "are listed in pages that end early, each entry once: %s",
+    "are listed once each, on pages that end early: %s",
     async (search) => {
       const found: unknown[] = [];
       const sizes: number[] = [];
@@ -111,21 +111,21 @@ describe("entries of 400 KB", () => {
     },
   );
 
-  it("are walked a few at a time", async () => {
+  it("are iterated in small pages", async () => {
     const found: unknown[] = [];
-    for await (const page of walkEntries(deps, "library")) {
+    for await (const page of scanEntries(deps, "library")) {
       expect(page.length).toBeLessThan(8);
       found.push(...page.map(({ head }) => head.values.name));
     }
     expect(found).toEqual(names);
   });
 
-  it("are told as they were, up to a bound", async () => {
+  it("can be read at a past time, up to a byte limit", async () => {
     const now = () => entriesAt(deps, "library", undefined, Date.now());
     expect((await now()).map(({ snapshot }) => snapshot.values.name)).toEqual(names);
     const [first] = await now();
     if (first === undefined) throw new Error("there is no entry");
-    // What is replaced counts no more; other entries do.
+    // A replaced revision does not count towards the limit. Other entries do.
     const text = "y".repeat(400 * 1024);
     const log = subjects.entryLog(first.address);
     const more = (subject: string) => ({

@@ -2,8 +2,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { openStore } from "../../shared/store/broker/store.ts";
-import { FarEnd } from "../../shared/store/link/far-end.ts";
-import { linkedStore } from "../../shared/store/link/near-end.ts";
+import { linkedStore } from "../../shared/store/link/link-client.ts";
+import { LinkServer } from "../../shared/store/link/link-server.ts";
 import { streams } from "../../shared/store/subjects.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { startCutter } from "../support/cutter.ts";
@@ -13,14 +13,14 @@ import { type Asked, bytes, type Outcome, outcomeOf, revive } from "../support/o
 
 const SHOP_STREAM = streams.orb("shop");
 const subject = (id: string) => `shop.content.owner.note.${id}`;
-/** More than any read here brings. */
+/** More bytes than any read here returns. */
 const BOUND = { maxBytes: 1e8 };
 const ask = (call: Asked["call"], ...args: unknown[]): Asked => ({ call, args });
 const nobody = () => {
   throw new Error("no connection of its own is wanted");
 };
 
-describe("over the link, in the runtime", () => {
+describe("link in workerd", () => {
   let broker: TestBroker;
   let alone: LinkWorker;
   let replicated: LinkWorker;
@@ -29,7 +29,7 @@ describe("over the link, in the runtime", () => {
     broker = await startBroker();
     const store = broker.store("operator");
     await installOrb(store, SHOP);
-    // Where streams have replicas, leaders are asked, and answer in another form.
+    // With replicated streams, reads go to the leader, whose responses have another form.
     [alone, replicated] = await Promise.all([
       startLinkWorker(broker.access("operator")),
       startLinkWorker(broker.access("operator"), 3),
@@ -56,16 +56,16 @@ describe("over the link, in the runtime", () => {
 
   const reads: Asked[] = [
     ask("get", SHOP_STREAM, subject("1")),
-    ask("get", SHOP_STREAM, subject("1"), { consistency: "any" }),
+    ask("get", SHOP_STREAM, subject("1"), { consistency: "stale" }),
     ask("get", SHOP_STREAM, subject("2")),
-    ask("get", SHOP_STREAM, subject("3"), { consistency: "any" }),
+    ask("get", SHOP_STREAM, subject("3"), { consistency: "stale" }),
     ask("get", SHOP_STREAM, subject("none")),
     ask("get", SHOP_STREAM, subject("*")),
     ask("get", streams.kv("handlers"), "$KV.handlers.s.h7"),
     ask("getSeq", SHOP_STREAM, 1),
     ask("getSeq", SHOP_STREAM, 4_000),
     ask("getMany", SHOP_STREAM, ["1", "2", "3", "4", "none"].map(subject), BOUND),
-    ask("getMany", SHOP_STREAM, ["4", "2"].map(subject), { consistency: "any", ...BOUND }),
+    ask("getMany", SHOP_STREAM, ["4", "2"].map(subject), { consistency: "stale", ...BOUND }),
     ask("getMany", SHOP_STREAM, [], BOUND),
     ask("scan", SHOP_STREAM, subject("*"), { fromSeq: 1, limit: 3, ...BOUND }),
     ask("scan", SHOP_STREAM, subject("none"), { fromSeq: 1, limit: 3, ...BOUND }),
@@ -73,7 +73,7 @@ describe("over the link, in the runtime", () => {
     ask("nextMessage", SHOP_STREAM, subject(">"), 4_000),
     ask("kvGet", "handlers", "s.h1"),
     ask("kvGet", "handlers", "s.h7"),
-    ask("kvGet", "handlers", "none", { consistency: "any" }),
+    ask("kvGet", "handlers", "none", { consistency: "stale" }),
     ask("kvList", "handlers", "s.>", BOUND),
     ask("kvList", "handlers", "none.>", BOUND),
     ask("kvLast", "handlers"),
@@ -82,19 +82,19 @@ describe("over the link, in the runtime", () => {
     ask("server"),
   ];
 
-  test.each([1, 3])("reads answer what a store of one's own answers (%i replicas)", async (replicas) => {
+  test.each([1, 3])("reads return the same as a direct store (%i replicas)", async (replicas) => {
     const own = openStore({ ...broker.access("operator"), replicas });
     const expected: Outcome[] = [];
     for (const one of reads) expected.push(JSON.parse(JSON.stringify(await outcomeOf(own, one))) as Outcome);
     await own.close();
     const worker = replicas === 1 ? alone : replicated;
-    // At the same time, as one request does, and one after the other.
+    // First in parallel, as in one request, then one by one.
     expect(await worker.ask(...reads)).toEqual(expected);
     for (const [i, one] of reads.entries()) expect(await worker.ask(one)).toEqual([expected[i]]);
     expect(expected.filter((outcome) => "thrown" in outcome)).toEqual([]);
   });
 
-  test("writes do what those of a store of one's own do", async () => {
+  test("writes have the same effect as those of a direct store", async () => {
     const own = broker.store("operator");
     const [first] = await alone.ask(
       ask("append", SHOP_STREAM, {
@@ -148,7 +148,7 @@ describe("over the link, in the runtime", () => {
     expect(await alone.ask(ask("deleteStream", "made"))).toEqual([{ answer: false }]);
   });
 
-  test("a service is asked, and its answer comes with its headers", async () => {
+  test("a service request returns the service's reply and headers", async () => {
     const service = broker.store("operator");
     service.subscribe("svc.echo", (message) => {
       const { data, reply } = message;
@@ -161,7 +161,7 @@ describe("over the link, in the runtime", () => {
     ]);
   });
 
-  test("failures are thrown as what they are", async () => {
+  test("errors keep their type and details", async () => {
     const silent = broker.store("operator");
     silent.subscribe("svc.silent", () => undefined);
     await silent.ping();
@@ -194,7 +194,7 @@ describe("over the link, in the runtime", () => {
       [ask("kvGet", "none", "x"), { of: "StreamMissing", stream: "KV_none" }],
       [ask("append", streams.limits, { subject: "_limit.x", data: "" }), { of: "SubjectFull" }],
       [
-        ask("getMany", SHOP_STREAM, ["4", "5"].map(subject), { consistency: "any", maxBytes: 1_000 }),
+        ask("getMany", SHOP_STREAM, ["4", "5"].map(subject), { consistency: "stale", maxBytes: 1_000 }),
         { of: "TooMuch" },
       ],
       [ask("createStream", { name: "taken", subjects: ["shop.>"] }), { of: "SubjectsTaken" }],
@@ -212,7 +212,7 @@ describe("over the link, in the runtime", () => {
       ],
       [ask("batch", SHOP_STREAM, many.slice(0, 1_001)), { code: "batch_too_large", kind: "too_large" }],
       [
-        ask("getMany", SHOP_STREAM, ["shop.content.owner.many.*"], { consistency: "any", ...BOUND }),
+        ask("getMany", SHOP_STREAM, ["shop.content.owner.many.*"], { consistency: "stale", ...BOUND }),
         { code: "too_broad", kind: "invalid" },
       ],
       [
@@ -226,12 +226,12 @@ describe("over the link, in the runtime", () => {
       expect(outcome).toEqual(await outcomeOf(silent, own));
       expect(outcome).toMatchObject({ thrown: expected });
     }
-    // Nothing of them was written.
+    // None of the failed writes was stored.
     expect((await silent.get(SHOP_STREAM, subject("1")))?.text()).toBe("second");
     expect(await silent.get(SHOP_STREAM, subject("b"))).toBeNull();
   });
 
-  test("answers may be larger than what the runtime copies at once", async () => {
+  test("a result can exceed what the runtime copies at once", async () => {
     const store = broker.store("operator");
     const subjects = Array.from({ length: 45 }, (_, i) => subject(`large${i}`));
     const data = `${"x".repeat(1024 * 1024)}é`;
@@ -239,12 +239,12 @@ describe("over the link, in the runtime", () => {
       SHOP_STREAM,
       subjects.map((of) => ({ subject: of, data })),
     );
-    const asked = ask("getMany", SHOP_STREAM, subjects, { consistency: "any", ...BOUND });
+    const asked = ask("getMany", SHOP_STREAM, subjects, { consistency: "stale", ...BOUND });
     const [outcome] = await alone.ask(asked);
     expect(outcome).toEqual(await outcomeOf(store, asked));
   });
 
-  test("an object that is taken away leaves its calls undecided, and is there again at once", async () => {
+  test("calls fail as unavailable when the object is reset, and the next call works", async () => {
     const service = broker.store("operator");
     const heard = Promise.withResolvers<void>();
     service.subscribe("svc.never", () => heard.resolve());
@@ -262,16 +262,19 @@ describe("over the link, in the runtime", () => {
     expect(alone.complaints).toEqual([]);
   });
 
-  test("only calls of the store's that ask the broker can be made", async () => {
+  test("allows only calls that send broker requests", async () => {
     for (const call of ["close", "subscribe", "publish", "open", "latest", "constructor", "toString"]) {
-      const far = new FarEnd(nobody);
+      const far = new LinkServer(nobody);
       expect(await far.call(call, [])).toMatchObject({ is: "failure", failure: { name: "Error" } });
     }
   });
 });
 
-/** Both ends in one process. @param seen told of each call */
-function inOneProcess(far: FarEnd, seen: (call: string) => void = () => undefined) {
+/**
+ * Connects both ends in one process.
+ * @param seen called with the name of each call
+ */
+function inOneProcess(far: LinkServer, seen: (call: string) => void = () => undefined) {
   const call = async (name: string, args: readonly unknown[]) => {
     seen(name);
     return structuredClone(await far.call(name, structuredClone(args)));
@@ -279,13 +282,13 @@ function inOneProcess(far: FarEnd, seen: (call: string) => void = () => undefine
   return linkedStore({ session: () => ({ call, [Symbol.dispose]: () => undefined }) }, nobody);
 }
 
-test("each question is one hop, however often the far end asks the broker", async () => {
+test("uses one RPC per call, however many broker requests it takes", async () => {
   await using broker = await startBroker();
   const own = broker.store("operator");
   await installOrb(own, SHOP);
   for (let i = 0; i < 600; i++) await own.kvPut("handlers", `s.h${i}`, "{}");
   const calls: string[] = [];
-  const far = new FarEnd(() => openStore({ ...broker.access("operator"), replicas: 3 }));
+  const far = new LinkServer(() => openStore({ ...broker.access("operator"), replicas: 3 }));
   const store = inOneProcess(far, (call) => calls.push(call));
   expect(await store.kvList("handlers", "s.>", { maxBytes: 1e8 })).toHaveLength(600);
   await store.getMany(SHOP_STREAM, ["1", "2", "3"].map(subject), { maxBytes: 1e8 });
@@ -301,14 +304,14 @@ test("each question is one hop, however often the far end asks the broker", asyn
   await far.call("ping", []);
 });
 
-describe("what the far end allows", () => {
-  test("so many calls at once, and of them half to services", async () => {
+describe("limits of the link server", () => {
+  test("limits parallel calls, and service requests to half of them", async () => {
     await using broker = await startBroker();
     const silent = broker.store("operator");
     silent.subscribe("svc.silent", () => undefined);
     await silent.ping();
     await installOrb(silent, SHOP);
-    const store = inOneProcess(new FarEnd(() => openStore(broker.access("operator")), { maxCalls: 8 }));
+    const store = inOneProcess(new LinkServer(() => openStore(broker.access("operator")), { maxCalls: 8 }));
     const busy = (work: Promise<unknown>) =>
       work.then(
         () => "answered",
@@ -333,7 +336,7 @@ describe("what the far end allows", () => {
     expect(await Promise.all(after)).toEqual(Array(8).fill("answered"));
   });
 
-  test("so many bytes of pages at once, and one page of any size", async () => {
+  test("limits the bytes of parallel pages, but not of a single page", async () => {
     await using broker = await startBroker();
     const own = broker.store("operator");
     await installOrb(own, SHOP);
@@ -342,7 +345,7 @@ describe("what the far end allows", () => {
       SHOP_STREAM,
       ids.map((of) => ({ subject: of, data: "x".repeat(100_000) })),
     );
-    const far = new FarEnd(() => openStore({ ...broker.access("operator"), maxHeldBytes: 1_000_000 }));
+    const far = new LinkServer(() => openStore({ ...broker.access("operator"), maxHeldBytes: 1_000_000 }));
     const store = inOneProcess(far);
     const page = () => store.scan(SHOP_STREAM, subject("*"), { fromSeq: 1, limit: 40, maxBytes: 1e8 });
     expect((await page()).messages).toHaveLength(40);
@@ -356,11 +359,11 @@ describe("what the far end allows", () => {
   });
 });
 
-test("one connection serves everybody, is given up when nobody asks, and made again", async () => {
+test("shares one connection, closes it when idle, and opens it again", async () => {
   await using broker = await startBroker();
   await using way = await startCutter(broker.wsPort);
   const access = { ...broker.access("operator"), url: `ws://127.0.0.1:${way.port}` };
-  const store = inOneProcess(new FarEnd(() => openStore(access), { idleMs: 1_000 }));
+  const store = inOneProcess(new LinkServer(() => openStore(access), { idleMs: 1_000 }));
   await Promise.all(Array.from({ length: 50 }, (_, i) => store.kvPut("handlers", `s.h${i}`, "{}")));
   expect([way.opened, way.open]).toEqual([1, 1]);
   await expect.poll(() => way.open, { timeout: 5_000 }).toBe(0);
@@ -374,12 +377,14 @@ test("one connection serves everybody, is given up when nobody asks, and made ag
   await expect.poll(() => way.open, { timeout: 5_000 }).toBe(0);
 });
 
-test("what changes nothing is asked again when the connection breaks, and what changes something is not", async () => {
+test("retries reads, but not writes, when the connection breaks", async () => {
   await using broker = await startBroker();
   await using way = await startCutter(broker.wsPort);
   const access = { ...broker.access("operator"), url: `ws://127.0.0.1:${way.port}` };
   const store = inOneProcess(
-    new FarEnd((broken) => openStore({ ...access, onStatus: (status) => status === "closed" && broken() })),
+    new LinkServer((broken) =>
+      openStore({ ...access, onStatus: (status) => status === "closed" && broken() }),
+    ),
   );
   for (let i = 0; i < 20; i++) {
     await store.ping();
@@ -390,7 +395,7 @@ test("what changes nothing is asked again when the connection breaks, and what c
     if (write.status === "rejected")
       expect(write.reason).toMatchObject({ kind: "unavailable", code: "broker_unavailable" });
   }
-  // Each break made one connection; no write was sent a second time.
+  // Each break opened one connection. No write was sent twice.
   expect(way.opened).toBeLessThanOrEqual(21);
   expect((await store.kvGet("handlers", "s.x"))?.revision ?? 0).toBeLessThanOrEqual(20);
 });

@@ -12,7 +12,7 @@ import {
 import { choose } from "../../shared/entry/model/localize.ts";
 import { parseListQuery, parseOneQuery } from "../../shared/entry/query/query.ts";
 import { getEntry } from "../../shared/entry/read/get.ts";
-import { type Listed, lastOf, listEntries } from "../../shared/entry/read/list.ts";
+import { type ListResult, lastOf, listEntries } from "../../shared/entry/read/list.ts";
 import { getManaged, listManaged } from "../../shared/entry/read/managed.ts";
 import { recordTransaction } from "../../shared/modules/transactions/record.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
@@ -77,20 +77,20 @@ async function add(live: LiveOrb, values: unknown, publish = true, schema = "ite
   return (await createEntry(deps, admin, input)).snapshot.id;
 }
 
-/** What a request does: the definition, and beside it where the index ends. */
+/** Lists as a request does: it reads the definition, and in parallel the end of the index. */
 async function list(id: string, query: string, actor: Actor = anonymous, at = "item", module = "catalog") {
   const newest = query.includes("sort=-createdAt") && !/cursor=|filter/.test(query);
   const last = newest ? lastOf(deps, id) : undefined;
-  const live = await liveOrb(deps, id, "any");
+  const live = await liveOrb(deps, id, "stale");
   const schema = live?.compiled.schema(module, at);
   if (live === null || schema === undefined) throw new Error("no such orb");
   const parsed = parseListQuery(new URLSearchParams(query), schema, []);
   return listEntries(deps, actor, { orb: live, schema, choice: choose(schema, {}), query: parsed, last });
 }
 
-const names = (page: Pick<Listed, "items">) => page.items.map(({ values }) => values.name);
+const names = (page: Pick<ListResult, "items">) => page.items.map(({ values }) => values.name);
 
-/** All pages of a query, with something done before each further one. */
+/** Reads all pages of a query, and calls `between` before each further page. */
 async function pages(id: string, query: string, between?: () => Promise<unknown>): Promise<unknown[]> {
   const found: unknown[] = [];
   for (let cursor = ""; ; ) {
@@ -102,8 +102,8 @@ async function pages(id: string, query: string, between?: () => Promise<unknown>
   }
 }
 
-describe("what it costs", () => {
-  it("is the definition and one read for an entry, and one read more for a page", async () => {
+describe("costs", () => {
+  it("reads an entry with one request after the definition, and a page with two", async () => {
     const live = await orb("cost");
     const ids: string[] = [];
     for (let i = 0; i < 8; i++)
@@ -115,7 +115,7 @@ describe("what it costs", () => {
       return [counted.trips, counted.calls.length];
     };
     const one = async (query = "") => {
-      const now = await liveOrb(deps, "cost", "any");
+      const now = await liveOrb(deps, "cost", "stale");
       const schema = now?.compiled.schema("catalog", "item");
       if (now === null || schema === undefined) throw new Error("no such orb");
       const parsed = parseOneQuery(new URLSearchParams(query), schema, []);
@@ -135,11 +135,11 @@ describe("what it costs", () => {
     expect(await trips(() => list("cost", `filter[id]=${ids[3]}`))).toEqual([2, 3]);
     expect(await trips(() => list("cost", "filter[state]=new&limit=3"))).toEqual([3, 4]);
     expect(await trips(() => list("cost", `filter[parent]=${ids[0]}&limit=3`))).toEqual([3, 4]);
-    // One fewer where the late marks, which are asked for beside the ends of the index, take until its window is read.
+    // One fewer if the marks of late index keys arrive before the window of the index has been read.
     const newest = await trips(() => list("cost", "filter[state]=new&limit=3&sort=-createdAt"));
     expect([3, 4]).toContain(newest[0]);
     expect(await trips(() => list("cost", "limit=8&expand=parent"))).toEqual([4, 5]);
-    // A draft beside what is live costs nothing more.
+    // A draft beside the published revision costs nothing more.
     await updateEntry(deps, admin, { orbId: "cost", orb: live, id: ids[1] ?? "", values: { name: "draft" } });
     await deps.settled();
     expect(await trips(() => one())).toEqual([2, 3]);
@@ -158,7 +158,7 @@ describe("pages", () => {
     ["&sort=state,-rank", ["n0", "n2", "n4", "n6", "n8", "n1", "n3", "n5", "n7"]],
     ["&filter[rank][gt]=-3", ["n0", "n1", "n2"]],
     ["&filter[hot]=true", ["n0", "n3", "n6"]],
-  ])("of %s are in order and complete", async (query, expected) => {
+  ])("of %s are complete and in order", async (query, expected) => {
     const id = `pages${Math.abs([...query].reduce((sum, c) => sum * 31 + c.charCodeAt(0), 7)) % 1e9}`;
     const live = await orb(id);
     for (let i = 0; i < 9; i++) {
@@ -171,7 +171,7 @@ describe("pages", () => {
     expect((await list(id, `limit=1&count=true${query}`)).total).toBe(expected.length);
   });
 
-  it("stay right while entries are written", async () => {
+  it("stay correct while entries are written", async () => {
     const live = await orb("moving");
     const ids: string[] = [];
     for (let i = 0; i < 8; i++) ids.push(await add(live, { name: `n${i}`, state: "new", rank: i }));
@@ -203,7 +203,7 @@ describe("pages", () => {
     expect(ascending.slice(0, 8)).toEqual(["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7"]);
   });
 
-  it("of a value are in creation order, although some took the value later", async () => {
+  it("of one value are in creation order, although some entries got the value later", async () => {
     const live = await orb("later");
     const ids: string[] = [];
     for (let i = 0; i < 9; i++)
@@ -226,7 +226,7 @@ describe("pages", () => {
       );
     }
     expect(await pages("later", "limit=2&filter[state]=used")).toEqual(["n4"]);
-    // Back to where it was: nothing of the detour is left.
+    // After a change back, no trace of the other value is left.
     const id = ids[7] ?? "";
     await updateEntry(deps, admin, {
       orbId: live.orb,
@@ -239,9 +239,9 @@ describe("pages", () => {
     expect(await pages("later", "limit=2&filter[state]=new")).not.toContain("n7");
   });
 
-  it("of several values name each entry once, also when its value changes between them", async () => {
+  it("of several values list each entry once, even if its value changes between pages", async () => {
     const live = await orb("swap");
-    // Many of them in one millisecond.
+    // Create many of them in the same millisecond.
     const ids = await Promise.all(
       Array.from({ length: 40 }, (_, i) => add(live, { name: `n${i}`, state: i % 2 ? "new" : "used" })),
     );
@@ -265,7 +265,7 @@ describe("pages", () => {
     }
   });
 
-  it("are in creation order where ids tell nothing of it", async () => {
+  it("are in creation order if ids are not", async () => {
     const fields = [
       { name: "number", type: "string" as const, unique: true },
       { name: "currency", type: "string" as const, enum: ["USD", "EUR"] },
@@ -298,7 +298,7 @@ describe("pages", () => {
     }
   });
 
-  it("pass over what was deleted, however much it is", async () => {
+  it("skip any number of deleted entries", async () => {
     const live = await orb("ghosts");
     await add(live, { name: "first" });
     const gone = Array.from({ length: 2600 }, (_, i) => `0gone${i.toString(36).padStart(6, "0")}`);
@@ -315,7 +315,7 @@ describe("pages", () => {
     expect((await list("ghosts", "count=true")).total).toBe(2);
   });
 
-  it("refuse cursors of other orbs, schemas and queries, and what is none", async () => {
+  it("refuse cursors of other orbs, schemas and queries, and invalid ones", async () => {
     const [a, b] = [await orb("cursora"), await orb("cursorb")];
     for (const live of [a, b]) for (let i = 0; i < 3; i++) await add(live, { name: `n${i}` });
     const { nextCursor } = await list("cursora", "limit=1");
@@ -336,8 +336,8 @@ describe("pages", () => {
   });
 });
 
-describe("what may be seen", () => {
-  it("is the live revision, also while its copy lags behind", async () => {
+describe("visibility", () => {
+  it("shows the published revision even if its live copy is outdated", async () => {
     const live = await orb("lag");
     const id = await add(live, { name: "one", rank: 1 });
     await updateEntry(deps, admin, {
@@ -355,7 +355,7 @@ describe("what may be seen", () => {
     expect(names(await list("lag", ""))).toEqual(["two"]);
     expect(names(await list("lag", "filter[rank]=2"))).toEqual(["two"]);
     expect(names(await list("lag", "filter[name]=three"))).toEqual([]);
-    // A copy that was left behind by an unpublished entry is not seen either.
+    // A live copy that an unpublished entry left behind is not visible either.
     await unpublishEntry(deps, admin, { orbId: "lag", orb: live, id });
     await deps.store.append(streams.orb("lag"), { subject, data: JSON.stringify(old), rollup: true });
     expect(names(await list("lag", ""))).toEqual([]);
@@ -363,7 +363,7 @@ describe("what may be seen", () => {
     expect(names(await list("lag", ""))).toEqual(["three"]);
   });
 
-  it("is one's own where only that may be read", async () => {
+  it('shows only own entries where read access is "own"', async () => {
     const live = await orb("mine");
     for (const [who, text] of [
       ["ann", "a"],
@@ -389,8 +389,8 @@ describe("what may be seen", () => {
   });
 });
 
-describe("the management API", () => {
-  it("lists drafts and all, of the orb, a module or a schema, by status", async () => {
+describe("management API", () => {
+  it("lists all entries of the orb, a module or a schema, by status", async () => {
     const live = await orb("manage");
     const first = await add(live, { name: "a" });
     await add(live, { name: "b", state: "new" }, false);
@@ -414,7 +414,7 @@ describe("the management API", () => {
     ).toBe("forbidden");
   });
 
-  it("tells what was", async () => {
+  it("lists entries and reads one as of a past time", async () => {
     const live = await orb("past");
     const pause = () => new Promise((resolve) => setTimeout(resolve, 15));
     const before = Date.now() - 1;

@@ -5,7 +5,7 @@ import { liveRecord } from "../../shared/definition/stored/live-record.ts";
 import { bulkWrite, createEntry, liveCopyOf, rekeyEntries, updateEntry } from "../../shared/entry/index.ts";
 import { readOrb } from "../../shared/orb/change.ts";
 import { createOrb } from "../../shared/orb/create.ts";
-import { settleAll } from "../../shared/orb/migrate/settle.ts";
+import { reconcileAll } from "../../shared/orb/migrate/reconcile.ts";
 import { deleteOrb, publishOrb, unpublishOrb } from "../../shared/orb/operate.ts";
 import { updateOrb } from "../../shared/orb/update.ts";
 import { buckets, streams, subjects } from "../../shared/store/subjects.ts";
@@ -97,9 +97,9 @@ test("an update that dies before it is committed moves nothing; one that dies af
     open,
   ).catch(() => undefined);
   expect([await live("public"), await live("admin")]).toEqual([false, true]);
-  expect(await settleAll(deps)).toBe(1);
+  expect(await reconcileAll(deps)).toBe(1);
   expect([await live("public"), await live("admin")]).toEqual([true, false]);
-  expect(await settleAll(deps)).toBe(0);
+  expect(await reconcileAll(deps)).toBe(0);
 });
 
 /** The same platform, where something comes after each page of entries that is read once a new definition is in force. */
@@ -243,20 +243,20 @@ test("sealing entries again goes by the definition of the moment too", async () 
 test("a live definition that is damaged keeps nobody from starting, and is put anew from the orb's history", async () => {
   const { orb } = await withEntry();
   const { orb: gone } = await withEntry();
-  await settleAll(deps);
+  await reconcileAll(deps);
   for (const damaged of [
     "{ not json",
     "null",
     JSON.stringify({ v: 1, orb, revision: 1, document: { id: orb } }),
   ]) {
     for (const id of [orb, gone]) await store.kvPut(buckets.orbs, id, damaged);
-    expect(await settleAll(deps)).toBe(2);
+    expect(await reconcileAll(deps)).toBe(2);
     expect((await definitionFor(deps, orb))?.document).toMatchObject(document(orb, "admin"));
   }
   await store.kvPut(buckets.orbs, gone, "{ not json");
   await deleteOrb(deps, admin, { orb: gone });
   expect(await definitionFor(deps, gone)).toBeNull();
-  expect(await settleAll(deps)).toBe(0);
+  expect(await reconcileAll(deps)).toBe(0);
 
   // Where the history is no better, whoever manages the orb still sees it.
   const head = await readOrb(deps, orb);

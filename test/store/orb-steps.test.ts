@@ -5,7 +5,7 @@ import { exists, orbHead } from "../../shared/definition/stored/history.ts";
 import { definitionFor, liveOrb } from "../../shared/definition/stored/live.ts";
 import { createEntry, publishEntry } from "../../shared/entry/index.ts";
 import { createOrb } from "../../shared/orb/create.ts";
-import { settleAll } from "../../shared/orb/migrate/settle.ts";
+import { reconcileAll } from "../../shared/orb/migrate/reconcile.ts";
 import { archiveOrb, deleteOrb, publishOrb, unpublishOrb } from "../../shared/orb/operate.ts";
 import { getOrb, getOrbRevision, listOrbRevisions, listOrbs } from "../../shared/orb/read.ts";
 import { importOrb } from "../../shared/orb/transfer/import.ts";
@@ -155,9 +155,9 @@ describe("cut off at every step", () => {
       (orb) => create(orb),
       (with_, orb) => publishOrb(with_, admin, { orb }),
       async (orb, began) => {
-        await settleAll(deps);
+        await reconcileAll(deps);
         expect((await liveOrb(deps, orb))?.revision).toBe(began ? 2 : undefined);
-        expect(await settleAll(deps)).toBe(0);
+        expect(await reconcileAll(deps)).toBe(0);
       },
     );
     expect(steps).toBeGreaterThan(4);
@@ -205,7 +205,7 @@ describe("cut off at every step", () => {
       (orb) => create(orb, true),
       (with_, orb) => deleteOrb(with_, admin, { orb }),
       async (orb, began) => {
-        await settleAll(deps);
+        await reconcileAll(deps);
         const head = await orbHead(deps, orb);
         expect(head?.operation).toBe(began ? "deleted" : "create");
         expect(await store.streamNames(subjects.orbAll(orb))).toEqual(began ? [] : [streams.orb(orb)]);
@@ -333,7 +333,7 @@ test("an import that is cut off leaves no orb, or a whole one", async () => {
         expect(await failureOf(getOrb(deps, admin, { orb }))).toMatchObject({ code: "orb_not_found" });
         expect(await failureOf(create(orb))).toMatchObject({ code: "import_unfinished" });
         await aMinuteLater(orb);
-        expect(await settleAll(deps)).toBe(1);
+        expect(await reconcileAll(deps)).toBe(1);
         expect(await store.streamNames(subjects.orbAll(orb))).toEqual([]);
         expect((await importLines(deps, exportOf(orb))).entries).toBe(1);
       }
@@ -372,9 +372,9 @@ test("an import that is going on gives signs of life, and a host that starts mea
   const sign = async () => (await store.get(streams.platform, subjects.orbImport(orb, 1)))?.seq ?? Number.NaN;
   const act = async () => {
     const first = await sign();
-    expect(await settleAll(deps)).toBe(0);
+    expect(await reconcileAll(deps)).toBe(0);
     await vi.waitFor(async () => expect(await sign()).toBeGreaterThan(first), { timeout: 15_000 });
-    expect(await settleAll(deps)).toBe(0);
+    expect(await reconcileAll(deps)).toBe(0);
     const kept = await store.get(streams.platform, subjects.orbImport(orb, 1));
     expect(kept?.header("Nats-TTL")).toBe("60s");
   };

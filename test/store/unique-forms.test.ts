@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { CompiledField, CompiledOrb, CompiledSchema } from "../../shared/definition/compile.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { createEntry, deleteEntry, loadEntry, updateEntry } from "../../shared/entry/index.ts";
-import { claimForms } from "../../shared/entry/migrate/claim-forms.ts";
+import { backfillForms } from "../../shared/entry/migrate/backfill-forms.ts";
 import { streams } from "../../shared/store/subjects.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { countingStore } from "../support/counting.ts";
@@ -89,40 +89,41 @@ test.each(["slug", "serial"])("a pass claims what an older version wrote of a %s
   await change(before, live.id, { [name]: "draft" });
   // What it claimed protects it against writers of its form at once, and of every form after the pass.
   await taken(create(today, { [name]: nfd("é") }));
-  expect(await claimForms(deps, today)).toEqual([]);
+  expect(await backfillForms(deps, today)).toEqual([]);
   for (const text of ["é", "à", "e\u200b\u0301"]) await taken(create(today, { [name]: text }));
-  expect(await claimForms(deps, today)).toEqual([]);
+  expect(await backfillForms(deps, today)).toEqual([]);
   // No revision was made; the next one has the claims.
   expect((await loadEntry(deps, "forms", old.id))?.head.revision).toBe(1);
   // An older instance that writes an entry again lets go of the normal form; a pass takes it back.
   await change(today, old.id, { [name]: nfd("é") });
   await change(before, old.id, { [name]: nfd("é") });
-  await claimForms(deps, today);
+  await backfillForms(deps, today);
   await taken(create(today, { [name]: "é" }));
   for (const { id } of [old, live]) await remove(today, id);
   expect(await standing()).toBe(0);
 });
 
 test("two entries that hold a value in different forms are told, keep it, and give it away alone", async () => {
-  const first = (await create(before, { slug: nfd("é") })).snapshot;
-  const second = (await create(before, { slug: "é" })).snapshot;
+  // No earlier test used this value: a retry would read the current definition.
+  const first = (await create(before, { slug: nfd("ü") })).snapshot;
+  const second = (await create(before, { slug: "ü" })).snapshot;
   const shared = { orb: "forms", module: "news", schema: "post", field: "slug" };
-  const [told, ...more] = await claimForms(deps, today);
+  const [told, ...more] = await backfillForms(deps, today);
   expect([more, told?.ids.toSorted()]).toEqual([[], [first.id, second.id].sort()]);
   expect(told).toMatchObject(shared);
   // Both go on, and may not become what the other one is.
   for (const publish of [true, false]) {
-    await change(today, first.id, { slug: nfd("é") }, publish);
-    await change(today, second.id, { slug: "é" }, publish);
+    await change(today, first.id, { slug: nfd("ü") }, publish);
+    await change(today, second.id, { slug: "ü" }, publish);
   }
-  await taken(change(today, first.id, { slug: "e\u200b\u0301" }));
-  await taken(change(today, second.id, { slug: nfd("é") }));
+  await taken(change(today, first.id, { slug: "u\u200b\u0308" }));
+  await taken(change(today, second.id, { slug: nfd("ü") }));
   // The one that leaves takes nothing with it.
   await remove(today, first.id);
-  await taken(create(today, { slug: nfd("é") }));
+  await taken(create(today, { slug: nfd("ü") }));
   await remove(today, second.id);
   expect(await standing()).toBe(0);
-  expect(await claimForms(deps, today)).toEqual([]);
+  expect(await backfillForms(deps, today)).toEqual([]);
 });
 
 test("plain text costs no call and no claim more than before, another form one claim", async () => {

@@ -5,7 +5,7 @@ import { type Broker, type LaunchOptions, launchBroker } from "../../scripts/bro
 import { lastingBroker } from "../../scripts/platform/platform.ts";
 import { provision } from "../../shared/store/broker/provision.ts";
 import { openStore } from "../../shared/store/broker/store.ts";
-import type { ConnectOptions } from "../../shared/store/client/wire.ts";
+import type { ConnectOptions } from "../../shared/store/client/connection.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { type LookingStore, looking } from "./looking.ts";
 

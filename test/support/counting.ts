@@ -1,5 +1,5 @@
 import { setImmediate, setTimeout } from "node:timers/promises";
-import { CALLS } from "../../shared/store/link/parcel.ts";
+import { CALLS } from "../../shared/store/link/rpc-message.ts";
 import type { Store } from "../../shared/store/types.ts";
 
 /** Store methods that send requests to the broker. */

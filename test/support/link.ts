@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { Miniflare } from "miniflare";
 import { generateKeys } from "../../scripts/config/secrets.ts";
 import { bundleFunctions, compatibility } from "../../scripts/host/bundle.ts";
-import type { ConnectOptions } from "../../shared/store/client/wire.ts";
+import type { ConnectOptions } from "../../shared/store/client/connection.ts";
 import type { Asked, Outcome } from "./outcome.ts";
 
 /** A worker in the real runtime that uses a broker over the link. */

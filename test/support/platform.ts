@@ -9,7 +9,7 @@ import {
 } from "../../scripts/platform/platform.ts";
 import { freePort } from "../../scripts/process/ports.ts";
 import { openStore } from "../../shared/store/broker/store.ts";
-import type { ConnectOptions } from "../../shared/store/client/wire.ts";
+import type { ConnectOptions } from "../../shared/store/client/connection.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { tempDir } from "./broker.ts";
 import { leaksIn, secretsOf } from "./logs.ts";

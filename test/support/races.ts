@@ -78,7 +78,7 @@ export async function read(
   while (Date.now() < until || count <= ENOUGH) {
     const wanted = Math.random() < 0.5 ? [pick(SUBJECTS)] : SUBJECTS.filter(() => Math.random() < 0.5);
     const least = new Map(wanted.map((subject) => [subject, acknowledged.get(subject) ?? 0]));
-    const consistency = pick(["any", "told"] as const);
+    const consistency = pick(["stale", "cached"] as const);
     const found = await store
       .getMany(STREAM, wanted, { consistency, maxBytes: 1e8 })
       .catch((error: unknown) => {

@@ -237,7 +237,7 @@ describe("languages", () => {
       languages: ["en"],
       markets: ["US"],
     });
-    expect(choose(offer, { locale: "*" }).whole).toBe(true);
+    expect(choose(offer, { locale: "*" }).allLocales).toBe(true);
     expect([isLocale("de-CH"), isLocale("*"), isLocale("!"), isMarket("US"), isMarket("a.b")]).toEqual([
       true,
       true,

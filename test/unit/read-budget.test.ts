@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { inParts } from "../../shared/entry/index/parts.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { READ_BYTES, REQUEST_BYTES, ReadBudget, SMALL_BYTES } from "../../shared/store/budget.ts";
-import { ReadRoom } from "../../shared/store/client/room.ts";
+import { ReadSemaphore } from "../../shared/store/client/read-semaphore.ts";
 import { TooMuch } from "../../shared/store/types.ts";
 
 /** Reads messages of given sizes as a store does. Counts reads, and bytes of reads that were too large. */
@@ -68,7 +68,7 @@ describe("a budget", () => {
 
 describe("the room for large reads", () => {
   it("lets so many bytes in at once, in the order in which they came, and small reads at any time", async () => {
-    const room = new ReadRoom(2 * READ_BYTES);
+    const room = new ReadSemaphore(2 * READ_BYTES);
     const order: number[] = [];
     const ends: (() => void)[] = [];
     const enter = (n: number) =>
@@ -89,11 +89,11 @@ describe("the room for large reads", () => {
   });
 
   it("lets one in that is larger than the room", async () => {
-    expect(await new ReadRoom(1).enter(READ_BYTES, async () => "read")).toBe("read");
+    expect(await new ReadSemaphore(1).enter(READ_BYTES, async () => "read")).toBe("read");
   });
 
   it("makes room again when a read fails", async () => {
-    const room = new ReadRoom(READ_BYTES);
+    const room = new ReadSemaphore(READ_BYTES);
     const failure = new AppError("timeout", "broker_timeout", "late");
     await expect(room.enter(READ_BYTES, () => Promise.reject(failure))).rejects.toBe(failure);
     expect(await room.enter(READ_BYTES, async () => "read")).toBe("read");

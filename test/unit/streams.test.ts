@@ -10,7 +10,7 @@ import {
   parseOffset,
 } from "../../shared/streams/protocol/offset.ts";
 import { parseQuery } from "../../shared/streams/protocol/query.ts";
-import { Turns } from "../../shared/streams/read/turns.ts";
+import { FairSemaphore } from "../../shared/streams/read/fair-semaphore.ts";
 import { issueTicket, readTicket } from "../../shared/streams/ticket.ts";
 
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
@@ -146,7 +146,7 @@ describe("tickets", () => {
 
 describe("turns", () => {
   test("are had in order, a few by each, and by who is urgent first", async () => {
-    const turns = new Turns(4, 2);
+    const turns = new FairSemaphore(4, 2);
     const had: string[] = [];
     const given: (() => void)[] = [];
     const take = (owner: string, size: number, urgent = false) =>

@@ -10,7 +10,7 @@ import {
   installPackages,
   PAGE,
   type Peer,
-  type Place,
+  type PeerDirectory,
   run,
   serve,
   TABLES,
@@ -32,7 +32,7 @@ const FIELDS = [
 
 const cli = (dir: string) => join(dir, "node_modules", "directus", "cli.js");
 
-const settings = (at: Place, port: number): Record<string, string> => ({
+const settings = (at: PeerDirectory, port: number): Record<string, string> => ({
   NODE_ENV: "production",
   HOST: "127.0.0.1",
   PORT: String(port),

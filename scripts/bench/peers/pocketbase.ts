@@ -11,7 +11,7 @@ import {
   DEAR,
   PAGE,
   type Peer,
-  type Place,
+  type PeerDirectory,
   run,
   serve,
   TABLES,
@@ -56,7 +56,7 @@ async function signIn(url: string, users: string, password: string): Promise<str
 }
 
 /** Sets the password of the only administrator. */
-const admin = (at: Place) =>
+const admin = (at: PeerDirectory) =>
   run(at.dir, "admin", program(at.dir), ["superuser", "upsert", USER, at.secret, `--dir=${at.data}`]);
 
 export const pocketbase: Peer = {

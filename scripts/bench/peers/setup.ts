@@ -54,13 +54,13 @@ export interface Peer {
   /** Installs the program into its folder. @throws Failure with one line if that is not possible */
   install(dir: string): Promise<void>;
   /** Starts the server on a port of 127.0.0.1. It stores everything in `data`. */
-  serve(at: Place, port: number): Promise<ChildProcess>;
+  serve(at: PeerDirectory, port: number): Promise<ChildProcess>;
   /** A path that responds with 2xx without a token. */
   ready: string;
   /** Signs in. @returns a token that may create rows */
-  token(at: Place, url: string): Promise<string>;
+  token(at: PeerDirectory, url: string): Promise<string>;
   /** Creates both tables in an empty database, readable without a token. */
-  configure(at: Place, url: string): Promise<void>;
+  configure(at: PeerDirectory, url: string): Promise<void>;
   /** The database file within `data`. */
   file: string;
   /** One row for both tables. */
@@ -73,7 +73,7 @@ export interface Peer {
 }
 
 /** Folders of a peer. */
-export interface Place {
+export interface PeerDirectory {
   dir: string;
   data: string;
   /** Folder for keys, passwords and tokens of this machine's copy. */
@@ -137,7 +137,7 @@ export async function installPackages(
 
 /** Starts a peer and writes its output to `<dir>/serve.log`. */
 export function serve(
-  { dir }: Place,
+  { dir }: PeerDirectory,
   command: string,
   args: readonly string[],
   env: Record<string, string> = {},
@@ -167,7 +167,7 @@ export async function api(url: string, body?: unknown, token?: string, method?: 
 
 async function start(
   peer: Peer,
-  at: Place,
+  at: PeerDirectory,
 ): Promise<{ url: string; pid: number | undefined; stop(): Promise<void> }> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
@@ -196,7 +196,7 @@ async function start(
 }
 
 /** Inserts rows directly into the database, with the same content as if the API had created them. */
-function fill(peer: Peer, at: Place, count: number): void {
+function fill(peer: Peer, at: PeerDirectory, count: number): void {
   const db = new DatabaseSync(join(at.data, peer.file));
   const names = Object.keys(peer.row(0));
   for (const table of TABLES) {
@@ -235,7 +235,7 @@ export async function startPeer(root: string, peer: Peer, count: number): Promis
   mkdirSync(dir, { recursive: true });
   const secretPath = join(dir, "secret");
   if (!existsSync(secretPath)) writeFileSync(secretPath, randomBytes(24).toString("hex"), { mode: 0o600 });
-  const at: Place = { dir, data, secret: readFileSync(secretPath, "utf8") };
+  const at: PeerDirectory = { dir, data, secret: readFileSync(secretPath, "utf8") };
   await peer.install(dir);
   rmSync(data, { recursive: true, force: true });
   mkdirSync(data);

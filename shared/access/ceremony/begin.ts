@@ -14,7 +14,7 @@ import { audit } from "../audit.ts";
 import { refusal } from "../authorize.ts";
 import { admitBootstrap } from "../bootstrap.ts";
 import { findInvitation, requireUsable } from "../invitations.ts";
-import { countAct } from "../limits.ts";
+import { enforceRateLimit } from "../limits.ts";
 import { generatedName, newAccountId, type Realm, relyingParty } from "../realms.ts";
 import { CHALLENGE_SECONDS, type Challenge, sealChallenge } from "./challenges.ts";
 
@@ -47,7 +47,7 @@ export function begin(deps: Deps, input: BeginInput): Promise<Begun> {
 
 /** One round trip. */
 async function beginLogin(deps: Deps, realm: Realm): Promise<Begun> {
-  await countAct(deps, "begin");
+  await enforceRateLimit(deps, "begin");
   const publicKey = await generateAuthenticationOptions({
     rpID: relyingParty(deps.config).id,
     userVerification: "required",
@@ -73,7 +73,7 @@ async function beginRegistration(deps: Deps, input: BeginInput, invite: string):
   if (input.email !== undefined && !z.email().safeParse(input.email).success) {
     throw invalid([{ path: "/email", code: "invalid_format", message: "must be an email address" }]);
   }
-  const [found] = await Promise.all([findInvitation(deps, realm, invite), countAct(deps, "begin")]);
+  const [found] = await Promise.all([findInvitation(deps, realm, invite), enforceRateLimit(deps, "begin")]);
   try {
     requireUsable(found, deps.clock.now());
     if (found.value.bootstrap) await admitBootstrap(deps, realm);
@@ -103,7 +103,7 @@ async function beginRegistration(deps: Deps, input: BeginInput, invite: string):
 /** Begins to add a passkey to the account that is signed in. @throws AppError unauthenticated, conflict */
 export async function beginAdding(deps: Deps, actor: Actor, realm: Realm): Promise<Begun> {
   if (actor.kind !== "platform" && actor.kind !== "orb") throw refusal(actor);
-  const [account] = await Promise.all([readAccount(deps, realm, actor.sub), countAct(deps, "begin")]);
+  const [account] = await Promise.all([readAccount(deps, realm, actor.sub), enforceRateLimit(deps, "begin")]);
   if (account === null) throw refusal(actor);
   if (account.value.credentials.length >= PASSKEY_LIMIT) {
     throw new AppError("conflict", "too_many_passkeys", `An account has at most ${PASSKEY_LIMIT} passkeys.`);

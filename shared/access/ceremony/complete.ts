@@ -2,7 +2,7 @@
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
 import type { Deps } from "../../deps.ts";
 import { audit } from "../audit.ts";
-import { countAct } from "../limits.ts";
+import { enforceRateLimit } from "../limits.ts";
 import type { Realm } from "../realms.ts";
 import type { Completed } from "../sessions.ts";
 import { add } from "./add.ts";
@@ -69,7 +69,7 @@ export async function complete(deps: Deps, input: CompleteInput): Promise<Comple
 async function admit(deps: Deps, challenge: Challenge): Promise<void> {
   const consumed = consumeChallenge(deps, challenge);
   consumed.catch(() => undefined);
-  await countAct(deps, "complete");
+  await enforceRateLimit(deps, "complete");
   await consumed;
 }
 

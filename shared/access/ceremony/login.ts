@@ -43,7 +43,7 @@ export async function login(
     readCredential(deps, realm, response.id),
     hint === null ? null : readAccount(deps, realm, hint),
   ]);
-  const told = await verifyKnown(deps, challenge, response, credential?.value ?? null);
+  const used = await verifyKnown(deps, challenge, response, credential?.value ?? null);
   if (credential === null) throw passkeyRefused();
   const sub = credential.value.account;
   if (hint !== null && hint !== sub) throw passkeyRefused();
@@ -55,7 +55,7 @@ export async function login(
 
   const [session] = await Promise.all([
     startSession(deps, sessionFor(realm, usable, credential.value.id)),
-    rememberUse(deps, realm, credential, told),
+    rememberUse(deps, realm, credential, used),
   ]);
   // Removing or disabling an account first writes the account and then ends its sessions. This read catches a session
   // that was written after that.
@@ -106,13 +106,13 @@ async function rememberUse(
   deps: Deps,
   realm: Realm,
   credential: Versioned<CredentialRecord>,
-  told: { counter: number; backedUp: boolean },
+  used: { counter: number; backedUp: boolean },
 ): Promise<void> {
   let known = credential;
   for (let attempt = 0; ; attempt++) {
     const value: CredentialRecord = {
       ...known.value,
-      ...told,
+      ...used,
       lastUsedAt: new Date(deps.clock.now()).toISOString(),
     };
     try {
@@ -121,9 +121,9 @@ async function rememberUse(
     } catch (error) {
       if (!(error instanceof Conflict) || attempt >= 8) throw error;
     }
-    if (told.counter === 0) return;
+    if (used.counter === 0) return;
     const fresh = await readCredential(deps, realm, credential.value.id);
-    if (fresh === null || fresh.value.counter >= told.counter) throw passkeyRefused();
+    if (fresh === null || fresh.value.counter >= used.counter) throw passkeyRefused();
     known = fresh;
   }
 }

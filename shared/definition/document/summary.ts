@@ -80,23 +80,23 @@ function show(value: unknown): string {
   return text.length <= SHOWN ? text : `${text.slice(0, SHOWN - 3)}...`;
 }
 
-interface Told<T> {
+interface ListChange<T> {
   added: (item: T) => void;
   removed: (item: T) => void;
   both: (before: T, after: T) => void;
   moved: () => void;
 }
 
-function byKey<T>(from: readonly T[], to: readonly T[], key: (item: T) => string, told: Told<T>): void {
+function byKey<T>(from: readonly T[], to: readonly T[], key: (item: T) => string, on: ListChange<T>): void {
   const before = new Map(from.map((item) => [key(item), item]));
   const after = new Map(to.map((item) => [key(item), item]));
-  for (const [id, item] of before) if (!after.has(id)) told.removed(item);
+  for (const [id, item] of before) if (!after.has(id)) on.removed(item);
   for (const [id, item] of after) {
     const other = before.get(id);
-    if (other === undefined) told.added(item);
-    else told.both(other, item);
+    if (other === undefined) on.added(item);
+    else on.both(other, item);
   }
   const kept = [...before.keys()].filter((id) => after.has(id));
   const order = [...after.keys()].filter((id) => before.has(id));
-  if (!equal(kept, order)) told.moved();
+  if (!equal(kept, order)) on.moved();
 }

@@ -20,8 +20,8 @@ export const jsonType: FieldType = {
   sortable: false,
   operators: ["null"],
   parse(value, report) {
-    const walk: Walk = { nodes: 0, faults: 0 };
-    return isSound(value, 1, "", walk, report) ? value : undefined;
+    const count: NodeCount = { nodes: 0, faults: 0 };
+    return isSound(value, 1, "", count, report) ? value : undefined;
   },
   fromText: () => undefined,
   rules: () => () => {},
@@ -30,18 +30,24 @@ export const jsonType: FieldType = {
   jsonSchema: () => ({ description: "Any JSON value." }),
 };
 
-interface Walk {
+interface NodeCount {
   nodes: number;
   faults: number;
 }
 
-function isSound(value: unknown, depth: number, path: string, walk: Walk, report: Report): value is Json {
+function isSound(
+  value: unknown,
+  depth: number,
+  path: string,
+  count: NodeCount,
+  report: Report,
+): value is Json {
   const fail = (code: string, message: string): false => {
-    walk.faults++;
+    count.faults++;
     report(code, message, path);
     return false;
   };
-  if (++walk.nodes > MAX_JSON_NODES) {
+  if (++count.nodes > MAX_JSON_NODES) {
     path = "";
     return fail("too_big", `must contain at most ${MAX_JSON_NODES} values`);
   }
@@ -67,16 +73,16 @@ function isSound(value: unknown, depth: number, path: string, walk: Walk, report
   if (depth > MAX_JSON_DEPTH) return fail("too_deep", `must be nested at most ${MAX_JSON_DEPTH} levels deep`);
   let sound = true;
   for (const [key, item] of Object.entries(value)) {
-    if (walk.nodes > MAX_JSON_NODES || walk.faults > 50) return false;
+    if (count.nodes > MAX_JSON_NODES || count.faults > 50) return false;
     const below = `${path}/${escapeSegment(key)}`;
     // Sealed values are stored as objects with this property.
     if (key === "__proto__" || key === "$sealed" || textFlaw(key) !== undefined || characters(key) > 1_000) {
-      walk.faults++;
+      count.faults++;
       report("text", "is not an allowed property name", below);
       sound = false;
       continue;
     }
-    if (!isSound(item, depth + 1, below, walk, report)) sound = false;
+    if (!isSound(item, depth + 1, below, count, report)) sound = false;
   }
   return sound;
 }

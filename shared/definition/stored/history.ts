@@ -49,7 +49,7 @@ export interface OrbRecord {
   basis: number;
   /** What is stored and the definition speaks of no more. */
   retired?: Retired[] | undefined;
-  /** What becoming live asks of stored entries; repeatable, done by `shared/orb/migrate/settle.ts`. */
+  /** What becoming live asks of stored entries; repeatable, done by `shared/orb/migrate/reconcile.ts`. */
   work?: EntryWork | undefined;
 }
 

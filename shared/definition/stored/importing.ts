@@ -11,7 +11,7 @@ import { type OrbHead, orbHead } from "./history.ts";
 const SIGN = { every: 10, lasts: 60 } as const;
 
 /** A sign of life. */
-export function signOfLife(orb: string, revision: number): Append {
+export function heartbeat(orb: string, revision: number): Append {
   return { subject: subjects.orbImport(orb, revision), data: "{}", rollup: true, ttl: SIGN.lasts };
 }
 
@@ -21,10 +21,10 @@ export async function isAlive(deps: Pick<Deps, "store">, orb: string, head: OrbH
 }
 
 /** Gives signs of life until it is stopped. @returns stops it; resolves when the last one is out of the way */
-export function giveSigns(deps: Pick<Deps, "store" | "log">, orb: string, begun: OrbHead) {
+export function startHeartbeat(deps: Pick<Deps, "store" | "log">, orb: string, begun: OrbHead) {
   let last: Promise<unknown> = Promise.resolve();
   const timer = setInterval(() => {
-    last = deps.store.append(streams.platform, signOfLife(orb, begun.revision)).catch((error: unknown) => {
+    last = deps.store.append(streams.platform, heartbeat(orb, begun.revision)).catch((error: unknown) => {
       deps.log.warn("an import could not give a sign of life", { orb, error: String(error) });
     });
   }, SIGN.every * 1000);

@@ -11,20 +11,20 @@ import { type LiveRecord, recordOf } from "./live.ts";
 const ATTEMPTS = 24;
 
 /** A live record and the bucket's revision of it. */
-export interface Found {
+export interface StoredLiveRecord {
   record: LiveRecord;
   revision: number;
 }
-export type Current = Found | null;
+export type CurrentLiveRecord = StoredLiveRecord | null;
 
 /** Reads the live record. A damaged record counts as one that says nothing. */
-export async function liveRecord(deps: Pick<Deps, "store">, orb: string): Promise<Current> {
+export async function liveRecord(deps: Pick<Deps, "store">, orb: string): Promise<CurrentLiveRecord> {
   const entry = await deps.store.kvGet(buckets.orbs, orb);
   return entry === null ? null : { record: recordOf(entry), revision: entry.revision };
 }
 
 /** Whether the live definition says what the history says, and entries have followed. */
-export function settled(head: OrbHead, live: LiveRecord | null): boolean {
+export function isReconciled(head: OrbHead, live: LiveRecord | null): boolean {
   if (live?.work !== undefined) return false;
   if (!exists(head)) return live === null || live.document === null;
   const { publishedRevision, basis } = head;
@@ -55,7 +55,11 @@ export async function wantedRecord(deps: Deps, orb: string, head: OrbHead): Prom
  * Moves the fence and puts a live record, unless this revision or a later one is there. Returns the record that is there then.
  * @throws Conflict when other processes kept winning; the next read or write of the orb puts it
  */
-export async function putInForce(deps: Deps, record: LiveRecord, known: Current): Promise<Current> {
+export async function activateRecord(
+  deps: Deps,
+  record: LiveRecord,
+  known: CurrentLiveRecord,
+): Promise<CurrentLiveRecord> {
   let current = known;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     if (current !== null && current.record.revision >= record.revision) return current;
@@ -67,7 +71,11 @@ export async function putInForce(deps: Deps, record: LiveRecord, known: Current)
 }
 
 /** Returns null when another process came first. Keeps the work that an earlier record left undone. */
-async function replace(deps: Deps, current: Current, record: LiveRecord): Promise<Current> {
+async function replace(
+  deps: Deps,
+  current: CurrentLiveRecord,
+  record: LiveRecord,
+): Promise<CurrentLiveRecord> {
   const { orb } = record;
   const work = joined(current?.record.work, record.work);
   let fence: Fence | undefined;
@@ -87,7 +95,11 @@ async function replace(deps: Deps, current: Current, record: LiveRecord): Promis
 }
 
 /** Returns null when another process came first. */
-async function put(deps: Pick<Deps, "store">, record: LiveRecord, expect: number): Promise<Current> {
+async function put(
+  deps: Pick<Deps, "store">,
+  record: LiveRecord,
+  expect: number,
+): Promise<CurrentLiveRecord> {
   try {
     const revision = await deps.store.kvPut(buckets.orbs, record.orb, JSON.stringify(record), { expect });
     return { record, revision };
@@ -98,7 +110,7 @@ async function put(deps: Pick<Deps, "store">, record: LiveRecord, expect: number
 }
 
 /** Puts the record of an orb that is being deleted. It needs no fence: the stream is deleted next. */
-export async function putGone(deps: Pick<Deps, "store">, orb: string, head: OrbHead): Promise<void> {
+export async function putDeleted(deps: Pick<Deps, "store">, orb: string, head: OrbHead): Promise<void> {
   const gone: LiveRecord = { v: 1, orb, revision: head.revision, at: head.at, document: null };
   for (;;) {
     const current = await liveRecord(deps, orb);
@@ -118,14 +130,14 @@ function joined(before: EntryWork | undefined, after: EntryWork | undefined): En
  * halfway; if there is none, moves the fence again under the same definition. Does nothing if the record is right, or if the
  * orb does not exist.
  */
-export async function mendFence(deps: Deps, orb: string): Promise<void> {
+export async function repairFence(deps: Deps, orb: string): Promise<void> {
   const [head, current] = await Promise.all([orbHead(deps, orb), liveRecord(deps, orb)]);
   if (!exists(head)) return;
   const wanted = await wantedRecord(deps, orb, head);
   if (wanted === null) return;
   if (current === null || current.record.revision < wanted.revision) {
     // Other writers do the same at this moment.
-    await putInForce(deps, wanted, current).catch((error: unknown) => {
+    await activateRecord(deps, wanted, current).catch((error: unknown) => {
       if (!(error instanceof Conflict)) throw error;
     });
     return;

@@ -1,17 +1,17 @@
-/** Reads of many entries that may be large: in parts, each of which fits into the memory of a function. */
+/** Reads many entries in parts, so that each part fits into the memory of a function even if the entries are large. */
 import { READ_BYTES, type ReadBudget } from "../../store/budget.ts";
 import { TooMuch } from "../../store/types.ts";
 
-/** What came of a part. */
+/** One part and its result. */
 interface Part<W, R> {
   wanted: readonly W[];
   result: R;
 }
 
 /**
- * Reads all that is wanted, from the first on, as many at once as can be taken. The budget remembers how many fitted: the next
- * read of the same request begins with as many, and asks for more where they turn out to be small.
- * @param read reads through the budget; throws TooMuch when they are larger than `maxBytes` together
+ * Reads all wanted items in order, as many at once as fit. The budget keeps that number for the next read of the same
+ * request, and doubles it while the items turn out to be small.
+ * @param read reads through the budget; throws TooMuch if the items are together larger than `maxBytes`
  */
 export async function* inParts<W, R>(
   budget: ReadBudget,

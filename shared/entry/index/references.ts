@@ -1,4 +1,4 @@
-/** References: what an entry may point to, and who points to it. */
+/** References between entries: validates targets and finds referrers. */
 import type { Actor } from "../../access/actor.ts";
 import { actorId } from "../../access/actor.ts";
 import { may, roleIn } from "../../access/authorize.ts";
@@ -11,7 +11,7 @@ import { AppError, type Fault } from "../../kernel/errors.ts";
 import { indexBytes, ReadBudget } from "../../store/budget.ts";
 import { isToken, streams, subjects } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";
-import { referenceKey } from "../model/claims.ts";
+import { referenceKey } from "../model/index-keys.ts";
 import type { Guard } from "../model/messages.ts";
 import {
   addressIn,
@@ -23,10 +23,10 @@ import {
   schemaOf,
 } from "../model/resolve.ts";
 import { type EntrySnapshot, effective, visible } from "../model/snapshot.ts";
-import { holdings } from "./held.ts";
+import { entryKeys } from "./entry-keys.ts";
 import { inParts } from "./parts.ts";
 
-/** One place of an entry's values that points to another entry. */
+/** One reference in an entry's values. */
 interface Pointer {
   field: CompiledField;
   id: string;
@@ -48,13 +48,14 @@ function pointersOf(schema: CompiledSchema, values: Readonly<Values>): Pointer[]
   );
 }
 
-/** Whether a field points to entries of this very schema: only then can an entry's own id be one of its targets. */
+/** Returns whether a field refers to entries of its own schema. Only then can an entry refer to itself. */
 function pointsTo({ target }: CompiledField, { orb, module, id }: CompiledSchema): boolean {
   return target?.orb === orb && target.module === module && target.schema === id;
 }
 
 /**
- * Whether the actor made an entry, where that matters: a platform admin and the platform itself may do all in any case.
+ * Returns whether an orb user created an entry. False for platform admins and the platform, who do not need
+ * ownership.
  */
 export function isOwn(actor: Actor, createdBy: string): boolean {
   return actor.kind === "orb" && actorId(actor) === createdBy;
@@ -62,21 +63,22 @@ export function isOwn(actor: Actor, createdBy: string): boolean {
 
 type TargetState = "missing" | "draft" | "live";
 
-/** Advice for an entry whose targets are larger than a request may read. */
+/** Advice in the error for an entry whose targets exceed the read budget. */
 const FEWER_TARGETS = "Refer to fewer entries, or to smaller ones.";
 
-/** What checking the targets found. */
+/** The result of checking references. */
 export interface TargetCheck {
   faults: Fault[];
-  /** Heads of targets in the same orb: they must not move before the commit. */
+  /** Heads of targets in the same orb. They must not change before the commit. */
   guards: Guard[];
 }
 
 /**
- * Checks that every target exists and is the caller's to see; with `live`, that it is live too.
- * One request for the same orb; two more, side by side, for each other orb. Large targets take more.
+ * Checks that every referenced entry exists, is readable by the caller and, with `live`, is live.
+ *
+ * One request for the same orb. Two more, concurrently, for each other orb. Large targets take more.
+ * @param only checks only these keys: the references that a write adds
  * @throws AppError invalid `too_broad` when the targets are larger than a request may read
- * @param only checks these targets only: those that a write adds
  */
 export async function checkTargets(
   deps: Deps,
@@ -159,7 +161,7 @@ function stateOf(deps: Deps, actor: Actor, target: OrbContext, message: StoredMe
   return isLive ? "live" : "draft";
 }
 
-/** An entry that refers to another one. */
+/** An entry that refers to another one, and the field that does. */
 export interface Referrer {
   module: string;
   schema: string;
@@ -167,18 +169,18 @@ export interface Referrer {
   field: string;
 }
 
-/** How many referrers an answer names. */
+/** Maximum number of referrers in a response. */
 const NAMED = 50;
 const PAGE = 250;
 
-/** A hint that an entry refers to another one. */
+/** An index message of a reference. It is a hint: the entry may not refer to the target any more. */
 interface Hint {
-  /** The log of the entry that refers. */
+  /** Subject of the referring entry's log. */
   log: string;
   field: string;
 }
 
-/** `<orb>._ref.<target>.<type>.<schema>.<field>.<source>`; undefined for one that was freed. */
+/** Parses `<orb>._ref.<target>.<type>.<schema>.<field>.<source>`. Returns undefined if the key was deleted. */
 function hintIn(message: StoredMessage): Hint | undefined {
   if (message.data.length === 0) return undefined;
   const [orb = "", , , type = "", schema = "", field = "", source = ""] = message.subject.split(".");
@@ -186,8 +188,8 @@ function hintIn(message: StoredMessage): Hint | undefined {
 }
 
 /**
- * The entry behind a hint, if it still refers to `id` by its newest revision or by what is live. A reference field that
- * came back with a later definition makes entries refer again that say nothing of it themselves: their values tell.
+ * Returns the entry behind a hint if its newest or live revision still refers to `id`. If a later definition brings a
+ * reference field back, stored keys do not contain its references; they are computed from the values.
  */
 async function confirmed(
   deps: Deps,
@@ -203,14 +205,14 @@ async function confirmed(
   const found = { entry, head };
   if (head.claims.includes(key) || head.liveClaims?.includes(key) === true) return found;
   if (head.defRevision === context.revision) return undefined;
-  const held = await holdings(deps, context, schemaOf(context.compiled, entry.address), entry);
+  const held = await entryKeys(deps, context, schemaOf(context.compiled, entry.address), entry);
   const isLive = head.publishedRevision !== null;
   return held.claims.includes(key) || (isLive && held.liveClaims?.includes(key) === true) ? found : undefined;
 }
 
 /**
- * Whether any entry of the orb refers to an entry. The leader is asked, hint by hint: a replica that lags could hide
- * the newest one. One request when there is none, two for the first that is found.
+ * Returns whether any entry of the orb refers to an entry. Reads hints one by one from the leader, because a lagging
+ * replica could miss the newest one. One request if there is none, two for the first confirmed one.
  */
 export async function isReferred(deps: Deps, context: OrbContext, id: string): Promise<boolean> {
   const { orb } = context;
@@ -230,7 +232,10 @@ export async function isReferred(deps: Deps, context: OrbContext, id: string): P
   }
 }
 
-/** Entries of the same orb that refer to an entry, as far as the actor may read them: at most 50, fewer of large ones. */
+/**
+ * Returns entries of the same orb that refer to an entry and that the actor may read: at most 50, fewer if they are
+ * large.
+ */
 export async function referrersOf(
   deps: Deps,
   actor: Actor,
@@ -270,7 +275,7 @@ export async function referrersOf(
   }
 }
 
-/** 409 with the entries that refer to this one, as far as the caller may read them. */
+/** 409 with the referrers that the caller may read. */
 export function referenced(referrers: readonly Referrer[]): AppError {
   return new AppError(
     "conflict",

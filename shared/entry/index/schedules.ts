@@ -1,9 +1,10 @@
 /**
- * Validity windows, moved by the broker's own scheduler: no process of ours has to run at the edge.
+ * Validity windows, opened and closed by the broker's own scheduler, so that no process of the platform has to run at
+ * that time.
  *
- * A schedule never targets the log: a fire carries no expectation and would overwrite what was written meanwhile. It
- * targets the live subject, for subscribers; readers judge by the head. Its subject carries the revision, because a
- * fire purges the schedule's subject, and a replacement there could be erased with it.
+ * A schedule never targets the log. A scheduled message carries no expectation, so it would overwrite concurrent
+ * writes. It targets the live subject, for subscribers; readers decide by the head. The schedule's subject contains
+ * the revision, because firing purges that subject and would delete a newer schedule with the same subject.
  */
 import type { Deps } from "../../deps.ts";
 import { pause } from "../../kernel/pause.ts";
@@ -20,20 +21,23 @@ import {
   tombstone,
   visible,
 } from "../model/snapshot.ts";
-import { publishedOf } from "./held.ts";
+import { publishedOf } from "./entry-keys.ts";
 
-/** A fire may come this much late, in milliseconds: the scheduler's step, with room for a slow disk. */
+/** A schedule can fire this many milliseconds late: the scheduler's interval, plus time for a slow disk. */
 const LATE_MS = 600;
-/** An edge nearer than this may fire while its cancellation is on the way. */
+/** A window edge closer than this many milliseconds may fire while its cancellation is in flight. */
 const NEAR_MS = 1_000;
-/** An edge that is overdue by more has fired, or its broker was away; a fire that late is hidden by the head. */
+/**
+ * An edge overdue by more than this many milliseconds has fired, or its broker was down. If it fires even later, the
+ * head hides the result.
+ */
 const OVERDUE_MS = 15_000;
-/** Seconds for which a cancellation stays on the schedule's subject. */
+/** Seconds that a cancellation stays on the schedule's subject. */
 const CANCELLED_SECONDS = 1;
 
 /**
- * The broker counts nanoseconds in 64 bits, which end in 2262: a later time would fire at once. An edge as far away as
- * this ("never", mostly) is left to the head alone.
+ * The broker counts nanoseconds in 64 bits, which end in 2262. A later schedule would fire at once. Edges after this
+ * date (usually meant as "never") are not scheduled; only the head decides.
  */
 const LAST_SCHEDULED = Date.UTC(2200, 0, 1);
 
@@ -57,7 +61,10 @@ function schedule(
   };
 }
 
-/** What a published revision puts on its live subject, now and later. */
+/**
+ * Returns the messages of a publication: the live copy or the schedule that writes it, and the schedule of the
+ * closing.
+ */
 export function publishMessages(
   address: EntryAddress,
   role: LiveRole,
@@ -71,9 +78,9 @@ export function publishMessages(
     if (Date.parse(liveFrom) < LAST_SCHEDULED) {
       messages.push(schedule(address, role, revision, "open", liveFrom, liveCopy(published)));
     }
-    // What was live before gives way now: the new revision is the live one, and it is not visible yet.
+    // The new revision is the live one but not yet visible, so the previous live copy must go now.
     if (previous !== null && previous.publishedRevision !== null) {
-      messages.push(leave(address, role, published, new Date(now).toISOString()));
+      messages.push(liveTombstone(address, role, published, new Date(now).toISOString()));
     }
   } else {
     messages.push({
@@ -88,8 +95,8 @@ export function publishMessages(
   return messages;
 }
 
-/** The tombstone that tells subscribers that the entry left. */
-export function leave(
+/** Returns the tombstone that replaces the live copy and tells subscribers that the entry is no longer live. */
+export function liveTombstone(
   address: EntryAddress,
   role: LiveRole,
   by: Pick<EntrySnapshot, "id" | "orb" | "module" | "schema" | "revision">,
@@ -103,7 +110,7 @@ export function leave(
   };
 }
 
-/** Cancels what was scheduled for the live revision of a head. */
+/** Returns the messages that cancel the schedules of a head's live revision. */
 export function cancelMessages(address: EntryAddress, head: EntrySnapshot): Append[] {
   const revision = head.publishedRevision;
   if (revision === null) return [];
@@ -119,7 +126,10 @@ export function cancelMessages(address: EntryAddress, head: EntrySnapshot): Appe
   ];
 }
 
-/** Milliseconds of the cancelled edges that may fire while, or just after, they are cancelled. */
+/**
+ * Returns the cancelled edges, in milliseconds since the epoch, that may fire during or shortly after their
+ * cancellation.
+ */
 function nearEdges(head: EntrySnapshot, now: number): number[] {
   return [head.liveFrom, head.liveTo]
     .filter((edge) => edge !== null)
@@ -128,10 +138,10 @@ function nearEdges(head: EntrySnapshot, now: number): number[] {
 }
 
 /**
- * After a write that cancelled schedules of `before`: when one of them was about to fire, looks whether it did, now
- * and once more when the latest fire can have come, and puts right what is on the live subject.
+ * Repairs the live copy after a write that cancelled schedules of `before`. If one of them was about to fire, checks
+ * the live subject now and again when the latest possible firing has passed.
  */
-export async function lookAgain(
+export async function repairAfterCancel(
   deps: Deps,
   address: EntryAddress,
   role: LiveRole,
@@ -146,9 +156,9 @@ export async function lookAgain(
 }
 
 /**
- * Makes a live subject say what the head says. It expects the message that it found there: whoever publishes or
- * withdraws meanwhile wins.
- * @returns whether anything had to be put right
+ * Reconciles a live subject with its head. The append expects the message found there, so a concurrent publication or
+ * withdrawal wins.
+ * @returns whether a repair was needed
  */
 async function repairLive(deps: Deps, address: EntryAddress, role: LiveRole): Promise<boolean> {
   const stream = streams.orb(address.orb);
@@ -169,7 +179,10 @@ async function repairLive(deps: Deps, address: EntryAddress, role: LiveRole): Pr
       if (!shown) {
         if (copy === null) return false;
         const by = { ...copy, revision: head?.revision ?? copy.revision };
-        await deps.store.append(stream, { ...leave(address, role, by, new Date(now).toISOString()), expect });
+        await deps.store.append(stream, {
+          ...liveTombstone(address, role, by, new Date(now).toISOString()),
+          expect,
+        });
       } else {
         const published = await publishedOf(deps, { head, address });
         if (published === null) return false;

@@ -1,4 +1,7 @@
-/** What publishing an orb asks of its entries: how many there are, what a new definition makes of them, and who reads them. */
+/**
+ * The work on stored entries when a definition is activated: counting, validation, backfill of index keys, and moves
+ * of live copies.
+ */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Fence } from "../../definition/live-orb.ts";
 import { type Values, validateValues } from "../../definition/validate.ts";
@@ -6,21 +9,21 @@ import type { Deps } from "../../deps.ts";
 import type { Fault } from "../../kernel/errors.ts";
 import { indexBytes } from "../../store/budget.ts";
 import { type Home, type LiveRole, streams, subjects } from "../../store/subjects.ts";
-import { formsBefore, publishedOf } from "../index/held.ts";
+import { formsBefore, publishedOf } from "../index/entry-keys.ts";
+import { scanEntries } from "../index/scan-entries.ts";
 import { cancelMessages } from "../index/schedules.ts";
-import { walkEntries } from "../index/walk.ts";
-import { isUniqueKey, parseKey } from "../model/claims.ts";
+import { isUniqueKey, parseKey } from "../model/index-keys.ts";
 import { storedInput } from "../model/known.ts";
 import { type OrbContext, orNull } from "../model/resolve.ts";
-import { claimLacking, keysOf, type Lack, lacksOf } from "../write/claiming.ts";
+import { backfillKeys, keysOf, type MissingKey, missingKeys } from "../write/backfill.ts";
 import { moveEntries } from "../write/move.ts";
 
-/** Entries up to this many are counted one by one; more are told by the index alone. */
+/** Up to this many entries are counted one by one. Beyond it, the index's size is used. */
 const EXACT = 500;
-/** Messages of one batch. */
+/** Maximum number of messages per batch. */
 const GROUP = 300;
 
-/** How many entries are stored in each place, in the same order. */
+/** Returns the number of stored entries of each schema, in the order of `homes`. */
 export function entryCounts(deps: Deps, orb: string, homes: readonly Home[]): Promise<number[]> {
   return Promise.all(homes.map((home) => entryCount(deps, orb, home)));
 }
@@ -33,36 +36,37 @@ async function entryCount(deps: Deps, orb: string, home: Home): Promise<number> 
   const total = page === null ? 0 : page.messages.length + page.pending;
   if (total === 0 || total > EXACT) return total;
   let count = 0;
-  for await (const entries of walkEntries(deps, orb, home)) count += entries.length;
+  for await (const entries of scanEntries(deps, orb, home)) count += entries.length;
   return count;
 }
 
-/** Two or more entries with one value of a field that becomes unique. */
+/** Several entries with the same value of a field that becomes unique. */
 export interface Duplicate {
   field: string;
   ids: string[];
 }
 
-/** What claiming found. */
+/** The result of a backfill. */
 export interface Claimed {
   entries: number;
-  /** Messages that were written. */
+  /** Number of messages written. */
   written: number;
-  /** When there are any, nothing was written; but for those that came while it was. */
+  /** If not empty, nothing was written, except when the duplicates appeared during the writing. */
   duplicates: Duplicate[];
 }
 
-/** How many duplicates are named. */
+/** Maximum number of duplicates to report. */
 const NAMED = 50;
 
 /**
- * Makes stored entries hold what a new definition says that they hold: claims of fields that become unique, and index
- * messages. Call it before the definition goes live and, for what was written meanwhile, once more after it.
- * @throws AppError conflict `write_conflict` when others kept writing these entries
- * @param context the new definition, with the revision that it will be live as
- * @param options.dryRun only looks for duplicates
+ * Backfills the index keys that stored entries need under a new definition: reservations of fields that become
+ * unique, and index messages. Call it before the definition is activated, and again afterwards for entries written in
+ * between.
+ * @param context the new definition, with the revision that it will be activated as
+ * @param options.dryRun only look for duplicates
+ * @throws AppError conflict `write_conflict` when other writers keep changing these entries
  */
-export async function claimExisting(
+export async function backfillExisting(
   deps: Deps,
   context: OrbContext,
   schema: CompiledSchema,
@@ -70,13 +74,13 @@ export async function claimExisting(
 ): Promise<Claimed> {
   const home: Home = { type: schema.subjectType, schema: schema.id };
   const holders = new Map<string, string[]>();
-  const lacks: Lack[] = [];
+  const lacks: MissingKey[] = [];
   let entries = 0;
-  for await (const page of walkEntries(deps, context.orb, home)) {
+  for await (const page of scanEntries(deps, context.orb, home)) {
     entries += page.length;
     for (const entry of page) {
       const keys = await keysOf(deps, context, schema, entry);
-      // A value that entries shared in different forms before there was a normal one stands in no definition's way.
+      // Values that entries have shared in different forms since before normal forms do not block a definition.
       for (const key of await formsBefore(deps, schema, entry)) keys.delete(key);
       for (const key of keys) {
         if (!isUniqueKey(key)) continue;
@@ -84,12 +88,12 @@ export async function claimExisting(
         if (ids === undefined) holders.set(key, [entry.head.id]);
         else ids.push(entry.head.id);
       }
-      lacks.push(...lacksOf(entry, keys));
+      lacks.push(...missingKeys(entry, keys));
     }
   }
   const duplicates = duplicatesIn([...holders].filter(([, ids]) => ids.length > 1));
   if (duplicates.length > 0 || options.dryRun === true) return { entries, written: 0, duplicates };
-  const { written, shared } = await claimLacking(deps, context, schema, lacks);
+  const { written, shared } = await backfillKeys(deps, context, schema, lacks);
   return { entries, written, duplicates: duplicatesIn([...shared]) };
 }
 
@@ -100,11 +104,10 @@ function duplicatesIn(holders: readonly (readonly [string, Iterable<string>])[])
 }
 
 /**
- * Moves what is live of a schema to another audience's subjects, with what is scheduled.
- * Call it right after the new definition went live: its readers are judged by the definition from then on, and a
- * missing copy is read from the log.
- * @param fence of that definition: the broker refuses to move more once another definition is in force
- * @returns how many entries were moved
+ * Moves a schema's live copies and their schedules to another audience's subjects. Call it right after the new
+ * definition has been activated: the definition already controls access, and a missing copy is read from the log.
+ * @param fence of that definition; the broker refuses further moves once another definition is active
+ * @returns number of moved entries
  * @throws Conflict
  */
 export async function moveLive(
@@ -115,7 +118,7 @@ export async function moveLive(
 ): Promise<number> {
   if (from === to) return 0;
   let moved = 0;
-  for await (const page of walkEntries(deps, orb, home)) {
+  for await (const page of scanEntries(deps, orb, home)) {
     const live = page.filter((entry) => entry.head.publishedRevision !== null);
     for (let i = 0; i < live.length; i += GROUP / 4) {
       moved += await moveEntries(deps, live.slice(i, i + GROUP / 4), { from, to, fence });
@@ -124,27 +127,27 @@ export async function moveLive(
   return moved;
 }
 
-/** Cancels what is scheduled for the live entries of a schema that goes: an opening would bring a copy of it to light. */
+/** Cancels the schedules of a removed schema's live entries, because an opening window would publish a copy again. */
 export async function cancelScheduled(deps: Deps, orb: string, home: Home): Promise<void> {
-  for await (const page of walkEntries(deps, orb, home)) {
+  for await (const page of scanEntries(deps, orb, home)) {
     const messages = page.flatMap(({ address, head }) => cancelMessages(address, head));
     if (messages.length > 0) await deps.store.pipeline(streams.orb(orb), messages);
   }
 }
 
-/** What a new definition makes of stored values. */
+/** Validation of stored values against a new definition. */
 export interface InvalidEntries {
-  /** How many entries were checked: at most 10,000. */
+  /** Number of validated entries, at most 10,000. */
   checked: number;
   invalid: number;
-  /** Some of them, with their faults. */
+  /** Some invalid entries, with their faults. */
   examples: { id: string; errors: Fault[] }[];
 }
 
 const CHECKED = 10_000;
 const EXAMPLES = 10;
 
-/** How many stored entries of a schema hold a value of each field, in their newest or their live revision. */
+/** Returns, for each field, the number of stored entries that have a value in their newest or live revision. */
 export async function valuesStored(
   deps: Deps,
   orb: string,
@@ -152,7 +155,7 @@ export async function valuesStored(
   fields: readonly string[],
 ): Promise<Map<string, number>> {
   const counts = new Map(fields.map((field) => [field, 0]));
-  for await (const page of walkEntries(deps, orb, home)) {
+  for await (const page of scanEntries(deps, orb, home)) {
     for (const entry of page) {
       const { head } = entry;
       const live = head.publishedRevision === head.revision ? head : await publishedOf(deps, entry);
@@ -165,14 +168,14 @@ export async function valuesStored(
   return counts;
 }
 
-/** How many stored entries of a schema a new definition would refuse on their next write. */
+/** Returns how many stored entries of a schema would fail validation on their next write. */
 export async function invalidEntries(
   deps: Deps,
   orb: string,
   schema: CompiledSchema,
 ): Promise<InvalidEntries> {
   const result: InvalidEntries = { checked: 0, invalid: 0, examples: [] };
-  for await (const page of walkEntries(deps, orb, { type: schema.subjectType, schema: schema.id })) {
+  for await (const page of scanEntries(deps, orb, { type: schema.subjectType, schema: schema.id })) {
     for (const { head } of page) {
       if (result.checked >= CHECKED) return result;
       result.checked++;

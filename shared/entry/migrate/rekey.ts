@@ -1,7 +1,7 @@
 /**
- * After the encryption keys or the claim keys were changed: seals the newest revision of every entry again, so that the
- * older keys are needed for the history alone, and lets it claim its unique values under the keys that there are now. Each
- * is a revision of its own; what was live without a newer draft stays live by it.
+ * Rekeying, after a change of the encryption keys or the claim keys. Seals the newest revision of every entry under
+ * the current key, so that older keys are needed for the history only. Reserves unique values under the current claim
+ * keys. Each entry gets a new revision. If the live revision had no newer draft, the new revision is live.
  */
 import type { Actor } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";
@@ -9,36 +9,36 @@ import { requireOperator } from "../../access/authorize.ts";
 import { definitionFor } from "../../definition/stored/live.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
-import { holdings } from "../index/held.ts";
+import { entryKeys } from "../index/entry-keys.ts";
+import { scanEntries } from "../index/scan-entries.ts";
 import { publishMessages } from "../index/schedules.ts";
-import { walkEntries } from "../index/walk.ts";
-import { secretOf } from "../model/claims.ts";
+import { secretOf } from "../model/index-keys.ts";
 import { type LoadedEntry, type OrbContext, schemaOf } from "../model/resolve.ts";
 import { needsReseal, resealValues } from "../model/sealing.ts";
 import { type EntrySnapshot, hasDraft } from "../model/snapshot.ts";
 import { changeEntry } from "../write/change.ts";
 import { statusOf } from "../write/update.ts";
-import { claimForms } from "./claim-forms.ts";
+import { backfillForms } from "./backfill-forms.ts";
 
-/** How far a rekeying has come. */
+/** Progress of a rekeying. */
 export interface RekeyProgress {
-  /** Entries looked at. */
+  /** Entries processed. */
   entries: number;
-  /** Entries whose values were sealed again. */
+  /** Entries whose values have been sealed again. */
   resealed: number;
-  /** Ids of entries that no configured key opens; they were left as they are. */
+  /** Ids of entries that no configured key opens. They stay unchanged. */
   failed: string[];
-  /** Ids of entries with a unique value that another one has too, in this form or another; they were left as they are. */
+  /** Ids of entries that share a unique value with another one, in the same or another form. They stay unchanged. */
   conflicts: string[];
 }
 
-/** How many entries are resealed side by side. */
+/** Entries resealed concurrently. */
 const PARALLEL = 16;
 
 /**
- * Reseals the entries of one orb, and tells after every page how far it has come. Safe beside other writers, and
- * to be run again: what is sealed under the first key is passed over. Entries that a version without normal forms of unique
- * values wrote claim those, without a revision.
+ * Rekeys the entries of one orb. Yields the progress after every page. Safe to run next to other writers, and to run
+ * again: entries already sealed under the first key are skipped. Also reserves missing normal forms of unique values,
+ * without creating revisions.
  * @throws AppError forbidden, unauthenticated
  */
 export async function* rekeyEntries(
@@ -49,9 +49,9 @@ export async function* rekeyEntries(
   requireOperator(actor, "entries.manage");
   const { orb } = input;
   const progress: RekeyProgress = { entries: 0, resealed: 0, failed: [], conflicts: [] };
-  const shared = new Set((await claimForms(deps, orb)).flatMap(({ ids }) => ids));
-  for await (const page of walkEntries(deps, orb.orb)) {
-    // It takes minutes, and an entry goes by the definition of its moment.
+  const shared = new Set((await backfillForms(deps, orb)).flatMap(({ ids }) => ids));
+  for await (const page of scanEntries(deps, orb.orb)) {
+    // Rekeying takes minutes, so use the definition that is active now.
     const context = (await definitionFor(deps, orb.orb)) ?? orb;
     for (let i = 0; i < page.length; i += PARALLEL) {
       await Promise.all(
@@ -85,20 +85,24 @@ export async function* rekeyEntries(
   });
 }
 
-/** Whether a value of the newest revision is sealed, or one of it or of what is live is claimed, under other keys. */
+/**
+ * Returns whether a value of the newest revision is sealed under an older key, or a reservation of the newest or live
+ * revision was made under other claim keys.
+ */
 async function isOutdated(deps: Deps, orb: OrbContext, entry: LoadedEntry): Promise<boolean> {
   if (needsReseal(deps.config, entry.head.values)) return true;
   const { head, address } = entry;
   const schema = schemaOf(orb.compiled, address);
   if (schema === undefined || head.status === "DELETED") return false;
   if (!schema.unique.some((field) => field.sensitive)) return false;
-  // The head does not tell what was claimed for it when the field became unique: what it holds now does.
+  // The head does not contain reservations that a backfill wrote when the field became unique. Compute them from the
+  // values.
   const secret = (held: Pick<EntrySnapshot, "claims" | "liveClaims">) =>
     JSON.stringify([secretOf(schema, held.claims), secretOf(schema, held.liveClaims ?? [])]);
-  return secret(await holdings(deps, orb, schema, entry)) !== secret(head);
+  return secret(await entryKeys(deps, orb, schema, entry)) !== secret(head);
 }
 
-/** Thrown to leave an entry as it is: somebody else sealed it again meanwhile. */
+/** Thrown to leave an entry unchanged: another process has sealed it meanwhile. */
 class Current extends Error {}
 
 async function resealEntry(deps: Deps, actor: Actor, orb: OrbContext, id: string): Promise<boolean> {
@@ -120,7 +124,7 @@ async function resealEntry(deps: Deps, actor: Actor, orb: OrbContext, id: string
             operation: "reseal",
             status: statusOf(base),
             values: await resealValues(deps.config, orb.orb, base.id, base.values),
-            // Without a draft beside it, what is live is this very revision and goes on with it.
+            // Without a newer draft, the live revision is this one, so the new revision must become the live one.
             live:
               base.status === "PUBLISHED" && !hasDraft(base) && state.schema !== undefined
                 ? "publish"

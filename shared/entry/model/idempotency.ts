@@ -1,6 +1,6 @@
 /**
- * `Idempotency-Key`: a claim in the same atomic act as the write, so that of any number of equal requests one writes
- * and all get its answer. The broker forgets it after 24 hours.
+ * `Idempotency-Key`: the write creates a record of the key in the same atomic batch, so that one of several equal
+ * requests writes and all of them get its response. The broker deletes the record after 24 hours.
  */
 import { type Actor, accountOf } from "../../access/actor.ts";
 import type { Deps } from "../../deps.ts";
@@ -8,42 +8,42 @@ import { AppError, unavailable } from "../../kernel/errors.ts";
 import { sha256 } from "../../kernel/ids.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Append, StoredMessage } from "../../store/types.ts";
-import { hmacs } from "./claims.ts";
+import { hmacs } from "./index-keys.ts";
 import { orNull } from "./resolve.ts";
 import { type EntrySnapshot, snapshotOf } from "./snapshot.ts";
 
 const LIFETIME_SECONDS = 86_400;
 
-/** What the caller sent: the key, and the route that it was sent to (method and path, ids included). */
+/** The caller's key, and the route of the request (method and path, ids included). */
 export interface Idempotency {
   key: string;
   route: string;
 }
 
-/** A claim as it is stored. */
+/** The stored record of a key. */
 interface StoredClaim {
   v: 1;
-  /** HMAC of the request: equal for the same request, and no help in guessing what it held. */
+  /** HMAC of the request: detects a different request, but does not help to guess its content. */
   body: string;
-  /** How many messages after this one the answer lies: a snapshot of an entry, or a revision of an orb. */
+  /** The response's message is this many messages after this one: a snapshot of an entry, or a revision of an orb. */
   offset: number;
 }
 
-/** A claim to be made with a write. */
+/** A record to create with a write. */
 export interface IdempotencyClaim {
   subject: string;
-  /** HMACs of the request, one under each key: the first is stored, each is known again. */
+  /** HMACs of the request, one for each claim key. The first is stored; any of them matches a stored one. */
   bodies: readonly string[];
 }
 
-/** An answer that was given before. */
+/** The stored response to an earlier request. */
 export interface Replay {
   snapshot: EntrySnapshot;
   seq: number;
   replayed: true;
 }
 
-/** JSON with sorted members: equal for equal values. */
+/** Returns JSON with sorted members, which is equal for equal values. */
 export function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
@@ -54,15 +54,19 @@ export function canonical(value: unknown): string {
   return `{${members.join(",")}}`;
 }
 
-/** @returns the key, which is no longer than anybody needs. @throws AppError malformed `invalid_header` */
+/** Validates the length of a key. @throws AppError malformed `invalid_header` */
 export function checkKey(key: string): string {
   if (key.length > 0 && key.length <= 255) return key;
-  throw new AppError("malformed", "invalid_header", "An Idempotency-Key is 1 to 255 characters long.");
+  throw new AppError(
+    "malformed",
+    "invalid_header",
+    "The Idempotency-Key header must be 1 to 255 characters long.",
+  );
 }
 
 /**
- * The claim of a request; undefined when its caller sent no key.
- * @param subjectOf where claims are kept, by the hash of caller, route and key
+ * Returns the record to create for a request, or undefined if the caller sent no key.
+ * @param subjectOf returns the record's subject for the hash of caller, route and key
  */
 export async function claimOf(
   deps: Deps,
@@ -79,7 +83,7 @@ export async function claimOf(
   };
 }
 
-/** The claim of a request that writes an entry; undefined when its caller sent no key. */
+/** Returns the record to create for a request that writes an entry, or undefined if the caller sent no key. */
 export function idempotencyClaim(
   deps: Deps,
   actor: Actor,
@@ -91,20 +95,21 @@ export function idempotencyClaim(
 }
 
 /**
- * Where the answer lies to the request that made a claim before; null when there is none.
- * @throws AppError invalid `idempotency_mismatch` when the key was used for another request
+ * Returns the sequence of the response to an earlier request with the same key, or null if there is none.
+ * @throws AppError invalid `idempotency_mismatch` when the key was used for a different request
  */
 export function answeredAt(claim: IdempotencyClaim, message: StoredMessage | null): number | null {
   if (message === null || message.data.length === 0) return null;
   const { body, offset } = message.json<StoredClaim>();
   if (claim.bodies.includes(body)) return message.seq + offset;
-  const detail = "This Idempotency-Key was used for another request.";
+  const detail = "This Idempotency-Key was already used for a different request. Use a new key.";
   throw new AppError("invalid", "idempotency_mismatch", detail);
 }
 
 /**
- * The answer that was given to the same request before; null when this is the first.
- * @throws AppError invalid `idempotency_mismatch` when the key was used for another request
+ * Returns the response to an earlier request with the same key, or null for the first request.
+ * @throws AppError invalid `idempotency_mismatch` when the key was used for a different request; gone `answer_gone`
+ * when the response has been erased
  */
 export async function replay(
   deps: Deps,
@@ -116,15 +121,20 @@ export async function replay(
   if (seq === null) return null;
   const snapshot = snapshotOf(await deps.store.getSeq(streams.orb(orb), seq));
   if (snapshot === null) {
-    // A broker that is stopping finds nothing any more: only one that answers this has looked.
+    // A broker that is shutting down finds no messages. Only a broker that reports a later sequence has really
+    // searched.
     const info = await deps.store.streamInfo(streams.orb(orb));
-    if (info === null || info.state.last_seq < seq) throw unavailable("the answer is not there yet");
-    throw new AppError("gone", "answer_gone", "The answer to this Idempotency-Key was erased.");
+    if (info === null || info.state.last_seq < seq) throw unavailable("the response is not readable yet");
+    throw new AppError(
+      "gone",
+      "answer_gone",
+      "The response to this Idempotency-Key has been erased. Read the entry to see its state.",
+    );
   }
   return { snapshot, seq, replayed: true };
 }
 
-/** The claim's message. @param offset how many messages later in the batch the answer stands */
+/** Returns the record's message. @param offset how many messages later in the batch the response is */
 export function claimMessage(claim: IdempotencyClaim, offset: number): Append {
   const body: StoredClaim = { v: 1, body: claim.bodies[0] ?? "", offset };
   return { subject: claim.subject, data: JSON.stringify(body), expect: { seq: 0 }, ttl: LIFETIME_SECONDS };

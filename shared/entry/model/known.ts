@@ -1,4 +1,4 @@
-/** Selects the stored values that the definition still has a place for. Answers show these, and writes take over these. */
+/** Selects the stored values that the definition still has a place for. */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { isObject } from "../../kernel/json.ts";
 import {
@@ -11,20 +11,23 @@ import {
   type StoredValue,
 } from "./snapshot.ts";
 
-/** Stored values of the fields that the definition has, without sealed values of fields that are no longer sensitive. */
+/**
+ * Returns the stored values of fields that the definition has, without sealed values of fields that are no longer
+ * sensitive.
+ */
 function inKnownFields(
   schema: CompiledSchema,
   stored: Readonly<Record<string, StoredValue>>,
 ): Record<string, StoredValue> {
   const known = Object.entries(stored).filter(([name, value]) => {
     const field = schema.fields.get(name);
-    // No answer may show a value that the platform sealed while the field was sensitive.
+    // A response must never show a value that was sealed while the field was sensitive.
     return field !== undefined && (field.sensitive || !holdsSealed(value));
   });
   return Object.fromEntries(known);
 }
 
-/** Stored values, masked, of the fields that the definition has. */
+/** Returns the stored values of fields that the definition has, masked. */
 export function ofKnownFields(
   schema: CompiledSchema,
   stored: Readonly<Record<string, StoredValue>>,
@@ -33,8 +36,9 @@ export function ofKnownFields(
 }
 
 /**
- * The stored values that the definition has a place for: those of fields, languages and markets that it dropped are left
- * out. Answers show these, and a write takes over these, so that an answer can be sent back. Sealed values stay sealed.
+ * Returns the stored values that the definition has a place for, without dropped fields, languages and markets.
+ * Responses show these values and writes carry them over, so a client can send a response back. Sealed values stay
+ * sealed.
  */
 export function knownValues(
   schema: CompiledSchema,
@@ -50,8 +54,8 @@ export function knownValues(
 }
 
 /**
- * Stored values, masked, as a write takes them over: what the definition dropped is left behind; the rest is checked
- * again. A field of which nothing is left is as one that was never given.
+ * Returns the stored values that a write carries over, masked. The write validates them again. A field without a
+ * remaining value counts as not given.
  */
 export function storedInput(
   schema: CompiledSchema,
@@ -60,7 +64,7 @@ export function storedInput(
   return maskValues(knownValues(schema, stored));
 }
 
-/** A field's value for the languages and markets that the orb has; undefined when nothing is left. */
+/** Returns a field's value for the orb's languages and markets, or undefined if nothing remains. */
 export function knownPlaces(schema: CompiledSchema, field: CompiledField, value: StoredValue): StoredValue {
   return leftOf(value, [
     ...(field.marketSpecific ? [schema.markets] : []),
@@ -68,7 +72,7 @@ export function knownPlaces(schema: CompiledSchema, field: CompiledField, value:
   ]);
 }
 
-/** Keeps these keys of a value in maps, outermost first; undefined when nothing is left. */
+/** Keeps only these keys of nested maps, outermost level first. Returns undefined if nothing remains. */
 function leftOf(value: StoredValue, levels: readonly (readonly string[])[]): StoredValue {
   const [keys, ...below] = levels;
   if (keys === undefined || !isObject(value) || isSealed(value)) return value;
@@ -80,9 +84,10 @@ function leftOf(value: StoredValue, levels: readonly (readonly string[])[]): Sto
 }
 
 /**
- * The newest or the live revision as the management API answers it, in a form that can be sent back. Values of fields, languages and markets that the definition dropped stay in the
- * history, where `entryView` shows them.
- * @param schema undefined when the definition has dropped it: then everything is shown, as no write can take it over
+ * Returns the newest or the live revision for the management API, in a form that a client can send back. Values of
+ * dropped fields, languages and markets are visible only in the history (`entryView`).
+ * @param schema undefined if the definition no longer has it; then all values are shown, because no write can carry
+ * them over
  */
 export function currentView(snapshot: EntrySnapshot, schema: CompiledSchema | undefined): EntryView {
   if (schema === undefined) return entryView(snapshot);

@@ -1,29 +1,29 @@
-/** Which language and market an answer speaks, and the one value that a field has there. */
+/** Chooses the language and market of a response, and the value of a field for them. */
 import type { CompiledField } from "../../definition/compile.ts";
 import { canonicalLanguage, MARKET } from "../../definition/document/ids.ts";
 import { isObject } from "../../kernel/json.ts";
 import { isSealed } from "./snapshot.ts";
 
-/** The languages and markets of an answer, in the order in which values are looked for. */
+/** The languages and markets of a response, in order of preference. */
 export interface Choice {
-  /** Ends with the orb's default language. */
+  /** The last one is the orb's default language. */
   languages: readonly string[];
-  /** Ends with the orb's default market; empty where the orb has no markets. */
+  /** The last one is the orb's default market. Empty if the orb has no markets. */
   markets: readonly string[];
-  /** `?locale=*`: maps are answered whole. */
-  whole: boolean;
-  /** Whether `Accept-Language` decided, so that caches must tell answers apart by it. */
+  /** `?locale=*`: the response contains all languages and markets. */
+  allLocales: boolean;
+  /** Whether the choice depends on `Accept-Language`, so that the response must vary by it. */
   negotiated: boolean;
 }
 
-/** What the orb offers. */
+/** The orb's languages and markets, defaults first. */
 interface Offer {
   languages: readonly string[];
   markets: readonly string[];
 }
 
-/** What the caller asks for. Both parameters have passed {@link isLocale} and {@link isMarket}. */
-export interface Wish {
+/** The caller's request. Both parameters have passed {@link isLocale} and {@link isMarket}. */
+export interface LocaleRequest {
   /** `?locale=`: a language tag, or `*`. */
   locale?: string | undefined;
   /** `?market=`. */
@@ -31,21 +31,21 @@ export interface Wish {
   acceptLanguage?: string | undefined;
 }
 
-/** Whether a text can be the value of `?locale=`. */
+/** Returns whether a text is valid as `?locale=`. */
 export function isLocale(text: string): boolean {
   return text === "*" || canonicalLanguage(text) !== undefined;
 }
 
-/** Whether a text can be the value of `?market=`. */
+/** Returns whether a text is valid as `?market=`. */
 export function isMarket(text: string): boolean {
   return MARKET.test(text);
 }
 
-/** Longest `Accept-Language` that is looked at, in characters and in ranges. */
+/** Only this many characters and ranges of `Accept-Language` are read. */
 const MAX_HEADER = 1000;
 const MAX_RANGES = 32;
 
-/** Language ranges of an `Accept-Language` header (RFC 9110, 12.5.4), most wanted first. */
+/** Returns the language ranges of an `Accept-Language` header (RFC 9110, 12.5.4), highest quality first. */
 export function parseAcceptLanguage(header: string): string[] {
   const ranges: { tag: string; quality: number }[] = [];
   for (const part of header.slice(0, MAX_HEADER).split(",").slice(0, MAX_RANGES)) {
@@ -59,8 +59,8 @@ export function parseAcceptLanguage(header: string): string[] {
 }
 
 /**
- * The offered languages that a range means, best first (RFC 4647 lookup: `de-AT` also means `de`); when there is none,
- * the first offered one that is more specific (`de` means `de-CH`).
+ * Returns the offered languages that match a range, best first (RFC 4647 lookup: `de-AT` also matches `de`). If none
+ * does, returns the first offered language that is more specific (`de` matches `de-CH`).
  */
 function lookUp(range: string, offered: readonly string[]): string[] {
   const wanted = canonicalLanguage(range)?.toLowerCase();
@@ -78,10 +78,10 @@ function lookUp(range: string, offered: readonly string[]): string[] {
 }
 
 /**
- * Decides language and market. A language or market that the orb does not have falls back to its defaults, and
- * `Content-Language` tells which language was answered.
+ * Chooses language and market. If the orb does not have the requested one, its default is used. `Content-Language`
+ * reports the languages of the response.
  */
-export function choose(offer: Offer, wish: Wish): Choice {
+export function choose(offer: Offer, wish: LocaleRequest): Choice {
   const explicit = wish.locale !== undefined && wish.locale !== "*" ? [wish.locale] : undefined;
   const negotiated = explicit === undefined && wish.locale !== "*" && offer.languages.length > 1;
   const ranges = explicit ?? (negotiated ? parseAcceptLanguage(wish.acceptLanguage ?? "") : []);
@@ -98,7 +98,7 @@ export function choose(offer: Offer, wish: Wish): Choice {
   const markets = market !== undefined && offer.markets.includes(market) ? [market] : [];
   const [first] = offer.markets;
   if (first !== undefined && first !== market) markets.push(first);
-  return { languages, markets, whole: wish.locale === "*", negotiated };
+  return { languages, markets, allLocales: wish.locale === "*", negotiated };
 }
 
 function isMap(value: unknown): value is Record<string, unknown> {
@@ -109,15 +109,15 @@ function member(map: unknown, key: string): unknown {
   return isMap(map) && Object.hasOwn(map, key) ? map[key] : undefined;
 }
 
-/** A resolved value, and the language it was found in, for translatable fields. */
+/** A value and, for translatable fields, its language. */
 export interface Resolved {
   value: unknown;
   language: string | undefined;
 }
 
 /**
- * The one value of a field. The market counts before the language: a price of another market is worse than a text in
- * another language.
+ * Returns a field's value for a choice, or null. The market has precedence over the language: a price for another
+ * market would be worse than a text in another language.
  */
 export function resolveField(field: CompiledField, stored: unknown, choice: Choice): Resolved {
   const markets = field.marketSpecific ? choice.markets : [undefined];

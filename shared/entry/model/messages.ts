@@ -1,11 +1,11 @@
-/** Turns one write of an entry into messages. */
+/** Turns one write of an entry into broker messages. */
 import { type EntryAddress, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
-import { type ClaimChange, claimMessages, isEqualityKey, lateMarks } from "./claims.ts";
 import { claimMessage, type IdempotencyClaim } from "./idempotency.ts";
+import { isEqualityKey, type KeyChange, keyMessages, lateMarks } from "./index-keys.ts";
 import type { EntrySnapshot } from "./snapshot.ts";
 
-/** Something else that must still be so at the commit: the last sequence of a subject. */
+/** A precondition of the commit besides the head: the last sequence of another subject. */
 export interface Guard {
   subject: string;
   seq: number;
@@ -14,34 +14,34 @@ export interface Guard {
 /** One write of one entry. */
 export interface EntryWrite {
   address: EntryAddress;
-  /** Sequence of the head that the write was decided on; 0 for a new entry. */
+  /** Sequence of the head that the write is based on; 0 for a new entry. */
   headSeq: number;
-  /** That head, for a write of an existing entry. */
+  /** The snapshot of that head, for a write of an existing entry. */
   before?: EntrySnapshot;
-  /** Revisions to append; the last is the result. */
+  /** Revisions to append. The last one is the result. */
   snapshots: EntrySnapshot[];
-  claims: ClaimChange;
-  /** Further index messages, which readers verify as they do with those of `claims`. */
+  claims: KeyChange;
+  /** Further index messages. Readers verify them like those of `claims`. */
   hints?: readonly Append[];
-  /** Sequences of claims that were looked up. */
+  /** Sequences of the reservations that were looked up. */
   known?: ReadonlyMap<string, number>;
   guards?: readonly Guard[];
-  /** What happens to live copies and schedules. */
+  /** Changes to live copies and schedules. */
   live?: readonly Append[];
-  /** What happens to the entry's place in lists. */
+  /** Change to the entry's position in lists. */
   index?: "add" | "remove";
   idempotency?: IdempotencyClaim | undefined;
 }
 
 export const GONE_SECONDS = 1;
 
-/** The messages of a write; the last is the resulting snapshot. @throws Conflict */
+/** Returns the messages of a write. The last one is the resulting snapshot. @throws Conflict */
 export function messagesOf(write: EntryWrite): Append[] {
   const { address, snapshots } = write;
   const log = subjects.entryLog(address);
   const place = subjects.entryIndex(address);
   const hints: Append[] = [
-    ...claimMessages(address, write.claims, write.known),
+    ...keyMessages(address, write.claims, write.known),
     ...(write.headSeq === 0 ? [] : lateMarks(address, write.claims)),
     ...(write.hints ?? []),
   ];
@@ -68,8 +68,9 @@ export function messagesOf(write: EntryWrite): Append[] {
 }
 
 /**
- * Lays each guard on a message that expects nothing yet, or on one of its own, which is named after the entry.
- * @throws Conflict when two guards disagree: their subject moved between two reads
+ * Attaches each guard to a message that expects nothing yet. Adds a message, named after the entry, for each guard
+ * that is left.
+ * @throws Conflict when two guards disagree: their subject changed between two reads
  */
 export function guard(address: EntryAddress, hints: readonly Append[], guards: readonly Guard[]): Append[] {
   const out = [...hints];
@@ -98,7 +99,10 @@ export function guard(address: EntryAddress, hints: readonly Append[], guards: r
   return out;
 }
 
-/** Whether earlier messages of a new entry are mere hints, which readers verify: then no atomic act is needed. */
+/**
+ * Returns whether a new entry needs no atomic batch, because all messages before its head are hints that readers
+ * verify.
+ */
 export function onlyHints(write: EntryWrite): boolean {
   return (
     write.headSeq === 0 &&

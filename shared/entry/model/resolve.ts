@@ -1,4 +1,4 @@
-/** Finds the entry that a request speaks of: by its exact address, or by its id alone. */
+/** Finds the entry of a request by its exact address, or by its id alone. */
 import type { CompiledOrb, CompiledSchema } from "../../definition/compile.ts";
 import type { Fence } from "../../definition/live-orb.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
@@ -6,17 +6,17 @@ import { type EntryAddress, isToken, type ModuleToken, streams, subjects } from 
 import { type Store, type StoredMessage, StreamMissing } from "../../store/types.ts";
 import { type EntrySnapshot, snapshotOf } from "./snapshot.ts";
 
-/** The definition that a verb works with; `LiveOrb` is one. */
+/** The definition that an operation works with. `LiveOrb` is one. */
 export interface OrbContext {
   orb: string;
   /** Revision of the definition. */
   revision: number;
   compiled: CompiledOrb;
-  /** Each write that this definition decides expects the fence here. */
+  /** Position of the definition's fence. Every write under this definition expects the fence here. */
   fence?: Fence | undefined;
 }
 
-/** An entry's newest revision as it is stored. */
+/** An entry's newest stored revision. */
 export interface LoadedEntry {
   address: EntryAddress;
   head: EntrySnapshot;
@@ -24,18 +24,18 @@ export interface LoadedEntry {
   seq: number;
 }
 
-/** Where an entry of a schema lives. */
+/** Returns the address of an entry of a schema. */
 export function addressOf(schema: CompiledSchema, id: string): EntryAddress {
   return { orb: schema.orb, type: schema.subjectType, schema: schema.id, id };
 }
 
-/** The address in a log's subject, `<orb>.<type>.owner.<schema>.<id>`. */
+/** Returns the address in a log's subject, `<orb>.<type>.owner.<schema>.<id>`. */
 export function addressIn(subject: string): EntryAddress {
   const [orb = "", type = "", , schema = "", id = ""] = subject.split(".");
   return { orb, type: type as ModuleToken, schema, id };
 }
 
-/** The entry whose head a message is; null when there is none or it was purged. */
+/** Returns the entry whose head is this message, or null if there is none or it was purged. */
 export function loaded(message: StoredMessage | null | undefined): LoadedEntry | null {
   const head = snapshotOf(message);
   if (head === null || message === null || message === undefined) return null;
@@ -43,9 +43,9 @@ export function loaded(message: StoredMessage | null | undefined): LoadedEntry |
 }
 
 /**
- * Reads an entry's head; deleted ones too (`status: "DELETED"`). One request.
- * @param schema when it is known, only an entry of this schema is found
- * @returns null when there is none, or it was purged
+ * Reads an entry's head, also of deleted entries (`status: "DELETED"`). One request.
+ * @param schema restricts the search to entries of this schema
+ * @returns null if there is none, or it was purged
  */
 export async function loadEntry(
   deps: { store: Store },
@@ -59,7 +59,7 @@ export async function loadEntry(
   return loaded(await orNull(deps.store.get(streams.orb(orb), subject)));
 }
 
-/** A read of an orb's stream, where a stream that does not exist (any more, or not yet) holds nothing. */
+/** Returns the result of a read of an orb's stream, or null if the stream does not exist (yet, or any more). */
 export async function orNull<T>(read: Promise<T>): Promise<T | null> {
   try {
     return await read;
@@ -69,19 +69,19 @@ export async function orNull<T>(read: Promise<T>): Promise<T | null> {
   }
 }
 
-/** The schema of a stored entry in a definition; undefined when the definition has dropped it. */
+/** Returns the schema of a stored entry, or undefined if the definition no longer has it. */
 export function schemaOf(compiled: CompiledOrb, address: EntryAddress): CompiledSchema | undefined {
   return compiled.byType.get(`${address.type}/${address.schema}`);
 }
 
-/** @throws AppError not_found when there is no such entry, or it was deleted */
+/** Returns the entry unless it is missing or deleted. @throws AppError not_found */
 export function existing(entry: LoadedEntry | null): LoadedEntry {
   if (entry === null || entry.head.status === "DELETED") throw notFound("entry");
   return entry;
 }
 
 /**
- * Records of transactions are written by `transactions.record` and by nothing else, and never changed.
+ * Refuses writes of transaction records. Only `transactions.record` creates them, and they never change.
  * @throws AppError conflict `append_only`
  */
 export function refuseRecords(type: ModuleToken): void {
@@ -89,6 +89,6 @@ export function refuseRecords(type: ModuleToken): void {
   throw new AppError(
     "conflict",
     "append_only",
-    "Records of transactions are written by transactions.record and never changed or removed.",
+    "Transaction records cannot be changed or removed. Create new ones with transactions.record.",
   );
 }

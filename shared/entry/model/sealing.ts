@@ -1,4 +1,7 @@
-/** Sensitive values of entries: sealed before they are stored, opened only for claims, comparison and a reveal. */
+/**
+ * Sealing (encryption) of sensitive values. They are sealed before they are stored. They are opened only to compute
+ * index keys, to compare values, and for a reveal.
+ */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { MASK } from "../../definition/document/mask.ts";
 import type { Json } from "../../definition/fields/index.ts";
@@ -9,17 +12,17 @@ import { isObject } from "../../kernel/json.ts";
 import { isCurrent, open, seal } from "../../kernel/seal.ts";
 import { isSealed, type Sealed, type StoredValue } from "./snapshot.ts";
 
-/** What a sealed value is bound to: it opens nowhere else. */
+/** Binds a sealed value to its orb, entry and field. It cannot be opened in any other place. */
 function sealBinding(orb: string, id: string, field: string): string {
   return `${orb}/${id}/${field}`;
 }
 
-/** How many levels of maps (market, language) lie above a field's values. */
+/** Returns the number of map levels (market, language) above a field's values. */
 function depthOf(field: CompiledField): number {
   return Number(field.marketSpecific) + Number(field.translatable);
 }
 
-/** Applies `change` to each value of a field, beside the value that stands at the same place in `other`. */
+/** Applies `change` to each value of a field, together with the value at the same place in `other`. */
 async function mapLeaves(
   value: unknown,
   other: unknown,
@@ -36,14 +39,14 @@ async function mapLeaves(
   return out;
 }
 
-/** Stored values, and the same in plaintext for claims. The plaintext must not leave the verb. */
+/** Stored values, and the same values in plaintext for index keys. The plaintext must not leave the operation. */
 export interface SealedValues {
   stored: Record<string, StoredValue>;
   plain: Values;
 }
 
 /**
- * Seals checked values. A mask takes over what is stored; a value that is equal to what is stored keeps its seal.
+ * Seals validated values. A mask keeps the stored value. A value equal to the stored one keeps its ciphertext.
  * @param existing stored values of the newest revision
  */
 export async function sealValues(
@@ -80,7 +83,7 @@ async function opened(config: Config, value: unknown, binding: string): Promise<
     throw new AppError(
       "internal",
       "sealed_value_lost",
-      "A sensitive value cannot be opened with the keys that are configured.",
+      "A sensitive value cannot be opened with the configured keys. Add the key that sealed it to ENCRYPTION_KEYS.",
       { data: { field: binding.slice(binding.lastIndexOf("/") + 1) } },
     );
   }
@@ -88,7 +91,7 @@ async function opened(config: Config, value: unknown, binding: string): Promise<
 }
 
 /**
- * Stored values with the sensitive ones in plaintext.
+ * Returns stored values with the sensitive ones in plaintext.
  * @throws AppError internal `sealed_value_lost` when a key is missing
  */
 export async function openValues(
@@ -108,14 +111,14 @@ export async function openValues(
   return plain as Values;
 }
 
-/** Sealed values anywhere in stored ones, whatever the definition says of the field by now. */
+/** Yields all sealed values, also those of fields that are no longer sensitive. */
 function* sealedIn(value: unknown, depth: number): Generator<string> {
   if (isSealed(value)) yield value.$sealed;
   else if (depth > 0 && isObject(value))
     for (const item of Object.values(value)) yield* sealedIn(item, depth - 1);
 }
 
-/** Whether any value is sealed under another key than the one that seals now. */
+/** Returns whether any value is sealed under a key that is not the current one. */
 export function needsReseal(config: Config, stored: Readonly<Record<string, StoredValue>>): boolean {
   for (const value of Object.values(stored)) {
     for (const sealed of sealedIn(value, 2)) if (!isCurrent(config.encryptionKeys, sealed)) return true;
@@ -123,7 +126,7 @@ export function needsReseal(config: Config, stored: Readonly<Record<string, Stor
   return false;
 }
 
-/** Applies `change` to each sealed value of a field, whatever the definition says of the field by now. */
+/** Applies `change` to each sealed value of a field, even if the field is no longer sensitive. */
 async function mapSealed(
   value: unknown,
   change: (sealed: Sealed) => Promise<unknown>,
@@ -137,8 +140,8 @@ async function mapSealed(
 }
 
 /**
- * Stored values with every sealed one in plaintext, those of fields that are no longer sensitive or no longer there
- * included: no answer shows a seal. Of those, one whose key is gone shows the mask.
+ * Returns stored values with every sealed value in plaintext, also those of fields that are no longer sensitive or no
+ * longer exist. If the key of such a value is missing, the value is shown as a mask.
  * @throws AppError internal `sealed_value_lost` when the key of a sensitive field's value is missing
  */
 export async function openEverything(
@@ -159,7 +162,7 @@ export async function openEverything(
   return out;
 }
 
-/** The same values, sealed under the key that seals now. */
+/** Returns the same values, sealed under the current key. */
 export async function resealValues(
   config: Config,
   orb: string,

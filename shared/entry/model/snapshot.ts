@@ -1,15 +1,16 @@
 /**
- * The stored shape of an entry, and what it means at a moment. Everything here is pure.
+ * The stored form of an entry, and its meaning at a point in time. All functions are pure.
  *
- * Each write appends a whole snapshot to the entry's log (role `owner`); the last one is the head, and the head is the
- * truth. Live copies, indexes and schedules follow it and never lead.
+ * Each write appends a whole snapshot to the entry's log (subjects with the role `owner`). The last message of the
+ * log is the head, and the head is the truth. Live copies, index keys and schedules are derived from it. Readers
+ * verify them against the head, and the next write repairs them.
  */
 import type { Status } from "../../definition/document/lifecycle.ts";
 import { MASK } from "../../definition/document/mask.ts";
 import { isObject } from "../../kernel/json.ts";
 import type { StoredMessage } from "../../store/types.ts";
 
-/** What made a revision. `unpublish` by {@link SCHEDULER} is the closing of a validity window. */
+/** The operation that created a revision. `unpublish` by {@link SCHEDULER} is the closing of a validity window. */
 export type EntryOperation =
   | "create"
   | "update"
@@ -18,23 +19,23 @@ export type EntryOperation =
   | "archive"
   | "restore"
   | "delete"
-  /** An older revision's values brought back as a new draft. */
+  /** An older revision's values restored as a new draft. */
   | "revert"
-  /** Sensitive values sealed again under a newer key; nothing else changed. */
+  /** Sensitive values sealed again under a newer key. Nothing else changed. */
   | "reseal";
 
-/** Who closes windows: the broker's own scheduler. */
+/** `updatedBy` of revisions that stand for the closing of a validity window. */
 export const SCHEDULER = "scheduler";
 
-/** A field's stored value: any JSON value; sealed ones are {@link Sealed}; per language and market, maps of them. */
+/** A field's stored value: any JSON value or {@link Sealed}, or maps of them by market and language. */
 export type StoredValue = unknown;
 
-/** A sensitive value as it is stored (JWE, bound to orb, entry and field). */
+/** A sensitive value in its stored form (JWE, bound to orb, entry and field). */
 export interface Sealed {
   $sealed: string;
 }
 
-/** One revision of an entry, as its log holds it. Times are ISO 8601 in UTC with milliseconds. */
+/** One revision of an entry, as stored in its log. Times are ISO 8601 in UTC with milliseconds. */
 export interface EntrySnapshot {
   v: 1;
   id: string;
@@ -43,16 +44,16 @@ export interface EntrySnapshot {
   schema: string;
   operation: EntryOperation;
   status: Status | "DELETED";
-  /** Numbered from 1; this very snapshot's. */
+  /** This snapshot's revision number, from 1. */
   revision: number;
-  /** The revision that is live (its window may be closed or not yet open); null when none is. */
+  /** The live revision, or null. Its window may be closed or not yet open. */
   publishedRevision: number | null;
-  /** Sequence of the log message that holds the live revision; null when none is, and while this very message is it. */
+  /** Sequence of the log message of the live revision. Null if there is none, and if it is this message. */
   publishedSeq: number | null;
-  /** Window of the newest revision, as its author wrote it. */
+  /** Validity window of the newest revision, as its author wrote it. */
   validFrom: string | null;
   validTo: string | null;
-  /** Window of the live revision: what visibility is judged by. */
+  /** Validity window of the live revision. It decides visibility. */
   liveFrom: string | null;
   liveTo: string | null;
   createdAt: string;
@@ -60,15 +61,15 @@ export interface EntrySnapshot {
   updatedAt: string;
   updatedBy: string;
   values: Record<string, StoredValue>;
-  /** Keys of what this revision's values hold (`claims.ts`): unique values, equality index, references. */
+  /** Index keys of this revision's values (`claims.ts`): reservations, equality index, references. */
   claims: string[];
-  /** Keys of what the live revision holds, when it is another one than this. */
+  /** Index keys of the live revision, if that is another one. */
   liveClaims: string[] | null;
-  /** Revision of the orb definition that the claims follow. */
+  /** Revision of the orb's definition that the index keys were computed with. */
   defRevision: number;
 }
 
-/** What a live subject holds: the live revision without any sealed value. */
+/** The live copy: the live revision as published on its live subject, without sealed values. */
 export interface LiveCopy {
   v: 1;
   id: string;
@@ -87,7 +88,10 @@ export interface LiveCopy {
   values: Record<string, StoredValue>;
 }
 
-/** What a live subject holds after the entry left it; the broker removes it after {@link TOMBSTONE_SECONDS}. */
+/**
+ * The tombstone: it replaces the live copy when the entry is no longer live, so that subscribers notice. The broker
+ * removes it after {@link TOMBSTONE_SECONDS}.
+ */
 export interface Tombstone {
   v: 1;
   id: string;
@@ -95,44 +99,44 @@ export interface Tombstone {
   module: string;
   schema: string;
   tombstone: true;
-  /** The revision that ended it; for the closing of a window, the live revision itself. */
+  /** The revision that removed the entry. After the closing of a window, the live revision itself. */
   revision: number;
-  /** When it left, ISO 8601. */
+  /** When the entry stopped being live, ISO 8601. */
   at: string;
 }
 
-/** How long subscribers can still see that an entry left: a day. */
+/** One day: how long subscribers can still read a tombstone. */
 export const TOMBSTONE_SECONDS = 86_400;
 
-/** The snapshot in a log message; null for what a purge leaves behind. */
+/** Returns the snapshot in a log message, or null for the tombstone of a purge. */
 export function snapshotOf(message: StoredMessage | null | undefined): EntrySnapshot | null {
   if (message === null || message === undefined || message.size === 0) return null;
   const body = message.json<EntrySnapshot | Tombstone>();
   return "tombstone" in body ? null : body;
 }
 
-/** The live copy in a live subject's message; null for a tombstone. */
+/** Returns the live copy in a live subject's message, or null for a tombstone. */
 export function liveCopyOf(message: StoredMessage | null | undefined): LiveCopy | null {
   if (message === null || message === undefined || message.size === 0) return null;
   const body = message.json<LiveCopy | Tombstone>();
   return "tombstone" in body ? null : body;
 }
 
-/** Milliseconds of a stored time; undefined for none. */
+/** Returns a stored time in milliseconds, or undefined for null. */
 function at(time: string | null): number | undefined {
   return time === null ? undefined : Date.parse(time);
 }
 
-/** Whether the window of what is live has closed. */
+/** Returns whether the window of the live revision has closed. */
 function closed(head: EntrySnapshot, now: number): boolean {
   const to = at(head.liveTo);
   return head.status === "PUBLISHED" && to !== undefined && to <= now;
 }
 
 /**
- * The head as it stands at a moment. When the live window has closed, the answer is the revision that closing made:
- * UNPUBLISHED by the scheduler at `validTo`, one number on. No process had to write it; the next write does.
- * Otherwise the very same object.
+ * Returns the head as it is at a point in time. If the live window has closed, this is the revision that the closing
+ * stands for: UNPUBLISHED by the scheduler at `liveTo`, with the next revision number. No process needs to write that
+ * revision when the window closes; the next write appends it. Otherwise returns the same object.
  * @param now milliseconds since the epoch
  */
 export function effective(head: EntrySnapshot, now: number): EntrySnapshot {
@@ -152,50 +156,52 @@ export function effective(head: EntrySnapshot, now: number): EntrySnapshot {
   };
 }
 
-/** Whether the public side of an entry may be seen at a moment: published, and inside the live window. */
+/** Returns whether the live revision is visible at a point in time: published, and inside its window. */
 export function visible(head: EntrySnapshot, now: number): boolean {
   if (head.status !== "PUBLISHED" || head.publishedRevision === null) return false;
   const from = at(head.liveFrom);
   return (from === undefined || from <= now) && !closed(head, now);
 }
 
-/** When what is live of an entry next becomes visible or invisible by itself, in milliseconds since 1970. */
+/**
+ * Returns when the live revision next becomes visible or invisible without a write, in milliseconds since the epoch.
+ */
 export function nextEdge(head: EntrySnapshot, now: number): number | undefined {
   const edges = [at(head.liveFrom), at(head.liveTo)].filter((edge) => edge !== undefined && edge > now);
   return edges.length === 0 ? undefined : Math.min(...(edges as number[]));
 }
 
-/** Whether a newer draft than what is live exists. */
+/** Returns whether the newest revision is not the live one. */
 export function hasDraft(head: EntrySnapshot): boolean {
   return head.publishedRevision === null || head.revision !== head.publishedRevision;
 }
 
-/** Whether a stored value is a sealed one. */
+/** Returns whether a stored value is sealed. */
 export function isSealed(value: unknown): value is Sealed {
   return isObject(value) && typeof value.$sealed === "string" && Object.keys(value).length === 1;
 }
 
-/** Whether a sealed value stands at a field or in its maps. */
+/** Returns whether a field's value, or any value in its maps, is sealed. */
 export function holdsSealed(value: unknown, depth = 2): boolean {
   if (isSealed(value)) return true;
   return depth > 0 && isObject(value) && Object.values(value).some((item) => holdsSealed(item, depth - 1));
 }
 
-/** Sealed values stand at a field, or in its maps by market and language: two levels below, never deeper. */
+/** Sealed values are at most two levels deep: the field itself, or its maps by market and language. */
 function masked(value: unknown, depth: number): unknown {
   if (isSealed(value)) return MASK;
   if (depth === 0 || !isObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, masked(item, depth - 1)]));
 }
 
-/** What a definition says of values that are not to be shown. */
+/** The part of a schema that names its sensitive fields. */
 interface Secrets {
   sensitive: readonly { name: string }[];
 }
 
 /**
- * Values with the mask wherever a sealed one stands: what answers, live copies and comparisons may show.
- * @param schema where older revisions are shown: what it calls sensitive may stand open in them, from before it was
+ * Returns values with a mask in place of each sealed value, for responses, live copies and comparisons.
+ * @param schema pass it to show older revisions: they can hold plaintext in a field that became sensitive later
  */
 export function maskValues(
   values: Record<string, StoredValue>,
@@ -210,7 +216,7 @@ export function maskValues(
   );
 }
 
-/** What goes onto the live subject for a published revision. `snapshot` is that very revision. */
+/** Returns the live copy of a published revision. `snapshot` must be that revision. */
 export function liveCopy(snapshot: EntrySnapshot): LiveCopy {
   return {
     v: 1,
@@ -231,7 +237,7 @@ export function liveCopy(snapshot: EntrySnapshot): LiveCopy {
   };
 }
 
-/** What goes onto the live subject when the entry leaves it. */
+/** Returns the tombstone for an entry that is no longer live. */
 export function tombstone(
   entry: Pick<EntrySnapshot, "id" | "orb" | "module" | "schema">,
   revision: number,
@@ -249,7 +255,7 @@ export function tombstone(
   };
 }
 
-/** An entry as the management API answers it. Runtime answers start from it too. */
+/** An entry in responses of the management API. Responses of the runtime API start from it too. */
 export interface EntryView {
   id: string;
   orb: string;
@@ -268,7 +274,7 @@ export interface EntryView {
 }
 
 /**
- * The answer's shape of a snapshot, masked. Pass `effective(head, now)` for the newest revision.
+ * Returns the response form of a snapshot, masked. Pass `effective(head, now)` for the newest revision.
  * @param schema as of {@link maskValues}
  */
 export function entryView(snapshot: EntrySnapshot, schema?: Secrets): EntryView {

@@ -1,63 +1,65 @@
-/** Which entries a query has to look at: what an index answers is answered by it, everything else is walked. */
+/** The query planner: finds the entries that a query must read, from an index if possible, else by a scan. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import { type Home, streams, subjects } from "../../store/subjects.ts";
-import { type Place, readPage } from "../index/scan.ts";
-import { equalityToken, indexKind, uniqueTokens } from "../model/claims.ts";
+import { type IndexEntry, readPage } from "../index/scan.ts";
+import { equalityToken, indexKind, uniqueTokens } from "../model/index-keys.ts";
 import { orNull } from "../model/resolve.ts";
 import type { Condition } from "./parameters.ts";
 
-/** Most entries that one request reads to answer a query. */
+/** Maximum number of entries that one request reads to answer a query. */
 export const READ_LIMIT = 10_000;
-/** Index messages of one request. */
+/** Index messages per broker request. */
 const WINDOW = 2000;
-/** Most values of `in` that an index answers. */
+/** Maximum number of `in` values that are looked up in an index. */
 const MAX_INDEXED_VALUES = 20;
 
-/** What has to be looked at. */
+/** The plan: which entries to read. */
 export type Candidates =
   | { kind: "all" }
-  /** These, in the order of their ids. */
-  | { kind: "set"; places: Place[] }
-  /** What an index tells of one value. */
+  /** These entries, ordered by id. */
+  | { kind: "set"; places: IndexEntry[] }
+  /** The entries in the index of one value. */
   | ({ kind: "value" } & ValueIndex);
 
-/** The index of one value: who has it, and which of them took it later than at their creation. */
+/** The index of one value: the entries that have it, and those of them that got it after their creation. */
 export interface ValueIndex {
   filter: string;
   late: string;
   home: Home;
 }
 
-/** 422 that says what to do about it. */
+/** 422 with advice on how to narrow the query. */
 export function tooBroad(schema: CompiledSchema | undefined): AppError {
   const indexed = ["id", ...(schema?.indexed.map((field) => field.name) ?? [])];
   return new AppError(
     "invalid",
     "too_broad",
-    `Answering this would read more than ${READ_LIMIT} entries. Narrow it by equality on an indexed field (${indexed.join(", ")}), or leave out the sort order.`,
+    `This query would read more than ${READ_LIMIT} entries. Add an equality filter on an indexed field (${indexed.join(", ")}), or remove the sort order.`,
     { data: { limit: READ_LIMIT, indexed } },
   );
 }
 
-function placeOf(schema: CompiledSchema, id: string, seq: number): Place {
+function placeOf(schema: CompiledSchema, id: string, seq: number): IndexEntry {
   return { type: schema.subjectType, schema: schema.id, id, seq };
 }
 
-/** Whether ids tell when entries were created: those of settings, and of records with a key, follow from what they are of. */
+/**
+ * Returns whether ids contain the time of creation. Ids of settings, and of records with a key, are derived instead.
+ */
 export function idsTellTime({ subjectType }: CompiledSchema): boolean {
   return subjectType !== "settings" && subjectType !== "transactions";
 }
 
-/** By their ids, which begin with the time of creation: what an update changes must not move an entry across a cursor. */
-function inOrder(places: Place[]): Place[] {
+/** Orders by id, which begins with the time of creation, so that an update never moves an entry across a cursor. */
+function inOrder(places: IndexEntry[]): IndexEntry[] {
   const once = new Map(places.map((place) => [place.id, place]));
   return [...once.values()].sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
 }
 
-/** The condition that narrows most: an id, a unique value, then any other index. */
+/** Returns the most selective condition: an id, then a unique value, then any other index. */
 function best(conditions: readonly Condition[]): Condition | undefined {
   const equality = conditions.filter(
     ({ operator, values }) => (operator === "eq" || operator === "in") && values.length <= MAX_INDEXED_VALUES,
@@ -91,8 +93,8 @@ async function indexOf(
   return { filter, late: subjects.lateOf(address, name, token), home };
 }
 
-/** The entries that hold unique values: their claims name them. */
-async function holders(deps: Deps, schema: CompiledSchema, condition: Condition): Promise<Place[]> {
+/** Returns the entries that own unique values, from their reservations. */
+async function holders(deps: Deps, schema: CompiledSchema, condition: Condition): Promise<IndexEntry[]> {
   const { subject, values } = condition;
   if (subject.kind !== "field") return [];
   const address = { orb: schema.orb, type: schema.subjectType, schema: schema.id };
@@ -101,20 +103,20 @@ async function holders(deps: Deps, schema: CompiledSchema, condition: Condition)
   );
   const claims = tokens.flat().map((token) => subjects.unique(address, subject.name, token));
   const found = await orNull(
-    deps.store.getMany(streams.orb(schema.orb), claims, { consistency: "any", maxBytes: SMALL_BYTES }),
+    deps.store.getMany(streams.orb(schema.orb), claims, { consistency: "stale", maxBytes: SMALL_BYTES }),
   );
   return [...(found?.values() ?? [])]
     .filter((message) => message.size > 0)
     .map((message) => placeOf(schema, message.text(), message.seq));
 }
 
-/** All places under index filters; undefined when they are more than {@link READ_LIMIT}. */
+/** Returns all places under index filters, or undefined if there are more than {@link READ_LIMIT}. */
 export async function gather(
   deps: Pick<Deps, "store">,
   schema: CompiledSchema,
   filters: readonly string[],
-): Promise<Place[] | undefined> {
-  const places: Place[] = [];
+): Promise<IndexEntry[] | undefined> {
+  const places: IndexEntry[] = [];
   let count = 0;
   const one = async (filter: string): Promise<void> => {
     for (let fromSeq = 1; ; ) {
@@ -140,9 +142,9 @@ export async function gather(
 }
 
 /**
- * Finds out what has to be looked at. What indexes say are hints: they remember drafts too, so every entry is judged
- * again by what the caller sees of it.
- * @param walking whether a page in creation order is wanted, so that the index of a value can be walked
+ * Returns the plan of a query. Index messages are hints, and they include drafts, so the caller checks every entry
+ * again against its visible values.
+ * @param walking whether the query is in creation order, so that the index of one value can be scanned page by page
  */
 export async function candidatesOf(
   deps: Deps,

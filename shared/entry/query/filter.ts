@@ -1,4 +1,4 @@
-/** Judges entries by conditions, and orders them. Values are what the caller may see, never what an index remembers. */
+/** Evaluates filters and sort orders on the values that the caller may see, never on index contents. */
 import type { CompiledField } from "../../definition/compile.ts";
 import type { FieldType, FilterOperator, Json } from "../../definition/fields/index.ts";
 import type { Values } from "../../definition/validate.ts";
@@ -7,7 +7,7 @@ import { holds } from "../../kernel/search.ts";
 import { type Choice, resolveField } from "../model/localize.ts";
 import type { Condition, Property, SortKey, Subject } from "./parameters.ts";
 
-/** What conditions and sort keys look at: an entry as the caller sees it. */
+/** The part of an entry that filters and sort keys can use. */
 export interface Judged {
   id: string;
   revision: number;
@@ -20,7 +20,7 @@ export interface Judged {
   values: Readonly<Record<string, unknown>>;
 }
 
-/** Decides whether two values are equal, and which one is greater. */
+/** The operations that compare two values of a field. */
 interface Comparison {
   type: FieldType;
   equality: FieldType["token"];
@@ -31,7 +31,7 @@ function equal({ equality }: Comparison, a: Json, b: Json): boolean {
   return token !== null && token === equality(b);
 }
 
-/** Not a number for a value of another type, which the field had once: it is neither more nor less, nor as much. */
+/** Returns NaN for a value of another type, stored before the field's type changed: no comparison with it holds. */
 function compared(type: FieldType, value: Json, wanted: Json): number {
   return type.token(value) === null ? Number.NaN : type.compare(value, wanted);
 }
@@ -61,14 +61,14 @@ function one(by: Comparison, operator: FilterOperator, value: Json, wanted: read
   }
 }
 
-/** Searching in texts does not mind upper and lower case; equality does. */
+/** Text search ignores case. Equality does not. */
 function fold(text: string): string {
   return text.toLowerCase();
 }
 
 /**
- * The values of a field that a condition looks at: the one of the answer's language and market, or all of them where
- * the answer shows all of them.
+ * Returns the values of a field that a condition applies to: the one in the response's language and market, or all of
+ * them if the response contains all.
  */
 function candidates(field: CompiledField, entry: Judged, choice: Choice | undefined): Json[] {
   if (choice === undefined) return leavesOf(field, entry.values as Values).map((leaf) => leaf.value);
@@ -109,8 +109,8 @@ function judgeProperty(name: Property, type: FieldType, condition: Condition, en
 }
 
 /**
- * Whether an entry meets all conditions.
- * @param choice the answer's language and market; without one, a condition holds when any of a field's values meets it
+ * Returns whether an entry meets all conditions.
+ * @param choice the response's language and market. Without it, a condition holds if any value of the field meets it.
  */
 export function matches(
   conditions: readonly Condition[],
@@ -125,10 +125,10 @@ export function matches(
   });
 }
 
-/** Values by which an entry is ordered. */
+/** A value that entries are sorted by. */
 export type SortValue = string | number | boolean | null;
 
-/** Texts are ordered by so many first characters (cursors carry them), then by id. */
+/** Texts are sorted by this many first characters, because cursors contain them. Then by id. */
 const SORTED_CHARACTERS = 200;
 
 function sortValue(subject: Subject, entry: Judged, choice: Choice): SortValue {
@@ -138,18 +138,21 @@ function sortValue(subject: Subject, entry: Judged, choice: Choice): SortValue {
   return typeof value === "number" || typeof value === "boolean" ? value : null;
 }
 
-/** What an entry is ordered by. */
+/** Returns the sort values of an entry. */
 export function sortValues(keys: readonly SortKey[], entry: Judged, choice: Choice): SortValue[] {
   return keys.map((key) => sortValue(key.subject, entry, choice));
 }
 
-/** An entry's place in an order. */
+/** An entry's position in a sort order. */
 export interface Ranked {
   keys: SortValue[];
   id: string;
 }
 
-/** Orders by the keys, entries without a value first; equal ones by id, in the direction of the first key. */
+/**
+ * Compares by the sort keys; entries without a value come first. Ties are ordered by id, in the direction of the
+ * first key.
+ */
 export function compareRanked(order: readonly SortKey[], a: Ranked, b: Ranked): number {
   for (let i = 0; i < order.length; i++) {
     const key = order[i];

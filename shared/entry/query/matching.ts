@@ -1,65 +1,65 @@
-/** What matches among the entries of a list: read in parts, and judged by what the caller sees of them. */
+/** Reads entries of a list in parts and filters them by what the caller may see. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import type { ReadBudget } from "../../store/budget.ts";
 import { inParts } from "../index/parts.ts";
-import { forwards, type Place, type Walk } from "../index/scan.ts";
+import { type IndexEntry, type IndexScan, scanForwards } from "../index/scan.ts";
 import type { Choice } from "../model/localize.ts";
 import { type Candidates, candidatesOf, READ_LIMIT, tooBroad } from "./candidates.ts";
 import { type Judged, matches } from "./filter.ts";
 import type { ListQuery } from "./query.ts";
 
-/** What is listed, and how its entries are read and seen. */
+/** A list: its index, and how its entries are read and shown. */
 export interface Collection<T> {
   orb: string;
-  /** Bounds the bytes of the request; `read` charges it. */
+  /** Limits the bytes of the request. `read` charges it. */
   budget: ReadBudget;
-  /** Names the list: cursors of another one are refused. */
+  /** Identifies the list. Cursors of another list are refused. */
   scope: string;
-  /** Subject filter of its index. */
+  /** Subject filter of the list's index. */
   index: string;
-  /** The one schema of its entries; undefined where there are several. */
+  /** The schema of the entries, or undefined if there are several. */
   schema: CompiledSchema | undefined;
   /**
-   * Reads entries; undefined for those that the caller does not see or did not ask for.
-   * @throws TooMuch when they are larger than `maxBytes` together
+   * Reads entries. Undefined for entries that the caller may not see or did not request.
+   * @throws TooMuch when the entries are together larger than `maxBytes`
    */
-  read(places: readonly Place[], maxBytes: number): Promise<(T | undefined)[]>;
+  read(places: readonly IndexEntry[], maxBytes: number): Promise<(T | undefined)[]>;
   judged(item: T): Judged;
-  /** What was read of an entry, in bytes as they are stored. */
+  /** Stored bytes that were read for an entry. */
   bytes(item: T): number;
-  /** Language and market that sort orders go by. */
+  /** Language and market of the sort order. */
   choice: Choice;
-  /** Whether conditions look at that language and market only, and not at all of them. */
+  /** Whether filters apply to that language and market only, not to all of them. */
   localized: boolean;
-  /** Whether `read` leaves out what the request did not ask for: then no index knows the total. */
+  /** Whether `read` drops entries that the request did not ask for. Then no index knows the total. */
   narrowed: boolean;
-  /** How many entries the list has when nothing narrows it; undefined when they must be counted one by one. */
+  /** Number of entries in the unfiltered list. Undefined if they must be counted one by one. */
   total?: (indexed: number) => Promise<number | undefined>;
-  /** Sequence of the index's last message, where it was looked up beforehand. */
+  /** Sequence of the index's last message, if it was read in advance. */
   last?: Promise<number | undefined> | undefined;
 }
 
-/** Entries of one read: with their live copies, as many as one request of the broker takes. */
+/** Entries per read. With their live copies, they just fit into one broker request. */
 export const CHUNK = 500;
 
-/** An entry that matches, and where it stands. */
-export interface Found<T> {
-  place: Place;
+/** A matching entry and its position. */
+export interface Match<T> {
+  place: IndexEntry;
   item: T;
 }
 
-/** What one read found, and of how many places it was: the first ones, as many as could be taken at once. */
+/** Matches of one read, and how many places it covered, from the first on. */
 interface Read<T> {
-  found: Found<T>[];
+  found: Match<T>[];
   read: number;
 }
 
-/** Judges what is read of some places, in parts. */
+/** Yields the matching entries of some places, part by part. */
 async function* matchingParts<T>(
   list: Collection<T>,
   query: ListQuery,
-  wanted: readonly Place[],
+  wanted: readonly IndexEntry[],
 ): AsyncGenerator<Read<T>> {
   const choice = list.localized ? list.choice : undefined;
   for await (const { wanted: places, result } of inParts(list.budget, wanted, list.read)) {
@@ -72,56 +72,56 @@ async function* matchingParts<T>(
   }
 }
 
-/** Reads what matches among the first of some places. */
+/** Reads the matches of the first places, as many as fit into one read. */
 export async function readMatching<T>(
   list: Collection<T>,
   query: ListQuery,
-  wanted: readonly Place[],
+  wanted: readonly IndexEntry[],
 ): Promise<Read<T>> {
   for await (const part of matchingParts(list, query, wanted)) return part;
   return { found: [], read: 0 };
 }
 
 /**
- * Reads all matching entries out of many places, and holds one part at a time.
- * @throws AppError invalid `too_broad` when that is more than the request may read
+ * Reads all matching entries of many places, keeping only one part in memory.
+ * @throws AppError invalid `too_broad` when that exceeds the request's read budget
  */
 export async function readAll<T>(
   list: Collection<T>,
   query: ListQuery,
-  places: readonly Place[],
-  each: (found: readonly Found<T>[]) => void,
+  places: readonly IndexEntry[],
+  each: (found: readonly Match<T>[]) => void,
 ): Promise<void> {
-  const readPart = async (part: readonly Place[]) => {
+  const readPart = async (part: readonly IndexEntry[]) => {
     for await (const { found } of matchingParts(list, query, part)) {
       each(found);
       list.budget.require();
     }
   };
-  // Two at a time: enough to keep the broker busy, and bounded in memory.
+  // Read two parts at a time: enough to keep the broker busy, with bounded memory.
   for (let i = 0; i < places.length; i += 2 * CHUNK) {
     const parts = [places.slice(i, i + CHUNK), places.slice(i + CHUNK, i + 2 * CHUNK)];
     await Promise.all(parts.map(readPart));
   }
 }
 
-/** Every place of the list. @throws AppError invalid `too_broad` when they are too many to read */
-async function everyPlace<T>(deps: Deps, list: Collection<T>): Promise<Place[]> {
-  const places: Place[] = [];
-  const walk: Walk = { orb: list.orb, filter: list.index, first: READ_LIMIT + 1 };
-  for await (const window of forwards(deps.store, walk, 0)) {
+/** Returns every place of the list. @throws AppError invalid `too_broad` when there are too many to read */
+async function everyPlace<T>(deps: Deps, list: Collection<T>): Promise<IndexEntry[]> {
+  const places: IndexEntry[] = [];
+  const indexScan: IndexScan = { orb: list.orb, filter: list.index, first: READ_LIMIT + 1 };
+  for await (const window of scanForwards(deps.store, indexScan, 0)) {
     places.push(...window);
     if (places.length > READ_LIMIT) throw tooBroad(list.schema);
   }
   return places;
 }
 
-/** Tells all that matches, in no order, of as few entries as indexes leave to look at. */
+/** Calls `each` with all matches, in no particular order. Uses indexes to read as few entries as possible. */
 export async function eachMatch<T>(
   deps: Deps,
   list: Collection<T>,
   query: ListQuery,
-  each: (found: readonly Found<T>[]) => void,
+  each: (found: readonly Match<T>[]) => void,
 ): Promise<void> {
   const found: Candidates =
     list.schema === undefined

@@ -1,13 +1,13 @@
-/** A page of a list: candidates, judged by what the caller sees of them, in order, from a cursor on. */
+/** Assembles one page of a list: plans the query, reads and filters entries in order, and encodes the next cursor. */
 import type { Deps } from "../../deps.ts";
 import { READ_BYTES, ReadBudget } from "../../store/budget.ts";
-import { type Place, readPage } from "../index/scan.ts";
+import { type IndexEntry, readPage } from "../index/scan.ts";
 import { type Position, readCursor, writeCursor } from "../model/cursor.ts";
 import { type Candidates, candidatesOf, idsTellTime, READ_LIMIT, tooBroad } from "./candidates.ts";
 import { compareRanked, type Ranked, sortValues } from "./filter.ts";
-import { CHUNK, type Collection, eachMatch, type Found, readAll, readMatching } from "./matching.ts";
+import { type ListStep, scanAll, scanByValue } from "./list-scan.ts";
+import { CHUNK, type Collection, eachMatch, type Match, readAll, readMatching } from "./matching.ts";
 import { BY_CREATION, creationOrder, type ListQuery } from "./query.ts";
-import { type Step, stepsOfAll, stepsOfValue } from "./steps.ts";
 
 export interface ListPage<T> {
   items: T[];
@@ -15,7 +15,7 @@ export interface ListPage<T> {
   total?: number;
 }
 
-/** Everything that a position in the list depends on, as text. */
+/** Returns everything that a cursor's position depends on, as text. */
 export function signatureOf(
   list: Pick<Collection<unknown>, "orb" | "scope" | "choice">,
   query: ListQuery,
@@ -38,8 +38,8 @@ export function signatureOf(
   ]);
 }
 
-/** How many of those found are on the page, as far as that is known: they are few and small enough. */
-function fitting<T>(list: Collection<T>, limit: number, found: readonly Found<T>[]): number {
+/** Returns how many matches fit on the page, by number and by bytes. */
+function fitting<T>(list: Collection<T>, limit: number, found: readonly Match<T>[]): number {
   let bytes = 0;
   for (const [at, { item }] of found.entries()) {
     bytes += list.bytes(item);
@@ -48,8 +48,8 @@ function fitting<T>(list: Collection<T>, limit: number, found: readonly Found<T>
   return found.length;
 }
 
-/** The page's items out of those found, one more than fit telling that there is a next page. */
-function cut<T, F extends Found<T>>(
+/** Cuts the page out of the matches. One match more than fits shows that there is a next page. */
+function cut<T, F extends Match<T>>(
   list: Collection<T>,
   found: readonly F[],
   limit: number,
@@ -65,16 +65,16 @@ function cut<T, F extends Found<T>>(
   };
 }
 
-/** A page that is not full: it goes on behind the last place that was read. */
-function endedEarly<T>(found: readonly Found<T>[], last: Position, signed: string): ListPage<T> {
+/** Returns a page that ends before it is full. Its cursor continues after the last place that was read. */
+function endedEarly<T>(found: readonly Match<T>[], last: Position, signed: string): ListPage<T> {
   return { items: found.map(({ item }) => item), nextCursor: writeCursor(last, signed) };
 }
 
-/** In creation order, out of a set that is known. */
+/** Reads a page in creation order from a known set of places. */
 async function pageOfSet<T>(
   list: Collection<T>,
   query: ListQuery,
-  places: readonly Place[],
+  places: readonly IndexEntry[],
   after: Position | undefined,
   signed: string,
 ): Promise<ListPage<T>> {
@@ -82,8 +82,8 @@ async function pageOfSet<T>(
   const ordered = descending ? places.toReversed() : places;
   const from = after?.kind === "set" ? after.key : undefined;
   const rest = ordered.filter(({ id }) => from === undefined || (descending ? id < from : id > from));
-  const position = ({ place }: Found<T>): Position => ({ kind: "set", key: place.id });
-  const found: Found<T>[] = [];
+  const position = ({ place }: Match<T>): Position => ({ kind: "set", key: place.id });
+  const found: Match<T>[] = [];
   let size = query.limit + 1;
   const full = () => fitting(list, query.limit, found) < found.length;
   for (let at = 0; at < rest.length && !full(); size = CHUNK) {
@@ -100,8 +100,8 @@ async function pageOfSet<T>(
 }
 
 /**
- * A page of all entries. The order also names entries that were deleted: where a first page would pass over too many
- * of them, the index, which does not, is walked instead.
+ * Reads a page of all entries. The order subject still names deleted entries. If the first page would skip too many
+ * of them, it scans the index instead, which does not.
  */
 async function pageOfAll<T>(
   deps: Deps,
@@ -110,48 +110,51 @@ async function pageOfAll<T>(
   after: Position | undefined,
   signed: string,
 ): Promise<ListPage<T>> {
-  // Settings that were purged and set again stand in the order twice, at both of their times.
+  // The order is not used for settings: settings that were purged and set again are in it twice.
   const { schema } = list;
   const hasOrder = schema !== undefined && schema.subjectType !== "settings";
   const byOrder = after === undefined ? hasOrder : after.kind === "order";
   if (byOrder) {
-    const steps = stepsOfAll(deps, list, query, after, "order");
+    const steps = scanAll(deps, list, query, after, "order");
     const page = await pageOfSteps(list, query, steps, signed, after === undefined ? PASSED : READ_LIMIT);
     if (page !== undefined) return page;
   }
-  const steps = stepsOfAll(deps, list, query, byOrder ? undefined : after, "index");
+  const steps = scanAll(deps, list, query, byOrder ? undefined : after, "index");
   const page = await pageOfSteps(list, query, steps, signed, READ_LIMIT);
   if (page === undefined) throw tooBroad(list.schema);
   return page;
 }
 
-/** Entries that a first page reads by the order before it goes by the index. */
+/** Maximum number of entries that a first page reads by the order before it switches to the index. */
 const PASSED = 2000;
 
-/** In creation order, step by step until the page is full; undefined when `most` (fewer than all) did not do. */
+/**
+ * Reads a page in creation order until it is full. Returns undefined if `most`, when below the limit, was not enough.
+ */
 async function pageOfSteps<T>(
   list: Collection<T>,
   query: ListQuery,
-  walk: AsyncGenerator<Step[]>,
+  scan: AsyncGenerator<ListStep[]>,
   signed: string,
   most: number,
 ): Promise<ListPage<T> | undefined> {
-  const found: Found<T>[] = [];
-  const positions = new Map<Place, Position>();
+  const found: Match<T>[] = [];
+  const positions = new Map<IndexEntry, Position>();
   const wanted = query.limit + 1;
   const full = () => fitting(list, query.limit, found) < found.length;
   let read = 0;
   let reached: Position | undefined;
-  // Where nothing is filtered, the first read is as likely as not the page.
+  // Without filters, the first read is usually the page.
   let size = query.conditions.length === 0 ? wanted : CHUNK;
-  // What was purged and written again under its id lies in the order twice.
+  // An entry that was purged and created again with the same id is in the order twice.
   const seen = new Set<string>();
-  for await (const steps of walk) {
+  for await (const steps of scan) {
     const window = steps.filter(({ place: { id } }) => !seen.has(id) && seen.add(id));
     for (let at = 0; at < window.length && !full(); size = CHUNK) {
       if (read >= most) {
         if (most < READ_LIMIT) return undefined;
-        // So many entries and still no full page: a filter must be narrowed; what is merely hidden is passed over.
+        // The page is not full although the read limit is reached. A filter must be narrowed. If entries are only
+        // hidden from the caller, end the page early.
         if (query.conditions.length > 0 || list.narrowed || reached === undefined)
           throw tooBroad(list.schema);
         return endedEarly(found, reached, signed);
@@ -173,18 +176,19 @@ async function pageOfSteps<T>(
     }
     if (full()) break;
   }
-  const position = ({ place }: Found<T>): Position =>
+  const position = ({ place }: Match<T>): Position =>
     positions.get(place) ?? { kind: "index", seq: place.seq, density: 0 };
   return cut(list, found, query.limit, position, signed);
 }
 
-interface RankedFound<T> extends Found<T> {
+interface RankedFound<T> extends Match<T> {
   rank: Ranked;
 }
 
 /**
- * In any other order everything is looked at, so there must not be too much of it; only what may be on the page is kept.
- * @param places what has to be looked at, where that is known already
+ * Reads a page in any other sort order. All entries must be read, so their number is limited. Only those that may be
+ * on the page are kept in memory.
+ * @param places the places to read, if already known
  */
 async function pageOfSorted<T>(
   deps: Deps,
@@ -192,12 +196,12 @@ async function pageOfSorted<T>(
   query: ListQuery,
   after: Position | undefined,
   signed: string,
-  places?: readonly Place[],
+  places?: readonly IndexEntry[],
 ): Promise<ListPage<T>> {
   const from = after?.kind === "sorted" ? after : undefined;
   let total = 0;
   let first: RankedFound<T>[] = [];
-  const each = (found: readonly Found<T>[]) => {
+  const each = (found: readonly Match<T>[]) => {
     total += found.length;
     for (const one of found) {
       const judged = list.judged(one.item);
@@ -218,7 +222,7 @@ async function pageOfSorted<T>(
   return query.count ? { ...page, total } : page;
 }
 
-/** The total: told by the broker where nothing narrows the list, counted where entries have to be looked at. */
+/** Returns the total: from the broker if the list is unfiltered, else by reading and counting entries. */
 async function countOf<T>(deps: Deps, list: Collection<T>, query: ListQuery): Promise<number> {
   if (query.conditions.length === 0 && !list.narrowed && list.total !== undefined) {
     const index = await readPage(deps.store, list.orb, list.index, { fromSeq: 1, limit: 1 });
@@ -232,7 +236,7 @@ async function countOf<T>(deps: Deps, list: Collection<T>, query: ListQuery): Pr
   return total;
 }
 
-/** A page in creation order. A list that was begun in one way is continued in it, whatever was written since. */
+/** Reads a page in creation order. The cursor keeps the plan of the first page, even if the data has changed since. */
 async function pageInOrder<T>(
   deps: Deps,
   list: Collection<T>,
@@ -253,17 +257,19 @@ async function pageInOrder<T>(
   if (found.kind === "set") return pageOfSet(list, query, found.places, after, signed);
   if (ofSet) throw tooBroad(schema);
   if (found.kind !== "value" || schema === undefined) return pageOfAll(deps, list, query, after, signed);
-  const steps = stepsOfValue(deps, list, schema, found, query, after);
+  const steps = scanByValue(deps, list, schema, found, query, after);
   const page = await pageOfSteps(list, query, steps, signed, READ_LIMIT);
   if (page === undefined) throw tooBroad(schema);
   return page;
 }
 
 /**
- * Reads a page of a list. It may be shorter than `limit`, even empty, and have a next one: it ends when its budget is spent.
- * @param open the list, read within a budget: a total has one of its own, or it would make the page shorter
- * @throws AppError malformed `invalid_cursor`; invalid `too_broad` when more than {@link READ_LIMIT} entries would be read, or
- * more bytes than a request may read
+ * Reads a page of a list. When the read budget is spent, the page is shorter than `limit`, even empty, and has a next
+ * cursor.
+ * @param open opens the list with a read budget. The total gets its own budget, so that counting does not shorten the
+ * page.
+ * @throws AppError malformed `invalid_cursor`; invalid `too_broad` when more than {@link READ_LIMIT} entries would be
+ * read, or more bytes than a request may read
  */
 export async function readListPage<T>(
   deps: Deps,

@@ -1,6 +1,5 @@
 /**
- * What each of a list's query parameters says, read against a schema. Whatever is not known is a fault that says what is
- * allowed.
+ * Parses the query parameters of lists against a schema. Every unknown value is a fault that lists the allowed ones.
  */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { ENTRY_PROPERTIES, isEntryId } from "../../definition/document/ids.ts";
@@ -16,14 +15,14 @@ import { clip, escapeSegment, Faults, listed } from "../../kernel/faults.ts";
 const MAX_SORT_KEYS = 5;
 const MAX_VALUES = 100;
 const MAX_TEXT = 1000;
-/** Faults that one answer tells: a short address must not bring about a long answer. */
+/** Maximum number of faults in a response: a short URL must not cause a long response. */
 const MAX_FAULTS = 50;
 
-/** Properties of every entry that lists can be filtered and sorted by: no field may have such a name. */
+/** Properties of every entry that lists can be filtered and sorted by. Fields cannot have these names. */
 export const PROPERTIES = ENTRY_PROPERTIES;
 export type Property = (typeof PROPERTIES)[number];
 
-/** What a condition or a sort key speaks of. */
+/** The property or field of a condition or sort key. */
 export type Subject =
   | { kind: "property"; name: Property; type: FieldType }
   | { kind: "field"; name: string; type: FieldType; field: CompiledField };
@@ -32,7 +31,7 @@ export type Subject =
 export interface Condition {
   subject: Subject;
   operator: FilterOperator;
-  /** One, except for `in`; `[true]` or `[false]` for `null`. */
+  /** One value, except for `in`. `[true]` or `[false]` for `null`. */
   values: Json[];
 }
 
@@ -46,7 +45,7 @@ const ID_TYPE: FieldType = {
   ...FIELD_TYPES.reference,
   operators: STRING_OPERATORS,
 };
-/** How the values of properties are written and compared. */
+/** How property values are parsed and compared. */
 export const PROPERTY_TYPES: Record<Property, FieldType> = {
   id: ID_TYPE,
   revision: { ...FIELD_TYPES.integer, operators: FIELD_TYPES.integer.operators.filter((o) => o !== "null") },
@@ -68,7 +67,7 @@ function isProperty(name: string): name is Property {
   return (PROPERTIES as readonly string[]).includes(name);
 }
 
-/** Reads parameters one by one, and tells all of their faults at the end. */
+/** Parses parameters one by one and throws all faults together in {@link Reader.finish}. */
 export class Reader {
   readonly #faults = new Faults(MAX_FAULTS);
   readonly schema: CompiledSchema | undefined;
@@ -81,7 +80,7 @@ export class Reader {
     this.#faults.add(`/${escapeSegment(parameter)}`, code, message);
   }
 
-  /** What a name in `filter` or `sort` means. Sensitive fields are refused, whatever is asked of them. */
+  /** Resolves a name in `filter` or `sort`. Sensitive fields are always refused. */
   subject(parameter: string, name: string, use: "filter" | "sort"): Subject | undefined {
     if (isProperty(name)) return { kind: "property", name, type: PROPERTY_TYPES[name] };
     const field = this.schema?.fields.get(name);
@@ -108,7 +107,7 @@ export class Reader {
       this.fault(
         parameter,
         "sensitive_field",
-        `"${name}" is sensitive: no list can be filtered or sorted by it.`,
+        `must not contain the sensitive field "${name}", because lists cannot be filtered or sorted by it`,
       );
       return undefined;
     }
@@ -150,7 +149,7 @@ export class Reader {
       const text = values[wrong] ?? "";
       const kind = operator === "null" ? "true or false" : `a value of type ${subject.type.name}`;
       const form = operator === "null" ? "" : formOf(subject, text);
-      this.fault(parameter, "invalid_value", `"${clip(text)}" is not ${kind}.${form}`);
+      this.fault(parameter, "invalid_value", `must be ${kind} (is "${clip(text)}").${form}`);
       return undefined;
     }
     return { subject, operator, values: parsed as Json[] };
@@ -170,7 +169,7 @@ export class Reader {
           `must not contain "${name}", because lists cannot be sorted by it`,
         );
       } else if (keys.some((key) => key.subject.name === name)) {
-        this.fault("sort", "repeated", `"${name}" may be named once.`);
+        this.fault("sort", "repeated", `must not name "${name}" more than once`);
       } else keys.push({ subject, descending });
     }
     return keys;
@@ -185,7 +184,7 @@ export class Reader {
     const names = this.parts("fields", text, known.length + PROPERTIES.length);
     const unknown = names.find((name) => !this.schema?.fields.has(name) && !isProperty(name));
     if (unknown !== undefined) {
-      const message = `There is no field "${clip(unknown)}". Known are ${listed(known)}.`;
+      const message = `must not name the unknown field "${clip(unknown)}". Use ${listed(known)}.`;
       this.fault("fields", "unknown_field", message);
     }
     return new Set(names);
@@ -204,14 +203,14 @@ export class Reader {
         "expand",
         field === undefined ? "unknown_field" : "not_a_reference",
         known.length === 0
-          ? "There is no reference that could be expanded."
-          : `"${clip(name)}" is not a reference. References are ${listed(known)}.`,
+          ? "is not supported here, because the schema has no reference fields. Remove the parameter."
+          : `must name reference fields ("${clip(name)}" is not one). Use ${listed(known)}.`,
       );
     }
     return [...chosen];
   }
 
-  /** What commas separate; nothing when it is more than can be meant, or the faults alone would be long. */
+  /** Splits a text at commas. Returns nothing if there are too many parts, to keep the list of faults short. */
   parts(parameter: string, text: string, most: number): string[] {
     const parts = text.split(",");
     if (parts.length <= most) return parts;
@@ -233,13 +232,18 @@ export class Reader {
 
   finish(): void {
     if (!this.#faults.any) return;
-    throw new AppError("malformed", "invalid_parameter", "A parameter of the request is not valid.", {
-      errors: this.#faults.list(),
-    });
+    throw new AppError(
+      "malformed",
+      "invalid_parameter",
+      "A query parameter is not valid. Correct the parameters listed in errors.",
+      {
+        errors: this.#faults.list(),
+      },
+    );
   }
 }
 
-/** Values of `in`: separated by commas, or a JSON array where a value holds a comma itself. */
+/** Parses the values of `in`: separated by commas, or a JSON array if a value contains a comma. */
 function splitValues(text: string): string[] {
   if (text.startsWith("[")) {
     try {
@@ -247,13 +251,13 @@ function splitValues(text: string): string[] {
       if (Array.isArray(list))
         return list.map((value) => (typeof value === "string" ? value : JSON.stringify(value)));
     } catch {
-      // Not JSON: a text that begins with a bracket.
+      // Not JSON, just a text that begins with a bracket.
     }
   }
   return text.split(",");
 }
 
-/** What a type that is written as text says of one that is not of its form; nothing where its name says it all. */
+/** Returns the parse fault of a type with a special text form, or nothing for types whose name says it all. */
 function formOf({ type }: Subject, text: string): string {
   const said: string[] = [];
   if (WRITTEN.has(type.name)) type.parse(text, (_code, message) => said.push(message));

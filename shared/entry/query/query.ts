@@ -1,42 +1,39 @@
-/**
- * Reads a list's query: which parameters an address takes, each of them once, and what they mean together. All faults are
- * told at once.
- */
+/** Parses the query of lists and of single entries. Reports all faults at once. */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { knownParameters } from "../../kernel/faults.ts";
 import { isLocale, isMarket } from "../model/localize.ts";
 import { type Condition, PROPERTY_TYPES, Reader, type SortKey } from "./parameters.ts";
 
-/** Page size of lists: what holds when nothing is said, and the most. */
+/** Default and maximum page size of lists. */
 export const PAGE_SIZE = { default: 50, max: 200 } as const;
 const MAX_CONDITIONS = 20;
 
-/** A list's query, understood. */
+/** A parsed list query. */
 export interface ListQuery {
   limit: number;
   cursor: string | undefined;
   conditions: Condition[];
-  /** Empty: creation order, oldest first. */
+  /** Empty means creation order, oldest first. */
   sort: SortKey[];
   fields: ReadonlySet<string> | undefined;
   expand: CompiledField[];
   count: boolean;
-  /** Further parameters of the address, as they came. */
+  /** Additional parameters of the route, as text. */
   extra: Record<string, string>;
 }
 
 const FILTER = /^filter\[([^[\]]{1,200})\](?:\[([^[\]]{1,200})\])?$/;
-/** What every list takes beside filters. */
+/** Parameters of every list besides filters. */
 export const LIST_PARAMETERS = ["limit", "cursor", "sort", "fields", "expand", "count"] as const;
 const SINGLE_PARAMETERS = ["fields", "expand"] as const;
 
-/** Checks of parameters that only some addresses take. */
+/** Validation of parameters that only some routes have. */
 const EXTRA_CHECKS: Record<string, { test: (text: string) => boolean; message: string }> = {
   locale: { test: isLocale, message: "must be a language tag such as en or de-CH, or *" },
   market: { test: isMarket, message: "must be the name of a market" },
 };
 
-/** Groups parameters by name; only filters may come more than once. */
+/** Groups parameters by name. Only filters may be repeated. */
 function grouped(reader: Reader, parameters: Iterable<[string, string]>, known: readonly string[]) {
   const values = new Map<string, string>();
   const filters = new Map<string, { match: RegExpExecArray; texts: string[] }>();
@@ -71,10 +68,10 @@ function readExtra(
 }
 
 /**
- * Reads the query of a list.
- * @param schema of the entries; without one, only the entries' own properties can be asked for
- * @param extra names of further parameters that the address takes
- * @throws AppError malformed `invalid_parameter` with every fault
+ * Parses the query of a list.
+ * @param schema of the entries. Without it, only the properties of every entry can be used.
+ * @param extra names of additional parameters of the route
+ * @throws AppError malformed `invalid_parameter` with all faults
  */
 export function parseListQuery(
   parameters: Iterable<[string, string]>,
@@ -105,14 +102,14 @@ export function parseListQuery(
   return query;
 }
 
-/** What one entry's address takes. */
+/** The parsed query of a single entry. */
 export interface OneQuery {
   fields: ReadonlySet<string> | undefined;
   expand: CompiledField[];
   extra: Record<string, string>;
 }
 
-/** Reads the query of one entry. @throws AppError malformed `invalid_parameter` with every fault */
+/** Parses the query of a single entry. @throws AppError malformed `invalid_parameter` with all faults */
 export function parseOneQuery(
   parameters: Iterable<[string, string]>,
   schema: CompiledSchema,
@@ -131,7 +128,9 @@ export function parseOneQuery(
   return query;
 }
 
-/** Reads parameters that need no schema, such as those of operations. @throws AppError malformed `invalid_parameter` */
+/**
+ * Parses parameters that need no schema, such as those of operations. @throws AppError malformed `invalid_parameter`
+ */
 export function parseExtras(
   parameters: Iterable<[string, string]>,
   extra: readonly string[],
@@ -145,13 +144,13 @@ export function parseExtras(
   return out;
 }
 
-/** How lists are sorted when nothing is said, where what is listed has to be sorted. */
+/** The default sort order, for lists that must be sorted in memory. */
 export const BY_CREATION: SortKey = {
   subject: { kind: "property", name: "createdAt", type: PROPERTY_TYPES.createdAt },
   descending: false,
 };
 
-/** The list's direction when it is in creation order; undefined when it is sorted otherwise. */
+/** Returns the direction of a list in creation order, or undefined for any other sort order. */
 export function creationOrder(query: Pick<ListQuery, "sort">): "asc" | "desc" | undefined {
   const [key, more] = query.sort;
   if (key === undefined) return "asc";

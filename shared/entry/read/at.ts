@@ -1,4 +1,4 @@
-/** Entries as they were at a moment: read from their logs, which keep everything until it is purged. */
+/** Point-in-time reads: entries as they were, from their logs. A log keeps every revision until a purge. */
 import { normaliseInstant } from "../../definition/fields/calendar.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
@@ -10,35 +10,42 @@ import { type EntrySnapshot, effective, snapshotOf } from "../model/snapshot.ts"
 import { READ_LIMIT } from "../query/candidates.ts";
 
 const PAGE = 500;
-/** Bytes of revisions that are held at once, as they are stored: what they become has to fit into a function. */
+/** MiB of stored revisions held at once. Parsed and serialised, they must fit into the memory of a function. */
 const HELD_MIB = 12;
-/** MiB of revisions that are read, those included that later ones replace. */
+/** MiB of revisions read, including those that later ones replace. */
 const READ_MIB = 64;
-/** The broker stores a revision a little after its author's clock was read; clocks differ a little besides. */
+/** The broker stores a revision slightly later than its `updatedAt`, and clocks differ slightly. */
 const SLACK_MS = 5000;
 
-/** Reads `?at=`: milliseconds since the epoch. @throws AppError malformed */
+/** Parses `?at=` to milliseconds since the epoch. @throws AppError malformed */
 export function readMoment(text: string): number {
   const instant = normaliseInstant(text);
   if (instant !== undefined) return Date.parse(instant);
-  throw new AppError("malformed", "invalid_parameter", "A parameter of the request is not valid.", {
-    errors: [{ path: "/at", code: "invalid_value", message: MOMENT_FORM }],
-  });
+  throw new AppError(
+    "malformed",
+    "invalid_parameter",
+    "A query parameter is not valid. Correct the parameters listed in errors.",
+    {
+      errors: [{ path: "/at", code: "invalid_value", message: MOMENT_FORM }],
+    },
+  );
 }
 
-/** An entry as it was. */
+/** An entry at a point in time. */
 export interface Past {
   address: EntryAddress;
-  /** As it stood at the moment, windows that had closed counted. */
+  /** The revision at that time, after the closing of its window if that was before. */
   snapshot: EntrySnapshot;
 }
 
 function tooManyRevisions(what: string): AppError {
-  const detail = `Answering this would read more than ${what}. Ask for one module and schema, or list the revisions of one entry.`;
+  const detail = `This query would read more than ${what}. Query one module and schema, or list the revisions of one entry.`;
   return new AppError("invalid", "too_broad", detail, { data: { limit: READ_LIMIT, indexed: [] } });
 }
 
-/** Newest revisions at a moment, per log, in the order in which the entries were created; deleted ones left out. */
+/**
+ * Returns the newest revision of each log at a point in time, in creation order of the entries, without deleted ones.
+ */
 async function fold(deps: Pick<Deps, "store">, orb: string, filter: string, at: number): Promise<Past[]> {
   const found = new Map<string, { snapshot: EntrySnapshot; size: number }>();
   let read = 0;
@@ -75,7 +82,8 @@ async function fold(deps: Pick<Deps, "store">, orb: string, filter: string, at: 
 }
 
 /**
- * An entry as it was; null when it did not exist then, or was purged. One request for every 500 revisions, or 2 MiB.
+ * Returns an entry as it was, or null if it did not exist then or was purged. One request for every 500 revisions or
+ * 2 MiB.
  * @throws AppError invalid `too_broad` when more than 10,000 revisions would be read
  */
 export async function entryAt(
@@ -88,8 +96,9 @@ export async function entryAt(
 }
 
 /**
- * All entries of an orb, or of one schema, as they were, in order of creation.
- * @throws AppError invalid `too_broad` when more than 10,000 revisions, or 64 MiB, would be read, or more than 12 MiB be held
+ * Returns all entries of an orb or schema as they were, in creation order.
+ * @throws AppError invalid `too_broad` when more than 10,000 revisions or 64 MiB would be read, or more than 12 MiB
+ * kept
  */
 export function entriesAt(
   deps: Pick<Deps, "store">,

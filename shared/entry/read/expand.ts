@@ -1,6 +1,6 @@
 /**
- * Puts referenced entries beside their ids: all targets of a page in one request for each orb that they lie in, and
- * only what the caller may read there.
+ * Expands references: adds the referenced entries to a response. Reads all targets of a page in one request per orb,
+ * and returns only entries that the caller may read.
  */
 import type { Actor } from "../../access/actor.ts";
 import { may, roleIn } from "../../access/authorize.ts";
@@ -13,11 +13,11 @@ import { ReadBudget } from "../../store/budget.ts";
 import type { Consistency } from "../../store/types.ts";
 import { inParts } from "../index/parts.ts";
 import { isOwn } from "../index/references.ts";
-import { readLive, type Seen, type Wanted } from "../index/seen.ts";
+import { readLive, type VisibleEntry, type Wanted } from "../index/visible.ts";
 import { type Choice, choose } from "../model/localize.ts";
 import { presentEntry, presentField, type RuntimeEntry } from "./present.ts";
 
-/** Whether an actor sees the live side of an entry. */
+/** Returns whether an actor may read the live revision of an entry. */
 export function maySee(
   actor: Actor,
   compiled: CompiledOrb,
@@ -28,7 +28,7 @@ export function maySee(
   return may(roleIn(actor, compiled.id, compiled), "read", { access: schema.access, own });
 }
 
-/** What is expanded, and for whom. */
+/** The fields to expand, and the caller. */
 export interface Expansion {
   fields: readonly CompiledField[];
   actor: Actor;
@@ -37,14 +37,14 @@ export interface Expansion {
   consistency: Consistency;
 }
 
-/** Every id in a value: one, a list of them, or a map by market and language. */
+/** Returns all ids in a value: one id, a list, or a map by market and language. */
 function idsIn(value: unknown): string[] {
   if (typeof value === "string") return isEntryId(value) ? [value] : [];
   if (typeof value !== "object" || value === null) return [];
   return Object.values(value).flatMap(idsIn);
 }
 
-/** The same shape with entries in the place of ids. */
+/** Returns the same structure with entries in place of ids. */
 function replaced(value: unknown, entryOf: (id: string) => RuntimeEntry | null): unknown {
   if (typeof value === "string") return entryOf(value);
   if (Array.isArray(value)) return value.map((item) => replaced(item, entryOf));
@@ -52,9 +52,9 @@ function replaced(value: unknown, entryOf: (id: string) => RuntimeEntry | null):
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, replaced(item, entryOf)]));
 }
 
-/** An entry whose references are expanded. */
+/** An entry whose references can be expanded. */
 export interface Expandable {
-  shown: Pick<Seen["shown"], "values">;
+  shown: Pick<VisibleEntry["shown"], "values">;
 }
 
 function referenceOf(seen: Expandable, field: CompiledField, choice: Choice): unknown {
@@ -62,7 +62,7 @@ function referenceOf(seen: Expandable, field: CompiledField, choice: Choice): un
   return presentField(field, Object.hasOwn(values, field.name) ? values[field.name] : undefined, choice);
 }
 
-/** Most entries that the references of one answer may name, and most bytes that these may add to it. */
+/** Limits of one response: distinct referenced entries, and the bytes that they may add. */
 const MOST_TARGETS = 2_000;
 const MOST_BYTES = 4 * 1024 * 1024;
 
@@ -70,11 +70,11 @@ function tooBroad(): AppError {
   return new AppError(
     "invalid",
     "too_broad",
-    `More is to be expanded than one answer holds: ${MOST_TARGETS} entries, ${MOST_BYTES / 1024 / 1024} MiB. Ask for fewer entries or fields.`,
+    `The expanded references exceed ${MOST_TARGETS} entries or ${MOST_BYTES / 1024 / 1024} MiB. Request fewer entries or expand fewer fields.`,
   );
 }
 
-/** Counts what stands in an answer more than once: it was read once, and is written each time. */
+/** Counts the bytes of entries that a response contains more than once. They are read once but serialised each time. */
 class Repeats {
   readonly #placed = new Set<RuntimeEntry>();
   readonly #sizes = new Map<RuntimeEntry, number>();
@@ -93,7 +93,7 @@ class Repeats {
   }
 }
 
-/** Entries that one orb is asked for. */
+/** Entries of one schema to read. */
 interface Asked {
   ids: Set<string>;
   module: string;
@@ -118,12 +118,12 @@ async function targetsIn(
     return schema === undefined ? [] : [...ids].map((target) => ({ schema, id: target }));
   });
   const { choice } = expansion;
-  // Another orb has languages and markets of its own: what was chosen here is wished for there.
+  // Another orb has its own languages and markets. Apply the choice made here as a preference there.
   const there = here
     ? choice
     : {
         ...choose(compiled, {
-          locale: choice.whole ? "*" : choice.languages[0],
+          locale: choice.allLocales ? "*" : choice.languages[0],
           market: choice.markets[0],
         }),
         negotiated: choice.negotiated,
@@ -137,7 +137,7 @@ async function targetsIn(
       if (seen === undefined || !maySee(actor, compiled, seen.schema, seen.shown.createdBy)) continue;
       targets.set(`${seen.schema.module}/${seen.schema.id}/${seen.address.id}`, {
         entry: presentEntry(seen, { choice: there }, languages),
-        // How it is shown depends on its orb's definition too.
+        // The entry's presentation also depends on its orb's definition.
         tag: `${seen.address.id}:${seen.shown.revision}${other === null ? "" : `:${other.revision}`}`,
       });
     }
@@ -147,8 +147,8 @@ async function targetsIn(
 }
 
 /**
- * The referenced entries of a page, by entry and field, in the shape of the references themselves.
- * @returns for each entry what goes into `expand`, and what tells this state of it from another
+ * Returns the referenced entries of a page, per entry and field, in the structure of the references.
+ * @returns for each entry the content of `expand`, and tags that change when that content changes
  */
 export async function expandAll(
   deps: Deps,
@@ -172,7 +172,7 @@ export async function expandAll(
   let targets = 0;
   for (const inOrb of byOrb.values()) for (const { ids } of inOrb.values()) targets += ids.size;
   if (targets > MOST_TARGETS) throw tooBroad();
-  // All orbs that are referred to share it.
+  // All referenced orbs share this budget.
   const budget = new ReadBudget(MOST_BYTES);
   const found = new Map(
     await Promise.all(

@@ -8,7 +8,7 @@ import { notFound } from "../../kernel/errors.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import type { Consistency } from "../../store/types.ts";
 import { isOwn } from "../index/references.ts";
-import { newestOf, readLive, type Seen, shownOf } from "../index/seen.ts";
+import { newestOf, readLive, shownOf, type VisibleEntry } from "../index/visible.ts";
 import type { Choice } from "../model/localize.ts";
 import { addressOf, loadEntry, type OrbContext } from "../model/resolve.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
@@ -16,49 +16,52 @@ import type { OneQuery } from "../query/query.ts";
 import { expandAll, maySee } from "./expand.ts";
 import { choiceKey, presentEntry, type RuntimeEntry, runtimeTag } from "./present.ts";
 
-/** Which entry, and how it is answered. */
+/** The entry to read, and the form of the response. */
 export interface GetInput {
   orb: OrbContext;
   schema: CompiledSchema;
   id: string;
   choice: Choice;
   query: Pick<OneQuery, "fields" | "expand">;
-  /** The newest revision, draft or not, for those who may write. */
+  /** Reads the newest revision, which may be a draft. Only for callers who may read drafts. */
   latest?: boolean;
 }
 
-/** One answer. */
-export interface Got {
+/** The response for one entry. */
+export interface GetResult {
   entry: RuntimeEntry;
   etag: string;
-  /** Languages of its translatable values. */
+  /** Languages of its translatable values, for `Content-Language`. */
   languages: string[];
 }
 
-/** Public reads may lag by milliseconds on replicas; who signed in sees what he wrote. */
+/** Anonymous reads may come from a replica that lags by milliseconds. Signed-in callers must see their own writes. */
 function consistencyFor(actor: Actor): Consistency {
-  return actor.kind === "anonymous" ? "any" : "told";
+  return actor.kind === "anonymous" ? "stale" : "cached";
 }
 
-/** What nobody in particular may not see at all is told apart from what he might see after signing in. */
+/**
+ * Returns whether the caller could read some entry of the schema. If not, the response is 401 or 403 instead of 404:
+ * 401 if signing in could give access, 403 if it could not.
+ */
 function mightSee(actor: Actor, context: OrbContext, schema: CompiledSchema): boolean {
   const role = roleIn(actor, context.orb, context.compiled);
   return may(role, "read", { access: schema.access, own: true });
 }
 
-/** @throws AppError unauthenticated, forbidden when no entry of the schema can be seen by the actor */
+/** Requires that the actor can read some entry of the schema. @throws AppError unauthenticated, forbidden */
 export function requireReader(actor: Actor, context: OrbContext, schema: CompiledSchema): void {
   if (!mightSee(actor, context, schema))
     throw entryRefusal(actor, "read", { access: schema.access, own: true });
 }
 
-/** @throws AppError unauthenticated, forbidden when the actor can write no entry of the schema */
+/** Requires that the actor can read some draft of the schema. @throws AppError unauthenticated, forbidden */
 export function requireDraftReader(actor: Actor, context: OrbContext, schema: CompiledSchema): void {
   const role = roleIn(actor, context.orb, context.compiled);
   requireMay(actor, role, "readDraft", { access: schema.access, own: true });
 }
 
-/** Whether the actor may see the draft of an entry. */
+/** Returns whether the actor may read the draft of an entry. */
 export function maySeeDraft(
   actor: Actor,
   context: OrbContext,
@@ -69,7 +72,7 @@ export function maySeeDraft(
   return may(roleIn(actor, context.orb, context.compiled), "readDraft", { access: schema.access, own });
 }
 
-async function find(deps: Deps, actor: Actor, input: GetInput): Promise<Seen | undefined> {
+async function find(deps: Deps, actor: Actor, input: GetInput): Promise<VisibleEntry | undefined> {
   const { orb, schema, id, latest } = input;
   if (latest === true) {
     const entry = await loadEntry(deps, orb.orb, id, schema);
@@ -82,7 +85,7 @@ async function find(deps: Deps, actor: Actor, input: GetInput): Promise<Seen | u
   return seen !== undefined && maySee(actor, orb.compiled, schema, seen.head.createdBy) ? seen : undefined;
 }
 
-/** What an answer depends on beside the newest revision's number. */
+/** Returns what a response depends on besides the newest revision number. It becomes part of the entity tag. */
 function variantOf(
   orb: OrbContext,
   entry: RuntimeEntry,
@@ -98,15 +101,15 @@ function variantOf(
   ];
 }
 
-/** The answer to a write: the revision that it made, as `latest` would read it. */
+/** Returns the response to a write: the new revision, as `latest` would return it. */
 export function presentWritten(
   orb: OrbContext,
   schema: CompiledSchema,
   snapshot: EntrySnapshot,
   choice: Choice,
-): Got {
+): GetResult {
   const languages = new Set<string>();
-  const seen: Seen = {
+  const seen: VisibleEntry = {
     schema,
     address: addressOf(schema, snapshot.id),
     head: snapshot,
@@ -119,11 +122,11 @@ export function presentWritten(
 }
 
 /**
- * Reads what is live of an entry; one request beyond the definition, and one more for everything that is expanded.
- * What the caller may not see does not exist.
+ * Reads the live revision of an entry. One request besides the definition, and one more for everything expanded.
+ * Entries that the caller may not read are reported as not found.
  * @throws AppError not_found `entry_not_found`; unauthenticated, forbidden when the schema is closed to the caller
  */
-export async function getEntry(deps: Deps, actor: Actor, input: GetInput): Promise<Got> {
+export async function getEntry(deps: Deps, actor: Actor, input: GetInput): Promise<GetResult> {
   const { orb, schema, query, choice } = input;
   if (input.latest === true) requireDraftReader(actor, orb, schema);
   else requireReader(actor, orb, schema);

@@ -1,4 +1,4 @@
-/** Lists entries for the runtime API: what is live, or with `latest` also what those who may write have in work. */
+/** Lists entries for the runtime API: live revisions or, with `latest`, also drafts for callers who may read them. */
 import type { Actor } from "../../access/actor.ts";
 import { may, roleIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
@@ -6,7 +6,7 @@ import type { Deps } from "../../deps.ts";
 import type { ReadBudget } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { readPage } from "../index/scan.ts";
-import { type ListedSeen, newestOf, readLive } from "../index/seen.ts";
+import { type ListedEntry, newestOf, readLive } from "../index/visible.ts";
 import type { Choice } from "../model/localize.ts";
 import { addressOf, type OrbContext, orNull } from "../model/resolve.ts";
 import { snapshotOf } from "../model/snapshot.ts";
@@ -18,48 +18,48 @@ import { expandAll, maySee } from "./expand.ts";
 import { maySeeDraft, requireDraftReader, requireReader } from "./get.ts";
 import { presentEntry, type RuntimeEntry } from "./present.ts";
 
-/** Which entries, and how they are answered. */
+/** The entries to list, and the form of the response. */
 export interface ListInput {
   orb: OrbContext;
   schema: CompiledSchema;
   choice: Choice;
   query: ListQuery;
-  /** Newest revisions, drafts or not, of what the caller may write. */
+  /** Lists newest revisions, including drafts, of entries that the caller may write. */
   latest?: boolean;
-  /** Sequence of the orb's last message, where it was looked up beside the definition. */
+  /** Sequence of the orb's last message, if it was read together with the definition. */
   last?: Promise<number | undefined> | undefined;
 }
 
-export interface Listed {
+export interface ListResult {
   items: RuntimeEntry[];
   nextCursor: string | null;
   total?: number;
-  /** Languages of the translatable values. */
+  /** Languages of the translatable values, for `Content-Language`. */
   languages: string[];
 }
 
-/** The broker finds the last message of all at once; of a wildcard it would look through all that match. */
+/** For `>` the broker finds the last message at once. For other wildcards it searches all matching subjects. */
 const EVERYTHING = ">";
-/** Lists read from any replica: the index is answered by any, so their heads may be too. */
-const ANY = { consistency: "any" } as const;
+/** Lists read their index from any replica, so they can read the heads from any replica too. */
+const ANY = { consistency: "stale" } as const;
 
 /**
- * Looks up where the orb's stream ends. For lists that begin with the newest, beside the read of the definition; a
- * store that remembers knows it anyway.
+ * Reads the last sequence of the orb's stream, concurrently with the definition, for lists that begin with the newest
+ * entry. A store with a local cache needs no such read.
  */
 export async function lastOf(deps: Pick<Deps, "store">, orb: string): Promise<number | undefined> {
-  if (deps.store.remembers === true) return undefined;
+  if (deps.store.isCached === true) return undefined;
   return (await orNull(deps.store.get(streams.orb(orb), EVERYTHING, ANY)))?.seq;
 }
 
-/** The newest revisions of what the caller may write; what is live of the rest. */
+/** Reads the newest revisions of entries that the caller may write, and the live revisions of the rest. */
 async function readLatest(
   deps: Deps,
   actor: Actor,
   { orb, schema }: ListInput,
   ids: readonly string[],
   maxBytes: number,
-): Promise<(ListedSeen | undefined)[]> {
+): Promise<(ListedEntry | undefined)[]> {
   const logs = ids.map((id) => subjects.entryLog(addressOf(schema, id)));
   const [heads, live] = await Promise.all([
     deps.store.getMany(streams.orb(orb.orb), logs, { ...ANY, maxBytes }),
@@ -67,7 +67,7 @@ async function readLatest(
       deps,
       orb.orb,
       ids.map((id) => ({ schema, id })),
-      "any",
+      "stale",
       maxBytes,
     ),
   ]);
@@ -88,7 +88,7 @@ function collectionOf(
   budget: ReadBudget,
   actor: Actor,
   input: ListInput,
-): Collection<ListedSeen> {
+): Collection<ListedEntry> {
   const deps = { ...plain, store: budget.charging(plain.store) };
   const { orb, schema } = input;
   const address = { orb: orb.orb, type: schema.subjectType, schema: schema.id };
@@ -108,7 +108,7 @@ function collectionOf(
               deps,
               orb.orb,
               ids.map((id) => ({ schema, id })),
-              "any",
+              "stale",
               maxBytes,
             );
       return found.map((seen) =>
@@ -120,7 +120,8 @@ function collectionOf(
     choice: input.choice,
     localized: true,
     narrowed: false,
-    // Few enough are looked at one by one. Of more, the broker tells how many live subjects there are.
+    // Up to the read limit, entries are counted one by one. Beyond it, use the number of live subjects from the
+    // broker.
     async total(indexed) {
       if (indexed <= READ_LIMIT || !everybody || input.latest === true) return undefined;
       const filter = subjects.schemaLive(address, schema.liveRole);
@@ -132,10 +133,10 @@ function collectionOf(
 }
 
 /**
- * Lists entries of a schema. In creation order two requests beyond the definition; with `expand` one more for each orb.
+ * Lists entries of a schema. In creation order two requests besides the definition; `expand` adds one per orb.
  * @throws AppError malformed `invalid_cursor`; invalid `too_broad`; unauthenticated, forbidden
  */
-export async function listEntries(deps: Deps, actor: Actor, input: ListInput): Promise<Listed> {
+export async function listEntries(deps: Deps, actor: Actor, input: ListInput): Promise<ListResult> {
   const { orb, schema, query, choice } = input;
   if (input.latest === true) requireDraftReader(actor, orb, schema);
   else requireReader(actor, orb, schema);

@@ -1,4 +1,4 @@
-/** Reads entries for the management API: newest revisions, drafts and all, now or at a moment in the past. */
+/** Reads entries for the management API: newest revisions including drafts, now or at a time in the past. */
 import type { Actor } from "../../access/actor.ts";
 import { requireOperator } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
@@ -8,7 +8,7 @@ import type { Deps } from "../../deps.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
 import type { ReadBudget } from "../../store/budget.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
-import { publishedOf } from "../index/held.ts";
+import { publishedOf } from "../index/entry-keys.ts";
 import { readPage } from "../index/scan.ts";
 import { readCursor, refusedCursor, writeCursor } from "../model/cursor.ts";
 import { currentView } from "../model/known.ts";
@@ -22,34 +22,34 @@ import { creationOrder, type ListQuery, parseListQuery } from "../query/query.ts
 import { entriesAt, entryAt, type Past, readMoment } from "./at.ts";
 import { expandAll } from "./expand.ts";
 
-/** Which entry of an orb, and which of its revisions. */
+/** The entry and the revision to read. */
 export interface ManagedGet {
   orbId: string;
-  /** Awaited beside the entry's own read. */
+  /** The definition, awaited concurrently with the read of the entry. */
   orb: OrbContext | Promise<OrbContext>;
   id: string;
-  /** What is live instead of the newest. */
+  /** Reads the live revision instead of the newest one. */
   published?: boolean | undefined;
-  /** `?at=`, as it came. */
+  /** The unparsed value of `?at=`. */
   at?: string | undefined;
 }
 
-/** An entry for the management API. */
+/** A management API response before serialisation. */
 export interface ManagedEntry {
   context: OrbContext;
   address: EntryAddress;
-  /** The revision that the caller asked for, in its stored form. */
+  /** The requested revision in its stored form. */
   snapshot: EntrySnapshot;
-  /** Its answer. */
+  /** The response. */
   view: EntryView;
-  /** Whether it is shown as history: with what the definition has dropped since. */
+  /** Whether the revision is shown as history, which includes values that the definition has dropped since. */
   past: boolean;
   /** Number of the newest revision, for the entity tag. */
   newest: number;
 }
 
 /**
- * Reads one entry. One request beside the definition; with `published` or `at` one more.
+ * Reads one entry. One request besides the definition, and one more with `published` or `at`.
  * @throws AppError not_found `entry_not_found`, `revision_not_found`; malformed; forbidden, unauthenticated
  */
 export async function getManaged(deps: Deps, actor: Actor, input: ManagedGet): Promise<ManagedEntry> {
@@ -76,17 +76,17 @@ export async function getManaged(deps: Deps, actor: Actor, input: ManagedGet): P
   return current(live);
 }
 
-/** Parameters of the management API's list beside those of every list. */
+/** Additional parameters of the management API's list. */
 const LIST_EXTRA = ["module", "schema", "status", "at"];
 
-/** A list for the management API. */
+/** A list request of the management API. */
 export interface ManagedList {
   orb: OrbContext;
-  /** The query's parameters, as they came: which schema they are judged by is among them. */
+  /** The unparsed query parameters. They include the schema that the other parameters are validated against. */
   parameters: readonly [string, string][];
 }
 
-/** An entry as the management API answers it, with what `expand` asked for. */
+/** An entry in management API responses, with its expanded references. */
 export interface ManagedView extends EntryView {
   expand?: Record<string, unknown>;
 }
@@ -99,12 +99,17 @@ export interface ManagedPage {
 
 function unknown(path: string, known: Iterable<string>): AppError {
   const message = `must be one of: ${[...known].join(", ")}`;
-  return new AppError("malformed", "invalid_parameter", "A parameter of the request is not valid.", {
-    errors: [{ path, code: "invalid_value", message }],
-  });
+  return new AppError(
+    "malformed",
+    "invalid_parameter",
+    "A query parameter is not valid. Correct the parameters listed in errors.",
+    {
+      errors: [{ path, code: "invalid_value", message }],
+    },
+  );
 }
 
-/** The module's schemas that a list is about; all of the orb's without a module. */
+/** Returns the schemas to list, or undefined for all of the orb. */
 function schemasOf(
   { compiled }: OrbContext,
   module: string | undefined,
@@ -127,12 +132,12 @@ function schemasOf(
 
 const own = ({ type, schema }: { type: string; schema: string }) => `${type}/${schema}`;
 
-/** Names a list of the management API. */
+/** Identifies a list of the management API in cursors. */
 function scopeOf(schemas: readonly CompiledSchema[] | undefined, status: string | undefined): string {
   return `managed/${schemas?.map(({ module, id }) => `${module}/${id}`).join() ?? ""}/${status ?? ""}`;
 }
 
-/** An entry, and its bytes as they are stored. */
+/** An entry and its stored size in bytes. */
 interface Sized {
   view: EntryView;
   bytes: number;
@@ -167,7 +172,7 @@ function collectionOf(
         deps.store.getMany(
           streams.orb(orb),
           logs.filter((log) => log !== undefined),
-          { consistency: "any", maxBytes },
+          { consistency: "stale", maxBytes },
         ),
       );
       const now = deps.clock.now();
@@ -186,7 +191,7 @@ function collectionOf(
     choice: choose(context.compiled, {}),
     localized: false,
     narrowed: status !== undefined || (schemas !== undefined && one === undefined),
-    // A deletion leaves its mark in the index for a second: of few, the marks are told apart.
+    // A deletion leaves an empty index message for one second. Short lists are counted without those.
     async total(indexed) {
       if (indexed > 1000) return indexed;
       const page = await readPage(deps.store, orb, index, { fromSeq: 1, limit: 1000 });
@@ -196,8 +201,8 @@ function collectionOf(
 }
 
 /**
- * A list as it was: everything is read, so the page is cut out of what is in memory.
- * @param scope names the list and its moment: cursors of another one are refused
+ * Returns a page of a list in the past. All entries have been read, so the page is cut out of memory.
+ * @param scope identifies the list and its time. Cursors of another list are refused.
  */
 function pageOfPast(
   past: readonly Past[],
@@ -220,11 +225,11 @@ function pageOfPast(
     ranked.sort((a, b) => compareRanked(query.sort, a.rank, b.rank));
     views.splice(0, views.length, ...ranked.map(({ view }) => view));
   }
-  // What was, does not change any more: the last entry's id is the place.
+  // The past does not change, so the last entry's id is a sufficient position.
   const after = query.cursor === undefined ? undefined : readCursor(query.cursor, signed);
   const from =
     after === undefined ? 0 : views.findIndex(({ id }) => after.kind === "set" && id === after.key) + 1;
-  // Only a moment that is still to come changes what was: the entry may be gone by now.
+  // This happens only if `at` is in the future: the entry may have been deleted meanwhile.
   if (after !== undefined && from === 0) throw refusedCursor();
   const items = views.slice(from, from + query.limit);
   const last = items.at(-1);
@@ -236,7 +241,7 @@ function pageOfPast(
   };
 }
 
-/** The answer's items: chosen fields, and what is live of the entries that they refer to. */
+/** Returns the response's items: the chosen fields, and the live revisions of referenced entries. */
 async function present(
   deps: Deps,
   actor: Actor,
@@ -270,8 +275,8 @@ async function present(
 }
 
 /**
- * Lists entries of an orb: all, those of a module or schema, of a status, or as they were `at` a moment. Two requests.
- * @throws AppError malformed with every fault; invalid `too_broad`; forbidden, unauthenticated
+ * Lists entries of an orb, optionally of a module, schema or status, or as they were `at` a time. Two requests.
+ * @throws AppError malformed with all faults; invalid `too_broad`; forbidden, unauthenticated
  */
 export async function listManaged(deps: Deps, actor: Actor, input: ManagedList): Promise<ManagedPage> {
   requireOperator(actor, "entries.manage");

@@ -1,37 +1,40 @@
-/** The form in which the runtime API answers entries, and what tells one answer from another. */
+/** Runtime API responses, and their entity tags. */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
-import type { Seen } from "../index/seen.ts";
+import type { VisibleEntry } from "../index/visible.ts";
 import { fingerprint } from "../model/cursor.ts";
 import { knownPlaces } from "../model/known.ts";
 import { type Choice, resolveField } from "../model/localize.ts";
 import type { EntryView } from "../model/snapshot.ts";
 
-/** An entry as the runtime API answers it. `expand` holds referenced entries by field, null where there is none to see. */
+/**
+ * An entry in runtime API responses. `expand` contains referenced entries by field, or null for those that the caller
+ * cannot see.
+ */
 export interface RuntimeEntry extends EntryView {
   expand?: Record<string, unknown>;
 }
 
-/** What an answer is made for. */
+/** Language, market and fields of a response. */
 export interface Presentation {
   choice: Choice;
-  /** Names of the fields to show; all of them without it. */
+  /** Names of the fields to show. All if omitted. */
   fields?: ReadonlySet<string> | undefined;
 }
 
-/** The value of a field in an answer: one, or the whole map. Collects the languages that were answered. */
+/** Returns a field's value for a response: one value, or the whole map. Adds the value's language to `languages`. */
 export function presentField(
   field: CompiledField,
   stored: unknown,
   choice: Choice,
   languages?: Set<string>,
 ): unknown {
-  if (choice.whole || (!field.translatable && !field.marketSpecific)) return stored;
+  if (choice.allLocales || (!field.translatable && !field.marketSpecific)) return stored;
   const { value, language } = resolveField(field, stored, choice);
   if (language !== undefined) languages?.add(language);
   return value;
 }
 
-/** The values of an entry as the definition has them: what it no longer names is not shown. */
+/** Returns an entry's values for a response, without fields that the definition no longer has. */
 export function presentValues(
   schema: CompiledSchema,
   values: Readonly<Record<string, unknown>>,
@@ -42,14 +45,18 @@ export function presentValues(
   for (const [name, field] of schema.fields) {
     if (fields !== undefined && !fields.has(name)) continue;
     const stored = Object.hasOwn(values, name) ? values[name] : undefined;
-    const known = choice.whole ? knownPlaces(schema, field, stored) : stored;
+    const known = choice.allLocales ? knownPlaces(schema, field, stored) : stored;
     if (known !== undefined) out[name] = presentField(field, known, choice, languages);
   }
   return out;
 }
 
-/** An entry as the runtime API answers it. @param languages collects the languages that its values are in */
-export function presentEntry(seen: Seen, presentation: Presentation, languages: Set<string>): RuntimeEntry {
+/** Returns an entry for a runtime API response. @param languages collects the languages of its values */
+export function presentEntry(
+  seen: VisibleEntry,
+  presentation: Presentation,
+  languages: Set<string>,
+): RuntimeEntry {
   const { shown, schema } = seen;
   return {
     id: shown.id,
@@ -70,14 +77,15 @@ export function presentEntry(seen: Seen, presentation: Presentation, languages: 
 }
 
 /**
- * The entity tag of an answer of the runtime API: the newest revision's number, and what else the answer depends on.
- * @param parts definition's revision, choice, fields, what is expanded …
+ * Returns the entity tag of a runtime API response: the newest revision number, and a hash of what else the response
+ * depends on.
+ * @param parts definition revision, choice, fields, expanded entries …
  */
 export function runtimeTag(newest: number, parts: readonly unknown[]): string {
   return `"${newest}-${fingerprint(JSON.stringify(parts))}"`;
 }
 
-/** How a choice differs from another in answers. */
+/** Returns the part of a choice that affects a response. */
 export function choiceKey(choice: Choice): unknown[] {
-  return choice.whole ? ["*"] : [choice.languages, choice.markets];
+  return choice.allLocales ? ["*"] : [choice.languages, choice.markets];
 }

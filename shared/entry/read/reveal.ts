@@ -10,9 +10,9 @@ import { openEverything } from "../model/sealing.ts";
 import type { EntrySnapshot, StoredValue } from "../model/snapshot.ts";
 
 /**
- * The values of a revision with the sensitive ones in plaintext, for platform admins. The audit record is acknowledged
- * before anything is opened. Such an answer must not be stored by anybody (`no-store`).
- * @param input.past whether it is shown as history, with what the definition has dropped since
+ * Returns the values of a revision with sensitive ones in plaintext. For platform admins only. The broker must
+ * confirm the audit record before any value is opened. The response must not be cached (`no-store`).
+ * @param input.past whether to include values that the definition has dropped since
  * @throws AppError forbidden, unauthenticated; internal `sealed_value_lost`
  */
 export async function revealValues(

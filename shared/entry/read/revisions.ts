@@ -1,4 +1,4 @@
-/** An entry's history: listed, read, compared. It is the entry's log itself, read by sequence. */
+/** The history of an entry: its log, read by sequence. */
 import type { Actor } from "../../access/actor.ts";
 import { may, mayOperate, refusal, roleIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
@@ -19,7 +19,7 @@ import {
   snapshotOf,
 } from "../model/snapshot.ts";
 
-/** A revision as lists tell it. */
+/** A revision in a list. */
 export interface RevisionItem {
   revision: number;
   operation: EntrySnapshot["operation"];
@@ -27,10 +27,10 @@ export interface RevisionItem {
   publishedRevision: number | null;
   validFrom: string | null;
   validTo: string | null;
-  /** When and by whom it was made; `scheduler` closes windows. */
+  /** When and by whom it was created. `scheduler` closes windows. */
   at: string;
   by: string;
-  /** When the scheduler opened this revision's window; left out when it was live from the start, or is not yet. */
+  /** When the scheduler opened this revision's window. Omitted if it was live at once, or has not opened yet. */
   opened?: { at: string; by: string };
 }
 
@@ -49,7 +49,10 @@ interface Which {
   id: string;
 }
 
-/** The entry, if the actor may see its history, with its schema now. Those of deleted entries are for platform admins. */
+/**
+ * Returns the entry and its current schema if the actor may read its history. Only platform admins may read that of
+ * deleted entries.
+ */
 async function readable(
   deps: Deps,
   actor: Actor,
@@ -86,7 +89,7 @@ function item(snapshot: EntrySnapshot, now: number): RevisionItem {
   };
 }
 
-function whole(snapshot: EntrySnapshot, schema: CompiledSchema | undefined, now: number): Revision {
+function revisionOf(snapshot: EntrySnapshot, schema: CompiledSchema | undefined, now: number): Revision {
   return {
     ...item(snapshot, now),
     id: snapshot.id,
@@ -98,21 +101,21 @@ function whole(snapshot: EntrySnapshot, schema: CompiledSchema | undefined, now:
 }
 
 const PAGE = 250;
-/** Entries may be large: a page is held to so many bytes. */
+/** Maximum bytes per page, because entries may be large. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 
-/** How often, and after how many milliseconds, a replica that lags is asked again. */
-const PATIENCE = 10;
+/** Retries of a lagging replica, and milliseconds between them. */
+const MAX_CATCH_UPS = 10;
 const CATCH_UP_MS = 10;
 
 /**
- * The log's snapshots, oldest first, and at their end the closing that nobody had to write yet. It reaches at least to
- * the head that was read, though pages may come from a replica that lags.
+ * Yields the log's snapshots, oldest first, and finally the closing of the window if no write has appended it yet.
+ * Retries until it has reached the given head, because pages may come from a lagging replica.
  */
 async function* snapshots(deps: Deps, entry: LoadedEntry): AsyncGenerator<EntrySnapshot> {
   const log = subjects.entryLog(entry.address);
   let newest: EntrySnapshot | undefined;
-  let patience = PATIENCE;
+  let catchUps = MAX_CATCH_UPS;
   for (let fromSeq = 1; ; ) {
     const page = await deps.store.scan(streams.orb(entry.address.orb), log, {
       fromSeq,
@@ -128,7 +131,7 @@ async function* snapshots(deps: Deps, entry: LoadedEntry): AsyncGenerator<EntryS
     const last = page.messages.at(-1);
     if (last !== undefined) fromSeq = last.seq + 1;
     if (page.pending > 0 && last !== undefined) continue;
-    if (fromSeq > entry.seq || patience-- === 0) break;
+    if (fromSeq > entry.seq || catchUps-- === 0) break;
     await pause(CATCH_UP_MS);
   }
   if (newest === undefined) return;
@@ -139,17 +142,17 @@ async function* snapshots(deps: Deps, entry: LoadedEntry): AsyncGenerator<EntryS
 /** A page of an entry's revisions. */
 export interface RevisionPage {
   items: RevisionItem[];
-  /** The revision number after which the next page begins; null at the end. */
+  /** `after` of the next page: the last revision number of this one. Null at the end. */
   nextAfter: number | null;
-  /** How many there are in all. */
+  /** Number of all revisions. */
   total: number;
-  /** The newest revision's number, for ETags. */
+  /** Newest revision number, for entity tags. */
   newest: number;
 }
 
 /**
- * Lists revisions. The log of one entry is read whole, a request for every 250 revisions.
- * @param input.after the revision number after which the page begins, in the direction of the list
+ * Lists revisions. Reads the entry's whole log, one request for every 250 revisions.
+ * @param input.after last revision number of the previous page, in the direction of the list
  * @throws AppError not_found; forbidden, unauthenticated
  */
 export async function listRevisions(
@@ -173,7 +176,7 @@ export async function listRevisions(
   return { items, nextAfter, total: all.length, newest };
 }
 
-/** One stored revision. @throws AppError not_found `revision_not_found` */
+/** Returns one stored revision. @throws AppError not_found `revision_not_found` */
 export async function revisionSnapshot(
   deps: Deps,
   entry: LoadedEntry,
@@ -193,14 +196,17 @@ export async function getRevision(
   input: Which & { revision: number },
 ): Promise<Revision> {
   const { entry, schema } = await readable(deps, actor, input);
-  return whole(await revisionSnapshot(deps, entry, input.revision), schema, deps.clock.now());
+  return revisionOf(await revisionSnapshot(deps, entry, input.revision), schema, deps.clock.now());
 }
 
 /** The difference of two revisions. */
 export interface Comparison {
   from: number;
   to: number;
-  /** What turns `from` into `to`: values, status and window. A sensitive value that changed is a mask over a mask. */
+  /**
+   * JSON Patch from `from` to `to`: values, status and window. A changed sensitive value is shown as a mask replaced
+   * by a mask.
+   */
   patch: Operation[];
 }
 
@@ -232,7 +238,7 @@ function comparable(snapshot: EntrySnapshot, schema: CompiledSchema | undefined)
   };
 }
 
-/** Sensitive values that changed: that they did may be told, what they are may not. */
+/** Returns operations for changed sensitive values: they reveal that a value changed, but not the value. */
 function sealedChanges(
   from: Readonly<Record<string, StoredValue>>,
   to: Readonly<Record<string, StoredValue>>,
@@ -245,7 +251,7 @@ function sealedChanges(
   });
 }
 
-/** @throws AppError not_found unless the text is a revision's number */
+/** Parses a revision number. @throws AppError not_found */
 export function revisionNumber(text: string): number {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
   throw new AppError("not_found", "revision_not_found", "There is no such revision.");

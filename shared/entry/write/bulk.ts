@@ -1,6 +1,7 @@
 /**
- * Many new entries at once. Entries are written in groups, each one atomic batch (or, where nothing must be atomic,
- * messages in a row); a group that meets a conflict is written entry by entry, so that only the culprit fails.
+ * Bulk creation of entries. Each group of lines is one atomic batch, or a pipeline of messages where atomicity is not
+ * needed. If a group meets a conflict, its entries are written one by one, so that only the entry that caused the
+ * conflict fails.
  */
 import type { Actor } from "../../access/actor.ts";
 import { requireMay, roleIn } from "../../access/authorize.ts";
@@ -10,45 +11,42 @@ import type { Deps } from "../../deps.ts";
 import { AppError, type Fault, unavailable } from "../../kernel/errors.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict, StreamMissing } from "../../store/types.ts";
-import { withKnownClaims } from "../index/held.ts";
-import { isUniqueKey } from "../model/claims.ts";
+import { withReservations } from "../index/entry-keys.ts";
+import { isUniqueKey } from "../model/index-keys.ts";
 import { type EntryWrite, GONE_SECONDS, messagesOf } from "../model/messages.ts";
 import type { OrbContext } from "../model/resolve.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
-import { attempts, renewed } from "./attempts.ts";
 import { commit } from "./commit.ts";
 import { createEntry, type NewEntry, planNew, schemaFor } from "./create.ts";
+import { renewDefinition, retryOnConflict } from "./retry.ts";
 
-/** What came of one line. */
+/** The outcome of one line. */
 export type BulkResult =
   | { line: number; snapshot: EntrySnapshot }
-  /** Not written: `code`, `detail` and `errors` as a single request would have answered. */
+  /** Not written. The error is the one that a single request would have got. */
   | { line: number; error: AppError };
 
 export interface BulkInput {
   orbId: string;
   orb: OrbContext;
-  /** JSON Lines: one new entry each. Blank lines are passed over. */
+  /** JSON Lines: one new entry each. Blank lines are skipped. */
   lines: AsyncIterable<string>;
   /** Parses a line. @throws AppError malformed */
   parse: (line: string) => unknown;
-  /** Makes every entry live that does not say otherwise itself. */
+  /** Publishes every entry whose line has no `publish` member. */
   publish?: boolean | undefined;
-  /**
-   * Authenticates the caller again. Called before each group, because an upload takes minutes.
-   * @throws AppError when the caller's access has ended
-   */
+  /** Authenticates the caller again. Called before each group, because an upload can take minutes. */
   authority?: (() => Promise<Actor>) | undefined;
-  /** The caller's key: each line is then written at most once. */
+  /** With an idempotency key, each line is written at most once. */
   idempotency?: { key: string; route: string } | undefined;
 }
 
-/** Entries of one group, and messages of its batch. */
+/** Limits of one group: entries, and messages of its batch. */
 const GROUP_ENTRIES = 150;
 const GROUP_MESSAGES = 900;
-/** Bytes of a group: well below what the broker holds for a batch. */
+/** Bytes of one group. The broker buffers a whole batch in memory and allows more than this. */
 const GROUP_BYTES = 4 * 1024 * 1024;
-/** Members of a line. */
+/** The properties that a line may have. */
 const MEMBERS = new Set([
   "module",
   "schema",
@@ -62,7 +60,7 @@ const MEMBERS = new Set([
 
 interface Item {
   line: number;
-  /** The definition that it was checked by. */
+  /** The definition that validated this entry. */
   by: OrbContext;
   entry: NewEntry;
   write: EntryWrite;
@@ -70,7 +68,7 @@ interface Item {
   bytes: number;
 }
 
-/** Writes new entries, and tells of each in the order of the lines. */
+/** Creates an entry for each line. Yields the outcomes in the order of the lines. */
 export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): AsyncGenerator<BulkResult> {
   let input = given;
   let actor = caller;
@@ -81,13 +79,13 @@ export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): A
   let number = 0;
   let waiting: { line: number; text: string }[] = [];
 
-  // The lines of a group are checked at the same time: their hashes, seals and look-ups overlap.
+  // Validate the lines of a group concurrently, so that their hashing, sealing and lookups overlap.
   const prepareSome = async () => {
     const some = waiting;
     waiting = [];
     if (some.length === 0) return [];
-    // An upload takes minutes: each group needs the current session and definition.
-    const [who, orb] = await Promise.all([input.authority?.() ?? actor, renewed(deps, input)]);
+    // An upload takes minutes, so each group needs a valid session and the current definition.
+    const [who, orb] = await Promise.all([input.authority?.() ?? actor, renewDefinition(deps, input)]);
     actor = who;
     input = { ...input, orb };
     return Promise.all(some.map((each) => prepareLine(deps, actor, input, each.line, each.text)));
@@ -100,7 +98,7 @@ export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): A
     const before = running;
     running = undefined;
     if (before !== undefined) yield* await before;
-    // The next group is prepared while this one is on its way.
+    // Prepare the next group while this one is being written.
     running = writeGroup(deps, actor, input, full);
     running.catch(() => undefined);
   }
@@ -113,7 +111,7 @@ export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): A
           group.length >= GROUP_ENTRIES ||
           size.messages + item.messages.length > GROUP_MESSAGES ||
           size.bytes + item.bytes > GROUP_BYTES ||
-          // Two of one group want one value: the second is judged after the first is written.
+          // Two entries of one group have the same unique value. Write the first before the second is judged.
           marks.some((mark) => claimed.has(mark));
         if (full) yield* flush();
         for (const mark of marks) claimed.add(mark);
@@ -124,7 +122,7 @@ export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): A
     }
   }
 
-  // What came before the lines broke off, or before a group could not be checked, is written and told all the same.
+  // If the upload breaks off or a group cannot be validated, still write the earlier lines and report their outcomes.
   let failure: { cause: unknown } | undefined;
   try {
     for await (const text of input.lines) {
@@ -133,7 +131,7 @@ export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): A
       waiting.push({ line: number, text });
       if (waiting.length < GROUP_ENTRIES) continue;
       yield* take(await prepareSome());
-      // What is checked does not wait for a client who sends no more for a while.
+      // Do not hold back validated lines until a slow client sends more.
       yield* flush();
     }
   } catch (cause) {
@@ -185,7 +183,9 @@ async function prepareLine(
   }
 }
 
-/** The schema of a new entry that the actor may create. @throws AppError invalid, unauthenticated, forbidden */
+/**
+ * Returns the schema of a new entry if the actor may create it. @throws AppError invalid, unauthenticated, forbidden
+ */
 function authorised(actor: Actor, context: OrbContext, entry: NewEntry): CompiledSchema {
   const schema = schemaFor(context, entry.module, entry.schema);
   const role = roleIn(actor, context.orb, context.compiled);
@@ -196,9 +196,14 @@ function authorised(actor: Actor, context: OrbContext, entry: NewEntry): Compile
 
 function readLine(value: unknown, publish: boolean): NewEntry {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new AppError("invalid", "validation_failed", "A line is an object with module and values.", {
-      errors: [{ path: "", code: "type", message: "must be an object" }],
-    });
+    throw new AppError(
+      "invalid",
+      "validation_failed",
+      "Each line must be an object with module and values.",
+      {
+        errors: [{ path: "", code: "type", message: "must be an object" }],
+      },
+    );
   }
   const line = value as Record<string, unknown>;
   const faults: Fault[] = Object.keys(line)
@@ -223,7 +228,12 @@ function readLine(value: unknown, publish: boolean): NewEntry {
     faults.push({ path: "/publish", code: "type", message: "must be a boolean" });
   }
   if (faults.length > 0) {
-    throw new AppError("invalid", "validation_failed", "The line is not valid.", { errors: faults });
+    throw new AppError(
+      "invalid",
+      "validation_failed",
+      "The line is not valid. Correct the properties listed in errors.",
+      { errors: faults },
+    );
   }
   return {
     module: module ?? "",
@@ -237,7 +247,7 @@ function readLine(value: unknown, publish: boolean): NewEntry {
   };
 }
 
-/** Writes a group, and answers for each of its lines in order. */
+/** Writes a group. Returns the outcome of each line in order. */
 async function writeGroup(
   deps: Deps,
   actor: Actor,
@@ -267,8 +277,8 @@ async function writeGroup(
 }
 
 /**
- * Tells apart those that met a target in another state than an earlier one of the group: it changed while they were
- * prepared, and one batch can expect one state of it only.
+ * Separates entries that read a referenced entry in a different state than an earlier entry of the group did. That
+ * entry changed while the group was being prepared, and one batch can expect only one state of it.
  */
 function byTargets(items: readonly Item[]): { agreed: Item[]; apart: Item[] } {
   const met = new Map<string, number>();
@@ -285,7 +295,7 @@ function byTargets(items: readonly Item[]): { agreed: Item[]; apart: Item[] } {
   return { agreed, apart };
 }
 
-/** False when something stood in the way of the group; then none of it was written: a batch is one act. */
+/** Writes a group as one atomic batch. Returns false after a conflict; then the batch has written nothing. */
 async function writeTogether(
   deps: Deps,
   orb: string,
@@ -298,18 +308,21 @@ async function writeTogether(
     return true;
   } catch (error) {
     if (error instanceof Conflict || error instanceof StreamMissing) return false;
-    // The broker is away, or did not answer: the lines say so, and the next group is tried.
-    const told = asError(error);
-    for (const { line } of items) failed.set(line, told);
+    // The broker is unreachable or did not reply. Report it for these lines and try the next group.
+    const failure = asError(error);
+    for (const { line } of items) failed.set(line, failure);
     return true;
   }
 }
 
-/** The messages of a group that agrees on its targets: what several replace, the guard of one target, stands once. */
+/**
+ * Merges the messages of a group into one batch. A subject that several entries replace, such as the guard of one
+ * referenced entry, appears only once.
+ */
 function merged(orb: string, items: readonly Item[]): Append[] {
   const seen = new Set<string>();
   const expected = new Set<string>();
-  // The batch fails if a definition that its lines were checked by is no longer in force.
+  // The batch fails if a definition that validated one of its lines is no longer active.
   const fences = new Map(
     items.map(({ by, write }) => [by, { id: write.address.id, ...fenceGuard(orb, by.fence) }]),
   );
@@ -321,12 +334,12 @@ function merged(orb: string, items: readonly Item[]): Append[] {
     for (const message of messages) {
       const { expect, ...rest } = message;
       const elsewhere = expect?.subject;
-      const again = elsewhere !== undefined && expected.has(elsewhere);
+      const rewritten = elsewhere !== undefined && expected.has(elsewhere);
       if (elsewhere !== undefined) expected.add(elsewhere);
-      const next: Append = expect === undefined || again ? rest : { ...rest, expect };
+      const next: Append = expect === undefined || rewritten ? rest : { ...rest, expect };
       if (message.rollup === true && seen.has(message.subject)) {
         if (next.expect === undefined) continue;
-        // What it expected still has to be judged.
+        // The duplicate is dropped, but the broker must still check its expectation.
         const subject = subjects.guard(orb, write.address.id, number++);
         out.push({ subject, data: "", ttl: GONE_SECONDS, expect: next.expect });
         continue;
@@ -338,13 +351,13 @@ function merged(orb: string, items: readonly Item[]): Append[] {
   return out;
 }
 
-/** Writes one entry of a group that met a conflict, with a look at who holds its values. */
+/** Writes one entry of a group that met a conflict, after looking up the owners of its unique values. */
 function writeAlone(deps: Deps, actor: Actor, input: BulkInput, item: Item): Promise<EntryWrite> {
-  return attempts(deps, input.orbId, async () => {
-    const context = await renewed(deps, input);
+  return retryOnConflict(deps, input.orbId, async () => {
+    const context = await renewDefinition(deps, input);
     const schema = authorised(actor, context, item.entry);
     const plan = await planNew(deps, actor, context, schema, item.entry, item.write.address.id);
-    const write = await withKnownClaims(deps, context, schema, plan);
+    const write = await withReservations(deps, context, schema, plan);
     await commit(deps, context, write);
     return write;
   });

@@ -1,6 +1,18 @@
 /**
- * The common course of every write to an entry that exists: read, authorise, judge If-Match, decide, commit; and all of
- * it again when somebody else wrote in between.
+ * Updates an existing entry: read, authorise, check If-Match, let the verb decide, commit. Retries from the start on
+ * a write conflict.
+ *
+ * This file upholds these invariants:
+ * - The head is the truth. The head is the last message of the entry's log. Each write expects the head's sequence,
+ *   so no write is based on a revision that is no longer the newest.
+ * - Live copies, index keys and schedules follow the head. They change in the same atomic batch as the head, or
+ *   readers verify them against the head.
+ * - A unique value has one owner. A reservation is a message that names the owner. It is taken by compare-and-set and
+ *   released when neither the newest nor the live revision has the value.
+ * - A write and the definition that decided it agree. Each write expects the fence of its definition and fails if
+ *   another definition has been activated.
+ * - A validity window that has closed counts as a revision (`effective`). The next write appends that revision before
+ *   its own.
  */
 import { type Actor, actorId } from "../../access/actor.ts";
 import { type EntryOperation as Act, may, refusal, requireMay, roleIn } from "../../access/authorize.ts";
@@ -11,11 +23,11 @@ import { counted } from "../../quotas/write.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import { type EntryAddress, isToken, type LiveRole, streams, subjects } from "../../store/subjects.ts";
 import type { Append, StoredMessage } from "../../store/types.ts";
-import { type Holdings, holdings, lookUpClaims } from "../index/held.ts";
+import { type EntryKeys, entryKeys, lookUpReservations } from "../index/entry-keys.ts";
 import { isOwn } from "../index/references.ts";
-import { cancelMessages, leave, lookAgain } from "../index/schedules.ts";
-import { claimChange, isUniqueKey, keySubject } from "../model/claims.ts";
+import { cancelMessages, liveTombstone, repairAfterCancel } from "../index/schedules.ts";
 import { type Idempotency, idempotencyClaim, replay } from "../model/idempotency.ts";
+import { isUniqueKey, keyChange, keySubject } from "../model/index-keys.ts";
 import type { EntryWrite, Guard } from "../model/messages.ts";
 import {
   existing,
@@ -27,83 +39,94 @@ import {
   schemaOf,
 } from "../model/resolve.ts";
 import { type EntrySnapshot, effective, type StoredValue, visible } from "../model/snapshot.ts";
-import { attempts, renewed } from "./attempts.ts";
 import { commit } from "./commit.ts";
+import { renewDefinition, retryOnConflict } from "./retry.ts";
 
-/** Which entry a verb is about, and under what conditions. */
+/** The entry that a write applies to, and the conditions of the write. */
 export interface Target {
   orbId: string;
-  /** The definition; as a promise it is awaited beside the entry's own read. */
+  /** The definition. A promise is awaited concurrently with the read of the entry. */
   orb: OrbContext | Promise<OrbContext>;
   id: string;
-  /** The schema that the entry must be of, where the address says it. */
+  /** The schema that the entry must belong to, if the request's address names one. */
   schema?: CompiledSchema | undefined;
-  /** The newest revision's number as the caller knows it. */
+  /** The newest revision that the caller knows. */
   ifMatch?: number | undefined;
   idempotency?: Idempotency | undefined;
-  /** Reads the definition again when the write met another one; {@link definitionFor} when left out. */
+  /** Reads the definition again after a write conflict. Defaults to {@link definitionFor}. */
   renew?: (() => Promise<OrbContext>) | undefined;
 }
 
-/** What a write answers. */
+/** The result of a write. */
 export interface Written {
-  /** The revision that was made. */
+  /** The revision that the write has created. */
   snapshot: EntrySnapshot;
   /** Sequence of its message. */
   seq: number;
-  /** Whether this is the answer to an earlier request with the same Idempotency-Key. */
+  /** Whether this is the stored response to an earlier request with the same Idempotency-Key. */
   replayed: boolean;
 }
 
-/** Everything that a decision may look at. */
+/** The state that a decision is based on. */
 export interface State {
   context: OrbContext;
-  /** Undefined when the definition has dropped the schema. */
+  /** Undefined if the definition no longer has the schema. */
   schema: CompiledSchema | undefined;
   entry: LoadedEntry;
-  /** The newest revision as it stands now: after the closing of its window, if that has come. */
+  /** The newest revision now: if the validity window has closed, the revision that its closing stands for. */
   base: EntrySnapshot;
-  /** What the newest revision and what is live hold by this definition. */
-  held: Holdings;
-  /** Milliseconds. */
+  /** The index keys of the newest and of the live revision, computed with the current definition. */
+  held: EntryKeys;
+  /** Milliseconds since the epoch. */
   now: number;
-  /** Last sequence of the reference guard, read before anything else; undefined where it was not asked for. */
+  /**
+   * Last sequence of the reference guard, read before the search for referrers. Undefined if the verb needs no guard.
+   */
   guardSeq: number | undefined;
 }
 
-/** What a write is to do. */
+/** The change that a verb decides on. */
 export interface Decision {
   operation: EntrySnapshot["operation"];
   status: EntrySnapshot["status"];
   values?: Record<string, StoredValue>;
-  /** What the values hold, where they were prepared anew. */
+  /** Index keys of `values`. */
   claims?: string[];
   validFrom?: string | null;
   validTo?: string | null;
   guards?: readonly Guard[];
-  /** `publish` makes this revision live, `withdraw` ends what is live, `keep` leaves it beside. */
+  /**
+   * `publish` makes this revision live, `withdraw` removes the live revision, `keep` leaves the live revision as it
+   * is.
+   */
   live: "publish" | "withdraw" | "keep";
   index?: "remove";
 }
 
-/** How a verb differs from the others. */
+/** The parts of a write that differ between verbs. */
 export interface Change {
-  /** What the actor must be allowed to do. */
+  /** The operations that the actor must be allowed to perform. */
   acts: readonly Act[];
-  /** The request as the idempotency claim knows it. */
+  /** The request's content. A request with the same Idempotency-Key must have the same content. */
   request: unknown;
-  /** Changes nothing that anybody wrote: allowed on records that are otherwise never changed. */
+  /**
+   * The write keeps the caller-visible content (re-sealing). It is therefore allowed on records that cannot be
+   * changed.
+   */
   upkeep?: boolean;
-  /** Reads the reference guard before the referrers are looked for. */
+  /**
+   * Reads the reference guard before the search for referrers, so that the commit fails if a reference is added
+   * meanwhile.
+   */
   guarded?: boolean;
   decide(state: State): Promise<Decision>;
-  /** What a publication puts onto the live subject. */
+  /** Returns the messages that a publication writes to the live subject. */
   publishing?: (state: State, next: EntrySnapshot, role: LiveRole) => Append[];
 }
 
 const ALL_ROLES: readonly LiveRole[] = ["public", "user", "admin"];
 
-/** Makes one revision of an existing entry. */
+/** Appends one revision to an existing entry. */
 export async function changeEntry(
   deps: Deps,
   actor: Actor,
@@ -115,13 +138,13 @@ export async function changeEntry(
     ...(target.ifMatch === undefined ? {} : { ifMatch: target.ifMatch }),
     request: change.request,
   });
-  const again = () => replay(deps, target.orbId, claim);
+  const findReplay = () => replay(deps, target.orbId, claim);
   const run = async (attempt: number): Promise<Written> => {
     const stream = streams.orb(target.orbId);
     const [context, entry, before, guardMessage] = await Promise.all([
-      attempt === 0 ? target.orb : renewed(deps, target),
+      attempt === 0 ? target.orb : renewDefinition(deps, target),
       loadEntry(deps, target.orbId, target.id, target.schema),
-      again(),
+      findReplay(),
       change.guarded === true && isToken(target.id)
         ? orNull(deps.store.get(stream, subjects.referenceGuard(target.orbId, target.id)))
         : (null as StoredMessage | null),
@@ -134,7 +157,7 @@ export async function changeEntry(
     if (target.ifMatch !== undefined && target.ifMatch !== base.revision)
       throw revisionMismatch(base.revision);
     const schema = schemaOf(context.compiled, found.address);
-    const held = await holdings(deps, context, schema, found);
+    const held = await entryKeys(deps, context, schema, found);
     const state: State = {
       context,
       schema,
@@ -149,14 +172,14 @@ export async function changeEntry(
     const write = await writeOf(deps, state, decision, next, attempt, change);
     const seq = await commit(deps, context, { ...write, idempotency: claim });
     if (cancels(state, decision)) {
-      for (const role of rolesOf(schema)) await lookAgain(deps, found.address, role, found.head);
+      for (const role of rolesOf(schema)) await repairAfterCancel(deps, found.address, role, found.head);
     }
     return { snapshot: next, seq, replayed: false };
   };
-  return counted(deps, actor, target.orbId, () => attempts(deps, target.orbId, run, again));
+  return counted(deps, actor, target.orbId, () => retryOnConflict(deps, target.orbId, run, findReplay));
 }
 
-/** A caller who could not do it even with his own entry is refused before anything is read. */
+/** Refuses a caller before any read if the operation is not even allowed on the caller's own entries. */
 function refuseEarly(actor: Actor, target: Target, acts: readonly Act[]): void {
   const { schema, orb } = target;
   if (schema === undefined || orb instanceof Promise) return;
@@ -164,7 +187,10 @@ function refuseEarly(actor: Actor, target: Target, acts: readonly Act[]): void {
   for (const act of acts) requireMay(actor, role, act, { access: schema.access, own: true });
 }
 
-/** The entry, if the actor may do this to it. One that he may not even see does not exist for him. */
+/**
+ * Returns the entry if the actor may perform the operations. Throws 404 instead of 403 if the actor cannot even read
+ * it.
+ */
 function authorised(
   deps: Deps,
   actor: Actor,
@@ -187,12 +213,12 @@ function rolesOf(schema: CompiledSchema | undefined): readonly LiveRole[] {
   return schema === undefined ? ALL_ROLES : [schema.liveRole];
 }
 
-/** Whether a write takes away what is live, and with it what was scheduled. */
+/** Whether a write replaces or removes the live revision, and so cancels its schedules. */
 function cancels(state: State, decision: Decision): boolean {
   return decision.live !== "keep" || state.base !== state.entry.head;
 }
 
-/** The revision that a decision makes. */
+/** Returns the revision that a decision creates. */
 function nextSnapshot(state: State, decision: Decision, actor: Actor): EntrySnapshot {
   const { base, held, entry } = state;
   const revision = base.revision + 1;
@@ -233,7 +259,7 @@ function nextSnapshot(state: State, decision: Decision, actor: Actor): EntrySnap
   };
 }
 
-/** The messages of a decision. */
+/** Returns the write that carries out a decision: revisions, index keys, guards, live copy. */
 async function writeOf(
   deps: Deps,
   state: State,
@@ -246,11 +272,13 @@ async function writeOf(
   const { address, head } = entry;
   const after = new Set([...next.claims, ...(next.liveClaims ?? [])]);
   const guards: Guard[] = [...(decision.guards ?? [])];
-  // What only the live revision held may be another entry's since its window closed: it counts as not held.
+  // A closed window ends the reservations of values that only the live revision has. Another entry may own them now,
+  // so they count as not reserved.
   const closed = base !== head;
-  const claims = claimChange(new Set([...head.claims, ...(closed ? [] : (head.liveClaims ?? []))]), after);
+  const claims = keyChange(new Set([...head.claims, ...(closed ? [] : (head.liveClaims ?? []))]), after);
   const known = new Map<string, number>();
-  // Sure of its claims is only who wrote them under this very definition and never lost them to a closed window.
+  // An entry's index keys are complete only if they were written under the current definition and no closed window
+  // has ended any of them.
   const sure = !held.stale && !closed;
   if (!sure && schema !== undefined) {
     for (const key of [...held.claims, ...(held.liveClaims ?? []), ...(head.liveClaims ?? [])]) {
@@ -263,7 +291,7 @@ async function writeOf(
   let made = next;
   if (schema !== undefined && (attempt > 0 || !sure)) {
     const keeping = change.upkeep === true ? undefined : { entry, next };
-    const looked = await lookUpClaims(deps, context, schema, address, claims.adds, keeping);
+    const looked = await lookUpReservations(deps, context, schema, address, claims.adds, keeping);
     for (const [key, seq] of looked.known) known.set(key, seq);
     guards.push(...looked.guards);
     const free = (key: string) => !looked.taken.has(key);
@@ -282,7 +310,7 @@ async function writeOf(
       live.push(...publishing(state, next, schema.liveRole));
     } else if (head.publishedRevision !== null) {
       const at = base === head ? next.updatedAt : base.updatedAt;
-      for (const role of rolesOf(schema)) live.push(leave(address, role, next, at));
+      for (const role of rolesOf(schema)) live.push(liveTombstone(address, role, next, at));
     }
   }
   return {
@@ -299,8 +327,9 @@ async function writeOf(
 }
 
 /**
- * Of claims that may have passed to another entry, those that are still this one's; index messages always are. A claim is
- * freed only as it was read here: abandoned, it may pass to another entry while this one's head stands still.
+ * Filters the keys that a write may delete. A reservation that another entry may have taken over is deleted only if
+ * it still names this entry. It is deleted with the sequence that was read here, because a takeover does not change
+ * this entry's head. Index keys that are not unique always belong to their entry.
  */
 async function reallyOwn(
   deps: Deps,

@@ -5,33 +5,33 @@ import type { Deps } from "../../deps.ts";
 import { AppError, invalid, notFound } from "../../kernel/errors.ts";
 import { listed } from "../../kernel/faults.ts";
 import { counted } from "../../quotas/write.ts";
-import { withKnownClaims } from "../index/held.ts";
+import { withReservations } from "../index/entry-keys.ts";
 import { publishMessages } from "../index/schedules.ts";
 import { type Idempotency, idempotencyClaim, replay } from "../model/idempotency.ts";
 import type { EntryWrite } from "../model/messages.ts";
 import { addressOf, type OrbContext, refuseRecords } from "../model/resolve.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
-import { attempts, renewed } from "./attempts.ts";
 import type { Written } from "./change.ts";
 import { commit } from "./commit.ts";
 import { mergeValues, readWindow, windowFaults } from "./input.ts";
 import { prepare } from "./prepare.ts";
+import { renewDefinition, retryOnConflict } from "./retry.ts";
 
-/** What a new entry is made from. */
+/** The content of a new entry. */
 export interface NewEntry {
   module: string;
-  /** May be left out where the module has exactly one schema. */
+  /** Optional if the module has exactly one schema. */
   schema?: string | undefined;
   /** Values by field, as the caller sent them. */
   values: unknown;
   /** ISO 8601 or null. */
   validFrom?: unknown;
   validTo?: unknown;
-  /** Makes it live in the same act. */
+  /** Publishes the entry in the same atomic write. */
   publish?: boolean | undefined;
-  /** Translatable values are of this language only. */
+  /** Translatable values are given in this language only. */
   locale?: string | undefined;
-  /** Market-specific values are of this market only. */
+  /** Market-specific values are given for this market only. */
   market?: string | undefined;
 }
 
@@ -39,14 +39,14 @@ export interface CreateInput extends NewEntry {
   orbId: string;
   orb: OrbContext | Promise<OrbContext>;
   idempotency?: Idempotency | undefined;
-  /** Reads the definition again when the write met another one. */
+  /** Reads the definition again after a write conflict. */
   renew?: (() => Promise<OrbContext>) | undefined;
 }
 
 /**
- * The schema that a new entry names.
- * @throws AppError invalid `unknown_module`, `unknown_schema`, `required` at /schema; conflict `append_only` for records
- * of transactions
+ * Returns the schema that a new entry names.
+ * @throws AppError invalid `unknown_module`, `unknown_schema`, `required` at /schema; conflict `append_only` for
+ * transaction records
  */
 export function schemaFor(context: OrbContext, module: string, schema: string | undefined): CompiledSchema {
   const found = context.compiled.schema(module, schema);
@@ -57,7 +57,7 @@ export function schemaFor(context: OrbContext, module: string, schema: string | 
   const { modules } = context.compiled;
   const schemas = modules.get(module)?.schemas;
   if (schemas === undefined) {
-    const message = `The orb has no such module. It has ${listed([...modules.keys()])}.`;
+    const message = `must be a module of the orb: ${listed([...modules.keys()])}`;
     throw invalid([{ path: "/module", code: "unknown_module", message }]);
   }
   const names = listed([...schemas.keys()]);
@@ -76,7 +76,7 @@ export function schemaFor(context: OrbContext, module: string, schema: string | 
   ]);
 }
 
-/** A new entry, ready to be committed. */
+/** Validates and seals a new entry. Returns the write to commit. */
 export async function planNew(
   deps: Deps,
   actor: Actor,
@@ -134,10 +134,12 @@ export async function planNew(
 }
 
 /**
- * Creates an entry; with `publish` it is live in the same act.
- * Two requests one after the other (definition and Idempotency-Key, write); three when it refers to entries.
- * @throws AppError invalid; forbidden, unauthenticated; conflict `unique_conflict`, `reference_not_live`;
- * too_large `entry_too_large`
+ * Creates an entry. `publish` publishes it in the same atomic write.
+ *
+ * Takes two sequential broker requests (definition and Idempotency-Key together, then the write), or three if the
+ * entry refers to other entries.
+ * @throws AppError invalid; forbidden, unauthenticated; conflict `unique_conflict`, `reference_not_live`; too_large
+ * `entry_too_large`
  */
 export async function createEntry(deps: Deps, actor: Actor, input: CreateInput): Promise<Written> {
   const { orbId, orb, idempotency, module, schema: schemaId, renew, ...request } = input;
@@ -146,11 +148,11 @@ export async function createEntry(deps: Deps, actor: Actor, input: CreateInput):
     schema: schemaId,
     ...request,
   });
-  const again = () => replay(deps, orbId, claim);
+  const findReplay = () => replay(deps, orbId, claim);
   const run = async (attempt: number): Promise<Written> => {
     const [context, before] = await Promise.all([
-      attempt === 0 ? orb : renewed(deps, { orbId, renew }),
-      again(),
+      attempt === 0 ? orb : renewDefinition(deps, { orbId, renew }),
+      findReplay(),
     ]);
     const schema = schemaFor(context, module, schemaId);
     const role = roleIn(actor, orbId, context.compiled);
@@ -158,13 +160,14 @@ export async function createEntry(deps: Deps, actor: Actor, input: CreateInput):
     if (input.publish === true) requireMay(actor, role, "publish", { access: schema.access, own: true });
     if (before !== null) return before;
     const plan = await planNew(deps, actor, context, schema, input, deps.newId());
-    const write = attempt === 0 ? plan : await withKnownClaims(deps, context, schema, plan);
+    const write = attempt === 0 ? plan : await withReservations(deps, context, schema, plan);
     const seq = await commit(deps, context, { ...write, idempotency: claim });
     const [snapshot] = write.snapshots;
-    if (snapshot === undefined) throw new AppError("internal", "internal_error", "Nothing was written.");
+    if (snapshot === undefined)
+      throw new AppError("internal", "internal_error", "The write contained no revision.");
     return { snapshot, seq, replayed: false };
   };
-  return counted(deps, actor, orbId, () => attempts(deps, orbId, run, again));
+  return counted(deps, actor, orbId, () => retryOnConflict(deps, orbId, run, findReplay));
 }
 
 /** @throws AppError not_found when there is no such orb */

@@ -7,25 +7,26 @@ import { AppError, notFound } from "../../kernel/errors.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import { loadEntry } from "../model/resolve.ts";
 import { tombstone } from "../model/snapshot.ts";
-import { attempts } from "./attempts.ts";
 import { changeEntry, type Target } from "./change.ts";
 import { unreferenced } from "./lifecycle.ts";
+import { retryOnConflict } from "./retry.ts";
 import { statusOf } from "./update.ts";
 
 export interface DeleteInput extends Target {
-  /** Although other entries refer to it. */
+  /** Deletes the entry even if other entries refer to it. */
   force?: boolean | undefined;
-  /** Erases its revisions too, for good. For platform admins; also for an entry that was deleted before. */
+  /** Also erases all revisions permanently. Platform admins only. Works on entries that are already deleted. */
   purge?: boolean | undefined;
 }
 
-/** Seconds for which the trace of a purge stays, so that a racing write still meets it. */
+/** Seconds that the tombstone of a purge stays in the log, so that a concurrent write still gets a conflict. */
 const PURGED_SECONDS = 5;
 
 /**
- * Deletes an entry: 404 from then on, its unique values are free, its revisions stay until they are purged.
- * @throws AppError not_found; precondition `revision_mismatch`; conflict `referenced`, `wrong_state` when it
- * was written again between deletion and purge; forbidden, unauthenticated
+ * Deletes an entry. Its address returns 404 from then on, its unique values are released, and its revisions stay
+ * until a purge.
+ * @throws AppError not_found; precondition `revision_mismatch`; conflict `referenced`, or `wrong_state` when the
+ * entry was written again between deletion and purge; forbidden, unauthenticated
  */
 export async function deleteEntry(deps: Deps, actor: Actor, input: DeleteInput): Promise<void> {
   if (input.purge === true) requireOperator(actor, "entries.purge");
@@ -53,7 +54,7 @@ export async function deleteEntry(deps: Deps, actor: Actor, input: DeleteInput):
     if (input.purge !== true) return;
     await purge(deps, actor, input.orbId, snapshot.id);
   } catch (error) {
-    // Deleted before, or by the call that this one repeats: purging is then all that is left to do.
+    // Already deleted, perhaps by an earlier attempt of this request. Only the purge is left to do.
     if (input.purge !== true || !isGone(error)) throw error;
     await purge(deps, actor, input.orbId, input.id);
   }
@@ -64,16 +65,18 @@ function isGone(error: unknown): boolean {
 }
 
 function writtenAgain(state: string): AppError {
-  const detail = "The entry was deleted and written again since: nothing was erased.";
+  const detail =
+    "The entry was created again after its deletion, so nothing was erased. Delete it again to purge it.";
   return new AppError("conflict", "wrong_state", detail, { data: { state, operation: "purge" } });
 }
 
-/** Erases every revision: the message that replaces them all vanishes by itself. */
+/** Erases every revision: a rollup replaces them with one tombstone, which expires. */
 async function purge(deps: Deps, actor: Actor, orb: string, id: string): Promise<void> {
-  const address: EntryAddress = await attempts(deps, orb, async () => {
+  const address: EntryAddress = await retryOnConflict(deps, orb, async () => {
     const entry = await loadEntry(deps, orb, id);
     if (entry === null) throw notFound("entry");
-    // An id that follows from something, that of settings, may be written again: that is not what was to be erased.
+    // An entry with a derived id, such as settings, can be created again after its deletion. Do not erase the new
+    // one.
     if (entry.head.status !== "DELETED") throw writtenAgain(entry.head.status);
     const at = new Date(deps.clock.now()).toISOString();
     await deps.store.append(streams.orb(orb), {

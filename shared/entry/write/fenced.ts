@@ -1,7 +1,11 @@
 /**
- * Writes whose head expects the revision before it: a message has one expectation, so the head cannot expect the fence too.
- * With replicas such a write is a batch with a guard message. On a broker without replicas a batch takes twenty times as long as
- * a message: there the guard follows the head, and a write that the guard refuses is taken back.
+ * The fence for writes whose head expects the revision before it. The fence is a message that every activation of a
+ * definition moves, so that no write is committed under a definition that has been replaced. A message can have only
+ * one expectation, so the head cannot expect the fence too.
+ *
+ * With replicas such a write is a batch with a guard message that expects the fence. Without replicas a batch takes
+ * twenty times as long as a message. There the guard is sent right behind the head, and a write is taken back if the
+ * guard is refused.
  */
 import { fenceGuard, fenceNow, UNFENCED } from "../../definition/stored/fence.ts";
 import type { Deps } from "../../deps.ts";
@@ -11,13 +15,14 @@ import { type EntryWrite, GONE_SECONDS } from "../model/messages.ts";
 import type { OrbContext } from "../model/resolve.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
 
-/** The author of a revision that takes another one back. */
+/** `updatedBy` of a revision that takes another one back. */
 const PLATFORM = "system";
 
 /**
- * Appends messages, the head last, and checks that the definition was still in force at the head. One trip.
+ * Appends messages, the head last, and verifies that the definition was still active at the head's sequence. One
+ * round trip.
  * @returns the head's sequence
- * @throws Conflict when another definition was in force: the revision was taken back
+ * @throws Conflict when another definition was active; the revision has been taken back
  */
 export async function appendFenced(
   deps: Deps,
@@ -27,7 +32,7 @@ export async function appendFenced(
 ): Promise<number> {
   const { address } = write;
   const stream = streams.orb(address.orb);
-  const told = deps.store.remembers === true;
+  const isCached = deps.store.isCached === true;
   const guard: Append = {
     subject: subjects.guard(address.orb, address.id, 0),
     data: "",
@@ -35,25 +40,28 @@ export async function appendFenced(
     expect: fenceGuard(by.orb, by.fence),
   };
   if (deps.config.replicas > 1) return deps.store.batch(stream, [guard, ...messages]);
-  // A host that follows the stream reads the fence from its cache instead of sending a guard.
+  // A host with a cache of the stream reads the fence from it instead of sending a guard.
   const [written, behind] = await Promise.allSettled([
     messages.length === 1 && messages[0] !== undefined
       ? deps.store.append(stream, messages[0])
       : deps.store.pipeline(stream, messages).then((sequences) => sequences.at(-1) ?? 0),
-    told ? Promise.reject(new Conflict()) : deps.store.append(stream, guard),
+    isCached ? Promise.reject(new Conflict()) : deps.store.append(stream, guard),
   ]);
   if (written.status === "rejected") throw written.reason;
   const seq = written.value;
   if (behind.status === "fulfilled") return seq;
-  // A refused guard proves nothing yet: the fence can have moved after the head.
+  // A refused guard is not proof: the fence may have moved after the head was written.
   const { fence = UNFENCED } = by;
-  const now = await fenceNow(deps, by.orb, fence, told ? "told" : "leader");
+  const now = await fenceNow(deps, by.orb, fence, isCached ? "cached" : "leader");
   if (now.seq === fence.seq || now.seq > seq) return seq;
   await takeBack(deps, write, seq);
   throw new Conflict();
 }
 
-/** Appends the entry as it was before. Does nothing if another write has followed: that one was decided on this revision. */
+/**
+ * Appends the previous state of the entry as a new revision. Does nothing if another write has followed, because that
+ * write was decided on this revision.
+ */
 async function takeBack(deps: Deps, { address, snapshots, before }: EntryWrite, seq: number): Promise<void> {
   const made = snapshots.at(-1);
   if (made === undefined || before === undefined) return;

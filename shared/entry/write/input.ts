@@ -1,4 +1,4 @@
-/** Reads what a caller sends for an entry: values for one language or market, and the validity window. */
+/** Reads a caller's input for an entry: values for one language or market, and the validity window. */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { canonicalLanguage } from "../../definition/document/ids.ts";
 import { MASK } from "../../definition/document/mask.ts";
@@ -9,35 +9,35 @@ import { isObject } from "../../kernel/json.ts";
 import { storedInput } from "../model/known.ts";
 import { isSealed, type StoredValue } from "../model/snapshot.ts";
 
-/** The one language or market that a write speaks of. */
-export interface Place {
+/** The single language or market that a write applies to. */
+export interface Localization {
   locale?: string | undefined;
   market?: string | undefined;
 }
 
-function unknownPlace(parameter: keyof Place, message: string): AppError {
+function unknownPlace(parameter: keyof Localization, message: string): AppError {
   return new AppError("malformed", "invalid_parameter", message, {
     errors: [{ path: `/${parameter}`, code: "invalid_value", message }],
   });
 }
 
-/** Language and market of a write, as the orb knows them. @throws AppError malformed when it does not */
+/** Resolves the language and market of a write. @throws AppError malformed when the orb does not have them */
 function resolvePlace(
   schema: CompiledSchema,
-  place: Place,
+  place: Localization,
 ): { language: string; market: string | undefined } {
   const tag = place.locale === undefined ? schema.languages[0] : canonicalLanguage(place.locale);
   if (tag === undefined || !schema.languages.includes(tag)) {
-    throw unknownPlace("locale", `The orb has no such language: it has ${listed(schema.languages)}.`);
+    throw unknownPlace("locale", `must be a language of the orb: ${listed(schema.languages)}`);
   }
   const market = place.market ?? schema.markets[0];
   if (place.market !== undefined && !schema.markets.includes(place.market)) {
-    throw unknownPlace("market", `The orb has no such market: it has ${listed(schema.markets)}.`);
+    throw unknownPlace("market", `must be a market of the orb: ${listed(schema.markets)}`);
   }
   return { language: tag, market };
 }
 
-/** The keys under which a field keeps the value of one language and market. */
+/** Returns the keys under which a field stores the value of one language and market. */
 function trailOf(field: CompiledField, language: string, market: string | undefined): string[] {
   return [
     ...(field.marketSpecific && market !== undefined ? [market] : []),
@@ -53,16 +53,16 @@ function put(map: unknown, trail: readonly string[], value: unknown): unknown {
 }
 
 /**
- * Values as they are to be checked. Without a place they are the caller's own, whole. With one, each value goes to its
- * language and market in what is stored, and what is not named stays as it is, as far as the definition still has a place
- * for it ({@link storedInput}); null clears the one value.
- * @param stored values of the newest revision; sealed ones are carried along as masks
+ * Returns the values to validate. Without a place they are the caller's values, which replace all stored ones. With a
+ * place, each value replaces the stored value of that language and market only. Other stored values stay if the
+ * definition still has a place for them ({@link storedInput}). Null clears the one value.
+ * @param stored values of the newest revision; sealed ones are carried over as masks
  */
 export function mergeValues(
   schema: CompiledSchema,
   given: unknown,
   stored: Readonly<Record<string, StoredValue>>,
-  place: Place,
+  place: Localization,
 ): unknown {
   if (place.locale === undefined && place.market === undefined) return given;
   const { language, market } = resolvePlace(schema, place);
@@ -74,18 +74,18 @@ export function mergeValues(
     merged[name] = field === undefined ? value : put(merged[name], trailOf(field, language, market), value);
   }
   if (!Object.hasOwn(given, "__proto__")) return merged;
-  // Kept, so that the check can refuse it by its name.
+  // Kept, so that validation can report it by name.
   Object.defineProperty(merged, "__proto__", { value: MASK, enumerable: true });
   return merged;
 }
 
-/** A window: ISO 8601 in UTC, or null. */
+/** A validity window: ISO 8601 in UTC, or null for no bound. */
 export interface Window {
   validFrom: string | null;
   validTo: string | null;
 }
 
-/** Reads the window of a write; what is left out stays as it was. */
+/** Reads the window of a write. Omitted bounds stay as they are. */
 export function readWindow(
   given: { validFrom?: unknown; validTo?: unknown },
   before: Window,
@@ -111,12 +111,12 @@ export function readWindow(
     window.validTo !== null &&
     window.validTo <= window.validFrom
   ) {
-    faults.push({ path: "/validTo", code: "range", message: "validTo must be after validFrom." });
+    faults.push({ path: "/validTo", code: "range", message: "must be later than validFrom" });
   }
   return { window, faults };
 }
 
-/** A window that has closed cannot be published. */
+/** Returns a fault if the window has already closed, because such an entry cannot be published. */
 export function windowFaults(window: Window, now: number): Fault[] {
   if (window.validTo === null || Date.parse(window.validTo) > now) return [];
   return [{ path: "/validTo", code: "window_closed", message: "must be in the future to publish the entry" }];

@@ -1,4 +1,4 @@
-/** The operations that move an entry: publish, unpublish, archive, restore. Each makes one revision in one atomic act. */
+/** The lifecycle operations: publish, unpublish, archive, restore. Each appends one revision in one atomic write. */
 import type { Actor } from "../../access/actor.ts";
 import { next } from "../../definition/document/lifecycle.ts";
 import type { Deps } from "../../deps.ts";
@@ -14,10 +14,11 @@ import { prepare } from "./prepare.ts";
 import { requireSchema, statusOf } from "./update.ts";
 
 /**
- * Makes the newest draft live: at once when its window is open, by the broker's scheduler when it opens later.
- * Two requests one after the other; three when it refers to entries, as those must be live.
+ * Publishes the newest draft: at once if its window is open, or by the broker's scheduler when the window opens.
+ *
+ * Takes two sequential broker requests, or three if the entry refers to other entries, which must be live.
  * @throws AppError not_found; precondition `revision_mismatch`; conflict `wrong_state`, `reference_not_live`,
- * `unique_conflict`; invalid when it no longer fits the definition, or its window has closed; forbidden
+ * `unique_conflict`; invalid when the draft no longer fits the definition or its window has closed; forbidden
  */
 export function publishEntry(deps: Deps, actor: Actor, target: Target): Promise<Written> {
   return changeEntry(deps, actor, target, {
@@ -50,7 +51,10 @@ export function publishEntry(deps: Deps, actor: Actor, target: Target): Promise<
   });
 }
 
-/** Takes an entry offline; its draft stays. @throws AppError not_found; precondition; conflict `wrong_state`; forbidden */
+/**
+ * Takes an entry offline and keeps its draft. @throws AppError not_found; precondition; conflict `wrong_state`;
+ * forbidden
+ */
 export function unpublishEntry(deps: Deps, actor: Actor, target: Target): Promise<Written> {
   return changeEntry(deps, actor, target, {
     acts: ["unpublish"],
@@ -63,7 +67,7 @@ export function unpublishEntry(deps: Deps, actor: Actor, target: Target): Promis
   });
 }
 
-/** Brings an archived entry back, offline. @throws AppError not_found; precondition; conflict `wrong_state`; forbidden */
+/** Restores an archived entry, offline. @throws AppError not_found; precondition; conflict `wrong_state`; forbidden */
 export function restoreEntry(deps: Deps, actor: Actor, target: Target): Promise<Written> {
   return changeEntry(deps, actor, target, {
     acts: ["restore"],
@@ -77,9 +81,9 @@ export function restoreEntry(deps: Deps, actor: Actor, target: Target): Promise<
 }
 
 /**
- * Soft-deletes an entry.
- * @throws AppError not_found; precondition; conflict `wrong_state`, `referenced` with the referrers that the caller may
- * read, unless forced; forbidden
+ * Archives (soft-deletes) an entry.
+ * @throws AppError not_found; precondition; conflict `wrong_state`, or `referenced` with the referrers that the
+ * caller may read, unless forced; forbidden
  */
 export function archiveEntry(
   deps: Deps,
@@ -100,13 +104,13 @@ export function archiveEntry(
 }
 
 /**
- * Makes sure that nothing refers to an entry.
- * @returns what must not change until the commit: a reference that is added meanwhile moves it
+ * Verifies that no entry refers to this one.
+ * @returns the guards for the commit: it fails if a reference is added meanwhile
  * @throws AppError conflict `referenced`
  */
 export async function unreferenced(deps: Deps, actor: Actor, state: State): Promise<Guard[]> {
   const { context, entry, guardSeq } = state;
-  // Nothing ever referred to it: the guard was never touched.
+  // Sequence 0 means that no reference guard was ever written, so no entry ever referred to this one.
   if (guardSeq !== 0 && (await isReferred(deps, context, entry.head.id))) {
     throw referenced(await referrersOf(deps, actor, context, entry.head.id));
   }

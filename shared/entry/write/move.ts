@@ -4,20 +4,20 @@ import { fenceGuard } from "../../definition/stored/fence.ts";
 import type { Deps } from "../../deps.ts";
 import { type LiveRole, streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
-import { publishedOf } from "../index/held.ts";
-import { leave, publishMessages } from "../index/schedules.ts";
+import { publishedOf } from "../index/entry-keys.ts";
+import { liveTombstone, publishMessages } from "../index/schedules.ts";
 import { GONE_SECONDS } from "../model/messages.ts";
 import { type LoadedEntry, loaded } from "../model/resolve.ts";
 import { visible } from "../model/snapshot.ts";
 
-/** Where live copies move, and the definition that moves them. */
+/** Source and target audience of live copies, and the fence of the definition that moves them. */
 export interface Move {
   from: LiveRole | null;
   to: LiveRole;
   fence: Fence | undefined;
 }
 
-/** Moves the live copies of some entries of an orb, few enough for one batch. @returns how many were moved */
+/** Moves the live copies of a few entries of one orb in one batch. @returns how many were moved */
 export async function moveEntries(deps: Deps, entries: readonly LoadedEntry[], move: Move): Promise<number> {
   const orb = entries[0]?.address.orb;
   if (orb === undefined) return 0;
@@ -29,7 +29,7 @@ export async function moveEntries(deps: Deps, entries: readonly LoadedEntry[], m
   } catch (error) {
     if (!(error instanceof Conflict)) throw error;
   }
-  // One of them was written meanwhile: move each in a batch of its own, as it is now.
+  // One of the entries was written meanwhile. Read each again and move it in a batch of its own.
   let moved = 0;
   for (const entry of entries) {
     for (let attempt = 0; attempt < 8; attempt++) {
@@ -50,14 +50,14 @@ export async function moveEntries(deps: Deps, entries: readonly LoadedEntry[], m
   return moved;
 }
 
-/** The messages that move one entry; the head must not move meanwhile. */
+/** Returns the messages that move one entry's live copy. They expect the entry's head to be unchanged. */
 async function moveMessages(deps: Deps, entry: LoadedEntry, { from, to }: Move): Promise<Append[]> {
   const published = await publishedOf(deps, entry);
   if (published === null) return [];
   const now = deps.clock.now();
   const at = new Date(now).toISOString();
   const guard = { subject: subjects.entryLog(entry.address), seq: entry.seq };
-  const out = from === null ? [] : [leave(entry.address, from, published, at)];
+  const out = from === null ? [] : [liveTombstone(entry.address, from, published, at)];
   const closed = published.liveTo !== null && Date.parse(published.liveTo) <= now;
   const shown = visible(entry.head, now) || !closed;
   const there = () => publishMessages(entry.address, to, published, null, now);

@@ -1,4 +1,4 @@
-/** From what a caller sent to what is stored: checked, sealed, with everything that it will hold. */
+/** Turns a caller's values into stored ones: validated, sealed, with their index keys. */
 import type { Actor } from "../../access/actor.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { ruleFaults } from "../../definition/rule.ts";
@@ -7,7 +7,7 @@ import type { Deps } from "../../deps.ts";
 import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
 import { countValues } from "../../quotas/write.ts";
 import { checkTargets } from "../index/references.ts";
-import { claimsOf, parseKey, referenceKey, secretOf } from "../model/claims.ts";
+import { indexKeysOf, parseKey, referenceKey, secretOf } from "../model/index-keys.ts";
 import type { Guard } from "../model/messages.ts";
 import type { OrbContext } from "../model/resolve.ts";
 import { sealValues } from "../model/sealing.ts";
@@ -18,25 +18,25 @@ export const ENTRY_LIMIT = 512 * 1024;
 
 const encoder = new TextEncoder();
 
-/** Values ready to be stored. */
+/** Values ready to be stored, with their index keys and guards. */
 export interface Prepared {
   values: Record<string, StoredValue>;
   claims: string[];
   guards: Guard[];
 }
 
-/** What is prepared, and how. */
+/** The input of {@link prepare}. */
 export interface Preparation {
   id: string;
-  /** What the caller sent, or what is stored (masked) when nothing was sent. */
+  /** The caller's values, or the masked stored values if the caller sent none. */
   given: unknown;
   /** Stored values of the newest revision; empty for a new entry. */
   stored: Readonly<Record<string, StoredValue>>;
-  /** Keys that the entry holds already: their targets are not checked again. */
+  /** Index keys that the entry already has. The targets of these references are not checked again. */
   held: readonly string[];
-  /** Whether targets must be live, because this is published now. */
+  /** Whether this write publishes, so that all referenced entries must be live. */
   publish: boolean;
-  /** Faults that were found elsewhere in the input. */
+  /** Faults already found in other parts of the input. */
   faults: readonly Fault[];
 }
 
@@ -44,13 +44,13 @@ function tooLarge(): AppError {
   return new AppError(
     "too_large",
     "entry_too_large",
-    `An entry's values must be smaller than ${ENTRY_LIMIT / 1024} KiB.`,
+    `The entry's values must be smaller than ${ENTRY_LIMIT / 1024} KiB as JSON. Remove or shorten some of them.`,
   );
 }
 
 /**
- * Checks and seals values.
- * @throws AppError invalid with every fault at once; too_large `entry_too_large`; conflict `reference_not_live`
+ * Validates and seals values.
+ * @throws AppError invalid with all faults at once; too_large `entry_too_large`; conflict `reference_not_live`
  */
 export async function prepare(
   deps: Deps,
@@ -74,7 +74,7 @@ export async function prepare(
   const { stored, plain } = await sealValues(deps.config, schema, input.id, checked.values, input.stored);
   const bytes = encoder.encode(JSON.stringify(plain)).length;
   if (bytes >= ENTRY_LIMIT) throw tooLarge();
-  const claims = await claimsOf(deps.config, schema, plain);
+  const claims = await indexKeysOf(deps.config, schema, plain);
   const guesses = secretOf(schema, claims).filter((key) => !held.has(key));
   await countValues(deps, actor, context.orb, {
     bytes,
@@ -83,7 +83,7 @@ export async function prepare(
   return { values: stored, claims, guards: targets.guards };
 }
 
-/** Keys of references that the values have and the entry does not hold yet. */
+/** Returns the keys of references that the write adds. */
 function added(schema: CompiledSchema, values: Readonly<Values>, held: ReadonlySet<string>): Set<string> {
   const out = new Set<string>();
   for (const field of schema.references) {
@@ -98,9 +98,14 @@ function added(schema: CompiledSchema, values: Readonly<Values>, held: ReadonlyS
   return out;
 }
 
-/** 409: what is to be published refers to what is not. */
+/** 409: an entry cannot be published while it refers to entries that are not live. */
 function referencesNotLive(errors: Fault[]): AppError {
-  return new AppError("conflict", "reference_not_live", "An entry that this one refers to is not live.", {
-    errors,
-  });
+  return new AppError(
+    "conflict",
+    "reference_not_live",
+    "The entry refers to entries that are not live. Publish those first.",
+    {
+      errors,
+    },
+  );
 }

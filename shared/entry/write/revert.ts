@@ -9,8 +9,10 @@ import { prepare } from "./prepare.ts";
 import { requireSchema, statusOf } from "./update.ts";
 
 /**
- * Brings an older revision's values and window back as a new draft. What is live stays until it is published.
- * @throws AppError not_found `revision_not_found`; invalid when they no longer fit the definition; and like an update
+ * Restores an older revision's values and window as a new draft. The live revision stays until the draft is
+ * published.
+ * @throws AppError not_found `revision_not_found`; invalid when the values no longer fit the definition; otherwise
+ * like an update
  */
 export function revertEntry(
   deps: Deps,

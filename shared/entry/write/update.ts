@@ -11,23 +11,23 @@ import { mergeValues, readWindow, windowFaults } from "./input.ts";
 import { prepare } from "./prepare.ts";
 
 export interface UpdateInput extends Target {
-  /** All values; or, with `locale` or `market`, those to change. Left out: the values stay. */
+  /** All values or, with `locale` or `market`, only the values to change. If omitted, the values stay. */
   values?: unknown;
-  /** ISO 8601 in any offset; null: no bound; left out: as before. */
+  /** ISO 8601 with any offset. Null: no bound. If omitted, the bound stays. */
   validFrom?: unknown;
   validTo?: unknown;
-  /** Makes the new revision live in the same act. */
+  /** Publishes the new revision in the same atomic write. */
   publish?: boolean | undefined;
   locale?: string | undefined;
   market?: string | undefined;
-  /** Which entry the body says it is: it cannot be another one, nor be moved. */
+  /** The entry that the body names. It must be the entry of the path, because an entry cannot be moved. */
   place?: Partial<Record<(typeof PLACE)[number], unknown>>;
 }
 
-/** Members of a body that name an entry. */
+/** Properties of a body that identify an entry. */
 const PLACE = ["id", "orb", "module", "schema"] as const;
 
-/** What an update says of the entry's place, where it says anything, and that it says anything at all. */
+/** Returns faults if the body names another entry or contains nothing to change. */
 function placeFaults(input: UpdateInput, base: EntrySnapshot): Fault[] {
   const faults: Fault[] = [];
   for (const name of PLACE) {
@@ -35,8 +35,8 @@ function placeFaults(input: UpdateInput, base: EntrySnapshot): Fault[] {
     if (sent === undefined || sent === base[name]) continue;
     const message =
       name === "id"
-        ? "The path names another entry: leave the id out, or send the one of the path."
-        : `An entry stays in the orb, module and schema that it was created in: leave this out, or send "${base[name]}".`;
+        ? "must be the id in the path. Remove it, or send the id in the path."
+        : `must be "${base[name]}", because an entry cannot be moved. Remove this property or send that value.`;
     faults.push({ path: `/${name}`, code: "immutable", message });
   }
   const { values, validFrom, validTo, publish } = input;
@@ -50,26 +50,28 @@ function placeFaults(input: UpdateInput, base: EntrySnapshot): Fault[] {
   return faults;
 }
 
-/** The schema of an entry. @throws AppError conflict `schema_gone` when the definition no longer has it */
+/** Returns the schema of an entry. @throws AppError conflict `schema_gone` when the definition no longer has it */
 export function requireSchema(state: State): CompiledSchema {
   if (state.schema !== undefined) return state.schema;
   throw new AppError(
     "conflict",
     "schema_gone",
-    "The orb's definition no longer has this entry's schema: it can only be archived or deleted.",
+    "The orb's definition no longer has this entry's schema. You can only archive or delete the entry.",
   );
 }
 
-/** The lifecycle state of a revision that was not deleted. */
+/** Returns the lifecycle state of an entry that is not deleted. */
 export function statusOf(snapshot: EntrySnapshot): Exclude<EntrySnapshot["status"], "DELETED"> {
   if (snapshot.status === "DELETED")
-    throw new AppError("not_found", "entry_not_found", "The entry was deleted.");
+    throw new AppError("not_found", "entry_not_found", "The entry has been deleted.");
   return snapshot.status;
 }
 
 /**
- * Writes a new revision. What is live stays as it is until it is published, by `publish` in the same act.
- * Two requests one after the other (definition beside head, write); three when references are added.
+ * Appends a new revision. The live revision stays until a publication; `publish` publishes in the same atomic write.
+ *
+ * Takes two sequential broker requests (definition and head together, then the write), or three if references are
+ * added.
  * @throws AppError not_found; precondition `revision_mismatch`; invalid; conflict `wrong_state`, `unique_conflict`,
  * `reference_not_live`; forbidden, unauthenticated
  */

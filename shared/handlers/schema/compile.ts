@@ -5,7 +5,7 @@
 import type { Schema, SchemaDraft } from "@cfworker/json-schema";
 import { isObject } from "../../kernel/json.ts";
 import { BadReference, definitionOf } from "./reference.ts";
-import { addRules, emptyNode, fits, learn, type Node, type Seen } from "./rules.ts";
+import { addRules, type EvaluatedKeys, emptyNode, fits, learn, type Node } from "./rules.ts";
 import type { Run } from "./run.ts";
 import { namesOf } from "./values.ts";
 
@@ -100,11 +100,11 @@ class Compiler {
     node.any.push((value, run, seen) => {
       if (typeof value !== "object" || value === null) return fits(target, value, run, seen);
       const outcome = run.once(target, value, () => {
-        const own: Seen = seen === undefined ? undefined : new Set();
+        const own: EvaluatedKeys = seen === undefined ? undefined : new Set();
         return { ...run.apart(() => fits(target, value, run, own)), seen: own };
       });
       if (outcome.valid) learn(seen, outcome.seen, run);
-      else run.tell(outcome.told);
+      else run.report(outcome.faults);
       return outcome.valid;
     });
   }
@@ -146,14 +146,14 @@ class Compiler {
       const refusals = [];
       let fitting = 0;
       for (const choice of choices) {
-        const { valid, told } = run.apart(() => fits(choice, value, run, seen));
-        if (!valid) refusals.push(told);
+        const { valid, faults } = run.apart(() => fits(choice, value, run, seen));
+        if (!valid) refusals.push(faults);
         else if (++fitting > most)
           return run.fault("schema", "must match exactly one of the possible schemas (matches several)");
       }
       if (fitting > 0) return true;
       run.fault("schema", "must match one of the possible schemas");
-      for (const told of refusals) run.tell(told);
+      for (const faults of refusals) run.report(faults);
       return false;
     });
   }
@@ -177,7 +177,7 @@ class Compiler {
   }
 
   /** Tracks evaluated properties and items only if an `unevaluated…` keyword needs them. */
-  unseen(): Seen {
+  unseen(): EvaluatedKeys {
     return this.#leftOver ? new Set() : undefined;
   }
 
@@ -261,7 +261,7 @@ class Compiler {
     const indices = this.#maybe(unevaluatedItems);
     if (names === undefined && indices === undefined) return;
     this.#leftOver = true;
-    const add = (part: Node, value: unknown, name: string | number, run: Run, seen: Seen) => {
+    const add = (part: Node, value: unknown, name: string | number, run: Run, seen: EvaluatedKeys) => {
       if (seen?.has(name) === true) return true;
       seen?.add(name);
       return this.#below(part, value, name, run);

@@ -12,10 +12,10 @@ import { equalItems, formatOf, identity, isMultiple, lengthOf, type Members, nam
 const MAX_LISTED = 200;
 
 /** Evaluated properties and items of a value; undefined if no keyword needs them. */
-export type Seen = Set<string | number> | undefined;
+export type EvaluatedKeys = Set<string | number> | undefined;
 
 /** Validates a value and reports its faults to the run. */
-export type Rule<T> = (value: T, run: Run, seen: Seen) => boolean;
+export type Rule<T> = (value: T, run: Run, seen: EvaluatedKeys) => boolean;
 
 /** A compiled schema. */
 export interface Node {
@@ -31,9 +31,9 @@ export interface Node {
 export const emptyNode = (): Node => ({ any: [], text: [], number: [], array: [], object: [], same: [] });
 
 /** Validates a value. @param seen receives the evaluated properties and items */
-export function fits(node: Node, value: unknown, run: Run, seen: Seen): boolean {
+export function fits(node: Node, value: unknown, run: Run, seen: EvaluatedKeys): boolean {
   run.spend(1);
-  const own: Seen = seen === undefined ? undefined : new Set();
+  const own: EvaluatedKeys = seen === undefined ? undefined : new Set();
   let valid = all(node.any, value, run, own);
   if (typeof value === "string") valid = all(node.text, value, run, own) && valid;
   else if (typeof value === "number")
@@ -50,13 +50,13 @@ function isWritable(value: number, run: Run): boolean {
 }
 
 /** Runs all rules, so that all faults are reported at once. */
-function all<T>(rules: readonly Rule<T>[], value: T, run: Run, seen: Seen): boolean {
+function all<T>(rules: readonly Rule<T>[], value: T, run: Run, seen: EvaluatedKeys): boolean {
   let valid = true;
   for (const rule of rules) if (!rule(value, run, seen)) valid = false;
   return valid;
 }
 
-export function learn(seen: Seen, more: ReadonlySet<string | number> | undefined, run: Run): void {
+export function learn(seen: EvaluatedKeys, more: ReadonlySet<string | number> | undefined, run: Run): void {
   if (seen === undefined || more === undefined) return;
   run.spend(more.size);
   for (const name of more) seen.add(name);

@@ -15,14 +15,14 @@ const STEPS = 3_000_000;
 export class TooMuchWork extends Error {}
 
 /** Faults by path and code, without duplicates. */
-export type Told = ReadonlyMap<string, Fault>;
+export type FaultMap = ReadonlyMap<string, Fault>;
 
-const NOTHING: Told = new Map();
+const NOTHING: FaultMap = new Map();
 
 /** Result of validating one value with one schema. */
 export interface Outcome {
   valid: boolean;
-  told: Told;
+  faults: FaultMap;
   /** Evaluated properties and items. */
   seen: ReadonlySet<string | number> | undefined;
 }
@@ -31,7 +31,7 @@ export interface Outcome {
 export class Run {
   /** Path from the root to the current value. */
   readonly path: (string | number)[] = [];
-  #told: Map<string, Fault> | undefined;
+  #faults: Map<string, Fault> | undefined;
   #silent = false;
   #left = STEPS;
   readonly #outcomes = new Map<object, Map<object, Outcome>>();
@@ -44,12 +44,12 @@ export class Run {
 
   /** Faults so far, in order. */
   faults(): Fault[] {
-    return [...(this.#told ?? NOTHING).values()];
+    return [...(this.#faults ?? NOTHING).values()];
   }
 
   /** Reports a fault. @param below name of a property of the current value that has the fault. @returns false */
   fault(code: string, message: string, below?: string): false {
-    if (this.#silent || (this.#told !== undefined && this.#told.size >= MAX_FAULTS)) return false;
+    if (this.#silent || (this.#faults !== undefined && this.#faults.size >= MAX_FAULTS)) return false;
     this.spend(10 + this.path.length);
     const path = pointer(below === undefined ? this.path : [...this.path, below]);
     this.#add(`${path} ${code}`, { path, code, message });
@@ -57,26 +57,26 @@ export class Run {
   }
 
   /** Adds faults that {@link Run.apart} has collected. */
-  tell(told: Told): void {
-    this.spend(told.size);
-    for (const [key, fault] of told) this.#add(key, fault);
+  report(faults: FaultMap): void {
+    this.spend(faults.size);
+    for (const [key, fault] of faults) this.#add(key, fault);
   }
 
   #add(key: string, fault: Fault): void {
     if (this.#silent) return;
-    this.#told ??= new Map();
-    if (this.#told.size < MAX_FAULTS && !this.#told.has(key)) this.#told.set(key, fault);
+    this.#faults ??= new Map();
+    if (this.#faults.size < MAX_FAULTS && !this.#faults.has(key)) this.#faults.set(key, fault);
   }
 
   /** Collects the faults of `act` separately. They count only if no other branch matches. */
-  apart(act: () => boolean): { valid: boolean; told: Told } {
+  apart(act: () => boolean): { valid: boolean; faults: FaultMap } {
     this.spend(2);
-    const before = this.#told;
-    this.#told = undefined;
+    const before = this.#faults;
+    this.#faults = undefined;
     const valid = act();
-    const told = this.#told ?? NOTHING;
-    this.#told = before;
-    return { valid, told };
+    const faults = this.#faults ?? NOTHING;
+    this.#faults = before;
+    return { valid, faults };
   }
 
   /** Whether a value matches, without reporting faults. */
@@ -101,7 +101,7 @@ export class Run {
     }
     let outcome = known.get(value);
     // A result without reported faults cannot be reused for a report.
-    if (outcome === undefined || (!this.#silent && !outcome.valid && outcome.told.size === 0)) {
+    if (outcome === undefined || (!this.#silent && !outcome.valid && outcome.faults.size === 0)) {
       outcome = act();
       known.set(value, outcome);
     }

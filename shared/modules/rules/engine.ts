@@ -209,7 +209,7 @@ function larger(value: unknown, most: number): boolean {
 /** Runs a rule. Never throws because of the content of rules or facts. */
 export function runRule(rule: unknown, facts: unknown, left: Budget): Run {
   const engine = new Engine(left, placesOf(rule));
-  const told = (result: unknown, failure: RuleFailure | undefined): Run => ({
+  const runOf = (result: unknown, failure: RuleFailure | undefined): Run => ({
     result,
     fired: failure === undefined && Boolean(engine.truthy(result)),
     failure,
@@ -218,10 +218,10 @@ export function runRule(rule: unknown, facts: unknown, left: Budget): Run {
   });
   try {
     const result = engine.run(rule, facts);
-    if (engine.limit !== undefined) return told(null, engine.limit.code);
-    if (larger(result, RUN_LIMITS.result)) return told(null, "too_large");
-    return told(typeof result === "function" || result === undefined ? null : result, undefined);
+    if (engine.limit !== undefined) return runOf(null, engine.limit.code);
+    if (larger(result, RUN_LIMITS.result)) return runOf(null, "too_large");
+    return runOf(typeof result === "function" || result === undefined ? null : result, undefined);
   } catch {
-    return told(null, engine.limit?.code ?? "failed");
+    return runOf(null, engine.limit?.code ?? "failed");
   }
 }

@@ -4,8 +4,8 @@ import type { LiveOrb } from "../../definition/live-orb.ts";
 import { checkRule, ruleField } from "../../definition/rule.ts";
 import type { Deps } from "../../deps.ts";
 import { inParts } from "../../entry/index/parts.ts";
-import { forwards } from "../../entry/index/scan.ts";
-import { readLive, type Seen, type Wanted } from "../../entry/index/seen.ts";
+import { scanForwards } from "../../entry/index/scan.ts";
+import { readLive, type VisibleEntry, type Wanted } from "../../entry/index/visible.ts";
 import { moduleOf, schemaOf, TARGET_INPUT } from "../../handlers/contract/target.ts";
 import type { LocalHandler } from "../../handlers/contract/types.ts";
 import { AppError } from "../../kernel/errors.ts";
@@ -53,7 +53,7 @@ export interface Evaluation {
   trace?: Trace[];
 }
 
-function ruleOf(schema: CompiledSchema, seen: Seen): Rule | undefined {
+function ruleOf(schema: CompiledSchema, seen: VisibleEntry): Rule | undefined {
   const field = ruleField(schema);
   const { id, values } = seen.shown;
   const rule = field === undefined ? undefined : values[field.name];
@@ -77,10 +77,10 @@ async function liveRules(
 ): Promise<Rule[]> {
   const filter = subjects.schemaIndex({ orb: live.orb, type: schema.subjectType, schema: schema.id });
   const rules: Rule[] = [];
-  for await (const places of forwards(deps.store, { orb: live.orb, filter, first: CHUNK }, 0)) {
+  for await (const places of scanForwards(deps.store, { orb: live.orb, filter, first: CHUNK }, 0)) {
     const wanted = places.map(({ id }) => ({ schema, id }));
     const read = (some: readonly Wanted[], maxBytes: number) =>
-      readLive(deps, live.orb, some, "any", maxBytes);
+      readLive(deps, live.orb, some, "stale", maxBytes);
     for await (const { result } of inParts(budget, wanted, read)) {
       for (const seen of result) {
         const rule = seen === undefined ? undefined : ruleOf(schema, seen);
@@ -120,14 +120,14 @@ async function evaluateRules(
   rules.sort(inOrder);
   const left = budget(() => deps.clock.now());
   const trace: Trace[] = [];
-  for (const { rule, ...told } of rules) {
+  for (const { rule, ...names } of rules) {
     // Older stored rules may not pass the current validation.
     if (checkRule(rule).length > 0) {
-      trace.push({ ...told, fired: false, result: null, failure: "unsound", conditions: [], facts: {} });
+      trace.push({ ...names, fired: false, result: null, failure: "unsound", conditions: [], facts: {} });
       continue;
     }
     const { failure, ...run } = runRule(rule, facts, left);
-    trace.push({ ...told, ...run, ...(failure === undefined ? {} : { failure }) });
+    trace.push({ ...names, ...run, ...(failure === undefined ? {} : { failure }) });
     if (run.fired && options.first) break;
   }
   return { trace };

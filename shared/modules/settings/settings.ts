@@ -8,17 +8,17 @@ import type { CompiledField, CompiledSchema } from "../../definition/compile.ts"
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import { validateValues } from "../../definition/validate.ts";
 import type { Deps } from "../../deps.ts";
-import { withKnownClaims } from "../../entry/index/held.ts";
-import { claimChange, isEqualityKey } from "../../entry/model/claims.ts";
+import { withReservations } from "../../entry/index/entry-keys.ts";
+import { isEqualityKey, keyChange } from "../../entry/model/index-keys.ts";
 import { storedInput } from "../../entry/model/known.ts";
 import { messagesOf } from "../../entry/model/messages.ts";
 import { addressOf, type LoadedEntry, loadEntry, loaded, orNull } from "../../entry/model/resolve.ts";
 import { type EntrySnapshot, effective, maskValues, type StoredValue } from "../../entry/model/snapshot.ts";
-import { attempts } from "../../entry/write/attempts.ts";
 import { commit } from "../../entry/write/commit.ts";
 import { planNew } from "../../entry/write/create.ts";
 import { appendFenced } from "../../entry/write/fenced.ts";
 import { prepare } from "../../entry/write/prepare.ts";
+import { retryOnConflict } from "../../entry/write/retry.ts";
 import { requireUsing, schemaOf } from "../../handlers/contract/target.ts";
 import { AppError, invalid } from "../../kernel/errors.ts";
 import { derivedId } from "../../kernel/ids.ts";
@@ -122,7 +122,7 @@ export async function setSettings(
         : await change(deps, actor, target, entry, values, stored, attempt);
     return viewOf(target, snapshot);
   };
-  return counted(deps, actor, first.live.orb, () => attempts(deps, first.live.orb, write));
+  return counted(deps, actor, first.live.orb, () => retryOnConflict(deps, first.live.orb, write));
 }
 
 /** Finds the target again in the current definition. @throws AppError not_found, invalid, forbidden */
@@ -146,8 +146,8 @@ function merged(
   given: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
   const { faults } = validateValues(schema, given, { existing: stored as never });
-  const told = faults.filter(({ code, path }) => code !== "required" || namedBy(given, path));
-  if (told.length > 0) throw invalid(told);
+  const relevant = faults.filter(({ code, path }) => code !== "required" || namedBy(given, path));
+  if (relevant.length > 0) throw invalid(relevant);
   const values = storedInput(schema, stored);
   for (const [name, value] of Object.entries(given)) {
     if (value === null) delete values[name];
@@ -185,9 +185,9 @@ async function create(
   if (made === undefined) throw new AppError("internal", "internal_error", "Nothing was planned.");
   const snapshot: EntrySnapshot = { ...made, status: "PUBLISHED", publishedRevision: 1 };
   const write = { ...plan, headSeq, snapshots: [snapshot] };
-  const sure = attempt === 0 ? write : await withKnownClaims(deps, live, schema, write);
+  const sure = attempt === 0 ? write : await withReservations(deps, live, schema, write);
   // Of two first writers the later one must leave nothing in the index: all of it is one act.
-  await commit(deps, live, sure, { whole: true });
+  await commit(deps, live, sure, { atomic: true });
   return snapshot;
 }
 
@@ -233,21 +233,21 @@ async function change(
     defRevision: live.revision,
   };
   const before = new Set(head.status === "DELETED" ? [] : [...head.claims, ...(base.liveClaims ?? [])]);
-  const claims = claimChange(before, new Set(prepared.claims));
+  const claims = keyChange(before, new Set(prepared.claims));
   const snapshots = base === head ? [snapshot] : [base, snapshot];
   const write = { address, headSeq: seq, before: head, snapshots, claims, guards: prepared.guards };
   // Its place in lists went with its deletion.
   const place = { subject: subjects.entryIndex(address), data: "{}", rollup: true };
-  const again = head.status === "DELETED" ? { hints: [place] } : {};
+  const recreated = head.status === "DELETED" ? { hints: [place] } : {};
   const hintsOnly = [...claims.adds, ...claims.frees].every(isEqualityKey);
   if (hintsOnly && prepared.guards.length === 0 && base === head) {
     // Messages in a row, hints first and truth last, as many write the same entry and a batch takes long. What is not
     // held any more stays in the index of equality: freeing it here could take away what the next writer adds.
-    const messages = messagesOf({ ...write, ...again, claims: { adds: claims.adds, frees: [] } });
+    const messages = messagesOf({ ...write, ...recreated, claims: { adds: claims.adds, frees: [] } });
     await appendFenced(deps, live, write, messages);
     return snapshot;
   }
-  const sure = attempt === 0 ? write : await withKnownClaims(deps, live, schema, write);
-  await commit(deps, live, { ...sure, ...again });
+  const sure = attempt === 0 ? write : await withReservations(deps, live, schema, write);
+  await commit(deps, live, { ...sure, ...recreated });
   return snapshot;
 }

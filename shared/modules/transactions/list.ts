@@ -6,7 +6,7 @@ import { normaliseInstant } from "../../definition/fields/calendar.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import type { Deps } from "../../deps.ts";
 import { inParts } from "../../entry/index/parts.ts";
-import { backwards, forwards, type Place, type Walk } from "../../entry/index/scan.ts";
+import { type IndexEntry, type IndexScan, scanBackwards, scanForwards } from "../../entry/index/scan.ts";
 import { readCursor, writeCursor } from "../../entry/model/cursor.ts";
 import { addressOf, orNull } from "../../entry/model/resolve.ts";
 import { type EntrySnapshot, snapshotOf } from "../../entry/model/snapshot.ts";
@@ -43,15 +43,15 @@ interface Start {
   density: number | undefined;
 }
 
-async function* walk(
+async function* scanRecords(
   deps: Deps,
-  at: Pick<Walk, "orb" | "filter" | "home">,
+  at: Pick<IndexScan, "orb" | "filter" | "home">,
   query: RecordQuery,
   start: Start | undefined,
-): AsyncGenerator<{ places: Place[]; density: number }> {
-  const along: Walk = { ...at, literal: true, first: query.limit + 1 };
+): AsyncGenerator<{ places: IndexEntry[]; density: number }> {
+  const along: IndexScan = { ...at, literal: true, first: query.limit + 1 };
   if (query.order === "asc") {
-    for await (const places of forwards(deps.store, along, start?.seq ?? 0)) {
+    for await (const places of scanForwards(deps.store, along, start?.seq ?? 0)) {
       yield { places, density: 0 };
     }
     return;
@@ -62,7 +62,7 @@ async function* walk(
     if (last === null) return;
     before = last.seq + 1;
   }
-  yield* backwards(deps.store, along, before, start?.density);
+  yield* scanBackwards(deps.store, along, before, start?.density);
 }
 
 /** A record, and its bytes as they are stored. */
@@ -75,11 +75,13 @@ interface Head {
 async function heads(
   store: Store,
   schema: CompiledSchema,
-  places: readonly Place[],
+  places: readonly IndexEntry[],
   maxBytes: number,
 ): Promise<Head[]> {
   const logs = places.map(({ id }) => subjects.entryLog(addressOf(schema, id)));
-  const found = await orNull(store.getMany(streams.orb(schema.orb), logs, { consistency: "any", maxBytes }));
+  const found = await orNull(
+    store.getMany(streams.orb(schema.orb), logs, { consistency: "stale", maxBytes }),
+  );
   return logs.map((log) => ({ snapshot: snapshotOf(found?.get(log)), bytes: found?.get(log)?.size ?? 0 }));
 }
 
@@ -114,12 +116,12 @@ export async function listTransactions(
   let last: { seq: number; density: number } | undefined;
   const budget = new ReadBudget();
   const store = budget.charging(deps.store);
-  const read = (some: readonly Place[], maxBytes: number) => heads(store, schema, some, maxBytes);
+  const read = (some: readonly IndexEntry[], maxBytes: number) => heads(store, schema, some, maxBytes);
   const early = () => ({
     items,
     nextCursor: last === undefined ? null : writeCursor({ kind: "index", ...last }, signed),
   });
-  for await (const { places: all, density } of walk(deps, at, query, start)) {
+  for await (const { places: all, density } of scanRecords(deps, at, query, start)) {
     // The index's own times are near enough to pass over what is far outside without reading it.
     const places = all.filter(({ time }) => time === undefined || near(time, query));
     // A page and one more are read; a time range that leaves much out reads on.

@@ -4,14 +4,14 @@ import { refusal, requireMay, roleIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import type { Deps } from "../../deps.ts";
-import { withKnownClaims } from "../../entry/index/held.ts";
+import { withReservations } from "../../entry/index/entry-keys.ts";
 import { publishMessages } from "../../entry/index/schedules.ts";
-import { hmacs } from "../../entry/model/claims.ts";
 import { canonical } from "../../entry/model/idempotency.ts";
+import { hmacs } from "../../entry/model/index-keys.ts";
 import { addressOf, loadEntry } from "../../entry/model/resolve.ts";
-import { attempts } from "../../entry/write/attempts.ts";
 import { commit } from "../../entry/write/commit.ts";
 import { planNew } from "../../entry/write/create.ts";
+import { retryOnConflict } from "../../entry/write/retry.ts";
 import { requireUsing, schemaOf, TARGET_INPUT } from "../../handlers/contract/target.ts";
 import type { LocalHandler } from "../../handlers/contract/types.ts";
 import { AppError } from "../../kernel/errors.ts";
@@ -88,12 +88,12 @@ export async function recordTransaction(
           ? []
           : publishMessages(address, schema.liveRole, snapshot, null, deps.clock.now()),
     };
-    const sure = attempt === 0 ? write : await withKnownClaims(deps, live, schema, write);
+    const sure = attempt === 0 ? write : await withReservations(deps, live, schema, write);
     // With a key two may write the same record: then all of it is one act, or lists would show it twice.
-    await commit(deps, live, sure, { whole: request !== undefined });
+    await commit(deps, live, sure, { atomic: request !== undefined });
     return { record: recordView(snapshot), replayed: false };
   };
-  return counted(deps, actor, first.orb, () => attempts(deps, first.orb, write));
+  return counted(deps, actor, first.orb, () => retryOnConflict(deps, first.orb, write));
 }
 
 function mismatch(): AppError {

@@ -11,7 +11,7 @@ import { compareRetired, homeKey, type Retired, retiredAfter } from "../../defin
 import type { EntryWork } from "../../definition/stored/history.ts";
 import type { Deps } from "../../deps.ts";
 import {
-  claimExisting,
+  backfillExisting,
   type Duplicate,
   entryCounts,
   type InvalidEntries,
@@ -75,14 +75,14 @@ export async function planChange(
     ...compareDefinitions(from, to).map((change) => judged(change, stored(change))),
     ...(await returning(deps, orb, compareRetired(retired, to), stored)).map((one) => judged(...one)),
   ];
-  // Where nothing is stored yet, somebody may be writing it by the definition before.
+  // A schema without entries needs a backfill too: a concurrent writer may still use the old definition.
   const mayHold = (home: string) => before.byType.has(home) || (counts.get(home) ?? 0) > 0;
   const claims = reindexed(before, after).filter((schema) => mayHold(key(homeOf(schema))));
   const context = { orb, revision: options.revision, compiled: after };
   const impact: Impact = { changes, duplicates: [], invalid: [] };
   if (options.examine) {
     for (const schema of claims) {
-      const { duplicates } = await claimExisting(deps, context, schema, { dryRun: true });
+      const { duplicates } = await backfillExisting(deps, context, schema, { dryRun: true });
       impact.duplicates.push(
         ...duplicates.map((one) => ({ module: schema.module, schema: schema.id, ...one })),
       );
@@ -117,17 +117,17 @@ export async function enforce(
 ): Promise<void> {
   const refused = plan.impact.changes.filter((change) => change.refused);
   if (refused.length > 0) {
-    const told = refused.map(
+    const details = refused.map(
       ({ module, schema, entries, message }) =>
         `${module}/${schema} (${entries} ${entries === 1 ? "entry" : "entries"}): ${message}`,
     );
     const hint = refused.every((change) => change.forceable)
-      ? "With force=true it happens all the same."
-      : "Give what changes a new id or name, or delete the entries first.";
+      ? "Pass force=true to proceed anyway."
+      : "Use a new id or name for each changed field or schema, or delete the entries first.";
     throw new AppError(
       "conflict",
       "incompatible_change",
-      `Stored entries stand against this. ${told.join(" ")} ${hint}`,
+      `Stored entries stand against this. ${details.join(" ")} ${hint}`,
       {
         data: { impact: plan.impact },
       },
@@ -135,15 +135,15 @@ export async function enforce(
   }
   const context = { orb, revision, compiled: compileOrb(to) };
   for (const schema of plan.claims) {
-    const { duplicates } = await claimExisting(deps, context, schema);
+    const { duplicates } = await backfillExisting(deps, context, schema);
     if (duplicates.length === 0) continue;
-    const told = duplicates.map((one) => ({ module: schema.module, schema: schema.id, ...one }));
+    const details = duplicates.map((one) => ({ module: schema.module, schema: schema.id, ...one }));
     throw new AppError(
       "conflict",
       "unique_conflict",
-      "Stored entries share values of a field that becomes unique.",
+      "Stored entries share values of a field that becomes unique. Change the duplicates first.",
       {
-        data: { impact: { ...plan.impact, duplicates: told } },
+        data: { impact: { ...plan.impact, duplicates: details } },
       },
     );
   }

@@ -1,6 +1,6 @@
 /**
- * An orb as JSON Lines: its document, then each entry's newest revision (and the one that is live, where that is
- * another), then an end line, so that a file that was cut off is known as such. Sensitive values stay sealed.
+ * Exports an orb as JSON Lines: its document, then each entry's newest revision (and its live revision, if that is
+ * another one), then an end line that makes a truncated file detectable. Sensitive values stay sealed.
  */
 import type { Actor } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";
@@ -11,8 +11,8 @@ import type { Status } from "../../definition/document/lifecycle.ts";
 import type { Retired } from "../../definition/retired.ts";
 import { basisOf, type ExistingOrb, findRevision } from "../../definition/stored/history.ts";
 import type { Deps } from "../../deps.ts";
-import { publishedOf } from "../../entry/index/held.ts";
-import { walkEntries } from "../../entry/index/walk.ts";
+import { publishedOf } from "../../entry/index/entry-keys.ts";
+import { scanEntries } from "../../entry/index/scan-entries.ts";
 import type { EntrySnapshot } from "../../entry/model/snapshot.ts";
 import { equal } from "../../kernel/json.ts";
 import { readOrb } from "../change.ts";
@@ -26,9 +26,9 @@ export interface OrbLine {
   status: Status;
   revision: number;
   publishedRevision: number | null;
-  /** The document in force, where it is another one: the live one, or what entries go by while none is. */
+  /** The active document, if it is another one: the live one or, while none is live, the one that entries follow. */
   published: OrbDocument | null;
-  /** Fields that were removed and that entries still hold values of. */
+  /** Removed fields that entries still have values of. */
   retired?: Retired[];
   /** ISO 8601. */
   exportedAt: string;
@@ -38,7 +38,7 @@ export interface OrbLine {
 export interface EntryLine {
   kind: "entry";
   head: ExportedEntry;
-  /** The revision that is live, where it is another one. */
+  /** The live revision, if it is another one. */
   published: ExportedEntry | null;
 }
 
@@ -48,10 +48,13 @@ export interface EndLine {
   entries: number;
 }
 
-/** A snapshot without what only its place in a stream means. */
+/** A snapshot without the properties that are meaningful only in its stream. */
 export type ExportedEntry = Omit<EntrySnapshot, "claims" | "liveClaims" | "publishedSeq" | "defRevision">;
 
-/** Reads an orb for export; throws before the first line when it cannot be. @throws AppError not_found, forbidden */
+/**
+ * Returns the lines of an export. All refusals are thrown before the first line. @throws AppError not_found,
+ * forbidden
+ */
 export async function exportOrb(
   deps: Deps,
   actor: Actor,
@@ -92,9 +95,9 @@ async function* lines(
     exportedAt: new Date(deps.clock.now()).toISOString(),
   };
   let entries = 0;
-  for await (const page of walkEntries(deps, orb)) {
+  for await (const page of scanEntries(deps, orb)) {
     for (const entry of page) {
-      // Of a schema that was removed with force: out of reach here too.
+      // Entries of a schema that was removed with force are not reachable, and not exported.
       if (!byType.has(`${entry.address.type}/${entry.address.schema}`)) continue;
       const published = entry.head.publishedSeq === null ? null : await publishedOf(deps, entry);
       entries++;

@@ -1,11 +1,11 @@
-/** Writes the entries of an export with their ids, revisions and authors, in groups of a batch each. */
+/** Writes the entries of an export with their ids, revision numbers and authors. Each group is one batch. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { OrbHead } from "../../definition/stored/history.ts";
 import { Mark } from "../../definition/stored/importing.ts";
 import { type Values, validateValues } from "../../definition/validate.ts";
 import type { Deps } from "../../deps.ts";
 import { publishMessages } from "../../entry/index/schedules.ts";
-import { claimsOf } from "../../entry/model/claims.ts";
+import { indexKeysOf } from "../../entry/model/index-keys.ts";
 import { ofKnownFields } from "../../entry/model/known.ts";
 import { type EntryWrite, messagesOf } from "../../entry/model/messages.ts";
 import { addressOf, type OrbContext } from "../../entry/model/resolve.ts";
@@ -15,10 +15,10 @@ import { AppError, invalid } from "../../kernel/errors.ts";
 import { ownHints } from "../../modules/transactions/schema.ts";
 import { subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
-import { createOrbStream } from "../migrate/settle.ts";
+import { createOrbStream } from "../migrate/reconcile.ts";
 import type { ExportedEntry } from "./export.ts";
 
-/** An entry of a file and where it stands there. */
+/** An entry of an import file, and its position. */
 export interface ImportedEntry {
   /** JSON Pointer of its line. */
   path: string;
@@ -26,14 +26,14 @@ export interface ImportedEntry {
   published: ExportedEntry | null;
 }
 
-/** Messages and bytes of a group. */
+/** Limits of one group: messages and bytes. */
 const GROUP = { messages: 600, bytes: 4 * 1024 * 1024 };
 
 interface Planned {
   path: string;
-  /** The first message of the log: the live revision where it lies behind the head, else the head. */
+  /** The first message of the entry's log: the live revision if it is older than the head, else the head. */
   first: EntryWrite;
-  /** The head, where the live revision lies behind it. */
+  /** The head, if the live revision is older. */
   head: EntrySnapshot | null;
   messages: Append[];
 }
@@ -41,10 +41,10 @@ interface Planned {
 /**
  * Writes entries into an orb that has none yet.
  * @param begun the revision that the import began with
- * @param authority asked before each group
- * @returns how many
- * @throws AppError invalid with the line of what is wrong; conflict `unique_conflict`
- * @throws Conflict, StreamMissing when the import was given up meanwhile
+ * @param authority authenticates the caller again, before each group
+ * @returns the number of entries
+ * @throws AppError invalid with the line of each fault; conflict `unique_conflict`
+ * @throws Conflict, StreamMissing when the import was cancelled meanwhile
  */
 export async function importEntries(
   deps: Deps,
@@ -84,7 +84,7 @@ async function plan(deps: Deps, context: OrbContext, entry: ImportedEntry): Prom
   const { path, head, published } = entry;
   const schema = context.compiled.schema(head.module, head.schema);
   if (schema === undefined) {
-    const message = `The orb has no schema ${head.module}/${head.schema}.`;
+    const message = `must be a schema of the orb's document (${head.module}/${head.schema} is not)`;
     throw invalid([{ path: `${path}/head/schema`, code: "unknown_schema", message }]);
   }
   const address = addressOf(schema, head.id);
@@ -94,7 +94,7 @@ async function plan(deps: Deps, context: OrbContext, entry: ImportedEntry): Prom
     published === null ? null : await restored(deps, context, schema, published, `${path}/published`);
   const shown = live ?? (newest.publishedRevision === null ? null : newest);
   const open = shown !== null && (shown.liveTo === null || Date.parse(shown.liveTo) > now);
-  // What only a closed window holds may be another entry's by now.
+  // A closed window ends the reservations of its revision, so another entry may own those values.
   const liveClaims = open ? (live?.claims ?? []) : [];
   const claims = new Set([...newest.claims, ...liveClaims]);
   const first: EntryWrite = {
@@ -114,7 +114,7 @@ async function plan(deps: Deps, context: OrbContext, entry: ImportedEntry): Prom
   };
 }
 
-/** A snapshot as it is stored here: sealed with the keys of this platform, with what it holds. */
+/** Returns a snapshot in this platform's stored form: sealed with its keys, with its index keys. */
 async function restored(
   deps: Deps,
   context: OrbContext,
@@ -127,7 +127,8 @@ async function restored(
     existing: snapshot.values as Values,
     base: `${path}/values`,
   });
-  // What predates a change of the definition is not valid any more and still the entry's: it is kept as it is.
+  // Values written under an earlier definition may not be valid any more, but they belong to the entry and are kept
+  // unchanged.
   const values = checked.faults.length === 0 ? ofGiven(checked.values, given) : (given as Values);
   try {
     const { stored, plain } = await sealValues(deps.config, schema, snapshot.id, values, snapshot.values);
@@ -135,7 +136,7 @@ async function restored(
     return {
       ...snapshot,
       publishedSeq: null,
-      claims: await claimsOf(deps.config, schema, plain),
+      claims: await indexKeysOf(deps.config, schema, plain),
       liveClaims: null,
       defRevision: context.revision,
       values: { ...Object.fromEntries(unknown), ...stored },
@@ -148,13 +149,13 @@ async function restored(
   }
 }
 
-/** Without the defaults of what the entry has no value of: it gets those with its next write. */
+/** Removes default values of fields that the entry has no value of. It gets those with its next write. */
 function ofGiven(values: Values, given: object): Values {
   return Object.fromEntries(Object.entries(values).filter(([name]) => Object.hasOwn(given, name)));
 }
 
 async function writeGroup(mark: Mark, group: readonly Planned[]): Promise<void> {
-  // A reference guard is touched once in a batch, whoever refers to its entry.
+  // A batch may write each reference guard only once, even if several entries refer to its entry.
   const messages = distinct(group.flatMap((one) => one.messages));
   let sequences: number[];
   try {
@@ -164,7 +165,7 @@ async function writeGroup(mark: Mark, group: readonly Planned[]): Promise<void> 
     throw new AppError(
       "conflict",
       "unique_conflict",
-      `Entries between ${group[0]?.path} and ${group.at(-1)?.path} share an id or a unique value with others.`,
+      `Entries between ${group[0]?.path} and ${group.at(-1)?.path} share an id or a unique value with other entries. Remove the duplicates from the file.`,
     );
   }
   const places = new Map(messages.map(({ subject }, index) => [subject, sequences[index]]));
@@ -178,7 +179,7 @@ async function writeGroup(mark: Mark, group: readonly Planned[]): Promise<void> 
   await mark.write(heads);
 }
 
-/** Messages without those that another one on the same subject replaces anyway: only such as expect nothing. */
+/** Removes messages that expect nothing and that another message on the same subject replaces anyway. */
 function distinct(messages: readonly Append[]): Append[] {
   const touched = new Set<string>();
   return messages.filter(({ subject, expect, rollup }) => {

@@ -1,7 +1,8 @@
 /**
- * Creates an orb from an export. Nobody sees it before all entries are written, and it goes live last. When anything is
- * wrong with the file, or it is cut off, what was written is erased, unless somebody else gave the import up: what is
- * there then is his. After a crash it is erased by whoever finds that nobody is at it (`shared/orb/migrate/settle.ts`), or by a DELETE.
+ * Creates an orb from an export. The orb is not visible before all entries are written, and it goes live last. If the
+ * file is invalid or truncated, everything written is erased, unless another process has already cancelled the
+ * import: a new orb with this id may exist then. After a crash, the next process that finds the import abandoned
+ * erases it (`migrate/reconcile.ts`), or a DELETE does.
  */
 import { z } from "zod";
 import type { Actor } from "../../access/actor.ts";
@@ -13,7 +14,7 @@ import { ENTRY_ID } from "../../definition/document/ids.ts";
 import { STATUSES } from "../../definition/document/lifecycle.ts";
 import { normaliseInstant } from "../../definition/fields/calendar.ts";
 import type { ExistingOrb, OrbHead } from "../../definition/stored/history.ts";
-import { giveSigns } from "../../definition/stored/importing.ts";
+import { startHeartbeat } from "../../definition/stored/importing.ts";
 import type { Deps } from "../../deps.ts";
 import type { HandlerDeps } from "../../handlers/contract/types.ts";
 import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
@@ -33,11 +34,11 @@ const instant = z.iso
   .refine((text) => normaliseInstant(text) === text, "must be a time between the years 0001 and 9999");
 
 /**
- * The highest revision that an import takes. Revisions count on from it; a tag of `If-Match` has at most 15 digits, which
- * leaves each entry more than 10^14 further writes.
+ * Highest revision number that an import accepts. Later revisions count on from it. `If-Match` accepts numbers of up
+ * to 15 digits, which leaves each entry more than 10^14 further writes.
  */
 const REVISION_LIMIT = 2 ** 31;
-/** How far the clock of the exporting platform may be ahead of this one's. */
+/** How far the exporting platform's clock may be ahead of this one's. */
 const CLOCK_SKEW_MS = 24 * 60 * 60 * 1000;
 const number = z.int().min(1).max(REVISION_LIMIT);
 
@@ -60,7 +61,7 @@ const snapshot = z.strictObject({
   updatedAt: instant,
   updatedBy: z.string().max(200),
   values: z.record(z.string(), z.unknown()),
-  /** Of a record that was made with a key: what was asked for, as a hash. */
+  /** For records created with a key: the HMAC of the request. */
   request: z.string().max(200).optional(),
 });
 
@@ -100,16 +101,18 @@ const entryLine = z.strictObject({
 });
 const endLine = z.strictObject({ kind: z.literal("end"), entries: z.int().min(0) });
 
-/** Lines of a file, parsed as they arrive. */
+/** The lines of an import file, parsed as they arrive. */
 export interface ImportInput {
   lines: AsyncIterable<string>;
   /** Parses a line. @throws AppError malformed */
   parse: (line: string) => unknown;
-  /** Authenticates the caller again; called while the file comes. @throws AppError when the caller's access has ended */
+  /**
+   * Authenticates the caller again, repeatedly during the upload. @throws AppError when the caller's access has ended
+   */
   authority?: (() => Promise<unknown>) | undefined;
 }
 
-/** What was imported. */
+/** The result of an import. */
 export interface Imported {
   orb: ExistingOrb;
   entries: number;
@@ -142,8 +145,8 @@ export async function importOrb(deps: HandlerDeps, actor: Actor, input: ImportIn
   if (line.status === "PUBLISHED") await requireHandlers(deps, published ?? document);
   const orb = document.id;
   const begun = await beginImport(deps, actor, orb);
-  const stopSigns = giveSigns(deps, orb, begun);
-  // The newest revision as the import made it: whatever comes after it is somebody else's.
+  const stopSigns = startHeartbeat(deps, orb, begun);
+  // The newest revision that this import has written. Later ones belong to other requests.
   let own: OrbHead = begun;
   try {
     const context = { orb, revision: begun.revision + 1, compiled: compileOrb(published ?? document) };
@@ -158,21 +161,29 @@ export async function importOrb(deps: HandlerDeps, actor: Actor, input: ImportIn
   } catch (error) {
     const ours = await giveUp(deps, actor, orb, own);
     if (ours && !(error instanceof Conflict)) throw error;
-    throw new AppError("conflict", "write_conflict", "The import was given up from elsewhere.", {
-      cause: error,
-    });
+    throw new AppError(
+      "conflict",
+      "write_conflict",
+      "Another request cancelled the import. Import the file again.",
+      {
+        cause: error,
+      },
+    );
   } finally {
     await stopSigns();
   }
 }
 
-/** Erases what was imported so far. False when others have written since, who may have an orb of this id now. */
+/**
+ * Erases a failed import. Returns false if other requests have written since, because a new orb with this id may
+ * exist.
+ */
 async function giveUp(deps: Deps, actor: Actor, orb: string, own: OrbHead): Promise<boolean> {
   try {
     await eraseOrb(deps, actor, orb, own);
   } catch (error) {
     if (error instanceof Conflict) return false;
-    // The answer tells why the import failed; this is finished by DELETE or the next start.
+    // The response explains why the import failed. DELETE or the next start finishes the cleanup.
     deps.log.error("what was imported could not be erased", { orb, error: String(error) });
   }
   return true;
@@ -180,7 +191,10 @@ async function giveUp(deps: Deps, actor: Actor, orb: string, own: OrbHead): Prom
 
 type Move = (deps: HandlerDeps, actor: Actor, target: OrbTarget) => Promise<ExistingOrb>;
 
-/** What brings a draft to the state that the export tells of, with a newer draft beside it where there was one. */
+/**
+ * Returns the operations that bring the imported draft to the exported state, including a newer draft next to a live
+ * document.
+ */
 function movesTo(status: ExistingOrb["status"], draft: OrbDocument | null): Move[] {
   const moves: Move[] = [];
   if (status === "PUBLISHED") moves.push(publishOrb);
@@ -203,7 +217,7 @@ async function* numbered(input: ImportInput): AsyncGenerator<Line> {
   }
 }
 
-/** Faults of numbers and times that later revisions would meet or precede. */
+/** Returns faults of revision numbers and times that would conflict with later revisions. */
 function beyond(snapshot: ExportedEntry, now: number): Fault[] {
   const faults: Fault[] = [];
   if (snapshot.publishedRevision !== null && snapshot.publishedRevision > snapshot.revision) {
@@ -215,13 +229,13 @@ function beyond(snapshot: ExportedEntry, now: number): Fault[] {
     faults.push({
       path: `/${name}`,
       code: "too_big",
-      message: `This time has not come yet (${snapshot[name]}).`,
+      message: `must not be in the future (is ${snapshot[name]})`,
     });
   }
   return faults;
 }
 
-/** The entries up to the end line. @throws AppError invalid `cut_off` without one */
+/** Yields the entries up to the end line. @throws AppError invalid `cut_off` without one */
 async function* entriesOf(
   lines: AsyncGenerator<Line>,
   orb: string,
@@ -237,7 +251,7 @@ async function* entriesOf(
         {
           path,
           code: "cut_off",
-          message: `announces ${count} entries, but the file contains ${entries}. Export the orb again.`,
+          message: `announces ${entries} entries, but the file contains ${count}. Export the orb again.`,
         },
       ]);
     }

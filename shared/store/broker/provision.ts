@@ -1,4 +1,4 @@
-/** The platform's streams and buckets. Creating them again changes nothing. */
+/** The platform's streams and buckets. Provisioning is idempotent. */
 import { pause } from "../../kernel/pause.ts";
 import { buckets, FOLLOWED, kvSubject, streams, subjects } from "../subjects.ts";
 import { Conflict, type Store, type StreamConfig } from "../types.ts";
@@ -6,7 +6,7 @@ import { baseConfig } from "./store.ts";
 
 const NANOS_PER_SECOND = 1_000_000_000;
 
-/** Rate-limit rules: how many acts one client may do in the window. The broker counts and forgets by itself. */
+/** Length of a rate-limit window in seconds. The broker counts the messages and expires them. */
 export const LIMIT_WINDOW_SECONDS = 60;
 export const LIMIT_PER_WINDOW = 300;
 
@@ -14,11 +14,14 @@ export const LIMIT_PER_WINDOW = 300;
 const QUOTA_SECONDS = 900;
 const LONG_QUOTA_SECONDS = 2 * 86_400;
 
-/** Seconds between two heartbeats, and until one is forgotten. */
+/** Seconds between two heartbeats, and their lifetime. */
 const HEARTBEAT_SECONDS = 5;
 const HEARTBEAT_TTL_SECONDS = 3600;
 
-/** The stream that holds an orb's entries. `republish` tells live listeners also what the scheduler appended. */
+/**
+ * Returns the configuration of the stream that holds an orb's entries. `republish` also announces messages that the
+ * scheduler appends.
+ */
 export function orbStreamConfig(orb: string, replicas: number): StreamConfig {
   return {
     ...baseConfig(streams.orb(orb), [subjects.orbAll(orb)], replicas),
@@ -30,12 +33,12 @@ export function orbStreamConfig(orb: string, replicas: number): StreamConfig {
   };
 }
 
-/** Where a stream with `republish` tells what it stored on a subject. */
+/** Returns the subject on which a stream with `republish` announces messages stored on `subject`. */
 export function feedSubject(subject: string): string {
   return `_feed.${subject}`;
 }
 
-/** Filter of what a stream tells of, where it does. */
+/** Returns the subject filter that a stream republishes; undefined if it does not republish. */
 export function republishedFilter(config: StreamConfig): string | undefined {
   const { src, dest } = (config.republish ?? {}) as { src?: string; dest?: string };
   return src !== undefined && dest === feedSubject(src) ? src : undefined;
@@ -65,7 +68,7 @@ function counters(name: string, seconds: number, replicas: number): StreamConfig
   };
 }
 
-/** Settings of every stream and bucket that the platform itself has. */
+/** Returns the configurations of the platform's own streams and buckets. */
 export function platformStreams(replicas: number): StreamConfig[] {
   return [
     {
@@ -76,7 +79,7 @@ export function platformStreams(replicas: number): StreamConfig[] {
     },
     {
       ...baseConfig(streams.limits, ["_limit.>"], replicas),
-      // Not in memory: a broker that is alone forgets a stream in memory altogether when it is started again.
+      // File storage: a single broker loses memory streams when it restarts.
       max_msgs_per_subject: LIMIT_PER_WINDOW,
       discard: "new",
       discard_new_per_subject: true,
@@ -84,7 +87,7 @@ export function platformStreams(replicas: number): StreamConfig[] {
     },
     counters(streams.quotas, QUOTA_SECONDS, replicas),
     counters(streams.longQuotas, LONG_QUOTA_SECONDS, replicas),
-    // No max_age: it would remove the schedule. Each beat has a lifetime of its own.
+    // No max_age: it would remove the schedule. Each heartbeat has its own lifetime.
     {
       ...baseConfig(streams.heartbeat, ["heartbeat.>"], replicas),
       allow_msg_schedules: true,
@@ -105,13 +108,13 @@ export function platformStreams(replicas: number): StreamConfig[] {
     bucketConfig(buckets.orbInvitations, replicas),
     bucketConfig(buckets.sessions, replicas),
     bucketConfig(buckets.challenges, replicas),
-    // Services may write their own key here: a rollup of everything must not be theirs to send.
+    // Services may write their own keys here, but must not send a rollup, which could delete all keys.
     bucketConfig(buckets.handlers, replicas, { allow_rollup_hdrs: false }),
     bucketConfig(buckets.streamMappings, replicas),
   ];
 }
 
-/** Lets the broker's scheduler publish heartbeats, unless it does already. */
+/** Creates the broker schedule that publishes heartbeats, unless it exists. */
 async function scheduleHeartbeat(store: Store): Promise<void> {
   if ((await store.get(streams.heartbeat, subjects.heartbeatSchedule)) !== null) return;
   await store.append(streams.heartbeat, {
@@ -126,39 +129,42 @@ async function scheduleHeartbeat(store: Store): Promise<void> {
   });
 }
 
-/** The mappings that the platform ships with; what an operator changed or removed stays so. */
+/**
+ * The mappings that the platform ships with. Provisioning does not restore mappings that an operator changed or
+ * removed.
+ */
 export const DEFAULT_MAPPINGS = [
   {
     name: "heartbeat",
     stream: streams.heartbeat,
     subjectFilter: subjects.heartbeat,
-    description: "A message every few seconds, published by the broker's scheduler.",
+    description: "Heartbeats, published every few seconds by the broker's scheduler.",
   },
   {
     name: "wallet",
     stream: streams.wallet,
     subjectFilter: "wallet.{userID}.>",
-    description: "What happens in the caller's own wallet.",
+    description: "Events in the caller's own wallet.",
   },
 ] as const;
 
 async function mapStreams(store: Store): Promise<void> {
   const bucket = buckets.streamMappings;
   for (const { name, ...mapping } of DEFAULT_MAPPINGS) {
-    // A removed mapping has left a marker.
+    // A removed mapping has left a tombstone.
     if ((await store.get(streams.kv(bucket), kvSubject(bucket, name))) !== null) continue;
     await once(store.kvPut(bucket, name, JSON.stringify({ v: 1, ...mapping }), { expect: 0 }));
   }
 }
 
-/** Does a step that another may have done at the same moment. */
+/** Runs a step that another process may run at the same time. */
 async function once(step: Promise<unknown>): Promise<void> {
   await step.catch((error: unknown) => {
     if (!(error instanceof Conflict)) throw error;
   });
 }
 
-/** Creates a stream; one that is there already keeps its settings, but tells what it stores as this version wants it. */
+/** Creates a stream. An existing stream keeps its settings, except for `republish`, which this version requires. */
 async function bringUp(store: Store, config: StreamConfig): Promise<void> {
   const there = await store.streamInfo(config.name);
   if (there === null) return store.createStream(config);
@@ -168,8 +174,9 @@ async function bringUp(store: Store, config: StreamConfig): Promise<void> {
 }
 
 /**
- * Creates what is missing. Right after a start, a broker that reports itself healthy may still refuse to create a
- * stream: it is asked again for up to `patienceMs`.
+ * Creates missing streams and buckets.
+ * @param patienceMs how long to retry: after a start, a broker may report that it is healthy and still refuse to create
+ *   streams
  */
 export async function provision(
   store: Store,

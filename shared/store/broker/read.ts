@@ -1,25 +1,28 @@
 import { AppError, unavailable } from "../../kernel/errors.ts";
 import { ApiCode, NO_RESPONDERS } from "../client/codes.ts";
+import type { Connection } from "../client/connection.ts";
 import { AnswerHeaders } from "../client/headers.ts";
 import { DirectMessage, type LeaderAnswer, LeaderMessage } from "../client/message.ts";
-import type { Wire } from "../client/wire.ts";
 import { type Page, type StoredMessage, type StreamInfo, StreamMissing, TooMuch } from "../types.ts";
 
 const NOT_FOUND = 404;
 const END_OF_BATCH = 204;
 const TOO_MANY_SUBJECTS = 413;
-/** Most subjects that one `multi_last` takes. */
+/** Maximum number of subjects in one `multi_last` request. */
 export const MULTI_LAST_LIMIT = 1024;
 
 const decoder = new TextDecoder();
 
-/** Nobody listens. */
+/** No subscriber received the request (status 503). */
 class Nobody extends Error {}
 
-/** What the broker's API knows of a stream. @throws StreamMissing; AppError unavailable when it does not tell */
-async function inspect(wire: Wire, stream: string): Promise<StreamInfo> {
+/**
+ * Reads the stream's information from the broker's API. @throws StreamMissing; AppError unavailable if the API does not
+ * respond
+ */
+async function inspect(wire: Connection, stream: string): Promise<StreamInfo> {
   const reply = await wire.request(`$JS.API.STREAM.INFO.${stream}`, "");
-  if (reply.status !== 0) throw unavailable("JetStream does not answer");
+  if (reply.status !== 0) throw unavailable("JetStream does not respond");
   const answer = JSON.parse(decoder.decode(reply.data)) as LeaderAnswer & StreamInfo;
   if (answer.error === undefined) return answer;
   throw answer.error.err_code === ApiCode.streamNotFound
@@ -28,18 +31,18 @@ async function inspect(wire: Wire, stream: string): Promise<StreamInfo> {
 }
 
 /**
- * Where nobody listens for a stream's messages or reads there is no such stream, or the broker is stopping, or electing:
- * its API tells which. What is merely away must not be taken for nothing.
+ * Finds out why a request had no responders: the stream does not exist, or the broker is stopping or electing a leader.
+ * A stream that is only unavailable must not be treated as missing.
  */
-export async function streamMissing(wire: Wire, stream: string): Promise<Error> {
+export async function streamMissing(wire: Connection, stream: string): Promise<Error> {
   return inspect(wire, stream).then(
-    () => unavailable("the stream does not answer"),
+    () => unavailable("the stream does not respond"),
     (error: Error) => error,
   );
 }
 
-/** A read; where nobody answered it, why. */
-async function heard<T>(wire: Wire, stream: string, read: Promise<T>): Promise<T> {
+/** Awaits a read. If it had no responders, throws the reason. */
+async function heard<T>(wire: Connection, stream: string, read: Promise<T>): Promise<T> {
   try {
     return await read;
   } catch (error) {
@@ -47,15 +50,16 @@ async function heard<T>(wire: Wire, stream: string, read: Promise<T>): Promise<T
   }
 }
 
-/** A direct get answered with a status and no message. */
+/** Returns the error for a direct get response that has a status and no message. */
 function refused(status: number): Error {
   if (status === NO_RESPONDERS) return new Nobody();
-  if (status === TOO_MANY_SUBJECTS) return new AppError("invalid", "too_broad", "Too many messages match.");
-  return unavailable(`direct get answered ${status}`);
+  if (status === TOO_MANY_SUBJECTS)
+    return new AppError("invalid", "too_broad", "Too many messages match. Use a narrower filter.");
+  return unavailable(`direct get responded with status ${status}`);
 }
 
-/** The last message on a subject, or of all that match one with wildcards; by any replica. */
-export function directLast(wire: Wire, stream: string, subject: string): Promise<StoredMessage | null> {
+/** Reads the last message on a subject, which may contain wildcards, from any replica. */
+export function directLast(wire: Connection, stream: string, subject: string): Promise<StoredMessage | null> {
   const wild = subject.includes("*") || subject.endsWith(">");
   return direct(
     wire,
@@ -65,12 +69,12 @@ export function directLast(wire: Wire, stream: string, subject: string): Promise
   );
 }
 
-/** The message at a sequence, by any replica. */
-export function directSeq(wire: Wire, stream: string, seq: number): Promise<StoredMessage | null> {
+/** Reads the message at a sequence from any replica. */
+export function directSeq(wire: Connection, stream: string, seq: number): Promise<StoredMessage | null> {
   return direct(wire, stream, `$JS.API.DIRECT.GET.${stream}`, JSON.stringify({ seq }));
 }
 
-function direct(wire: Wire, stream: string, api: string, body: string): Promise<StoredMessage | null> {
+function direct(wire: Connection, stream: string, api: string, body: string): Promise<StoredMessage | null> {
   const read = wire.ask<StoredMessage | null>(api, body, (message, resolve, reject) => {
     const headers = AnswerHeaders.of(message);
     const { status } = headers;
@@ -82,14 +86,14 @@ function direct(wire: Wire, stream: string, api: string, body: string): Promise<
   return heard(wire, stream, read);
 }
 
-/** One message as the stream's leader has it: sees every acknowledged write. */
+/** Reads one message from the stream leader, which has every acknowledged write. */
 export async function leaderGet(
-  wire: Wire,
+  wire: Connection,
   stream: string,
   which: { last_by_subj: string } | { seq: number } | { next_by_subj: string; seq: number },
 ): Promise<StoredMessage | null> {
   const reply = await wire.request(`$JS.API.STREAM.MSG.GET.${stream}`, JSON.stringify(which));
-  if (reply.status === NO_RESPONDERS) throw unavailable("JetStream does not answer");
+  if (reply.status === NO_RESPONDERS) throw unavailable("JetStream does not respond");
   const answer = JSON.parse(decoder.decode(reply.data)) as LeaderAnswer;
   if (answer.message !== undefined) return new LeaderMessage(answer.message);
   if (answer.error?.err_code === ApiCode.noMessage || answer.error?.code === NOT_FOUND) {
@@ -99,8 +103,8 @@ export async function leaderGet(
   throw unavailable(answer.error?.description);
 }
 
-/** A batch of direct-get answers: messages, then one end-of-batch status. @throws Nobody */
-function collect(wire: Wire, stream: string, body: string): Promise<Page> {
+/** Collects a batch of direct get responses: messages, then an end-of-batch status. @throws Nobody */
+function collect(wire: Connection, stream: string, body: string): Promise<Page> {
   const messages: StoredMessage[] = [];
   let held = 0;
   const page = wire.ask<Page>(`$JS.API.DIRECT.GET.${stream}`, body, (message, resolve, reject) => {
@@ -110,7 +114,7 @@ function collect(wire: Wire, stream: string, body: string): Promise<Page> {
       messages.push(new DirectMessage(headers, message.data));
       held += message.data.length;
       if (wire.hold(message.data.length, held)) return false;
-      reject(unavailable("too much is being read at once"));
+      reject(unavailable("too many bytes are being read at the same time"));
       return true;
     }
     if (status === END_OF_BATCH) {
@@ -124,16 +128,20 @@ function collect(wire: Wire, stream: string, body: string): Promise<Page> {
   return page.finally(() => wire.hold(-held, 0));
 }
 
-/** The broker ends an answer at its limit for pending bytes (64 MiB), whatever was allowed: one below this is not cut by that. */
+/**
+ * The broker ends a response at its own limit of 64 MiB of pending bytes, whatever the request allows. A response below
+ * this size was not cut by that limit.
+ */
 const WHOLE_BYTES = 32 * 1024 * 1024;
 
 /**
- * The last message of each of at most {@link MULTI_LAST_LIMIT} subjects, and how far the answering replica was. Where the
- * broker ended an answer by itself it tells how many are left. This asks again for them, or they would seem to be missing.
- * @throws TooMuch when they are larger than `maxBytes` together
+ * Reads the last message of each of at most {@link MULTI_LAST_LIMIT} subjects, and the last sequence of the replica
+ * that responded. If the broker cuts the response it reports how many messages are left. This function then requests
+ * the rest, which would otherwise appear to be missing.
+ * @throws TooMuch if the messages together exceed `maxBytes`
  */
 export async function directLatest(
-  wire: Wire,
+  wire: Connection,
   stream: string,
   subjects: readonly string[],
   maxBytes: number,
@@ -159,8 +167,8 @@ function bytesOf(messages: readonly StoredMessage[]): number {
   return messages.reduce((bytes, { size }) => bytes + size, 0);
 }
 
-/** Messages by their subjects. @throws TooMuch when they are larger than `maxBytes` together */
-class Found extends Map<string, StoredMessage> {
+/** Messages by subject. @throws TooMuch if they together exceed `maxBytes` */
+class MessageMap extends Map<string, StoredMessage> {
   readonly #wanted: number;
   #left: number;
 
@@ -184,16 +192,16 @@ function partsOf(subjects: readonly string[], size: number): string[][] {
 }
 
 /**
- * The last message of each subject, by any replica: in one request for each {@link MULTI_LAST_LIMIT}.
- * @throws TooMuch when they are larger than `maxBytes` together
+ * Reads the last message of each subject from any replica, with one request per {@link MULTI_LAST_LIMIT} subjects.
+ * @throws TooMuch if the messages together exceed `maxBytes`
  */
 export async function directMany(
-  wire: Wire,
+  wire: Connection,
   stream: string,
   subjects: readonly string[],
   maxBytes: number,
 ): Promise<Map<string, StoredMessage>> {
-  const found = new Found(maxBytes, subjects.length);
+  const found = new MessageMap(maxBytes, subjects.length);
   const pages = await Promise.all(
     partsOf(subjects, MULTI_LAST_LIMIT).map((part) => directLatest(wire, stream, part, maxBytes)),
   );
@@ -201,23 +209,23 @@ export async function directMany(
   return found;
 }
 
-/** Number of requests to the leader at once: a few at first, and more once messages turn out to be small. */
+/** Initial number of concurrent requests to the leader. It grows if messages turn out to be small. */
 const FIRST_AT_ONCE = 16;
 const MOST_AT_ONCE = 256;
-/** Bytes that they may come to, if they are as large as those before. */
+/** Maximum bytes in flight, estimated from the size of earlier messages. */
 const AT_ONCE_BYTES = 4 * 1024 * 1024;
 
 /**
- * The last message of each literal subject, by the leader, who is asked for each.
- * @throws TooMuch when they are larger than `maxBytes` together
+ * Reads the last message of each literal subject from the leader, with one request per subject.
+ * @throws TooMuch if the messages together exceed `maxBytes`
  */
 export async function leaderMany(
-  wire: Wire,
+  wire: Connection,
   stream: string,
   subjects: readonly string[],
   maxBytes: number,
 ): Promise<Map<string, StoredMessage>> {
-  const found = new Found(maxBytes, subjects.length);
+  const found = new MessageMap(maxBytes, subjects.length);
   let largest = 1;
   for (let at = 0, width = FIRST_AT_ONCE; at < subjects.length; ) {
     const part = subjects.slice(at, at + width);
@@ -235,7 +243,7 @@ export async function leaderMany(
   return found;
 }
 
-/** What a page may hold, and where it begins. */
+/** Start and maximum size of a page. */
 interface Scan {
   fromSeq: number;
   limit: number;
@@ -243,10 +251,10 @@ interface Scan {
 }
 
 /**
- * A page of a filter in stream order, in one request. Streams of others may allow no direct gets, as client libraries make
- * them: of such a one the leader is asked.
+ * Reads a page of matching messages in stream order, with one request. Client libraries create streams without direct
+ * get; pages of such a stream come from the leader.
  */
-export async function scan(wire: Wire, stream: string, filter: string, options: Scan): Promise<Page> {
+export async function scan(wire: Connection, stream: string, filter: string, options: Scan): Promise<Page> {
   const { fromSeq, limit: batch, maxBytes: max_bytes } = options;
   const body = JSON.stringify({ next_by_subj: filter, seq: Math.max(1, fromSeq), batch, max_bytes });
   try {
@@ -255,20 +263,24 @@ export async function scan(wire: Wire, stream: string, filter: string, options: 
     if (!(error instanceof Nobody)) throw error;
   }
   const { config, state } = await inspect(wire, stream);
-  if (config.allow_direct === true) throw unavailable("the stream does not answer");
+  if (config.allow_direct === true) throw unavailable("the stream does not respond");
   return leaderScan(wire, stream, filter, options, state.last_seq);
 }
 
-/** How often the leader is asked for one page, and for how many messages at once: it tells one at a time. */
+/**
+ * Maximum number of rounds for one page from the leader, and of concurrent requests in a round. Each request returns
+ * one message.
+ */
 const TURNS = 64;
 const WIDEST = 16;
 
 /**
- * A page from the leader, who tells the next message from a position on and nothing more. So it is asked from several
- * positions at once, for as many as lay side by side before; a page that takes too many turns ends early.
+ * Reads a page from the leader, whose API returns only the next message from a sequence on. So several positions are
+ * requested in parallel: as many as there were consecutive messages before. A page that needs too many rounds ends
+ * early.
  */
 async function leaderScan(
-  wire: Wire,
+  wire: Connection,
   stream: string,
   filter: string,
   { fromSeq, limit, maxBytes }: Scan,
@@ -284,7 +296,7 @@ async function leaderScan(
     );
     const before = messages.length;
     for (const message of await Promise.all(asked)) {
-      // Behind the first position that has nothing there is nothing.
+      // No message follows the first position without one.
       if (message === null) return { messages, pending: 0, lastSeq };
       if (message.seq < seq) continue;
       if (messages.length === limit || bytes >= maxBytes) return { messages, pending: 1, lastSeq };

@@ -1,7 +1,7 @@
 import { AppError, unavailable } from "../../kernel/errors.ts";
 import { READ_BYTES } from "../budget.ts";
 import { ApiCode, NO_RESPONDERS } from "../client/codes.ts";
-import { type ConnectOptions, Wire } from "../client/wire.ts";
+import { Connection, type ConnectOptions } from "../client/connection.ts";
 import { kvSubject, streams } from "../subjects.ts";
 import {
   type Append,
@@ -39,17 +39,19 @@ interface ApiAnswer {
   [member: string]: unknown;
 }
 
-/** A time of the broker, `2026-01-01T00:00:00.12Z`, with all nine digits of its nanoseconds: such texts are in order. */
+/**
+ * Pads the broker's time, such as `2026-01-01T00:00:00.12Z`, to nine digits of nanoseconds, so that times sort as text.
+ */
 function toNanoseconds(time: string): string {
   return time.replace(/(?:\.(\d+))?Z$/, (_, digits = "") => `.${digits.padEnd(9, "0")}Z`);
 }
 
-/** A deleted, purged or expired key. */
+/** Whether the message marks a deleted, purged or expired key. */
 export function isMarker(message: StoredMessage): boolean {
   return message.header(MARKER) !== undefined || message.header("Nats-Marker-Reason") !== undefined;
 }
 
-/** A bucket's message as its key's value. */
+/** Converts a bucket's message to a key's value. */
 export function kvEntry(bucket: string, message: StoredMessage): KvEntry {
   return {
     key: message.subject.slice(kvSubject(bucket, "").length),
@@ -61,8 +63,8 @@ export function kvEntry(bucket: string, message: StoredMessage): KvEntry {
 }
 
 /**
- * Lists a bucket's keys, a page at a time.
- * @param met told of every message, markers of deleted keys too
+ * Lists a bucket's keys, page by page.
+ * @param met called for every message, including tombstones of deleted keys
  */
 export async function listBucket(
   scan: Store["scan"],
@@ -91,28 +93,28 @@ export async function listBucket(
   }
 }
 
-/** A store with what only its host and a cache in front of it use. */
+/** A store with methods for its host and for a cache in front of it only. */
 export interface OpenStore extends Store {
-  /** Begins to connect without waiting. */
+  /** Starts to connect without waiting. */
   open(): void;
-  /** The last message of each of at most 1,024 subjects, and how far the replica that answered was. */
+  /** Reads the last message of each of at most 1,024 subjects, and the last sequence of the replica that responded. */
   latest(stream: string, subjects: readonly string[], maxBytes: number): Promise<Page>;
 }
 
 /**
- * Opens the door to the broker. The connection is made with the first request.
- * @param options.replicas how many replicas streams have; with one, every replica is the leader
+ * Returns a store. It connects with the first request.
+ * @param options.replicas number of replicas of the streams; with one, every replica is the leader
  */
 export function openStore(options: ConnectOptions & { replicas?: number }): OpenStore {
-  const wire = new Wire(options);
+  const wire = new Connection(options);
   const replicated = (options.replicas ?? 1) > 1;
   const inTurn = <T>(maxBytes: number, read: () => Promise<T>): Promise<T> =>
     options.room === undefined ? read() : options.room.enter(maxBytes, read);
-  const askLeader = (read?: ReadOptions) => replicated && read?.consistency !== "any";
+  const askLeader = (read?: ReadOptions) => replicated && read?.consistency !== "stale";
 
   async function api(subject: string, body: unknown): Promise<ApiAnswer> {
     const reply = await wire.request(`$JS.API.${subject}`, body === undefined ? "" : JSON.stringify(body));
-    if (reply.status !== 0) throw unavailable(`JetStream answered ${reply.status}`);
+    if (reply.status !== 0) throw unavailable(`JetStream responded with status ${reply.status}`);
     return JSON.parse(decoder.decode(reply.data)) as ApiAnswer;
   }
 
@@ -150,7 +152,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
     try {
       return await append(wire, stream, message(write.expect));
     } catch (error) {
-      // A key that was deleted leaves a marker, which counts as absent.
+      // A deleted key has left a tombstone, which counts as absent.
       if (!(error instanceof Conflict) || write.expect !== 0) throw error;
       const last = await get(stream, subject);
       if (last === null || !isMarker(last)) throw error;
@@ -158,7 +160,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
     }
   }
 
-  /** Removes what lies before a sequence. */
+  /** Removes the messages before a sequence. */
   async function erase(stream: string, before: number): Promise<void> {
     const answer = await api(`STREAM.PURGE.${stream}`, { seq: before });
     if (answer.error !== undefined) throw failure(stream, answer.error);
@@ -201,20 +203,21 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
       }),
 
     async createStream(config) {
-      // The broker says of a stream that was there already that it created it: only this tells.
+      // The broker reports an existing stream as created, so check first.
       const before = await api(`STREAM.INFO.${config.name}`, undefined);
       if (before.error === undefined) return;
       const answer = await api(`STREAM.CREATE.${config.name}`, config);
       if (answer.error === undefined) {
         const { state, created } = answer as unknown as StreamInfo;
-        // The broker deletes files in its own time, and takes what it finds of a namesake for its own. What was written
-        // since, by whoever created it at the same moment, is younger than the stream.
+        // The broker deletes files asynchronously, and a new stream may pick up leftover messages of a deleted stream
+        // with the same name. Messages older than the stream are such leftovers; messages that another process wrote
+        // since are younger.
         const older = state.messages > 0 && toNanoseconds(state.last_ts) < toNanoseconds(created);
         if (older) await erase(config.name, state.last_seq + 1);
         return;
       }
       if (answer.error.err_code === ApiCode.subjectOverlap) throw new SubjectsTaken();
-      // Created by somebody else in the meantime, with other settings: it exists, which is what was wanted.
+      // Another process created it in the meantime with other settings. It exists, which is enough.
       if (answer.error.err_code === ApiCode.nameInUse) return;
       throw unavailable(`${answer.error.err_code} ${answer.error.description}`);
     },
@@ -251,9 +254,14 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
     async request(subject, data, asked): Promise<Reply> {
       const reply = await wire.request(subject, data, { timeoutMs: asked.timeoutMs, headers: asked.headers });
       if (reply.status === NO_RESPONDERS && reply.data.length === 0) {
-        throw new AppError("unavailable", "no_responders", "Nobody answers at the moment.", {
-          retryAfter: 1,
-        });
+        throw new AppError(
+          "unavailable",
+          "no_responders",
+          "No service is listening at the moment. Try again in a moment.",
+          {
+            retryAfter: 1,
+          },
+        );
       }
       return reply;
     },
@@ -265,7 +273,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
   };
 }
 
-/** Stream settings shared by every stream and bucket of the platform. */
+/** Returns the settings shared by all streams and buckets of the platform. */
 export function baseConfig(name: string, subjects: string[], replicas: number): StreamConfig {
   return { name, subjects, storage: "file", num_replicas: replicas, allow_direct: true };
 }

@@ -1,8 +1,8 @@
 import { AppError, unavailable } from "../../kernel/errors.ts";
 import { pause } from "../../kernel/pause.ts";
 import { ApiCode, NO_RESPONDERS } from "../client/codes.ts";
+import type { Connection } from "../client/connection.ts";
 import { mostBytes } from "../client/publish.ts";
-import type { Wire } from "../client/wire.ts";
 import { type Append, BATCH_LIMIT, Conflict, StreamMissing, SubjectFull } from "../types.ts";
 import { streamMissing } from "./read.ts";
 
@@ -10,12 +10,12 @@ const decoder = new TextDecoder();
 
 interface Ack {
   seq?: number;
-  /** The sum, of a counter. */
+  /** The sum, for a counter. */
   val?: string;
   error?: { code: number; err_code: number; description: string };
 }
 
-/** The broker does not take a message for what it is: neither that nor what should be one with it was written. */
+/** The broker rejects the message itself. Neither it nor the rest of its batch was written. */
 export class Refused extends AppError {
   constructor(cause: string) {
     const { kind, code, detail, retryAfter = 1 } = unavailable();
@@ -23,10 +23,10 @@ export class Refused extends AppError {
   }
 }
 
-/** Codes of the kind that HTTP has, for faults of the message itself. */
+/** HTTP-like status for faults of the message itself. */
 const BAD_MESSAGE = 400;
 
-/** What the broker's refusal means to a caller. */
+/** Converts the broker's error for the caller. */
 export function failure(stream: string, error: NonNullable<Ack["error"]>): Error {
   switch (error.err_code) {
     case ApiCode.wrongLastSequence:
@@ -59,8 +59,13 @@ function headersOf(stream: string, message: Append): Record<string, string> {
   return headers;
 }
 
-/** A message to a stream, and what is acknowledged of it: also a refusal. */
-function publish(wire: Wire, stream: string, message: Append, headers: Record<string, string>): Promise<Ack> {
+/** Publishes a message to a stream and returns the acknowledgement, which may be a rejection. */
+function publish(
+  wire: Connection,
+  stream: string,
+  message: Append,
+  headers: Record<string, string>,
+): Promise<Ack> {
   return wire.ask<Ack>(
     message.subject,
     message.data,
@@ -73,15 +78,18 @@ function publish(wire: Wire, stream: string, message: Append, headers: Record<st
   );
 }
 
-/** One message, one acknowledgement. */
-export async function append(wire: Wire, stream: string, message: Append): Promise<number> {
+/** Appends one message and returns its sequence. */
+export async function append(wire: Connection, stream: string, message: Append): Promise<number> {
   const ack = await publish(wire, stream, message, headersOf(stream, message));
   if (ack.error !== undefined) throw failure(stream, ack.error);
   return ack.seq ?? 0;
 }
 
-/** Adds to a counter. The broker refuses counter messages that carry expectations, even about the stream. */
-export async function count(wire: Wire, stream: string, subject: string, by: number): Promise<number> {
+/**
+ * Adds to a counter and returns the new sum. The broker rejects counter messages with expectations, even about the
+ * stream.
+ */
+export async function count(wire: Connection, stream: string, subject: string, by: number): Promise<number> {
   const headers = { "Nats-Incr": by < 0 ? String(by) : `+${by}` };
   const ack = await publish(wire, stream, { subject, data: "" }, headers);
   if (ack.error !== undefined) throw failure(stream, ack.error);
@@ -90,8 +98,12 @@ export async function count(wire: Wire, stream: string, subject: string, by: num
   return sum;
 }
 
-/** Several single messages in order, all sent before the first is acknowledged. */
-export async function pipeline(wire: Wire, stream: string, messages: readonly Append[]): Promise<number[]> {
+/** Appends messages in order. Sends all of them before the first is acknowledged. */
+export async function pipeline(
+  wire: Connection,
+  stream: string,
+  messages: readonly Append[],
+): Promise<number[]> {
   const results = await Promise.allSettled(messages.map((message) => append(wire, stream, message)));
   const failed = results.find((result) => result.status === "rejected");
   if (failed !== undefined) throw failed.reason;
@@ -99,15 +111,15 @@ export async function pipeline(wire: Wire, stream: string, messages: readonly Ap
 }
 
 /**
- * Several messages as one atomic act. When the broker has no room for another batch, nothing was written: it is sent
- * again under a new id after 10 ms, doubling to 500 ms, with jitter, for as long as a request may take.
+ * Appends messages in one atomic batch. If the broker has no room for another batch, nothing was written. The batch is
+ * then sent again under a new id after 10 ms, doubling to 500 ms with jitter, until the request times out.
  */
-export async function batch(wire: Wire, stream: string, messages: readonly Append[]): Promise<number> {
+export async function batch(wire: Connection, stream: string, messages: readonly Append[]): Promise<number> {
   if (messages.length > BATCH_LIMIT) {
     throw new AppError(
       "too_large",
       "batch_too_large",
-      `One atomic write holds at most ${BATCH_LIMIT} messages.`,
+      `One atomic write holds at most ${BATCH_LIMIT} messages. Split it into smaller ones.`,
     );
   }
   const only = messages[0];
@@ -125,9 +137,9 @@ export async function batch(wire: Wire, stream: string, messages: readonly Appen
   }
 }
 
-async function sendBatch(wire: Wire, stream: string, messages: readonly Append[]): Promise<Ack> {
+async function sendBatch(wire: Connection, stream: string, messages: readonly Append[]): Promise<Ack> {
   const id = crypto.randomUUID();
-  // The first message opens the connection when there is none; the rest follow without waiting for any answer.
+  // The first message waits for the connection; the rest follow without waiting for any response.
   await wire.ready(Math.max(...messages.map(({ data }) => mostBytes(data))));
   const last = messages.length - 1;
   for (let i = 0; i < last; i++) {

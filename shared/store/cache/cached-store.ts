@@ -1,6 +1,6 @@
 /**
  * A store for long-lived processes, with a cache in front of it. It answers `get`, `getMany` and `kvGet` with `consistency:
- * "told"` or `"any"` of entries' heads, live copies, live definitions and sessions, and pages of indexes (the order of
+ * "cached"` or `"stale"` of entries' heads, live copies, live definitions and sessions, and pages of indexes (the order of
  * creation, equality). Everything else, and every read with `"leader"`, goes to the broker.
  *
  * How the cache stays consistent:
@@ -22,10 +22,10 @@
  *   be given again as long as all of them are valid.
  * - **Eviction** (`cache/sieve-cache.ts`). Bounded in bytes, by SIEVE.
  */
-import { grouped } from "../broker/group.ts";
+import { withGroupCommit } from "../broker/group-commit.ts";
 import { MULTI_LAST_LIMIT } from "../broker/read.ts";
 import { isMarker, kvEntry, type OpenStore, openStore } from "../broker/store.ts";
-import type { ConnectOptions } from "../client/wire.ts";
+import type { ConnectOptions } from "../client/connection.ts";
 import { FOLLOWED, isIndexFilter, isStateSubject, kvSubject, streams } from "../subjects.ts";
 import type { ReadOptions, Store } from "../types.ts";
 import type { DependencyTracker } from "./dependencies.ts";
@@ -97,7 +97,7 @@ export function cachedStore(
   const cached: CachedStore = {
     ...store,
     ...reads(),
-    remembers: true,
+    isCached: true,
     stats: () => cache.stats(),
     // The connection is everybody's: who asks for one request does not close it.
     tracked: (tracker) => marking({ ...cached, ...reads(tracker), close: async () => undefined }, tracker),
@@ -176,6 +176,6 @@ export function openCachedStore(
       connect.onStatus?.(status);
     },
   });
-  const { store, broken } = cachedStore(grouped(inner), { ...options, replicas: connect.replicas });
+  const { store, broken } = cachedStore(withGroupCommit(inner), { ...options, replicas: connect.replicas });
   return store;
 }

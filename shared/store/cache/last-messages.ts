@@ -140,7 +140,7 @@ export class LastMessages {
     subjects: readonly string[],
     options: LastMessagesRead | undefined,
   ): Promise<Map<string, StoredMessage>> | undefined {
-    const minSeq = options?.consistency === "any" ? this.#acknowledged.get(stream) : undefined;
+    const minSeq = options?.consistency === "stale" ? this.#acknowledged.get(stream) : undefined;
     return minSeq === undefined ? undefined : this.#notBefore(stream, subjects, minSeq, options);
   }
 
@@ -207,7 +207,7 @@ export class LastMessages {
   ): Promise<Pick<Page, "messages" | "lastSeq">> {
     const [only] = subjects;
     const replicated = this.#options.replicas > 1;
-    if (replicated && options?.consistency !== "any")
+    if (replicated && options?.consistency !== "stale")
       return this.#leader(stream, subjects, options, foundBytes);
     if (replicated || subjects.length > 1 || only === undefined) {
       return this.#store.latest(stream, subjects, remaining(options, foundBytes));

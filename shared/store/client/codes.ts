@@ -1,9 +1,11 @@
-/** The broker's numbers that mean something to us. */
+/** The broker's status and error codes that the store interprets. */
 
-/** Codes of its refusals (JetStream API, `err_code`). */
+/** JetStream API error codes (`err_code`). */
 export const ApiCode = {
   wrongLastSequence: 10071,
-  /** Another batch with the same subject is being applied: on replicas the usual form of a conflict. */
+  /**
+   * Another batch with the same subject is being applied. On replicated streams this is the usual form of a conflict.
+   */
   batchInProcess: 10164,
   batchIncomplete: 10176,
   batchTooMany: 10210,
@@ -15,5 +17,5 @@ export const ApiCode = {
   expectedStreamMismatch: 10060,
 } as const;
 
-/** Status of its answer where nobody listens for a request. */
+/** Status of a response to a request without subscribers. */
 export const NO_RESPONDERS = 503;

@@ -1,7 +1,7 @@
 /** Opens a connection to the broker. */
 import { type ConnectionOptions, connect, credsAuthenticator, type NatsConnection } from "nats.ws";
-import { inOrder, type Pulse, pulseOf } from "./pulse.ts";
-import type { ReadRoom } from "./room.ts";
+import { inPreferredOrder, type Liveness, livenessOf } from "./liveness.ts";
+import type { ReadSemaphore } from "./read-semaphore.ts";
 import { type BrokerSocket, EagerSocket, watchedSocket } from "./socket.ts";
 
 /** Address and credentials of the broker. */
@@ -31,7 +31,7 @@ export interface ConnectOptions {
   /** Maximum bytes of pages in flight. A single larger page is always allowed. Default: unlimited. */
   maxHeldBytes?: number;
   /** Where large reads wait for those of others. Default: they do not wait. */
-  room?: ReadRoom;
+  room?: ReadSemaphore;
   /**
    * Opens the socket of a long-lived connection, if the host has a better one than the runtime's.
    * @param heard call this for each frame from the broker
@@ -54,7 +54,7 @@ interface Dialed {
 export async function dial(
   o: ConnectOptions,
   inboxPrefix: string,
-  towards: (pulse: Pulse) => void,
+  towards: (pulse: Liveness) => void,
 ): Promise<Dialed> {
   const urls = o.url.split(",").map((url) => url.trim());
   const queueMs = o.queueMs ?? 0;
@@ -85,7 +85,7 @@ export async function dial(
         }
       : { reconnect: false, ignoreClusterUpdates: true, maxReconnectAttempts: 0, pingInterval: 3_600_000 }),
     async wsFactory(url) {
-      const pulse = pulseOf(url);
+      const pulse = livenessOf(url);
       towards(pulse);
       const socket = o.openSocket?.(url, () => {
         pulse.heard++;
@@ -97,7 +97,7 @@ export async function dial(
   // Signing needs the broker's nonce, and a long-lived connection gains nothing from the shortcut.
   const eager = !o.reconnect && o.creds === undefined;
   if (eager) {
-    const socket = new EagerSocket(inOrder(urls), { silenceMs, patienceMs }, towards);
+    const socket = new EagerSocket(inPreferredOrder(urls), { silenceMs, patienceMs }, towards);
     introduced = socket.introduced;
     settings.servers = urls.slice(0, 1);
     settings.wsFactory = async () => ({ socket, encrypted: encrypted(urls[0]) });

@@ -2,7 +2,7 @@ import type { NatsConnection, PublishOptions } from "nats.ws";
 import { AppError } from "../../kernel/errors.ts";
 import { toHeaders } from "./headers.ts";
 
-/** How many bytes a body takes at most: a UTF-16 unit is three of them at the worst. */
+/** Returns an upper bound of a body's size in bytes: a UTF-16 unit takes at most three bytes. */
 export function mostBytes(data: string | Uint8Array): number {
   return typeof data === "string" ? data.length * 3 : data.length;
 }
@@ -10,7 +10,7 @@ export function mostBytes(data: string | Uint8Array): number {
 const EMPTY = new Uint8Array(0);
 const encoder = new TextEncoder();
 
-/** Text to bytes; bytes pass. */
+/** Encodes text; passes bytes through. */
 function bytes(data: string | Uint8Array): Uint8Array {
   if (typeof data !== "string") return data;
   return data === "" ? EMPTY : encoder.encode(data);
@@ -24,7 +24,7 @@ export function randomName(): string {
   return out;
 }
 
-/** Sends one message without waiting for anything. @throws AppError too_large if it is more than the broker takes */
+/** Sends one message without waiting. @throws AppError too_large if it exceeds the broker's limit */
 export function publish(
   connection: NatsConnection,
   subject: string,
@@ -38,7 +38,7 @@ export function publish(
     throw new AppError(
       "too_large",
       "payload_too_large",
-      `The data is larger than the broker takes (${limit} bytes).`,
+      `The data is larger than the broker accepts (${limit} bytes). Send less, or raise max_payload of the broker.`,
     );
   }
   const options: PublishOptions = {};

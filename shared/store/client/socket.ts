@@ -7,7 +7,7 @@
  */
 
 import { joined } from "../../kernel/bytes.ts";
-import { LOOK_MS, type Pulse, pulseOf, Silence, shun } from "./pulse.ts";
+import { CHECK_MS, type Liveness, livenessOf, markFailed, SilenceTimer } from "./liveness.ts";
 
 /** The INFO to assume until the broker's own arrives. */
 export const ASSUMED_MAX_PAYLOAD = 1024 * 1024;
@@ -34,7 +34,7 @@ export interface Limits {
 /** A socket for the library that records the server's liveness. */
 export function watchedSocket(url: string): WebSocket {
   const socket = new WebSocket(url);
-  const pulse = pulseOf(url);
+  const pulse = livenessOf(url);
   socket.addEventListener("message", () => {
     pulse.heard++;
   });
@@ -66,10 +66,10 @@ export class EagerSocket implements BrokerSocket {
   readonly #urls: string[];
   readonly #limits: Limits;
   readonly #began = Date.now();
-  readonly #dialing: (pulse: Pulse) => void;
+  readonly #dialing: (pulse: Liveness) => void;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #silence: Silence | undefined;
-  #pulse: Pulse | undefined;
+  #silence: SilenceTimer | undefined;
+  #pulse: Liveness | undefined;
   #dialed = 0;
   /** Resolves on the broker's INFO; rejects if it never arrives. */
   readonly introduced: Promise<void>;
@@ -88,7 +88,7 @@ export class EagerSocket implements BrokerSocket {
    * @param limits time limits for the broker's INFO
    * @param dialing called with each server that is tried
    */
-  constructor(urls: readonly string[], limits: Limits, dialing: (pulse: Pulse) => void) {
+  constructor(urls: readonly string[], limits: Limits, dialing: (pulse: Liveness) => void) {
     this.#urls = [...urls];
     this.#limits = limits;
     this.#dialing = dialing;
@@ -104,19 +104,19 @@ export class EagerSocket implements BrokerSocket {
   /** Checks for silence until the broker's INFO arrives. */
   #watch(): void {
     const { silenceMs, patienceMs } = this.#limits;
-    const step = Math.min(LOOK_MS, silenceMs);
+    const step = Math.min(CHECK_MS, silenceMs);
     this.#timer = setTimeout(() => {
       if (this.#known || this.#ended) return;
-      const silentMs = this.#silence?.look(step) ?? 0;
+      const silentMs = this.#silence?.check(step) ?? 0;
       const late = Date.now() - this.#began >= patienceMs;
       if (silentMs >= silenceMs || late) {
-        if (this.#pulse !== undefined && silentMs >= silenceMs) shun(this.#pulse);
+        if (this.#pulse !== undefined && silentMs >= silenceMs) markFailed(this.#pulse);
         this.#end("connecting took too long");
         return;
       }
       // The server has received nothing yet, so another one may serve the request.
       if (!this.#open && this.#urls.length > 0 && silentMs >= NEXT_MS * this.#dialed) {
-        if (this.#pulse !== undefined) shun(this.#pulse);
+        if (this.#pulse !== undefined) markFailed(this.#pulse);
         this.#socket?.close();
         this.#dial();
       }
@@ -145,10 +145,10 @@ export class EagerSocket implements BrokerSocket {
       queueMicrotask(() => this.#end("the broker cannot be reached"));
       return;
     }
-    const pulse = pulseOf(url);
+    const pulse = livenessOf(url);
     this.#pulse = pulse;
     this.#dialed++;
-    if (this.#silence === undefined) this.#silence = new Silence(pulse);
+    if (this.#silence === undefined) this.#silence = new SilenceTimer(pulse);
     else this.#silence.follow(pulse);
     this.#dialing(pulse);
     const socket = new WebSocket(url);

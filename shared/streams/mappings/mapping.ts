@@ -1,4 +1,4 @@
-/** Which broker streams are served under which name: data, in the bucket `stream_mappings`. */
+/** Mappings in the bucket `stream_mappings`: each serves a broker stream under a public name. */
 import type { Actor } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";
 import { requireOperator } from "../../access/authorize.ts";
@@ -10,9 +10,9 @@ import type { Store } from "../../store/types.ts";
 
 /** A mapping as platform admins write it. */
 export interface MappingInput {
-  /** Name of the broker's stream. */
+  /** Name of the broker stream. */
   stream: string;
-  /** Subjects to deliver; the token `{userID}` stands for the caller. */
+  /** Subjects to deliver; the token `{userID}` is replaced by the caller's id. */
   subjectFilter: string;
   description: string;
 }
@@ -21,14 +21,14 @@ export interface Mapping extends MappingInput {
   name: string;
 }
 
-/** What stands in a filter for the caller's id. */
+/** Placeholder for the caller's id in a filter. */
 const USER_ID = "{userID}";
 
 const MODULE_FILTERS: readonly string[] = [...MODULE_TOKENS, "*"];
 const STREAM_NAME = /^[^\s.*>/\\]{1,255}$/;
 const LITERAL = /^[^\s.*>{}]{1,255}$/;
 
-/** Streams of the platform's own that nobody may listen to: accounts, sessions, audit, rate limits, objects. */
+/** Whether a stream is internal (accounts, sessions, audit, rate limits, objects) and must never be served. */
 function isPrivate(stream: string): boolean {
   return (
     stream.startsWith(streams.kv("")) ||
@@ -49,11 +49,14 @@ function filterFaults(stream: string, filter: string): Fault[] {
     (part, i) => part === "*" || (part === ">" && i === last) || part === USER_ID || LITERAL.test(part),
   );
   if (!sound || filter.length > 1024)
-    return fault("invalid_filter", `must be a subject filter. Write ${USER_ID} as a token of its own.`);
+    return fault(
+      "invalid_filter",
+      `must be a subject filter with ${USER_ID} only as a whole token, for instance orders.${USER_ID}.>`,
+    );
   if (filter.startsWith("$") || filter.startsWith("_"))
     return fault(
       "private_subjects",
-      "Subjects that begin with $ or _ are the broker's and the platform's own.",
+      "must not begin with $ or _: those subjects belong to the broker and the platform",
     );
   const orb = orbOf(stream);
   if (orb === undefined) return [];
@@ -61,33 +64,34 @@ function filterFaults(stream: string, filter: string): Fault[] {
   if (first !== orb || !MODULE_FILTERS.includes(type) || role !== "public" || tokens.length < 4) {
     return fault(
       "private_subjects",
-      `Of an orb's stream only what is public may be served: ${orb}.*.public.>`,
+      `may cover only the public subjects of an orb's stream. Begin with ${orb}.*.public.`,
     );
   }
   return [];
 }
 
-/** Everything that is wrong with a mapping. */
+/** Returns every fault of a mapping. */
 export function mappingFaults(input: MappingInput): Fault[] {
   const faults: Fault[] = [];
   if (!STREAM_NAME.test(input.stream))
     faults.push({
       path: "/stream",
       code: "invalid_stream",
-      message: "must be the name of a broker stream",
+      message: "must be the name of a broker stream, without dots, wildcards, slashes or spaces",
     });
   else if (isPrivate(input.stream))
     faults.push({
       path: "/stream",
       code: "private_stream",
-      message: "must not be a stream of the platform itself",
+      message: "must not be an internal stream of the platform. Choose another stream.",
     });
   return [...faults, ...filterFaults(input.stream, input.subjectFilter)];
 }
 
 /**
- * The filter for one caller. Only a plain token may take the caller's place: a wildcard would open what is others'.
- * @throws AppError not_found when the caller's id is none
+ * Returns the filter for one caller. The caller's id must be a plain token: a wildcard would expose the messages of
+ * other users.
+ * @throws AppError not_found if the caller's id is not a token
  */
 export function filterFor(mapping: MappingInput, userId: string): string {
   if (!mapping.subjectFilter.includes(USER_ID)) return mapping.subjectFilter;
@@ -115,7 +119,7 @@ export function isOfOrb(mapping: MappingInput, orb: string): boolean {
 }
 
 /**
- * One mapping. One request.
+ * Reads one mapping. One request.
  * @throws AppError not_found
  */
 export async function getMapping(store: Store, name: string): Promise<Mapping> {
@@ -124,7 +128,7 @@ export async function getMapping(store: Store, name: string): Promise<Mapping> {
   return read(name, entry.json<Stored>());
 }
 
-/** All mappings by name. */
+/** Returns all mappings, sorted by name. */
 export async function listMappings(store: Store): Promise<Mapping[]> {
   const entries = await store.kvList(buckets.streamMappings, ">", { maxBytes: BUCKET_BYTES });
   return entries
@@ -133,8 +137,8 @@ export async function listMappings(store: Store): Promise<Mapping[]> {
 }
 
 /**
- * Creates or replaces a mapping. Streams that are being read go on as they began, for a minute at most.
- * @returns whether it is new
+ * Creates or replaces a mapping. Open responses keep the old mapping until they end, at most a minute later.
+ * @returns `created` is true if the name had no mapping
  * @throws AppError invalid with every fault; unauthenticated, forbidden
  */
 export async function putMapping(
@@ -156,7 +160,7 @@ export async function putMapping(
   return { mapping: read(name, stored), created };
 }
 
-/** @throws AppError not_found; unauthenticated, forbidden */
+/** Deletes a mapping. @throws AppError not_found; unauthenticated, forbidden */
 export async function deleteMapping(deps: Deps, actor: Actor, name: string): Promise<void> {
   requireOperator(actor, "streams.write");
   const { stream, subjectFilter } = await getMapping(deps.store, name);
@@ -164,7 +168,7 @@ export async function deleteMapping(deps: Deps, actor: Actor, name: string): Pro
   await note(deps, actor, name, `removed ${stream} ${subjectFilter}`);
 }
 
-/** What users may listen to is a matter of record. */
+/** Writes an audit record, because a mapping decides which messages users can read. */
 function note(deps: Deps, actor: Actor, target: string, detail: string): Promise<void> {
   return audit(deps, { realm: "platform", action: "stream", actor, target, outcome: "ok", detail });
 }

@@ -1,4 +1,7 @@
-/** Whether a stream is there for readers: an orb's is for as long as the orb is published, as its routes are. */
+/**
+ * Decides whether readers can read a stream. An orb's stream is served only while the orb is published, like its
+ * routes.
+ */
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import { liveOrb } from "../../definition/stored/live.ts";
 import { AppError } from "../../kernel/errors.ts";
@@ -7,25 +10,28 @@ import type { Store } from "../../store/types.ts";
 import type { Mapping } from "./mapping.ts";
 
 /**
- * The live definition of the orb whose stream it is; null when there is none, and the stream is not served; undefined for
- * a stream that is no orb's. One request, or none.
+ * Returns the live definition of the orb that owns the stream. One request, or none if no orb owns it.
+ * @returns null if the orb is not published, so that the stream is not served; undefined if no orb owns the stream
  */
 export async function servedAs(store: Store, stream: string): Promise<LiveOrb | null | undefined> {
   const orb = orbOf(stream);
-  return orb === undefined ? undefined : liveOrb({ store }, orb, "told");
+  return orb === undefined ? undefined : liveOrb({ store }, orb, "cached");
 }
 
-/** One request; none for a stream that is no orb's. */
+/** Whether the stream is served. One request, or none if no orb owns the stream. */
 export async function isServed(store: Store, stream: string): Promise<boolean> {
   return (await servedAs(store, stream)) !== null;
 }
 
-/** Whether a reader would find it. One request: an orb that is live has its stream. */
+/** Whether the stream exists and is served. One request: a live orb always has its stream. */
 async function isThere(store: Store, stream: string): Promise<boolean> {
   return orbOf(stream) === undefined ? (await store.streamInfo(stream)) !== null : isServed(store, stream);
 }
 
-/** Mappings whose streams are there. One request for each stream, all at once; a damaged orb hides none of the others. */
+/**
+ * Returns the mappings whose streams are served. One parallel request per stream. A damaged orb definition hides only
+ * the mappings of that orb.
+ */
 export async function servedMappings(store: Store, mappings: readonly Mapping[]): Promise<Mapping[]> {
   const served = new Map(
     await Promise.all(

@@ -1,13 +1,13 @@
 import { eventsOf, type Form } from "./events.ts";
 import { behind, type Messages } from "./messages.ts";
 
-/** A step of a stream: messages, and the positions before and after. Encoded once for all who listen. */
+/** Consecutive messages of a stream, with the positions before and after them. Encoded once for all readers. */
 export class Batch {
   readonly from: number;
   readonly to: number;
   readonly messages: Messages;
   readonly upToDate: boolean;
-  /** The cursor of the time when it was made. */
+  /** The current cursor when the batch was created. */
   readonly cursor: number;
   #events: Uint8Array | undefined;
   #sse: Uint8Array | undefined;
@@ -21,8 +21,8 @@ export class Batch {
   }
 
   /**
-   * The step as events for a reader at a position.
-   * @param cursor the least cursor that the reader may see
+   * Returns the batch as events, without the messages up to the reader's position.
+   * @param cursor the lowest cursor that the reader may get
    */
   bytes(form: Form, position: number, cursor: number): Uint8Array {
     if (position > this.from || cursor > this.cursor) {

@@ -1,9 +1,9 @@
-/** Messages as they stand on the wire: server-sent events, or a JSON array. */
+/** Encodes messages as server-sent events or as a JSON array. */
 import { joined } from "../../kernel/bytes.ts";
 import type { Messages } from "./messages.ts";
 import { formatOffset } from "./offset.ts";
 
-/** `events`: one JSON object per data event. `sse`: the protocol's array per data event. */
+/** `events` sends one JSON object per data event; `sse` sends the protocol's JSON array per data event. */
 export type Form = "events" | "sse";
 
 const encoder = new TextEncoder();
@@ -12,15 +12,15 @@ const ARRAY_END = encoder.encode("]");
 const DATA = encoder.encode("event: data\ndata:");
 const DATA_ARRAY = encoder.encode("event: data\ndata:[");
 
-/** Keeps intermediaries from taking a quiet stream for a dead one. */
+/** Sent on a quiet stream so that intermediaries keep the connection open. */
 export const KEEP_ALIVE = encoder.encode(": heartbeat\n\n");
 
-/** A page's body. */
+/** Returns the body of a page. */
 export function arrayOf(messages: Messages): Uint8Array {
   return joined([ARRAY_START, messages.joined, ARRAY_END]);
 }
 
-/** How far the reader has got: without this event, what came before it would be delivered again. */
+/** Encodes the reader's new position. Without this event, a client would request the preceding messages again. */
 export function controlEvent(position: number, cursor: number, upToDate: boolean): Uint8Array {
   const offset = formatOffset(position);
   const control = {
@@ -32,8 +32,8 @@ export function controlEvent(position: number, cursor: number, upToDate: boolean
 }
 
 /**
- * Messages and the control events that belong to them, as one piece: a response may end behind it.
- * @param position the reader's position afterwards
+ * Encodes messages and their control events as one piece, so that a response can end after it.
+ * @param position the reader's position after the messages
  */
 export function eventsOf(
   form: Form,

@@ -1,4 +1,4 @@
-/** Broker messages as JSON text, ready to be sent to any number of readers. */
+/** Encodes broker messages as JSON text that any number of readers can share. */
 import { streams } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";
 
@@ -11,13 +11,13 @@ const LF = 10;
 const CR = 13;
 const SPACE = 32;
 
-/** Messages in order, as JSON texts joined by commas. Immutable once made: many readers share it. */
+/** Consecutive messages as JSON texts joined by commas. Immutable, because many readers share it. */
 export interface Messages {
   /** The JSON texts, joined by commas. */
   readonly joined: Uint8Array;
-  /** Position of each message in its stream. */
+  /** Sequence of each message in its stream. */
   readonly seqs: readonly number[];
-  /** Where each message's text ends in `joined`. */
+  /** End of each message's text in `joined`. */
   readonly ends: readonly number[];
 }
 
@@ -30,8 +30,9 @@ function base64(data: Uint8Array): string {
 }
 
 /**
- * A message's body as one line of JSON. What is JSON passes as it is (outside of strings a line break is only white
- * space); other text becomes a JSON string, other bytes one in base64, nothing at all becomes null.
+ * Encodes a message body as one line of JSON. JSON passes through with line breaks replaced by spaces, because outside
+ * of strings a line break is only white space. Other text becomes a JSON string, other bytes a base64 string, an empty
+ * body null.
  */
 function jsonOf(data: Uint8Array): Uint8Array {
   if (data.length === 0) return NULL;
@@ -46,20 +47,20 @@ function jsonOf(data: Uint8Array): Uint8Array {
   } catch {
     return encoder.encode(JSON.stringify(text));
   }
-  // The decoder drops a byte order mark, which JSON parsers of readers would choke on.
+  // The decoder drops a byte order mark, but JSON parsers of readers reject one.
   const bytes = data[0] === 0xef && data[1] === 0xbb && data[2] === 0xbf ? data.subarray(3) : data;
   if (!bytes.includes(LF) && !bytes.includes(CR)) return bytes;
   return bytes.map((byte) => (byte === LF || byte === CR ? SPACE : byte));
 }
 
-/** The scheduler's heartbeats all have the same body: what they say is when they were stored. */
+/** The scheduler's heartbeats all have the same body, so readers get the sequence and the time of storage. */
 function heartbeat(message: StoredMessage): Uint8Array {
   return encoder.encode(
     JSON.stringify({ seq: message.seq, timestamp: new Date(message.time).toISOString() }),
   );
 }
 
-/** Encodes messages of a stream that belongs to no orb. */
+/** Encodes messages of a stream that no orb owns. */
 export function encodeMessages(stream: string, messages: readonly StoredMessage[]): Messages {
   return joinTexts(
     messages.map((message) => ({
@@ -69,7 +70,7 @@ export function encodeMessages(stream: string, messages: readonly StoredMessage[
   );
 }
 
-/** JSON texts as one run of messages. */
+/** Joins JSON texts, in order. */
 export function joinTexts(texts: readonly { seq: number; text: Uint8Array }[]): Messages {
   const seqs: number[] = [];
   const ends: number[] = [];
@@ -90,7 +91,7 @@ export function joinTexts(texts: readonly { seq: number; text: Uint8Array }[]): 
   return { joined, seqs, ends };
 }
 
-/** Two runs of messages as one. */
+/** Concatenates two sets of messages. */
 export function concat(a: Messages, b: Messages): Messages {
   if (a.seqs.length === 0) return b;
   if (b.seqs.length === 0) return a;
@@ -102,7 +103,7 @@ export function concat(a: Messages, b: Messages): Messages {
   return { joined, seqs: a.seqs.concat(b.seqs), ends: a.ends.concat(b.ends.map((end) => end + shift)) };
 }
 
-/** The messages behind a position. */
+/** Returns the messages after a position. */
 export function behind(messages: Messages, position: number): Messages {
   const skip = messages.seqs.findIndex((seq) => seq > position);
   if (skip === 0) return messages;

@@ -1,23 +1,23 @@
-/** Offsets and cursors of the Durable Streams protocol. An offset is a position in the broker's stream. */
+/** Offsets and cursors of the Durable Streams protocol. An offset is a sequence in the broker's stream. */
 import { AppError } from "../../kernel/errors.ts";
 
 const DIGITS = 20;
 const OFFSET = /^\d{1,20}$/;
-/** Length of a cursor's interval, milliseconds. */
+/** Length of a cursor interval in milliseconds. */
 const CURSOR_INTERVAL_MS = 20_000;
-/** How many intervals a colliding cursor may jump ahead, at most (one hour). */
+/** Most intervals that a colliding cursor jumps ahead (180 × 20 s = 1 hour). */
 const CURSOR_JUMP = 180;
 
-/** Where reading begins: at the first retained message, at the end, or behind a position. */
+/** Where reading begins: at the oldest retained message, at the end, or after a position. */
 export type Start = { at: "beginning" } | { at: "now" } | { at: "after"; position: number };
 
-/** A position as clients see it: zero-padded, so that offsets sort as text. */
+/** Formats a position as an offset, zero-padded so that offsets sort as text. */
 export function formatOffset(position: number): string {
   return String(position).padStart(DIGITS, "0");
 }
 
 /**
- * What a client's offset means.
+ * Parses a client's offset.
  * @throws AppError malformed
  */
 export function parseOffset(text: string): Start {
@@ -28,21 +28,21 @@ export function parseOffset(text: string): Start {
     throw new AppError(
       "malformed",
       "invalid_offset",
-      "The offset must be -1, now, or one that was given out.",
+      "The offset is not valid. Use -1 (start), now (end), or an offset from an earlier response.",
     );
   }
   return { at: "after", position };
 }
 
-/** The number of the current interval. */
+/** Returns the number of the current cursor interval. */
 export function currentCursor(now: number): number {
   return Math.floor(now / CURSOR_INTERVAL_MS);
 }
 
 /**
- * The cursor to answer with. It grows past an echoed one, so that a cache in between never gives a client the answer
- * to its own last request again.
- * @param echoed the request's `cursor`; what is no number is ignored
+ * Returns the cursor for a response. It is higher than the cursor in the request, so that a cache cannot return the
+ * same response to the client's next request.
+ * @param echoed the request's `cursor`; ignored if it is not a number
  */
 export function answerCursor(echoed: string | undefined, now: number): number {
   const current = currentCursor(now);

@@ -1,18 +1,18 @@
-/** What a request for a stream asks for. */
+/** Parses the query parameters of stream requests. */
 import { AppError } from "../../kernel/errors.ts";
 import { escapeSegment, Faults, knownParameters } from "../../kernel/faults.ts";
 import { parseOffset, type Start } from "./offset.ts";
 
 /**
- * How the stream is read. `events` is the platform's own form (one JSON object per event), `sse` the protocol's
- * (a JSON array per event).
+ * How the client reads the stream. `events` is the platform's own format (one JSON object per event); `sse` is the
+ * protocol's (a JSON array per event).
  */
 export type Mode = "events" | "catch-up" | "long-poll" | "sse";
 
 export interface Query {
   mode: Mode;
   start: Start;
-  /** The cursor that the client got last. */
+  /** The cursor from the client's last response. */
   cursor: string | undefined;
 }
 
@@ -21,19 +21,20 @@ function malformed(code: string, detail: string): AppError {
 }
 
 /**
- * A parameter's only value.
- * @throws AppError malformed when it is repeated
+ * Returns the value of a parameter, or undefined.
+ * @throws AppError malformed if it is repeated
  */
 export function single(params: URLSearchParams, name: string): string | undefined {
   const values = params.getAll(name);
-  if (values.length > 1) throw malformed("repeated_parameter", `The parameter ${name} may be given once.`);
+  if (values.length > 1)
+    throw malformed("repeated_parameter", `The parameter ${name} is repeated. Send it once.`);
   return values[0];
 }
 
 /**
- * Refuses parameters that an address does not take, in the words of the functions' routes. Not for a stream itself: see
- * {@link parseQuery}.
- * @param known by name the values that a parameter may have; null for any
+ * Rejects unknown parameters, with the same faults as the routes of the functions. Streams themselves ignore unknown
+ * parameters: see {@link parseQuery}.
+ * @param known the allowed values by name; null allows any value
  * @throws AppError malformed `invalid_parameter` with every fault
  */
 export function takeOnly(
@@ -50,14 +51,19 @@ export function takeOnly(
   }
   const errors = faults.list();
   if (errors.length === 0) return;
-  throw new AppError("malformed", "invalid_parameter", "A parameter of the request is not valid.", {
-    errors,
-  });
+  throw new AppError(
+    "malformed",
+    "invalid_parameter",
+    "Query parameters are not valid. See errors for each parameter.",
+    {
+      errors,
+    },
+  );
 }
 
 /**
- * Reads the protocol's parameters; others are ignored, as the protocol demands.
- * @param lastEventId the header by which an EventSource resumes; counts only without an offset
+ * Parses the protocol's parameters and ignores all others, as the protocol requires.
+ * @param lastEventId the header with which an EventSource resumes; used if `offset` is absent, or for `live=sse`
  * @throws AppError malformed
  */
 export function parseQuery(params: URLSearchParams, lastEventId: string | undefined): Query {
@@ -65,15 +71,21 @@ export function parseQuery(params: URLSearchParams, lastEventId: string | undefi
   const live = single(params, "live");
   const cursor = single(params, "cursor");
   if (live !== undefined && live !== "sse" && live !== "long-poll")
-    throw malformed("invalid_live", "The parameter live must be sse or long-poll.");
+    throw malformed(
+      "invalid_live",
+      "The parameter live must be sse or long-poll. Leave it out to read without waiting.",
+    );
   if (offset === undefined) {
     if (live !== undefined)
-      throw malformed("offset_required", `live=${live} needs an offset: -1, now, or one that was given out.`);
+      throw malformed(
+        "offset_required",
+        `live=${live} needs the parameter offset: -1 (start), now (end), or an offset from an earlier response.`,
+      );
     const start = lastEventId === undefined || lastEventId === "" ? undefined : parseOffset(lastEventId);
     return { mode: "events", start: start ?? { at: "beginning" }, cursor };
   }
   const start = parseOffset(offset);
-  // An EventSource that reconnects asks for its first address again, and says in a header how far it got.
+  // An EventSource reconnects to its original address and sends its position in a header, so the header wins.
   if (live === "sse" && lastEventId !== undefined && lastEventId !== "")
     return { mode: "sse", start: parseOffset(lastEventId), cursor };
   return { mode: live ?? "catch-up", start, cursor };

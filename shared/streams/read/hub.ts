@@ -1,21 +1,21 @@
-/** What all readers of one host share: the broker's connection, tails, the clock's tick, limits and figures. */
+/** State that all readers of a host share: the broker connection, tails, the timer, limits and metrics. */
 import { AppError, unavailable } from "../../kernel/errors.ts";
 import { orbOf } from "../../store/subjects.ts";
 import type { Store } from "../../store/types.ts";
 import { isServed } from "../mappings/served.ts";
+import { FairSemaphore } from "./fair-semaphore.ts";
 import { DEFAULT_LIMITS, DEFAULT_TIMES, type HubLimits, type HubTimes } from "./limits.ts";
 import type { StreamState } from "./page.ts";
 import { PageCache } from "./page-cache.ts";
 import { Source } from "./source.ts";
 import { type Listener, Tail } from "./tail.ts";
-import { Turns } from "./turns.ts";
 
-/** Anything that the clock's tick concerns. */
+/** Called by the hub's timer. */
 export interface Ticking {
   tick(now: number): void;
 }
 
-/** Buckets of the delay between a message's arrival at the broker and its delivery, milliseconds. */
+/** Upper bounds of the histogram buckets for the delay between storage at the broker and delivery, in milliseconds. */
 export const LAG_BUCKETS = [1, 2, 5, 10, 25, 50, 100, 250, 1000] as const;
 
 /** Counters since the host started. */
@@ -38,9 +38,9 @@ export interface HubOptions {
 }
 
 const TICK_MS = 1000;
-/** A tail that nobody reads goes on for so long, for the next reader. */
+/** Milliseconds that an unused tail stays open for the next reader. */
 const LINGER_MS = 5000;
-/** Milliseconds between two looks at whether an orb that is read of is still published. */
+/** Milliseconds between two checks whether the orbs being read are still published. */
 const ORBS_MS = 2000;
 
 export class Hub {
@@ -62,7 +62,7 @@ export class Hub {
   readonly #tails = new Map<string, Tail>();
   readonly #states = new Map<string, { at: number; state: Promise<StreamState> }>();
   readonly #readers = new Map<string, number>();
-  readonly #pages: Turns;
+  readonly #pages: FairSemaphore;
   readonly #ticking = new Set<Ticking>();
   #orbsAt = 0;
   #total = 0;
@@ -76,7 +76,7 @@ export class Hub {
     this.now = options.now ?? Date.now;
     this.random = options.random ?? Math.random;
     this.#onFailure = options.onFailure ?? (() => undefined);
-    this.#pages = new Turns(this.limits.pages, this.limits.pagesPerUser);
+    this.#pages = new FairSemaphore(this.limits.pages, this.limits.pagesPerUser);
     this.source = new Source(
       store,
       this.limits.cacheBytes > 0 ? new PageCache(this.limits.cacheBytes) : undefined,
@@ -84,7 +84,7 @@ export class Hub {
     );
   }
 
-  /** Live readers at the moment. */
+  /** Number of live readers. */
   get readers(): number {
     return this.#total;
   }
@@ -97,7 +97,7 @@ export class Hub {
     return this.#connected;
   }
 
-  /** The host tells how its broker connection does. After a break every tail looks for what it missed. */
+  /** Reports the state of the broker connection. After a reconnect, every tail checks for messages that it missed. */
   connection(status: "up" | "down"): void {
     const back = status === "up" && this.#lost;
     if (this.#connected && status === "down") this.#lost = true;
@@ -111,24 +111,30 @@ export class Hub {
     }
   }
 
-  /** @throws AppError unavailable at once while the broker is known to be away */
+  /** @throws AppError unavailable if the broker is known to be disconnected */
   requireConnection(): void {
     if (!this.#connected) throw unavailable("not connected");
   }
 
   /**
-   * Takes a reader's place.
-   * @returns how to give it back, once
-   * @throws AppError too_many for the user, unavailable for the host
+   * Counts a live reader.
+   * @returns a function that removes the reader; repeated calls have no effect
+   * @throws AppError too_many if the user is at the limit; unavailable if the host is
    */
   admit(user: string, admin: boolean): () => void {
     const mine = this.#readers.get(user) ?? 0;
-    if (mine >= this.#most(admin)) this.#refuse(`You read ${mine} streams already.`);
+    if (mine >= this.#most(admin))
+      this.#refuse(`You already read ${mine} streams, which is the limit. Close one and try again.`);
     if (this.#total >= this.limits.total) {
       this.figures.refused++;
-      throw new AppError("unavailable", "streams_full", "No further reader can be served at the moment.", {
-        retryAfter: 5,
-      });
+      throw new AppError(
+        "unavailable",
+        "streams_full",
+        "This server is at its limit of stream readers. Try again in a few seconds.",
+        {
+          retryAfter: 5,
+        },
+      );
     }
     this.#readers.set(user, mine + 1);
     this.#total++;
@@ -144,13 +150,16 @@ export class Hub {
   }
 
   /**
-   * Waits until a page may be read for a user. A page is held in memory until it was sent.
-   * @returns how to let the next one begin, once
-   * @throws AppError too_many for the user
+   * Waits until a page may be read for a user. A page stays in memory until it is sent.
+   * @returns a function that releases the slot; repeated calls have no effect
+   * @throws AppError too_many if the user has too many requests waiting
    */
   pageTurn(user: string, admin: boolean): Promise<() => void> {
     const waiting = this.#pages.waitingOf(user);
-    if (waiting >= this.#most(admin)) this.#refuse(`You wait for ${waiting} pages already.`);
+    if (waiting >= this.#most(admin))
+      this.#refuse(
+        `You already have ${waiting} stream requests waiting, which is the limit. Wait for their responses and try again.`,
+      );
     return this.#pages.take(user);
   }
 
@@ -163,7 +172,7 @@ export class Hub {
     throw new AppError("too_many", "too_many_streams", detail, { retryAfter: 10 });
   }
 
-  /** The live end of a filter, listening already, and held: its holder releases it. */
+  /** Returns the tail of a filter, subscribed and held by `holder`, which must release it. */
   async tail(stream: string, filter: string, holder: Listener): Promise<Tail> {
     const key = `${stream} ${filter}`;
     let tail = this.#tails.get(key);
@@ -175,7 +184,7 @@ export class Hub {
         ended: (ended) => this.#forget(key, ended),
         failed: (error) => this.#failed(error),
       });
-      // Not all at once: a thousand users' own streams share the seconds.
+      // Spread the polls: a thousand tails of different users must not poll in the same second.
       tail.pollAt = this.now() + this.times.pollMs * (0.5 + this.random() / 2);
       this.#tails.set(key, tail);
       this.#run();
@@ -191,7 +200,7 @@ export class Hub {
     return tail;
   }
 
-  /** Calls a reader about once a second. */
+  /** Calls `tick` of a reader about once a second. */
   watch(reader: Ticking): void {
     this.#ticking.add(reader);
     this.#run();
@@ -237,7 +246,7 @@ export class Hub {
     return state;
   }
 
-  /** Lets go of those who read of an orb that is not published any more. One request for each orb. */
+  /** Ends the tails of orbs that are no longer published. One request per orb. */
   #lookAtOrbs(now: number): void {
     this.#orbsAt = now;
     const tails = [...this.#tails.values()].filter(({ stream }) => orbOf(stream) !== undefined);
@@ -246,7 +255,7 @@ export class Hub {
         (served) => {
           if (!served) for (const tail of its) tail.end("stream_gone");
         },
-        () => undefined, // asked again soon
+        () => undefined, // checked again after ORBS_MS
       );
     }
   }

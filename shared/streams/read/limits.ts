@@ -1,30 +1,30 @@
-/** How much a host gives its readers, and for how long. */
+/** Limits and timeouts of the readers on one host. */
 import type { PageLimit } from "./source.ts";
 
 export interface HubLimits {
-  /** Live readers of one user, and of one platform admin (who may speak for a whole backend). */
+  /** Live readers per user, and per platform admin, because an admin's token may serve a whole backend. */
   perUser: number;
   perAdmin: number;
   total: number;
-  /** Bytes that may wait for one slow reader before it is cut off. */
+  /** Disconnect a slow reader with more than this many unsent bytes. */
   queueBytes: number;
-  /** Bytes of pages kept for readers that catch up; 0: none. */
+  /** Size of the page cache in bytes; 0 turns it off. */
   cacheBytes: number;
   page: PageLimit;
-  /** Pages that are read and sent at once, and those of one user among them: the others wait. */
+  /** Pages that are read and sent at the same time: in total, and per user. Further requests wait. */
   pages: number;
   pagesPerUser: number;
 }
 
 export interface HubTimes {
-  /** A live answer ends after about so many milliseconds, and the reader asks again. */
+  /** End a live response after about this many milliseconds; the reader reconnects. */
   rotateMs: number;
-  /** Milliseconds between two signs of life on a quiet stream. */
+  /** Milliseconds between keep-alive comments on a quiet stream. */
   keepAliveMs: number;
   longPollMs: number;
-  /** Milliseconds between two looks at a stream that nothing was heard of. */
+  /** Milliseconds between polls of a stream without notices. */
   pollMs: number;
-  /** Milliseconds that a slow reader may take to take anything at all. */
+  /** Disconnect a reader that accepts no data for this many milliseconds. */
   stallMs: number;
 }
 

@@ -3,17 +3,17 @@ import { behind, type Messages, none } from "../protocol/messages.ts";
 import type { Hub } from "./hub.ts";
 import type { Listener, Tail } from "./tail.ts";
 
-/** What a long-poll found: messages, or none after its time. */
-export interface Found {
+/** Result of a long-poll. `messages` is empty after a timeout. */
+export interface LongPollResult {
   messages: Messages;
   next: number;
   upToDate: boolean;
 }
 
 /**
- * Waits for what follows a position, which is the end of what there is.
- * @param until when to give up; milliseconds since the epoch
- * @param signal the client has gone
+ * Waits for messages after a position at the end of the stream.
+ * @param until deadline in milliseconds since the epoch
+ * @param signal aborted when the client disconnects
  */
 export async function waitFor(
   hub: Hub,
@@ -22,21 +22,21 @@ export async function waitFor(
   position: number,
   until: number,
   signal: AbortSignal | undefined,
-): Promise<Found> {
+): Promise<LongPollResult> {
   let at = position;
-  let settle: (found: Found | "again") => void = () => undefined;
-  const nothing = (): Found => ({ messages: none, next: at, upToDate: true });
+  let resolveWait: (found: LongPollResult | "again") => void = () => undefined;
+  const nothing = (): LongPollResult => ({ messages: none, next: at, upToDate: true });
   let over = false;
   const giveUp = () => {
     over = true;
-    settle(nothing());
+    resolveWait(nothing());
   };
   const listener: Listener = {
     deliver(batch: Batch) {
       if (batch.to <= at) return;
       const messages = behind(batch.messages, at);
       at = batch.to;
-      if (messages.seqs.length > 0) settle({ messages, next: batch.to, upToDate: batch.upToDate });
+      if (messages.seqs.length > 0) resolveWait({ messages, next: batch.to, upToDate: batch.upToDate });
     },
     end: giveUp,
   };
@@ -47,13 +47,13 @@ export async function waitFor(
     const held = await hub.tail(stream, filter, listener);
     tail = held;
     for (;;) {
-      const found = await new Promise<Found | "again">((resolve) => {
-        settle = resolve;
+      const found = await new Promise<LongPollResult | "again">((resolve) => {
+        resolveWait = resolve;
         if (over || signal?.aborted === true) giveUp();
         else if (!held.attach(listener, at)) resolve("again");
       });
       if (found !== "again") return found;
-      // Something arrived between the page and the live end.
+      // A message arrived after the page was read and before the tail was attached.
       const page = await hub.source.page(stream, filter, at, hub.limits.page);
       if (page.messages.seqs.length > 0) return page;
       at = page.next;

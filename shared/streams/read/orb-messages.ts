@@ -13,17 +13,20 @@ import { type HeadState, isCopy, type PublicCopy, project, publicMessage, standi
 /** Messages in the form that readers get. */
 export interface Projected {
   messages: Messages;
-  /** When the first window among them closes; milliseconds since the epoch. */
+  /** When the first validity window among them closes, in milliseconds since the epoch. */
   until: number | undefined;
 }
 
-/** Waits for a share of the bytes that may be read at once; returns how to give it back. */
+/** Waits until this many bytes may be read. Returns a function that releases them. */
 export type TakeBytes = (bytes: number) => Promise<() => void>;
 
-/** Most heads of one request, and their bytes: a draft may be far larger than the live copy beside it. */
+/** Maximum heads and bytes per request. A draft may be far larger than the live copy of its entry. */
 const HEADS = 1024;
 const HEAD_BYTES = 4_000_000;
-/** Milliseconds before each further read of a head that is older than its copy: the broker stores a batch one by one. */
+/**
+ * Milliseconds before each further read of a head that is older than its copy. The broker stores the messages of a
+ * batch one by one.
+ */
 const LOOK_AGAIN = [0, 10, 50, 200, 500];
 /** A copy older than this many milliseconds without a head will never have one. */
 const YOUNG_MS = 10_000;
@@ -70,18 +73,18 @@ export async function projectMessages(
 }
 
 async function definitionOf(store: Store, orb: string): Promise<LiveOrb> {
-  const live = await liveOrb({ store }, orb, "told");
+  const live = await liveOrb({ store }, orb, "cached");
   if (live === null) throw notFound("stream");
   return live;
 }
 
-/** A live copy, and the subject of its entry's log. */
+/** A live copy and the subject of its entry's log. */
 interface Copy {
   read: PublicCopy;
   log: string;
 }
 
-/** Heads of entries, reduced to the members that decide. */
+/** Heads of entries, reduced to the members that decide about delivery. */
 class Heads {
   readonly #store: Store;
   readonly #stream: string;
@@ -98,10 +101,12 @@ class Heads {
     return this.#heads.get(log);
   }
 
-  /** Reads the heads of copies, and repeats it for those that a replica, or the broker itself, may not have had yet. */
+  /**
+   * Reads the heads of copies. Repeats reads of heads that a replica, or the broker itself, may not have stored yet.
+   */
   async settle(copies: readonly Copy[], now: () => number): Promise<void> {
     let open = copies;
-    await this.#read(open, "any");
+    await this.#read(open, "stale");
     for (const ms of LOOK_AGAIN) {
       open = open.filter(({ read: { message, body }, log }) => {
         const young = now() - message.time < YOUNG_MS;
@@ -118,7 +123,7 @@ class Heads {
     let most = HEADS;
     for (let at = 0; at < logs.length; ) {
       const part = logs.slice(at, at + most);
-      // A single head may be as large as a message can be.
+      // A single head may be as large as the largest message.
       const maxBytes = part.length > 1 ? HEAD_BYTES : PAIR_BYTES;
       const done = await this.#take(HEAD_BYTES);
       try {

@@ -1,24 +1,24 @@
 /** Caches pages that many readers request, while they are valid. */
 import type { StreamPage, StreamState } from "./page.ts";
 
-interface Kept {
-  /** The state's signature and basis. */
+interface CachedPage {
+  /** The signature and basis of the state for which the page is valid. */
   proof: string;
   page: StreamPage;
 }
 
-/** What a page costs beside its bytes, roughly: two numbers a message, and itself. */
+/** Approximate memory of a page: its bytes, two numbers per message, and 512 bytes for the objects. */
 const sizeOf = (page: StreamPage) => 512 + page.messages.joined.length + 16 * page.messages.seqs.length;
 
 /**
- * Messages do not change, so a page is true until one is removed, which the stream's signature tells. A page that was
- * the last one may have grown since; then only what is new is read. A page of an orb's stream also depends on the live
+ * Messages do not change, so a page stays valid until a message is removed, which changes the stream's signature. If
+ * new messages follow the last page, only the new ones are read. A page of an orb's stream also depends on the live
  * definition (the state's basis) and on time (the page's `until`).
  */
 export class PageCache {
   readonly #limit: number;
-  readonly #kept = new Map<string, Kept>();
-  /** Readers that ask for the same at the same moment share one read. */
+  readonly #kept = new Map<string, CachedPage>();
+  /** Concurrent requests for the same page share one read. */
   readonly #reading = new Map<string, Promise<StreamPage>>();
   #size = 0;
 
@@ -52,7 +52,7 @@ export class PageCache {
     return page;
   }
 
-  #keep(key: string, entry: Kept): void {
+  #keep(key: string, entry: CachedPage): void {
     const old = this.#kept.get(key);
     if (old !== undefined) this.#size -= sizeOf(old.page);
     this.#kept.delete(key);

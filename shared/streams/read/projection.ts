@@ -1,8 +1,7 @@
 /**
- * Decides which messages of an orb's stream are delivered, and in which form: by the live definition and the entry's
- * head. Pure. Every mode of reading goes through {@link project}, which withholds each message that no rule allows.
- *
- * Stored messages are not rewritten, because one act changes a definition and its entries may be many.
+ * Decides which messages of an orb's stream are delivered, and in which form, by the live definition and the entry's
+ * head. Pure. Every reading mode goes through {@link project}, which withholds each message that no rule allows.
+ * Stored messages are not rewritten when a definition changes, because one change may affect many entries.
  */
 import { may } from "../../access/authorize.ts";
 import type { CompiledField, CompiledOrb, CompiledSchema } from "../../definition/compile.ts";
@@ -16,8 +15,8 @@ import { type EntryAddress, isToken, MODULE_TOKENS } from "../../store/subjects.
 import type { StoredMessage } from "../../store/types.ts";
 
 /**
- * The role that all readers count as. Mappings open only public subjects, and the readers of a filter share its pages
- * and its live end, so an account's own role must not add anything.
+ * The role of all readers. Mappings expose only public subjects. The readers of a filter share its pages and its tail,
+ * so an account's own role must not add anything.
  */
 const READER = "public";
 
@@ -28,22 +27,22 @@ export interface PublicMessage {
   body: LiveCopy | Tombstone;
 }
 
-/** A message that holds an entry's values. */
+/** A live copy, which holds an entry's values. */
 export type PublicCopy = PublicMessage & { body: LiveCopy };
 
-/** The members of a head that decide. */
+/** The members of a head that decide about delivery. */
 export type HeadState = Pick<EntrySnapshot, "status" | "revision" | "publishedRevision" | "liveTo">;
 
-/** A message in the form that readers get. */
+/** A message as delivered to readers. */
 export interface Shown {
   event: Record<string, unknown>;
-  /** When the entry's window closes, after which it must not be delivered; milliseconds since the epoch. */
+  /** When the entry's validity window closes, after which it must not be delivered, in milliseconds since the epoch. */
   until: number | undefined;
 }
 
 const types: readonly string[] = MODULE_TOKENS;
 
-/** Parses a message; undefined for one that no definition can make deliverable. */
+/** Parses a message. Returns undefined if no definition can make it deliverable. */
 export function publicMessage(orb: string, message: StoredMessage): PublicMessage | undefined {
   const tokens = message.subject.split(".");
   const [first, type = "", role, schema = "", id = ""] = tokens;
@@ -66,14 +65,14 @@ function bodyOf(message: StoredMessage): Record<string, unknown> | undefined {
   }
 }
 
-/** Whether a message holds an entry's values, so that it needs the entry's head. */
+/** Whether a message holds an entry's values. If so, its delivery depends on the entry's head. */
 export function isCopy(read: PublicMessage): read is PublicCopy {
   return !("tombstone" in read.body);
 }
 
 /**
- * Judges a live copy by its entry's head. `unread`: the head is older than the write that made the copy. `withdrawn` is
- * final, because each publication has a revision of its own.
+ * Compares a live copy with its entry's head. `unread` means that the head is older than the write that made the copy.
+ * `withdrawn` is final, because each publication has its own revision.
  */
 export function standing(copy: LiveCopy, head: HeadState | undefined): "live" | "withdrawn" | "unread" {
   if (head === undefined || head.revision < copy.revision) return "unread";
@@ -92,14 +91,15 @@ export function project(
   head: HeadState | undefined,
   now: number,
 ): Shown | undefined {
-  // A tombstone holds no values, and readers that have the entry need it, also when its schema is gone or narrower.
+  // Deliver tombstones even if the schema is gone or now restricted: they hold no values, and readers that have the
+  // entry need them.
   const { body } = read;
   if ("tombstone" in body) return { event: tombstoneEvent(body), until: undefined };
   const schema = schemaOf(definition, read.address);
   if (schema === undefined || !may(READER, "read", { access: schema.access, own: false })) return undefined;
   if (head === undefined || standing(body, head) !== "live") return undefined;
   const until = head.liveTo === null ? undefined : Date.parse(head.liveTo);
-  // `validFrom` does not count: the broker opened the window, and a slow clock here would lose the message for good.
+  // Do not check `validFrom`: the broker opened the window, and a slow clock here would lose the message for good.
   if (until !== undefined && until <= now) return undefined;
   return { event: copyEvent(body, schema), until };
 }
@@ -129,7 +129,7 @@ function copyEvent(copy: LiveCopy, schema: CompiledSchema): Record<string, unkno
 }
 
 /** A stream has no language and no market, so maps are delivered whole. */
-const WHOLE: Choice = { languages: [], markets: [], whole: true, negotiated: false };
+const WHOLE: Choice = { languages: [], markets: [], allLocales: true, negotiated: false };
 
 function shownValues(
   schema: CompiledSchema,
@@ -142,10 +142,10 @@ function shownValues(
   return values;
 }
 
-/** Levels of maps above a field's values: by market, by language. */
+/** Number of nested maps around a field's values: market, then language. */
 const levelsOf = (field: CompiledField) => Number(field.marketSpecific) + Number(field.translatable);
 
-/** Masks every value, sealed or not: a copy from before the field was sensitive holds it in plain text. */
+/** Masks every value, sealed or not: a copy written before the field became sensitive holds it in plain text. */
 function masked(value: unknown, levels: number): unknown {
   if (value === null) return null;
   if (levels === 0 || !isObject(value)) return MASK;

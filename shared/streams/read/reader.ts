@@ -1,4 +1,4 @@
-/** One reader of server-sent events: catches up by pages, then hears what is new, until it is time to ask again. */
+/** One reader of server-sent events. It catches up by pages, then follows the tail until its response ends. */
 import { AppError } from "../../kernel/errors.ts";
 import type { Batch } from "../protocol/batch.ts";
 import { controlEvent, eventsOf, type Form, KEEP_ALIVE } from "../protocol/events.ts";
@@ -7,15 +7,18 @@ import type { Hub, Ticking } from "./hub.ts";
 import type { From, PageLimit } from "./source.ts";
 import type { Listener, Tail, TailEnd } from "./tail.ts";
 
-/** Where a host puts bytes. Pieces are whole: a response may end behind each. */
+/**
+ * Where a host writes the bytes of a response. Each piece is a set of whole events, so a response may end after any
+ * piece.
+ */
 export interface Sink {
-  /** The same array may be written to many sinks and is not changed afterwards. */
+  /** Writes bytes. The same array may go to many sinks and must not change afterwards. */
   write(piece: Uint8Array): void;
-  /** Bytes that were written and not yet taken. */
+  /** Bytes written but not yet accepted by the client. */
   queued(): number;
-  /** Resolves when little is queued any more, or the sink is closed. */
+  /** Resolves when the queue is almost empty, or the sink is closed. */
   drained(): Promise<void>;
-  /** Ends the answer cleanly behind what is queued. */
+  /** Ends the response after the queued bytes. */
   end(): void;
 }
 
@@ -27,19 +30,19 @@ export interface ReaderOptions {
   form: Form;
   stream: string;
   filter: string;
-  /** Everything up to here is known to the reader. */
+  /** The reader already has everything up to this position. */
   position: number;
-  /** It asked for the oldest message that there is, whatever is removed until it gets that. */
+  /** The reader asked for the oldest retained message, even if messages are removed before the first read. */
   fromBeginning: boolean;
-  /** The least cursor that it may see. */
+  /** The lowest cursor that the reader may get. */
   cursor: number;
-  /** When its token expires; milliseconds since the epoch. */
+  /** When the reader's token expires, in milliseconds since the epoch. */
   expiresAt: number;
   /** Called once. */
   ended: (reason: ReaderEnd) => void;
 }
 
-/** Smaller than a whole page, so that a reader begins to work while the rest is on its way. */
+/** Smaller than the page limit of other modes, so that a client can process data while the rest is on its way. */
 const PAGE: PageLimit = { messages: 2000, bytes: 500_000 };
 
 export class Reader implements Listener, Ticking {
@@ -64,12 +67,12 @@ export class Reader implements Listener, Ticking {
     this.#expires = options.expiresAt <= rotateAt;
   }
 
-  /** Runs until the reader is attached to the live end, or has ended. */
+  /** Runs until the reader is attached to the tail, or has ended. */
   async run(): Promise<void> {
     const { hub, stream, filter } = this.#o;
     try {
       hub.watch(this);
-      // The live end listens before the pages are read, so that nothing falls in between.
+      // Subscribe before reading pages, so that no message is lost between the two.
       const tail = await hub.tail(stream, filter, this);
       this.#tail = tail;
       if (this.#ended) tail.release(this);
@@ -88,7 +91,7 @@ export class Reader implements Listener, Ticking {
         }
       }
     } catch (error) {
-      // The last control event says how far the reader got; its next request is told what is wrong.
+      // The last control event holds the reader's position. Its next request gets the error.
       this.end(error instanceof AppError && error.kind === "not_found" ? "stream_gone" : "failed");
     }
   }
@@ -140,11 +143,11 @@ export class Reader implements Listener, Ticking {
     }
   }
 
-  /** Ends the answer behind a whole event and the control event that belongs to it. */
+  /** Ends the response after a whole event and its control event. */
   end(reason: ReaderEnd): void {
     if (this.#ended) return;
     const tail = this.#tail;
-    // What the filter passed over meanwhile counts as read.
+    // Move the position past messages that the filter skipped.
     if (
       this.#attached &&
       tail !== undefined &&
@@ -157,7 +160,7 @@ export class Reader implements Listener, Ticking {
     this.#o.sink.end();
   }
 
-  /** The client has gone: nothing can be written any more. */
+  /** Ends the reader without writing, because the client has disconnected. */
   abandon(): void {
     if (!this.#ended) this.#finish("client_gone");
   }

@@ -1,4 +1,4 @@
-/** Reading a broker stream: its state, and pages of what a filter matches. */
+/** Reads the state of broker streams, and pages of the messages that match a filter. */
 import { AppError, notFound } from "../../kernel/errors.ts";
 import { sha256 } from "../../kernel/ids.ts";
 import { feedSubject, republishedFilter } from "../../store/broker/provision.ts";
@@ -6,24 +6,24 @@ import { orbOf } from "../../store/subjects.ts";
 import type { Page, Store, StoredMessage, StreamInfo } from "../../store/types.ts";
 import { servedAs } from "../mappings/served.ts";
 import { concat, encodeMessages, type Messages, none } from "../protocol/messages.ts";
+import { FairSemaphore } from "./fair-semaphore.ts";
 import { type Projected, projectMessages } from "./orb-messages.ts";
 import type { StreamPage, StreamState } from "./page.ts";
 import type { PageCache } from "./page-cache.ts";
-import { Turns } from "./turns.ts";
 
-/** Where a page begins: behind a position, or with the oldest message that there is when it is read. */
+/** Where a page begins: after a position, or at the oldest message that is retained when the page is read. */
 export type From = number | "beginning";
 
-/** The position that precedes everything that is retained: nothing that could be missed. */
+/** Returns the position before the oldest retained message. */
 export const beginningOf = (state: Pick<StreamState, "first">): number => Math.max(0, state.first - 1);
 
-/** How much one page may hold. */
+/** Maximum size of a page. */
 export interface PageLimit {
   messages: number;
   bytes: number;
 }
 
-/** @param revision the live definition's, for an orb's stream */
+/** @param revision revision of the live definition; undefined if no orb owns the stream */
 function stateOf(info: StreamInfo, revision: number | undefined): StreamState {
   const { config, created, state } = info;
   const { num_deleted: deleted = 0 } = state;
@@ -36,36 +36,38 @@ function stateOf(info: StreamInfo, revision: number | undefined): StreamState {
     replicas: Number(config.num_replicas ?? 1),
     numbered: fed,
     wakeUps: (filter) => {
-      // What the broker's scheduler stores is told by republishing alone.
+      // Messages that the broker's scheduler stores are announced only by republishing.
       if (fed) return [feedSubject(filter)];
-      // A filter that begins with a wildcard would be woken by everything that the broker carries.
+      // A filter that begins with a wildcard would match all traffic of the broker, so subscribe to the stream's
+      // subjects instead.
       return /^[*>]/.test(filter) ? [...(config.subjects ?? [])] : [filter];
     },
   };
 }
 
 /**
- * Bytes that may be on their way from the broker at once. What it cannot send soon enough it keeps, and of a client for
- * whom it keeps too much (64 MB) it ends the connection: of all readers, as they share it.
+ * Bytes that may be in flight from the broker. The broker buffers what it cannot send, and disconnects a client whose
+ * buffer exceeds 64 MB. All readers share that connection.
  */
 const READING_BYTES = 16_000_000;
 
 /**
- * Milliseconds for which the cache may keep a page of an orb's stream. A write withdraws an entry and removes its copy in
- * one act, which changes the signature; but a write under an older definition may remove a copy on another role's subject.
+ * Milliseconds for which the cache may keep a page of an orb's stream. A write withdraws an entry and removes its copy
+ * in one batch, which changes the signature. But a write under an older definition may remove a copy on another role's
+ * subject.
  */
 const RECHECK_MS = 10_000;
 
-/** How long a replica may lag behind the leader before its answers are kept. */
+/** Milliseconds for which a replica may lag behind the leader. Pages read earlier are not cached. */
 const SETTLING_MS = 10_000;
 
-/** Reads through a store; pages are kept in the cache, if there is one, for as long as they are true. */
+/** Reads through a store, and caches pages if a cache is given. */
 export class Source {
   readonly #store: Store;
   readonly #cache: PageCache | undefined;
   readonly #now: () => number;
-  readonly #reading = new Turns(READING_BYTES);
-  /** Since when each replicated stream has had its signature. */
+  readonly #reading = new FairSemaphore(READING_BYTES);
+  /** When the current signature of each replicated stream was first seen. */
   readonly #signatures = new Map<string, { signature: string; since: number }>();
 
   constructor(store: Store, cache?: PageCache, now: () => number = Date.now) {
@@ -78,17 +80,24 @@ export class Source {
     return this.#store;
   }
 
-  /** @throws AppError not_found while the broker has no such stream, or the orb whose stream it is is not published */
+  /**
+   * Reads the state of a stream.
+   * @throws AppError not_found if the broker has no such stream, or the owning orb is not published
+   */
   async state(stream: string): Promise<StreamState> {
     const [info, served] = await Promise.all([this.#store.streamInfo(stream), servedAs(this.#store, stream)]);
     if (served === null) throw notFound("stream");
-    if (info === null) throw notFound("stream", "The broker's stream behind this name does not exist.");
+    if (info === null)
+      throw notFound(
+        "stream",
+        "The broker stream of this mapping does not exist. A platform admin can create it or change the mapping.",
+      );
     return stateOf(info, served?.revision);
   }
 
   /**
-   * What a filter matches from a position on, without asking for the stream's state.
-   * @param live those who follow what is new do not wait for those who catch up
+   * Returns the messages of a filter after a position, without reading the stream's state.
+   * @param live readers that follow the tail go ahead of readers that catch up
    */
   async scan(stream: string, filter: string, position: number, limit: PageLimit, live = true): Promise<Page> {
     const done = await this.#reading.take("", limit.bytes, live);
@@ -104,9 +113,9 @@ export class Source {
   }
 
   /**
-   * Encodes messages for readers; those of an orb's stream through its live definition.
+   * Encodes messages for readers; messages of an orb's stream through its live definition.
    * @param live as in {@link scan}
-   * @throws AppError not_found when the orb is not published
+   * @throws AppError not_found if the orb is not published
    */
   async present(stream: string, messages: readonly StoredMessage[], live = true): Promise<Projected> {
     const orb = orbOf(stream);
@@ -117,9 +126,9 @@ export class Source {
   }
 
   /**
-   * A page behind a position. The state is read first: what it calls last and the page does not show was passed over
-   * by the filter.
-   * @throws AppError gone when messages behind the position are not retained any more, or never were there
+   * Reads a page after a position. The state is read first. If the page ends before the state's last sequence, the
+   * filter skipped the messages in between.
+   * @throws AppError gone if messages after the position are no longer retained, or the position is past the end
    */
   async page(stream: string, filter: string, from: From, limit: PageLimit): Promise<StreamPage> {
     const state = await this.state(stream);
@@ -135,8 +144,8 @@ export class Source {
   }
 
   /**
-   * Whether every replica has removed what the leader's state says is removed: a page that one of them answers sooner
-   * may hold it still, and must not be kept.
+   * Whether every replica has applied the removals in the leader's state. Before that, a replica may return removed
+   * messages, so the page must not be cached.
    */
   #settled(stream: string, { signature, replicas }: StreamState): boolean {
     if (replicas <= 1) return true;
@@ -188,37 +197,40 @@ export class Source {
     return { ...read, next: Math.max(seen, state.last), upToDate: true };
   }
 
-  /** Whether really nothing matches behind a position: a replica that lags may not have it yet, the leader has. */
+  /** Whether no message matches after a position. A replica that lags may not have it yet, so this asks the leader. */
   async nothingLeft(stream: string, filter: string, position: number, state: StreamState): Promise<boolean> {
     if (state.replicas <= 1) return true;
     return (await this.#store.nextMessage(stream, filter, position + 1)) === null;
   }
 }
 
-/** The earlier of two times, where undefined is never. */
+/** The earlier of two times; undefined means never. */
 const earlier = (a: number | undefined, b: number | undefined) =>
   a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 
-/** Removals tell pages apart, but an orb's messages also change with its definition and with time: there, the content does. */
+/**
+ * Returns the content part of a page's tag. For most streams it changes when a message is removed. Messages of an orb's
+ * stream also change with its definition and with time, so their tag is a hash of the content.
+ */
 async function tagOf(stream: string, state: StreamState, { joined }: Messages): Promise<string> {
-  // Projected messages never lie in shared memory.
+  // Projected messages are never in shared memory.
   return orbOf(stream) === undefined ? state.signature : sha256(joined as Uint8Array<ArrayBuffer>);
 }
 
-/** @throws AppError gone */
+/** Checks that a position lies within the retained messages. @throws AppError gone */
 export function checkRetained(state: StreamState, position: number): void {
   if (position > state.last) {
     throw new AppError(
       "gone",
       "offset_ahead",
-      "The stream was begun anew since this offset was given out. Read from the start: offset=-1.",
+      "This offset is past the end: the stream was recreated since. Read from the start with offset=-1.",
     );
   }
   if (position + 1 < state.first) {
     throw new AppError(
       "gone",
       "offset_expired",
-      "Messages behind this offset are not kept any more. Read from the start: offset=-1.",
+      "Messages after this offset are no longer retained. Read from the start with offset=-1.",
     );
   }
 }

@@ -1,8 +1,8 @@
 /**
- * The live end of one filter of one stream, shared by all who read it.
- *
- * A subscription only says that there is something new; what it is, is read from the stream. So nothing is lost when
- * a notice is, nothing is told twice, and the order is the stream's. A slow poll makes up for lost notices.
+ * Follows the live end of one filter of one stream, for all readers of that filter.
+ * A notice only says that there are new messages; the messages themselves are read from the stream. So a lost notice
+ * loses no message, no message is delivered twice, and the stream's order is kept. A slow poll compensates for lost
+ * notices.
  */
 import { AppError } from "../../kernel/errors.ts";
 import { StreamMissing } from "../../store/types.ts";
@@ -12,54 +12,57 @@ import { currentCursor } from "../protocol/offset.ts";
 import type { StreamState } from "./page.ts";
 import type { PageLimit, Source } from "./source.ts";
 
-/** Why a tail let go of its holders. Each reads on by a new request. */
+/** Why a tail ended. Its readers continue with a new request. */
 export type TailEnd = "broker_lost" | "stream_gone";
 
-/** Who holds a tail, and gets what is new once it has caught up. */
+/** Holds a tail, and gets new messages once it has caught up. */
 export interface Listener {
   deliver(batch: Batch): void;
-  /** The tail is no more, whether it had caught up or not. */
+  /** Called when the tail ends, whether or not the listener had caught up. */
   end(reason: TailEnd): void;
 }
 
 export interface TailHooks {
   now: () => number;
-  /** A state that is at most about a second old; many tails of a stream share it. */
+  /** Returns a state at most about a second old; the tails of a stream share it. */
   recentState: (stream: string) => Promise<StreamState>;
-  /** Told of every step: how many messages, for how many listeners, and the newest one's age in milliseconds. */
+  /**
+   * Called for every batch.
+   * @param ageMs age of the newest message in milliseconds
+   */
   delivered: (messages: number, listeners: number, ageMs: number) => void;
-  /** The tail ended by itself. */
+  /** Called when the tail ends by itself. */
   ended: (tail: Tail) => void;
   failed: (error: unknown) => void;
 }
 
 const LIMIT: PageLimit = { messages: 1000, bytes: 1_000_000 };
-/** When to look again for a message that was announced and is not there yet, milliseconds. */
+/** Milliseconds before each further read of a message that was announced but not found. */
 const LOOK_AGAIN = [1, 3, 10, 30, 100, 300];
-/** When to try again after the broker did not answer. */
+/** Milliseconds before the next attempt after a broker error. */
 const RETRY_MS = 500;
 
 export class Tail {
   readonly stream: string;
   readonly filter: string;
-  /** When the stream is next looked at without a notice; milliseconds since the epoch. */
+  /** When to poll the stream next, in milliseconds since the epoch. */
   pollAt = 0;
-  /** Since when nobody holds it; undefined while somebody does. */
+  /** Since when the tail has no holders, in milliseconds since the epoch; undefined while it has some. */
   idleSince: number | undefined;
   readonly ready: Promise<void>;
   readonly #source: Source;
   readonly #hooks: TailHooks;
   readonly #holders = new Set<Listener>();
-  /** Those of the holders that have caught up. */
+  /** The holders that have caught up. */
   readonly #listeners = new Set<Listener>();
   #subscriptions: { unsubscribe(): void }[] = [];
   #position = 0;
   #closed = false;
   #pumping = false;
   #again = false;
-  /** A message that was announced with its position. */
+  /** Highest sequence that a notice announced. */
   #wanted = 0;
-  /** Announcements without a position that no message was found for yet. */
+  /** Notices without a sequence whose message was not found yet. */
   #owed = 0;
   #kick: (() => void) | undefined;
   #retry: ReturnType<typeof setTimeout> | undefined;
@@ -73,7 +76,7 @@ export class Tail {
     this.ready = this.#start();
   }
 
-  /** Every message of the filter up to here was delivered. */
+  /** Every message of the filter up to this position was delivered. */
   get position(): number {
     return this.#position;
   }
@@ -88,33 +91,37 @@ export class Tail {
     for (const subject of wakeUps(this.filter)) {
       const subscription = store.subscribe(
         subject,
-        // Where the broker does not say it, the header is the publisher's, who may have read the message elsewhere.
+        // Only trust the header if the broker sets it. On other streams it comes from the publisher, which may have
+        // copied the message from elsewhere.
         (notice) =>
           this.#noticed(Number((numbered ? notice.header("Nats-Sequence") : undefined) ?? Number.NaN)),
         () => this.end("broker_lost"),
       );
       this.#subscriptions.push(subscription);
     }
-    // The broker listens for us from here on; what it had before is told by the state.
+    // After this ping the broker has registered the subscription. The state covers the messages before it.
     await store.ping();
     this.#position = (await this.#source.state(this.stream)).last;
     if (this.#closed) this.close();
   }
 
-  /** Keeps the tail for one who catches up first, however long that takes. */
+  /** Keeps the tail open for a listener that is still catching up. */
   hold(holder: Listener): void {
     this.#holders.add(holder);
     this.idleSince = undefined;
   }
 
-  /** A holder that has everything up to a position gets what follows. False when it must read on first. */
+  /**
+   * Delivers new messages to a holder from now on.
+   * @returns false if the holder's position is behind and it must read another page first
+   */
   attach(holder: Listener, position: number): boolean {
     if (this.#closed || position < this.#position) return false;
     this.#listeners.add(holder);
     return true;
   }
 
-  /** The holder wants nothing any more. */
+  /** Removes a holder. */
   release(holder: Listener): void {
     this.#listeners.delete(holder);
     if (this.#holders.delete(holder) && this.#holders.size === 0) this.idleSince = this.#hooks.now();
@@ -127,7 +134,7 @@ export class Tail {
     this.wake();
   }
 
-  /** Looks for what is new. */
+  /** Reads new messages now. */
   wake(): void {
     this.#again = true;
     this.#kick?.();
@@ -157,7 +164,7 @@ export class Tail {
         if (pause === undefined) break;
         await this.#pause(pause);
       }
-      // Announced, and gone before it could be read; or refused by the stream.
+      // The announced message was deleted before it could be read, or the stream rejected it.
       this.#owed = 0;
       this.#wanted = 0;
     } catch (error) {
@@ -168,7 +175,7 @@ export class Tail {
     if (this.#again && this.#retry === undefined && !this.#closed) void this.#pump();
   }
 
-  /** Waits, unless something new is announced meanwhile. */
+  /** Waits; a new notice ends the wait. */
   #pause(ms: number): Promise<void> {
     return new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms);
@@ -190,15 +197,15 @@ export class Tail {
   }
 
   /**
-   * Looks at the stream without having been told to: finds what was announced in vain, and moves the position past
-   * what the filter does not match, so that readers of a quiet filter keep offsets that are retained.
+   * Reads the stream without a notice. Finds messages whose notice was lost. Moves the position past messages that the
+   * filter skips, so that readers of a quiet filter keep offsets that are retained.
    */
   async poll(): Promise<void> {
     try {
       await this.ready;
       const state = await this.#hooks.recentState(this.stream);
       if (this.#closed || this.#pumping || state.last === this.#position) return;
-      // Positions that were given out do not exist: the stream was begun anew.
+      // The stream was recreated: it ends before positions that were already delivered.
       if (state.last < this.#position) return this.#endIfBehind();
       this.#pumping = true;
       try {
@@ -232,7 +239,7 @@ export class Tail {
       return;
     }
     this.#hooks.failed(error);
-    // A stream is only believed to be gone when its state says so.
+    // Report a stream as gone only if its state says so.
     const missing = error instanceof StreamMissing;
     if (this.#retry !== undefined) return;
     this.#retry = setTimeout(() => {

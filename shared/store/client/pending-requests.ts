@@ -3,7 +3,7 @@
  * answer a ping, all pending requests fail early.
  */
 import { AppError } from "../../kernel/errors.ts";
-import { LOOK_MS, type Pulse, Silence } from "./pulse.ts";
+import { CHECK_MS, type Liveness, SilenceTimer } from "./liveness.ts";
 
 /** Milliseconds of silence after which all pending requests fail. */
 const SILENT_MS = 3_000;
@@ -11,8 +11,8 @@ const SILENT_MS = 3_000;
 const UNASKED = 1 / 3;
 
 /** The connection, for liveness checks. */
-export interface Watched {
-  pulse(): Pulse;
+export interface MonitoredConnection {
+  liveness(): Liveness;
   probe(): void;
   silent(): void;
 }
@@ -29,27 +29,32 @@ interface Pending<M> {
 
 /** 504: the outcome of the request is unknown. */
 export function brokerTimeout(): AppError {
-  return new AppError("timeout", "broker_timeout", "The platform's storage did not answer in time.", {
-    retryAfter: 1,
-  });
+  return new AppError(
+    "timeout",
+    "broker_timeout",
+    "The platform's storage did not respond in time. Try again; a write may have succeeded.",
+    {
+      retryAfter: 1,
+    },
+  );
 }
 
-export class Answers<M> {
-  readonly #watched: Watched;
+export class PendingRequests<M> {
+  readonly #watched: MonitoredConnection;
   readonly #silentMs: number;
   /**
    * Reusable slots. A Map with constant insertions and deletions is reallocated all the time, and each old table keeps
    * its entries alive until a full garbage collection.
    */
-  readonly #places: (Pending<M> | undefined)[] = [];
+  readonly #slots: (Pending<M> | undefined)[] = [];
   readonly #free: number[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #silence: Silence | undefined;
+  #silence: SilenceTimer | undefined;
   /** Whether the broker was pinged since its last sign of life. */
-  #asked = false;
+  #pinged = false;
   #next = 0;
 
-  constructor(watched: Watched, silentMs = SILENT_MS) {
+  constructor(watched: MonitoredConnection, silentMs = SILENT_MS) {
     this.#watched = watched;
     this.#silentMs = silentMs;
   }
@@ -89,16 +94,16 @@ export class Answers<M> {
   }
 
   #expect(timeoutMs: number, receive: Pending<M>["receive"], fail: Pending<M>["fail"]): string {
-    const place = this.#free.pop() ?? this.#places.length;
+    const place = this.#free.pop() ?? this.#slots.length;
     const id = `${place.toString(36)}-${(this.#next++).toString(36)}`;
-    this.#places[place] = { id, receive, fail, deadline: Date.now() + timeoutMs };
+    this.#slots[place] = { id, receive, fail, deadline: Date.now() + timeoutMs };
     this.#watch();
     return id;
   }
 
   #at(id: string): Pending<M> | undefined {
     // parseInt stops at the separator behind the slot number.
-    const pending = this.#places[Number.parseInt(id, 36)];
+    const pending = this.#slots[Number.parseInt(id, 36)];
     return pending?.id === id ? pending : undefined;
   }
 
@@ -107,7 +112,7 @@ export class Answers<M> {
     const pending = this.#at(id);
     if (pending === undefined) return undefined;
     const place = Number.parseInt(id, 36);
-    this.#places[place] = undefined;
+    this.#slots[place] = undefined;
     this.#free.push(place);
     return pending;
   }
@@ -134,35 +139,35 @@ export class Answers<M> {
   failAll(error: () => AppError): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    for (const pending of [...this.#places]) if (pending !== undefined) this.fail(pending.id, error());
+    for (const pending of [...this.#slots]) if (pending !== undefined) this.fail(pending.id, error());
   }
 
   /** Runs one timer for all pending requests while there are any. */
   #watch(): void {
     if (this.#timer !== undefined) return;
-    this.#silence = new Silence(this.#watched.pulse());
-    this.#asked = false;
-    this.#timer = setTimeout(() => this.#look(), LOOK_MS);
+    this.#silence = new SilenceTimer(this.#watched.liveness());
+    this.#pinged = false;
+    this.#timer = setTimeout(() => this.#check(), CHECK_MS);
   }
 
-  #look(): void {
+  #check(): void {
     this.#timer = undefined;
     const now = Date.now();
-    for (const pending of [...this.#places])
+    for (const pending of [...this.#slots])
       if (pending !== undefined && now >= pending.deadline) this.fail(pending.id, brokerTimeout());
-    if (this.#free.length === this.#places.length) return;
-    const silentMs = this.#silence?.look() ?? 0;
+    if (this.#free.length === this.#slots.length) return;
+    const silentMs = this.#silence?.check() ?? 0;
     if (silentMs >= this.#silentMs) {
       // Close the connection first, so that an immediate retry opens another one.
       this.#watched.silent();
       this.failAll(brokerTimeout);
       return;
     }
-    if (silentMs === 0) this.#asked = false;
-    else if (!this.#asked && silentMs >= this.#silentMs * UNASKED) {
-      this.#asked = true;
+    if (silentMs === 0) this.#pinged = false;
+    else if (!this.#pinged && silentMs >= this.#silentMs * UNASKED) {
+      this.#pinged = true;
       this.#watched.probe();
     }
-    this.#timer = setTimeout(() => this.#look(), LOOK_MS);
+    this.#timer = setTimeout(() => this.#check(), CHECK_MS);
   }
 }

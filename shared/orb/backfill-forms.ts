@@ -1,30 +1,33 @@
-/** Brings the unique values of every orb, stored by a version that knew no normal form, into it: once, at a start. */
+/**
+ * One-time backfill at a start: reserves the normal forms of unique values that an older version has stored, in every
+ * orb.
+ */
 import { system } from "../access/actor.ts";
 import { audit } from "../access/audit.ts";
 import { definitionFor } from "../definition/stored/live.ts";
 import type { Deps } from "../deps.ts";
-import { claimForms, type SharedForm } from "../entry/migrate/claim-forms.ts";
+import { backfillForms, type SharedForm } from "../entry/migrate/backfill-forms.ts";
 import { AppError } from "../kernel/errors.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { listOrbs } from "./read.ts";
 
 const PAGE = 200;
-/** How many audit records one orb gets. */
+/** Maximum number of shared values per orb that get audit records. */
 const NAMED = 50;
 
 /** Result of a pass over all orbs. */
 export interface FormsPass {
-  /** Values that several entries hold. */
+  /** Values that several entries share. */
   shared: SharedForm[];
-  /** Ids of orbs whose entries could not be walked: the next start tries again. */
+  /** Ids of orbs whose entries could not be scanned. The next start tries again. */
   failed: string[];
 }
 
 /**
- * Does nothing, and reads once, when it was done before. Each value that several entries hold is in the audit log: action
- * `entry`, detail `unique_value_shared`.
+ * Runs the backfill once. If it was done before, does nothing after one read. Each value that several entries share
+ * is recorded in the audit log: action `entry`, detail `unique_value_shared`.
  */
-export async function claimFormsOnce(deps: Deps): Promise<FormsPass> {
+export async function backfillFormsOnce(deps: Deps): Promise<FormsPass> {
   const pass: FormsPass = { shared: [], failed: [] };
   if ((await deps.store.get(streams.platform, subjects.claimForms)) !== null) return pass;
   let after: number | undefined;
@@ -33,9 +36,9 @@ export async function claimFormsOnce(deps: Deps): Promise<FormsPass> {
     for (const { id } of page.orbs.map(({ document }) => document)) {
       try {
         const orb = await definitionFor(deps, id);
-        if (orb !== null) pass.shared.push(...(await reported(deps, await claimForms(deps, orb))));
+        if (orb !== null) pass.shared.push(...(await reported(deps, await backfillForms(deps, orb))));
       } catch (error) {
-        // One orb that cannot be read, or is written all the time, stops neither the others nor the start.
+        // An orb that cannot be read, or has constant write conflicts, must not block the others or the start.
         if (!(error instanceof AppError)) throw error;
         pass.failed.push(id);
       }
@@ -52,7 +55,7 @@ export async function claimFormsOnce(deps: Deps): Promise<FormsPass> {
   return pass;
 }
 
-/** Records values that several entries hold, for operators. No record holds a value. */
+/** Reports shared values to operators, without revealing the values. */
 async function reported(deps: Deps, shared: readonly SharedForm[]): Promise<readonly SharedForm[]> {
   for (const { orb, field, ids } of shared.slice(0, NAMED)) {
     deps.log.warn("entries hold one unique value in different forms", { orb, field, ids: ids.join() });

@@ -1,6 +1,7 @@
 /**
- * What crosses the link: plain values that the runtime copies from one isolate to another. A stored message travels as
- * the broker sent it and is read where it is wanted; a failure travels as its facts and is thrown again as what it was.
+ * Encodes RPC messages of the link as plain values, which the runtime copies between isolates. A stored message travels
+ * as the broker sent it and is decoded by the client. An error travels as its fields and is thrown again with the same
+ * class.
  */
 import { joined } from "../../kernel/bytes.ts";
 import { AppError, type ErrorKind, type Fault } from "../../kernel/errors.ts";
@@ -19,7 +20,7 @@ import {
   TooMuch,
 } from "../types.ts";
 
-/** What may be asked over the link, and nothing else: each is one call, however often the far end asks the broker. */
+/** The calls that the link allows. Each is one RPC, however many requests the server sends to the broker. */
 export const CALLS = [
   "get",
   "getSeq",
@@ -47,17 +48,17 @@ export const CALLS = [
 ] as const satisfies readonly (keyof Store)[];
 
 export type Call = (typeof CALLS)[number];
-/** What a call resolves to. */
+/** The result of a call. */
 export type Answer<C extends Call> = Awaited<ReturnType<Store[C]>>;
 
-/** Stored messages: where each comes from, and the bodies of those from direct gets one behind the other. */
+/** Stored messages: their origins, and the concatenated bodies of those from direct gets. */
 interface Messages {
   heads: (string | LeaderShape)[];
   sizes: number[];
   bodies: Uint8Array | ReadableStream<Uint8Array>;
 }
 
-/** More bytes than this travel as a stream: the runtime copies 32 MiB at most as one value. */
+/** Larger messages travel as a stream, because the runtime copies at most 32 MiB as one value. */
 const STREAMED_BYTES = 16 * 1024 * 1024;
 
 interface PlainKv {
@@ -67,8 +68,8 @@ interface PlainKv {
   text: string;
 }
 
-/** An answer on its way, by what it is. */
-export type Parcel =
+/** A result or error by type. */
+export type RpcMessage =
   | { is: "value"; value: unknown }
   | { is: "message" | "map"; messages: Messages }
   | { is: "page"; messages: Messages; pending: number; lastSeq: number }
@@ -76,7 +77,7 @@ export type Parcel =
   | { is: "reply"; data: Uint8Array; headers: Record<string, string> }
   | { is: "failure"; failure: Failure };
 
-/** A failure's facts. The cause is for the log only, as text. */
+/** The fields of an error. The cause is text, for the log only. */
 type Failure =
   | {
       name: "AppError";
@@ -91,7 +92,7 @@ type Failure =
   | { name: "StreamMissing"; stream: string }
   | { name: string; message: string };
 
-/** Bytes as a stream that holds nothing twice. */
+/** Streams bytes without copying them. */
 function streamed(parts: readonly Uint8Array[]): ReadableStream<Uint8Array> {
   const left = parts.filter(({ length }) => length > 0);
   return new ReadableStream({
@@ -113,7 +114,7 @@ function packMessages(messages: readonly StoredMessage[]): Messages {
     } else if (message instanceof DirectMessage) {
       heads.push(message.headers.text);
       bodies.push(message.data);
-    } else throw new Error("a message of an unknown kind");
+    } else throw new Error("unknown type of message");
   }
   const sizes = bodies.map(({ length }) => length);
   const large = sizes.reduce((sum, size) => sum + size, 0) > STREAMED_BYTES;
@@ -142,11 +143,11 @@ function kvOf({ key, revision, time, text }: PlainKv): KvEntry {
   return { key, revision, time, text: () => text, json: <T>() => JSON.parse(text) as T };
 }
 
-/** The store's own errors that have nothing to tell but their name. */
+/** Errors of the store that have only a name. */
 const NAMED = { Conflict, SubjectFull, TooMuch, SubjectsTaken } as const;
 
-/** What a call threw, for the way. */
-export function packFailure(error: unknown): Parcel {
+/** Encodes an error that a call threw. */
+export function encodeFailure(error: unknown): RpcMessage {
   if (error instanceof AppError) {
     const { kind, code, detail, errors, retryAfter, data } = error;
     const cause = error.cause === undefined ? undefined : String(error.cause);
@@ -177,8 +178,8 @@ function thrown(failure: Failure): Error {
   return new Error(`${name}: ${message}`);
 }
 
-/** What a call answered, for the way. */
-export function pack<C extends Call>(call: C, answer: Answer<C>): Parcel {
+/** Encodes the result of a call. */
+export function encodeResult<C extends Call>(call: C, answer: Answer<C>): RpcMessage {
   switch (call) {
     case "get":
     case "getSeq":
@@ -209,10 +210,10 @@ export function pack<C extends Call>(call: C, answer: Answer<C>): Parcel {
 }
 
 /**
- * What a call answered, as the store itself would have answered it.
- * @throws what the store threw
+ * Decodes a result.
+ * @throws the error that the call threw
  */
-export async function unpack(parcel: Parcel): Promise<unknown> {
+export async function decodeResult(parcel: RpcMessage): Promise<unknown> {
   switch (parcel.is) {
     case "value":
       return parcel.value;

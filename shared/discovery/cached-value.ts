@@ -11,7 +11,7 @@ export const DESCRIBED: readonly string[] = [buckets.orbs, buckets.handlers];
 export const LISTED: readonly string[] = [...DESCRIBED, buckets.streamMappings];
 
 /** A store that records the last sequence that its lists have seen in each bucket. */
-function noting(store: Store, met: Map<string, number>): Store {
+function recordingStore(store: Store, met: Map<string, number>): Store {
   return {
     ...store,
     kvList: (bucket, filter, bounds) =>
@@ -23,7 +23,7 @@ function noting(store: Store, met: Map<string, number>): Store {
  * A value that depends only on buckets, cached until one of them changes. Requests may share the value because it is
  * plain data. They must not share the computation, because that uses one request's connection.
  */
-export class Kept<T> {
+export class CachedValue<T> {
   readonly #buckets: readonly string[];
   readonly #make: (deps: HandlerDeps) => Promise<T>;
   #known: { state: string; value: T } | undefined;
@@ -40,7 +40,7 @@ export class Kept<T> {
     const state = this.#state(deps, infos);
     if (this.#known?.state === state) return this.#known.value;
     const met = new Map<string, number>();
-    const value = await this.#make({ ...deps, store: noting(deps.store, met) });
+    const value = await this.#make({ ...deps, store: recordingStore(deps.store, met) });
     // The state comes from the leader, the lists from any replica. Do not cache a value from a stale replica.
     const fresh = await Promise.all(
       this.#buckets.map((bucket, i) =>

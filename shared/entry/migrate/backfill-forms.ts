@@ -1,43 +1,43 @@
 /**
- * Lets stored entries claim the normal form of their unique values. Versions before there was one claimed a value as it
- * was written only, so that a text and another writing of it were two values.
+ * Backfill of normal forms: reserves the normal form of stored unique values. Versions before normal forms reserved a
+ * value only as it was written, so two spellings of the same text counted as two values.
  */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
-import { formsOf } from "../index/held.ts";
-import { walkEntries } from "../index/walk.ts";
-import { hasForms, parseKey } from "../model/claims.ts";
+import { formsOf } from "../index/entry-keys.ts";
+import { scanEntries } from "../index/scan-entries.ts";
+import { hasForms, parseKey } from "../model/index-keys.ts";
 import type { LoadedEntry, OrbContext } from "../model/resolve.ts";
-import { claimLacking, type Lack } from "../write/claiming.ts";
+import { backfillKeys, type MissingKey } from "../write/backfill.ts";
 
-/** Entries that hold one value of a unique field in different forms. */
+/** Entries that share a value of a unique field in different forms. */
 export interface SharedForm {
   orb: string;
   module: string;
   schema: string;
   field: string;
-  /** The entry that holds the normal form, and those that hold another one. */
+  /** The entry that owns the normal form, then those that have another form. */
   ids: string[];
 }
 
-/** Entries looked at side by side. */
+/** Entries processed concurrently. */
 const PARALLEL = 16;
 
 /**
- * Walks an orb's entries and writes the claims that they lack. Makes no revision. Safe beside other writers, and to run
- * again.
- * @returns values that several entries hold: each of these keeps what it has
- * @throws AppError conflict `write_conflict` when others kept writing one of the entries
+ * Scans an orb's entries and writes their missing reservations, without creating revisions. Safe to run next to other
+ * writers, and to run again.
+ * @returns values that several entries share; each of those entries keeps what it has
+ * @throws AppError conflict `write_conflict` when other writers keep changing one of the entries
  */
-export async function claimForms(deps: Deps, orb: OrbContext): Promise<SharedForm[]> {
+export async function backfillForms(deps: Deps, orb: OrbContext): Promise<SharedForm[]> {
   const found: SharedForm[] = [];
   for (const schema of orb.compiled.byType.values()) {
     if (!hasForms(schema)) continue;
     const shared = new Map<string, Set<string>>();
     const home = { type: schema.subjectType, schema: schema.id };
-    for await (const page of walkEntries(deps, orb.orb, home)) {
+    for await (const page of scanEntries(deps, orb.orb, home)) {
       const lacks = await lackingForms(deps, schema, page);
-      const claimed = lacks.length === 0 ? undefined : await claimLacking(deps, orb, schema, lacks);
+      const claimed = lacks.length === 0 ? undefined : await backfillKeys(deps, orb, schema, lacks);
       for (const [key, ids] of claimed?.shared ?? []) {
         shared.set(key, new Set([...(shared.get(key) ?? []), ...ids]));
       }
@@ -54,8 +54,8 @@ async function lackingForms(
   deps: Deps,
   schema: CompiledSchema,
   entries: readonly LoadedEntry[],
-): Promise<Lack[]> {
-  const lacks: Lack[] = [];
+): Promise<MissingKey[]> {
+  const lacks: MissingKey[] = [];
   for (let i = 0; i < entries.length; i += PARALLEL) {
     const some = entries.slice(i, i + PARALLEL).map(async (entry) => {
       const { address, head, seq } = entry;

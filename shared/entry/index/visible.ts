@@ -1,4 +1,4 @@
-/** What a caller of the runtime API sees of entries: their live side, judged by the head. */
+/** Reads visible entries for the runtime API: the live revision, verified against the head. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
@@ -16,43 +16,43 @@ import {
   snapshotOf,
   visible,
 } from "../model/snapshot.ts";
-import { publishedOf } from "./held.ts";
+import { publishedOf } from "./entry-keys.ts";
 
-/** An entry as somebody sees it. */
-export interface Seen {
+/** An entry as the caller may see it. */
+export interface VisibleEntry {
   schema: CompiledSchema;
   address: EntryAddress;
-  /** The newest revision as it is stored. */
+  /** The newest stored revision. */
   head: EntrySnapshot;
-  /** The revision that is shown, without sealed values. */
+  /** The revision to show, without sealed values. */
   shown: Omit<LiveCopy, "v" | "status" | "publishedRevision"> &
     Pick<EntrySnapshot, "status" | "publishedRevision">;
-  /** Number of the newest revision: what entity tags begin with. */
+  /** Number of the newest revision. Entity tags begin with it. */
   newest: number;
 }
 
-/** An entry of a list. */
-export interface ListedSeen extends Seen {
-  /** What was read of it, in bytes as they are stored. */
+/** A visible entry in a list. */
+export interface ListedEntry extends VisibleEntry {
+  /** Stored bytes that were read for it. */
   bytes: number;
 }
 
-/** An entry that is asked for. */
+/** An entry to read. */
 export interface Wanted {
   schema: CompiledSchema;
   id: string;
 }
 
-/** A stored revision as it may be shown. */
-export function shownOf(schema: CompiledSchema, snapshot: EntrySnapshot): Seen["shown"] {
+/** Returns a stored revision without sealed values. */
+export function shownOf(schema: CompiledSchema, snapshot: EntrySnapshot): VisibleEntry["shown"] {
   return schema.sensitive.length === 0 ? snapshot : { ...snapshot, values: maskValues(snapshot.values) };
 }
 
 /**
- * Reads the live side of entries of one orb: heads and live copies in one request (of 1,024 subjects). What is live is
- * the head itself, unless a draft lies beside it; then it is the live copy. Those that are not live at this moment are
- * undefined. A live copy that lags behind its head is passed over for the log's own.
- * @throws TooMuch when they are larger than `maxBytes` together
+ * Reads the live revisions of entries of one orb, heads and live copies in one request (of up to 1,024 subjects). The
+ * live revision is the head itself or, if a newer draft exists, the live copy. A live copy that lags behind its head
+ * is ignored, and the revision is read from the log instead. Entries that are not live now are undefined.
+ * @throws TooMuch when the entries are together larger than `maxBytes`
  */
 export async function readLive(
   deps: Pick<Deps, "store" | "clock" | "expires">,
@@ -60,7 +60,7 @@ export async function readLive(
   wanted: readonly Wanted[],
   consistency: Consistency,
   maxBytes: number,
-): Promise<(ListedSeen | undefined)[]> {
+): Promise<(ListedEntry | undefined)[]> {
   if (wanted.length === 0) return [];
   const stream = streams.orb(orb);
   const places = wanted.map(({ schema, id }) => {
@@ -71,7 +71,7 @@ export async function readLive(
   if (found === null) return wanted.map(() => undefined);
   const now = deps.clock.now();
   return Promise.all(
-    places.map(async ({ address, log, live }, at): Promise<ListedSeen | undefined> => {
+    places.map(async ({ address, log, live }, at): Promise<ListedEntry | undefined> => {
       const schema = wanted[at]?.schema;
       const message = found.get(log);
       const head = snapshotOf(message);
@@ -91,8 +91,9 @@ export async function readLive(
 }
 
 /**
- * Heads and live copies. Where each turn is waited for, both are asked for at once. A store that remembers is near, and large
- * entries take longer than a turn: of those, a live copy is asked for only where it is needed, beside a draft.
+ * Reads heads and live copies. Reads both in one request, to save a round trip. A store with a local cache has no
+ * round trip to save, and large entries take longer than one. In both cases a live copy is read only if a newer draft
+ * exists.
  */
 async function lastOf(
   store: Store,
@@ -102,18 +103,18 @@ async function lastOf(
   maxBytes: number,
 ): Promise<Map<string, StoredMessage>> {
   const read = (subjects: readonly string[]) => lastOfAll(store, stream, subjects, consistency, maxBytes);
-  if (store.remembers !== true && maxBytes <= SMALL_BYTES)
+  if (store.isCached !== true && maxBytes <= SMALL_BYTES)
     return read(places.flatMap(({ log, live }) => [log, live]));
   const heads = await read(places.map(({ log }) => log));
-  const beside = places.filter(({ log }) => {
+  const withDraft = places.filter(({ log }) => {
     const head = snapshotOf(heads.get(log));
     return head !== null && head.publishedRevision !== null && hasDraft(head);
   });
-  if (beside.length === 0) return heads;
-  return new Map([...heads, ...(await read(beside.map(({ live }) => live)))]);
+  if (withDraft.length === 0) return heads;
+  return new Map([...heads, ...(await read(withDraft.map(({ live }) => live)))]);
 }
 
-/** The last message of each subject. One or two are asked for by name, which is the broker's cheapest read. */
+/** Reads the last message of each subject. One or two are read by subject, which is the broker's cheapest read. */
 async function lastOfAll(
   store: Store,
   stream: string,
@@ -126,13 +127,13 @@ async function lastOfAll(
   return new Map(messages.flatMap((message) => (message === null ? [] : [[message.subject, message]])));
 }
 
-/** The newest revision as those who may write see it. */
+/** Returns the newest revision for callers who may read drafts. */
 export function newestOf(
   schema: CompiledSchema,
   address: EntryAddress,
   head: EntrySnapshot,
   now: number,
-): Seen {
+): VisibleEntry {
   const at = effective(head, now);
   return { schema, address, head, shown: shownOf(schema, at), newest: at.revision };
 }

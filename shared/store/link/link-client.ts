@@ -1,26 +1,29 @@
-/** The end of the link that a request holds: a store whose every question is one hop to who keeps the connection. */
+/**
+ * The link client: a store for one request. Each call is one RPC to the link server, which keeps the connection to the
+ * broker.
+ */
 import { AppError, unavailable } from "../../kernel/errors.ts";
-import { brokerTimeout } from "../client/answers.ts";
+import { brokerTimeout } from "../client/pending-requests.ts";
 import type { Store } from "../types.ts";
-import { type Answer, CALLS, type Call, type Parcel, unpack } from "./parcel.ts";
+import { type Answer, CALLS, type Call, decodeResult, type RpcMessage } from "./rpc-message.ts";
 
-/** What one request asks of the far end. It may be used before it is known to be open. */
+/** The remote methods that a request calls. May be used before the link is known to be open. */
 export interface LinkSession {
-  call(call: Call, args: readonly unknown[]): Promise<Parcel>;
+  call(call: Call, args: readonly unknown[]): Promise<RpcMessage>;
   [Symbol.dispose](): void;
 }
 
-/** The far end, as a request sees it. */
+/** The link server, as a request sees it. */
 export interface LinkStub {
   session(): LinkSession;
 }
 
-/** Milliseconds that a call may take: the far end gives up on the broker long before. */
+/** Milliseconds until a call times out. The link server gives up on the broker long before. */
 const PATIENCE_MS = 15_000;
 
 /**
- * A store over the link. What listens (live streams, probes) has a connection of its own, as it lasts: it is opened when
- * it is first needed.
+ * Returns a store over the link. Subscriptions (live streams, probes) outlive a call, so they use a connection of their
+ * own, opened on first use.
  * @param direct opens that connection
  */
 export function linkedStore(far: LinkStub, direct: () => Store): Store {
@@ -41,13 +44,13 @@ export function linkedStore(far: LinkStub, direct: () => Store): Store {
       session ??= far.session();
       return session.call(call, args);
     };
-    // Whatever fails on the way leaves the outcome unknown, as a lost connection does.
+    // Any failure of the link leaves the outcome unknown, like a lost connection.
     const parcel = await Promise.race([answered(), late])
       .catch((error: unknown) => {
         throw error instanceof AppError ? error : unavailable(error);
       })
       .finally(() => clearTimeout(timer));
-    return (await unpack(parcel)) as Answer<C>;
+    return (await decodeResult(parcel)) as Answer<C>;
   }
 
   const linked = Object.fromEntries(
@@ -57,7 +60,7 @@ export function linkedStore(far: LinkStub, direct: () => Store): Store {
     ...linked,
     subscribe: (subject, deliver, lost) => ownConnection().subscribe(subject, deliver, lost),
     publish: (subject, data, headers, reply) => ownConnection().publish(subject, data, headers, reply),
-    // Whoever listens wants to know that the broker has heard so.
+    // A subscriber pings to know that its own connection's subscription is registered.
     ping: () => (own === undefined ? linked.ping() : own.ping()),
     close: async () => {
       session?.[Symbol.dispose]();

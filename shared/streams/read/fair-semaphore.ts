@@ -1,4 +1,4 @@
-/** A limited amount of something, handed out in the order in which it was asked for. */
+/** A fair semaphore: grants shares of a limited amount in request order. */
 
 interface Waiting {
   owner: string;
@@ -7,7 +7,7 @@ interface Waiting {
   go: () => void;
 }
 
-export class Turns {
+export class FairSemaphore {
   readonly #most: number;
   readonly #each: number;
   readonly #held = new Map<string, number>();
@@ -15,24 +15,24 @@ export class Turns {
   #taken = 0;
 
   /**
-   * @param most how much there is
-   * @param each how much one owner may hold: while he waits for his own, others go ahead of him
+   * @param most the total amount
+   * @param each the most that one owner may hold; requests of other owners may overtake one that waits for this
    */
   constructor(most: number, each = most) {
     this.#most = most;
     this.#each = each;
   }
 
-  /** How many of an owner's requests wait. */
+  /** Number of waiting requests of an owner. */
   waitingOf(owner: string): number {
     return this.#waiting.filter((waiting) => waiting.owner === owner).length;
   }
 
   /**
    * Waits for a share.
-   * @param size what is more than there is counts as all of it
-   * @param urgent goes before all who wait and are not
-   * @returns how to give it back, once
+   * @param size reduced to the total amount or the owner's limit if it is larger
+   * @param urgent goes ahead of waiting requests that are not urgent
+   * @returns a function that releases the share; repeated calls have no effect
    */
   async take(owner: string, size = 1, urgent = false): Promise<() => void> {
     const share = Math.min(size, this.#most, this.#each);
@@ -72,7 +72,7 @@ export class Turns {
         this.#hold(waiting.owner, waiting.size);
         waiting.go();
       } else if (this.#taken + waiting.size > this.#most) {
-        // Who needs much is not passed over for ever by those who need little.
+        // Stop here, so that small requests cannot starve a large one.
         return;
       } else at++;
     }

@@ -1,4 +1,7 @@
-/** Every stored entry of a schema, a page at a time. For work on whole collections: publishing an orb, rekeying. */
+/**
+ * Scans all stored entries of a schema or orb, page by page. For work on whole collections, such as publishing an orb
+ * or rekeying.
+ */
 import type { Deps } from "../../deps.ts";
 import { pause } from "../../kernel/pause.ts";
 import { indexBytes, ReadBudget } from "../../store/budget.ts";
@@ -9,29 +12,30 @@ import { inParts } from "./parts.ts";
 const PAGE = 200;
 
 /**
- * How often a replica that lags is asked again, and after how many milliseconds. Not for ever: the message that it lacks
- * may have expired meanwhile.
+ * Retries of a lagging replica, and milliseconds between them. The number is limited because the missing message may
+ * have expired meanwhile.
  */
-const PATIENCE = 10;
+const MAX_CATCH_UPS = 10;
 const CATCH_UP_MS = 20;
 
 /**
- * Pages of entries that exist, oldest first; two requests each, more where they are large. What is created while it runs may be missing.
- * @param home all schemas of the orb when it is left out
+ * Yields pages of existing entries, oldest first. Two requests per page, more for large entries. Entries created
+ * during the scan may be missing.
+ * @param home the schema to scan; all schemas of the orb if omitted
  */
-export async function* walkEntries(
+export async function* scanEntries(
   deps: Pick<Deps, "store">,
   orb: string,
   home?: Home,
 ): AsyncGenerator<LoadedEntry[]> {
   const stream = streams.orb(orb);
   const filter = home === undefined ? subjects.orbIndex(orb) : subjects.schemaIndex({ orb, ...home });
-  // Whatever is stored is read, a part at a time.
+  // Read everything, in parts that fit into memory.
   const budget = new ReadBudget(Number.POSITIVE_INFINITY);
   const store = budget.charging(deps.store);
-  // Pages may come from a replica that lags: the leader tells how far they must reach.
+  // Pages may come from a lagging replica. The leader's last sequence says how far the pages must reach.
   const newest = await orNull(deps.store.get(stream, filter));
-  let patience = PATIENCE;
+  let catchUps = MAX_CATCH_UPS;
   for (let fromSeq = 1; ; ) {
     const page = await orNull(
       deps.store.scan(stream, filter, { fromSeq, limit: PAGE, maxBytes: indexBytes(PAGE) }),
@@ -52,7 +56,7 @@ export async function* walkEntries(
     const last = page.messages.at(-1);
     if (last !== undefined) fromSeq = last.seq + 1;
     if (page.pending > 0 && last !== undefined) continue;
-    if (newest === null || fromSeq > newest.seq || patience-- === 0) return;
+    if (newest === null || fromSeq > newest.seq || catchUps-- === 0) return;
     await pause(CATCH_UP_MS);
   }
 }

@@ -1,8 +1,12 @@
 /**
- * What an entry holds beside its log: unique values, equality indexes, references. Each is a key in the snapshot and a
- * message in the orb's stream; the sets before and after a write give the messages of its atomic act.
+ * Index keys: how an entry is found by its values, apart from its log. Each key is stored in the snapshot and has a
+ * message in the orb's stream. The difference between the keys before and after a write gives the index messages of
+ * that write.
  *
- * Keys: `u.<field>.<token>` unique value, `e.<field>.<token>` equality index, `r.<field>.<target id>` reference.
+ * Stored keys (`claims` in a snapshot):
+ * - `u.<field>.<token>`: reservation of a unique value
+ * - `e.<field>.<token>`: equality index
+ * - `r.<field>.<target id>`: reference to another entry
  */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import type { Json } from "../../definition/fields/index.ts";
@@ -14,26 +18,28 @@ import { type EntryAddress, subjects } from "../../store/subjects.ts";
 import type { Append } from "../../store/types.ts";
 import type { EntrySnapshot } from "./snapshot.ts";
 
-/** Seconds after which a freed claim or index message is gone. */
+/** Seconds after which the empty message of a deleted index key expires. */
 const FREED_SECONDS = 1;
-/** Body of index messages: anything but empty, which means "freed". */
+/** Body of index messages. It must not be empty, because an empty body means that the key is deleted. */
 const PRESENT = "1";
 
 const encoder = new TextEncoder();
 
-/** Which index answers equality on a field: its unique claims, its references, its own index, or none. */
+/**
+ * Returns the index that answers equality on a field: its reservations, its references, its equality index, or none.
+ */
 export function indexKind(field: CompiledField): "uq" | "ref" | "eq" | null {
   if (!field.indexed) return null;
   if (field.definition.type === "reference") return "ref";
   return field.unique ? "uq" : "eq";
 }
 
-/** Hashes of short texts: the values of enums are few and come again and again. */
+/** Cache of the hashes of short texts, because enums have few distinct values. */
 const hashes = new Map<string, string>();
 const HASHES = 1000;
 const SHORT = 64;
 
-/** The token of a value in a field's equality index; null when the value has none. */
+/** Returns the token of a value in a field's equality index, or null if the value has none. */
 export async function equalityToken(field: CompiledField, value: Json): Promise<string | null> {
   const token = field.type.token(value);
   if (token === null) return null;
@@ -48,11 +54,14 @@ export async function equalityToken(field: CompiledField, value: Json): Promise<
 }
 
 /**
- * The tokens under which a unique value is claimed: none when it has none. It is claimed in its normal form and, where it
- * was written in another one, as written too: that is how versions before the normal form claimed it, and instances of
- * both may serve side by side. A sensitive value has a token under each of the claim keys: an HMAC bound to the field, so
- * that readers of the broker's files can neither guess nor compare values. While keys change, two instances that have one
- * key in common still meet.
+ * Returns the tokens that reserve a unique value; none if the value has none.
+ *
+ * A value is reserved in its normal form and, if it was written in another form, also as written. Versions before
+ * normal forms reserved values as written only, and instances of both versions can serve at the same time.
+ *
+ * A sensitive value has a token for each claim key: an HMAC bound to the field. A reader of the broker's files can
+ * therefore neither guess nor compare values. While claim keys are rotated, two instances with one key in common
+ * still detect duplicates.
  * @param value plaintext
  */
 export async function uniqueTokens(
@@ -67,7 +76,7 @@ export async function uniqueTokens(
   return [...written, ...normal];
 }
 
-/** The tokens of a unique value as it was written, and those of its normal form where that is another one. */
+/** Returns the tokens of a unique value as written, and those of its normal form if that differs. */
 async function formTokens(
   config: Config,
   schema: CompiledSchema,
@@ -87,7 +96,10 @@ async function formTokens(
   };
 }
 
-/** Keys of normal forms in which values were not written, each with the keys of the value as it was written. */
+/**
+ * Returns the index keys of normal forms that differ from the written value, each with the keys of the value as
+ * written.
+ */
 export async function formKeys(
   config: Config,
   schema: CompiledSchema,
@@ -109,14 +121,15 @@ export async function formKeys(
   return keys;
 }
 
-/** Whether values of a schema's unique fields have normal forms. */
+/** Returns whether values of any unique field of a schema have normal forms. */
 export function hasForms(schema: CompiledSchema): boolean {
   return schema.unique.some(({ equality, type }) => equality !== type.token);
 }
 
 /**
- * Whether an entry's values must tell what it holds, as its keys may have been made by a version that knew no normal form:
- * a unique value is in another form, or its live revision, which is not at hand, has another one than the newest.
+ * Returns whether an entry's index keys must be computed from its values, because a version without normal forms may
+ * have written them. That is so if a unique value is not in its normal form, or if the live revision, which is not
+ * loaded, has another unique value than the newest.
  */
 export function mayLackForms(
   schema: CompiledSchema,
@@ -133,13 +146,16 @@ export function mayLackForms(
   });
 }
 
-/** Those of these keys that depend on the claim keys. */
+/** Returns the keys that depend on the claim keys (`CLAIM_KEY`). */
 export function secretOf(schema: CompiledSchema, keys: readonly string[]): string[] {
   const secret = schema.unique.filter((field) => field.sensitive).map(({ name }) => `u.${name}.`);
   return secret.length === 0 ? [] : keys.filter((key) => secret.some((start) => key.startsWith(start)));
 }
 
-/** HMAC-SHA-256 under each claim key, as base64url: for what must not be guessable from its hash. */
+/**
+ * Returns the HMAC-SHA-256 of a text under each claim key, as base64url. For values that must not be guessable from a
+ * hash.
+ */
 export function hmacs(config: Config, text: string): Promise<string[]> {
   return Promise.all(
     config.claimKeys.map(async (secret) => {
@@ -155,23 +171,23 @@ function base64urlBytes(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(binary, (character) => character.charCodeAt(0));
 }
 
-/** Whether a key claims a unique value. */
+/** Returns whether a key is a reservation of a unique value. */
 export function isUniqueKey(key: string): boolean {
   return key.startsWith("u.");
 }
 
-/** Whether a key stands for a value in an equality index. */
+/** Returns whether a key belongs to an equality index. */
 export function isEqualityKey(key: string): boolean {
   return key.startsWith("e.");
 }
 
-/** The key of a reference to an entry. */
+/** Returns the index key of a reference to an entry. */
 export function referenceKey(field: string, target: string): string {
   return `r.${field}.${target}`;
 }
 
-/** Everything that values hold, as keys, sorted. `plain` has its sensitive values in plaintext. */
-export async function claimsOf(
+/** Returns all index keys of an entry's values, sorted. `plain` has sensitive values in plaintext. */
+export async function indexKeysOf(
   config: Config,
   schema: CompiledSchema,
   plain: Readonly<Values>,
@@ -196,21 +212,21 @@ export async function claimsOf(
   return [...keys].sort();
 }
 
-/** A key taken apart. */
-export interface ClaimKey {
+/** The parts of an index key. */
+export interface IndexKey {
   kind: "u" | "e" | "r";
   field: string;
-  /** Token of the value, or the id of the entry referred to. */
+  /** Token of the value, or the id of the referenced entry. */
   token: string;
 }
 
-/** Takes a key apart. */
-export function parseKey(key: string): ClaimKey {
+/** Parses an index key. */
+export function parseKey(key: string): IndexKey {
   const [kind, field = "", token = ""] = key.split(".");
   return { kind: kind === "u" || kind === "e" ? kind : "r", field, token };
 }
 
-/** The subject of a key's message. */
+/** Returns the subject of a key's message. */
 export function keySubject(address: EntryAddress, key: string): string {
   const { kind, field, token } = parseKey(key);
   switch (kind) {
@@ -223,14 +239,14 @@ export function keySubject(address: EntryAddress, key: string): string {
   }
 }
 
-/** What a write adds and frees. */
-export interface ClaimChange {
+/** The index keys that a write adds and deletes. */
+export interface KeyChange {
   adds: string[];
   frees: string[];
 }
 
-/** The difference between what was held and what will be. */
-export function claimChange(before: ReadonlySet<string>, after: ReadonlySet<string>): ClaimChange {
+/** Returns the keys to add and to delete. */
+export function keyChange(before: ReadonlySet<string>, after: ReadonlySet<string>): KeyChange {
   return {
     adds: [...after].filter((key) => !before.has(key)),
     frees: [...before].filter((key) => !after.has(key)),
@@ -238,13 +254,13 @@ export function claimChange(before: ReadonlySet<string>, after: ReadonlySet<stri
 }
 
 /**
- * The messages of a change. Claims of unique values expect that nobody holds them.
- * @param known sequence of the claim's last message where it was looked up; otherwise one that is added is assumed to have
- * none, and one that is freed to be its entry's own
+ * Returns the index messages of a change. A reservation expects that the value is free (compare-and-set).
+ * @param known sequence of the reservation's last message, if it was looked up. Otherwise an added reservation
+ * expects an empty subject, and a deleted one is assumed to belong to this entry.
  */
-export function claimMessages(
+export function keyMessages(
   address: EntryAddress,
-  change: ClaimChange,
+  change: KeyChange,
   known: ReadonlyMap<string, number> = new Map(),
 ): Append[] {
   const messages: Append[] = [];
@@ -276,10 +292,11 @@ export function claimMessages(
 }
 
 /**
- * Marks of the values that an entry takes after its creation. Index messages of values lie in the order in which they
- * were taken; lists in creation order read them so, and look among these marks for the few that are out of order.
+ * Returns the marks of values that an entry gets after its creation. Index messages of a value are stored in the
+ * order in which entries got the value. Lists in creation order read them in that order and use these marks to find
+ * the few entries that are out of order.
  */
-export function lateMarks(address: EntryAddress, change: ClaimChange): Append[] {
+export function lateMarks(address: EntryAddress, change: KeyChange): Append[] {
   const marks = (keys: readonly string[], message: Omit<Append, "subject">): Append[] =>
     keys
       .map(parseKey)

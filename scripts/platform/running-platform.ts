@@ -1,5 +1,5 @@
 import type { Deps } from "../../shared/deps.ts";
-import type { ConnectOptions } from "../../shared/store/client/wire.ts";
+import type { ConnectOptions } from "../../shared/store/client/connection.ts";
 import { type Running, readRunning } from "../config/data-dir.ts";
 import { loadSecrets, type Secrets } from "../config/secrets.ts";
 import type { Settings } from "../config/settings.ts";
@@ -9,7 +9,7 @@ import { brokerVariables, commonBindings } from "./platform.ts";
 import { withStore } from "./prepare-broker.ts";
 
 /** A running platform, for scripts that work next to it. */
-export interface Beside {
+export interface RunningPlatform {
   /** Dependencies for the script, with the platform's number of replicas. */
   settings: Settings;
   secrets: Secrets;
@@ -22,11 +22,11 @@ export interface Beside {
  * external broker comes from the settings.
  * @returns undefined if there is neither
  */
-export async function besideOf(
+export async function runningPlatformOf(
   settings: Settings,
   running: Running | undefined,
   user: keyof Secrets["broker"],
-): Promise<Beside | undefined> {
+): Promise<RunningPlatform | undefined> {
   const { dataDir, external } = settings;
   if (external !== undefined) return { settings, secrets: await loadSecrets(dataDir), access: external };
   if (running?.natsWsUrl === undefined) return undefined;
@@ -42,22 +42,22 @@ export async function besideOf(
  * Runs `act` with access to a running platform's broker as one of its users, or to an external broker.
  * @throws Failure if there is neither
  */
-export async function besidePlatform<T>(
+export async function withRunningPlatform<T>(
   settings: Settings,
   user: keyof Secrets["broker"],
   act: (deps: Deps) => Promise<T>,
 ): Promise<T> {
   const { dataDir, publicUrl } = settings;
   const running = readRunning(dataDir);
-  const beside = await besideOf(settings, running, user);
-  if (beside === undefined)
+  const found = await runningPlatformOf(settings, running, user);
+  if (found === undefined)
     throw new Failure(
       `No platform with the data folder ${dataDir} is running: npm start first, or name its folder with DATA_DIR=….`,
     );
   const variables = {
-    ...commonBindings(beside.settings, beside.secrets),
-    ...brokerVariables(beside.access),
+    ...commonBindings(found.settings, found.secrets),
+    ...brokerVariables(found.access),
     PUBLIC_URL: running?.url ?? publicUrl,
   };
-  return withStore(beside.access, beside.settings.replicas, (store) => act(scriptDeps(store, variables)));
+  return withStore(found.access, found.settings.replicas, (store) => act(scriptDeps(store, variables)));
 }

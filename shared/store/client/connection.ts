@@ -1,68 +1,69 @@
 /**
  * One connection to the broker, reduced to what the store needs: publish, subscribe, and requests with one or many
- * answers over a single inbox subscription. Everything is pipelined: no call waits for another one's answer.
+ * responses over a single inbox subscription. Everything is pipelined: no call waits for the response of another.
  */
 import { Events, type Msg, type NatsConnection } from "nats.ws";
 import { AppError, unavailable } from "../../kernel/errors.ts";
 import type { Delivery, Reply, Subscription } from "../types.ts";
-import { Answers, brokerTimeout } from "./answers.ts";
 import { type ConnectOptions, dial } from "./dial.ts";
+import { type Liveness, livenessOf, onceHeard } from "./liveness.ts";
 import { Delivered, replyOf } from "./message.ts";
+import { brokerTimeout, PendingRequests } from "./pending-requests.ts";
 import { mostBytes, publish, randomName } from "./publish.ts";
-import { type Pulse, pulseOf, whenHeard } from "./pulse.ts";
 import { ASSUMED_MAX_PAYLOAD } from "./socket.ts";
 
 export type { ConnectOptions } from "./dial.ts";
 
-/** How a question is asked. */
-interface Asking {
+/** Options of a request. */
+interface RequestOptions {
   timeoutMs?: number;
   headers?: Record<string, string> | undefined;
 }
 
 /** A connection that opens on first use. */
-export class Wire {
+export class Connection {
   readonly requestTimeoutMs: number;
   readonly #options: ConnectOptions;
-  readonly #answers: Answers<Msg>;
-  /** Whom to tell that the connection is gone for good. */
+  readonly #pending: PendingRequests<Msg>;
+  /** Callbacks for when the connection is lost for good. */
   readonly #lost = new Set<() => void>();
   #connecting: Promise<NatsConnection> | undefined;
   #connection: NatsConnection | undefined;
-  /** Resolves when the broker has told its limits itself. */
+  /** Resolves when the broker has sent its own limits. */
   #informed: Promise<void> = Promise.resolve();
   #closed = false;
-  /** A connection that will come back is away: nothing is asked of it meanwhile. */
+  /** The connection is lost but will come back. Requests fail until then. */
   #away = false;
-  /** Nothing is heard of the broker, though the connection stands: nothing is asked either, until it is heard again. */
+  /** The connection is open but the broker is silent. Requests fail until it sends something. */
   #silent = false;
   #inbox = "";
-  /** Of the server that we are connected to. */
-  #pulse: Pulse;
+  /** Liveness of the connected server. */
+  #liveness: Liveness;
   #held = 0;
 
   constructor(options: ConnectOptions) {
     this.#options = options;
     this.requestTimeoutMs = (options.requestTimeoutMs ?? 4000) + (options.queueMs ?? 0);
-    this.#pulse = pulseOf(options.url);
-    this.#answers = new Answers<Msg>(
+    this.#liveness = livenessOf(options.url);
+    this.#pending = new PendingRequests<Msg>(
       {
-        pulse: () => this.#pulse,
+        liveness: () => this.#liveness,
         probe: () => void this.#connection?.flush().catch(() => undefined),
-        silent: () => this.#hush(),
+        silent: () => this.#markSilent(),
       },
       options.silentMs,
     );
   }
 
-  /** Begins to connect, without waiting: the caller has something else to do meanwhile. */
+  /** Starts to connect without waiting. */
   open(): void {
     this.#connected().catch(() => undefined);
   }
 
   /**
-   * Resolves once something can be sent.
-   * @param largest bytes of the largest message that will be: more than any broker takes must wait for its limits
+   * Resolves once messages can be sent.
+   * @param largest bytes of the largest message to send; one larger than the assumed limit must wait for the broker's
+   *   own
    */
   async ready(largest = 0): Promise<void> {
     if (this.#connection === undefined) await this.#connected();
@@ -77,7 +78,7 @@ export class Wire {
 
   #connected(): Promise<NatsConnection> {
     if (this.#closed) return Promise.reject(unavailable("closed"));
-    // A failed first attempt is forgotten, so that a long-lived process tries again with its next request.
+    // Forget a failed attempt, so that a long-lived process tries again with its next request.
     this.#connecting ??= this.#connect().catch((error: unknown) => {
       this.#connecting = undefined;
       throw unavailable(error);
@@ -89,7 +90,7 @@ export class Wire {
     const o = this.#options;
     const inboxPrefix = `_INBOX.${o.user ?? "client"}`;
     const { connection, introduced } = await dial(o, inboxPrefix, (pulse) => {
-      this.#pulse = pulse;
+      this.#liveness = pulse;
     });
     this.#informed = introduced;
     if (this.#closed) {
@@ -97,7 +98,7 @@ export class Wire {
       throw new Error("closed while connecting");
     }
     this.#connection = connection;
-    // It may be another one than that which was lost.
+    // This may be a new connection, so clear the flags of the lost one.
     this.#away = this.#silent = false;
     this.#inbox = `${inboxPrefix}.${randomName()}`;
     connection.subscribe(`${this.#inbox}.*`, { callback: (error, message) => this.#answer(error, message) });
@@ -109,12 +110,12 @@ export class Wire {
     return connection;
   }
 
-  /** A connection is gone for good; the next question makes another one. */
+  /** Handles a connection that is lost for good. The next request opens another one. */
   #over(connection: NatsConnection, error: () => AppError): void {
     if (this.#connection !== connection) return;
     this.#connection = undefined;
     this.#connecting = undefined;
-    this.#answers.failAll(error);
+    this.#pending.failAll(error);
     for (const over of this.#lost) over();
     this.#options.onStatus?.("closed");
   }
@@ -122,9 +123,9 @@ export class Wire {
   async #watch(connection: NatsConnection): Promise<void> {
     for await (const status of connection.status()) {
       if (status.type === Events.Disconnect) {
-        // What was asked before the break will never be answered: its outcome is unknown.
+        // Requests sent before the break will not get a response: their outcome is unknown.
         this.#away = true;
-        this.#answers.failAll(() => unavailable("connection lost"));
+        this.#pending.failAll(() => unavailable("connection lost"));
         this.#options.onStatus?.("disconnected");
       } else if (status.type === Events.Reconnect) {
         this.#away = false;
@@ -133,8 +134,11 @@ export class Wire {
     }
   }
 
-  /** The broker says nothing. A request's own connection ends; a lasting one waits for it, or for another server. */
-  #hush(): void {
+  /**
+   * Handles a silent broker. A request's own connection ends; a long-lived one waits for the broker or for another
+   * server.
+   */
+  #markSilent(): void {
     if (!this.#options.reconnect) {
       const silent = this.#connection;
       if (silent === undefined) return;
@@ -149,28 +153,28 @@ export class Wire {
       this.#silent = false;
       if (!this.#away) this.#options.onStatus?.("reconnected");
     };
-    whenHeard(() => (this.#closed ? undefined : this.#pulse), heard);
+    onceHeard(() => (this.#closed ? undefined : this.#liveness), heard);
   }
 
   #answer(error: Error | null, message: Msg): void {
     if (error !== null) return;
-    this.#answers.answer(message.subject.slice(message.subject.lastIndexOf(".") + 1), message);
+    this.#pending.answer(message.subject.slice(message.subject.lastIndexOf(".") + 1), message);
   }
 
-  /** @throws AppError unavailable while nothing can be asked */
+  /** @throws AppError unavailable while the connection is lost or silent */
   #present(): void {
-    if (this.#away || this.#silent) throw unavailable("the connection is away");
+    if (this.#away || this.#silent) throw unavailable("the connection is lost");
   }
 
   /**
-   * Publishes and collects answers until `receive` says that the last has come.
-   * @throws AppError unavailable when the broker is away, timeout when nobody answers in time
+   * Publishes a request and collects responses until `receive` reports the last one.
+   * @throws AppError unavailable if the broker is disconnected, timeout if no response arrives in time
    */
   ask<T>(
     subject: string,
     data: string | Uint8Array,
     receive: (message: Msg, resolve: (value: T) => void, reject: (error: unknown) => void) => boolean,
-    options: Asking = {},
+    options: RequestOptions = {},
   ): Promise<T> {
     const open = this.#connection;
     const most = mostBytes(data);
@@ -186,9 +190,9 @@ export class Wire {
     subject: string,
     data: string | Uint8Array,
     receive: (message: Msg, resolve: (value: T) => void, reject: (error: unknown) => void) => boolean,
-    options: Asking,
+    options: RequestOptions,
   ): Promise<T> {
-    return this.#answers.wait(
+    return this.#pending.wait(
       options.timeoutMs ?? this.requestTimeoutMs,
       (id) => {
         this.#present();
@@ -203,26 +207,26 @@ export class Wire {
   }
 
   /**
-   * Takes room for a part of an answer that is not whole yet, or gives it back.
-   * @param mine bytes that this answer holds already, the part included
-   * @returns false when those of others leave no room for it
+   * Reserves memory for a part of an incomplete response, or releases it.
+   * @param mine bytes that this response already holds, including the part
+   * @returns false if other responses leave no room for it
    */
   hold(bytes: number, mine: number): boolean {
     this.#held += bytes;
     return this.#held <= (this.#options.maxHeldBytes ?? Number.POSITIVE_INFINITY) || this.#held === mine;
   }
 
-  /** Publishes without waiting for anything. Needs an open connection. */
+  /** Publishes without waiting. Needs an open connection. */
   send(subject: string, data: string | Uint8Array, headers?: Record<string, string>, reply?: string): void {
     if (this.#connection === undefined) throw unavailable("not connected");
     publish(this.#connection, subject, data, reply, headers);
   }
 
-  /** One answer. A service that nobody runs is `no_responders`, told by the broker at once. */
+  /** Sends a request with one response. If no service listens, the broker reports `no_responders` at once. */
   request(
     subject: string,
     data: string | Uint8Array,
-    options: Asking = {},
+    options: RequestOptions = {},
   ): Promise<Reply & { status: number }> {
     return this.ask(
       subject,
@@ -235,7 +239,7 @@ export class Wire {
     );
   }
 
-  /** Delivers what is published on a subject from now on; survives reconnections, and tells when it is over. */
+  /** Delivers messages published on a subject from now on. Survives reconnects and reports when it ends. */
   subscribe(subject: string, deliver: (message: Delivery) => void, lost?: () => void): Subscription {
     let stopped = false;
     let inner: { unsubscribe(): void } | undefined;
@@ -248,14 +252,14 @@ export class Wire {
       if (stopped) return;
       inner = connection.subscribe(subject, {
         callback: (error, message) => {
-          // The broker does not let us listen to this.
+          // The broker rejected the subscription: this user has no permission.
           if (error !== null) over();
           if (error !== null || stopped) return;
           deliver(new Delivered(message));
         },
       });
     };
-    // It may end in the moment in which it is there: then nothing is listened to either.
+    // The connection may end as soon as it opens. Then there is no subscription either.
     this.#connected().then(listen).catch(over);
     return {
       unsubscribe: () => {
@@ -266,12 +270,12 @@ export class Wire {
     };
   }
 
-  /** Milliseconds of one round trip to the broker, after everything sent before. */
+  /** Returns the milliseconds of one round trip to the broker, after everything sent before. */
   async ping(): Promise<number> {
     const connection = await this.#connected();
     this.#present();
     const started = Date.now();
-    await this.#answers.until(this.requestTimeoutMs, connection.flush()).catch((error: unknown) => {
+    await this.#pending.until(this.requestTimeoutMs, connection.flush()).catch((error: unknown) => {
       throw error instanceof AppError ? error : unavailable(error);
     });
     return Date.now() - started;
@@ -288,11 +292,11 @@ export class Wire {
     };
   }
 
-  /** Gives the connection back. What was not acknowledged by then may be lost. */
+  /** Closes the connection. Messages that are not acknowledged yet may be lost. */
   async close(): Promise<void> {
     this.#closed = true;
     const connection = this.#connection ?? (await this.#connecting?.catch(() => undefined));
-    this.#answers.failAll(() => unavailable("closed"));
+    this.#pending.failAll(() => unavailable("closed"));
     await connection?.close();
   }
 }

@@ -1,6 +1,6 @@
-/** Decides a write anew as long as others come between. */
+/** Optimistic concurrency: retries a write from the start after a write conflict. */
 import { definitionFor } from "../../definition/stored/live.ts";
-import { mendFence } from "../../definition/stored/live-record.ts";
+import { repairFence } from "../../definition/stored/live-record.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, notFound, writeConflict } from "../../kernel/errors.ts";
 import { pause } from "../../kernel/pause.ts";
@@ -9,13 +9,13 @@ import { streams } from "../../store/subjects.ts";
 import { Conflict, StreamMissing } from "../../store/types.ts";
 import type { OrbContext } from "../model/resolve.ts";
 
-/** How often a write that met another one is decided anew. */
+/** Retries after the first run. With the delays below, all retries together take up to 2 seconds. */
 const ATTEMPTS = 24;
-/** After this many attempts, compare the orb's fence with the live record. */
+/** After this many conflicts in a row, compare the orb's fence with the live definition record. */
 const MEND = 3;
 
-/** Reads the definition for the retry of a write. @throws AppError not_found */
-export async function renewed(
+/** Reads the current definition before a retry. @throws AppError not_found */
+export async function renewDefinition(
   deps: Deps,
   { orbId, renew }: { orbId: string; renew?: (() => Promise<OrbContext>) | undefined },
 ): Promise<OrbContext> {
@@ -26,17 +26,17 @@ export async function renewed(
 }
 
 /**
- * Runs a write until nobody came between. Each run reads anew, so a lost race ends in the answer that the winner's
- * state calls for: 412, 409, or a write on top of it.
- * @param again the answer that this very request got already, when it was sent twice: its other sending may be what came
- * between, and be seen only now
- * @throws AppError conflict `write_conflict` when others kept coming between
+ * Runs a write until it meets no conflict. Each run reads the state again, so a lost race gets the response that the
+ * new state calls for: 412, 409, or a write on top of the other one.
+ * @param findReplay returns the response if this request was sent twice and the other copy has already succeeded. That
+ * copy may be the cause of the conflict and become readable only now.
+ * @throws AppError conflict `write_conflict` after too many conflicts
  */
-export async function attempts<T>(
+export async function retryOnConflict<T>(
   deps: Deps,
   orb: string,
   run: (attempt: number) => Promise<T>,
-  again?: () => Promise<T | null>,
+  findReplay?: () => Promise<T | null>,
 ): Promise<T> {
   let created = false;
   for (let attempt = 0; ; attempt++) {
@@ -44,21 +44,23 @@ export async function attempts<T>(
       return await run(attempt);
     } catch (error) {
       if (error instanceof StreamMissing && error.stream === streams.orb(orb) && !created) {
-        // The orb exists and its stream does not: its creation stopped halfway. The write completes it.
+        // The orb exists but its stream does not: the creation of the orb stopped halfway. Create the stream now.
         if ((await definitionFor(deps, orb)) === null) throw error;
         created = true;
         await deps.store.createStream(orbStreamConfig(orb, deps.config.replicas));
         continue;
       }
       if (error instanceof AppError && (error.kind === "conflict" || error.kind === "precondition")) {
-        const answer = await again?.();
+        const answer = await findReplay?.();
         if (answer !== null && answer !== undefined) return answer;
       }
       if (!(error instanceof Conflict)) throw error;
       if (attempt >= ATTEMPTS) throw writeConflict();
-      // Two fresh reads did not help: a publisher can have stopped between the fence and the live record.
-      if (attempt % MEND === MEND - 1) await mendFence(deps, orb);
-      // The first retry at once: most conflicts are over by then. Later ones spread out.
+      // Reading again did not resolve the conflict. A process may have stopped between moving the fence and writing
+      // the live definition record.
+      if (attempt % MEND === MEND - 1) await repairFence(deps, orb);
+      // Retry at once the first time, because most conflicts are over after one round trip. Then back off with random
+      // delays.
       if (attempt > 0) await pause(Math.random() * Math.min(80, 4 * 2 ** Math.min(attempt, 5)));
     }
   }

@@ -4,7 +4,7 @@ import { hashOf } from "./hash.ts";
  * Admits a key to a cache on its second request, so that keys that are requested once take no space. Remembers recent
  * keys in a fixed number of bytes. Each key has one slot that later keys overwrite, so older keys are forgotten first.
  */
-export class Doorkeeper {
+export class AdmissionFilter {
   readonly #places: Int32Array;
 
   /** @param places power of two: approximate number of keys, four bytes each */

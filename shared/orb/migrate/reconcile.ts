@@ -1,7 +1,7 @@
 /**
- * Brings everything that is derived from an orb's history into line with it. Across streams nothing is atomic, so the
- * history is the commit point, and each step here can be repeated by whoever finds it undone: the call that began it,
- * the next one, or the next start.
+ * Reconciles everything that is derived from an orb's history. No write is atomic across streams, so the history is
+ * the commit point. Each step here is idempotent. The request that started it, the next request or the next start
+ * finishes it.
  */
 import { eraseRealm } from "../../access/users.ts";
 import { compileOrb } from "../../definition/compile.ts";
@@ -19,36 +19,34 @@ import {
 import { isAlive } from "../../definition/stored/importing.ts";
 import { type LiveRecord, recordOf } from "../../definition/stored/live.ts";
 import {
-  type Current,
-  type Found,
+  activateRecord,
+  type CurrentLiveRecord,
+  isReconciled,
   liveRecord,
-  putGone,
-  putInForce,
-  settled,
+  putDeleted,
+  type StoredLiveRecord,
   wantedRecord,
 } from "../../definition/stored/live-record.ts";
 import type { Deps } from "../../deps.ts";
 import { inParts } from "../../entry/index/parts.ts";
-import { cancelScheduled, claimExisting, moveLive } from "../../entry/migrate/publishing.ts";
-import { warnOfShared } from "../../entry/write/claiming.ts";
+import { backfillExisting, cancelScheduled, moveLive } from "../../entry/migrate/publishing.ts";
+import { warnOfShared } from "../../entry/write/backfill.ts";
 import { orbStreamConfig } from "../../store/broker/provision.ts";
 import { BUCKET_BYTES, indexBytes, ReadBudget } from "../../store/budget.ts";
 import { buckets, streams, subjects } from "../../store/subjects.ts";
 import { Conflict, StreamMissing } from "../../store/types.ts";
 
-/** Finishes what is undone of an orb. Does nothing, and reads once, when all is done. */
-export async function settle(deps: Deps, orb: string, head: OrbHead): Promise<void> {
+/** Finishes an orb's derived state. If it is complete, does nothing after one read. */
+export async function reconcileOrb(deps: Deps, orb: string, head: OrbHead): Promise<void> {
   if (head.operation === "deleting") return finishDeletion(deps, orb, head);
   const current = await liveRecord(deps, orb);
-  if (settled(head, current?.record ?? null)) return;
+  if (isReconciled(head, current?.record ?? null)) return;
   const record = await wantedRecord(deps, orb, head);
-  if (record !== null) await followUp(deps, await putInForce(deps, record, current), head);
+  if (record !== null) await followUp(deps, await activateRecord(deps, record, current), head);
 }
 
-/**
- * Lets stored entries follow the definition that came into force, and then says that they did.
- */
-async function followUp(deps: Deps, current: Current, head: OrbHead): Promise<void> {
+/** Updates stored entries after a definition has been activated, then marks the work as done. */
+async function followUp(deps: Deps, current: CurrentLiveRecord, head: OrbHead): Promise<void> {
   if (current?.record.work === undefined) return;
   const { work, ...done } = current.record;
   const { orb, revision } = done;
@@ -57,14 +55,14 @@ async function followUp(deps: Deps, current: Current, head: OrbHead): Promise<vo
   try {
     await deps.store.kvPut(buckets.orbs, done.orb, JSON.stringify(done), { expect: current.revision });
   } catch (error) {
-    if (!(error instanceof Conflict)) throw error; // somebody else finished it, or went on from it
+    if (!(error instanceof Conflict)) throw error; // another process has finished it or activated another definition
   }
 }
 
-/** What entries have to follow. Every part of it can be repeated. */
+/** Moves live copies and backfills index keys. Every step is idempotent. */
 async function doWork(
   deps: Deps,
-  current: Found,
+  current: StoredLiveRecord,
   work: EntryWork,
   definition: { revision: number; document: OrbDocument | null },
 ): Promise<void> {
@@ -81,7 +79,7 @@ async function doWork(
   for (const home of work.claims) {
     const schema = compiled.byType.get(`${home.type}/${home.schema}`);
     if (schema === undefined) continue;
-    const { duplicates } = await claimExisting(
+    const { duplicates } = await backfillExisting(
       deps,
       { orb, revision: definition.revision, compiled },
       schema,
@@ -91,10 +89,10 @@ async function doWork(
 }
 
 /**
- * Erases the live copies of a schema that is gone: those that are there while it is gone. Somebody else may have done the
- * work meanwhile, and the schema may have come back.
+ * Erases the live copies of a removed schema, unless the live definition has changed meanwhile. Another process may
+ * have done this work already, and the schema may exist again.
  */
-async function eraseLive(deps: Deps, { record, revision }: Found, filter: string): Promise<void> {
+async function eraseLive(deps: Deps, { record, revision }: StoredLiveRecord, filter: string): Promise<void> {
   const stream = streams.orb(record.orb);
   const info = await deps.store.streamInfo(stream);
   if (info === null || (await liveRecord(deps, record.orb))?.revision !== revision) return;
@@ -105,12 +103,12 @@ async function eraseLive(deps: Deps, { record, revision }: Found, filter: string
   }
 }
 
-/** Creates the stream that holds an orb's entries; it may exist. @throws SubjectsTaken */
+/** Creates an orb's stream, if it does not exist yet. @throws SubjectsTaken */
 export function createOrbStream(deps: Deps, orb: string): Promise<void> {
   return deps.store.createStream(orbStreamConfig(orb, deps.config.replicas));
 }
 
-/** Commits a deletion; its steps follow. @throws Conflict */
+/** Commits a deletion. {@link finishDeletion} carries it out. @throws Conflict */
 export async function beginDeletion(deps: Deps, orb: string, head: OrbHead, by: string): Promise<OrbHead> {
   const act = { operation: "deleting", by, now: deps.clock.now() } as const;
   const gone = { status: null, publishedRevision: null, document: null, summary: [`deleted orb ${orb}`] };
@@ -119,12 +117,13 @@ export async function beginDeletion(deps: Deps, orb: string, head: OrbHead, by: 
 }
 
 /**
- * The steps of a deletion after `deleting` was appended. The live definition goes first, so that no request is served
- * from what is being erased; `deleted` comes last, so that nobody creates the orb anew before all is gone. Of two calls
- * at once the slower one stops where the other has finished: what is there then may be somebody's new orb.
+ * Carries out a deletion after `deleting` has been appended. Removes the live definition first, so that no request is
+ * served from data that is being erased. Appends `deleted` last, so that the orb cannot be created again before
+ * everything is gone. If two calls run at once, the slower one stops when the other has finished, because a new orb
+ * with this id may exist by then.
  */
 export async function finishDeletion(deps: Deps, orb: string, head: OrbHead): Promise<void> {
-  await putGone(deps, orb, head);
+  await putDeleted(deps, orb, head);
   const underWay = async () => (await orbHead(deps, orb))?.seq === head.seq;
   if (!(await underWay())) return;
   await deps.store.deleteStream(streams.orb(orb));
@@ -138,11 +137,14 @@ export async function finishDeletion(deps: Deps, orb: string, head: OrbHead): Pr
   try {
     await appendRecord(deps, orb, done, head.seq, [leavePlace(orb)]);
   } catch (error) {
-    if (!(error instanceof Conflict)) throw error; // another call finished it
+    if (!(error instanceof Conflict)) throw error; // another call has finished it
   }
 }
 
-/** Erases an import that nobody is at any more: half an orb is none. False while somebody is, maybe another host. */
+/**
+ * Erases an abandoned import, because a partial orb is useless. Returns false if the import is still running, perhaps
+ * on another host.
+ */
 export async function eraseAbandoned(deps: Deps, orb: string, head: OrbHead): Promise<boolean> {
   if (await isAlive(deps, orb, head)) return false;
   try {
@@ -150,17 +152,17 @@ export async function eraseAbandoned(deps: Deps, orb: string, head: OrbHead): Pr
     return true;
   } catch (error) {
     if (!(error instanceof Conflict)) throw error;
-    return false; // somebody else did, or it was finished in this very moment
+    return false; // another process erased it, or the import has just finished
   }
 }
 
-/** The tombstone over an orb's place in the list. */
+/** Returns the empty message that removes an orb from the list. */
 export function leavePlace(orb: string) {
   return { subject: subjects.orbPlace(orb), data: "", rollup: true, ttl: 1 };
 }
 
-/** Finishes whatever is undone of all orbs: called where the platform starts. Answers how many needed it. */
-export async function settleAll(deps: Deps): Promise<number> {
+/** Reconciles all orbs, at the platform's start. Returns how many needed it. */
+export async function reconcileAll(deps: Deps): Promise<number> {
   let mended = 0;
   const budget = new ReadBudget(Number.POSITIVE_INFINITY);
   const store = budget.charging(deps.store);
@@ -185,8 +187,8 @@ export async function settleAll(deps: Deps): Promise<number> {
           if (await eraseAbandoned(deps, orb, head)) mended++;
           continue;
         }
-        if (head.operation !== "deleting" && settled(head, live.get(orb) ?? null)) continue;
-        await settle(deps, orb, head);
+        if (head.operation !== "deleting" && isReconciled(head, live.get(orb) ?? null)) continue;
+        await reconcileOrb(deps, orb, head);
         mended++;
       }
     }

@@ -1,23 +1,27 @@
 /**
- * Atomic writes of a long-lived process, several as one. A batch costs the broker the same few file operations however
- * much it holds, so what comes while one is under way is written by the next, and many together cost little more than one.
+ * Group commit for long-lived processes. The broker needs the same few file operations for a batch of any size, so
+ * writes that arrive during a batch are combined into the next one. Many concurrent writes together cost little more
+ * than one.
  */
 import { AppError } from "../../kernel/errors.ts";
 import { type Append, BATCH_LIMIT } from "../types.ts";
 import type { OpenStore } from "./store.ts";
 import { Refused } from "./write.ts";
 
-/** Bytes of the bodies of one group. */
+/** Maximum bytes of the message bodies in one group. */
 const MOST_BYTES = 1024 * 1024;
 /**
- * How long, at most, those who were just answered are waited for, where several write. It is as long as their batch took:
- * without them it would be written in parts, and the second would wait for that long.
+ * Milliseconds, at most, to wait for the writers of the previous group to write again, and never longer than that group
+ * took. Without the wait they would be split into two groups, and the second would wait for the first.
  */
 const MOST_GATHER_MS = 20;
-/** How long others wait for a group: one that takes longer met a broker that is busy or away, and is not alone with it. */
+/**
+ * Milliseconds after which the next group starts although the previous one has not finished. Such a slow group means
+ * that the broker is busy or disconnected.
+ */
 const PATIENCE_MS = 50;
 
-/** A write that waits for its turn. */
+/** A write that waits for its group. */
 interface Waiting {
   messages: readonly Append[];
   bytes: number;
@@ -26,17 +30,18 @@ interface Waiting {
 }
 
 /**
- * The subjects of a group. A message may say what must be the last one on a subject, or replace all that is there: of such
- * a subject no other write of the group may know anything. Several may expect the same sequence of a subject that none writes.
+ * Subjects of a group. A message may expect the last sequence of a subject, or replace everything on it. No other write
+ * of the group may depend on a written subject. Several writes may expect the same sequence of a subject that none of
+ * them writes.
  */
 class Subjects {
   readonly #touched = new Set<string>();
-  /** Expected sequences of subjects that no write of the group touches; undefined for subjects that one touches or replaces. */
+  /** Expected sequences of subjects that no write of the group changes; undefined for subjects that one changes. */
   readonly #bound = new Map<string, number | undefined>();
-  /** Of a write that expects something of the whole stream. */
+  /** Whether the group contains a write that expects the last sequence of the whole stream. */
   #alone = false;
 
-  /** Takes a write in; false when it must not be in one group with those that are. */
+  /** Adds a write. Returns false if it must not be in the same group as the writes added before. */
   take(messages: readonly Append[]): boolean {
     const alone = messages.some(({ expectStreamSeq }) => expectStreamSeq !== undefined);
     if (this.#alone || (alone && this.#touched.size > 0)) return false;
@@ -61,7 +66,7 @@ class Subjects {
   }
 }
 
-/** The messages of a group. An expectation about another subject stands once in a batch. */
+/** Returns the messages of a group. A batch may hold only one expectation about a subject that it does not write. */
 function messagesOf(group: readonly Waiting[]): Append[] {
   const expected = new Set<string>();
   return group.flatMap(({ messages }) =>
@@ -76,15 +81,15 @@ function messagesOf(group: readonly Waiting[]): Append[] {
   );
 }
 
-/** Whether it may have been written all the same. */
+/** Whether the outcome is unknown: the messages may have been written despite the error. */
 function isUnsure(error: unknown): boolean {
   if (!(error instanceof AppError) || error instanceof Refused) return false;
   return error.kind === "timeout" || error.kind === "unavailable";
 }
 
 /**
- * Takes out the first that waits, and all others that may be one with it. They were sent at the same time: one that must
- * wait for another's subject holds up nobody else.
+ * Removes and returns the next group: the first waiting write, and all others that can share its batch. A write that
+ * must wait because of its subjects does not block later ones.
  */
 function nextGroup(waiting: Waiting[]): Waiting[] {
   const subjects = new Subjects();
@@ -104,7 +109,7 @@ function nextGroup(waiting: Waiting[]): Waiting[] {
   return group;
 }
 
-/** Resolves when something is done, or that time is over. */
+/** Resolves when the work is done or the time is over. */
 async function within(ms: number, work: Promise<void>): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, ms);
@@ -112,7 +117,7 @@ async function within(ms: number, work: Promise<void>): Promise<void> {
   clearTimeout(timer);
 }
 
-/** What is written to one stream. */
+/** The writes to one stream. */
 class Queue {
   readonly waiting: Waiting[] = [];
   #enough = 1;
@@ -124,12 +129,12 @@ class Queue {
   }
 
   /**
-   * Resolves when those who were answered just now, and often write again at once, wait too; or soon.
-   * @param ms how long to wait for them at most
+   * Waits until as many new writes have arrived as were just answered, because writers often write again at once.
+   * @param ms maximum wait in milliseconds
    */
   async gather(answered: number, ms: number): Promise<void> {
     const enough = this.waiting.length + answered;
-    // Whoever writes alone waits for nobody.
+    // A single writer does not wait.
     if (enough < 3) return;
     this.#enough = enough;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -139,15 +144,15 @@ class Queue {
   }
 }
 
-/** The same store, whose batches are written several as one. */
-export function grouped(store: OpenStore): OpenStore {
-  /** What waits for each stream that is being written to. */
+/** Returns a store that combines concurrent batches. */
+export function withGroupCommit(store: OpenStore): OpenStore {
+  /** The queues of streams that are being written to. */
   const queues = new Map<string, Queue>();
 
   async function write(stream: string, group: readonly Waiting[]): Promise<void> {
     try {
       let seq = await store.batch(stream, messagesOf(group));
-      // One batch is stored without anything in between: each write ends where the one behind it begins.
+      // The messages of a batch have consecutive sequences, so each write ends where the next one begins.
       for (const one of group.toReversed()) {
         one.done(seq);
         seq -= one.messages.length;
@@ -155,7 +160,8 @@ export function grouped(store: OpenStore): OpenStore {
     } catch (error) {
       if (group.length === 1 || isUnsure(error)) for (const { failed } of group) failed(error);
       else {
-        // Nothing was written, because of some of them: by halves, until these are alone with the answer that is theirs.
+        // Some writes failed, so nothing was written. Split the group in halves until each failing write gets its own
+        // error.
         const half = Math.ceil(group.length / 2);
         await Promise.all([write(stream, group.slice(0, half)), write(stream, group.slice(half))]);
       }
@@ -168,7 +174,7 @@ export function grouped(store: OpenStore): OpenStore {
       const left = queue.waiting.length;
       const began = Date.now();
       await within(PATIENCE_MS, write(stream, group));
-      // Writes that have waited for a whole batch already are not delayed again.
+      // Do not delay writes that have already waited for a whole batch.
       if (left === 0) await queue.gather(group.length, Date.now() - began);
     }
     queues.delete(stream);

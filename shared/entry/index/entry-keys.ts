@@ -1,4 +1,4 @@
-/** Who holds a unique value: what is looked up when a claim met another one. */
+/** Computes the index keys of entries, and looks up who owns a reservation after a conflict. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Values } from "../../definition/validate.ts";
 import type { Config, Deps } from "../../deps.ts";
@@ -7,32 +7,32 @@ import { ReadBudget, SMALL_BYTES } from "../../store/budget.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import type { Consistency } from "../../store/types.ts";
 import {
-  claimsOf,
   formKeys,
   hasForms,
+  indexKeysOf,
   isUniqueKey,
   keySubject,
   mayLackForms,
   parseKey,
   secretOf,
-} from "../model/claims.ts";
+} from "../model/index-keys.ts";
 import type { EntryWrite, Guard } from "../model/messages.ts";
 import { addressOf, type LoadedEntry, loaded, type OrbContext } from "../model/resolve.ts";
 import { openValues } from "../model/sealing.ts";
 import { type EntrySnapshot, effective, snapshotOf } from "../model/snapshot.ts";
 import { inParts } from "./parts.ts";
 
-/** What an entry holds by the definition and the claim keys at hand. */
-export interface Holdings {
-  /** Of the newest revision. */
+/** An entry's index keys, computed with the current definition and claim keys. */
+export interface EntryKeys {
+  /** Index keys of the newest revision. */
   claims: string[];
-  /** Of what is live, when that is another revision. */
+  /** Index keys of the live revision, if that is another one. */
   liveClaims: string[] | null;
-  /** Whether they are not what the entry was written with, as the definition or the keys have changed since. */
+  /** Whether they differ from the stored keys, because the definition or the claim keys have changed. */
   stale: boolean;
 }
 
-/** The revision that is live, out of the log; null when none is, or when it was purged meanwhile. */
+/** Reads the live revision from the log. Returns null if there is none, or if it was purged meanwhile. */
 export async function publishedOf(
   deps: Pick<Deps, "store">,
   { head, address }: Pick<LoadedEntry, "head" | "address">,
@@ -44,7 +44,7 @@ export async function publishedOf(
   return snapshotOf(await deps.store.getSeq(streams.orb(address.orb), head.publishedSeq, { consistency }));
 }
 
-/** Undefined when a key that sealed a value is gone: what was held before then counts. */
+/** Returns undefined if the key that sealed a value is missing. The stored index keys are used then. */
 async function ofValues<T>(
   { config }: Pick<Deps, "config">,
   schema: CompiledSchema,
@@ -60,15 +60,16 @@ async function ofValues<T>(
 }
 
 /**
- * The keys that an entry holds. Reads nothing, unless a draft lies beside what is live and the definition changed, or what
- * is claimed is secret or may lack its normal form: then only the values tell whether the keys are still the same.
+ * Returns an entry's index keys. Usually takes them from the head without a read. Computes them from the values, and
+ * reads the live revision if that is another one, in these cases: the definition has changed, a unique value is
+ * sensitive (its keys depend on the claim keys), or a value may lack the key of its normal form.
  */
-export async function holdings(
+export async function entryKeys(
   deps: Deps,
   context: OrbContext,
   schema: CompiledSchema | undefined,
   entry: LoadedEntry,
-): Promise<Holdings> {
+): Promise<EntryKeys> {
   const { head } = entry;
   const follows = head.defRevision === context.revision;
   const secret =
@@ -78,14 +79,14 @@ export async function holdings(
     return { claims: head.claims, liveClaims: head.liveClaims, stale: false };
   }
   const published = head.liveClaims === null ? null : await publishedOf(deps, entry);
-  const claims = (await ofValues(deps, schema, head, claimsOf)) ?? head.claims;
+  const claims = (await ofValues(deps, schema, head, indexKeysOf)) ?? head.claims;
   const liveClaims =
-    published === null ? null : ((await ofValues(deps, schema, published, claimsOf)) ?? head.liveClaims);
+    published === null ? null : ((await ofValues(deps, schema, published, indexKeysOf)) ?? head.liveClaims);
   const same = equal(claims, head.claims) && equal(liveClaims, head.liveClaims);
   return { claims, liveClaims, stale: !follows || !same };
 }
 
-/** Keys of the normal forms of an entry's unique values, newest and live, as {@link formKeys} tells them. */
+/** Returns the normal-form keys of the newest and the live revision. See {@link formKeys}. */
 export async function formsOf(
   deps: Deps,
   schema: CompiledSchema,
@@ -101,7 +102,7 @@ export async function formsOf(
   return forms;
 }
 
-/** Those of the keys of {@link formsOf} whose values the entry claimed as they were written. */
+/** Returns the keys of {@link formsOf} whose values the entry has reserved as written. */
 export async function formsBefore(deps: Deps, schema: CompiledSchema, entry: LoadedEntry): Promise<string[]> {
   const forms = await formsOf(deps, schema, entry);
   return [...forms].filter(([, written]) => holdsAll(entry, written)).map(([key]) => key);
@@ -113,29 +114,29 @@ function holdsAll({ head }: LoadedEntry, keys: readonly string[] | undefined): b
 
 const equal = (a: readonly string[] | null, b: readonly string[] | null) => a?.join() === b?.join();
 
-/** What looking up claims found. */
-export interface ClaimState {
-  /** Sequence of the last message of each claim that has one. */
+/** The result of looking up reservations. */
+export interface ReservationState {
+  /** Sequence of the last message of each reservation that has one. */
   known: Map<string, number>;
-  /** Heads of entries whose abandoned claims are taken over: they must not move meanwhile. */
+  /** Heads of the owners of abandoned reservations that are taken over. They must not change before the commit. */
   guards: Guard[];
-  /** Claims that are already theirs who want them. */
+  /** Keys that the requesting entry already owns. */
   own: Set<string>;
-  /** Claims that another entry holds, and which. */
+  /** Keys that another entry owns, with its id. */
   taken: Map<string, string>;
 }
 
 /**
- * Looks up claims of unique values. Two requests at most.
- * @param wanted keys of the schema, each with the entry that wants it
+ * Looks up the owners of reservations. Two requests, more if the owners' entries are large.
+ * @param wanted keys of the schema, each with the id of the entry that wants it
  */
-export async function claimState(
+export async function readReservations(
   deps: Deps,
   context: OrbContext,
   schema: CompiledSchema,
   wanted: ReadonlyMap<string, string>,
-): Promise<ClaimState> {
-  const state: ClaimState = { known: new Map(), guards: [], own: new Set(), taken: new Map() };
+): Promise<ReservationState> {
+  const state: ReservationState = { known: new Map(), guards: [], own: new Set(), taken: new Map() };
   if (wanted.size === 0) return state;
   const stream = streams.orb(context.orb);
   const subjectOf = (key: string, id: string) => keySubject(addressOf(schema, id), key);
@@ -165,9 +166,9 @@ export async function claimState(
       const entry = loaded(message);
       for (const key of keysBy.get(log) ?? []) {
         const owner = others.get(key) ?? "";
-        if (entry !== null && (await holdsNow(deps, context, schema, entry, key)))
-          state.taken.set(key, owner);
-        // The claim was left behind (its window closed, say): it may be taken, while its owner does not move.
+        if (entry !== null && (await ownsNow(deps, context, schema, entry, key))) state.taken.set(key, owner);
+        // The reservation is abandoned, for example because its owner's window closed. Another entry may take it over
+        // if the owner's head does not change before the commit.
         else state.guards.push({ subject: log, seq: message?.seq ?? 0 });
       }
     }
@@ -175,28 +176,28 @@ export async function claimState(
   return state;
 }
 
-/** An entry that is written, and the revision that it gets. */
-export interface Keeping {
+/** An existing entry, and the revision that the write gives it. */
+export interface KeptEntry {
   entry: LoadedEntry;
   next: EntrySnapshot;
 }
 
 /**
- * Looks up claims of unique values that an entry wants.
- * @param keeping where the entry exists: a value that it keeps may go on without its normal form, which another entry
- * holds since before there was one. `taken` of the answer has those
- * @throws AppError conflict `unique_conflict` naming every field whose value another entry holds
+ * Looks up the reservations that an entry wants.
+ * @param keeping the existing entry. It may keep a value without the key of its normal form, if another entry has
+ * owned that key since before normal forms existed. `taken` of the result contains those keys.
+ * @throws AppError conflict `unique_conflict` naming every field whose value another entry owns
  */
-export async function lookUpClaims(
+export async function lookUpReservations(
   deps: Deps,
   context: OrbContext,
   schema: CompiledSchema,
   address: EntryAddress,
   keys: readonly string[],
-  keeping?: Keeping,
-): Promise<ClaimState> {
+  keeping?: KeptEntry,
+): Promise<ReservationState> {
   const wanted = keys.filter(isUniqueKey).map((key) => [key, address.id] as const);
-  const state = await claimState(deps, context, schema, new Map(wanted));
+  const state = await readReservations(deps, context, schema, new Map(wanted));
   if (state.taken.size === 0) return state;
   const kept = keeping === undefined ? undefined : await sharedBefore(deps, schema, keeping);
   const refused = [...state.taken.keys()].filter((key) => kept?.has(key) !== true);
@@ -204,41 +205,42 @@ export async function lookUpClaims(
   return state;
 }
 
-/** Keys of normal forms of the values that an entry was written with and keeps as they are. */
+/** Returns the normal-form keys of values that the entry had before and keeps unchanged. */
 async function sharedBefore(
   deps: Deps,
   schema: CompiledSchema,
-  { entry, next }: Keeping,
+  { entry, next }: KeptEntry,
 ): Promise<Set<string>> {
   const before = await formsBefore(deps, schema, entry);
   const now = await ofValues(deps, schema, next, formKeys);
-  // The new revision has the value in a form that the entry held, or has it no longer, and only the live one does.
+  // Either the new revision has the value in a form that the entry had reserved, or only the live revision still has
+  // it.
   const kept = before.filter((key) => !next.claims.includes(key) || holdsAll(entry, now?.get(key)));
   return new Set(kept);
 }
 
 /**
- * A write with the claims that it adds looked up, as one that met another must be.
- * @throws AppError conflict `unique_conflict` naming every field whose value another entry holds
+ * Returns the write with its added reservations looked up, as is needed after a conflict.
+ * @throws AppError conflict `unique_conflict` naming every field whose value another entry owns
  */
-export async function withKnownClaims(
+export async function withReservations(
   deps: Deps,
   context: OrbContext,
   schema: CompiledSchema,
   write: EntryWrite,
 ): Promise<EntryWrite> {
-  const { known, guards } = await lookUpClaims(deps, context, schema, write.address, write.claims.adds);
+  const { known, guards } = await lookUpReservations(deps, context, schema, write.address, write.claims.adds);
   return { ...write, known, guards: [...(write.guards ?? []), ...guards] };
 }
 
-async function holdsNow(
+async function ownsNow(
   deps: Deps,
   context: OrbContext,
   schema: CompiledSchema,
   entry: LoadedEntry,
   key: string,
 ): Promise<boolean> {
-  const held = await holdings(deps, context, schema, entry);
+  const held = await entryKeys(deps, context, schema, entry);
   if (held.claims.includes(key)) return true;
   const isLive = effective(entry.head, deps.clock.now()).publishedRevision !== null;
   return isLive && held.liveClaims?.includes(key) === true;
@@ -249,10 +251,15 @@ function taken(key: string): Fault {
   return { path: `/values/${field}`, code: "unique", message: "is already used by another entry" };
 }
 
-/** 409 with the fields whose values others hold. */
+/** 409 with the fields whose values belong to other entries. */
 function uniqueConflict(errors: Fault[]): AppError {
   const paths = [...new Map(errors.map((fault) => [fault.path, fault])).values()];
-  return new AppError("conflict", "unique_conflict", "A unique value is another entry's already.", {
-    errors: paths,
-  });
+  return new AppError(
+    "conflict",
+    "unique_conflict",
+    "A unique value is already used by another entry. Change the fields listed in errors.",
+    {
+      errors: paths,
+    },
+  );
 }

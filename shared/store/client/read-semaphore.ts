@@ -1,42 +1,42 @@
 /**
- * Lets large reads wait for each other, so that those of many requests together stay small: an isolate has 128 MB, and a host's
- * one connection, over which everything else goes too, is cut by the broker when it cannot take what it asked for soon enough.
+ * Limits the bytes of concurrent large reads, for two reasons. An isolate has 128 MB of memory. And the broker
+ * disconnects a client that does not accept requested data soon enough, which would break a host's only connection.
  */
 import { AppError } from "../../kernel/errors.ts";
 import { pause } from "../../kernel/pause.ts";
 import { SMALL_BYTES } from "../budget.ts";
 
-/** How often one that waits looks whether it is its turn, and for how long it does so, in milliseconds. */
+/** Milliseconds between two checks of a waiting read, and how long it waits at most. */
 const LOOK_MS = 5;
 const PATIENCE_MS = 10_000;
-/** A request that was cancelled gives nothing back: after so many milliseconds it counts no longer. */
+/** A cancelled request never releases its place, so it stops counting after this many milliseconds. */
 const WAITING_MS = 1_000;
 const READING_MS = 6_000;
 
 interface Turn {
   readonly bytes: number;
-  /** Milliseconds since 1970; until then it counts. */
+  /** When it stops counting, in milliseconds since the epoch. */
   until: number;
 }
 
 /**
- * Requests of one isolate share the numbers, and nothing else: each looks by itself whether it is its turn, as one must not
- * resolve what another one waits for.
+ * Requests of one isolate share only numbers. Each polls for its turn, because a request must not resolve a promise
+ * that another one awaits.
  */
-export class ReadRoom {
+export class ReadSemaphore {
   readonly #most: number;
   #waiting: Turn[] = [];
   #reading: Turn[] = [];
 
-  /** @param most bytes of large reads that may be under way at once */
+  /** @param most maximum bytes of concurrent large reads */
   constructor(most: number) {
     this.#most = most;
   }
 
   /**
-   * Reads when it is this one's turn: large reads in the order in which they came, a small one at once.
-   * @param maxBytes how much it may bring
-   * @throws AppError unavailable `reads_busy` when others took too long
+   * Runs a read when there is room: large reads in the order of arrival, small ones at once.
+   * @param maxBytes maximum bytes of the read
+   * @throws AppError unavailable `reads_busy` after waiting too long
    */
   async enter<T>(maxBytes: number, read: () => Promise<T>): Promise<T> {
     if (maxBytes <= SMALL_BYTES) return read();
@@ -73,6 +73,6 @@ export class ReadRoom {
 }
 
 function busy(): AppError {
-  const detail = "Too many large reads are under way. Try again in a moment, or ask for less at once.";
+  const detail = "Too many large reads are in progress. Try again in a moment, or request less at once.";
   return new AppError("unavailable", "reads_busy", detail, { retryAfter: 1 });
 }

@@ -1,26 +1,33 @@
 /**
- * The end of the link that holds the connection: one for all requests, made with the first call and given up when
- * nobody has called for a while, so that what hosts it may sleep.
+ * The link server: one broker connection for all requests. It opens with the first call and closes after a time without
+ * calls, so that its Durable Object can hibernate.
  */
 import { AppError } from "../../kernel/errors.ts";
 import type { OpenStore } from "../broker/store.ts";
 import type { Store } from "../types.ts";
-import { type Answer, CALLS, type Call, type Parcel, pack, packFailure } from "./parcel.ts";
+import {
+  type Answer,
+  CALLS,
+  type Call,
+  encodeFailure,
+  encodeResult,
+  type RpcMessage,
+} from "./rpc-message.ts";
 
-export interface FarEndOptions {
-  /** Calls that may be under way at once; further ones are refused. Default 2,000. */
+export interface LinkServerOptions {
+  /** Maximum concurrent calls; further ones fail. Default 2,000. */
   maxCalls?: number;
-  /** Milliseconds without a call after which the connection is given up. Default 30,000. */
+  /** Milliseconds without a call after which the connection closes. Default 30,000. */
   idleMs?: number;
-  /** Whether there is another server to be asked when one falls silent. Default false. */
+  /** Whether another broker can be tried if one falls silent. Default false. */
   others?: boolean;
 }
 
 const KNOWN = new Set<string>(CALLS);
 
 /**
- * Calls that change nothing. A connection that breaks is everybody's, so these are asked once more, over the next one; what
- * became of a write is for the caller to find out, as ever.
+ * Calls that change nothing. All requests share the connection, so if it breaks these calls are repeated once over the
+ * next one. A failed write is not repeated, because its outcome is unknown.
  */
 const REPEATABLE = new Set<Call>([
   "get",
@@ -37,44 +44,49 @@ const REPEATABLE = new Set<Call>([
   "server",
 ]);
 
-export class FarEnd {
+export class LinkServer {
   readonly #open: (broken: () => void) => OpenStore;
   readonly #maxCalls: number;
   readonly #idleMs: number;
   readonly #others: boolean;
   #store: OpenStore | undefined;
   #underWay = 0;
-  /** Of these, requests to services: they may take long, and must not take every place. */
+  /** Concurrent requests to services. They may be slow, so they may use only half of the calls. */
   #services = 0;
   #called = false;
-  /** How many connections were lost. */
+  /** Number of lost connections. */
   #breaks = 0;
 
-  /** @param open makes a store, and has it tell when its connection is lost */
-  constructor(open: (broken: () => void) => OpenStore, options: FarEndOptions = {}) {
+  /** @param open opens a store; `broken` must be called when its connection is lost */
+  constructor(open: (broken: () => void) => OpenStore, options: LinkServerOptions = {}) {
     this.#open = open;
     this.#maxCalls = options.maxCalls ?? 2_000;
     this.#idleMs = options.idleMs ?? 30_000;
     this.#others = options.others ?? false;
   }
 
-  /** Does one call of the store's. Never throws: a failure is an answer too. */
-  async call(call: string, args: readonly unknown[]): Promise<Parcel> {
-    if (!isCall(call)) return packFailure(new Error(`no such call: ${call}`));
+  /** Runs one call of the store. Never throws: a failure is returned as a message. */
+  async call(call: string, args: readonly unknown[]): Promise<RpcMessage> {
+    if (!isCall(call)) return encodeFailure(new Error(`the link has no call ${call}`));
     const service = call === "request";
     if (this.#underWay >= this.#maxCalls || (service && this.#services >= this.#maxCalls / 2)) {
-      return packFailure(
-        new AppError("unavailable", "link_busy", "Too many requests are under way. Try again in a moment.", {
-          retryAfter: 1,
-        }),
+      return encodeFailure(
+        new AppError(
+          "unavailable",
+          "link_busy",
+          "Too many requests are in progress. Try again in a moment.",
+          {
+            retryAfter: 1,
+          },
+        ),
       );
     }
     this.#underWay++;
     if (service) this.#services++;
     try {
-      return pack(call, await this.#insist(call, args));
+      return encodeResult(call, await this.#insist(call, args));
     } catch (error) {
-      return packFailure(error);
+      return encodeFailure(error);
     } finally {
       this.#underWay--;
       if (service) this.#services--;
@@ -87,7 +99,7 @@ export class FarEnd {
       return await this.#ask(call, args);
     } catch (error) {
       if (this.#breaks === breaks || !REPEATABLE.has(call)) throw error;
-      // Who waited for a server that fell silent has waited long enough, unless another one knows.
+      // The call has already waited for a silent server. Repeat it only if there is another server.
       if (!this.#others && error instanceof AppError && error.kind === "timeout") throw error;
       return this.#ask(call, args);
     }

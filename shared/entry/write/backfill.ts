@@ -1,0 +1,194 @@
+/**
+ * Backfill: writes the index keys that stored entries need under a new definition, in groups, concurrently with other
+ * writers.
+ */
+import type { CompiledSchema } from "../../definition/compile.ts";
+import type { Deps } from "../../deps.ts";
+import { ReadBudget } from "../../store/budget.ts";
+import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
+import { Conflict } from "../../store/types.ts";
+import { entryKeys, readReservations } from "../index/entry-keys.ts";
+import { inParts } from "../index/parts.ts";
+import { isUniqueKey, keyMessages, lateMarks } from "../model/index-keys.ts";
+import { guard } from "../model/messages.ts";
+import { type LoadedEntry, loaded, type OrbContext } from "../model/resolve.ts";
+import { effective } from "../model/snapshot.ts";
+import { retryOnConflict } from "./retry.ts";
+
+/** Keys of one batch. Each key needs at most three messages, including guards. */
+const GROUP = 300;
+
+/** An index key that an entry needs under the definition but was not written with. */
+export interface MissingKey {
+  address: EntryAddress;
+  /** Sequence of the head that the key was computed from. */
+  seq: number;
+  key: string;
+}
+
+/**
+ * Returns the index keys that an entry needs under the definition: those of its newest revision and, unless its
+ * window has closed, those of its live revision.
+ */
+export async function keysOf(
+  deps: Deps,
+  context: OrbContext,
+  schema: CompiledSchema,
+  entry: LoadedEntry,
+): Promise<Set<string>> {
+  const { claims, liveClaims } = await entryKeys(deps, context, schema, entry);
+  const isLive = effective(entry.head, deps.clock.now()).publishedRevision !== null;
+  return new Set([...claims, ...((isLive ? liveClaims : null) ?? [])]);
+}
+
+/** Returns the keys that the entry was not written with. */
+export function missingKeys({ address, head, seq }: LoadedEntry, keys: ReadonlySet<string>): MissingKey[] {
+  const stored = new Set([...head.claims, ...(head.liveClaims ?? [])]);
+  return [...keys].filter((key) => !stored.has(key)).map((key) => ({ address, seq, key }));
+}
+
+/** The result of a backfill. */
+export interface BackfillResult {
+  /** Number of messages written. */
+  written: number;
+  /** Unique values that several entries have, each with the ids of those entries. The first owns the reservation. */
+  shared: Map<string, Set<string>>;
+}
+
+/** Warns in the log that entries written while a field became unique share a value. */
+export function warnOfShared(deps: Pick<Deps, "log">, { orb, id }: CompiledSchema): void {
+  deps.log.warn("entries written while a field became unique share values", { orb, schema: id });
+}
+
+/** A backfill in progress. */
+interface Run {
+  deps: Deps;
+  context: OrbContext;
+  schema: CompiledSchema;
+  result: BackfillResult;
+  /** By entry and key: sequence of the entry's head when another entry was first found to own the value. */
+  doubts: Map<string, number>;
+}
+
+/**
+ * Writes missing reservations and index messages. A reservation is written only if its entry has not changed since it
+ * was read.
+ * @throws AppError conflict `write_conflict` when other writers keep changing one of these entries
+ */
+export async function backfillKeys(
+  deps: Deps,
+  context: OrbContext,
+  schema: CompiledSchema,
+  missing: readonly MissingKey[],
+): Promise<BackfillResult> {
+  const run: Run = { deps, context, schema, result: { written: 0, shared: new Map() }, doubts: new Map() };
+  for (let i = 0; i < missing.length; i += GROUP) {
+    await retryByHalves(run, await backfillEach(run, missing.slice(i, i + GROUP)));
+  }
+  return run.result;
+}
+
+/** Writes keys group by group. @returns the keys to retry: their entries changed, or seem to share a value */
+async function backfillEach(run: Run, missing: readonly MissingKey[]): Promise<MissingKey[]> {
+  const toRetry: MissingKey[] = [];
+  for (let i = 0; i < missing.length; i += GROUP) {
+    const group = missing.slice(i, i + GROUP);
+    try {
+      toRetry.push(...(await backfillGroup(run, group)));
+    } catch (error) {
+      if (!(error instanceof Conflict)) throw error;
+      toRetry.push(...group);
+    }
+  }
+  return toRetry;
+}
+
+/** Retries by halves, reading the entries again, until only the entries that other writers are changing fail. */
+async function retryByHalves(run: Run, missing: readonly MissingKey[]): Promise<void> {
+  const ids = [...new Set(missing.map(({ address }) => address.id))];
+  if (ids.length <= 1) {
+    if (missing.length > 0) await retryAlone(run, missing);
+    return;
+  }
+  const first = new Set(ids.slice(0, ids.length / 2));
+  for (const one of [true, false]) {
+    const half = missing.filter(({ address }) => first.has(address.id) === one);
+    await retryByHalves(run, await backfillEach(run, await readMissing(run, half)));
+  }
+}
+
+function retryAlone(run: Run, missing: readonly MissingKey[]): Promise<void> {
+  return retryOnConflict(run.deps, run.context.orb, async () => {
+    const toRetry = await backfillEach(run, await readMissing(run, missing));
+    if (toRetry.length > 0) throw new Conflict();
+  });
+}
+
+/** Reads the entries again and returns the keys that they still lack. */
+async function readMissing(
+  { deps, context, schema }: Run,
+  missing: readonly MissingKey[],
+): Promise<MissingKey[]> {
+  const logs = [...new Set(missing.map(({ address }) => subjects.entryLog(address)))];
+  const missingNow: MissingKey[] = [];
+  const budget = new ReadBudget(Number.POSITIVE_INFINITY);
+  const store = budget.charging(deps.store);
+  const read = (some: readonly string[], maxBytes: number) =>
+    store.getMany(streams.orb(context.orb), some, { maxBytes });
+  for await (const { result } of inParts(budget, logs, read)) {
+    for (const message of result.values()) {
+      const entry = loaded(message);
+      if (entry === null || entry.head.status === "DELETED") continue;
+      missingNow.push(...missingKeys(entry, await keysOf(deps, context, schema, entry)));
+    }
+  }
+  return missingNow;
+}
+
+/**
+ * Writes the keys of a group.
+ * @returns the keys to retry, because another entry seems to have the same value
+ * @throws Conflict when one of the entries changed; nothing was written
+ */
+async function backfillGroup(run: Run, group: readonly MissingKey[]): Promise<MissingKey[]> {
+  const { deps, context, schema, result, doubts } = run;
+  const wanted = new Map<string, string>();
+  for (const { address, key } of group) {
+    if (isUniqueKey(key) && !wanted.has(key)) wanted.set(key, address.id);
+  }
+  const { known, guards, own, taken } = await readReservations(deps, context, schema, wanted);
+  const holderOf = (key: string) => taken.get(key) ?? wanted.get(key);
+  const free: MissingKey[] = [];
+  const doubtful: MissingKey[] = [];
+  for (const one of group) {
+    const { key, seq } = one;
+    const { id } = one.address;
+    const holder = holderOf(key);
+    if (holder === undefined || holder === id) {
+      free.push(one);
+    } else if (doubts.get(`${id} ${key}`) === seq) {
+      // The entry has not changed since another entry was found to own the value, so both have it.
+      result.shared.set(key, (result.shared.get(key) ?? new Set()).add(holder).add(id));
+    } else {
+      doubts.set(`${id} ${key}`, seq);
+      doubtful.push(one);
+    }
+  }
+  const messages = free.flatMap(({ address, key }) => {
+    if (own.has(key)) return [];
+    const change = { adds: [key], frees: [] };
+    return [...keyMessages(address, change, known), ...lateMarks(address, change)];
+  });
+  // A batch may write each reference guard only once.
+  const once = [...new Map(messages.map((message) => [message.subject, message])).values()];
+  const [first] = free;
+  if (first === undefined || once.length === 0) return doubtful;
+  // Only reservations need an unchanged head. Other index keys are hints that readers verify, so stale ones do no
+  // harm.
+  const heads = free
+    .filter(({ key }) => isUniqueKey(key))
+    .map(({ address, seq }) => ({ subject: subjects.entryLog(address), seq }));
+  await deps.store.batch(streams.orb(context.orb), guard(first.address, once, [...heads, ...guards]));
+  result.written += once.length;
+  return doubtful;
+}
