@@ -1,4 +1,4 @@
-/** The application: the families of routes, and how every request is treated before and after them. */
+/** The application: all routes, and the middleware around every request. */
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { getPath } from "hono/utils/url";
@@ -17,7 +17,7 @@ import { metricsRoutes } from "./discovery/metrics.ts";
 import { openApiRoutes } from "./discovery/openapi.ts";
 import { overviewRoutes } from "./discovery/overview.ts";
 import { PREFIXES } from "./http/prefixes.ts";
-import { nothingAt, onError, problem } from "./http/problem.ts";
+import { noRouteDetail, onError, problem } from "./http/problem.ts";
 import { newRouter } from "./http/router.ts";
 import { readToEnd } from "./middleware/body.ts";
 import { cors } from "./middleware/cors.ts";
@@ -32,14 +32,14 @@ import { runtimeRoutes } from "./runtime/entries.ts";
 import { httpHandlers } from "./runtime/handlers-http.ts";
 import { streamsRoutes } from "./streams/routes.ts";
 
-/** Whether a path is the platform's own: what no orb can have for an id names none. */
+/** Whether a path belongs to the platform: its first segment cannot be the id of an orb. */
 function isOwnPath(path: string): boolean {
   const [, api, family = "", rest] = path.split("/", 4);
   if (api !== "api" || family === "" || isPlatformRoute(family)) return true;
   return family === "docs" && rest === undefined;
 }
 
-/** The patterns of a router by their number of segments, each once, with the methods it takes. */
+/** Returns a router's distinct patterns by number of segments, each with its methods. */
 function patternsOf(app: OpenAPIHono<AppEnv>): Map<number, { parts: string[]; methods: Set<string> }[]> {
   const methods = Map.groupBy(
     app.routes.filter(({ method }) => method !== "ALL"),
@@ -52,7 +52,10 @@ function patternsOf(app: OpenAPIHono<AppEnv>): Map<number, { parts: string[]; me
   return Map.groupBy(patterns, ({ parts }) => parts.length);
 }
 
-/** For addresses that no route takes: 405 with `Allow` where another method is taken, otherwise 404. */
+/**
+ * Responds for addresses without a matching route: 405 with `Allow` if the address supports another method, otherwise
+ * 404.
+ */
 function notFoundOrWrongMethod(app: OpenAPIHono<AppEnv>) {
   let patterns: ReturnType<typeof patternsOf> | undefined;
   return (c: Context<AppEnv>) => {
@@ -65,16 +68,22 @@ function notFoundOrWrongMethod(app: OpenAPIHono<AppEnv>) {
     }
     if (allowed.has("GET")) allowed.add("HEAD");
     if (allowed.size === 0 || allowed.has(c.req.method)) {
-      return problem(c, 404, "route_not_found", nothingAt(c.req.path));
+      return problem(c, 404, "route_not_found", noRouteDetail(c.req.path));
     }
     const allow = [...allowed].sort().join(", ");
-    return problem(c, 405, "method_not_allowed", `This address takes ${allow}.`, { headers: { allow } });
+    return problem(
+      c,
+      405,
+      "method_not_allowed",
+      `This method is not supported at this address. Use ${allow}.`,
+      { headers: { allow } },
+    );
   };
 }
 
-/** Both halves of the API as routers, for hosts and for the OpenAPI description. */
+/** The two routers of the API, for hosts and for the OpenAPI description. */
 export interface App {
-  /** The platform's own families. */
+  /** The platform's own routes. */
   own: OpenAPIHono<AppEnv>;
   /** Routes of published orbs. */
   runtime: OpenAPIHono<AppEnv>;
@@ -85,19 +94,19 @@ export interface App {
   ) => Response | Promise<Response>;
 }
 
-/** The part of a Workers execution context that is used. */
+/** The used part of a Workers execution context. */
 export interface ExecutionContextLike {
   waitUntil(promise: Promise<unknown>): void;
   passThroughOnException(): void;
   props: unknown;
 }
 
-/** Builds the application for a host; cheap, and without any I/O. */
+/** Builds the application for a host. Cheap and without I/O. */
 export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   const own = newRouter();
   const runtime = newRouter();
   for (const app of [own, runtime]) {
-    // What is left of a body is read away once the connection to the broker is given back.
+    // Outermost: the rest of an unread body is discarded after the broker connection is released.
     app.use("*", readToEnd, context(hostOf), securityHeaders, cors);
     app.onError(onError);
     app.notFound(notFoundOrWrongMethod(app));
@@ -131,7 +140,7 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
     if (definition.type === "route") runtime.openAPIRegistry.registerPath(definition.route);
   }
   runtime.use("/api/:orbId/*", httpHandlers());
-  // Its generic paths match everything below an orb: the last of all.
+  // Last, because its generic paths match every address below an orb.
   runtime.route("/", runtimeRoutes());
 
   return {

@@ -1,4 +1,4 @@
-/** Bindings → settings. Nothing else reads the environment. */
+/** Reads settings from the environment. Nothing else in the functions reads it. */
 import { z } from "zod";
 import type { Config } from "../shared/deps.ts";
 import { AppError } from "../shared/kernel/errors.ts";
@@ -11,12 +11,12 @@ const optional = z
   .string({ error: "must be text" })
   .optional()
   .transform((value) => (value === undefined || value === "" ? undefined : value));
-/** Values separated by commas. */
+/** Comma-separated values. */
 const list = z
   .string({ error: "must be text" })
   .optional()
   .transform((value) => (value ?? "").split(",").flatMap((part) => part.trim() || []));
-/** A whole number within limits. */
+/** A whole number in a range. */
 export const count = (fallback: number, min: number, max: number) =>
   optional
     .transform((value) => (value === undefined ? fallback : Number(value)))
@@ -24,13 +24,13 @@ export const count = (fallback: number, min: number, max: number) =>
       (value) => Number.isInteger(value) && value >= min && value <= max,
       `must be a whole number from ${min} to ${max}`,
     );
-/** A quota; 0: no limit. */
+/** A quota; 0 means no limit. */
 const quota = (fallback: number) => count(fallback, 0, 1_000_000_000);
 /** One of several words. */
 const oneOf = <const T extends readonly string[]>(words: T) =>
   z.enum(words, { error: `must be ${words.slice(0, -1).join(", ")} or ${words.at(-1)}` });
 
-/** The origin that a text is, as browsers send it; undefined for what is none of http or https, and nothing more. */
+/** Returns the http or https origin that a text is equal to, as browsers send it; undefined for any other text. */
 function originOf(text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return url !== undefined && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`
@@ -39,17 +39,17 @@ function originOf(text: string): string | undefined {
 }
 
 /**
- * What is wrong with a text as PUBLIC_URL, in words that follow its name: browsers make passkeys for names only, and
- * over http only on their own machine. Undefined when it can be used.
+ * Returns why a text is not usable as PUBLIC_URL, in words that follow the name; undefined if it is usable. Browsers
+ * support passkeys only on host names, and over http only on localhost.
  */
 export function publicUrlFault(text: string): string | undefined {
   const origin = originOf(text);
-  if (origin === undefined) return "is not an origin: give one such as https://platform.example";
+  if (origin === undefined) return "is not an origin. Set it to one such as https://platform.example";
   const { hostname, protocol } = new URL(origin);
   if (/^\[|^[\d.]+$/.test(hostname))
-    return "is an address without a name, and passkeys need one: give one such as http://localhost:8787 or https://platform.example";
+    return "is an IP address, but passkeys need a host name. Set it to an origin such as http://localhost:8787 or https://platform.example";
   if (protocol === "http:" && !/^(.+\.)?localhost$/.test(hostname))
-    return "must begin with https: browsers have passkeys over http at localhost only";
+    return "must begin with https, because browsers support passkeys over http on localhost only";
   return undefined;
 }
 const PublicUrl = z.string({ error: "is missing" }).transform((text, context) => {
@@ -58,7 +58,7 @@ const PublicUrl = z.string({ error: "is missing" }).transform((text, context) =>
   return originOf(text) ?? "";
 });
 
-/** JSON in a variable, which stays text: it is parsed where it is used. */
+/** A variable with JSON. Stays text, because the code that uses it parses it. */
 const json = (shape: z.ZodType, form: string) =>
   z.string({ error: "is missing" }).refine((text) => {
     try {
@@ -85,13 +85,13 @@ const Environment = z.object({
     .transform((parts) => parts.map((part) => (part === "*" ? part : originOf(part))))
     .refine(
       (origins): origins is string[] => !origins.includes(undefined),
-      "must be * or origins such as https://app.example, with commas",
+      "must be * or comma-separated origins such as https://app.example",
     ),
   JWT_SIGNING_KEYS: json(SigningKeys, "a JSON array of private Ed25519 keys (JWK)"),
   ENCRYPTION_KEYS: json(SealingKeys, 'a JSON array of { "kid", "k" }, k 256 bits in base64url'),
   CLAIM_KEY: list.refine(
     (keys) => keys.length > 0 && keys.every((key) => KEY_256.test(key)),
-    "must be 256 bits in base64url",
+    "must be 256 bits in base64url (43 characters)",
   ),
   STREAMS_URL: optional.refine(
     (url) => url === undefined || (/^https?:\/\//.test(url) && URL.canParse(url)),
@@ -122,29 +122,29 @@ const Environment = z.object({
 
 export type LogLevel = z.infer<typeof Environment>["LOG_LEVEL"];
 
-/** Everything a host needs to know, from its environment. */
+/** The settings of a host, from its environment. */
 export interface Settings {
   config: Config;
   broker: ConnectOptions & { replicas: number };
-  /** How many objects hold connections where there is a link, and where they are made. */
+  /** Number of Durable Objects that hold broker connections, and their location. */
   link: { count: number; location: string | undefined };
   logLevel: LogLevel;
 }
 
 /**
- * Variables as a shape wants them.
- * @throws AppError invalid that names every wrong variable, and no value
+ * Parses variables with a schema.
+ * @throws AppError invalid that names every wrong variable, but no value
  */
 export function readVariables<T>(shape: z.ZodType<T>, env: Record<string, unknown>): T {
   const parsed = shape.safeParse(env);
   if (parsed.success) return parsed.data;
   const faults = parsed.error.issues.map((issue) => `${issue.path.join(".")} ${issue.message}`);
-  throw new AppError("invalid", "settings_invalid", `The settings cannot be used: ${faults.join("; ")}.`);
+  throw new AppError("invalid", "settings_invalid", `The settings are not valid: ${faults.join("; ")}.`);
 }
 
 /**
  * Reads the settings once per environment.
- * @throws AppError invalid that names every wrong variable, and no value
+ * @throws AppError invalid that names every wrong variable, but no value
  */
 export function readSettings(env: Record<string, unknown>): Settings {
   const e = readVariables(Environment, env);

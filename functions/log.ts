@@ -4,7 +4,8 @@ import type { LogLevel } from "./env.ts";
 const LEVELS = ["debug", "info", "warn", "error"] as const;
 
 /**
- * Writes one JSON object per line, to the console by default. Fields must be facts about requests, never user content.
+ * Returns a log that writes one JSON object per line, to the console by default. Fields must be facts about requests,
+ * never user content.
  */
 export function consoleLog(
   level: LogLevel,

@@ -13,7 +13,10 @@ let inFlight = 0;
 /** Multiplies the time limit of a request while the broker is alive, because requests queue up under load. */
 const queueMs = () => Math.min(Math.max(0, inFlight - 50) * 20, 13_500);
 
-/** Bytes of large reads of all requests of this isolate at once. Each takes several times its bytes while it is parsed. */
+/**
+ * Maximum bytes of concurrent large reads of all requests in this isolate. Each takes several times its bytes while it
+ * is parsed.
+ */
 const room = new ReadSemaphore(4 * 1024 * 1024);
 
 const hosts = new WeakMap<object, Host>();

@@ -1,7 +1,7 @@
 /**
- * `npm run backup -- <folder>`: every stream and bucket of the platform, as the broker's own snapshots, while it runs.
- * Keep the keys (`secrets.json`, or the deployment's secrets) apart from it: without ENCRYPTION_KEYS what is sealed
- * cannot be opened again.
+ * `npm run backup -- <folder>`: saves every stream and bucket of a running platform, as snapshots of the broker.
+ * Keep the keys (`secrets.json`, or the deployment's secrets) in a different place: encrypted values are unreadable
+ * without ENCRYPTION_KEYS.
  */
 import { createHash } from "node:crypto";
 import { closeSync, fsyncSync, openSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -16,13 +16,13 @@ import { withRunningPlatform } from "./platform/running-platform.ts";
 import { readArguments } from "./process/arguments.ts";
 import { exitWith, Failure } from "./process/failure.ts";
 
-/** A snapshot that brings nothing for so long has failed. */
+/** Milliseconds without data after which a snapshot has failed. */
 const SILENCE_MS = 30_000;
 
 /**
- * Takes one stream's snapshot into a file. The broker sends it in pieces and waits for our word on each, which it gets once the
- * piece is written.
- * @throws Failure when the broker stops half-way, or a piece cannot be written
+ * Writes one stream's snapshot to a file. The broker sends it in pieces and waits for the acknowledgement of each,
+ * which is sent once the piece is written.
+ * @throws Failure if the broker stops before the end, or a piece cannot be written
  */
 async function snapshot(
   store: Store,
@@ -57,7 +57,7 @@ async function snapshot(
   });
   whole.catch(() => undefined);
   try {
-    // The subscription must be the broker's before the first piece leaves.
+    // The broker must have registered the subscription before it sends the first piece.
     await store.ping();
     const request = { deliver_subject: inbox, no_consumers: true };
     const answer = await api(store, `STREAM.SNAPSHOT.${stream}`, request);
@@ -76,7 +76,7 @@ async function snapshot(
   }
 }
 
-/** Makes the folder. @throws Failure when it cannot be made, or holds something already */
+/** Creates the folder. @throws Failure if it cannot be created or is not empty */
 function prepareFolder(folder: string): void {
   let found: string[];
   try {
@@ -84,14 +84,14 @@ function prepareFolder(folder: string): void {
     found = readdirSync(folder);
   } catch (error) {
     const words = error instanceof Error ? error.message : String(error);
-    throw new Failure(`The folder ${folder} cannot be used (${words}): name another.`);
+    throw new Failure(`Cannot use the folder ${folder} (${words}). Choose another one.`);
   }
-  if (found.length > 0) throw new Failure(`The folder ${folder} is not empty.`);
+  if (found.length > 0) throw new Failure(`The folder ${folder} is not empty. Choose a new or an empty one.`);
 }
 
 /**
- * Writes a backup of the broker that `deps` reaches into an empty folder.
- * @throws Failure when the folder is not empty or a snapshot fails
+ * Writes a backup of the broker of `deps` to an empty folder.
+ * @throws Failure if the folder is not empty or a snapshot fails
  */
 export async function writeBackup(
   { store, config }: Deps,
@@ -111,7 +111,7 @@ export async function writeBackup(
       if ((await store.streamInfo(name)) !== null) throw error;
     });
     if (taken === undefined) {
-      // An orb that was deleted since the streams were listed.
+      // The stream belonged to an orb that was deleted after the streams were listed.
       rmSync(join(folder, file));
       continue;
     }
@@ -120,18 +120,18 @@ export async function writeBackup(
   }
   const text = `${JSON.stringify(manifest, null, 2)}\n`;
   writeFileSync(join(folder, SIGNATURE), sign(config.encryptionKeys, Buffer.from(text)), { mode: 0o600 });
-  // Written last: a backup without it is not whole.
+  // Written last, because a backup without a manifest counts as incomplete.
   writeFileSync(join(folder, MANIFEST), text, { mode: 0o600 });
   return manifest;
 }
 
-/** Writes a backup into an empty folder. @throws Failure when the folder is not empty or a snapshot fails */
+/** Writes a backup to an empty folder. @throws Failure if the folder is not empty or a snapshot fails */
 export async function backup(
   settings: Settings,
   folder: string,
   say: (line: string) => void,
 ): Promise<Manifest> {
-  // The command refuses a mistyped folder before it needs a broker.
+  // Rejects a mistyped folder before a broker is needed.
   prepareFolder(folder);
   return withRunningPlatform(settings, "operator", (deps) => writeBackup(deps, folder, say));
 }

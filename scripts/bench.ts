@@ -5,7 +5,7 @@
  */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { FAR_MS, startLinks } from "./bench/link.ts";
+import { DISTANT_MS, startLinks } from "./bench/link.ts";
 import {
   afterRest,
   askForAll,
@@ -70,7 +70,7 @@ async function link(stand: Stand, client: Client, seeded: Seeded, token: string)
     (of): Row => ({ what: of.name, figures: of, floor: figures.get(links.without(of.name)) }),
   );
   printRows(
-    `The functions over the link; the floor is the same without it. "far": a broker ${FAR_MS} ms away`,
+    `The functions over the link; the floor is the same without it. "far": a broker ${DISTANT_MS} ms away`,
     rows,
   );
   report.link = rows;

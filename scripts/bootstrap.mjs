@@ -92,7 +92,7 @@ function install() {
     : spawnSync("npm", args, { cwd: root, encoding: "utf8", shell: windows });
   if (result.status !== 0) {
     const words = `${result.stdout ?? ""}${result.stderr ?? ""}${result.error?.message ?? ""}`.trim();
-    fail(`${words}\n\nThe dependencies could not be installed: "npm ci" failed (its words are above).`);
+    fail(`${words}\n\nInstalling the dependencies failed: see the output of "npm ci" above.`);
   }
   if (!existsSync(pinnedNode)) {
     fail(
@@ -163,7 +163,7 @@ function stop(signal) {
   stoppingSince = Date.now();
   child.kill(signal);
   setTimeout(() => {
-    console.error(`It did not stop within ${STOP_LIMIT_MS / 1000} s: it is killed.`);
+    console.error(`The process did not stop within ${STOP_LIMIT_MS / 1000} s. Killing it.`);
     endGroup("SIGKILL");
   }, STOP_LIMIT_MS).unref();
 }

@@ -1,6 +1,6 @@
 /**
- * `npm run host`: the app in a long-lived Node process instead of a Workers-compatible runtime. With a platform
- * that already runs on the same DATA_DIR it serves beside that one, on its broker; otherwise it starts everything that
+ * `npm run host`: runs the app in a long-lived Node process instead of a Workers-compatible runtime. If a platform
+ * already runs with the same DATA_DIR, it serves next to that one, on its broker. Otherwise it starts everything that
  * `npm start` starts.
  */
 import { join } from "node:path";
@@ -17,20 +17,20 @@ import { stopRequest } from "./process/stop.ts";
 
 const say = (line: string) => console.error(line);
 
-/** Variables that only this host knows. */
+/** Variables of this host only. */
 const OWN = ["TRUST_PROXY", "HOST_CACHE_MIB", "HOST_CACHE_FILE_MIB"];
 
 function ownVariables(): Record<string, string> {
   return Object.fromEntries(OWN.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
 }
 
-/** What was started, and how it is told at the terminal. */
+/** A started host, and how to announce it on the terminal. */
 interface Serving {
   announce(): void;
   stop(): Promise<void>;
 }
 
-/** Serves beside a platform that runs already. */
+/** Serves next to a platform that is already running. */
 async function serveNextTo(settings: Settings, running: Running): Promise<Serving> {
   const { dataDir, host, port } = settings;
   await requirePort(port, "PORT", host);
@@ -38,8 +38,8 @@ async function serveNextTo(settings: Settings, running: Running): Promise<Servin
   if (beside === undefined) {
     throw new Failure(
       running.url === undefined
-        ? `The platform on ${dataDir} is still starting: come again once it is ready.`
-        : `The platform on ${dataDir} uses a broker of its own choice: give NATS_URL here too.`,
+        ? `The platform on ${dataDir} is still starting. Try again once it is ready.`
+        : `The platform on ${dataDir} uses an external broker. Set NATS_URL here too.`,
     );
   }
   const publicUrl =
@@ -48,7 +48,7 @@ async function serveNextTo(settings: Settings, running: Running): Promise<Servin
     host,
     port,
     bindings: {
-      // Tokens name who issued them: unless told otherwise, both serve as one platform.
+      // Tokens contain their issuer, so both use the same public URL by default.
       ...commonBindings({ ...beside.settings, publicUrl }, beside.secrets),
       ...brokerVariables(beside.access),
       ...ownVariables(),
@@ -58,7 +58,7 @@ async function serveNextTo(settings: Settings, running: Running): Promise<Servin
   return { stop, announce: () => console.log(`\nReady at ${url}, on the running platform's broker`) };
 }
 
-/** Starts everything, with this host in the place of the runtime. */
+/** Starts everything, with this host instead of the Workers runtime. */
 async function serveAll(settings: Settings, signal: AbortSignal): Promise<Serving> {
   const platform = await startPlatform(settings, {
     natsServer: process.env.NATS_SERVER_BIN,

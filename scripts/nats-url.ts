@@ -8,11 +8,11 @@ try {
   readArguments("npm run nats:url");
   const { dataDir, external } = readSettings(process.env);
   if (external !== undefined)
-    throw new Failure("NATS_URL is set: the broker is not one that npm start started.");
+    throw new Failure("NATS_URL is set, so npm start started no broker. Unset NATS_URL.");
   const url = readRunning(dataDir)?.natsUrl;
   if (url === undefined)
     throw new Failure(
-      `No platform with the data folder ${dataDir} is running: npm start first, or name its folder with DATA_DIR=….`,
+      `No platform with the data folder ${dataDir} is running. Run npm start first, or name its folder with DATA_DIR=….`,
     );
   console.log(url);
 } catch (error) {

@@ -2,7 +2,7 @@
  * `npm run provision`: creates missing streams and buckets on an external broker, and prints the first admin's sign-in
  * URL.
  */
-import { unfinished, waysOn } from "./backup/swap.ts";
+import { recoverySteps, unfinishedRestore } from "./backup/swap.ts";
 import { prepareDataDir } from "./config/data-dir.ts";
 import { loadSecrets } from "./config/secrets.ts";
 import { readSettings } from "./config/settings.ts";
@@ -17,17 +17,17 @@ try {
   const { dataDir, external, replicas } = settings;
   if (external === undefined) {
     throw new Failure(
-      "Give the broker with NATS_URL and its credentials: npm start prepares the one it starts.",
+      "Name the broker with NATS_URL and its credentials. npm start prepares the broker that it starts itself.",
     );
   }
   prepareDataDir(dataDir);
-  const restoring = unfinished(dataDir);
+  const restoring = unfinishedRestore(dataDir);
   if (restoring !== undefined)
-    throw new Failure(`A restore of ${restoring.from} was interrupted. ${waysOn(restoring)}`);
+    throw new Failure(`A restore of ${restoring.from} was interrupted. ${recoverySteps(restoring)}`);
   const variables = { ...commonBindings(settings, await loadSecrets(dataDir)), ...brokerVariables(external) };
   // A cluster may still be electing its leaders, so wait for it.
   const bootstrap = await prepareBroker(settings, external, variables, replicas);
-  console.log(`The broker is ready, with ${replicas} of each stream.`);
+  console.log(`The broker is ready, with ${replicas} replicas of each stream.`);
   if (bootstrap !== null)
     console.log(`\nNo platform admin yet. Become the first one here:\n${bootstrap.url}`);
   process.exit(0);

@@ -1,6 +1,6 @@
 /**
- * `npm run rekey`: after ENCRYPTION_KEYS or CLAIM_KEY were changed, seals and claims the newest revision of every entry again.
- * Runs beside a platform that is up; running it again does no harm.
+ * `npm run rekey`: after a change of ENCRYPTION_KEYS or CLAIM_KEY, encrypts the newest revision of every entry again
+ * and writes its unique keys. Runs next to a running platform, and can be repeated.
  */
 import { system } from "../shared/access/actor.ts";
 import { definitionFor } from "../shared/definition/stored/live.ts";
@@ -11,9 +11,9 @@ import { withRunningPlatform } from "./platform/running-platform.ts";
 import { readArguments } from "./process/arguments.ts";
 import { exitWith } from "./process/failure.ts";
 
-const PAGE = 200;
+const ORBS_PER_PAGE = 200;
 
-/** Reseals every orb's entries. @param tell hears of each page of progress */
+/** Rekeys the entries of every orb. @param tell called with the progress after each page */
 export async function rekey(
   settings: Settings,
   tell: (orb: string, progress: RekeyProgress) => void,
@@ -22,7 +22,7 @@ export async function rekey(
   await withRunningPlatform(settings, "fn", async (deps) => {
     let after: number | undefined;
     do {
-      const page = await listOrbs(deps, system, { limit: PAGE, after });
+      const page = await listOrbs(deps, system, { limit: ORBS_PER_PAGE, after });
       for (const { id } of page.orbs.map(({ document }) => document)) {
         const orb = await definitionFor(deps, id);
         if (orb === null) continue;
@@ -49,19 +49,19 @@ if (import.meta.main) {
     const { entries, resealed, failed, conflicts } = await rekey(
       readSettings(process.env),
       (orb, progress) => {
-        console.log(`${orb}: ${progress.resealed} resealed of ${progress.entries} entries looked at`);
+        console.log(`${orb}: ${progress.resealed} of ${progress.entries} entries encrypted again`);
       },
     );
-    console.log(
-      `Done: ${resealed} of ${entries} entries have been sealed and claimed under the keys of today.`,
-    );
+    console.log(`Done: ${resealed} of ${entries} entries were encrypted again with the current keys.`);
     if (failed.length > 0) {
-      console.log(`No configured key opens ${failed.length} of them: ${failed.slice(0, 20).join(", ")}`);
+      console.log(
+        `No configured key decrypts ${failed.length} of them. Add their key to ENCRYPTION_KEYS: ${failed.slice(0, 20).join(", ")}`,
+      );
       process.exitCode = 1;
     }
     if (conflicts.length > 0) {
       console.log(
-        `Another entry holds a unique value of ${conflicts.length}, in this form or another: ${conflicts.slice(0, 20).join(", ")}`,
+        `${conflicts.length} have a unique value that another entry also has, in the same or another Unicode form. Change it: ${conflicts.slice(0, 20).join(", ")}`,
       );
       process.exitCode = 1;
     }

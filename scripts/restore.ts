@@ -1,27 +1,27 @@
 /**
- * `npm run restore -- <folder> [--replace] [--keep-sessions] [--unsigned]`: brings a backup back, at the broker of the
- * running platform or an external one. Everything is checked and tried out before the first stream is touched, and what
- * is there is copied. Orbs that the backup does not know are gone afterwards, with their entries.
+ * `npm run restore -- <folder> [--replace] [--keep-sessions] [--unsigned]`: restores a backup at the broker of the
+ * running platform or at an external one. Before it changes a stream, it verifies and tests everything and makes a
+ * safety copy of the current streams. Orbs that are not in the backup are deleted with their entries.
  */
 import { rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Deps } from "../shared/deps.ts";
 import { buckets, orbOf, streams } from "../shared/store/subjects.ts";
 import { allStreams, MANIFEST, type Manifest } from "./backup/format.ts";
-import { removeOwn, tryOut } from "./backup/put.ts";
+import { removeTrialStreams, trialRestore } from "./backup/put.ts";
 import { checkSnapshot, type Read, readManifest, requireAuthentic } from "./backup/read.ts";
 import {
-  elsewhere,
-  isHere,
+  isMarked,
   type Journal,
-  leaveMark,
-  newMark,
+  newRestoreMark,
   RESTORES,
+  recoverySteps,
   removeRemains,
   swap,
-  unfinished,
-  waysOn,
+  unfinishedRestore,
   writeJournal,
+  writeMark,
+  wrongBroker,
 } from "./backup/swap.ts";
 import { writeBackup } from "./backup.ts";
 import { claimRestore } from "./config/data-dir.ts";
@@ -32,8 +32,8 @@ import { readArguments } from "./process/arguments.ts";
 import { exitWith, Failure } from "./process/failure.ts";
 
 /**
- * What a platform stores before anybody has signed in (its own definitions and mappings, the first invitation), and what
- * lasts for minutes. As long as nothing else is stored, nobody misses it.
+ * Data that a platform stores before the first sign-in (its own definitions and mappings, the first invitation), and
+ * data that lasts for minutes. If there is nothing else, a restore loses nothing.
  */
 const FILLED_BY_ITSELF: readonly string[] = [
   streams.platform,
@@ -46,15 +46,15 @@ const FILLED_BY_ITSELF: readonly string[] = [
 
 /** Options of the command. */
 export interface RestoreOptions {
-  /** Whether streams that hold something may be replaced. */
+  /** Allows replacing streams that contain messages. */
   replace?: boolean;
-  /** Brings back sessions and open invitations of the backup too, those among them that were ended since. */
+  /** Also restores sessions and open invitations of the backup, including those that ended since. */
   keepSessions?: boolean;
-  /** Takes a backup that is not signed, or with a key that is not known here. */
+  /** Accepts a backup that is not signed, or is signed with an unknown key. */
   unsigned?: boolean;
 }
 
-/** @throws Failure when streams hold something; `--replace` leaves this check out */
+/** @throws Failure if streams contain messages; `--replace` skips this check */
 async function requireReplaceable({ store }: Deps, { streams: saved }: Manifest): Promise<void> {
   const kept = new Set(saved.map(({ name }) => name));
   const left = (await allStreams(store)).filter((name) => orbOf(name) !== undefined && !kept.has(name));
@@ -66,11 +66,11 @@ async function requireReplaceable({ store }: Deps, { streams: saved }: Manifest)
   if (used.length === 0) return;
   const some = `${used.slice(0, 5).join(", ")}${used.length > 5 ? ", …" : ""}`;
   throw new Failure(
-    `${used.length} of these streams hold messages here (${some}): --replace puts the backup in their place.`,
+    `${used.length} of these streams contain messages (${some}). Add --replace to replace them with the backup.`,
   );
 }
 
-/** Makes copies of the backup's files that are checked, and tries each at the broker. Touches nothing. */
+/** Copies and verifies the backup's files, and tests each at the broker. Changes no stream. */
 async function stage(
   { store }: Deps,
   folder: string,
@@ -80,16 +80,16 @@ async function stage(
 ): Promise<void> {
   makeFolder(staged);
   for (const stream of manifest.streams) checkSnapshot(folder, stream, staged);
-  say(`${manifest.streams.length} snapshots are as they were written.`);
-  for (const stream of manifest.streams) await tryOut(store, staged, stream);
+  say(`${manifest.streams.length} snapshots are intact.`);
+  for (const stream of manifest.streams) await trialRestore(store, staged, stream);
   say("The broker can restore each of them.");
   writeFileSync(join(staged, MANIFEST), JSON.stringify(manifest), { mode: 0o600, flush: true });
 }
 
 /**
- * Restores a backup, finishes a restore of it that was interrupted, or undoes one from its safety copy.
- * @throws Failure when the backup is damaged or not authentic, when streams hold something and may not be replaced, or
- * when it was interrupted: then it says how to go on
+ * Restores a backup, finishes its interrupted restore, or undoes a restore from its safety copy.
+ * @throws Failure if the backup is damaged or not authentic, or streams contain messages and may not be replaced. After
+ *   an interruption it says how to continue
  */
 export async function restore(
   settings: Settings,
@@ -97,8 +97,8 @@ export async function restore(
   options: RestoreOptions,
   say: (line: string) => void,
 ): Promise<Manifest> {
-  // The command refuses a mistyped folder before it needs a broker. An interrupted restore has copies of its own.
-  const read = unfinished(settings.dataDir)?.from === folder ? undefined : readManifest(folder);
+  // Rejects a mistyped folder before a broker is needed. An interrupted restore has its own copies.
+  const read = unfinishedRestore(settings.dataDir)?.from === folder ? undefined : readManifest(folder);
   return withRunningPlatform(settings, "operator", async (deps) => {
     const claim = claimRestore(settings.dataDir);
     try {
@@ -117,18 +117,18 @@ async function claimed(
   { replace = false, keepSessions = false, unsigned = false }: RestoreOptions,
   say: (line: string) => void,
 ): Promise<Manifest> {
-  const earlier = unfinished(dataDir);
-  if (earlier !== undefined && !(await isHere(deps.store, earlier))) throw elsewhere(dataDir, earlier);
+  const earlier = unfinishedRestore(dataDir);
+  if (earlier !== undefined && !(await isMarked(deps.store, earlier))) throw wrongBroker(dataDir, earlier);
   if (earlier?.from === folder) {
-    say(`Finishing the restore of ${folder} that was interrupted.`);
+    say(`Finishing the interrupted restore of ${folder}.`);
     return swap(deps, dataDir, earlier, say);
   }
   const undoing = earlier !== undefined && earlier.before === folder;
   if (earlier !== undefined && !undoing)
-    throw new Failure(`An earlier restore, of ${earlier.from}, was interrupted. ${waysOn(earlier)}`);
+    throw new Failure(`An earlier restore of ${earlier.from} was interrupted. ${recoverySteps(earlier)}`);
   if (earlier === undefined) {
     removeRemains(dataDir);
-    await removeOwn(deps.store);
+    await removeTrialStreams(deps.store);
   }
   const found = read ?? readManifest(folder);
   requireAuthentic(folder, found, deps.config.encryptionKeys, unsigned);
@@ -137,22 +137,22 @@ async function claimed(
   const work = join(dataDir, RESTORES, new Date().toISOString().replaceAll(":", "-"));
   const staged = join(work, "staged");
   const before = undoing ? folder : join(work, "before");
-  // Undoing brings back what was there, sessions as well.
+  // Undoing restores the earlier state, including sessions.
   const journal: Journal = {
     v: 1,
     from: folder,
     staged,
     before,
     keepSessions: keepSessions || undoing,
-    mark: newMark(),
+    mark: newRestoreMark(),
   };
   try {
     await stage(deps, folder, manifest, staged, say);
     if (!undoing) {
       await writeBackup(deps, before, () => undefined);
-      say(`A copy of the present streams is in ${before}.`);
+      say(`A copy of the current streams is in ${before}.`);
     }
-    await leaveMark(deps, journal);
+    await writeMark(deps, journal);
     writeJournal(dataDir, journal);
   } catch (error) {
     rmSync(work, { recursive: true, force: true });
@@ -162,12 +162,12 @@ async function claimed(
   if (undoing) {
     rmSync(work, { recursive: true, force: true });
     say("The earlier restore was undone.");
-  } else say(`The copy of the earlier streams stays in ${before}: remove it once you no longer need it.`);
+  } else say(`The copy of the earlier streams stays in ${before}. Remove it once you no longer need it.`);
   return manifest;
 }
 
 const SINCE =
-  "Accounts are as they were when the backup was taken: disable or remove again those that were disabled or removed since.";
+  "Accounts have the state of the backup. Disable or remove accounts again that were disabled or removed since.";
 
 if (import.meta.main) {
   try {
@@ -180,7 +180,7 @@ if (import.meta.main) {
     };
     const settings = readSettings(process.env);
     const restored = await restore(settings, resolve(values.folder), options, console.log);
-    console.log(`\n${restored.streams.length} streams are back.`);
+    console.log(`\n${restored.streams.length} streams were restored.`);
     console.log(SINCE);
     process.exit(0);
   } catch (error) {

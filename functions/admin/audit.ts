@@ -31,7 +31,7 @@ const list = defineRoute({
   operationId: "listAudit",
   summary: "List records of the audit log",
   description:
-    "Sign-ins and refused ones, invitations, roles, reveals, deletions. Newest first unless `sort=at`. A page may be shorter than `limit` and still have a next one.",
+    "Sign-ins, rejected sign-ins, invitations, role changes, reveals and deletions. Newest first unless `sort=at`. A page may be shorter than `limit` and still have a next one: follow `nextCursor`.",
   tags: ["Audit"],
   security: [{ bearer: [] }],
   middleware: [platformAdmin],

@@ -34,7 +34,9 @@ const DefinitionSchema = z
   })
   .openapi("Definition");
 
-/** Judged by its kind, so that all faults come from one place: here it is only described. */
+/**
+ * Loose, because the verb validates the body by its kind and reports all faults at once. This schema only describes it.
+ */
 const DefinitionBody = z
   .looseObject({
     description: z.unknown().optional().openapi({ type: "string" }),

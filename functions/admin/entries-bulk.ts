@@ -1,4 +1,4 @@
-/** C: POST /api/admin/orbs/{orbId}/entries/bulk. Many new entries as JSON Lines, and a result for each as it is written. */
+/** C: POST /api/admin/orbs/{orbId}/entries/bulk. Creates many entries from JSON Lines and streams a result for each. */
 import { z } from "@hono/zod-openapi";
 import { type BulkResult, bulkWrite } from "../../shared/entry/index.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
@@ -7,10 +7,10 @@ import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
 import { STATUS } from "../http/problem.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { FaultSchema, IdempotencyKey, OrbIdParam } from "../http/schemas.ts";
-import { parseJson, readAway } from "../middleware/body.ts";
+import { discardBody, parseJson } from "../middleware/body.ts";
 import { readLines } from "../middleware/lines.ts";
 import { stillPlatformAdmin } from "../middleware/session.ts";
-import { keepStore } from "../request/context.ts";
+import { holdConnection } from "../request/context.ts";
 import { definition } from "./entry-schemas.ts";
 
 const ResultSchema = z
@@ -59,7 +59,7 @@ export function entryBulkRoutes(prefix: AdminPrefix) {
     operationId: "createEntries",
     summary: "Create many entries",
     description:
-      "JSON Lines: each line is what `POST …/entries` takes, and may say `publish`, `locale` and `market` itself. The answer is JSON Lines too: a result for each line in order, as soon as it is written, and a last line with the totals. Lines do not depend on each other: one that fails leaves the others as they are. Your access is checked again for every group of lines: when it ends, so does the upload, and the last line says so with status 401. With an Idempotency-Key a repeated request writes no line twice.",
+      "Send JSON Lines. Each line is a body of `POST …/entries` and may also contain `publish`, `locale` and `market`. The response is JSON Lines too: one result per line, in order, as soon as it is written, then a last line with the totals. Lines are independent: a failed line does not affect the others. Your access is checked again for every group of lines. If it ends, the upload stops and the last line reports status 401. With an Idempotency-Key, a repeated request writes no line twice.",
     request: {
       params: OrbIdParam,
       query: z.strictObject({
@@ -94,11 +94,11 @@ export function entryBulkRoutes(prefix: AdminPrefix) {
       idempotency: idempotencyOf(c),
     });
     const { log } = c.var.deps;
-    const release = keepStore(c);
+    const release = holdConnection(c);
     const encoder = new TextEncoder();
     let stopped = false;
     const body = new ReadableStream<Uint8Array>({
-      // Results are not held back for a reader that sends its whole body first: they are small.
+      // Do not apply backpressure: some clients send the whole body before they read, and results are small.
       start(controller) {
         const tell = (line: unknown) => {
           if (!stopped) controller.enqueue(encoder.encode(`${JSON.stringify(line)}\n`));
@@ -115,7 +115,7 @@ export function entryBulkRoutes(prefix: AdminPrefix) {
             }
             tell(totals);
           } catch (error) {
-            // The lines so far stand; what ended the rest is told in place of the totals' `done`.
+            // The lines so far are written. Report the error in the last line, with `done: false`.
             const known = error instanceof AppError ? error : undefined;
             if (known === undefined) log.error("bulk stopped", { error: String(error) });
             tell({
@@ -123,11 +123,11 @@ export function entryBulkRoutes(prefix: AdminPrefix) {
               done: false,
               status: known === undefined ? STATUS.internal : STATUS[known.kind],
               code: known?.code ?? "internal_error",
-              detail: known?.detail ?? "Something went wrong on our side.",
+              detail: known?.detail ?? "Internal error. Try again; if it persists, report the X-Request-Id.",
             });
           } finally {
             release();
-            await readAway(c.req.raw);
+            await discardBody(c.req.raw);
             if (!stopped) controller.close();
           }
         };

@@ -1,4 +1,7 @@
-/** POST /api/admin/orbs/{orbId}/entries/rekey. Seals and claims sensitive values again after keys were changed. */
+/**
+ * POST /api/admin/orbs/{orbId}/entries/rekey. Encrypts sensitive values and writes their unique keys again after a key
+ * change.
+ */
 import { z } from "@hono/zod-openapi";
 import { type RekeyProgress, rekeyEntries } from "../../shared/entry/index.ts";
 import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";

@@ -1,4 +1,4 @@
-/** C: /api/admin/orbs/{orbId}/entries. Writing entries, and moving them through their life. */
+/** C: /api/admin/orbs/{orbId}/entries. Creates, updates and deletes entries, and changes their status. */
 import {
   archiveEntry,
   createEntry,
@@ -71,7 +71,7 @@ export function entryWriteRoutes(prefix: AdminPrefix) {
     path: one,
     operationId: "deleteEntry",
     summary: "Delete an entry",
-    description: "Its revisions stay readable. `purge=true` erases them, also after the deletion.",
+    description: "Its revisions stay readable. `purge=true` erases them, even after the deletion.",
     request: { params: EntryParams, query: DeleteQuery, headers: IfMatch },
     responses: { 204: { description: "Deleted" } },
     problems: [400, 401, 403, 404, 409, 412],

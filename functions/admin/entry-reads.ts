@@ -1,16 +1,20 @@
-/** C: GET /api/admin/orbs/{orbId}/entries. What is newest, what is live, and what was. */
+/** C: GET /api/admin/orbs/{orbId}/entries. Reads the newest, live or past state of entries. */
 import { z } from "@hono/zod-openapi";
 import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
 import { revealValues } from "../../shared/entry/index.ts";
 import { PAGE_SIZE } from "../../shared/entry/query/query.ts";
-import { getManaged, listManaged } from "../../shared/entry/read/managed.ts";
+import { listManaged } from "../../shared/entry/read/managed.ts";
+import { getManaged } from "../../shared/entry/read/managed-get.ts";
 import { matchesTag, revisionTag } from "../http/etag.ts";
 import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { IfNoneMatch, listOf, OrbIdParam } from "../http/schemas.ts";
 import { definition, EntryParams, EntrySchema, entryAnswer } from "./entry-schemas.ts";
 
-/** Judged with the schema at hand, so that all faults come at once: here the parameters are only described. */
+/**
+ * Loose, because the verb validates the parameters with the schema and reports all faults at once. This schema only
+ * describes them.
+ */
 const ListQuery = z.looseObject({
   module: z.string().optional().openapi({ description: "Only entries of this module" }),
   schema: z
@@ -106,7 +110,7 @@ export function entryReadRoutes(prefix: AdminPrefix) {
         c.header("cache-control", "no-store");
         return c.json({ ...view, values }, 200);
       }
-      // The tag tells newest revisions apart; what is live or was is another answer under the same tag.
+      // The tag identifies the newest revision. Responses with the live or a past state have no tag.
       const plain = at === undefined && revision !== "published";
       if (plain && matchesTag(c.req.valid("header")["if-none-match"], revisionTag(newest)))
         return c.body(null, 304);

@@ -1,4 +1,4 @@
-/** Shapes of entries on the wire, and what their routes share. */
+/** Request and response schemas of entries, and shared parts of their routes. */
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
@@ -16,7 +16,7 @@ const moment = z.iso.datetime({ offset: true }).nullable();
 
 export const ValuesSchema = z.record(z.string(), z.unknown()).openapi("EntryValues", {
   description:
-    "Values by field name. Translatable ones are maps by language, market-specific ones by market, both: market, then language. Sensitive ones show a mask.",
+    "Values by field name. A translatable field has a map by language, a market-specific field a map by market. A field that is both has a map by market, then language. Sensitive fields show a mask.",
   example: { title: { en: "Chair" }, price: { US: 49.5 } },
 });
 
@@ -39,10 +39,10 @@ export const EntrySchema = z
   })
   .openapi("Entry");
 
-/** A bound of a window as it is sent. */
+/** A bound of a validity window in requests. */
 export const MOMENT = { type: "string", format: "date-time", nullable: true } as const;
 
-/** Values and windows are judged by the definition, so that all faults come at once: here they are only described. */
+/** Loose, because the definition validates values and windows and reports all faults at once. */
 const given = z.unknown().openapi(MOMENT);
 
 export const NewEntryBody = z
@@ -55,7 +55,7 @@ export const NewEntryBody = z
   })
   .openapi("NewEntry");
 
-const NOT_MOVED = "Must not change if present. An entry cannot be moved.";
+const NOT_MOVED = "Must not change if present. Entries cannot be moved.";
 const place = z.string().optional().openapi({ description: NOT_MOVED });
 const SET_BY_PLATFORM = "Set by the platform. Ignored in requests.";
 const readOnly = (schema: { type: "string" | "integer" | "object"; nullable?: true }) =>
@@ -64,8 +64,8 @@ const readOnly = (schema: { type: "string" | "integer" | "object"; nullable?: tr
     .optional()
     .openapi({ ...schema, readOnly: true, description: SET_BY_PLATFORM });
 
-/** What an answer holds beside what can be changed: an answer can be edited and sent back whole. */
-export const AnsweredMembers = {
+/** Members of a response besides the changeable ones, so that an edited response can be sent back as a request. */
+export const ReadOnlyMembers = {
   id: place,
   orb: place,
   module: place,
@@ -86,15 +86,15 @@ export const EntryBody = z
       type: "object",
       additionalProperties: true,
       description:
-        "All values; with `locale` or `market`, those to change, where null clears one. Left out: they stay. A mask means that a sensitive value stays.",
+        "All values. With `locale` or `market`, only the values to change, where null clears a value. If missing, values do not change. A mask keeps the stored sensitive value.",
     }),
     validFrom: given.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
     validTo: given.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
-    ...AnsweredMembers,
+    ...ReadOnlyMembers,
   })
   .openapi("EntryChange");
 
-/** Reads the changes in a body, and the place that it names. */
+/** Reads the changes in a body, and the module and schema that it names. */
 export function changeOf(body: z.infer<typeof EntryBody>) {
   const { values, validFrom, validTo, id, orb, module, schema } = body;
   return { values, validFrom, validTo, place: { id, orb, module, schema } };
@@ -102,7 +102,7 @@ export function changeOf(body: z.infer<typeof EntryBody>) {
 
 const PARAMETERS = new Set(["publish", "locale", "market", "force"]);
 
-/** A property beside `values` is nearly always a field of the schema, or a parameter of the address. */
+/** An unknown property besides `values` is usually a field of the schema or a query parameter. */
 export function asEntryFault(fault: Fault): Fault {
   if (fault.code !== "unknown_property" || fault.path.lastIndexOf("/") !== 0) return fault;
   const name = fault.path.slice(1);
@@ -146,8 +146,8 @@ export const entryAnswer = (description: string, further = {}) => ({
 });
 
 /**
- * The definition that an orb's entries are checked against. It may be handed on before anybody waits for it: whoever does
- * meets the failure, and one that nobody came to wait for ends no process.
+ * Starts to read the definition that an orb's entries are validated against. The promise may be passed on and never
+ * awaited; a rejection then does not end the process.
  * @throws AppError not_found `orb_not_found`
  */
 export function definition(c: Context<AppEnv>, orbId: string): Promise<LiveOrb> {
@@ -157,8 +157,8 @@ export function definition(c: Context<AppEnv>, orbId: string): Promise<LiveOrb> 
 }
 
 /**
- * Which entry a request is about. The definition is read beside the entry.
- * @param headers those that its route takes: an Idempotency-Key of another is not heard
+ * Returns the entry that a request addresses. The definition is read in parallel.
+ * @param headers headers that the route accepts; other routes ignore an Idempotency-Key
  */
 export function targetOf(
   c: Context<AppEnv>,
@@ -174,7 +174,7 @@ export function targetOf(
   };
 }
 
-/** The answer to a write. @param target with the definition that the entry was checked against */
+/** Responds to a write. @param target holds the definition that the entry was validated against */
 export async function answer(
   c: Context<AppEnv>,
   target: Pick<Target, "orb">,

@@ -1,4 +1,4 @@
-/** C: revisions of orbs, and the listing of active routes. */
+/** C: revisions of orbs, and the list of active routes. */
 import { z } from "@hono/zod-openapi";
 import { getOrbRevision, listOrbRevisions } from "../../shared/orb/read.ts";
 import { listRoutes } from "../../shared/orb/routes.ts";
@@ -19,7 +19,7 @@ import {
   wholeNumber,
 } from "../http/schemas.ts";
 import { platformAdmin } from "../middleware/session.ts";
-import { orbHeaders } from "./orbs.ts";
+import { orbHeaders } from "./orb-headers.ts";
 import {
   DryRunFlag,
   DryRunSchema,
@@ -136,7 +136,7 @@ export function orbRevisionRoutes(prefix: AdminPrefix) {
   return router;
 }
 
-/** The listing of active routes. */
+/** Route that lists the active routes. */
 export function routeListing() {
   const list = defineRoute({
     method: "get",

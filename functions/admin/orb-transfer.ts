@@ -1,4 +1,4 @@
-/** C: an orb with its entries as one JSON Lines stream, out and in. */
+/** C: exports and imports an orb with its entries as JSON Lines. */
 import { z } from "@hono/zod-openapi";
 import { exportOrb } from "../../shared/orb/transfer/export.ts";
 import { importOrb } from "../../shared/orb/transfer/import.ts";
@@ -9,12 +9,12 @@ import { Location, OrbIdParam, RevisionTag } from "../http/schemas.ts";
 import { parseJson } from "../middleware/body.ts";
 import { readLines } from "../middleware/lines.ts";
 import { stillPlatformAdmin } from "../middleware/session.ts";
-import { keepStore } from "../request/context.ts";
-import { orbHeaders } from "./orbs.ts";
+import { holdConnection } from "../request/context.ts";
+import { orbHeaders } from "./orb-headers.ts";
 import { OrbSchema } from "./orbs-schemas.ts";
 
 const TYPE = "application/x-ndjson";
-/** A line holds at most two revisions of an entry, sealed. */
+/** A line holds at most two encrypted revisions of an entry. */
 const LINE_LIMIT = 4 * 1024 * 1024;
 
 /** Routes of export and import below one prefix. */
@@ -29,7 +29,7 @@ export function orbTransferRoutes(prefix: AdminPrefix) {
     operationId: "exportOrb",
     summary: "Export an orb with its entries as JSON Lines",
     description:
-      "A line `orb`, a line per entry (its newest revision, and the live one where that is another), and a line `end` with their number: without it the file was cut off. Sensitive values stay sealed: whoever imports needs the same keys.",
+      "A line `orb`, then one line per entry with its newest revision (and the live one, if different), then a line `end` with the number of entries. If the `end` line is missing, the export is incomplete. Sensitive values stay encrypted, so the importing platform needs the same keys.",
     request: { params: OrbIdParam },
     responses: { 200: { description: "JSON Lines", content: { [TYPE]: { schema: z.string() } } } },
     problems: [401, 403, 404],
@@ -38,7 +38,7 @@ export function orbTransferRoutes(prefix: AdminPrefix) {
     const { orbId } = c.req.valid("param");
     const lines = await exportOrb(c.var.deps, c.var.actor, { orb: orbId });
     const { log } = c.var.deps;
-    const release = keepStore(c);
+    const release = holdConnection(c);
     const encoder = new TextEncoder();
     const body = new ReadableStream<Uint8Array>({
       async pull(controller) {
@@ -49,8 +49,8 @@ export function orbTransferRoutes(prefix: AdminPrefix) {
             release();
           } else controller.enqueue(encoder.encode(`${JSON.stringify(line.value)}\n`));
         } catch (error) {
-          // Without an end line the reader knows that something is missing.
-          log.error("an export stopped", { orb: orbId, error: String(error) });
+          // The missing end line shows the client that the export is incomplete.
+          log.error("export failed", { orb: orbId, error: String(error) });
           controller.close();
           release();
         }
@@ -72,7 +72,7 @@ export function orbTransferRoutes(prefix: AdminPrefix) {
     operationId: "importOrb",
     summary: "Create an orb from an export",
     description:
-      "With the same ids, authors, times, states and entries' revision numbers. The orb itself begins with revision 1, or goes on after an earlier orb of this id. All or nothing. Your access is checked again while the file comes; when it ends, nothing is imported.",
+      "Keeps ids, authors, times, statuses and revision numbers of entries. The orb itself starts at revision 1, or continues the numbers of an earlier orb with this id. All or nothing. Your access is checked again during the upload; if it ends, nothing is imported.",
     request: { body: { required: true, content: { [TYPE]: { schema: z.string() } } } },
     responses: {
       201: {

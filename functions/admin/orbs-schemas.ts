@@ -1,4 +1,4 @@
-/** Shapes of the management API of orbs. The document's own schema is shared/definition/document/document.ts. */
+/** Schemas of the management API of orbs. The schema of the document is shared/definition/document/document.ts. */
 import { z } from "@hono/zod-openapi";
 import { MODULE_TYPES, orbDocumentSchema } from "../../shared/definition/document/document.ts";
 import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
@@ -21,7 +21,7 @@ const state = {
   updatedBy: z.string(),
 };
 
-/** What callers send. Loose here: the document is judged in one place, which tells every fault at once. */
+/** Loose, because the verb validates the document and reports all faults at once. */
 export const OrbBody = z.unknown().openapi({
   description: "The whole document. The state properties of a response may be sent back unchanged.",
   allOf: [{ $ref: "#/components/schemas/OrbDocument" }],
@@ -118,6 +118,6 @@ const flag = (description: string) =>
     .optional()
     .openapi({ description });
 
-export const PublishFlag = flag("Publishes in the same act");
-export const DryRunFlag = flag("Tells what would happen to stored entries, and changes nothing");
-export const ForceFlag = flag("Lets modules and schemas go although entries are stored in them");
+export const PublishFlag = flag("Also publishes the new revision");
+export const DryRunFlag = flag("Reports the effects on stored entries and writes nothing");
+export const ForceFlag = flag("Removes modules and schemas even if they contain entries");

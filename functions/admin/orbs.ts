@@ -1,24 +1,14 @@
-/** C: /api/admin/orbs and /api/_orbs, one router for both. */
+/** C: /api/admin/orbs and /api/_orbs, with one router for both. */
 import { z } from "@hono/zod-openapi";
-import type { Context } from "hono";
 import { orbDocumentSchema } from "../../shared/definition/document/document.ts";
 import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
-import type { ExistingOrb } from "../../shared/definition/stored/history.ts";
 import { createOrb } from "../../shared/orb/create.ts";
-import { isReplayed } from "../../shared/orb/idempotency.ts";
-import {
-  archiveOrb,
-  deleteOrb,
-  publishOrb,
-  restoreOrb,
-  tryPublish,
-  unpublishOrb,
-} from "../../shared/orb/operate.ts";
+import { deleteOrb } from "../../shared/orb/operate.ts";
 import { getOrb, listOrbs } from "../../shared/orb/read.ts";
 import { tryUpdate, updateOrb } from "../../shared/orb/update.ts";
 import { orbItem, orbView } from "../../shared/orb/view.ts";
 import { readCursor, writeCursor } from "../http/cursors.ts";
-import { ifMatch, matchesTag, revisionTag } from "../http/etag.ts";
+import { ifMatch, matchesTag } from "../http/etag.ts";
 import { idempotencyOf } from "../http/idempotency.ts";
 import { type AdminPrefix, adminRoute, PREFIXES } from "../http/prefixes.ts";
 import { defineRoute, newRouter, type Router } from "../http/router.ts";
@@ -32,7 +22,8 @@ import {
   Replayed,
   RevisionTag,
 } from "../http/schemas.ts";
-import type { AppEnv } from "../request/context.ts";
+import { json, orbHeaders } from "./orb-headers.ts";
+import { addLifecycle } from "./orb-lifecycle.ts";
 import {
   DryRunFlag,
   DryRunSchema,
@@ -42,23 +33,6 @@ import {
   OrbSchema,
   PublishFlag,
 } from "./orbs-schemas.ts";
-
-const json = <T extends z.ZodType>(schema: T) => ({ "application/json": { schema } });
-
-/** Sets the headers of an answer that is an orb. @returns its ETag */
-export function orbHeaders(
-  c: Context<AppEnv>,
-  orb: ExistingOrb,
-  newest = orb.revision,
-  variant?: string,
-): string {
-  const etag =
-    variant === undefined ? revisionTag(newest) : revisionTag(newest).replace(/"$/, `-${variant}"`);
-  c.header("etag", etag);
-  c.header("cache-control", "private, no-cache");
-  if (isReplayed(orb)) c.header("idempotent-replayed", "true");
-  return etag;
-}
 
 /** Routes of orbs below one prefix. */
 export function orbRoutes(prefix: AdminPrefix) {
@@ -70,7 +44,7 @@ export function orbRoutes(prefix: AdminPrefix) {
   return router;
 }
 
-/** The list of orbs, and new ones. */
+/** Routes that list and create orbs. */
 function addCollection(router: Router, prefix: AdminPrefix): void {
   const shared = adminRoute(prefix, "Orbs");
 
@@ -79,7 +53,7 @@ function addCollection(router: Router, prefix: AdminPrefix): void {
     method: "get",
     path: prefix,
     operationId: "listOrbs",
-    summary: "List orbs in the order of their creation",
+    summary: "List orbs in order of creation",
     request: {
       query: z.strictObject({
         limit: Limit,
@@ -143,7 +117,7 @@ function addCollection(router: Router, prefix: AdminPrefix): void {
   });
 }
 
-/** One orb: read, replaced, deleted. */
+/** Routes that read, replace and delete one orb. */
 function addDocument(router: Router, prefix: AdminPrefix): void {
   const shared = adminRoute(prefix, "Orbs");
   const one = `${prefix}/{orbId}` as const;
@@ -236,77 +210,4 @@ function addDocument(router: Router, prefix: AdminPrefix): void {
     });
     return c.body(null, 204);
   });
-}
-
-/** What makes an orb live and takes it off the air. */
-function addLifecycle(router: Router, prefix: AdminPrefix): void {
-  const shared = adminRoute(prefix, "Orbs");
-  const one = `${prefix}/{orbId}` as const;
-
-  const publish = defineRoute({
-    ...shared,
-    method: "post",
-    path: `${one}/publish` as const,
-    operationId: "publishOrb",
-    summary: "Publish the newest revision of an orb",
-    request: {
-      params: OrbIdParam,
-      headers: IfMatch.extend(IdempotencyKey.shape),
-      query: z.strictObject({ dryRun: DryRunFlag, force: ForceFlag }),
-    },
-    responses: {
-      200: {
-        description: "The orb; with `dryRun=true` the effects of the change",
-        headers: { ...RevisionTag, ...Replayed },
-        content: json(z.union([OrbSchema, DryRunSchema])),
-      },
-    },
-    problems: [400, 401, 403, 404, 409, 412, 422],
-  });
-  router.openapi(publish, async (c) => {
-    const { dryRun, force } = c.req.valid("query");
-    const input = {
-      orb: c.req.valid("param").orbId,
-      ifMatch: ifMatch(c.req.header("if-match")),
-      force,
-      idempotency: idempotencyOf(c),
-    };
-    if (dryRun === true) return c.json(await tryPublish(c.var.deps, c.var.actor, input), 200);
-    const orb = await publishOrb(c.var.deps, c.var.actor, input);
-    orbHeaders(c, orb);
-    return c.json(orbView(orb), 200);
-  });
-
-  const moves = [
-    { name: "unpublish", summary: "Unpublish an orb", verb: unpublishOrb },
-    { name: "archive", summary: "Archive an orb", verb: archiveOrb },
-    { name: "restore", summary: "Restore an archived orb as unpublished", verb: restoreOrb },
-  ] as const;
-  for (const { name, summary, verb } of moves) {
-    const move = defineRoute({
-      ...shared,
-      method: "post",
-      path: `${one}/${name}`,
-      operationId: `${name}Orb`,
-      summary,
-      request: {
-        params: OrbIdParam,
-        headers: IfMatch.extend(IdempotencyKey.shape),
-      },
-      responses: {
-        200: { description: "The orb", headers: { ...RevisionTag, ...Replayed }, content: json(OrbSchema) },
-      },
-      problems: [400, 401, 403, 404, 409, 412, 422],
-    });
-    router.openapi(move, async (c) => {
-      const { orbId } = c.req.valid("param");
-      const orb = await verb(c.var.deps, c.var.actor, {
-        orb: orbId,
-        ifMatch: ifMatch(c.req.header("if-match")),
-        idempotency: idempotencyOf(c),
-      });
-      orbHeaders(c, orb);
-      return c.json(orbView(orb), 200);
-    });
-  }
 }

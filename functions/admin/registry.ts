@@ -1,9 +1,9 @@
-/** C: /api/admin/registry. Every handler, and whether anybody answers for it now. */
+/** C: /api/admin/registry. Lists handlers and whether a service listens for each. */
 import { z } from "@hono/zod-openapi";
 import { isFaulty } from "../../shared/handlers/contract/entry.ts";
-import { capturedBy } from "../../shared/handlers/contract/subject.ts";
+import { capturingStreams } from "../../shared/handlers/contract/subject.ts";
 import { HANDLER_AUTH, HANDLER_KINDS, type HandlerDeps } from "../../shared/handlers/contract/types.ts";
-import { present } from "../../shared/handlers/presence.ts";
+import { respondingSubjects } from "../../shared/handlers/presence.ts";
 import { capturedFault, listHandlers, subjectsOf } from "../../shared/handlers/registry.ts";
 import { notFound } from "../../shared/kernel/errors.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
@@ -68,7 +68,10 @@ const ofService = defineRoute({
 async function registry(deps: HandlerDeps, service?: string): Promise<z.infer<typeof RegistrySchema>[]> {
   const entries = await listHandlers(deps, service);
   const remote = subjectsOf(entries);
-  const [answering, captured] = await Promise.all([present(deps, remote), capturedBy(deps.store, remote)]);
+  const [answering, captured] = await Promise.all([
+    respondingSubjects(deps, remote),
+    capturingStreams(deps.store, remote),
+  ]);
   return entries.map((entry) => {
     if (isFaulty(entry)) return { ...entry, kind: "nats" as const, status: "faulty" as const };
     if (entry.kind === "local") {

@@ -1,4 +1,4 @@
-/** C: /api/admin/streams. Which broker streams are served under which name. */
+/** C: /api/admin/streams. Manages which broker streams are served under which name. */
 import { z } from "@hono/zod-openapi";
 import {
   deleteMapping,
@@ -66,7 +66,7 @@ const put = defineRoute({
   operationId: "putStreamMapping",
   summary: "Create or replace a stream mapping",
   description:
-    "A mapping cannot name the platform's own streams and buckets. Of an orb's stream it can only name public subjects: `<orb>.*.public.>`.",
+    "A mapping cannot name internal streams and buckets of the platform. For an orb's stream, it can only select public subjects: `<orb>.*.public.>`.",
   request: { params, body: { required: true, content: { "application/json": { schema: MappingBody } } } },
   responses: {
     200: { description: "Replaced", content: json },

@@ -6,7 +6,7 @@ import { compileJsonSchema } from "../../shared/handlers/schema/json-schema.ts";
 import { CALLERS } from "../../shared/orb/routes.ts";
 import { type Operation, ref } from "./document.ts";
 import { toOpenApi } from "./json-schema.ts";
-import { securityFor, WHO } from "./roles.ts";
+import { ROLE_DESCRIPTIONS, securityFor } from "./roles.ts";
 
 /** Whether a call must have a body. A call without a body counts as a call with `{}`. */
 function needsBody(input: Handler["input"]): boolean {
@@ -53,7 +53,10 @@ export function handlerOperation(
     ...operation,
     operationId: `${operation.operationId}_${live.orb}_${short}`,
     summary: `Call ${full}`,
-    description: [handler?.description ?? "Not registered at the moment.", `${WHO[role]}.`].join(" "),
+    description: [
+      handler?.description ?? "Not registered at the moment.",
+      `${ROLE_DESCRIPTIONS[role]}.`,
+    ].join(" "),
     tags: [live.orb],
     security: securityFor(role, operation.security),
     requestBody: {
@@ -94,7 +97,7 @@ export function httpOperation(
       ...(route.path.match(/\w+/g) ?? []),
     ].join("_"),
     summary: `${handler.name}, over HTTP`,
-    description: [handler.description, `${WHO[role]}.`].join(" "),
+    description: [handler.description, `${ROLE_DESCRIPTIONS[role]}.`].join(" "),
     tags: [live.orb],
     security: securityFor(role, operation.security),
     parameters: names.map((name) => ({ name, in: "path", required: true, schema: { type: "string" } })),

@@ -1,4 +1,4 @@
-/** OpenAPI 3.0 documents as plain JSON, and the clean-up that every document of ours needs. */
+/** Builds OpenAPI 3.0 documents as plain JSON, and cleans up generated ones. */
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Json, JsonSchema } from "../../shared/definition/fields/index.ts";
 import { REQUEST_HEADERS } from "../middleware/cors.ts";
@@ -147,7 +147,10 @@ export function freeName(taken: object, wanted: string): string {
 
 /** An error code for each status, for the examples. */
 const EXAMPLES: Record<number, { code: string; detail: string; errors?: JsonSchema[] }> = {
-  400: { code: "invalid_parameter", detail: "A parameter of the request is not valid." },
+  400: {
+    code: "invalid_parameter",
+    detail: "Query parameters are not valid. See errors for each parameter.",
+  },
   401: { code: "authentication_required", detail: "This needs you to be signed in." },
   403: { code: "forbidden", detail: "You may not do this." },
   404: { code: "entry_not_found", detail: "There is no such entry." },
@@ -156,19 +159,28 @@ const EXAMPLES: Record<number, { code: string; detail: string; errors?: JsonSche
     detail: "is already used by another entry",
     errors: [{ path: "/values/sku", code: "unique", message: "is already used by another entry" }],
   },
-  410: { code: "invitation_used", detail: "This invitation was used already." },
+  410: {
+    code: "invitation_used",
+    detail: "This invitation was already used. Ask for a new one, or sign in.",
+  },
   412: { code: "revision_mismatch", detail: "There is a newer revision." },
-  413: { code: "body_too_large", detail: "The body must be smaller than 512 KiB." },
-  415: { code: "not_json", detail: "The body must be application/json." },
+  413: { code: "body_too_large", detail: "The body must be smaller than 512 KiB. Send less in one request." },
+  415: { code: "not_json", detail: "The body must be JSON. Send it with Content-Type: application/json." },
   422: {
     code: "validation_failed",
     detail: "One value is not valid.",
     errors: [{ path: "/values/title", code: "required", message: "is required" }],
   },
   429: { code: "too_many_requests", detail: "Too many attempts. Try again in a minute." },
-  502: { code: "handler_failed", detail: "The handler failed." },
-  503: { code: "broker_unavailable", detail: "The platform's storage cannot be reached at the moment." },
-  504: { code: "broker_timeout", detail: "The platform's storage did not answer in time." },
+  502: { code: "handler_failed", detail: "The handler failed. Its service has the error in its log." },
+  503: {
+    code: "broker_unavailable",
+    detail: "The platform's storage cannot be reached. Try again in a few seconds.",
+  },
+  504: {
+    code: "broker_timeout",
+    detail: "The platform's storage did not respond in time. Try again; a write may have succeeded.",
+  },
 };
 
 const HEADERS: Record<number, JsonSchema> = {

@@ -2,7 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import type { MiddlewareHandler } from "hono";
 import type { Deps } from "../../shared/deps.ts";
-import { MAX_ORBS, type OrbFigures, readFigures } from "../../shared/discovery/figures.ts";
+import { MAX_ORBS, type OrbFigures, readFigures } from "../../shared/discovery/gauges.ts";
 import { sameSecret } from "../../shared/kernel/ids.ts";
 import { VERSION } from "../../shared/kernel/version.ts";
 import { defineRoute, newRouter } from "../http/router.ts";

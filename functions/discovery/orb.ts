@@ -22,7 +22,7 @@ import {
   ref,
 } from "./document.ts";
 import { filterParameter } from "./filters.ts";
-import { securityFor, who } from "./roles.ts";
+import { requiredRole, securityFor } from "./roles.ts";
 
 /** The parts that one orb adds to the document. */
 export interface OrbPart {
@@ -249,7 +249,7 @@ function entryOperation(
   part: Making,
 ): Operation {
   const names = entrySchemas(generic, live, schema, part);
-  const { text, role } = who(schema, method);
+  const { text, role } = requiredRole(schema, method);
   const isList = operation.operationId === definitions.list.operationId;
   const answers = Object.entries(operation.responses).map(([status, response]) => {
     if (contentSchema(response) === undefined) return [status, response] as const;

@@ -9,7 +9,7 @@ export function securityFor(role: string, security: Operation["security"]): Oper
 }
 
 /** Descriptions of roles. */
-export const WHO: Record<string, string> = {
+export const ROLE_DESCRIPTIONS: Record<string, string> = {
   public: "Anybody",
   user: "Signed-in users",
   own: "Signed-in users, what they created themselves",
@@ -18,9 +18,10 @@ export const WHO: Record<string, string> = {
 };
 
 /** The lowest role that may use a method on the entries of a schema, and its description. */
-export function who(schema: CompiledSchema, method: Method): { text: string; role: string } {
+export function requiredRole(schema: CompiledSchema, method: Method): { text: string; role: string } {
   const { read, write } = schema.access;
-  if (method === "get") return { text: `${WHO[read]}.`, role: READERS[read] };
-  const text = write === "user" ? "Signed-in users, what they created themselves; admins" : WHO[write];
+  if (method === "get") return { text: `${ROLE_DESCRIPTIONS[read]}.`, role: READERS[read] };
+  const text =
+    write === "user" ? "Signed-in users, what they created themselves; admins" : ROLE_DESCRIPTIONS[write];
   return { text: `${text}.`, role: write };
 }

@@ -2,7 +2,11 @@
 import { AppError } from "../../shared/kernel/errors.ts";
 
 function invalidCursor(): AppError {
-  return new AppError("malformed", "invalid_cursor", "This cursor was not given by this list.");
+  return new AppError(
+    "malformed",
+    "invalid_cursor",
+    "The cursor is not valid for this list. Use nextCursor from a response of the same list and sort order.",
+  );
 }
 
 /** The cursor of the page that starts at a number; null at the end. @param kind kind of list and order */

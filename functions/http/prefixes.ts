@@ -1,10 +1,10 @@
-/** The two addresses of the management API: every path below one is served below the other, and only the first is described. */
+/** The two addresses of the management API. Every route exists below both; only the first is described. */
 import { entryAdmin, platformAdmin } from "../middleware/session.ts";
 
 export const PREFIXES = ["/api/admin/orbs", "/api/_orbs"] as const;
 export type AdminPrefix = (typeof PREFIXES)[number];
 
-/** What every route below a prefix shares. */
+/** Shared settings of the routes below a prefix. */
 export function adminRoute(prefix: AdminPrefix, tag: "Orbs" | "Entries") {
   return {
     tags: [tag],
@@ -14,7 +14,7 @@ export function adminRoute(prefix: AdminPrefix, tag: "Orbs" | "Entries") {
   };
 }
 
-/** A path by the first of its two addresses: what is sent to either is the same request. */
+/** Returns the path at the first of its two addresses, because requests to both are the same request. */
 export function describedPath(path: string): string {
   const [first, second] = PREFIXES;
   return path === second || path.startsWith(`${second}/`) ? first + path.slice(second.length) : path;

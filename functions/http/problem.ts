@@ -3,11 +3,10 @@ import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { ZodError } from "zod";
-import { AppError, type ErrorKind, type Fault, writeConflict } from "../../shared/kernel/errors.ts";
+import { AppError, type ErrorKind, type Fault } from "../../shared/kernel/errors.ts";
 import { addZodIssues, Faults } from "../../shared/kernel/faults.ts";
-import { REQUEST_BYTES, tooManyBytes } from "../../shared/store/budget.ts";
-import { Conflict, StreamMissing, TooMuch } from "../../shared/store/types.ts";
-import { notJson } from "../middleware/body.ts";
+import { storeFailure } from "../../shared/store/errors.ts";
+import { notJson } from "../middleware/body-errors.ts";
 import { completeResponse } from "../middleware/headers.ts";
 import type { AppEnv } from "../request/context.ts";
 
@@ -51,9 +50,9 @@ export const TITLES: Record<number, string> = {
 };
 
 /** Detail of a 404 for an address without a route, the same on every host. */
-export function nothingAt(path: string): string {
-  const slash = path.length > 1 && path.endsWith("/") ? " Try it without the slash at its end." : "";
-  return `There is nothing at this address.${slash}`;
+export function noRouteDetail(path: string): string {
+  const slash = path.length > 1 && path.endsWith("/") ? "Try it without the trailing slash." : "";
+  return `No route matches this address.${slash}`;
 }
 
 /** The JSON text of a problem document, the same on every host. */
@@ -125,9 +124,9 @@ export function logUpstream(c: Context<AppEnv>, { kind, code, cause }: AppError)
 /** Maps any thrown value to a response. Logs unexpected errors and returns nothing of their content. */
 export function onError(error: Error, c: Context<AppEnv>): Response {
   let known: AppError;
+  const failure = storeFailure(error, (stream) => c.var.deps?.log.error("stream missing", { stream }));
   if (error instanceof AppError) known = error;
-  else if (error instanceof Conflict) known = writeConflict();
-  else if (error instanceof TooMuch) known = tooManyBytes(REQUEST_BYTES);
+  else if (failure !== undefined) known = failure;
   else if (error instanceof HTTPException && error.status === 415) known = notJson();
   else if (error instanceof HTTPException) {
     return problem(
@@ -136,13 +135,12 @@ export function onError(error: Error, c: Context<AppEnv>): Response {
       `http_${error.status}`,
       TITLES[error.status] ?? "Error",
     );
-  } else if (error instanceof StreamMissing) {
-    known = new AppError("unavailable", "storage_not_ready", "The platform's storage is not ready yet.", {
-      retryAfter: 1,
-    });
-    c.var.deps?.log.error("stream missing", { stream: error.stream });
   } else {
-    known = new AppError("internal", "internal_error", "Something went wrong on our side.");
+    known = new AppError(
+      "internal",
+      "internal_error",
+      "Internal error. Try again; if it persists, report the X-Request-Id.",
+    );
     c.var.deps?.log.error("unexpected error", { error: error.message, stack: error.stack });
   }
   logUpstream(c, known);

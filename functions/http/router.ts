@@ -1,15 +1,15 @@
-/** How route families are made: one definition drives path, validation, types and the OpenAPI description. */
+/** Creates routers: one definition per route drives path, validation, types and the OpenAPI description. */
 import { createRoute, OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
 import type { MiddlewareHandler } from "hono";
 import { AppError, type Fault, invalid } from "../../shared/kernel/errors.ts";
 import { knownParameters } from "../../shared/kernel/faults.ts";
 import { jsonBody } from "../middleware/body.ts";
-import { receiveFromAnyone, receiveFromKnown } from "../middleware/session.ts";
+import { receiveAuthenticated, receivePublic } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
 import { faultsOf, TITLES } from "./problem.ts";
 import { ProblemSchema } from "./schemas.ts";
 
-/** Parameters are no properties: their faults say so, with the codes of lists. */
+/** Rewords a fault of a parameter, which is not a property, with the same codes as lists. */
 function asParameter(fault: Fault, target: string, known: readonly string[]): Fault {
   if (fault.code === "required") {
     const message = target === "header" ? `is required (header ${fault.path.slice(1)})` : "is required";
@@ -22,19 +22,24 @@ function asParameter(fault: Fault, target: string, known: readonly string[]): Fa
 export type Router = OpenAPIHono<AppEnv>;
 
 /**
- * A router whose faults become problem documents: 422 for a body, 400 for parameters.
- * @param inBody what there is to add to a fault of a body
+ * Creates a router that turns validation faults into problem documents: 422 for a body, 400 for parameters.
+ * @param inBody rewords a fault of a body
  */
 export function newRouter(inBody = (fault: Fault) => fault): Router {
   return new OpenAPIHono<AppEnv>({
     defaultHook: (result, c) => {
       if (result.success) return;
-      // The validator hands over what it checked, which the hook's type leaves out.
+      // The validator's result also contains the input, which the hook's type omits.
       const faults = faultsOf(result.error, Reflect.get(result, "data"));
       if (result.target === "json") throw invalid(faults.map(inBody));
-      throw new AppError("malformed", "invalid_parameter", "A parameter of the request is not valid.", {
-        errors: faults.map((fault) => asParameter(fault, result.target, c.get("parameters") ?? [])),
-      });
+      throw new AppError(
+        "malformed",
+        "invalid_parameter",
+        "Query parameters or headers are not valid. See errors for each one.",
+        {
+          errors: faults.map((fault) => asParameter(fault, result.target, c.get("parameters") ?? [])),
+        },
+      );
     },
   });
 }
@@ -74,9 +79,9 @@ function isOpen(security: RouteConfig["security"]): boolean {
 const NO_PARAMETERS = z.strictObject({});
 
 /**
- * Defines a route. Beyond `createRoute` it declares the problems that may be answered (503 always) and takes no query
- * parameter unless it declares some. Where a JSON body is declared, it waits for that before the route's own middleware
- * reads the caller's session, and parses it after: what the middleware finds out holds when the handler runs.
+ * Defines a route. Unlike `createRoute`, it declares the possible errors (503 always) and rejects undeclared query
+ * parameters. For a route with a JSON body, it receives the body before the route's middleware reads the caller's
+ * session, and parses it afterwards. So the session is still current when the handler runs, however slow the upload.
  */
 export function defineRoute<P extends string, R extends Omit<RouteConfig, "path"> & { path: P }>(
   config: R & { problems?: readonly ProblemStatus[] },
@@ -97,7 +102,7 @@ export function defineRoute<P extends string, R extends Omit<RouteConfig, "path"
   };
   const middleware = [
     label,
-    ...(json ? [isOpen(route.security) ? receiveFromAnyone : receiveFromKnown] : []),
+    ...(json ? [isOpen(route.security) ? receivePublic : receiveAuthenticated] : []),
     ...asList(route.middleware),
     ...(json ? [jsonBody(body?.required === true)] : []),
   ];

@@ -16,7 +16,7 @@ export const ProblemSchema = z
     title: z.string(),
     status: z.int(),
     detail: z.string(),
-    code: z.string().openapi({ description: "Stable: branch on this" }),
+    code: z.string().openapi({ description: "Stable code for programs" }),
     errors: z.array(FaultSchema).optional(),
   })
   .openapi("Problem", { description: "RFC 9457" });
@@ -34,7 +34,7 @@ export function wholeNumber(most: number) {
 /** Page sizes of lists. */
 export const Limit = wholeNumber(PAGE_SIZE.max)
   .default(PAGE_SIZE.default)
-  .openapi({ description: "Items of a page", default: PAGE_SIZE.default });
+  .openapi({ description: "Items per page", default: PAGE_SIZE.default });
 
 /** A list's envelope. */
 export function listOf<T extends z.ZodType>(item: T) {
@@ -42,7 +42,7 @@ export function listOf<T extends z.ZodType>(item: T) {
     items: z.array(item),
     nextCursor: z.string().nullable().openapi({
       description:
-        "Pass it as `cursor` for the next page; null at the end. A page may be shorter than `limit`: follow `nextCursor`",
+        "Pass it as `cursor` to get the next page; null at the end. A page may be shorter than `limit`: follow `nextCursor`",
     }),
     total: z.int().optional().openapi({ description: "With `count=true`" }),
   });
@@ -58,15 +58,12 @@ export const IfNoneMatch = z.object({
   "if-none-match": z
     .string()
     .optional()
-    .openapi({ description: "ETag that is already known; 304 when it is current" }),
+    .openapi({ description: "ETag of a known response; 304 if it is still current" }),
 });
 export const IdempotencyKey = z.object({
-  "idempotency-key": z
-    .string()
-    .min(1)
-    .max(255)
-    .optional()
-    .openapi({ description: "The same key and body give the same answer for 24 hours" }),
+  "idempotency-key": z.string().min(1).max(255).optional().openapi({
+    description: "A repeated request with the same key and body gets the same response for 24 hours",
+  }),
 });
 
 /** Query of pages and files. They ignore unknown parameters, because other sites link to them. */
@@ -80,9 +77,9 @@ const header = (description: string, more: { example?: string; enum?: string[] }
 /** Response headers that clients act on. */
 export const RevisionTag = { ETag: header("Number of the newest revision", { example: '"7"' }) };
 export const VersionTag = { ETag: header("The version's number", { example: '"3"' }) };
-export const Location = { Location: header("The path of what was made") };
+export const Location = { Location: header("Path of the created object") };
 export const Replayed = {
-  "Idempotent-Replayed": header("This is the answer to an earlier request with the same Idempotency-Key", {
+  "Idempotent-Replayed": header("Marks the response to an earlier request with the same Idempotency-Key", {
     enum: ["true"],
   }),
 };

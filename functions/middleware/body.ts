@@ -1,56 +1,40 @@
 import type { Context, MiddlewareHandler, Next } from "hono";
-import { joined } from "../../shared/kernel/bytes.ts";
+import { concatBytes } from "../../shared/kernel/bytes.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { DEPTH_LIMIT, tooDeep } from "../../shared/kernel/json.ts";
 import { malformedAt, placeIn } from "../../shared/kernel/json-fault.ts";
 import type { AppEnv } from "../request/context.ts";
+import { bodyAborted, notJson, tooLarge, tooSlow } from "./body-errors.ts";
 
-/** A JSON body must be smaller than this many bytes. */
+/** Limit of a JSON body in bytes: it must be smaller than this. */
 export const BODY_LIMIT = 512 * 1024;
 
-/** 413 */
-export function tooLarge(limit: number): AppError {
-  return new AppError("too_large", "body_too_large", `The body must be smaller than ${limit / 1024} KiB.`);
-}
-
-/** 400: only the sender can make the reading of a body fail, by going away or by chunks that are none. */
-export function brokenOff(cause: unknown): AppError {
-  return new AppError("malformed", "body_incomplete", "The body ended before it was complete.", { cause });
-}
-
-/** 415 */
-export function notJson(): AppError {
-  return new AppError("unsupported_media", "not_json", "The body must be application/json.");
-}
-
-/** How many milliseconds something may take in all, and how many nothing of it may come. */
+/** Time limits for receiving a body: in total, and without any data. */
 interface Patience {
   totalMs: number;
   idleMs: number;
 }
 
-/** What a body is waited for. A request holds a connection to the broker meanwhile, and its sender may be anybody. */
+/** Limits for a body. The request may hold resources meanwhile, and its sender may be anyone. */
 const BODY_PATIENCE: Patience = { totalMs: 15_000, idleMs: 5_000 };
 
-/** What the next part of an upload is waited for: who has a right to upload may make the lines while they are sent. */
+/** Limits for the next part of an upload. An authorised uploader may generate lines while sending. */
 const PART_PATIENCE: Patience = { totalMs: 60_000, idleMs: 60_000 };
 
-/** 400: waiting on would let whoever sends a byte now and then hold the request for ever. */
-export function tooSlow(): AppError {
-  return new AppError("malformed", "body_incomplete", "The body came too slowly.");
-}
-
-/** A wait for a body, part by part. */
-export interface Wait {
-  /** Comes when the body has kept its reader waiting too long; never once that was stopped. */
+/** Tracks how long a body takes to arrive. */
+export interface BodyWait {
+  /** Resolves when a time limit is exceeded; never after `stop`. */
   late: Promise<undefined>;
-  /** A part has come. */
+  /** Records that a part has arrived. */
   came(): void;
   stop(): void;
 }
 
-/** Begins to wait for a body. One timer, which looks again when parts came meanwhile: nearly all bodies come at once. */
-export function waitForBody({ totalMs, idleMs } = BODY_PATIENCE): Wait {
+/**
+ * Starts the time limits of a body. Uses one timer that is checked again if parts arrived meanwhile, because nearly all
+ * bodies arrive at once.
+ */
+export function waitForBody({ totalMs, idleMs } = BODY_PATIENCE): BodyWait {
   let giveUp: () => void = () => undefined;
   const late = new Promise<undefined>((resolve) => {
     giveUp = () => resolve(undefined);
@@ -75,20 +59,20 @@ export function waitForBody({ totalMs, idleMs } = BODY_PATIENCE): Wait {
 
 type Part = Awaited<ReturnType<ReadableStreamDefaultReader<Uint8Array>["read"]>>;
 
-async function nextPart(reader: ReadableStreamDefaultReader<Uint8Array>, wait: Wait): Promise<Part> {
+async function nextPart(reader: ReadableStreamDefaultReader<Uint8Array>, wait: BodyWait): Promise<Part> {
   const part = await Promise.race([reader.read(), wait.late]).catch((cause: unknown) => {
-    throw brokenOff(cause);
+    throw bodyAborted(cause);
   });
   if (part === undefined) throw tooSlow();
   return part;
 }
 
 /**
- * The parts of an upload as they come. What its reader does meanwhile is no pause of its sender's. Whoever ends before
- * they do leaves the rest to be read away.
- * @throws AppError malformed when it breaks off, or nothing comes for too long
+ * Returns the parts of an upload as they arrive. The time that the consumer takes does not count as a pause of the
+ * sender. If the consumer stops early, the rest can still be discarded.
+ * @throws AppError malformed if it is incomplete, or no data arrives for too long
  */
-export async function* uploaded(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+export async function* readUpload(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
   let failed = false;
   try {
@@ -100,7 +84,7 @@ export async function* uploaded(body: ReadableStream<Uint8Array>): AsyncGenerato
     }
   } catch (error) {
     failed = true;
-    // The part that did not come is still asked for: nobody else can read on.
+    // A read is still pending, so no other reader could continue. Cancel the body.
     await reader.cancel().catch(() => undefined);
     throw error;
   } finally {
@@ -109,8 +93,8 @@ export async function* uploaded(body: ReadableStream<Uint8Array>): AsyncGenerato
 }
 
 /**
- * Reads a body of at most `limit` - 1 bytes; a larger one is refused as soon as that is known.
- * @throws AppError too_large; malformed when it breaks off, or comes too slowly
+ * Reads a body of at most `limit` - 1 bytes. Rejects a larger one as soon as its size is known.
+ * @throws AppError too_large; malformed if it is incomplete or too slow
  */
 export async function readLimited(request: Request, limit: number): Promise<Uint8Array> {
   if (Number(request.headers.get("content-length") ?? 0) >= limit) throw tooLarge(limit);
@@ -135,10 +119,10 @@ export async function readLimited(request: Request, limit: number): Promise<Uint
     wait.stop();
   }
   const only = parts[0];
-  return parts.length === 1 && only !== undefined ? only : joined(parts);
+  return parts.length === 1 && only !== undefined ? only : concatBytes(parts);
 }
 
-/** What is read away at most, and how long its sender keeps the answer waiting meanwhile. */
+/** Maximum bytes and time for discarding an unread body. */
 const DISCARD_LIMIT = 8 * 1024 * 1024;
 const DISCARD_PATIENCE: Patience = { totalMs: 2_000, idleMs: 500 };
 
@@ -158,31 +142,31 @@ async function discard(body: ReadableStream<Uint8Array>): Promise<void> {
 }
 
 /**
- * Reads away what is left of a body. A server that has answered without reading closes the connection under the sender, who
- * sees that and not the answer: a 503 would look like a crash.
+ * Discards the rest of a body. A server that responds without reading the body closes the connection, and the client
+ * reports a broken connection instead of the response, such as a 503.
  */
-export async function readAway({ body, headers }: Request): Promise<void> {
+export async function discardBody({ body, headers }: Request): Promise<void> {
   if (body === null || body.locked || Number(headers.get("content-length") ?? 0) > DISCARD_LIMIT) return;
-  // Read by somebody else, or broken off by its sender: then nothing is left to be done.
+  // The body is locked by another reader or was aborted by the client: nothing is left to discard.
   await discard(body).catch(() => undefined);
 }
 
-/** Reads away the body that an early answer left unread. */
+/** Discards the body that an early response left unread. */
 export const readToEnd: MiddlewareHandler<AppEnv> = (c, next) =>
   c.req.method === "GET" || c.req.method === "HEAD" ? next() : thenDiscard(c, next);
 
 async function thenDiscard(c: Context<AppEnv>, next: Next): Promise<void> {
   await next();
   const received = c.get("received");
-  // Read to its end already. A host with a way of its own to it would make a stream only to find that out.
-  if (received === undefined || "error" in received) await readAway(c.req.raw);
+  // Skip a body that was received completely: on some hosts, accessing it would create a stream first.
+  if (received === undefined || "error" in received) await discardBody(c.req.raw);
 }
 
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * Parses text that came from outside as JSON.
- * @throws AppError malformed when it is no JSON, no UTF-8 or nested deeper than {@link DEPTH_LIMIT}
+ * Parses JSON from outside.
+ * @throws AppError malformed if it is not JSON or UTF-8, or is nested deeper than {@link DEPTH_LIMIT}
  */
 export function parseJson(body: Uint8Array | string): unknown {
   let text: string | undefined;
@@ -192,21 +176,21 @@ export function parseJson(body: Uint8Array | string): unknown {
       throw new AppError(
         "malformed",
         "json_too_deep",
-        `The body is nested deeper than ${DEPTH_LIMIT} levels.`,
+        `The body is nested deeper than ${DEPTH_LIMIT} levels. Send a flatter value.`,
       );
     }
     return JSON.parse(text) as unknown;
   } catch (error) {
     if (error instanceof AppError) throw error;
     const at = text === undefined ? undefined : malformedAt(text);
-    const place = text === undefined || at === undefined ? "" : `: look at ${placeIn(text, at)}`;
+    const place = text === undefined || at === undefined ? "" : `: see ${placeIn(text, at)}`;
     throw new AppError("malformed", "malformed_json", `The body is not well-formed JSON in UTF-8${place}.`);
   }
 }
 
 /**
- * Hands the value itself to whoever reads the body next. What the request keeps as JSON it would write out and parse
- * again, each time: a number beyond all range would come back as null, and be taken for nothing.
+ * Passes the parsed value itself to later readers of the body. The request's own cache would serialise it and parse it
+ * again for each. A number beyond the range of doubles would then become null and count as missing.
  */
 function keepJson(c: Context<AppEnv>, value: unknown): void {
   c.req.bodyCache.json = Promise.resolve(value);
@@ -214,8 +198,8 @@ function keepJson(c: Context<AppEnv>, value: unknown): void {
 }
 
 /**
- * No body is of no type, whatever its sender calls it: `curl -d ''` says that it is a form. The library beneath would look
- * at the name once more and refuse it.
+ * Ignores the content type of an empty body: `curl -d ''` declares a form. Otherwise the library would check the header
+ * again and reject the request.
  */
 function callJson(c: Context<AppEnv>): void {
   const named = c.req.header.bind(c.req);
@@ -230,15 +214,15 @@ const JSON_TYPE = /^application\/([a-z0-9.+-]+\+)?json\s*(;|$)/i;
 
 const WITH_BODY = new Set(["POST", "PUT"]);
 
-/** Whether the request is of a method whose body is read. */
+/** Whether the request's method has a body. */
 export function hasBody(c: Context<AppEnv>): boolean {
   return WITH_BODY.has(c.req.method);
 }
 
 /**
- * Waits for the body of a request, once, and keeps it unparsed; or keeps what was wrong with it. A caller's session and a
- * definition are read only after that: a sender can take seconds, and both can change meanwhile. No connection to the
- * broker is open while a body is awaited.
+ * Receives the body of a request once, and keeps its bytes or the error. The caller's session and the definition are
+ * read only afterwards: a client can take seconds, and both can change meanwhile. No broker connection is open while a
+ * body arrives.
  */
 export async function receiveBody(c: Context<AppEnv>): Promise<void> {
   if (!hasBody(c) || c.get("received") !== undefined) return;
@@ -250,7 +234,7 @@ export async function receiveBody(c: Context<AppEnv>): Promise<void> {
   }
 }
 
-/** @throws AppError too_large; malformed */
+/** Returns the received body. @throws AppError too_large; malformed */
 async function receivedBody(c: Context<AppEnv>): Promise<Uint8Array> {
   await receiveBody(c);
   const received = c.get("received") ?? { bytes: new Uint8Array(0) };
@@ -259,16 +243,16 @@ async function receivedBody(c: Context<AppEnv>): Promise<Uint8Array> {
 }
 
 /**
- * Parses the JSON body. No body is an empty object, which is left to the validation, unless one is required and JSON is said
- * to come: nothing is no JSON.
- * @throws AppError unsupported_media when it is not JSON; too_large; malformed when it does not parse
+ * Parses the JSON body. An empty body counts as an empty object and is left to validation, unless a body is required
+ * and the request declares JSON.
+ * @throws AppError unsupported_media if it is not JSON; too_large; malformed if it does not parse
  */
 export async function readJson(c: Context<AppEnv>, required: boolean): Promise<unknown> {
   const isJson = JSON_TYPE.test(c.req.header("content-type") ?? "");
   const bytes = await receivedBody(c);
   if (bytes.length === 0 && !(required && isJson)) {
     keepJson(c, {});
-    // Whoever asks next whether there was a body must not be told of these braces.
+    // Later checks for a body must not see this substitute object.
     c.req.bodyCache.arrayBuffer = new ArrayBuffer(0);
     if (!required) callJson(c);
     return {};
@@ -279,7 +263,7 @@ export async function readJson(c: Context<AppEnv>, required: boolean): Promise<u
   return value;
 }
 
-/** Parses the JSON body of a route that declares one, after authentication and before validation. */
+/** Middleware that parses the JSON body of a route that declares one, after authentication and before validation. */
 export function jsonBody(required: boolean): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     await readJson(c, required);

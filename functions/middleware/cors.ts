@@ -19,17 +19,20 @@ export const ALLOWED_METHODS = "GET, HEAD, POST, PUT, DELETE, OPTIONS";
 export const REQUEST_HEADERS =
   "Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, Last-Event-ID, SessionID, X-Request-Id, traceparent, Accept-Language";
 
-/** Whether a browser page of this origin may act with the user's cookie. `*` allows pages of any origin, and is none. */
+/**
+ * Whether browser pages of an origin may use the user's cookie. `*` allows requests of any origin, but not with
+ * cookies.
+ */
 export function isTrustedOrigin(config: Config, origin: string): boolean {
   return origin === config.publicUrl || (origin !== "*" && config.allowedOrigins.includes(origin));
 }
 
-/** Answers to browsers of other origins: only to those in `ALLOWED_ORIGINS`; `*` lets everybody in without cookies. */
+/** Adds CORS headers for the origins in `ALLOWED_ORIGINS`; `*` allows all origins without cookies. */
 export const cors: MiddlewareHandler<AppEnv> = (c, next) => {
   const origin = c.req.header("origin");
   const { allowedOrigins } = c.get("deps").config;
   const open = allowedOrigins.includes("*");
-  // Nobody asks from elsewhere, or may: nothing to add, nor to wait for.
+  // No cross-origin request, and none is allowed: there is nothing to add.
   if (origin === undefined && allowedOrigins.length === 0 && c.req.method !== "OPTIONS") return next();
   return crossOrigin(c, next, origin, open);
 };
@@ -58,7 +61,7 @@ async function crossOrigin(
     return new Response(null, { status: 204, headers });
   }
   await next();
-  // Also to who names no origin: a cache may hold that answer ready for an origin that is allowed.
+  // Also without an Origin header: a cache may keep this response for an allowed origin.
   if (origin !== undefined || config.allowedOrigins.length > 0) c.res.headers.append("vary", "Origin");
   if (allow === undefined) return undefined;
   c.res.headers.set("access-control-allow-origin", allow);

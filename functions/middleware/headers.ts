@@ -2,7 +2,7 @@ import type { Context, MiddlewareHandler } from "hono";
 import type { Config, Deps } from "../../shared/deps.ts";
 import type { AppEnv } from "../request/context.ts";
 
-/** Headers that every answer carries unless its route set its own. Pages set their own Content-Security-Policy. */
+/** Default headers of every response. Pages set their own Content-Security-Policy. */
 export const SECURITY_HEADERS: Record<string, string> = {
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
@@ -15,29 +15,29 @@ export const SECURITY_HEADERS: Record<string, string> = {
 
 const HSTS = "max-age=31536000; includeSubDomains";
 
-/** What every answer of this platform says unless it says otherwise itself. */
-export function standingHeaders(config: Pick<Config, "publicUrl">): Record<string, string> {
+/** Returns the default headers of this platform's responses. */
+export function defaultHeaders(config: Pick<Config, "publicUrl">): Record<string, string> {
   const headers: Record<string, string> = { ...SECURITY_HEADERS, "cache-control": "no-store" };
   if (config.publicUrl.startsWith("https:")) headers["strict-transport-security"] = HSTS;
   return headers;
 }
 
-/** What every answer says unless its route says otherwise. */
+/** Returns the default headers of a request's response. */
 function commonHeaders(c: Context<AppEnv>): Record<string, string> {
   const deps: Deps | undefined = c.get("deps");
-  // A host that could not even begin has only an error to tell.
+  // The host failed before it created dependencies, so this is an error response.
   if (deps === undefined) return { ...SECURITY_HEADERS, "cache-control": "no-store" };
   const { config, request } = deps;
-  const headers = standingHeaders(config);
+  const headers = defaultHeaders(config);
   headers["x-request-id"] = request.requestId;
   if (request.traceparent !== undefined) headers.traceparent = request.traceparent;
   return headers;
 }
 
 /**
- * An answer with all its headers at once: where many are asked for, adding each to the others costs more than making
- * what is answered.
- * @param headers in lower case; they replace the common ones
+ * Creates a response with all headers at once. On frequent routes, adding each default header later costs more than the
+ * response itself.
+ * @param headers in lower case; they replace the default ones
  */
 export function completeResponse(
   c: Context<AppEnv>,
@@ -50,10 +50,10 @@ export function completeResponse(
   return response;
 }
 
-/** Adds what an answer does not say by itself. */
+/** Middleware that adds missing default headers. */
 export const securityHeaders: MiddlewareHandler<AppEnv> = async (c, next) => {
   await next();
-  // Looking at the headers of an answer makes them.
+  // Accessing a response's headers creates them, so skip complete responses.
   if (c.get("whole") === c.res) return;
   const { headers } = c.res;
   for (const [name, value] of Object.entries(commonHeaders(c)))

@@ -1,20 +1,20 @@
-/** Bodies of JSON Lines. They may be larger than what is read whole, so each line is judged as it comes. */
+/** Reads bodies of JSON Lines. They may exceed the limit of other bodies, so each line is checked as it arrives. */
 import type { Context } from "hono";
 import { AppError } from "../../shared/kernel/errors.ts";
 import type { AppEnv } from "../request/context.ts";
-import { BODY_LIMIT, uploaded } from "./body.ts";
+import { BODY_LIMIT, readUpload } from "./body.ts";
 
-/** JSON Lines go by several names. */
+/** JSON Lines has several media types. */
 const LINES = /^application\/(x-)?(ndjson|jsonl|jsonlines)\s*(;|$)/i;
 const JSON_TYPE = /^application\/json\s*(;|$)/i;
 
 /**
- * The lines of a body as they arrive. Whoever ends before they do returns the generator, so that the rest can be read
- * away.
+ * Returns the lines of a body as they arrive. A consumer that stops early must return the generator, so that the rest
+ * can be discarded.
  * @param options.limit a line must be smaller than this many characters
- * @param options.json takes JSON for a single line
- * @throws AppError unsupported_media; from the generator too_large, and malformed when the body is no UTF-8,
- * breaks off, or nothing more comes
+ * @param options.json accepts JSON as a single line
+ * @throws AppError unsupported_media; from the generator too_large, and malformed if the body is not UTF-8, is
+ *   incomplete or stalls
  */
 export function readLines(
   c: Context<AppEnv>,
@@ -22,19 +22,27 @@ export function readLines(
 ): AsyncGenerator<string> {
   const type = c.req.header("content-type") ?? "";
   if (LINES.test(type) || (json && JSON_TYPE.test(type))) return linesOf(c.req.raw.body, limit);
-  throw new AppError("unsupported_media", "not_json_lines", "The body must be application/x-ndjson.");
+  throw new AppError(
+    "unsupported_media",
+    "not_json_lines",
+    "The body must be JSON Lines. Send it with Content-Type: application/x-ndjson.",
+  );
 }
 
 async function* linesOf(body: ReadableStream<Uint8Array> | null, limit: number): AsyncGenerator<string> {
   if (body === null) return;
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let rest = "";
-  for await (const part of uploaded(body)) {
+  for await (const part of readUpload(body)) {
     const lines = (rest + decode(decoder, part)).split("\n");
     rest = lines.pop() ?? "";
     yield* lines;
     if (rest.length >= limit) {
-      throw new AppError("too_large", "line_too_large", `A line must be smaller than ${limit / 1024} KiB.`);
+      throw new AppError(
+        "too_large",
+        "line_too_large",
+        `A line must be smaller than ${limit / 1024} KiB. Send less in one line.`,
+      );
     }
   }
   rest += decode(decoder);
@@ -45,6 +53,6 @@ function decode(decoder: TextDecoder, bytes?: Uint8Array): string {
   try {
     return decoder.decode(bytes, { stream: bytes !== undefined });
   } catch {
-    throw new AppError("malformed", "malformed_json", "The body is not UTF-8.");
+    throw new AppError("malformed", "malformed_json", "The body is not valid UTF-8. Encode it as UTF-8.");
   }
 }

@@ -1,12 +1,12 @@
-/** Who asks: from the bearer token, else from the realm's cookie. */
+/** Authenticates the caller by bearer token, otherwise by the realm's cookie. */
 import type { Context, MiddlewareHandler } from "hono";
 import { getCookie } from "hono/cookie";
 import type { Actor } from "../../shared/access/actor.ts";
 import {
+  type AcceptedRealms,
   authenticate,
   type Credentials,
   isSessionCookie,
-  type Wanted,
 } from "../../shared/access/authenticate.ts";
 import { realmOf, refusal } from "../../shared/access/authorize.ts";
 import { claimedRealm, verifyToken } from "../../shared/access/tokens.ts";
@@ -19,28 +19,31 @@ import { requireTrustedOrigin } from "./origin.ts";
 const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
 
 /**
- * The token in an `Authorization` header; undefined without one.
- * @throws AppError unauthenticated `invalid_token` when the header is no bearer token
+ * Returns the token in an `Authorization` header; undefined without one.
+ * @throws AppError unauthenticated `invalid_token` if the header is not a bearer token
  */
 export function bearerOf(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
   const bearer = BEARER.exec(header)?.[1];
   if (bearer !== undefined) return bearer;
-  const detail = "The Authorization header must be a bearer token.";
+  const detail = "The Authorization header must have the form: Bearer <token>.";
   throw new AppError("unauthenticated", "invalid_token", detail);
 }
 
-/** What the request presents. @throws AppError unauthenticated when its Authorization header is no bearer token */
+/**
+ * Returns the credentials of the request. @throws AppError unauthenticated if its Authorization header is not a bearer
+ * token
+ */
 export function credentialsOf(c: Context<AppEnv>): Credentials {
   const bearer = bearerOf(c.req.header("authorization"));
   return bearer === undefined ? { cookies: (name) => getCookie(c, name) } : { bearer };
 }
 
 /**
- * Returns true if a token of the request has a valid signature and has not expired. Sends nothing to the broker, so the
- * session can have ended all the same.
+ * Returns true if a token of the request has a valid signature and has not expired. Sends no request to the broker, so
+ * the session may still have ended.
  */
-export async function mayBeKnown(c: Context<AppEnv>): Promise<boolean> {
+export async function mayBeAuthenticated(c: Context<AppEnv>): Promise<boolean> {
   const { config, clock } = c.get("deps");
   const header = c.req.header("authorization");
   const tokens =
@@ -59,34 +62,33 @@ export async function mayBeKnown(c: Context<AppEnv>): Promise<boolean> {
 }
 
 /**
- * Waits for the body of a route that needs an account. Without a valid token it does not wait: the authentication that
- * follows refuses the request.
+ * Receives the body on a route that needs an account. Without a valid token it does not wait for the body: the
+ * authentication that follows rejects the request.
  */
-export const receiveFromKnown: MiddlewareHandler<AppEnv> = async (c, next) => {
-  if (await mayBeKnown(c)) await receiveBody(c);
+export const receiveAuthenticated: MiddlewareHandler<AppEnv> = async (c, next) => {
+  if (await mayBeAuthenticated(c)) await receiveBody(c);
   await next();
 };
 
-/** Waits for the body of a route that anyone can use. */
-export const receiveFromAnyone: MiddlewareHandler<AppEnv> = async (c, next) => {
+/** Receives the body on a route that anyone can use. */
+export const receivePublic: MiddlewareHandler<AppEnv> = async (c, next) => {
   await receiveBody(c);
   await next();
 };
 
-/** Waits for the body of a request whose route is not known yet, unless its bearer token is invalid. */
+/** Receives the body of a request whose route is not known yet, unless its bearer token is invalid. */
 export async function receiveEarly(c: Context<AppEnv>): Promise<void> {
-  if (c.req.header("authorization") === undefined || (await mayBeKnown(c))) await receiveBody(c);
+  if (c.req.header("authorization") === undefined || (await mayBeAuthenticated(c))) await receiveBody(c);
 }
 
 /**
  * Authenticates the request once and keeps the result in `c.get("actor")`.
- *
- * When a cookie speaks for the caller, an unsafe request must come from one of our own origins (403).
- * @throws AppError unauthenticated for a token that does not hold
+ * An unsafe request with a cookie must come from an allowed origin (otherwise 403).
+ * @throws AppError unauthenticated if the token is not valid
  */
 export async function identify(
   c: Context<AppEnv>,
-  want: Wanted,
+  want: AcceptedRealms,
   consistency: Consistency = "cached",
 ): Promise<Actor> {
   const known = c.get("actor");
@@ -98,12 +100,15 @@ export async function identify(
   return actor;
 }
 
-/** The caller of a runtime route of an orb: a user of the realm that the orb knows, or a platform admin. */
+/** Returns the caller of a runtime route: a user of the orb's realm, or a platform admin. */
 export function actorFor(c: Context<AppEnv>, orb: string, usesAccess: boolean): Promise<Actor> {
   return identify(c, { platform: true, realms: [realmOf(orb, usesAccess)] });
 }
 
-/** Changes of accounts and orbs need the caller's session as the leader has it; reads can use a cached one. */
+/**
+ * Returns the consistency for reading the caller's session: the leader for changes of accounts and orbs, a cached
+ * session for reads.
+ */
 export function actingConsistency(c: Context<AppEnv>): Consistency {
   return c.req.method === "GET" || c.req.method === "HEAD" ? "cached" : "leader";
 }
@@ -116,10 +121,10 @@ function onlyPlatformAdmins(consistencyOf: (c: Context<AppEnv>) => Consistency):
   };
 }
 
-/** Lets only platform admins in: 401 or 403 before anything of the request is looked at. */
+/** Admits only platform admins: 401 or 403 before the rest of the request is checked. */
 export const platformAdmin = onlyPlatformAdmins(actingConsistency);
 
-/** Lets only platform admins in, by a cached session where the host has one: entries are written often. */
+/** Admits only platform admins, with a cached session if the host has one, because entries are written often. */
 export const entryAdmin = onlyPlatformAdmins(() => "cached");
 
 /**

@@ -3,7 +3,7 @@ import { bootstrapRealm, hasOwner } from "../../shared/access/bootstrap.ts";
 import { checkInvitation } from "../../shared/access/check-invitation.ts";
 import { createInvitation, listInvitations, revokeInvitation } from "../../shared/access/invitations.ts";
 import { defineRoute, newRouter, type Router } from "../http/router.ts";
-import { InvitationSchema, InvitationStateSchema, wireInvitation } from "../realm/schemas.ts";
+import { InvitationSchema, InvitationStateSchema, invitationResponse } from "../realm/schemas.ts";
 import { managerOnly, pathParams, type Scope } from "../realm/scope.ts";
 import { requireHandler } from "./scope.ts";
 
@@ -60,7 +60,7 @@ function addInvitations(router: Router, scope: Scope): void {
         realm,
         role: c.req.valid("json").role ?? "user",
       });
-      return c.json(wireInvitation(made), 201);
+      return c.json(invitationResponse(made), 201);
     },
   );
 
@@ -85,7 +85,7 @@ function addInvitations(router: Router, scope: Scope): void {
     async (c) => {
       const realm = requireHandler(await scope.realm(c), "invitations");
       const { actor } = c.var;
-      return c.json((await listInvitations(c.var.deps, actor, realm)).map(wireInvitation), 200);
+      return c.json((await listInvitations(c.var.deps, actor, realm)).map(invitationResponse), 200);
     },
   );
 
@@ -183,7 +183,7 @@ function addBootstrap(router: Router, scope: Scope): void {
     async (c) => {
       const realm = requireHandler(await scope.realm(c), "bootstrap");
       const { actor } = c.var;
-      return c.json(wireInvitation(await bootstrapRealm(c.var.deps, actor, realm)), 200);
+      return c.json(invitationResponse(await bootstrapRealm(c.var.deps, actor, realm)), 200);
     },
   );
 }

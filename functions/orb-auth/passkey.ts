@@ -12,9 +12,9 @@ import {
   AttestationSchema,
   BeginSchema,
   InviteQuery,
+  optionsResponse,
   PublicKeySchema,
   TokenSchema,
-  wireOptions,
 } from "../realm/schemas.ts";
 import { accountsOf, pathParams, type Scope, setSessionCookie } from "../realm/scope.ts";
 import { requireHandler } from "./scope.ts";
@@ -71,7 +71,7 @@ export function passkeyRoutes(scope: Scope) {
         body.add === true
           ? await beginAdding(deps, await identify(c, accountsOf(realm)), realm)
           : await begin(deps, { realm, invite, name: body.name, email: body.email });
-      return c.json({ publicKey: wireOptions(publicKey), sessionId, isRegistration }, 200);
+      return c.json({ publicKey: optionsResponse(publicKey), sessionId, isRegistration }, 200);
     },
   );
 

@@ -3,7 +3,7 @@ import { changeUser, listUsers, removeUser } from "../../shared/access/users.ts"
 import { readCursor, writeCursor } from "../http/cursors.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { Limit, listOf } from "../http/schemas.ts";
-import { UserSchema, wireUser } from "../realm/schemas.ts";
+import { UserSchema, userResponse } from "../realm/schemas.ts";
 import { managerOnly, pathParams, type Scope } from "../realm/scope.ts";
 
 const security = [{ bearer: [] }, { cookie: [] }];
@@ -50,7 +50,7 @@ export function userRoutes(scope: Scope) {
         role: query["filter[role]"],
         status: query["filter[status]"],
       });
-      return c.json({ items: users.map(wireUser), nextCursor: writeCursor("user", next) }, 200);
+      return c.json({ items: users.map(userResponse), nextCursor: writeCursor("user", next) }, 200);
     },
   );
 
@@ -91,7 +91,7 @@ export function userRoutes(scope: Scope) {
       const { actor } = c.var;
       const { role, status } = c.req.valid("json");
       const { id } = c.req.valid("param");
-      return c.json(wireUser(await changeUser(c.var.deps, actor, { realm, id, role, status })), 200);
+      return c.json(userResponse(await changeUser(c.var.deps, actor, { realm, id, role, status })), 200);
     },
   );
 

@@ -28,7 +28,7 @@ paint();
 
 function say(text) {
   const words = Object.assign(document.createElement("p"), { className: "words", textContent: text });
-  const whole = Object.assign(document.createElement("a"), { href: "/api/docs", textContent: "All that is described" });
+  const whole = Object.assign(document.createElement("a"), { href: "/api/docs", textContent: "The whole platform" });
   document.getElementById("docs").replaceChildren(words);
   if (orb !== null) words.append(" ", whole);
 }
@@ -37,7 +37,7 @@ async function load() {
   const answer = await fetch("/api/openapi" + (orb === null ? "" : "?orb=" + encodeURIComponent(orb))).catch(() => null);
   if (answer?.ok) return answer.json();
   const unknown = orb !== null && answer?.status === 404;
-  throw new Error(unknown ? "There is no published orb “" + orb + "”." : "The description cannot be loaded at the moment.");
+  throw new Error(unknown ? "No orb “" + orb + "” is published." : "The API description cannot be loaded. Try again in a few seconds.");
 }
 
 // Scripts cannot set the Cookie header. The browser sends cookies with every request anyway.
@@ -107,7 +107,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-const PAGE = `<!doctype html>${
+const PAGE_HTML = `<!doctype html>${
   html`
 <html lang="en">
   <head>
@@ -168,7 +168,11 @@ const CACHE = "public, max-age=3600";
 async function rendererFile(c: Context<AppEnv>, name: keyof typeof RENDERER_FILES): Promise<Response> {
   const found = await c.var.host.assets?.(name, c.req.header("if-none-match"));
   if (found === undefined) {
-    throw new AppError("not_found", "file_not_found", "This host has no files for the page.");
+    throw new AppError(
+      "not_found",
+      "file_not_found",
+      "This server has no files for this page. Check that its host provides swagger-ui-dist.",
+    );
   }
   const headers: Record<string, string> = { "content-type": RENDERER_FILES[name], "cache-control": CACHE };
   const tag = found.headers.get("etag");
@@ -188,7 +192,7 @@ function isRendererFile(name: string): name is keyof typeof RENDERER_FILES {
 export function docsRoutes() {
   const router = newRouter();
   router.openapi(page, (c) =>
-    c.body(PAGE, 200, {
+    c.body(PAGE_HTML, 200, {
       "content-type": "text/html; charset=utf-8",
       "content-security-policy": POLICY,
       "content-language": "en",

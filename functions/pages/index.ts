@@ -14,7 +14,7 @@ export const PageQuery = z.object({
   invite: z.string().optional().openapi({ description: "Invitation code. The page offers a registration." }),
   return: z.string().optional().openapi({
     description:
-      "Path of this origin, or address of one in ALLOWED_ORIGINS, to go on to; anything else is ignored",
+      "Where to go after sign-in: a path of this origin, or an address of an origin in ALLOWED_ORIGINS. Other values are ignored.",
   }),
 });
 

@@ -40,15 +40,15 @@ export function byName(c: Context<AppEnv>): Response | null {
 /** Title and text of the page for each reason that an invitation cannot be used. */
 const REFUSED: Readonly<Record<string, readonly [title: string, words: string]>> = {
   invitation_not_found: [
-    "This invitation is not known",
-    "Check that the whole address was copied, or ask for a new one.",
+    "This invitation is not valid",
+    "Check that you copied the whole address, or ask for a new one.",
   ],
   invitation_used: [
-    "This invitation was used already",
+    "This invitation was already used",
     "Each invitation works once. Ask for a new one, or sign in.",
   ],
-  invitation_expired: ["This invitation has expired", "Invitations are good for 7 days. Ask for a new one."],
-  invitation_revoked: ["This invitation was withdrawn", "Ask whoever invited you for a new one."],
+  invitation_expired: ["This invitation has expired", "Invitations are valid for 7 days. Ask for a new one."],
+  invitation_revoked: ["This invitation was revoked", "Ask the person who invited you for a new one."],
 };
 
 async function invited(c: Context<AppEnv>, realm: Realm, invite: string): Promise<PageState> {
@@ -97,7 +97,7 @@ function troubled(error: AppError): PageState {
   const words =
     error.kind === "too_many"
       ? "Too many attempts. Please wait a minute and load the page again."
-      : "The platform does not answer at the moment. Please load the page again.";
+      : "The platform is not responding. Please load the page again in a moment.";
   return { kind: "refused", title: "Please try again", words, login: false };
 }
 

@@ -24,7 +24,7 @@ function title(state: PageState): string {
     case "register":
       return "Create your passkey";
     case "bootstrap":
-      return "Nobody is here yet";
+      return "No account exists yet";
     case "refused":
       return state.title;
     default:

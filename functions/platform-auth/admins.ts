@@ -3,7 +3,7 @@ import { publicKeys } from "../../shared/access/tokens.ts";
 import { listAdmins, removeAdmin } from "../../shared/access/users.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { platformAdmin } from "../middleware/session.ts";
-import { AdminSchema, wireAdmin } from "../realm/schemas.ts";
+import { AdminSchema, adminResponse } from "../realm/schemas.ts";
 
 const tags = ["Platform authentication"];
 const security = [{ bearer: [] }, { cookie: [] }];
@@ -71,7 +71,9 @@ const jwks = defineRoute({
 
 export function adminRoutes() {
   const router = newRouter();
-  router.openapi(list, async (c) => c.json((await listAdmins(c.var.deps, c.var.actor)).map(wireAdmin), 200));
+  router.openapi(list, async (c) =>
+    c.json((await listAdmins(c.var.deps, c.var.actor)).map(adminResponse), 200),
+  );
   router.openapi(remove, async (c) => {
     await removeAdmin(c.var.deps, c.var.actor, c.req.valid("param").id);
     return c.body(null, 204);

@@ -6,24 +6,23 @@ import { AppError } from "../../shared/kernel/errors.ts";
 import type { AppEnv } from "../request/context.ts";
 
 /**
- * For every way in to the platform: while it has no admin, each attempt is logged and audited, whatever comes of it. What
- * could not be answered, was one too many or was sent on to another address is passed over.
- *
- * Costs no round trip where there is an admin, but for whoever completes: the account that comes of it must not be taken
- * for one that was there.
- * @param access how it is called when it is let
+ * Wraps every way to sign in to the platform. While the platform has no admin, every attempt is logged and audited,
+ * whatever its result. Skips requests that failed because of the broker, exceeded a rate limit, or were redirected.
+ * If there is an admin, this costs no round trip, except for the request that completes a registration: the new account
+ * must not count as an existing one.
+ * @param access name of the access in the audit log
  */
 export function bootstrapAccess(access: string): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     const { deps } = c.var;
     const owned = hasOwner(deps, platformRealm);
-    // Whoever awaits it gets its failure; until then it is nobody's.
+    // The promise is awaited later. Without this handler an early rejection would be unhandled.
     owned.catch(() => undefined);
     if (access === "completed") await owned;
     await next();
     const { status } = c.res;
     if (status === 302 || status === 429 || status >= 500 || (await owned)) return;
-    // What was refused before anything else counted it would fill log and audit.
+    // Count these requests, because nothing else limits them and they would flood the log and the audit log.
     if (status >= 400) await enforceRateLimit(deps, "bootstrap");
     const { error } = c;
     if (error === undefined) await noteBootstrapAccess(deps, "ok", access);

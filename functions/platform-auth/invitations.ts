@@ -6,7 +6,7 @@ import { createInvitation, listInvitations, revokeInvitation } from "../../share
 import { platformRealm } from "../../shared/access/realms.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { identify, platformAdmin } from "../middleware/session.ts";
-import { InvitationSchema, InvitationStateSchema, wireInvitation } from "../realm/schemas.ts";
+import { InvitationSchema, InvitationStateSchema, invitationResponse } from "../realm/schemas.ts";
 import { bootstrapAccess } from "./bootstrap.ts";
 
 const tags = ["Platform authentication"];
@@ -91,15 +91,15 @@ export function invitationRoutes() {
     const { deps } = c.var;
     const actor = await identify(c, { platform: true }).catch((error: unknown) => error as Error);
     if (!(actor instanceof Error) && actor.kind === "platform") {
-      return c.json((await listInvitations(deps, actor, platformRealm)).map(wireInvitation), 200);
+      return c.json((await listInvitations(deps, actor, platformRealm)).map(invitationResponse), 200);
     }
     const open = await listInBootstrapMode(deps);
-    if (open !== null) return c.json(open.map(wireInvitation), 200);
+    if (open !== null) return c.json(open.map(invitationResponse), 200);
     throw actor instanceof Error ? actor : refusal(actor, "platform admin");
   });
   router.openapi(create, async (c) => {
     const made = await createInvitation(c.var.deps, c.var.actor, { realm: platformRealm, role: "owner" });
-    return c.json(wireInvitation(made), 201);
+    return c.json(invitationResponse(made), 201);
   });
   router.openapi(check, async (c) =>
     c.json(

@@ -11,12 +11,12 @@ import {
   AdminSchema,
   AssertionSchema,
   AttestationSchema,
+  adminResponse,
   BeginSchema,
   InviteQuery,
+  optionsResponse,
   PublicKeySchema,
   TokenSchema,
-  wireAdmin,
-  wireOptions,
 } from "../realm/schemas.ts";
 import { setSessionCookie } from "../realm/scope.ts";
 import { bootstrapAccess } from "./bootstrap.ts";
@@ -94,7 +94,10 @@ export function passkeyRoutes() {
       body.add === true
         ? await beginAdding(deps, await identify(c, { platform: true }), platformRealm)
         : await begin(deps, { realm: platformRealm, invite, name: body.name, email: body.email });
-    return c.json({ sessionId: begun.sessionId, options: { publicKey: wireOptions(begun.publicKey) } }, 200);
+    return c.json(
+      { sessionId: begun.sessionId, options: { publicKey: optionsResponse(begun.publicKey) } },
+      200,
+    );
   });
   router.openapi(completeRoute, async (c) => {
     refuseForeignOrigin(c);
@@ -108,7 +111,7 @@ export function passkeyRoutes() {
     }
     const { session, account } = await complete(c.var.deps, { realm: platformRealm, sessionId, response });
     setSessionCookie(c, platformRealm, session);
-    return c.json({ token: session.token, admin: wireAdmin(account) }, 200);
+    return c.json({ token: session.token, admin: adminResponse(account) }, 200);
   });
   return router;
 }

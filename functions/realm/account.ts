@@ -7,7 +7,7 @@ import { changeOwnAccount, ownAccount } from "../../shared/access/users.ts";
 import { defineRoute, newRouter, type Router } from "../http/router.ts";
 import { refuseForeignOrigin } from "../middleware/origin.ts";
 import { identify } from "../middleware/session.ts";
-import { PasskeySchema, ProfileSchema, RenameSchema, UserSchema, wireUser } from "./schemas.ts";
+import { PasskeySchema, ProfileSchema, RenameSchema, UserSchema, userResponse } from "./schemas.ts";
 import { accountOnly, accountsOf, clearSessionCookie, pathParams, type Scope } from "./scope.ts";
 
 const json = <T extends z.ZodType>(description: string, schema: T) => ({
@@ -44,7 +44,7 @@ function addAccount(router: Router, scope: Scope): void {
     async (c) => {
       const realm = await scope.realm(c);
       const { actor } = c.var;
-      return c.json(wireUser(await ownAccount(c.var.deps, actor, realm)), 200);
+      return c.json(userResponse(await ownAccount(c.var.deps, actor, realm)), 200);
     },
   );
 
@@ -68,7 +68,10 @@ function addAccount(router: Router, scope: Scope): void {
       const realm = await scope.realm(c);
       const { actor } = c.var;
       const { name: called, email } = c.req.valid("json");
-      return c.json(wireUser(await changeOwnAccount(c.var.deps, actor, { realm, name: called, email })), 200);
+      return c.json(
+        userResponse(await changeOwnAccount(c.var.deps, actor, { realm, name: called, email })),
+        200,
+      );
     },
   );
 

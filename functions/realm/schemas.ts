@@ -1,7 +1,7 @@
 /** Request and response schemas of accounts, invitations and passkeys, shared by all realms. */
 import { z } from "@hono/zod-openapi";
 import type { AccountRecord } from "../../shared/access/accounts.ts";
-import type { Begun } from "../../shared/access/ceremony/begin.ts";
+import type { CeremonyStart } from "../../shared/access/ceremony/begin.ts";
 import type { Invitation } from "../../shared/access/invitations.ts";
 
 export const TokenSchema = z
@@ -26,12 +26,12 @@ export const InvitationSchema = z
     url: z.string().openapi({ description: "Sign-in page with the invitation" }),
     createdBy: z.string().openapi({
       description:
-        "Account that made it, which must still be allowed to when it is used; `system`: the platform",
+        "Account that created it, which must still have the right to when the invitation is used; `system` for the platform",
     }),
   })
   .openapi("Invitation");
 
-export function wireInvitation(invitation: Invitation): z.infer<typeof InvitationSchema> {
+export function invitationResponse(invitation: Invitation): z.infer<typeof InvitationSchema> {
   const { token, status, createdAt, expiresAt, role, url, createdBy } = invitation;
   return { token, status, createdAt, expiresAt, role, url, createdBy };
 }
@@ -54,7 +54,7 @@ export const AdminSchema = z
   })
   .openapi("PlatformAdmin");
 
-export function wireAdmin(account: AccountRecord): z.infer<typeof AdminSchema> {
+export function adminResponse(account: AccountRecord): z.infer<typeof AdminSchema> {
   return {
     id: account.id,
     ...(account.email === null ? {} : { email: account.email }),
@@ -77,9 +77,9 @@ export const UserSchema = z
   })
   .openapi("User");
 
-export function wireUser(account: AccountRecord): z.infer<typeof UserSchema> {
+export function userResponse(account: AccountRecord): z.infer<typeof UserSchema> {
   return {
-    ...wireAdmin(account),
+    ...adminResponse(account),
     role: account.role,
     // A registration that was interrupted after its commit point counts as finished.
     status: account.status === "disabled" ? "disabled" : "active",
@@ -128,7 +128,7 @@ export const PublicKeySchema = z
   .openapi("PublicKeyOptions", { description: "WebAuthn creation or request options as JSON" });
 
 /** The options as a plain JSON object. */
-export function wireOptions(options: Begun["publicKey"]): z.infer<typeof PublicKeySchema> {
+export function optionsResponse(options: CeremonyStart["publicKey"]): z.infer<typeof PublicKeySchema> {
   return { ...options };
 }
 

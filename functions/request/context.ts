@@ -1,4 +1,4 @@
-/** What each request carries, and the connection that it opens and gives back. */
+/** Context of each request: ids, dependencies, log, and the store, which is released at the end. */
 import type { Context, MiddlewareHandler } from "hono";
 import type { Actor } from "../../shared/access/actor.ts";
 import type { Config, Deps, Log } from "../../shared/deps.ts";
@@ -18,42 +18,42 @@ export interface AppEnv {
     host: Host;
     /** Set by the authentication middleware of a route. */
     actor: Actor;
-    /** The body, once it was waited for. */
+    /** The body, once it was received. */
     received: Received | undefined;
     /** The matched route's pattern, for logs and metrics. */
     route: string;
-    /** Names of the query parameters that the matched route takes. */
+    /** Names of the query parameters that the matched route accepts. */
     parameters: readonly string[] | undefined;
-    /** The answer, where it has all its headers already. */
+    /** The response, if it already has all headers. */
     whole: Response | undefined;
-    /** An answer that streams gives the connection back itself: {@link keepStore}. */
+    /** Set by a streaming response, which releases the connection itself: {@link holdConnection}. */
     releaseStore: (() => void) | undefined;
   };
 }
 
-/** What differs between the hosts of the app: the edge, and long-lived processes. */
+/** Differences between hosts of the app: the edge, and long-lived processes. */
 export interface Host {
   config: Config;
   log: (base: Record<string, unknown>) => Log;
-  /** A store for one request, and how to give it back. */
+  /** Returns a store for one request, and how to release it. */
   lend: (c: Context<AppEnv>) => Pick<Deps, "store" | "expires"> & { release: () => Promise<void> };
-  /** The client's address, as far as the host vouches for it. */
+  /** Returns the client's address, as reliably as the host knows it. */
   client: (c: Context<AppEnv>) => string;
   /**
-   * Reads a whole body of fewer than `limit` bytes, where the host has a shorter way to it than the request's stream.
+   * Reads a whole body of fewer than `limit` bytes, if the host has a faster way than the request's stream.
    * @throws AppError as `readLimited`
    */
   body?: (c: Context<AppEnv>, limit: number) => Promise<Uint8Array>;
-  /** A file of the pages that is not part of the functions, by name; undefined where the host has none. */
+  /** Returns a page's file that is not part of the functions; undefined if the host has none. */
   assets?: (name: string, ifNoneMatch: string | undefined) => Promise<Response>;
-  /** Told of each finished request, for metrics. */
+  /** Called for each finished request, for metrics. */
   observe?: (request: { method: string; route: string; status: number; durationMs: number }) => void;
-  /** What was observed so far, where a process lives. */
+  /** Returns the collected metrics of a long-lived process. */
   metrics?: () => Metric[];
 }
 
-/** Keeps the request's connection open after the answer was begun. Call the result when the stream has ended. */
-export function keepStore(c: Context<AppEnv>): () => void {
+/** Keeps the request's store open while a response streams. @returns a function to call when the stream has ended */
+export function holdConnection(c: Context<AppEnv>): () => void {
   let release: () => void = () => undefined;
   const ended = new Promise<void>((resolve) => {
     release = resolve;
@@ -63,7 +63,10 @@ export function keepStore(c: Context<AppEnv>): () => void {
   return release;
 }
 
-/** Around everything but the reading away of bodies: ids, dependencies, one log line, and the connection given back. */
+/**
+ * Middleware around everything but discarding bodies: creates ids and dependencies, writes one log line, and releases
+ * the store.
+ */
 export function context(hostOf: (env: Record<string, unknown>) => Host): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     const started = Date.now();
@@ -84,14 +87,16 @@ export function context(hostOf: (env: Record<string, unknown>) => Host): Middlew
       builtIn: BUILT_IN,
       afterwards: (work) => {
         pending.push(
-          work.catch((error: unknown) => log.error("work after the answer failed", { error: String(error) })),
+          work.catch((error: unknown) =>
+            log.error("background work after a response failed", { error: String(error) }),
+          ),
         );
       },
     });
     try {
       await next();
     } finally {
-      // Closing must not delay the answer; what was promised for afterwards still has the connection.
+      // Release in the background, so that it does not delay the response. Deferred work still has the connection.
       const finish = (async () => {
         for (let work = pending.shift(); work !== undefined; work = pending.shift()) await work;
         await release();
@@ -99,7 +104,7 @@ export function context(hostOf: (env: Record<string, unknown>) => Host): Middlew
       waitUntil(c, finish);
     }
     const actor = c.get("actor");
-    finished(host, log, {
+    recordFinished(host, log, {
       method: c.req.method,
       route: c.get("route") ?? "",
       status: c.res.status,
@@ -110,13 +115,13 @@ export function context(hostOf: (env: Record<string, unknown>) => Host): Middlew
   };
 }
 
-/** The log of one request. */
+/** Returns the log of one request. */
 export function logOf(host: Host, requestId: string, traceparent: string): Log {
   return host.log({ requestId, trace: traceparent.slice(3, 35) });
 }
 
-/** Tells log and metrics of an answered request. */
-export function finished(
+/** Reports a finished request to log and metrics. */
+export function recordFinished(
   host: Host,
   log: Log,
   request: {
@@ -146,7 +151,7 @@ function waitUntil(c: Context<AppEnv>, work: Promise<unknown>): void {
   try {
     c.executionCtx.waitUntil(work);
   } catch {
-    // A request without an execution context, as tests send them, just lets it run.
+    // Tests send requests without an execution context; then the work runs by itself.
     work.catch(() => undefined);
   }
 }

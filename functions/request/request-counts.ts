@@ -70,13 +70,13 @@ export class RequestCounts {
       {
         name: "http_requests_total",
         type: "counter",
-        help: "Answered requests by route and status.",
+        help: "Requests by route and status.",
         samples: [...this.#answers.values()].map(({ labels, count }): Sample => [labels, count]),
       },
       {
         name: "http_request_duration_seconds",
         type: "histogram",
-        help: "Time from a request to the beginning of its answer.",
+        help: "Time from a request to the start of its response.",
         samples: latencies,
       },
     ];

@@ -1,10 +1,10 @@
-/** What a path below /api/{orbId} names: a handler, a collection, an entry, or an operation on one. */
+/** Resolves paths below /api/{orbId}: handlers, collections, entries, and operations on entries. */
 import type { CompiledModule, CompiledOrb, CompiledSchema } from "../../shared/definition/compile.ts";
 import { AppError, notFound } from "../../shared/kernel/errors.ts";
-import { listed } from "../../shared/kernel/faults.ts";
+import { joinNames } from "../../shared/kernel/faults.ts";
 import { methodsOf } from "./definitions.ts";
 
-/** Operations on entries that are paths of their own. */
+/** Operations on entries that have paths of their own. */
 const OPERATIONS = ["publish", "unpublish", "archive", "restore"] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
@@ -15,7 +15,7 @@ export type Address =
   | { kind: "entry"; schema: CompiledSchema; id: string }
   | { kind: "operation"; schema: CompiledSchema; id: string; operation: Operation };
 
-/** Methods that each kind of address takes, as `Allow` tells them. */
+/** Methods of each kind of address, for `Allow`. */
 export const METHODS: Record<Address["kind"], readonly string[]> = {
   handler: ["POST"],
   collection: methodsOf(["list", "create"]),
@@ -23,17 +23,17 @@ export const METHODS: Record<Address["kind"], readonly string[]> = {
   operation: methodsOf(OPERATIONS),
 };
 
-/** What to turn to for modules that have no routes. */
+/** Alternatives for modules without automatic routes. */
 const INSTEAD: Record<string, string> = {
   RULES:
-    "platform admins write rules at /api/admin/orbs/{orb}/entries, and the handler rules.evaluate runs them",
-  TRANSACTIONS: "the handlers transactions.record and transactions.list write and read them",
-  SETTINGS: "the handlers settings.get and settings.set read and write them",
+    "write rules at /api/admin/orbs/{orb}/entries as a platform admin, and run them with the handler rules.evaluate",
+  TRANSACTIONS: "use the handlers transactions.record and transactions.list",
+  SETTINGS: "use the handlers settings.get and settings.set",
 };
 
 const nothing = (detail: string) => new AppError("not_found", "route_not_found", detail);
 
-/** Entry ids begin with a digit, schema ids with a letter: so a path says by itself which of them it names. */
+/** Whether a segment is an entry id. Entry ids begin with a digit, schema ids with a letter. */
 function isEntrySegment(segment: string): boolean {
   return /^\d/.test(segment);
 }
@@ -41,12 +41,12 @@ function isEntrySegment(segment: string): boolean {
 function schemaOf(module: CompiledModule, id: string | undefined): CompiledSchema {
   const schema = id === undefined ? module.only : module.schemas.get(id);
   if (schema !== undefined) return schema;
-  const known = listed([...module.schemas.keys()]);
+  const known = joinNames([...module.schemas.keys()]);
   throw notFound(
     "schema",
     id === undefined
-      ? `The module ${module.id} does not have exactly one schema: the path must name one of ${known}.`
-      : `The module ${module.id} has no such schema: it has ${known}.`,
+      ? `The module ${module.id} does not have exactly one schema. Name one in the path: ${known}.`
+      : `The module ${module.id} has no such schema. Use one of: ${known}.`,
   );
 }
 
@@ -58,20 +58,24 @@ export function addressOf(compiled: CompiledOrb, segments: readonly string[]): A
   const [first = "", ...rest] = segments;
   if (first === "call" && rest.length === 1) {
     const handler = compiled.handlers.get(rest[0] ?? "");
-    if (handler === undefined) throw notFound("handler", "The orb uses no handler of this name.");
+    if (handler === undefined)
+      throw notFound("handler", "The orb uses no handler of this name. Add it to uses in the orb document.");
     return { kind: "handler", name: handler };
   }
   const module = compiled.modules.get(first);
   if (module === undefined) {
     const handler = compiled.handlers.get(first);
     if (handler !== undefined && rest.length === 0) return { kind: "handler", name: handler };
-    throw notFound("module", "The orb has neither a module nor a handler of this name.");
+    throw notFound(
+      "module",
+      "The orb has no module and no handler of this name. See /api/discovery for their names.",
+    );
   }
   if (!module.routed) {
     throw new AppError(
       "not_found",
       "no_automatic_routes",
-      `Modules of type ${module.type} have no automatic routes: ${INSTEAD[module.type] ?? "handlers use them"}.`,
+      `Modules of type ${module.type} have no automatic routes: ${INSTEAD[module.type] ?? "use handlers instead"}.`,
     );
   }
   const [second] = rest;
@@ -81,6 +85,7 @@ export function addressOf(compiled: CompiledOrb, segments: readonly string[]): A
   if (id === undefined) return { kind: "collection", schema };
   if (operation === undefined) return { kind: "entry", schema, id };
   const known = OPERATIONS.find((name) => name === operation);
-  if (known === undefined || more.length > 0) throw nothing("There is no such operation on entries.");
+  if (known === undefined || more.length > 0)
+    throw nothing("No such operation on entries. Use publish, unpublish, archive or restore.");
   return { kind: "operation", schema, id, operation: known };
 }

@@ -1,4 +1,4 @@
-/** Who calls a route of an orb, found out beside the read of the orb's definition. */
+/** Identifies the caller of an orb's route while the orb's definition is read. */
 import type { Context } from "hono";
 import type { Actor } from "../../shared/access/actor.ts";
 import { authenticate } from "../../shared/access/authenticate.ts";
@@ -7,18 +7,18 @@ import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { credentialsOf, identify } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
 
-/** Whether the request presents anything that could be somebody's. */
+/** Whether the request has any credentials. */
 export function hasCredentials(c: Context<AppEnv>): boolean {
   return c.req.header("authorization") !== undefined || (c.req.header("cookie") ?? "").includes("session_");
 }
 
 /**
- * Begins to find out who calls, before it is known whose users the orb's are. The result waits for the definition and
- * judges by it.
+ * Starts to authenticate the caller before the orb's realm is known. The returned function completes it with the
+ * definition.
  */
 export function beginCaller(c: Context<AppEnv>, orb: string): (live: LiveOrb) => Promise<Actor> {
   const early = identify(c, { platform: true, realms: [orb, SHARED_REALM] });
-  // Whoever awaits it later meets the failure.
+  // The promise is awaited later. Without this handler an early rejection would be unhandled.
   early.catch(() => undefined);
   return async (live) => {
     const actor = await early;

@@ -1,12 +1,11 @@
 /**
- * The automatic routes of entries: what each takes and answers. The generic routes of `entries.ts` take their methods,
- * parameters and body from here, and the description of every published orb is made from here.
- *
- * Values are loose: a schema judges them, so that all faults are told at once. Its description takes their place.
+ * Definitions of the automatic routes of entries. The generic routes of `entries.ts` take their methods, parameters and
+ * body from here. So does the API description of every published orb.
+ * Values are loose here, because a schema validates them and reports all faults at once. The description replaces them.
  */
 import { z } from "@hono/zod-openapi";
 import { LIST_PARAMETERS, PAGE_SIZE } from "../../shared/entry/query/query.ts";
-import { AnsweredMembers, EntrySchema, MOMENT, ValuesSchema } from "../admin/entry-schemas.ts";
+import { EntrySchema, MOMENT, ReadOnlyMembers, ValuesSchema } from "../admin/entry-schemas.ts";
 import { defineRoute, type ProblemStatus } from "../http/router.ts";
 import { IdempotencyKey, IfMatch, IfNoneMatch, Location, listOf, Replayed } from "../http/schemas.ts";
 
@@ -24,22 +23,22 @@ const RuntimeEntry = EntrySchema.extend({
 
 const VALUES = { type: "object", additionalProperties: true } as const;
 
-/** Body of a creation. */
+/** Body for creating an entry. */
 const RuntimeNew = z
   .strictObject({
     values: z.unknown().optional().openapi(VALUES),
-    validFrom: moment.optional().openapi({ description: "Left out or null: no bound" }),
-    validTo: moment.optional().openapi({ description: "Left out or null: no bound" }),
+    validFrom: moment.optional().openapi({ description: "If missing or null: no bound" }),
+    validTo: moment.optional().openapi({ description: "If missing or null: no bound" }),
   })
   .openapi("RuntimeNewEntry");
 
-/** Body of a change. */
+/** Body for updating an entry. */
 const RuntimeChange = z
   .strictObject({
     values: z.unknown().optional().openapi(VALUES),
     validFrom: moment.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
     validTo: moment.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
-    ...AnsweredMembers,
+    ...ReadOnlyMembers,
   })
   .openapi("RuntimeEntryChange");
 
@@ -139,7 +138,7 @@ export const definitions = {
           minimum: 1,
           maximum: PAGE_SIZE.max,
           default: PAGE_SIZE.default,
-          description: "Entries of a page. A page may be shorter than `limit`. Follow `nextCursor`",
+          description: "Entries per page. A page may be shorter than `limit`: follow `nextCursor`",
         }),
         cursor: z.string().optional().openapi({ description: "The `nextCursor` of the previous page" }),
         sort: z.string().optional().openapi({
@@ -236,16 +235,16 @@ export function parameterNames(definition: Defined): string[] {
   return Object.keys(definition.request.query.shape);
 }
 
-/** What lists and single entries take beside the parameters that every list has. */
+/** Returns the parameters of lists and single entries besides those of every list. */
 export function furtherNames(definition: Defined): string[] {
   const common: readonly string[] = LIST_PARAMETERS;
   return parameterNames(definition).filter((name) => !common.includes(name));
 }
 
-/** What is sent to create and update, as it is checked. */
+/** Validated bodies for creating and updating. */
 export const bodies = { create: RuntimeNew, update: RuntimeChange } as const;
 
-/** Methods of the operations on one kind of address, as `Allow` tells them. */
+/** Returns the methods of the operations on one kind of address, for `Allow`. */
 export function methodsOf(operations: readonly (keyof typeof definitions)[]): string[] {
   const methods = operations.map((name) => definitions[name].method.toUpperCase());
   if (methods.includes("GET")) methods.push("HEAD");

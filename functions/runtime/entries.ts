@@ -1,6 +1,6 @@
 /**
- * D: the automatic routes of published orbs. They are generic paths, registered once: what a path names is known only
- * when the orb's definition was read ({@link addressOf}).
+ * D: the automatic routes of published orbs. Their paths are generic and registered once: only the orb's definition
+ * tells what a path addresses ({@link addressOf}).
  */
 import type { Context } from "hono";
 import { type Actor, anonymous } from "../../shared/access/actor.ts";
@@ -22,7 +22,10 @@ import { create, operate, remove, update } from "./write.ts";
 
 const SEGMENTS = ["first", "second", "third", "fourth"] as const;
 
-/** Where the orb's stream ends, asked for beside the definition by lists that begin with the newest entry. */
+/**
+ * Starts to read the last sequence of the orb's stream, in parallel with the definition, for lists that begin with the
+ * newest entry.
+ */
 function lookAhead(c: Context<AppEnv>, orb: string): Promise<number | undefined> | undefined {
   const isRead = c.req.method === "GET" || c.req.method === "HEAD";
   if (!isRead || c.get("deps").store.isCached === true) return undefined;
@@ -33,7 +36,7 @@ function lookAhead(c: Context<AppEnv>, orb: string): Promise<number | undefined>
   return last;
 }
 
-/** Names the route for logs and metrics, as the specification writes it. */
+/** Route patterns for logs and metrics, as in the specification. */
 const ROUTES: Record<Address["kind"], string> = {
   handler: "/api/{orbId}/{handler}",
   collection: definitions.list.path,
@@ -41,15 +44,15 @@ const ROUTES: Record<Address["kind"], string> = {
   operation: "/api/{orbId}/{moduleId}/{schemaId}/{id}/{operation}",
 };
 
-/** An anonymous read whose answer was begun on the suspicion that the definition is still the one of last time. */
+/** An anonymous read that started before the definition was confirmed. */
 interface SpeculativeRead {
   live: LiveOrb;
   answer: Promise<Response>;
 }
 
 /**
- * Begins to answer an anonymous read while the definition is looked up: nearly always it has not changed since this
- * process last saw it, and a read that waits for nothing costs one round trip less.
+ * Starts a speculative read: responds to an anonymous read with the last known definition while the current one is
+ * looked up. It rarely changes, and this saves one round trip.
  */
 function begin(c: Context<AppEnv>, orb: string): SpeculativeRead | undefined {
   const isRead = c.req.method === "GET" || c.req.method === "HEAD";
@@ -72,14 +75,14 @@ async function serve(c: Context<AppEnv>): Promise<Response> {
   const live = await liveOrb(c.get("deps"), orb, hasCredentials(c) ? "cached" : "stale");
   if (suspicion !== undefined) {
     if (live === suspicion.live) return suspicion.answer;
-    // What was suspected wrongly is over before anything else is begun.
+    // The definition has changed. Wait for the speculative read to finish before starting another.
     await suspicion.answer.catch(() => undefined);
   }
   if (live === null) throw noLiveOrb();
   return answerBy(c, live, caller, last);
 }
 
-/** Answers by a definition. */
+/** Responds according to a definition. */
 async function answerBy(
   c: Context<AppEnv>,
   live: LiveOrb,
@@ -92,7 +95,13 @@ async function answerBy(
   const { method } = c.req;
   if (!METHODS[address.kind].includes(method)) {
     const allow = METHODS[address.kind].join(", ");
-    return problem(c, 405, "method_not_allowed", `This address takes ${allow}.`, { headers: { allow } });
+    return problem(
+      c,
+      405,
+      "method_not_allowed",
+      `This method is not supported at this address. Use ${allow}.`,
+      { headers: { allow } },
+    );
   }
   return answer(c, live, address, { actor: await caller(live), last });
 }
@@ -117,7 +126,7 @@ function answer(
   }
 }
 
-/** Mount it last: its paths would match every other one below /api/{orbId}. */
+/** Returns the runtime routes. Mount them last, because their paths match every other one below /api/{orbId}. */
 export function runtimeRoutes() {
   const router = newRouter();
   for (const definition of [callRoute, ...Object.values(definitions)])

@@ -1,9 +1,8 @@
 /**
- * HTTP handlers: they get the request itself and answer a response, on any method and below their name too
- * (`/api/{orbId}/{handler}/…`). Those of `access` are functions/orb-auth; each further one stands here.
- *
- * To add one, an OAuth callback say: tell the registry of it in shared/handlers/contract/http.ts (`oauth.callback`, kind `http`,
- * its `auth`), and put its code into {@link CODE} under the same name; the compiler asks for it. Orbs that list it in
+ * HTTP handlers. They get the request itself and return a response, for any method and also below their name
+ * (`/api/{orbId}/{handler}/…`). Those of `access` are in functions/orb-auth; all others are here.
+ * To add one, such as an OAuth callback: declare it in shared/handlers/contract/http.ts (`oauth.callback`, kind `http`,
+ * its `auth`), and add its code to {@link CODE} under the same name, which the compiler enforces. Orbs that list it in
  * `uses` have it from their next publication on.
  */
 import type { Context, MiddlewareHandler, Next } from "hono";
@@ -19,7 +18,7 @@ import { countCall } from "../../shared/quotas/quotas.ts";
 import { actorFor } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
 
-/** A request to an HTTP handler; who calls was judged by the handler's `auth` before. */
+/** A request to an HTTP handler. The caller was already checked against the handler's `auth`. */
 export interface HttpCall {
   c: Context<AppEnv>;
   live: LiveOrb;
@@ -27,7 +26,7 @@ export interface HttpCall {
   role: Role;
 }
 
-/** What an HTTP handler does. What it throws is answered like any other error of the platform. */
+/** Code of an HTTP handler. Errors that it throws become problem documents like any other error. */
 export type HttpCode = (call: HttpCall) => Response | Promise<Response>;
 
 /** A handler with its code. */
@@ -43,7 +42,10 @@ const MOUNTED: readonly MountedHandler[] = HTTP_HANDLERS.flatMap((handler) => {
   return run === undefined ? [] : [{ handler, run }];
 });
 
-/** Answers what belongs to an HTTP handler that the orb uses, in the order log, token, role; the rest goes on. */
+/**
+ * Serves requests to HTTP handlers that the orb uses: logs, authenticates, checks the role. Passes on all other
+ * requests.
+ */
 export function httpHandlers(mounted: readonly MountedHandler[] = MOUNTED): MiddlewareHandler<AppEnv> {
   const byName = new Map(mounted.map((each) => [each.handler.name, each] as const));
   const shorts = new Set([...byName.keys()].map((name) => name.slice(name.indexOf(".") + 1)));
@@ -59,7 +61,7 @@ export function httpHandlers(mounted: readonly MountedHandler[] = MOUNTED): Midd
       await next();
       return undefined;
     }
-    // Its answer may rest on more than was read here, whatever it says about caches: it is never given again.
+    // The response may depend on data that was not tracked here, so never cache it on the host.
     c.var.deps.expires?.(0);
     c.set("route", `/api/{orbId}/${segment}`);
     c.var.deps.log.info("handler", { handler: found.handler.name, orb });
@@ -76,7 +78,10 @@ export function httpHandlers(mounted: readonly MountedHandler[] = MOUNTED): Midd
   };
 }
 
-/** An answer of a handler is never a page of the platform's origin, where it could act for whoever looks at it. */
+/**
+ * Prevents a handler's response from running as a page of the platform's origin, where it could act as the signed-in
+ * user.
+ */
 function withoutMarkup(response: Response): Response {
   const type = response.headers.get("content-type") ?? "";
   if (!/html|xml|svg/i.test(type)) return response;

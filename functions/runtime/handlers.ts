@@ -1,7 +1,6 @@
 /**
  * D: handlers of a published orb, `POST /api/{orbId}/{handler}` and `POST /api/{orbId}/call/{handler}`.
- *
- * What a call passes through is said in one place, {@link middlewareOf}.
+ * {@link middlewareOf} lists the steps of a call.
  */
 
 import { z } from "@hono/zod-openapi";
@@ -28,7 +27,7 @@ import { readJson } from "../middleware/body.ts";
 import type { AppEnv } from "../request/context.ts";
 import { parametersOf } from "./read.ts";
 
-/** One call on its way. */
+/** The state of one call. */
 interface Call {
   c: Context<AppEnv>;
   live: LiveOrb;
@@ -40,7 +39,7 @@ interface Call {
 
 type Middleware = (call: Call, next: () => Promise<Response>) => Promise<Response>;
 
-/** One line for each call, beside the request's own. */
+/** Writes one log line per call, besides the request's own. */
 const logging: Middleware = async (call, next) => {
   const { deps } = call.c.var;
   const started = deps.clock.now();
@@ -60,14 +59,14 @@ const logging: Middleware = async (call, next) => {
   }
 };
 
-/** What the caller is in this orb. A token that does not hold was 401 before, whatever the handler asks for. */
+/** Determines the caller's role in this orb. An invalid token is 401 even if the handler needs none. */
 const jwt: Middleware = async (call, next) => {
   const { usesAccess } = call.live.compiled;
   call.role = roleIn(call.actor, call.live.orb, { usesAccess });
   return next();
 };
 
-/** Whether he may, as the handler's `auth` says. */
+/** Checks that the caller may call the handler, according to its `auth`. */
 const role: Middleware = async (call, next) => {
   requireAuth(call.resolved.handler.auth, call.actor, call.role);
   return next();
@@ -79,7 +78,7 @@ const quota: Middleware = async (call, next) => {
   return next();
 };
 
-/** The body, read and checked before anything is called. Nothing of the address reaches a handler but its name. */
+/** Reads and validates the body before the call. Handlers get no query parameters. */
 const input: Middleware = async (call, next) => {
   const { c } = call;
   parseExtras(parametersOf(c), []);
@@ -88,13 +87,13 @@ const input: Middleware = async (call, next) => {
   return next();
 };
 
-/** What the calls of a handler pass through, outermost first. */
+/** The steps of a call, outermost first. */
 function middlewareOf(handler: Pick<Handler, "auth">): Middleware[] {
   return handler.auth === "None" ? [logging, jwt, quota, input] : [logging, jwt, role, quota, input];
 }
 
 const answer = async ({ c, live, resolved, actor, role, input }: Call): Promise<Response> => {
-  // For handlers that know what to do with it; the platform itself repeats no call and no answer.
+  // Passed on to handlers. The platform itself neither repeats calls nor stores responses.
   const idempotencyKey = idempotencyKeyOf(c);
   const call = { live, actor, role, input, idempotencyKey };
   const result = await invoke(c.get("deps"), resolved, call);
@@ -119,7 +118,7 @@ export async function callHandler(
   try {
     return await run(0);
   } catch (error) {
-    // A service may answer a status that no rule of the platform's own has.
+    // A service may respond with statuses that the platform itself does not use.
     if (!(error instanceof ServiceRefusal)) throw error;
     const { status, code, detail, errors } = error;
     const headers: Record<string, string> =
@@ -128,7 +127,7 @@ export async function callHandler(
   }
 }
 
-/** The form of the path that no module can shadow. */
+/** The path that no module name can shadow. */
 export const callRoute = defineRoute({
   method: "post",
   path: "/api/{orbId}/call/{handler}",
@@ -147,7 +146,7 @@ export const callRoute = defineRoute({
     }),
     headers: z.object({
       "idempotency-key": IdempotencyKey.shape["idempotency-key"].openapi({
-        description: "Passed on to the handler. The platform itself never repeats a call.",
+        description: "Passed on to the handler. The platform never repeats a call itself.",
       }),
     }),
   },

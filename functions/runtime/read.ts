@@ -10,12 +10,12 @@ import { AppError } from "../../shared/kernel/errors.ts";
 import { matchesTag } from "../http/etag.ts";
 import { completeResponse } from "../middleware/headers.ts";
 import type { AppEnv } from "../request/context.ts";
-import { choiceOf, describeAnswer } from "./answers.ts";
 import { definitions, furtherNames } from "./definitions.ts";
+import { choiceOf, responseHeaders } from "./response-headers.ts";
 
 const EXTRA = furtherNames(definitions.get);
 
-/** A read on its way. */
+/** The state of a read. */
 export interface Reading {
   c: Context<AppEnv>;
   live: LiveOrb;
@@ -29,21 +29,26 @@ export function parametersOf(c: Context<AppEnv>): URLSearchParams {
   return new URLSearchParams(at < 0 ? "" : url.slice(at + 1));
 }
 
-/** Whether `?revision=latest` is asked for. Who may not is told so before anything else of the request is judged. */
+/** Whether the request has `?revision=latest`. Rejects callers without write access before the rest is validated. */
 function latestOf({ c, live, schema, actor }: Reading): boolean {
   const revision = c.req.query("revision");
   const latest = revision === "latest";
   if (latest) requireDraftReader(actor, live, schema);
   else requireReader(actor, live, schema);
   if (revision !== undefined && !latest && revision !== "published") {
-    throw new AppError("malformed", "invalid_parameter", "A parameter of the request is not valid.", {
-      errors: [{ path: "/revision", code: "invalid_value", message: "must be published or latest" }],
-    });
+    throw new AppError(
+      "malformed",
+      "invalid_parameter",
+      "Query parameters are not valid. See errors for each parameter.",
+      {
+        errors: [{ path: "/revision", code: "invalid_value", message: "must be published or latest" }],
+      },
+    );
   }
   return latest;
 }
 
-/** A page of a collection. @param last where the orb's index ends, when that was looked up already */
+/** Responds with a page of a collection. @param last last sequence of the orb's stream, if already known */
 export async function list(
   reading: Reading,
   last: Promise<number | undefined> | undefined,
@@ -56,12 +61,12 @@ export async function list(
   const { languages, ...body } = page;
   const expanded = query.expand.length > 0;
   return completeResponse(c, JSON.stringify(body), 200, {
-    ...describeAnswer({ schema, actor, choice, private: latest, expanded, languages }),
+    ...responseHeaders({ schema, actor, choice, private: latest, expanded, languages }),
     "content-type": "application/json",
   });
 }
 
-/** One entry. */
+/** Responds with one entry. */
 export async function get(reading: Reading, id: string): Promise<Response> {
   const { c, live, schema, actor } = reading;
   const latest = latestOf(reading);
@@ -77,7 +82,7 @@ export async function get(reading: Reading, id: string): Promise<Response> {
   });
   const expanded = query.expand.length > 0;
   const headers = {
-    ...describeAnswer({ schema, actor, choice, private: latest, expanded, languages }),
+    ...responseHeaders({ schema, actor, choice, private: latest, expanded, languages }),
     etag,
   };
   if (matchesTag(c.req.header("if-none-match"), etag)) return completeResponse(c, null, 304, headers);

@@ -1,4 +1,4 @@
-/** Writes of the runtime API. The rules are those of the management API; the answer is in the caller's language. */
+/** Writes of the runtime API. They follow the rules of the management API, but respond in the caller's language. */
 import type { Context } from "hono";
 import type { z } from "zod";
 import type { Actor } from "../../shared/access/actor.ts";
@@ -28,11 +28,11 @@ import { readJson } from "../middleware/body.ts";
 import { completeResponse } from "../middleware/headers.ts";
 import type { AppEnv } from "../request/context.ts";
 import type { Operation } from "./address.ts";
-import { choiceOf, describeAnswer } from "./answers.ts";
 import { bodies, definitions, parameterNames } from "./definitions.ts";
 import { parametersOf } from "./read.ts";
+import { choiceOf, responseHeaders } from "./response-headers.ts";
 
-/** A write on its way. */
+/** The state of a write. */
 export interface Writing {
   c: Context<AppEnv>;
   live: LiveOrb;
@@ -47,13 +47,13 @@ async function bodyOf<T extends z.ZodType>(c: Context<AppEnv>, schema: T): Promi
   return result.data;
 }
 
-/** Who can do this with no entry at all is told so before anything of the request is read. */
+/** Rejects callers that may not perform the operation on any entry, before the body is read. */
 function requireWriter({ live, schema, actor }: Writing, operation: EntryOperation): void {
   const role = roleIn(actor, live.orb, live.compiled);
   requireMay(actor, role, operation, { access: schema.access, own: true });
 }
 
-/** Reads the definition for the retry of a write. @throws AppError not_found */
+/** Returns a function that reads the definition again before a write is retried. @throws AppError not_found */
 function renewal({ c, live, schema }: Writing): () => Promise<LiveOrb> {
   return async () => {
     const now = await requireLive(c.get("deps"), live.orb);
@@ -64,7 +64,7 @@ function renewal({ c, live, schema }: Writing): () => Promise<LiveOrb> {
   };
 }
 
-/** The collection's one name, whose path may leave the schema out. */
+/** Returns the canonical path of a collection, whose address may omit the schema. */
 function collectionPath({ live, schema }: Writing): string {
   return `/api/${live.orb}/${schema.module}/${schema.id}`;
 }
@@ -93,7 +93,7 @@ function answer(
   const choice = choiceOf(c, schema, extra);
   const { entry, etag, languages } = presentWritten(live, schema, written.snapshot, choice);
   return completeResponse(c, JSON.stringify(entry), status, {
-    ...describeAnswer({ schema, actor, choice, private: true, expanded: false, languages }),
+    ...responseHeaders({ schema, actor, choice, private: true, expanded: false, languages }),
     "content-type": "application/json",
     "cache-control": "no-store",
     etag,
@@ -104,7 +104,7 @@ function answer(
 
 const FLAGS = ["publish", "force"];
 
-/** The query parameters that an operation takes. */
+/** Returns the query parameters of an operation. */
 function extrasOf(c: Context<AppEnv>, operation: keyof typeof definitions): Record<string, string> {
   const names = parameterNames(definitions[operation]);
   const flags = names.filter((name) => FLAGS.includes(name));
@@ -112,7 +112,7 @@ function extrasOf(c: Context<AppEnv>, operation: keyof typeof definitions): Reco
   return parseExtras(parametersOf(c), others, flags);
 }
 
-/** `POST` to a collection. */
+/** Handles `POST` to a collection. */
 export async function create(writing: Writing): Promise<Response> {
   const { c, live, schema, actor } = writing;
   requireWriter(writing, "create");
@@ -134,7 +134,7 @@ export async function create(writing: Writing): Promise<Response> {
   return answer(writing, written, extra, 201);
 }
 
-/** `PUT` of an entry. */
+/** Handles `PUT` of an entry. */
 export async function update(writing: Writing, id: string): Promise<Response> {
   const { c, actor } = writing;
   requireWriter(writing, "update");
@@ -150,7 +150,7 @@ export async function update(writing: Writing, id: string): Promise<Response> {
   return answer(writing, written, extra, 200);
 }
 
-/** `DELETE` of an entry. */
+/** Handles `DELETE` of an entry. */
 export async function remove(writing: Writing, id: string): Promise<Response> {
   const { c, actor } = writing;
   requireWriter(writing, "delete");
@@ -159,7 +159,7 @@ export async function remove(writing: Writing, id: string): Promise<Response> {
   return c.body(null, 204);
 }
 
-/** `POST` of an operation on an entry. */
+/** Handles `POST` of an operation on an entry. */
 export async function operate(writing: Writing, id: string, operation: Operation): Promise<Response> {
   const { c, actor } = writing;
   requireWriter(writing, operation);

@@ -1,4 +1,7 @@
-/** F: /api/streams. A connection to the broker per request; or, where a process serves streams, the way to it. */
+/**
+ * F: /api/streams. Serves each request over its own broker connection, or redirects to the streams process if there is
+ * one.
+ */
 import { z } from "@hono/zod-openapi";
 import type { Context, MiddlewareHandler } from "hono";
 import { getCookie } from "hono/cookie";
@@ -12,15 +15,18 @@ import { issueTicket, TICKET } from "../../shared/streams/ticket.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { IfNoneMatch } from "../http/schemas.ts";
 import { credentialsOf } from "../middleware/session.ts";
-import { type AppEnv, keepStore } from "../request/context.ts";
+import { type AppEnv, holdConnection } from "../request/context.ts";
 
-/** Pages that a function reads at once: a request's processor time is counted there. */
-const PAGE = { messages: 2000, bytes: 1_000_000 };
+/** Maximum size of a page in the functions, because a request's processor time is limited there. */
+const PAGE_LIMIT = { messages: 2000, bytes: 1_000_000 };
 
-/** The runtime may notice only by writing that a client has gone, and its broker connection is to be free in seconds. */
+/**
+ * Milliseconds. The runtime may notice a disconnected client only when it writes, and its broker connection should be
+ * freed within seconds.
+ */
 const KEEP_ALIVE_MS = 2_000;
 
-/** A parameter that the protocol's own code judges, so that both hosts say the same of it. */
+/** A parameter that the protocol's own code validates, so that both hosts report the same errors. */
 const parameter = (description: string, example?: string) =>
   z
     .unknown()
@@ -28,17 +34,17 @@ const parameter = (description: string, example?: string) =>
     .openapi({ type: "string", description, ...(example === undefined ? {} : { example }) });
 
 const RealmQuery = z.strictObject({
-  realm: parameter("The realm whose cookie counts, without a bearer token (default `auth`)"),
+  realm: parameter("Realm whose cookie is used if there is no bearer token (default `auth`)"),
 });
 
-/** Clients of the protocol may add parameters of their own: it says that they are ignored. */
+/** Loose, because the protocol says that unknown parameters are ignored. */
 const StreamQuery = z.object({
   offset: parameter(
-    "`-1`: from the oldest message; `now`: from the end; else one that was given out",
+    "`-1`: from the oldest message; `now`: from the end; otherwise an offset from an earlier response",
     "00000000000000000042",
   ),
-  live: parameter("`sse` or `long-poll`; needs an offset"),
-  cursor: parameter("The `Stream-Cursor` that was answered last"),
+  live: parameter("`sse` or `long-poll`; requires `offset`"),
+  cursor: parameter("The `Stream-Cursor` of the last response"),
   ...RealmQuery.shape,
 });
 
@@ -61,16 +67,16 @@ const headers = z.object({
 
 const redirect = {
   description:
-    "The streams process serves it: follow `Location`, which is valid for a minute (and, for an EventSource that comes back with `Last-Event-ID`, as long as the session)",
+    "Redirect to the streams process. Follow `Location` within a minute. An EventSource can reconnect to it with `Last-Event-ID` while the session lasts",
 };
 
-/** Answers of every kind, refusals too. */
+/** Adds `Vary` to every response, including errors. */
 const varies: MiddlewareHandler<AppEnv> = async (c, next) => {
   await next();
   c.res.headers.append("vary", STREAM_VARY);
 };
 
-/** Signed-in users of any realm. */
+/** Admits signed-in users of any realm. */
 const reader: MiddlewareHandler<AppEnv> = async (c, next) => {
   const { bearer } = credentialsOf(c);
   const actor = await authenticateReader(c.var.deps, {
@@ -110,7 +116,7 @@ const read = defineRoute({
   operationId: "readStream",
   summary: "Read a stream",
   description:
-    "The read side of the Durable Streams protocol. Without parameters: server-sent events from the start (or after `Last-Event-ID`), one JSON object each. With `offset`: a page as a JSON array; with `live=long-poll` it waits for messages, with `live=sse` it goes on as events that carry arrays. `{userID}` in the stream's filter is the caller.",
+    "The read side of the Durable Streams protocol. Without parameters: server-sent events from the start (or after `Last-Event-ID`), one JSON object each. With `offset`: a page as a JSON array. With `live=long-poll` the request waits for messages; with `live=sse` it continues as events that contain arrays. `{userID}` in the stream's filter is replaced with the caller's id.",
   tags: ["Streams"],
   security: [{ bearer: [] }, { cookie: [] }],
   middleware: [reader],
@@ -131,7 +137,7 @@ const read = defineRoute({
   problems: [400, 401, 404, 410, 429],
 });
 
-/** Sends the client to the streams process, with a ticket that stands for who it is. */
+/** Redirects the client to the streams process, with a ticket that identifies the caller. */
 async function handOver(c: Context<AppEnv>, streamsUrl: string, name: string): Promise<Response> {
   const { config, clock } = c.var.deps;
   const ticket = await issueTicket(config, c.var.actor, name, clock.now());
@@ -158,16 +164,18 @@ export function streamsRoutes() {
     if (deps.config.streamsUrl !== undefined) return await handOver(c, deps.config.streamsUrl, name);
     const { signal, method, url } = c.req.raw;
     const hub = new Hub(deps.store, {
-      limits: { page: PAGE },
+      limits: { page: PAGE_LIMIT },
       times: { longPollMs: deps.config.longPollMs, keepAliveMs: KEEP_ALIVE_MS },
       now: deps.clock.now,
     });
-    const release = keepStore(c);
+    const release = holdConnection(c);
     let releaseReader = () => Promise.resolve();
     const ended = (): void => {
       hub.close();
       void releaseReader()
-        .catch((error: unknown) => deps.log.warn("a reader still counts", { error: String(error) }))
+        .catch((error: unknown) =>
+          deps.log.warn("a finished reader could not be removed from the count", { error: String(error) }),
+        )
         .finally(release);
     };
     try {

@@ -3,54 +3,66 @@ import { buckets, streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { Failure } from "../process/failure.ts";
 
-/** Name of the file that says what a backup holds. */
+/** Name of the file that lists the content of a backup. */
 export const MANIFEST = "manifest.json";
 
-/** Begins the names of streams in which a restore tries snapshots. No backup holds one, and no subject of the platform leads to one. */
+/**
+ * Name prefix of the streams in which a restore tests snapshots. Backups never contain them, and no subject of the
+ * platform leads to them.
+ */
 export const TRIAL = "restore-trial-";
-/** Begins the name of a stream that exists while a restore replaces others: it tells their broker from any other. */
+/** Name prefix of a stream that exists while a restore replaces others. It identifies their broker. */
 export const MARK = "restore-mark-";
 
-/** Whether a stream is a restore's own, and not the platform's. */
+/** Whether a stream belongs to a restore, not to the platform. */
 export const isOfRestore = (name: string) => name.startsWith(TRIAL) || name.startsWith(MARK);
 
-/** A stream's name as the broker allows it: nothing in it can lead out of a folder once it is percent-encoded. */
+/** Stream names that the broker allows. Percent-encoded, such a name cannot leave its folder. */
 const STREAM_NAME = /^[^\s.*>/\\\p{C}]{1,255}$/u;
 
-/** The file of a stream's snapshot. Its name follows from the stream's, so a manifest cannot name another file. */
+/**
+ * Returns the file name of a stream's snapshot. It follows from the stream's name, so a manifest cannot name another
+ * file.
+ */
 export const snapshotFile = (stream: string) => `${encodeURIComponent(stream)}.snapshot`;
 
 const streamSchema = z
   .object({
     name: z.string().regex(STREAM_NAME),
     file: z.string(),
-    /** Of the file, hex. */
+    /** Hash of the file, in hex. */
     sha256: z.string().regex(/^[0-9a-f]{64}$/),
     bytes: z.int().min(0),
-    /** The stream's settings and state, as the broker takes them back. */
+    /** The stream's configuration and state, in the broker's format. */
     config: z.looseObject({ name: z.string() }),
     state: z.looseObject({ messages: z.int().min(0), last_seq: z.int().min(0) }),
   })
-  .refine(({ name, file }) => file === snapshotFile(name), "The file is not named after its stream.")
-  .refine(({ name, config }) => config.name === name, "The settings are those of another stream.")
-  .refine(({ name }) => !isOfRestore(name), "This stream is never part of a backup.");
+  .refine(({ name, file }) => file === snapshotFile(name), "The file name does not match the stream.")
+  .refine(({ name, config }) => config.name === name, "The configuration is that of another stream.")
+  .refine(
+    ({ name }) => !isOfRestore(name),
+    "This stream belongs to a restore and cannot be part of a backup.",
+  );
 
-/** Without these a platform has no history of orbs, or no accounts: the first visitor would become its admin. */
+/**
+ * Streams that a backup must contain. Without them the platform would have no orb history, or no accounts, so that the
+ * first visitor would become its admin.
+ */
 const REQUIRED = [streams.platform, streams.kv(buckets.platformAdmins), streams.kv(buckets.orbUsers)];
 
-/** What a backup holds. */
+/** The content of a backup. */
 export const manifestSchema = z.object({
   v: z.literal(1),
-  /** When it was begun, ISO 8601. */
+  /** Start time, ISO 8601. */
   at: z.string(),
-  /** Version of the broker that it was taken from. */
+  /** Version of the source broker. */
   broker: z.string(),
   streams: z
     .array(streamSchema)
     .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, "A stream is listed twice.")
     .refine(
       (all) => REQUIRED.every((name) => all.some((stream) => stream.name === name)),
-      `Every backup has these streams: ${REQUIRED.join(", ")}.`,
+      `A backup must contain these streams: ${REQUIRED.join(", ")}.`,
     ),
 });
 export type Manifest = z.infer<typeof manifestSchema>;
@@ -61,7 +73,10 @@ interface ApiAnswer {
   [member: string]: unknown;
 }
 
-/** Asks the broker's JetStream API. @throws Failure with the broker's own words: it is an operator who reads them */
+/**
+ * Sends a request to the broker's JetStream API. @throws Failure with the broker's own message, because only operators
+ * see it
+ */
 export async function api(store: Store, subject: string, body: unknown): Promise<ApiAnswer> {
   const reply = await store.request(`$JS.API.${subject}`, body === undefined ? "" : JSON.stringify(body), {
     timeoutMs: 30_000,
@@ -71,12 +86,12 @@ export async function api(store: Store, subject: string, body: unknown): Promise
   return answer;
 }
 
-/** The names of all streams but those of restores. */
+/** Returns the names of all streams except those of restores. */
 export async function allStreams(store: Store): Promise<string[]> {
   return (await streamNames(store)).filter((name) => !isOfRestore(name));
 }
 
-/** The names of all streams that there are. The broker tells them page by page. */
+/** Returns the names of all streams. The broker lists them page by page. */
 export async function streamNames(store: Store): Promise<string[]> {
   const names: string[] = [];
   for (;;) {

@@ -1,4 +1,4 @@
-/** Puts snapshots back into the broker. */
+/** Restores snapshots at the broker. */
 import { closeSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -7,13 +7,16 @@ import type { Store } from "../../shared/store/types.ts";
 import { Failure } from "../process/failure.ts";
 import { api, isOfRestore, type SavedStream, streamNames, TRIAL } from "./format.ts";
 
-/** The broker takes pieces of at most this size. */
+/** Maximum size of a piece that the broker accepts. */
 const PIECE = 128 * 1024;
 
-/** How long to wait for the server that restores. */
+/** Milliseconds to wait for the server that restores. */
 const LISTENING_MS = 5_000;
 
-/** Sends one piece: in a cluster to another server, of which ours may hear only in a moment that it listens. */
+/**
+ * Sends one piece. In a cluster the receiver may be another server, and ours may learn of its subscription a moment
+ * later.
+ */
 async function piece(store: Store, subject: string, data: Uint8Array) {
   for (const deadline = Date.now() + LISTENING_MS; ; await delay(50)) {
     try {
@@ -46,7 +49,7 @@ async function send(store: Store, path: string, subject: string): Promise<void> 
 
 /**
  * Restores a snapshot as a stream, which must not exist.
- * @returns how many messages it holds now
+ * @returns the number of messages in the stream
  */
 async function put(
   store: Store,
@@ -57,21 +60,21 @@ async function put(
   const answer = await api(store, `STREAM.RESTORE.${config.name}`, { config, state });
   await send(store, join(folder, file), String(answer.deliver_subject));
   const info = await store.streamInfo(config.name);
-  // Not the number of messages: some had a lifetime that is over, and the scheduler goes on at once.
+  // Do not compare the number of messages: some have expired, and the scheduler adds new ones at once.
   if (info === null || info.state.last_seq < state.last_seq) throw new Failure("it came back incomplete");
   return info.state.messages;
 }
 
-/** Times that a restore of one stream is tried, and the pause in between. */
+/** Maximum attempts to restore one stream, and the pause between them. */
 const ATTEMPTS = 10;
 const PAUSE_MS = 200;
 
 /**
- * Deletes a stream and restores a snapshot in its place. The broker may still be removing the files of the deleted one,
- * and then refuses in about one case of fifty; and a write to an orb without a stream creates one in between.
- * @returns how many messages it holds now
+ * Deletes a stream and restores a snapshot in its place. Retries for two reasons. While the broker still removes the
+ * deleted files, about 2% of the attempts fail. And a write to an orb without a stream creates a new stream in between.
+ * @returns the number of messages in the stream
  */
-export async function putBack(
+export async function restoreStream(
   store: Store,
   folder: string,
   stream: SavedStream,
@@ -88,18 +91,18 @@ export async function putBack(
   }
 }
 
-/** Deletes the streams that restores made for themselves. */
-export async function removeOwn(store: Store): Promise<void> {
+/** Deletes the test streams of restores. */
+export async function removeTrialStreams(store: Store): Promise<void> {
   for (const name of await streamNames(store)) if (isOfRestore(name)) await store.deleteStream(name);
 }
 
 /**
- * Proves that the broker can restore a snapshot: as a stream of another name, which no subject leads to, and in which
- * nothing expires, is scheduled or told on. It is removed at once. Each has a name of its own: under one that was just
- * deleted the broker may refuse a sound snapshot.
- * @throws Failure when it cannot
+ * Tests whether the broker can restore a snapshot. Restores it under another name, without subjects, expiry, schedules
+ * or republishing, and deletes it again. Each test stream has its own name, because the broker may reject a valid
+ * snapshot under a name that was just deleted.
+ * @throws Failure if it cannot
  */
-export async function tryOut(store: Store, folder: string, stream: SavedStream): Promise<void> {
+export async function trialRestore(store: Store, folder: string, stream: SavedStream): Promise<void> {
   const name = TRIAL + crypto.randomUUID();
   const {
     republish: _1,

@@ -1,4 +1,4 @@
-/** Reading a backup's folder, of which nothing is believed before it was checked. */
+/** Reads a backup's folder. Trusts no content before it is verified. */
 import { createHash } from "node:crypto";
 import {
   closeSync,
@@ -16,10 +16,10 @@ import { MANIFEST, type Manifest, manifestSchema, type SavedStream } from "./for
 import { SIGNATURE, verify } from "./signature.ts";
 
 const PIECE = 1024 * 1024;
-/** A manifest tells of each stream in about a kilobyte. */
+/** Bytes. A manifest needs about a kilobyte per stream. */
 const MANIFEST_LIMIT = 256 * 1024 * 1024;
 
-/** Opens a file of the backup itself: a link would lead out of its folder. */
+/** Opens a file of the backup. Rejects links, which could lead out of the folder. */
 function openOwn(folder: string, file: string): number {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   const opened = openSync(join(folder, file), flags);
@@ -28,7 +28,7 @@ function openOwn(folder: string, file: string): number {
   throw new Error("it is not a file");
 }
 
-/** A small file, or undefined when it is missing. */
+/** Reads a small file; undefined if it is missing. */
 function readOwn(folder: string, file: string): Buffer | undefined {
   let opened: number;
   try {
@@ -46,15 +46,15 @@ function readOwn(folder: string, file: string): Buffer | undefined {
   }
 }
 
-/** A manifest as it was read, with the bytes that its signature is of. */
+/** A parsed manifest with its signed bytes. */
 export interface Read {
   manifest: Manifest;
   bytes: Uint8Array;
 }
 
 /**
- * Reads a backup's manifest, and looks whether its files are there.
- * @throws Failure when something is missing, damaged, or of a newer version
+ * Reads a backup's manifest, and checks that its files exist.
+ * @throws Failure if something is missing, damaged or of a newer version
  */
 export function readManifest(folder: string): Read {
   const bytes = readOwn(folder, MANIFEST) ?? Buffer.of();
@@ -62,10 +62,14 @@ export function readManifest(folder: string): Read {
   try {
     value = JSON.parse(bytes.toString("utf8"));
   } catch {
-    throw new Failure(`${folder} holds no whole backup: ${MANIFEST} is missing or damaged.`);
+    throw new Failure(
+      `${folder} contains no complete backup: ${MANIFEST} is missing or damaged. Choose another folder.`,
+    );
   }
   if (value !== null && typeof value === "object" && "v" in value && value.v !== 1)
-    throw new Failure(`The backup in ${folder} is of a newer version than this program.`);
+    throw new Failure(
+      `The backup in ${folder} was made by a newer version of the platform. Update this program first.`,
+    );
   const parsed = manifestSchema.safeParse(value);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
@@ -78,9 +82,9 @@ export function readManifest(folder: string): Read {
 }
 
 /**
- * Checks the signature of a manifest.
- * @param unsigned accepts a backup whose signature is missing or cannot be checked, never a wrong one
- * @throws Failure when it is not authentic
+ * Verifies the signature of a manifest.
+ * @param unsigned accepts a backup whose signature is missing or cannot be verified, but never a wrong one
+ * @throws Failure if it is not authentic
  */
 export function requireAuthentic(
   folder: string,
@@ -102,7 +106,7 @@ export function requireAuthentic(
   );
 }
 
-/** @throws Failure when it is missing, or no file of the folder's own */
+/** @throws Failure if it is missing or is not a file of this folder */
 function openSnapshot(folder: string, { file }: SavedStream): number {
   try {
     return openOwn(folder, file);
@@ -113,9 +117,9 @@ function openSnapshot(folder: string, { file }: SavedStream): number {
 }
 
 /**
- * Checks a snapshot's size and checksum, and copies what was checked.
- * @param into folder of the copy; without one it is checked only
- * @throws Failure when it is missing, no file of the folder's own, or not as the manifest says
+ * Verifies a snapshot's size and checksum, and copies what was verified.
+ * @param into folder of the copy; without it the file is only verified
+ * @throws Failure if it is missing, is not a file of this folder, or does not match the manifest
  */
 export function checkSnapshot(folder: string, stream: SavedStream, into?: string): void {
   const { file, bytes } = stream;
@@ -123,7 +127,9 @@ export function checkSnapshot(folder: string, stream: SavedStream, into?: string
   try {
     const { size } = fstatSync(from);
     if (size !== bytes)
-      throw new Failure(`${file} is damaged: it has ${size} bytes, and had ${bytes} when it was written.`);
+      throw new Failure(
+        `${file} is damaged: it has ${size} bytes instead of ${bytes}. Use another copy of the backup.`,
+      );
     if (into === undefined) {
       compare(stream, from, () => undefined);
       return;
@@ -151,5 +157,7 @@ function compare({ file, sha256 }: SavedStream, from: number, take: (piece: Uint
     take(piece);
   }
   if (hash.digest("hex") !== sha256)
-    throw new Failure(`${file} is damaged: its checksum is not the one from when it was written.`);
+    throw new Failure(
+      `${file} is damaged: its checksum does not match the manifest. Use another copy of the backup.`,
+    );
 }

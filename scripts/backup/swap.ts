@@ -1,7 +1,7 @@
 /**
- * The part of a restore that replaces what is there. The broker cannot rename a stream, so each one is deleted and its
- * snapshot restored in its place. A journal is on disk from before the first deletion until the last stream is back:
- * whatever ends the process or the broker in between, the next run begins the replacement again from copies of its own.
+ * The part of a restore that replaces streams. The broker cannot rename a stream, so each stream is deleted and its
+ * snapshot restored. A journal is on disk from before the first deletion until the last stream is restored. If the
+ * process or the broker is interrupted, the next run repeats the replacement from its own copies.
  */
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ import type { Store } from "../../shared/store/types.ts";
 import { claimRestore, writePrivate } from "../config/data-dir.ts";
 import { Failure, oneLine } from "../process/failure.ts";
 import { allStreams, MANIFEST, MARK, type Manifest, manifestSchema } from "./format.ts";
-import { putBack, removeOwn } from "./put.ts";
+import { removeTrialStreams, restoreStream } from "./put.ts";
 import { checkSnapshot } from "./read.ts";
 
 /** Folder below the data folder with the working copies and safety copies of restores. */
@@ -26,23 +26,23 @@ const JOURNAL = "unfinished.json";
 
 const journalSchema = z.object({
   v: z.literal(1),
-  /** The backup's folder, as the command was given it. */
+  /** The backup's folder, as given to the command. */
   from: z.string(),
-  /** Checked copies of the backup's files, in a folder of the restore's own. */
+  /** Folder with the restore's verified copies of the backup's files. */
   staged: z.string(),
   /** Backup of the earlier streams. */
   before: z.string(),
   keepSessions: z.boolean(),
-  /** Stream that exists at the broker while it is under way. */
+  /** Stream that marks the broker during the restore. */
   mark: z.string(),
 });
-/** A restore that has begun to replace streams. */
+/** The journal of a restore that has begun to replace streams. */
 export type Journal = z.infer<typeof journalSchema>;
 
 const journalPath = (dataDir: string) => join(dataDir, RESTORES, JOURNAL);
 
-/** The restore that was interrupted; undefined when there is none. @throws Failure when its journal is damaged */
-export function unfinished(dataDir: string): Journal | undefined {
+/** Returns the journal of an interrupted restore; undefined if there is none. @throws Failure if it is damaged */
+export function unfinishedRestore(dataDir: string): Journal | undefined {
   const path = journalPath(dataDir);
   if (!existsSync(path)) return undefined;
   try {
@@ -54,45 +54,48 @@ export function unfinished(dataDir: string): Journal | undefined {
   }
 }
 
-/** From here on the restore is finished or undone by the next run. */
+/** From now on, the next run must finish or undo the restore. */
 export function writeJournal(dataDir: string, journal: Journal): void {
   writePrivate(journalPath(dataDir), JSON.stringify(journal));
 }
 
-/** Name of the mark of a restore. */
-export const newMark = () => MARK + crypto.randomUUID();
+/** Returns a new name for a marking stream. */
+export const newRestoreMark = () => MARK + crypto.randomUUID();
 
-/** Marks the broker. A data folder may be used with several: a restore must not be finished at another one. */
-export function leaveMark({ store, config }: Deps, { mark }: Journal): Promise<void> {
+/**
+ * Creates the marking stream. A data folder may be used with several brokers, and a restore must not be finished at
+ * another one.
+ */
+export function writeMark({ store, config }: Deps, { mark }: Journal): Promise<void> {
   return store.createStream(baseConfig(mark, [`_${mark}.>`], config.replicas));
 }
 
 /** Whether a restore was interrupted at this broker. */
-export const isHere = async (store: Store, { mark }: Journal) => (await store.streamInfo(mark)) !== null;
+export const isMarked = async (store: Store, { mark }: Journal) => (await store.streamInfo(mark)) !== null;
 
-/** A restore was interrupted at another broker than this one. */
-export const elsewhere = (dataDir: string, { from }: Journal) =>
+/** Error if a restore was interrupted at another broker. */
+export const wrongBroker = (dataDir: string, { from }: Journal) =>
   new Failure(
     `A restore of ${from} was interrupted at another broker. Finish it there first, or remove ${journalPath(dataDir)} to give it up.`,
   );
 
-/** How a person goes on after an interruption. */
-export const waysOn = ({ from, before }: Journal) =>
+/** Tells the operator how to continue after an interruption. */
+export const recoverySteps = ({ from, before }: Journal) =>
   `Finish it with: npm run restore -- ${from} --replace. Or undo it with: npm run restore -- ${before} --replace`;
 
 /**
- * Streams that stay as they are. They say what has happened in the last minutes: which challenges were used, and how often
- * a client tried. An older state would let a recorded sign-in be used again.
+ * Streams that a restore keeps. They record the challenges that were used and the rate limits of the last minutes. An
+ * older state would allow a recorded sign-in to be replayed.
  */
 const UNTOUCHED: readonly string[] = [streams.kv(buckets.challenges), streams.limits];
-/** Restored only with --keep-sessions: a session that ended since the backup would be valid again. */
+/** Restored only with --keep-sessions: sessions that ended since the backup would be valid again. */
 const SESSIONS = streams.kv(buckets.sessions);
-/** While they are missing, no account can be read or written: a registration or a sign-in fails and changes nothing. */
+/** Without these streams no account can be read or written, so registrations and sign-ins fail without changes. */
 const ACCOUNTS: readonly string[] = [buckets.platformAdmins, buckets.orbUsers].map(streams.kv);
 
 /**
- * Whether a stream is that of an orb which does not exist in the restored history. The stream was there before, or the
- * orb was created while the backup was taken. An orb created later under that name would find its entries.
+ * Whether a stream belongs to an orb that is missing in the restored history. The stream existed before, or the orb was
+ * created during the backup. A new orb of that name would inherit its entries.
  */
 async function isLeftBehind(deps: Deps, stream: string): Promise<boolean> {
   const orb = orbOf(stream);
@@ -102,8 +105,8 @@ async function isLeftBehind(deps: Deps, stream: string): Promise<boolean> {
 }
 
 /**
- * Replaces the streams, and ends the journal. Repeating it from the start after an interruption gives the same result.
- * @throws Failure that says how to go on
+ * Replaces the streams and ends the journal. Repeating it after an interruption gives the same result.
+ * @throws Failure that says how to continue
  */
 export async function swap(
   deps: Deps,
@@ -116,13 +119,13 @@ export async function swap(
     for (const stream of manifest.streams) checkSnapshot(journal.staged, stream);
     await replaceStreams(deps, journal, manifest, say);
     rmSync(journalPath(dataDir));
-    await removeOwn(deps.store);
+    await removeTrialStreams(deps.store);
     rmSync(journal.staged, { recursive: true, force: true });
     return manifest;
   } catch (error) {
     const words = oneLine(error) ?? (error instanceof Error ? error.message : String(error));
     throw new Failure(
-      `The restore stopped half-way: ${words}\nThe earlier streams are in ${journal.before}. ${waysOn(journal)}`,
+      `The restore was interrupted: ${words}\nThe earlier streams are in ${journal.before}. ${recoverySteps(journal)}`,
       { cause: error },
     );
   }
@@ -139,20 +142,20 @@ async function replaceStreams(
   for (const name of ACCOUNTS) await store.deleteStream(name);
   if (!keepSessions) {
     await store.deleteStream(SESSIONS);
-    say("Sessions have ended: all users sign in again.");
+    say("All sessions have ended: all users must sign in again.");
   } else
-    say("Sessions and open invitations of the backup will be valid again, also those that were ended since.");
+    say("Sessions and open invitations of the backup become valid again, including those that ended since.");
   const bring = async (stream: Manifest["streams"][number]) =>
-    say(`${stream.name}: ${await putBack(store, staged, stream, replicas)} messages`);
+    say(`${stream.name}: ${await restoreStream(store, staged, stream, replicas)} messages`);
   const wanted = saved.filter(({ name }) => !UNTOUCHED.includes(name) && (keepSessions || name !== SESSIONS));
   for (const stream of wanted) if (!ACCOUNTS.includes(stream.name)) await bring(stream);
   if (!keepSessions) say(`${await revokeOpenInvitations(deps)} open invitations were revoked.`);
   for (const name of await allStreams(store)) {
     if (!(await isLeftBehind(deps, name))) continue;
     await store.deleteStream(name);
-    say(`${name}: removed, the backup has no such orb`);
+    say(`${name}: deleted, because the backup has no such orb`);
   }
-  // Last: from here on people can sign in.
+  // Last, because users can sign in from here on.
   for (const stream of wanted) if (ACCOUNTS.includes(stream.name)) await bring(stream);
   await provision(store, { replicas });
   const bootstrap = await ensureBootstrap(deps);
@@ -161,23 +164,23 @@ async function replaceStreams(
 }
 
 /**
- * Finishes a restore that was interrupted, before a platform serves: until then accounts may be missing, and a platform
- * without admins lets the first visitor become one.
- * @param open connects to the broker with every right
- * @throws Failure that says how to go on
+ * Finishes an interrupted restore before the platform serves requests. Until then accounts may be missing, and a
+ * platform without admins lets the first visitor become one.
+ * @param open connects to the broker with all permissions
+ * @throws Failure that says how to continue
  */
 export async function finishAtStart(
   dataDir: string,
   open: (act: (deps: Deps) => Promise<void>) => Promise<void>,
   say: (line: string) => void,
 ): Promise<void> {
-  const journal = unfinished(dataDir);
+  const journal = unfinishedRestore(dataDir);
   if (journal === undefined) return;
   const claim = claimRestore(dataDir);
-  say(`Finishing the restore of ${journal.from} that was interrupted …`);
+  say(`Finishing the interrupted restore of ${journal.from} …`);
   try {
     await open(async (deps) => {
-      if (!(await isHere(deps.store, journal))) throw elsewhere(dataDir, journal);
+      if (!(await isMarked(deps.store, journal))) throw wrongBroker(dataDir, journal);
       await swap(deps, dataDir, journal, say).catch((error: unknown) => {
         const words = oneLine(error) ?? String(error);
         throw new Failure(
@@ -191,7 +194,7 @@ export async function finishAtStart(
   }
 }
 
-/** Removes what restores left that were interrupted before they replaced anything. */
+/** Removes the files of restores that were interrupted before they replaced anything. */
 export function removeRemains(dataDir: string): void {
   const folder = join(dataDir, RESTORES);
   for (const name of existsSync(folder) ? readdirSync(folder) : []) {

@@ -17,7 +17,7 @@ interface Env {
   NATS_PASS: string;
 }
 
-const PAGE = 50;
+const LIST_SIZE = 50;
 const inboxOf = (env: Env) => `_INBOX.${env.NATS_USER}`;
 
 function open(env: Env): Promise<NatsConnection> {
@@ -63,7 +63,7 @@ async function list(nc: NatsConnection, env: Env, query: URLSearchParams): Promi
   const [stream, filter] = cut(query.get("index") ?? "");
   const inbox = `${inboxOf(env)}.${crypto.randomUUID()}`;
   const [index] = await Promise.all([
-    many(nc, `${inbox}.index`, stream, { next_by_subj: filter, seq: 1, batch: PAGE }),
+    many(nc, `${inbox}.index`, stream, { next_by_subj: filter, seq: 1, batch: LIST_SIZE }),
     ...query.getAll("get").map((place) => get(nc, place)),
   ]);
   const ids = index.map((message) => message.headers?.get("Nats-Subject").split(".").at(-1) ?? "");

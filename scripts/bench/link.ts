@@ -4,11 +4,11 @@ import { serveFunctions } from "../host/functions.ts";
 import { freePort } from "../process/ports.ts";
 import { startDelay } from "./delay.ts";
 import type { Target } from "./measure.ts";
-import { born, type Served, type Stand } from "./stand.ts";
+import { childOf, type Served, type Stand } from "./stand.ts";
 import { type Seeded, targetsOf } from "./targets.ts";
 
 /** Round trip to a distant broker in milliseconds. */
-export const FAR_MS = 40;
+export const DISTANT_MS = 40;
 
 export interface Links extends AsyncDisposable {
   targets: Target[];
@@ -26,13 +26,13 @@ export async function startLinks(
   await using stack = new AsyncDisposableStack();
   const bundle = await bundleFunctions();
   const near = stand.bindings.NATS_URL ?? "";
-  const far = stack.use(await startDelay(Number(new URL(near).port), FAR_MS / 2)).url;
+  const far = stack.use(await startDelay(Number(new URL(near).port), DISTANT_MS / 2)).url;
   const serve = async (link: boolean, url: string): Promise<Served> => {
     const port = await freePort();
     const bindings = { ...stand.bindings, NATS_URL: url };
     const log = (line: string) => console.error(`  ${line}`);
     const options = { host: "127.0.0.1", port, bindings, log, bundle, link };
-    const { value, pid } = await born(/workerd/, () => serveFunctions(options));
+    const { value, pid } = await childOf(/workerd/, () => serveFunctions(options));
     stack.use(value);
     return { url: `http://127.0.0.1:${port}`, pid };
   };

@@ -51,7 +51,7 @@ async function answering(url: string): Promise<void> {
 }
 
 /** The child process that a start created. */
-export async function born<T>(
+export async function childOf<T>(
   command: RegExp,
   start: () => Promise<T>,
 ): Promise<{ value: T; pid: number | undefined }> {
@@ -78,7 +78,7 @@ export async function startStand(): Promise<Stand> {
       LOG_LEVEL: "error",
     };
     const log = (line: string) => console.error(`  ${line}`);
-    const platform = await born(/workerd/, () =>
+    const platform = await childOf(/workerd/, () =>
       startPlatform(readSettings(env), {
         natsServer: lastingBroker(log),
         streams: false,
@@ -91,7 +91,7 @@ export async function startStand(): Promise<Stand> {
 
     const floorPort = await freePort();
     const bundle = await bundleFunctions(script("./floor-worker.ts"));
-    const floor = await born(/workerd/, () =>
+    const floor = await childOf(/workerd/, () =>
       serveFunctions({ host: "127.0.0.1", port: floorPort, bindings, log, bundle }),
     );
     stops.push(() => floor.value.stop());

@@ -4,15 +4,15 @@ import { writePrivate } from "../config/data-dir.ts";
 import { freePort, isFree } from "../process/ports.ts";
 import { type Broker, type LaunchOptions, launchBroker } from "./launch.ts";
 
-/** Several brokers that keep copies together, each watched on its own. */
+/** Several brokers with replicated data, each supervised separately. */
 export interface Cluster extends AsyncDisposable {
   readonly nodes: readonly Broker[];
-  /** WebSocket addresses of all, separated by commas. */
+  /** WebSocket addresses of all brokers, separated by commas. */
   readonly wsUrl: string;
   stop(): Promise<void>;
 }
 
-/** Ports for the routes between the brokers: those of the last start, or free ones where any of these is taken. */
+/** Returns the cluster ports of the brokers: those of the last start, or free ones if any of them is in use. */
 async function routePorts(file: string, count: number, reserved: readonly number[]): Promise<number[]> {
   const last = existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as number[]) : [];
   const usable = async (port: number) => !reserved.includes(port) && (await isFree(port));
@@ -27,9 +27,9 @@ async function routePorts(file: string, count: number, reserved: readonly number
 }
 
 /**
- * Starts `count` brokers as one JetStream cluster on loopback, each with a folder of its own below `dir`. A single
- * machine gains nothing in safety by it: it is the same arrangement as in production, for trying it out.
- * @throws Failure in one line when one does not become ready
+ * Starts `count` brokers as one JetStream cluster on loopback, each with its own folder below `dir`. On a single
+ * machine this adds no safety; it is for trying out the production setup.
+ * @throws Failure with one line if a broker does not become ready
  */
 export async function launchCluster(
   options: Omit<LaunchOptions, "port" | "wsPort" | "cluster">,

@@ -77,7 +77,7 @@ function mirrors(name: string): string[] {
  */
 export function obtain(target: string): string[] {
   const found = distribution();
-  if (found === undefined) return ["this is neither Debian nor Ubuntu"];
+  if (found === undefined) return ["this system is neither Debian nor Ubuntu"];
   const { name, source } = found;
   if (!existsSync(source.keyring)) return [`the keyring ${source.keyring} is missing`];
   const addresses = mirrors(name);

@@ -175,5 +175,5 @@ async function takenPorts(portsDir: string): Promise<{ port: number; wsPort: num
       await delay(10);
     }
   }
-  throw new Failure("nats-server did not tell its ports.");
+  throw new Failure("nats-server did not report its ports.");
 }

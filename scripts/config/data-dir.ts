@@ -23,11 +23,13 @@ export function prepareDataDir(dataDir: string): void {
     rmSync(probe);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new Failure(`The data folder ${dataDir} is not writable (${why}): choose another with DATA_DIR=….`);
+    throw new Failure(
+      `The data folder ${dataDir} is not writable (${why}). Choose another one with DATA_DIR=….`,
+    );
   }
   if (room < LEAST_ROOM) {
     throw new Failure(
-      `The disk of the data folder ${dataDir} is full: make room, or choose another with DATA_DIR=….`,
+      `The disk of the data folder ${dataDir} is full. Free some space, or choose another folder with DATA_DIR=….`,
     );
   }
 }
@@ -156,8 +158,8 @@ function hold(path: string, text: string): Running | undefined {
 }
 
 /**
- * Takes the right to restore into this data folder's platform for this process.
- * @throws Failure when another live process has it
+ * Locks the data folder for a restore by this process.
+ * @throws Failure if another live process holds the lock
  */
 export function claimRestore(dataDir: string): { release(): void } {
   const path = join(dataDir, "restoring.json");
@@ -165,7 +167,7 @@ export function claimRestore(dataDir: string): { release(): void } {
   if (other === undefined || other.pid === process.pid)
     return { release: () => rmSync(path, { force: true }) };
   throw new Failure(
-    `Another restore (process ${other.pid}) is under way for the data folder ${dataDir}. Wait until it ends.`,
+    `Another restore (process ${other.pid}) is running for the data folder ${dataDir}. Wait until it ends.`,
   );
 }
 
@@ -186,7 +188,7 @@ export function claimDataDir(dataDir: string): Claim {
   const other = hold(path, JSON.stringify(record));
   if (other !== undefined) {
     throw new Failure(
-      `Another instance (process ${other.pid}) uses the data folder ${dataDir}: stop it, or choose another with DATA_DIR=….`,
+      `Another instance (process ${other.pid}) uses the data folder ${dataDir}. Stop it, or choose another folder with DATA_DIR=….`,
     );
   }
   return {

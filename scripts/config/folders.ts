@@ -19,7 +19,7 @@ export function makeFolder(path: string): void {
     // Another process may have created it at the same moment.
     if (systemCode(error) === "EEXIST" && isFolder(path)) return;
     if (systemCode(error) === "ENOENT")
-      throw new Error(`no folder can be made in ${above}`, { cause: error });
+      throw new Error(`folders cannot be created in ${above}`, { cause: error });
     throw error;
   }
 }

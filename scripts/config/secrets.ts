@@ -8,20 +8,20 @@ import { writePrivate } from "./data-dir.ts";
 /** Passwords of the started broker's users, by user name. */
 export type BrokerPasswords = Record<"fn" | "streams" | "deploy" | "operator", string>;
 
-/** What a data folder keeps secret; generated once, in `<data folder>/secrets.json` (mode 0600). */
+/** The secrets of a data folder, generated once in `<data folder>/secrets.json` (mode 0600). */
 export interface Secrets {
   broker: BrokerPasswords;
   /** JSON array of private Ed25519 JWKs; the first signs, all verify. */
   JWT_SIGNING_KEYS: string;
   /** JSON array of `{ kid, k }`, k 256 bits in base64url; the first encrypts, all decrypt. */
   ENCRYPTION_KEYS: string;
-  /** 256 bits in base64url, for claims of sensitive unique values. */
+  /** 256 bits in base64url, for the unique keys of sensitive values. */
   CLAIM_KEY: string;
 }
 
 const secret = (bytes = 32) => randomBytes(bytes).toString("base64url");
 
-/** Fresh keys for the functions, in the form of the variables that carry them. */
+/** Generates keys for the functions, in the format of their variables. */
 export async function generateKeys(): Promise<Omit<Secrets, "broker">> {
   const { privateKey } = await generateKeyPair("EdDSA", { crv: "Ed25519", extractable: true });
   const jwk = { ...(await exportJWK(privateKey)), kid: secret(9), alg: "EdDSA", use: "sig" };
@@ -37,18 +37,18 @@ function readSecrets(path: string): Secrets {
   try {
     secrets = JSON.parse(readFileSync(path, "utf8")) as Partial<Secrets>;
   } catch {
-    // Told below.
+    // The error is reported below.
   }
   const { broker, JWT_SIGNING_KEYS, ENCRYPTION_KEYS, CLAIM_KEY } = secrets;
   if (!broker || !JWT_SIGNING_KEYS || !ENCRYPTION_KEYS || !CLAIM_KEY) {
     throw new Failure(
-      `The keys in ${path} are damaged: bring the file back from your copy. Without it what is sealed cannot be read; remove it only to begin with new keys.`,
+      `The keys in ${path} are damaged. Restore the file from your copy: without it, encrypted values are unreadable. Remove it only if you want new keys.`,
     );
   }
   return { broker, JWT_SIGNING_KEYS, ENCRYPTION_KEYS, CLAIM_KEY };
 }
 
-/** Reads the data folder's secrets, and makes them first when there are none. */
+/** Reads the data folder's secrets. Generates them if there are none. */
 export async function loadSecrets(dataDir: string): Promise<Secrets> {
   const path = join(dataDir, "secrets.json");
   if (existsSync(path)) return readSecrets(path);

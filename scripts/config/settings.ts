@@ -2,10 +2,10 @@ import { resolve } from "node:path";
 import { publicUrlFault } from "../../functions/env.ts";
 import { Failure } from "../process/failure.ts";
 
-/** Environment variables by name; a missing one and an empty one mean the same. */
+/** Environment variables by name. An empty value counts as missing. */
 export type Environment = Record<string, string | undefined>;
 
-/** How to reach a broker that somebody else runs. */
+/** Address and credentials of an external broker. */
 export interface ExternalBroker {
   url: string;
   user?: string;
@@ -17,7 +17,7 @@ export interface ExternalBroker {
 
 /** The settings of `npm start`. docs/reference/settings.md lists them. */
 export interface Settings {
-  /** Address to listen on: 127.0.0.1 unless HOST says otherwise. */
+  /** Address to listen on: HOST, or 127.0.0.1. */
   host: string;
   port: number;
   streamsPort: number;
@@ -28,18 +28,18 @@ export interface Settings {
   natsPort: number | undefined;
   natsWsPort: number | undefined;
   external: ExternalBroker | undefined;
-  /** How many brokers are started: one, or a cluster of three. */
+  /** Number of brokers to start: one, or a cluster of three. */
   brokers: 1 | 3;
   replicas: number;
-  /** Whether the functions reach the broker through Durable Objects that hold the connection. */
+  /** Whether the functions reach the broker over the link, through Durable Objects. */
   link: boolean;
   /** Broker's `sync_interval`: "always", or a duration such as "10s". */
   syncInterval: string;
-  /** Variables that go to the functions unchanged. */
+  /** Variables that are passed to the functions unchanged. */
   passedOn: Record<string, string>;
 }
 
-/** Settings of the functions which are handed through as they are. */
+/** Settings of the functions that are passed through unchanged. */
 const PASSED_ON = [
   "ALLOWED_ORIGINS",
   "JWT_SIGNING_KEYS",
@@ -76,19 +76,19 @@ function port(env: Environment, name: string): number | undefined {
   if (text === undefined) return undefined;
   const value = Number(text);
   if (!Number.isInteger(value) || value < 1 || value > 65_535) {
-    throw new Failure(`${name}=${text} is not a port: give a number from 1 to 65535.`);
+    throw new Failure(`${name}=${text} is not a port. Use a number from 1 to 65535.`);
   }
   return value;
 }
 
-/** Two listeners cannot have one port; which one comes first would decide what is told. */
+/** Rejects equal ports before anything listens; otherwise the message would depend on which process starts first. */
 function requireDifferent(ports: Record<string, number | undefined>): void {
   const names = new Map<number, string>();
   for (const [name, value] of Object.entries(ports)) {
     if (value === undefined) continue;
     const other = names.get(value);
     if (other !== undefined)
-      throw new Failure(`${other} and ${name} are both ${value}: choose another for one of them.`);
+      throw new Failure(`${other} and ${name} are both ${value}. Choose another port for one of them.`);
     names.set(value, name);
   }
 }
@@ -109,7 +109,7 @@ function externalBroker(env: Environment): ExternalBroker | undefined {
       ? " (nats:// is for services: unset NATS_URL to use the started broker)"
       : "";
     throw new Failure(
-      `NATS_URL must be the address of the broker's WebSocket listener, ws://… or wss://… (several with commas)${ours}.`,
+      `NATS_URL must be the address of the broker's WebSocket listener, ws://… or wss://… (separate several with commas)${ours}.`,
     );
   }
   const user = get(env, "NATS_USER");
@@ -117,7 +117,7 @@ function externalBroker(env: Environment): ExternalBroker | undefined {
   const token = get(env, "NATS_TOKEN");
   const creds = get(env, "NATS_CREDS");
   if ((user === undefined) !== (pass === undefined))
-    throw new Failure("NATS_USER and NATS_PASS belong together: set both.");
+    throw new Failure("NATS_USER and NATS_PASS must be set together.");
   return {
     url,
     ...(user === undefined ? {} : { user }),
@@ -129,7 +129,7 @@ function externalBroker(env: Environment): ExternalBroker | undefined {
 
 /**
  * Reads the settings from environment variables.
- * @throws Failure that names the variable which cannot be used
+ * @throws Failure that names the invalid variable
  */
 export function readSettings(env: Environment): Settings {
   const functionsPort = port(env, "PORT") ?? 8787;
@@ -143,10 +143,11 @@ export function readSettings(env: Environment): Settings {
     NATS_WS_PORT: natsWsPort,
   });
   const brokers = get(env, "NATS_BROKERS") ?? "1";
-  if (brokers !== "1" && brokers !== "3") throw new Failure(`NATS_BROKERS=${brokers} is neither 1 nor 3.`);
+  if (brokers !== "1" && brokers !== "3")
+    throw new Failure(`NATS_BROKERS=${brokers} is not valid. Use 1 or 3.`);
   const replicas = get(env, "NATS_REPLICAS") ?? brokers;
   if (!/^[1-5]$/.test(replicas))
-    throw new Failure(`NATS_REPLICAS=${replicas} is not a number of replicas: 1 to 5.`);
+    throw new Failure(`NATS_REPLICAS=${replicas} is not valid. Use a number from 1 to 5.`);
   const external = externalBroker(env);
   if (external === undefined && Number(replicas) > Number(brokers)) {
     throw new Failure(
@@ -155,11 +156,13 @@ export function readSettings(env: Environment): Settings {
   }
   const syncInterval = get(env, "NATS_SYNC_INTERVAL") ?? "10s";
   if (!/^(always|\d+(ms|s|m))$/.test(syncInterval)) {
-    throw new Failure(`NATS_SYNC_INTERVAL=${syncInterval} is neither "always" nor a duration such as 1s.`);
+    throw new Failure(
+      `NATS_SYNC_INTERVAL=${syncInterval} is not valid. Use "always" or a duration such as 1s.`,
+    );
   }
   const link = get(env, "NATS_LINK") ?? "none";
   if (link !== "none" && link !== "durable-object") {
-    throw new Failure(`NATS_LINK=${link} is neither "none" nor "durable-object".`);
+    throw new Failure(`NATS_LINK=${link} is not valid. Use "none" or "durable-object".`);
   }
   const passedOn: Record<string, string> = {};
   for (const name of PASSED_ON) {
@@ -183,13 +186,13 @@ export function readSettings(env: Environment): Settings {
   };
 }
 
-/** Settings of the platform, of its functions and of its processes: those of docs/reference/settings.md. */
+/** Settings of the platform, its functions and its processes, as listed in docs/reference/settings.md. */
 const OF_THE_PLATFORM =
   /^(PORT|HOST|DATA_DIR|PUBLIC_URL|ALLOWED_ORIGINS|LOG_LEVEL|CLIENT_ADDRESS|TRUST_PROXY|(NATS|STREAMS|QUOTA|HOST_CACHE|JWT|ENCRYPTION|CLAIM|METRICS)_.*)$/;
 
 /**
- * The environment of tests: they choose their own settings, and what a shell has for `npm start` must not reach them. What they
- * take over is on how many brokers each of their platforms runs, how its functions reach them, and what serves it.
+ * Returns the environment for tests. They choose their own settings, so the shell's settings for `npm start` must not
+ * reach them. Tests only take over the number of brokers, the link, and the host that serves the functions.
  */
 export function testEnvironment(env: Environment): Environment {
   const kept = Object.fromEntries(Object.entries(env).filter(([name]) => !OF_THE_PLATFORM.test(name)));

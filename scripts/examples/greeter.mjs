@@ -1,7 +1,6 @@
-// A service without any library: the broker's own text protocol over a socket. It does what a service in any language
-// has to do: write its entry, listen on its subject, answer.
-//
-//     NATS_URL=$(npm run --silent nats:url) node scripts/examples/greeter.mjs
+// A service without any library: the broker's text protocol over a socket. Shows the steps of a service in any
+// language: write its registration, listen on its subject, respond.      NATS_URL=$(npm run --silent nats:url) node
+// scripts/examples/greeter.mjs
 import { createConnection } from "node:net";
 
 const url = new URL(process.env.NATS_URL ?? "nats://127.0.0.1:4222");
@@ -21,19 +20,19 @@ let received = Buffer.alloc(0);
 const send = (line, body = "") => socket.write(`${line}\r\n${body}`);
 const publish = (to, text, replyTo = "") =>
   send(`PUB ${to} ${replyTo} ${Buffer.byteLength(text)}`, `${text}\r\n`);
-// A refusal has headers: the status for the caller, and words.
+// An error has headers: the status for the caller, and a message.
 const refuse = (to, code, words) => {
   const headers = `NATS/1.0\r\nNats-Service-Error-Code: ${code}\r\nNats-Service-Error: ${words}\r\n\r\n`;
   const size = Buffer.byteLength(headers);
   send(`HPUB ${to} ${size} ${size}`, `${headers}\r\n`);
 };
 
-// What comes first says why; a connection that ends after it says nothing new.
+// The first error is the reason; the closed connection that follows adds nothing.
 let complained = false;
 function complain(words) {
   if (!complained)
     console.error(
-      `The broker at ${url.host} does not let us in (${words}): give NATS_URL, see npm run nats:url.`,
+      `The broker at ${url.host} rejects the connection (${words}). Set NATS_URL, see npm run nats:url.`,
     );
   complained = true;
   process.exitCode = 1;
@@ -47,11 +46,11 @@ function answer(to, text) {
 
 function onMessage(sid, replyTo, text) {
   if (sid === "2") return answer(replyTo, text);
-  // The broker has stored the entry, or says why not.
+  // The broker has stored the registration, or reports why not.
   console.log(JSON.parse(text).error === undefined ? "ready: greeter.hello" : text);
 }
 
-/** Takes one line, and the message behind it, off the front of what was received; false when more must come. */
+/** Takes one line, and its message, off the received data; false if more data must arrive first. */
 function take() {
   const end = received.indexOf("\r\n");
   if (end < 0) return false;
@@ -88,7 +87,7 @@ socket.on("connect", () => {
     version: "1",
   };
   send(`CONNECT ${JSON.stringify({ ...options, user, pass, name: "greeter" })}`);
-  // The broker's PONG says that it lets us in; its refusal would be lost behind what we go on sending.
+  // The broker's PONG confirms the credentials. Without waiting for it, an error could be lost.
   send("PING");
 });
 
@@ -101,7 +100,7 @@ function register() {
   publish(`$KV.handlers.${entry.name}`, JSON.stringify(entry), inbox);
 }
 socket.on("error", (error) => complain(error.message || error.code));
-// No further requests; those that came before the broker's PONG are answered.
+// Stop receiving requests. Those that arrived before the broker's PONG still get a response.
 for (const signal of ["SIGINT", "SIGTERM"]) {
   process.once(signal, () => {
     send("UNSUB 2");

@@ -17,7 +17,7 @@ const connection = await connect({
 }).catch((error: unknown) => {
   const words = error instanceof Error ? error.message : String(error);
   console.error(
-    `The broker at ${address.host} does not let us in (${words}): give NATS_URL, see npm run nats:url.`,
+    `The broker at ${address.host} rejects the connection (${words}). Set NATS_URL, see npm run nats:url.`,
   );
   process.exit(1);
 });

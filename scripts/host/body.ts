@@ -1,6 +1,7 @@
 /** Reads request bodies directly from the Node socket. A web stream in between would double the cost. */
 import type { IncomingMessage } from "node:http";
-import { brokenOff, tooLarge, tooSlow, waitForBody } from "../../functions/middleware/body.ts";
+import { waitForBody } from "../../functions/middleware/body.ts";
+import { bodyAborted, tooLarge, tooSlow } from "../../functions/middleware/body-errors.ts";
 import type { AppError } from "../../shared/kernel/errors.ts";
 
 /**
@@ -10,7 +11,7 @@ import type { AppError } from "../../shared/kernel/errors.ts";
 export function readBody(incoming: IncomingMessage, limit: number): Promise<Uint8Array> {
   if (Number(incoming.headers["content-length"] ?? 0) >= limit) return Promise.reject(tooLarge(limit));
   // No event reports a client that disconnected before the listeners were attached.
-  if (incoming.destroyed) return Promise.reject(brokenOff(undefined));
+  if (incoming.destroyed) return Promise.reject(bodyAborted(undefined));
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];
     let size = 0;
@@ -35,10 +36,10 @@ export function readBody(incoming: IncomingMessage, limit: number): Promise<Uint
       wait.stop();
       resolve(parts.length === 1 ? (parts[0] ?? Buffer.of()) : Buffer.concat(parts));
     });
-    incoming.on("error", (cause) => refuse(brokenOff(cause)));
+    incoming.on("error", (cause) => refuse(bodyAborted(cause)));
     // "close" also follows a complete body, so create the error (and its stack) only if the body is incomplete.
     incoming.on("close", () => {
-      if (!settled) refuse(brokenOff(undefined));
+      if (!settled) refuse(bodyAborted(undefined));
     });
   });
 }

@@ -16,13 +16,13 @@ import { type Metric, RequestCounts } from "../../functions/request/request-coun
 import { type CachedStore, type CacheStats, openCachedStore } from "../../shared/store/cache/cached-store.ts";
 import { ReadSemaphore } from "../../shared/store/client/read-semaphore.ts";
 import { Failure, systemCode } from "../process/failure.ts";
-import { AnswerCache } from "./answer-cache.ts";
-import { AnswerFile } from "./answer-file.ts";
 import { assetResponse } from "./assets.ts";
 import { readBody } from "./body.ts";
 import { forwardedAddress } from "./forwarded.ts";
 import type { Functions, FunctionsOptions } from "./functions.ts";
 import { RecordedResponse } from "./response.ts";
+import { ResponseCache } from "./response-cache.ts";
+import { ResponseFile } from "./response-file.ts";
 import { openSocket } from "./socket.ts";
 
 /** Milliseconds for requests in progress to finish when the process stops. */
@@ -41,7 +41,7 @@ const FILE_MIB = 128;
 function bytesOf(name: string, setting: string | undefined, otherwise: number, least: number): number {
   const mib = setting === undefined ? otherwise : Number(setting);
   if (!(mib >= least && mib <= 4096))
-    throw new Failure(`${name}=${setting} is not a size: give a number of MiB from ${least} to 4096.`);
+    throw new Failure(`${name}=${setting} is not a size. Use a number of MiB from ${least} to 4096.`);
   return mib * 1024 * 1024;
 }
 
@@ -50,28 +50,28 @@ export interface NodeFunctions extends Functions {
   /** Current figures of the store's cache. */
   stats(): CacheStats;
   /** Current figures of the response cache. */
-  answers(): AnswerCache["stats"];
+  answers(): ResponseCache["stats"];
 }
 
 /** Node's own request object, as the server adapter provides it. */
 const incomingOf = (env: Record<string, unknown>) => (env as unknown as HttpBindings).incoming;
 const outgoingOf = (env: Record<string, unknown>) => env.outgoing as RecordedResponse;
 
-/** The client's address: that of the connection, or the one that a trusted proxy reports. */
+/** Returns the client's address: that of the connection, or the one that a trusted proxy reports. */
 function clientAddress(incoming: HttpBindings["incoming"], behindProxy: boolean): string {
   const header = behindProxy ? String(incoming.headers["x-forwarded-for"] ?? "") : "";
   return forwardedAddress(header) ?? incoming.socket.remoteAddress ?? "unknown";
 }
 
 /**
- * A name that adds nothing to an address. Others may: an international name grows when it is written in ASCII, behind
- * which the server's adapter overlooks a path, and the answer would be that of another address than the one asked for.
- * Browsers write such names in ASCII themselves.
+ * Host names that keep their length in a URL. An international name becomes longer when it is converted to ASCII. The
+ * server adapter would then cut the path at the wrong place and serve another address. Browsers convert such names
+ * themselves.
  */
 const HOST_NAME = /^[\w.:[\]-]*$/;
 
 function refuseHost(response: ServerResponse): void {
-  const detail = "The Host header must be a name in ASCII, with a port or without.";
+  const detail = "The Host header must be an ASCII host name with an optional port.";
   const problem = { type: "urn:problem:invalid_host", title: TITLES[400], status: 400, detail };
   response.writeHead(400, {
     ...SECURITY_HEADERS,
@@ -112,14 +112,16 @@ async function listen(server: Server, port: number, host: string): Promise<void>
     await once(server, "listening");
   } catch (error) {
     if (systemCode(error) === "EADDRINUSE")
-      throw new Failure(`Port ${port} is taken: choose another with PORT=….`);
+      throw new Failure(
+        `Port ${port} is already in use. Stop the other program, or choose another port with PORT=….`,
+      );
     throw error;
   }
 }
 
-/** Lends the one store to each request, with a tracker where its answer may be cached. */
-function lender(store: CachedStore, answers: AnswerCache): Host["lend"] {
-  // A request gives back nothing: the connection is everybody's.
+/** Lends the shared store to each request, with a dependency tracker if its response may be cached. */
+function lender(store: CachedStore, answers: ResponseCache): Host["lend"] {
+  // Releasing does nothing, because all requests share the connection.
   const shared = { ...store, close: async () => undefined };
   const release = async () => undefined;
   return (c) => {
@@ -129,7 +131,7 @@ function lender(store: CachedStore, answers: AnswerCache): Host["lend"] {
   };
 }
 
-/** The app as a listener of Node's server. */
+/** Returns the app as a listener for Node's server. */
 function appListener(host: Host): ReturnType<typeof getRequestListener> {
   const app = createApp(() => host);
   const context = {
@@ -142,10 +144,13 @@ function appListener(host: Host): ReturnType<typeof getRequestListener> {
   );
 }
 
-/** Takes no more connections, and resolves once the requests under way have ended, or were cut after {@link GRACE_MS}. */
+/**
+ * Accepts no more connections. Resolves once the requests in progress have ended, or were cut off after {@link
+ * GRACE_MS}.
+ */
 async function closeServer(server: Server): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  // A connection becomes idle once its request is answered, and would be kept.
+  // A connection becomes idle once its request is complete, and would stay open.
   const idle = setInterval(() => server.closeIdleConnections(), 20);
   const late = setTimeout(() => server.closeAllConnections(), GRACE_MS);
   await closed;
@@ -155,9 +160,9 @@ async function closeServer(server: Server): Promise<void> {
 
 /**
  * Serves the app from this process.
- * @param options.bindings the functions' variables; `TRUST_PROXY=true` takes the client's address from the last
- * entry of `X-Forwarded-For`, where a proxy of one's own is the only way in; `HOST_CACHE_MIB` and `HOST_CACHE_FILE_MIB`
- * bound the caches
+ * @param options.bindings the functions' variables. `TRUST_PROXY=true` takes the client's address from the last entry
+ *   of `X-Forwarded-For`; use it only if all requests come through your own proxy. `HOST_CACHE_MIB` and
+ *   `HOST_CACHE_FILE_MIB` limit the caches
  */
 export async function serveNode(options: FunctionsOptions): Promise<NodeFunctions> {
   const settings = readSettings(options.bindings);
@@ -176,12 +181,13 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
         if (status !== "connected") log.warn("broker connection", { status });
       },
     },
-    // A quarter is for whole answers.
+    // A quarter is for complete responses.
     { maxBytes: memory * 0.75, onStored: (subject) => answers.stored(subject) },
   );
-  const noFile = (error: unknown) => log.warn("answers are not kept in a file", { error: String(error) });
-  const file = fileBytes === 0 ? undefined : new AnswerFile(fileBytes, noFile);
-  const answers = new AnswerCache(() => host, memory * 0.25, file);
+  const noFile = (error: unknown) =>
+    log.warn("the file for cached responses cannot be used", { error: String(error) });
+  const file = fileBytes === 0 ? undefined : new ResponseFile(fileBytes, noFile);
+  const answers = new ResponseCache(() => host, memory * 0.25, file);
   const counts = new RequestCounts();
   const host: Host = {
     observe: (request) => counts.observe(request),
@@ -195,8 +201,8 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
   };
   const listener = appListener(host);
   const server = createServer(
-    // Slow headers must not hold connections for ever. How long a body may take is for who reads it to say: an upload
-    // that goes on is not cut off in the middle.
+    // Slow headers must not hold connections indefinitely. The reader of a body limits its time, so that a long upload
+    // is not cut off.
     {
       ServerResponse: RecordedResponse,
       requestTimeout: 0,

@@ -8,9 +8,9 @@ import { backoff, supervise } from "../process/supervise.ts";
 import type { Functions, FunctionsOptions } from "./functions.ts";
 
 /**
- * A request's objects live shortly: a small nursery, and a heap that is swept before it has grown by a third. The middle
- * one of the compilers makes requests no faster, and leaves 15 MiB of holes behind; without it the last one would begin
- * late, with what was called 3,000 times, and a host be half as fast for its first five seconds of load.
+ * A request's objects are short-lived, so use a small nursery, and collect the heap before it has grown by a third. The
+ * middle-tier compiler makes requests no faster and leaves 15 MiB of fragmented memory. Without it, the top tier would
+ * start only after 3,000 calls, and a host would be half as fast for its first five seconds of load.
  */
 const FLAGS = [
   "--max-semi-space-size=4",
@@ -20,8 +20,8 @@ const FLAGS = [
 ];
 
 /**
- * The app as one file: a process that loads it needs a third less memory than one that strips types itself, and starts
- * at once.
+ * Bundles the app into one file. A process that loads it needs a third less memory than one that strips types itself,
+ * and starts faster.
  */
 async function bundleHost(outfile: string): Promise<void> {
   await build({
@@ -33,25 +33,25 @@ async function bundleHost(outfile: string): Promise<void> {
     platform: "node",
     target: "node24",
     loader: { ".txt": "text", ".html": "text", ".css": "text", ".svg": "text" },
-    // Packages in the older module format ask for modules by this name; they are found where ours are.
+    // CommonJS packages call this function. It resolves modules from here.
     banner: {
       js: `import { createRequire as requireFrom } from "node:module"; const require = requireFrom(${JSON.stringify(import.meta.url)});`,
     },
-    // Files beside the modules are looked for where the modules are, not where the bundle is.
+    // Modules locate files relative to themselves, not to the bundle.
     define: { "import.meta.url": JSON.stringify(import.meta.url) },
     logLevel: "silent",
   });
 }
 
 /**
- * Serves the app from a Node process of its own, watched: when it dies it is started again.
- * @throws Failure when it does not start
+ * Serves the app from a supervised Node process, which is restarted if it dies.
+ * @throws Failure if it does not start
  */
 export async function serveProcess(options: FunctionsOptions): Promise<Functions> {
   const { host, port, bindings, log } = options;
   const dir = mkdtempSync(join(tmpdir(), "platform-host-"));
   const file = join(dir, "platform-host.mjs");
-  // What the system needs to know beside the settings.
+  // Variables that the system needs in addition to the settings.
   const { PATH, TMPDIR } = process.env;
   const system = { ...(PATH ? { PATH } : {}), ...(TMPDIR ? { TMPDIR } : {}) };
 
@@ -60,13 +60,13 @@ export async function serveProcess(options: FunctionsOptions): Promise<Functions
     spawn: () =>
       spawn(process.execPath, [...FLAGS, file], {
         stdio: ["ignore", "pipe", "pipe", "ipc"],
-        // One arena of the C library: what is freed by one thread is used again by all.
+        // One arena of the C library, so that memory freed by one thread can be reused by all.
         env: { ...system, MALLOC_ARENA_MAX: "1", ...bindings, HOST: host, PORT: String(port) },
       }),
     readyLimitMs: 20_000,
     graceMs: 5_000,
     line: log,
-    // Without it nothing is served: whatever keeps it from coming back may pass.
+    // Nothing is served without the host, and the reason for its failure may pass, so always restart it.
     retryMs: ({ failures, served }) => (served ? backoff(failures, 100, 3_000) : undefined),
     restarting: (why) =>
       log(JSON.stringify({ level: "warn", message: "the host stopped; starting it again", why })),
@@ -79,7 +79,7 @@ export async function serveProcess(options: FunctionsOptions): Promise<Functions
 
   try {
     await bundleHost(file);
-    // It would stay, and take as much memory as the host itself.
+    // The bundler process would stay and take as much memory as the host itself.
     await stopBundler();
     await child.start();
   } catch (error) {

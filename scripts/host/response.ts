@@ -3,9 +3,9 @@ import type { Context } from "hono";
 import type { AppEnv } from "../../functions/request/context.ts";
 import type { DependencyTracker } from "../../shared/store/cache/cached-store.ts";
 
-/** Told of an answer with status 200 and a head that it wants, once all of it is written, or that there is none. */
+/** Receives a complete response with status 200 whose head it accepts, or the information that there is none. */
 export interface Recorder {
-  /** The answer's dependencies, and the request's context, once it has one. */
+  /** The response's dependencies and the request's context, once they exist. */
   tracker: DependencyTracker;
   context: Context<AppEnv> | undefined;
   wants(headers: OutgoingHttpHeaders): boolean;
@@ -13,16 +13,16 @@ export interface Recorder {
   nothing(): void;
 }
 
-/** An answer that can be listened to while it is written, which costs less than making another one of it to read. */
+/** A response that can be recorded while it is written, which costs less than copying and reading it. */
 export class RecordedResponse<R extends IncomingMessage = IncomingMessage> extends ServerResponse<R> {
-  /** Let go of with the last byte: through responses that are done with, one request would keep the next alive. */
+  /** Cleared with the last byte: otherwise finished responses would keep each other alive. */
   recorder: Recorder | undefined;
   #head: OutgoingHttpHeaders | undefined;
   #parts: Buffer[] | undefined;
 
   override writeHead(status: number, reason?: unknown, headers?: unknown): this {
     super.writeHead(status, reason as string, headers as OutgoingHttpHeaders);
-    // Who waits for it learns at once that there is nothing to wait for.
+    // Requests that wait for the recording learn at once that there is none.
     if (status === 200 && isRecord(reason) && this.recorder?.wants(reason) === true) this.#head = reason;
     else this.#nothing();
     return this;
@@ -51,7 +51,7 @@ export class RecordedResponse<R extends IncomingMessage = IncomingMessage> exten
   }
 }
 
-/** All of a body, unless something of it is missing or more than was announced. */
+/** Returns the whole body, unless it is incomplete or longer than announced. */
 function wholeBody(
   head: OutgoingHttpHeaders,
   parts: readonly Buffer[] | undefined,

@@ -1,4 +1,4 @@
-/** Entry of the serving process: the app in Node until it is told to stop, or until who started it is gone. */
+/** Entry of the host process: serves the app in Node until it is stopped, or until its parent process is gone. */
 import { readSettings } from "../../functions/env.ts";
 import { consoleLog } from "../../functions/log.ts";
 import { outliveRejections } from "../process/rejections.ts";
@@ -24,7 +24,7 @@ try {
   process.on("disconnect", stop);
   process.send?.({ ready: true } satisfies Word);
 } catch (error) {
-  // Whatever was begun must not keep a process that serves nobody.
+  // Unfinished work must not keep a process that no longer serves.
   const end = () => process.exit(1);
   if (process.send === undefined) end();
   else process.send({ failure: error instanceof Error ? error.message : String(error) } satisfies Word, end);

@@ -1,11 +1,11 @@
 /**
- * The broker's WebSocket for processes that live long. What is sent within one turn of the event loop leaves as one
- * frame, and with it in one system call: requests that came together are asked for together.
+ * The broker's WebSocket for long-lived processes. Data sent within one turn of the event loop leaves as one frame,
+ * with one system call.
  */
 import { WebSocket } from "ws";
 import type { BrokerSocket } from "../../shared/store/client/socket.ts";
 
-/** An answer larger than this is none of the broker's. */
+/** The broker never sends a larger frame. */
 const MAX_FRAME_BYTES = 128 * 1024 * 1024;
 
 class JoiningSocket implements BrokerSocket {
@@ -35,7 +35,7 @@ class JoiningSocket implements BrokerSocket {
     );
   }
 
-  /** The library would wait for a silent server to take what was sent before it lets go of the connection. */
+  /** The library would wait for a silent server to accept all data before it closes the connection. */
   get bufferedAmount(): number {
     return 0;
   }

@@ -4,30 +4,30 @@ import { fileURLToPath } from "node:url";
 import { backoff, supervise } from "../process/supervise.ts";
 
 const SCRIPT = join(fileURLToPath(new URL("..", import.meta.url)), "streams.ts");
-/** Starts in a row that fail until it is given up. */
+/** Consecutive failed starts after which the process is given up. */
 const MOST_FAILURES = 4;
 
-/** What to run. */
+/** Options of the streams process. */
 export interface StreamsOptions {
   host: string;
   port: number;
-  /** The process's variables beside PATH; it sees nothing else of ours. */
+  /** The process's variables in addition to PATH; it gets no others. */
   env: Record<string, string>;
   log: (line: string) => void;
 }
 
-/** The streams process, watched: when it dies it is started again. */
+/** The supervised streams process. It is restarted if it dies. */
 export interface Streams extends AsyncDisposable {
   readonly url: string;
-  /** Sends the running process a signal; by default it is killed outright, and started again. */
+  /** Sends a signal to the running process, SIGKILL by default; it is then restarted. */
   kill(signal?: NodeJS.Signals): void;
   stop(): Promise<void>;
 }
 
 /**
- * Starts the long-lived process that serves streams, and waits until it says that it does: whatever else answers on
- * its port is not it.
- * @throws Failure in one line when it does not
+ * Starts the long-lived process that serves streams, and waits until the process itself reports that it is ready:
+ * another program may respond on its port.
+ * @throws Failure with one line if it does not start
  */
 export async function serveStreams(options: StreamsOptions): Promise<Streams> {
   const { host, port, env, log } = options;
@@ -43,13 +43,13 @@ export async function serveStreams(options: StreamsOptions): Promise<Streams> {
     graceMs: 3_000,
     line: log,
     retryMs({ failures, served, ended }) {
-      // What it tells of itself the person at the terminal must mend: that ends the first start at once.
+      // An error that the process reports itself must be fixed by the operator, so the first start fails at once.
       if (failures >= MOST_FAILURES || (!served && !ended)) return undefined;
       return backoff(failures, 500, 3_000);
     },
     restarting: (why) =>
       log(JSON.stringify({ level: "warn", message: "the streams process stopped; starting it again", why })),
-    // Everything else goes on without it.
+    // Everything else continues without it.
     givenUp: ({ message }) => log(JSON.stringify({ level: "error", message })),
   });
   await child.start();

@@ -238,7 +238,7 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
         );
       }
       if (failed.length > 0) {
-        options.say(`Could not check the unique values of ${failed.join(", ")}: run npm run rekey.`);
+        options.say(`Could not check the unique values of ${failed.join(", ")}. Run npm run rekey.`);
       }
     });
     options.signal?.throwIfAborted();

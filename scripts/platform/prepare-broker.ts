@@ -80,7 +80,7 @@ export function prepareBroker(
     await provision(store, { replicas: settings.replicas, patienceMs: 10_000 }).catch((error: unknown) => {
       if (!(error instanceof AppError)) throw error;
       throw new Failure(
-        `The broker at ${hostsOf(access.url)} could not create the platform's streams${why(error)}: check its disk, its limits, the user's rights, and that NATS_REPLICAS is not more than its servers.`,
+        `The broker at ${hostsOf(access.url)} could not create the platform's streams${why(error)}. Check its disk, its limits, the user's permissions, and that NATS_REPLICAS is not higher than its number of servers.`,
       );
     });
     const deps = scriptDeps(store, variables);

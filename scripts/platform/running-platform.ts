@@ -52,7 +52,7 @@ export async function withRunningPlatform<T>(
   const found = await runningPlatformOf(settings, running, user);
   if (found === undefined)
     throw new Failure(
-      `No platform with the data folder ${dataDir} is running: npm start first, or name its folder with DATA_DIR=….`,
+      `No platform with the data folder ${dataDir} is running. Run npm start first, or name its folder with DATA_DIR=….`,
     );
   const variables = {
     ...commonBindings(found.settings, found.secrets),

@@ -52,5 +52,5 @@ export function readArguments<const Name extends string = never, const Flag exte
  */
 export function refuseArguments(command: string): void {
   if (process.argv.length > 2)
-    throw new Failure(`${command} takes no arguments: settings are variables, such as PORT=9000 ${command}.`);
+    throw new Failure(`${command} takes no arguments. Set variables instead, such as PORT=9000 ${command}.`);
 }

@@ -38,7 +38,7 @@ export function logFile(path: string, say: (line: string) => void): (line: strin
       if (dropping) return;
       dropping = true;
       const reason = error instanceof Error ? error.message : String(error);
-      say(`The log ${path} cannot be written (${reason}): its lines are dropped until it can.`);
+      say(`The log ${path} cannot be written (${reason}). Its lines are dropped until it can.`);
     }
   };
   process.once("exit", flush);

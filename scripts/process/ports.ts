@@ -49,13 +49,13 @@ export async function requirePort(port: number, variable: string, host = "127.0.
     const code = systemCode(error);
     if (code === "EADDRINUSE") {
       throw new Failure(
-        `Port ${port} is taken: stop what listens there, or choose another with ${variable}=….`,
+        `Port ${port} is already in use. Stop the other program, or choose another port with ${variable}=….`,
       );
     }
     if (code === "EACCES")
-      throw new Failure(`Port ${port} is not allowed to this user: choose another with ${variable}=….`);
+      throw new Failure(`This user may not use port ${port}. Choose another port with ${variable}=….`);
     if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND")
-      throw new Failure(`This machine has no address "${host}": check HOST.`);
+      throw new Failure(`This machine has no address "${host}". Check HOST.`);
     throw error;
   }
 }

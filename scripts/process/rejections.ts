@@ -1,13 +1,13 @@
 import type { Log } from "../../shared/deps.ts";
 
 /**
- * A process that serves everybody outlives a promise that failed while nobody waited for it: that is a defect, and the
- * log tells it with its stack, but it is one request's.
+ * Keeps the process running after an unhandled promise rejection. It is a bug, but it affects only one request. The log
+ * gets its stack.
  */
 export function outliveRejections(log: Log): void {
   process.on("unhandledRejection", (reason) => {
-    // Its words and where it comes from, and nothing else that it may carry.
+    // Log message and stack only, because an error may carry other data.
     const { message, stack } = reason instanceof Error ? reason : new Error(`a ${typeof reason}`);
-    log.error("a promise failed that nobody waited for", { error: message, stack });
+    log.error("unhandled promise rejection", { error: message, stack });
   });
 }

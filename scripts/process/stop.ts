@@ -1,4 +1,4 @@
-/** Fires on the first signal, or when the process that started us is gone. */
+/** Returns a signal that aborts on the first stop signal, or when the parent process is gone. */
 export function stopRequest(): AbortSignal {
   const controller = new AbortController();
   const stop = () => controller.abort();

@@ -1,7 +1,6 @@
 /**
- * Child processes that are to stay up: each is started until it serves, started again when it dies, and stopped so that
- * nothing of it is left. What differs between them (how readiness is told, how long to wait, when to give up) is theirs
- * to say in a {@link Program}.
+ * Supervises child processes: starts each until it is ready, restarts it when it dies, and stops it completely. A
+ * {@link Program} defines the differences: how it reports readiness, how long to wait, and when to give up.
  */
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -9,57 +8,57 @@ import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { Failure } from "./failure.ts";
 
-/** What a child with a channel to us tells: that it serves, or in one line why it cannot. */
+/** A message from a child with an IPC channel: it is ready, or one line with the reason why it cannot start. */
 export type Word = { ready: true } | { failure: string };
 
-/** A start that failed. */
+/** A failed start. */
 export interface FailedStart {
-  /** How many in a row have failed; 0 when a process that served has died. */
+  /** Number of consecutive failures; 0 if a ready process has died. */
   failures: number;
-  /** Whether one has served since {@link Supervised.start}. */
+  /** Whether a process has been ready since {@link Supervised.start}. */
   served: boolean;
-  /** Whether it just ended: neither did it say itself why it cannot serve, nor did it hang. */
+  /** Whether the process just exited, without reporting a reason or timing out. */
   ended: boolean;
 }
 
-/** What to keep running, and how. */
+/** A program to keep running. */
 export interface Program {
-  /** What the message of a failed start begins with, such as "The host did not start". */
+  /** Beginning of the message for a failed start, such as "The host did not start". */
   failure: string;
   spawn(): ChildProcess;
-  /** Part of the line by which it tells that it serves; where there is none it sends us a {@link Word}. */
+  /** Part of the output line that reports readiness. Without it, the process must send a {@link Word}. */
   readyLine?: string;
-  /** Milliseconds it has until it serves. */
+  /** Milliseconds until it must be ready. */
   readyLimitMs: number;
-  /** Milliseconds it has to end when it is told to; then it is killed. */
+  /** Milliseconds to exit after a stop signal, before it is killed. */
   graceMs: number;
-  /** Called with each line that it prints. */
+  /** Called with each line of output. */
   line?(line: string): void;
-  /** Why it ended, by the last lines that it printed; the very last one unless this is given. */
+  /** Returns why it exited, from its last lines of output; by default the very last one. */
   reason?(lines: readonly string[]): string | undefined;
-  /** Called once it serves, and part of the start: when this fails, the start has failed. */
+  /** Called once it is ready, as part of the start: if this fails, the start has failed. */
   served?(): Promise<void>;
-  /** Milliseconds until it is started again; undefined gives it up. */
+  /** Returns the milliseconds until the next start; undefined to give up. */
   retryMs(start: FailedStart): number | undefined;
-  /** Told that it died, or that another start failed, and that it is started again. */
+  /** Called when it died or a start failed, before it is started again. */
   restarting(why: string): void;
-  /** Told that it serves again. */
+  /** Called when it is ready again. */
   restarted?(): void;
-  /** Told that it is given up after it once served; before that, the first start fails. */
+  /** Called when it is given up after it was ready once; before that, the first start fails. */
   givenUp?(failure: Failure): void;
 }
 
-/** A program that is kept running. */
+/** A supervised program. */
 export interface Supervised {
-  /** Of the running process; undefined between two lives. */
+  /** Process id; undefined between two runs. */
   readonly pid: number | undefined;
-  /** Starts it, for the first time or after {@link stop}. @throws Failure in one line when it does not come to serve */
+  /** Starts it, for the first time or after {@link stop}. @throws Failure with one line if it does not become ready */
   start(): Promise<void>;
-  /** Resolves when it serves again, or was given up, if it died. */
+  /** If it died, resolves when it is ready again or was given up. */
   settled(): Promise<void>;
-  /** Sends the running process a signal that ends it, and resolves when it is gone; it is then started again. */
+  /** Sends the running process a signal that ends it, and resolves when it is gone. It is then restarted. */
   kill(signal: NodeJS.Signals): Promise<void>;
-  /** Ends it for good, whether it serves or is being started again. */
+  /** Stops it permanently, whether it is ready or restarting. */
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
@@ -83,7 +82,7 @@ class StartFailure extends Failure {
 }
 
 function endedBy(code: number | null, signal: NodeJS.Signals | null): string {
-  return `it ended with ${code ?? signal}`;
+  return `it exited with ${code ?? signal}`;
 }
 
 function isGone(child: ChildProcess): boolean {
@@ -120,14 +119,14 @@ async function serving(program: Program, child: ChildProcess): Promise<void> {
   child.on("error", (error) => fail(error.message, child.pid === undefined));
   // Wait for the rest of the output, which says why it ended.
   child.once("close", (code, signal) => fail(reason(lines) ?? endedBy(code, signal), true));
-  const timer = setTimeout(fail, readyLimitMs, `it did not serve within ${readyLimitMs / 1000} s`);
+  const timer = setTimeout(fail, readyLimitMs, `it was not ready within ${readyLimitMs / 1000} s`);
   try {
     await promise;
     await program.served?.();
   } finally {
     clearTimeout(timer);
   }
-  // The process may have died since it reported that it serves.
+  // The process may have died since it reported that it is ready.
   if (isGone(child))
     throw new StartFailure(program.failure, reason(lines) ?? endedBy(child.exitCode, child.signalCode), true);
 }
@@ -139,7 +138,7 @@ export function supervise(program: Program): Supervised {
   let served = false;
   let reviving: Promise<void> | undefined;
 
-  /** @throws StartFailure; nothing is left of the process then */
+  /** @throws StartFailure after the process is gone */
   async function startOnce(): Promise<void> {
     let born: ChildProcess | undefined;
     try {
@@ -158,9 +157,9 @@ export function supervise(program: Program): Supervised {
   }
 
   /**
-   * Starts it until it serves.
-   * @param failure that of the process which served before
-   * @throws StartFailure the last one, when it is given up or stopped
+   * Starts it until it is ready.
+   * @param failure failure of the earlier process that was ready
+   * @throws StartFailure the last one, if it is given up or stopped
    */
   async function keepStarting(failure?: StartFailure): Promise<void> {
     const { signal } = stopping;

@@ -6,7 +6,7 @@ import {
   isTrustedOrigin,
   REQUEST_HEADERS,
 } from "../../functions/middleware/cors.ts";
-import { standingHeaders } from "../../functions/middleware/headers.ts";
+import { defaultHeaders } from "../../functions/middleware/headers.ts";
 import { namesOf } from "../../functions/request/trace.ts";
 import type { Config } from "../../shared/deps.ts";
 import { STREAM_VARY } from "../../shared/streams/serve.ts";
@@ -30,7 +30,7 @@ export function commonHeaders(
 ): Record<string, string> {
   const { requestId, traceparent } = namesOf(one(request["x-request-id"]), one(request.traceparent));
   const headers: Record<string, string> = {
-    ...standingHeaders(config),
+    ...defaultHeaders(config),
     vary: STREAM_VARY,
     "x-request-id": requestId,
     traceparent,

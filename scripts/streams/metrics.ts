@@ -37,7 +37,7 @@ function metrics(hub: Hub, counts: HttpCounts): Metric[] {
     {
       name: "streams_tails",
       type: "gauge",
-      help: "Distinct filters that are listened to.",
+      help: "Distinct filters with a live tail.",
       samples: single(hub.tails),
     },
     {
@@ -67,13 +67,13 @@ function metrics(hub: Hub, counts: HttpCounts): Metric[] {
     {
       name: "streams_slow_readers_total",
       type: "counter",
-      help: "Readers that were cut off for being slow.",
+      help: "Readers that were disconnected because they were slow.",
       samples: single(f.slowReaders),
     },
     {
       name: "streams_refused_total",
       type: "counter",
-      help: "Readers refused for a limit.",
+      help: "Readers rejected because of a limit.",
       samples: single(f.refused),
     },
     {
@@ -85,19 +85,19 @@ function metrics(hub: Hub, counts: HttpCounts): Metric[] {
     {
       name: "streams_broker_failures_total",
       type: "counter",
-      help: "Reads that the broker did not answer.",
+      help: "Broker reads that failed.",
       samples: single(f.failures),
     },
     {
       name: "streams_responses_total",
       type: "counter",
-      help: "Answers by status.",
+      help: "Responses by status.",
       samples: labelled("status", counts.statuses),
     },
     {
       name: "streams_ends_total",
       type: "counter",
-      help: "Ended live answers by reason.",
+      help: "Ended live responses by reason.",
       samples: labelled("reason", counts.ends),
     },
     {

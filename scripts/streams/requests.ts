@@ -1,7 +1,7 @@
-/** What the streams service answers to each request, and the answers that are still under way. */
+/** Serves the requests of the streams process, and keeps track of responses in progress. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { parse as parseCookies } from "hono/utils/cookie";
-import { nothingAt, problemHeaders, problemText, STATUS } from "../../functions/http/problem.ts";
+import { noRouteDetail, problemHeaders, problemText, STATUS } from "../../functions/http/problem.ts";
 import { bearerOf } from "../../functions/middleware/session.ts";
 import { authenticate } from "../../shared/access/authenticate.ts";
 import { requireOperator } from "../../shared/access/authorize.ts";
@@ -10,7 +10,7 @@ import { AppError } from "../../shared/kernel/errors.ts";
 import { newId, randomToken, sameSecret } from "../../shared/kernel/ids.ts";
 import { type Store, StreamMissing } from "../../shared/store/types.ts";
 import { authenticateReader } from "../../shared/streams/credentials.ts";
-import { single, takeOnly } from "../../shared/streams/protocol/query.ts";
+import { requireKnownParameters, single } from "../../shared/streams/protocol/query.ts";
 import type { Hub } from "../../shared/streams/read/hub.ts";
 import type { Reader } from "../../shared/streams/read/reader.ts";
 import { type Caller, callerOf, listStreams, serveStream } from "../../shared/streams/serve.ts";
@@ -19,7 +19,7 @@ import { commonHeaders, isPreflight, preflightHeaders } from "./headers.ts";
 import { type HttpCounts, METRICS_TYPE, renderMetrics } from "./metrics.ts";
 import { beginStream, socketSink } from "./socket.ts";
 
-/** What answers are made of. */
+/** Inputs for responses. */
 export interface RequestsOptions {
   config: Config;
   log: Log;
@@ -33,13 +33,13 @@ const PROBLEM = { "content-type": "application/problem+json", "cache-control": "
 const ALLOW = "GET, HEAD";
 const FAMILIES: readonly (string | undefined)[] = ["streams", "health", "metrics"];
 
-/** A cookie as the functions read it. */
+/** Parses a cookie like the functions do. */
 const cookieOf = (header: string | undefined, name: string) => parseCookies(header ?? "", name)[name];
 
-/** The token of a request. Several headers are none, as they are to the functions: it would not be clear whose counts. */
+/** Returns the token of a request. Like in the functions, several Authorization headers count as invalid. */
 const tokenOf = (request: IncomingMessage) => bearerOf(request.headersDistinct.authorization?.join(", "));
 
-/** A segment of a path as the functions' router reads it. */
+/** Decodes a path segment like the functions' router. */
 function decoded(segment: string): string {
   try {
     return decodeURIComponent(segment);
@@ -48,21 +48,30 @@ function decoded(segment: string): string {
   }
 }
 
-/** One value of a header that may come several times. */
+/** Returns one value of a header that may be repeated. */
 const headerOf = (request: IncomingMessage) => (name: string) => {
   const value = request.headers[name];
   return Array.isArray(value) ? value.join(", ") : value;
 };
 
-/** What a failure means to the client. */
+/** Converts an error for the client. */
 function asAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   if (error instanceof StreamMissing) {
-    return new AppError("unavailable", "storage_not_ready", "The platform's storage is not ready yet.", {
-      retryAfter: 1,
-    });
+    return new AppError(
+      "unavailable",
+      "storage_not_ready",
+      "The platform's storage is not ready yet. Try again in a few seconds.",
+      {
+        retryAfter: 1,
+      },
+    );
   }
-  return new AppError("internal", "internal_error", "Something went wrong on our side.");
+  return new AppError(
+    "internal",
+    "internal_error",
+    "Internal error. Try again; if it persists, report the X-Request-Id.",
+  );
 }
 
 function count<K>(map: Map<K, number>, key: K): void {
@@ -76,7 +85,7 @@ export class Requests {
   readonly #hub: Hub;
   readonly #counts: HttpCounts = { statuses: new Map(), ends: new Map() };
   readonly #readers = new Set<Reader>();
-  /** Requests that may wait for messages: those that a stop wakes. */
+  /** Requests that may wait for messages. A stop ends their wait. */
   readonly #waiting = new Set<AbortController>();
   #stopping = false;
 
@@ -87,7 +96,7 @@ export class Requests {
     this.#hub = hub;
   }
 
-  /** Answers a request, whatever comes of it. */
+  /** Serves a request. Never throws. */
   handle(request: IncomingMessage, response: ServerResponse): void {
     const common = commonHeaders(this.#config, request);
     if (isPreflight(request)) {
@@ -100,13 +109,13 @@ export class Requests {
     });
   }
 
-  /** Refuses what comes from now on, and wakes what waits for messages, so that it answers. */
+  /** Rejects new requests, and ends the wait of long-polls, so that they respond. */
   refuse(): void {
     this.#stopping = true;
     for (const request of this.#waiting) request.abort();
   }
 
-  /** Ends every stream cleanly. */
+  /** Ends every live response cleanly. */
   endStreams(): void {
     for (const reader of [...this.#readers]) reader.end("shutdown");
   }
@@ -116,7 +125,7 @@ export class Requests {
     this.#log.debug("request", { requestId: headers["x-request-id"], status });
     const length = body === null ? {} : { "content-length": String(Buffer.byteLength(body)) };
     const last = this.#stopping ? { connection: "close" } : {};
-    // Who takes nothing of it does not make us keep it.
+    // Disconnect a client that accepts no data.
     response.setTimeout(this.#hub.times.stallMs, () => response.destroy());
     response.writeHead(status, { ...headers, ...length, ...last });
     response.end(body ?? undefined);
@@ -146,7 +155,7 @@ export class Requests {
       randomToken,
       afterwards: (work) => {
         work.catch((error: unknown) =>
-          this.#log.error("work after an answer failed", { error: String(error) }),
+          this.#log.error("background work after a response failed", { error: String(error) }),
         );
       },
     };
@@ -170,7 +179,7 @@ export class Requests {
   }
 
   async #health(response: ServerResponse, common: Headers, params: URLSearchParams): Promise<void> {
-    takeOnly(params, { probe: ["ready", "live"] });
+    requireKnownParameters(params, { probe: ["ready", "live"] });
     const broker = params.get("probe") === "live" ? {} : { broker: await this.#brokerHealth() };
     const body = { status: "ok", ...broker, subscribers: this.#hub.readers };
     this.#reply(response, 200, { ...common, "content-type": "application/json" }, JSON.stringify(body));
@@ -182,7 +191,7 @@ export class Requests {
     return { version, roundTripMs: await this.#store.ping() };
   }
 
-  /** For whoever brings the scrape token, and platform admins. */
+  /** Serves metrics to requests with the scrape token, and to platform admins. */
   async #metrics(
     request: IncomingMessage,
     response: ServerResponse,
@@ -196,7 +205,7 @@ export class Requests {
       const actor = await authenticate(deps, { bearer, cookies: () => undefined }, { platform: true });
       requireOperator(actor, "metrics.read");
     }
-    takeOnly(params, {});
+    requireKnownParameters(params, {});
     this.#reply(
       response,
       200,
@@ -245,19 +254,29 @@ export class Requests {
 
   async #route(request: IncomingMessage, response: ServerResponse, common: Headers): Promise<void> {
     if (this.#stopping)
-      throw new AppError("unavailable", "stopping", "The streams service is shutting down.", {
-        retryAfter: 1,
-      });
+      throw new AppError(
+        "unavailable",
+        "stopping",
+        "The streams process is shutting down. Try again in a second.",
+        {
+          retryAfter: 1,
+        },
+      );
     const target = URL.parse(request.url ?? "/", "http://streams");
-    if (target === null) throw new AppError("malformed", "invalid_address", "This is not an address.");
+    if (target === null)
+      throw new AppError("malformed", "invalid_address", "The request address cannot be parsed.");
     const { pathname, searchParams } = target;
     const [, api, family, ...rest] = pathname.split("/").map(decoded);
     const [name = "", ...more] = rest;
     const known = family === "streams" ? more.length === 0 : rest.length === 0;
     if (api !== "api" || !FAMILIES.includes(family) || !known)
-      throw new AppError("not_found", "route_not_found", nothingAt(pathname));
+      throw new AppError("not_found", "route_not_found", noRouteDetail(pathname));
     if (request.method !== "GET" && request.method !== "HEAD") {
-      const body = problemText(405, "method_not_allowed", `This address takes ${ALLOW}.`);
+      const body = problemText(
+        405,
+        "method_not_allowed",
+        `This method is not supported at this address. Use ${ALLOW}.`,
+      );
       return this.#reply(response, 405, { ...common, ...PROBLEM, allow: ALLOW }, body);
     }
     if (family === "health") return this.#health(response, common, searchParams);
@@ -265,7 +284,7 @@ export class Requests {
     if (name !== "") return this.#stream(request, response, common, searchParams, name);
     await this.#callerOfRequest(request, common, searchParams, "");
     searchParams.delete(TICKET);
-    takeOnly(searchParams, { realm: null });
+    requireKnownParameters(searchParams, { realm: null });
     const body = JSON.stringify(await listStreams(this.#hub));
     this.#reply(response, 200, { ...common, "content-type": "application/json" }, body);
   }

@@ -64,9 +64,10 @@ export function readAudit(printed: string): string[] | null {
 function main(): number {
   let failed = 0;
   const secrets = searchTrackedFiles();
-  for (const finding of secrets) console.error(`A secret is checked in: ${finding}`);
+  for (const finding of secrets)
+    console.error(`A tracked file contains a secret. Remove and rotate it: ${finding}`);
   if (secrets.length > 0) failed = 1;
-  else console.log("No secret is checked in.");
+  else console.log("No tracked file contains a secret.");
 
   const npm = spawnSync("npm", ["audit", "--omit=dev", "--audit-level=high", "--json"], {
     cwd: root,
@@ -75,10 +76,11 @@ function main(): number {
   });
   const findings = readAudit(npm.stdout ?? "");
   if (findings === null)
-    console.log("Note: the package registry does not tell known weaknesses; none were looked for.");
-  else if (findings.length === 0) console.log("No dependency has a known weakness of high severity.");
+    console.log("Note: the package registry has no audit data, so known vulnerabilities were not checked.");
+  else if (findings.length === 0) console.log("No dependency has a known vulnerability of high severity.");
   else {
-    for (const finding of findings) console.error(`A dependency has a known weakness: ${finding}`);
+    for (const finding of findings)
+      console.error(`A dependency has a known vulnerability. Update it: ${finding}`);
     failed = 1;
   }
   return failed;

@@ -24,7 +24,7 @@ export function findChromium(): string | undefined {
 /** Whether this system installs packages with apt. */
 const hasApt = () => spawnSync("apt-get", ["--version"]).status === 0;
 
-/** Installs Debian packages. @returns undefined when they are there, else why not */
+/** Installs Debian packages. @returns undefined on success, otherwise the reason */
 function installPackages(packages: readonly string[]): { need: "root" } | { failed: string } | undefined {
   const root = process.getuid?.() === 0;
   // Without a password prompt: a test run must not wait for one.
@@ -50,13 +50,13 @@ function installPackages(packages: readonly string[]): { need: "root" } | { fail
 }
 
 /**
- * Finds a Chromium for the tests, and installs the distribution's own one when there is none and this user may.
- * @throws Failure in one line that says what to install
+ * Finds Chromium for the tests, or installs the distribution's package if this user may.
+ * @throws Failure with one line that says what to install
  */
 export function ensureChromium(say: (line: string) => void): string {
   const found = findChromium();
   if (found !== undefined) return found;
-  const help = "The tests need Chromium and found none. Install it, or set CHROMIUM_BIN to its path";
+  const help = "The tests need Chromium, which was not found. Install it, or set CHROMIUM_BIN to its path";
   if (!hasApt()) {
     const how =
       process.platform === "darwin" ? "brew install --cask chromium" : "winget install Hibbiki.Chromium";
@@ -71,12 +71,12 @@ export function ensureChromium(say: (line: string) => void): string {
 }
 
 /**
- * Makes sure that curl is there, which the pages in docs/ use and their tests run.
- * @throws Failure in one line that says what to install
+ * Makes sure that curl is installed. The pages in docs/ use it, and their tests run those commands.
+ * @throws Failure with one line that says what to install
  */
 export function ensureCurl(say: (line: string) => void): void {
   if (spawnSync("curl", ["--version"]).status === 0) return;
-  const help = "The tests of the documentation need curl and found none. Install it";
+  const help = "The tests of the documentation need curl, which was not found. Install it";
   if (!hasApt()) throw new Failure(`${help}.`);
   say("Installing curl with apt-get …");
   const fault = installPackages(["curl", "ca-certificates"]);

@@ -132,7 +132,7 @@ export async function changeAccount(
   }
 }
 
-const PAGE = 256;
+const RECORDS_PER_READ = 256;
 const MAX_CATCH_UPS = 50;
 
 /** A page of a bucket's keys in the order of their last change, without deleted ones. */
@@ -151,7 +151,7 @@ export async function pageRecords<T>(
   bucket: string,
   filter: string,
   fromSeq: number,
-  limit = PAGE,
+  limit = RECORDS_PER_READ,
 ): Promise<RecordPage<T>> {
   const stream = streams.kv(bucket);
   const subject = kvSubject(bucket, filter);

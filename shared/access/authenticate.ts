@@ -14,7 +14,7 @@ export interface Credentials {
 }
 
 /** Accepted tokens: those of platform admins, and those of users of these realms. */
-export interface Wanted {
+export interface AcceptedRealms {
   platform?: boolean;
   realms?: readonly string[];
 }
@@ -40,7 +40,7 @@ export function isSessionCookie(name: string): boolean {
 export async function authenticate(
   deps: Deps,
   credentials: Credentials,
-  want: Wanted,
+  want: AcceptedRealms,
   consistency: Consistency = "cached",
 ): Promise<Actor> {
   const realms = [...(want.realms ?? []), ...(want.platform === true ? [PLATFORM_REALM] : [])];

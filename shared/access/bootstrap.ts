@@ -13,9 +13,9 @@ import { audit } from "./audit.ts";
 import { requireOperator } from "./authorize.ts";
 import {
   describeInvitation,
+  hasValidCreator,
   type Invitation,
   type InvitationRecord,
-  isVouchedFor,
   newInvitation,
   statusOf,
 } from "./invitations.ts";
@@ -23,7 +23,7 @@ import { enforceRateLimit } from "./limits.ts";
 import { keys, platformRealm, type Realm } from "./realms.ts";
 
 /** Whether an account counts: active, or made by an invitation that names it (a registration cut short). */
-export async function counts(deps: Deps, realm: Realm, account: AccountRecord): Promise<boolean> {
+export async function isEffective(deps: Deps, realm: Realm, account: AccountRecord): Promise<boolean> {
   if (account.status !== "pending") return account.status === "active";
   const invitation = await readRecord<InvitationRecord>(deps, realm.buckets.invitations, account.invitation);
   return invitation?.value.account === account.id;
@@ -41,7 +41,7 @@ export async function hasOwner(deps: Deps, realm: Realm): Promise<boolean> {
   for (let from: number | null = 1; from !== null; ) {
     const page: RecordPage<AccountRecord> = await pageRecords(deps, accounts, keys.all(realm), from);
     for (const { value } of page.records) {
-      if (value.role === "owner" && (await counts(deps, realm, value))) return true;
+      if (value.role === "owner" && (await isEffective(deps, realm, value))) return true;
     }
     from = page.next;
   }
@@ -59,7 +59,7 @@ async function currentOrNew(deps: Deps, realm: Realm, by: Actor): Promise<Versio
     const known = await readRecord<InvitationRecord>(deps, invitations, key);
     if (known !== null) {
       const status = statusOf(known.value, deps.clock.now());
-      if (status === "active" && (await isVouchedFor(deps, realm, known.value))) return known;
+      if (status === "active" && (await hasValidCreator(deps, realm, known.value))) return known;
       await keepOld(deps, realm, { ...known.value, status: status === "active" ? "revoked" : status });
     }
     const { token, record } = await newInvitation(deps, realm, by, "owner", true);

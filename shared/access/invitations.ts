@@ -160,13 +160,17 @@ export function requireUsable(
   found: Versioned<InvitationRecord> | null,
   now: number,
 ): asserts found is Versioned<InvitationRecord> {
-  if (found === null) throw notFound("invitation", "This invitation is not known.");
+  if (found === null)
+    throw notFound(
+      "invitation",
+      "This invitation is not valid. Check that you copied the whole address, or ask for a new one.",
+    );
   const status = statusOf(found.value, now);
   if (status === "active") return;
   const words = {
-    used: "This invitation was used already.",
-    expired: "This invitation has expired.",
-    revoked: "This invitation was withdrawn.",
+    used: "This invitation was already used. Ask for a new one, or sign in.",
+    expired: "This invitation has expired. Ask for a new one.",
+    revoked: "This invitation was revoked. Ask for a new one.",
   };
   throw new AppError("gone", `invitation_${status}`, words[status]);
 }
@@ -179,7 +183,7 @@ function mayGrant(account: AccountRecord | undefined, role: AccountRole): boolea
  * Whether the creator of an invitation may still grant its role. An invitation must not outlive that right. Two
  * requests in one round trip; none for invitations of the platform itself.
  */
-export async function isVouchedFor(
+export async function hasValidCreator(
   deps: Deps,
   realm: Realm,
   { createdBy, role }: InvitationRecord,
@@ -193,13 +197,13 @@ export async function isVouchedFor(
 }
 
 /** 410: the creator may no longer invite, or the invitation was revoked. */
-export function withdrawn(): AppError {
-  return new AppError("gone", "invitation_revoked", "This invitation was withdrawn.");
+export function invitationRevoked(): AppError {
+  return new AppError("gone", "invitation_revoked", "This invitation was revoked. Ask for a new one.");
 }
 
 /**
  * Revokes all invitations of an account that its changed role no longer allows. A registration that read the account
- * before the change then finds its invitation revoked; a later one is rejected by {@link isVouchedFor}.
+ * before the change then finds its invitation revoked; a later one is rejected by {@link hasValidCreator}.
  * @param before the account's previous role
  */
 export async function revokeInvitationsOf(

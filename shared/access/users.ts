@@ -15,7 +15,7 @@ import {
 import type { Actor } from "./actor.ts";
 import { audit } from "./audit.ts";
 import { refusal, requireInRealm, requireOperator } from "./authorize.ts";
-import { counts } from "./bootstrap.ts";
+import { isEffective } from "./bootstrap.ts";
 import { revokeInvitationsOf } from "./invitations.ts";
 import { keys, platformRealm, type Realm } from "./realms.ts";
 import { endSessions } from "./sessions.ts";
@@ -61,7 +61,7 @@ export async function listUsers(
     const page = await pageRecords<AccountRecord>(deps, realm.buckets.accounts, keys.all(realm), from);
     for (const { value, revision } of page.records) {
       const pending = value.status === "pending";
-      if (pending && !(await counts(deps, realm, value))) continue;
+      if (pending && !(await isEffective(deps, realm, value))) continue;
       // A registration that was interrupted after its commit point counts as finished.
       const shown: AccountRecord = pending ? { ...value, status: "active" } : value;
       if (role !== undefined && shown.role !== role) continue;
@@ -151,7 +151,7 @@ async function erase(deps: Deps, actor: Actor, realm: Realm, account: AccountRec
 export async function listAdmins(deps: Deps, actor: Actor): Promise<AccountRecord[]> {
   requireOperator(actor, "admins.read");
   const all = await listRecords<AccountRecord>(deps, platformRealm.buckets.accounts, keys.all(platformRealm));
-  const counted = await Promise.all(all.map(({ value }) => counts(deps, platformRealm, value)));
+  const counted = await Promise.all(all.map(({ value }) => isEffective(deps, platformRealm, value)));
   const admins = all.filter((_, i) => counted[i]).map(({ value }) => value);
   return admins.sort((a, b) => a.createdAt.localeCompare(b.createdAt));
 }
@@ -171,7 +171,7 @@ export async function removeAdmin(deps: Deps, actor: Actor, id: string): Promise
     const others = (await listRecords<AccountRecord>(deps, accounts, keys.all(platformRealm))).filter(
       ({ value }) => value.id !== id,
     );
-    const counted = await Promise.all(others.map(({ value }) => counts(deps, platformRealm, value)));
+    const counted = await Promise.all(others.map(({ value }) => isEffective(deps, platformRealm, value)));
     if (!counted.includes(true)) {
       throw new AppError("conflict", "last_admin", "The last platform admin cannot be removed.");
     }

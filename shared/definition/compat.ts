@@ -1,6 +1,6 @@
 /**
- * Compares a new definition with the old one, and lists the changes that affect stored entries. Pure: the verb that
- * publishes counts the affected entries.
+ * Compares a new definition with the old one and lists the changes that affect stored entries. Pure: the caller
+ * counts the affected entries.
  */
 import { equal } from "../kernel/json.ts";
 import {
@@ -14,12 +14,13 @@ import { FIELD_TYPES } from "./fields/index.ts";
 
 /**
  * Effect of a change on stored entries:
- * - `removal`: their module or schema disappears. Rejected unless forced; the entries then stay in the broker but cannot be reached.
+ * - `removal`: their module or schema is removed. Rejected unless forced; the entries then stay stored but cannot be
+ *   reached.
  * - `dangerous`: their values would be misread. Always rejected.
  * - `claim`: their values must first be reserved as unique. Rejected if two are equal.
- * - `access`: live copies move to the subjects of other readers.
- * - `tightened`: they stay valid for readers; their next write may be rejected.
- * - `index`: an index over stored values must be built.
+ * - `access`: their live copies move to the subjects of another audience.
+ * - `tightened`: they stay readable, but their next write may be rejected.
+ * - `index`: an index over their values must be built.
  */
 export type Severity = "removal" | "dangerous" | "claim" | "access" | "tightened" | "index";
 
@@ -27,7 +28,7 @@ export type Severity = "removal" | "dangerous" | "claim" | "access" | "tightened
 export interface SchemaChange {
   severity: Severity;
   /**
-   * Stable: `removed_module`, `removed_schema`, `moved_schema`, `changed_module_type`, `changed_<attribute>`,
+   * Stable code: `removed_module`, `removed_schema`, `moved_schema`, `changed_module_type`, `changed_<attribute>`,
    * `added_unique` …
    */
   code: string;
@@ -42,10 +43,10 @@ export interface SchemaChange {
 /** Attributes that define the format of stored values. */
 export const FIELD_MEANING = ["type", "list", "translatable", "marketSpecific", "sensitive"] as const;
 
-/** What stored values of a field are read by. */
+/** The attributes that stored values of a field are read by. */
 export type FieldMeaning = Pick<FieldDefinition, "name" | (typeof FIELD_MEANING)[number]>;
 
-/** All changes between two live definitions that affect stored entries. */
+/** Returns all changes between two live definitions that affect stored entries. */
 export function compareDefinitions(from: OrbDocument, to: OrbDocument): SchemaChange[] {
   const changes: SchemaChange[] = [];
   const modules = new Map(to.modules.map((module) => [module.id, module]));
@@ -142,7 +143,7 @@ function compareSchemas(
   return changes;
 }
 
-/** Changes of a field that alter the meaning of stored values. */
+/** Returns the changes of a field that alter the meaning of stored values. */
 export function meaningChanges(before: FieldMeaning, after: FieldMeaning): Change[] {
   const field = after.name;
   const changed = FIELD_MEANING.filter(
@@ -204,7 +205,7 @@ function compareFields(before: FieldDefinition, after: FieldDefinition): Change[
   return changes;
 }
 
-/** Removed languages and markets, if the field has values for each. */
+/** Returns changes by removed languages and markets, if the field has values for each. */
 function compareKeys(from: OrbDocument, to: OrbDocument, field: FieldDefinition): Change[] {
   const changes: Change[] = [];
   const gone = (before: readonly string[], after: readonly string[]) =>

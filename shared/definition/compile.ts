@@ -1,6 +1,6 @@
 /**
- * Compiles a valid document: look-ups by id, default access, special fields, and a validator for the entries of each
- * schema. Pure, so results may be cached.
+ * Compiles a valid document: lookups by id, default access, special fields, and the rules of each field. Pure, so
+ * results can be cached.
  */
 import {
   type Access,
@@ -26,7 +26,10 @@ export interface CompiledField {
   readonly sensitive: boolean;
   readonly unique: boolean;
   readonly required: boolean;
-  /** The text that equality compares. Unique fields compare by the normal form of unique values. */
+  /**
+   * Returns the text by which values are compared for equality. For unique fields, that is the normal form of unique
+   * values.
+   */
   readonly equality: FieldType["token"];
   /**
    * Whether an index answers equality filters: enum, boolean, reference and unique fields, unless they are lists, maps
@@ -55,7 +58,7 @@ export interface CompiledSchema {
   readonly id: string;
   readonly definition: SchemaDefinition;
   readonly access: Access;
-  /** The role in the subject of live copies; `own` uses `admin`. */
+  /** The audience in the subject of live copies. `own` uses `admin`. */
   readonly liveRole: "public" | "user" | "admin";
   readonly fields: ReadonlyMap<string, CompiledField>;
   readonly unique: readonly CompiledField[];
@@ -91,13 +94,13 @@ export interface CompiledOrb {
   readonly defaultLanguage: string;
   readonly markets: readonly string[];
   readonly defaultMarket: string | undefined;
-  /** Seconds. */
+  /** Lifetime of user sessions, in seconds. */
   readonly sessionTtl: number;
   /** Full handler names by the name in routes. */
   readonly handlers: ReadonlyMap<string, string>;
   /** Whether the orb has its own user realm. */
   readonly usesAccess: boolean;
-  /** A schema by module and schema id. The schema id is optional if the module has only one. */
+  /** Returns a schema by module and schema id. The schema id is optional if the module has only one. */
   schema(module: string, schema?: string): CompiledSchema | undefined;
 }
 

@@ -11,8 +11,9 @@ export type ValuesForm = "input" | "answer";
 const MOST_LISTED = 2 * 1024 * 1024;
 
 /**
- * Whether maps list their languages and markets by name. Each name repeats the schema of the whole value, so a document
- * of six kilobytes with a hundred languages and two hundred markets would have a description of two hundred megabytes.
+ * Returns whether maps list their languages and markets by name. Each name repeats the schema of the whole value, so
+ * a document of six kilobytes with a hundred languages and two hundred markets would have a description of two
+ * hundred megabytes.
  */
 export function listsNames(schemas: Iterable<CompiledSchema>): boolean {
   let bytes = 0;
@@ -28,7 +29,7 @@ export function listsNames(schemas: Iterable<CompiledSchema>): boolean {
 }
 
 /**
- * The values of a schema's entries.
+ * Returns the JSON Schema of a schema's values.
  * @param complete whether the body must contain all required fields
  * @param listed whether maps list their languages and markets; otherwise they accept any key
  */
@@ -50,7 +51,7 @@ export function valuesSchema(
   };
 }
 
-/** Whether a new entry must have a value. */
+/** Returns whether a new entry must have a value of the field. */
 function isNeeded(field: CompiledField): boolean {
   return field.required && field.definition.default === undefined;
 }
@@ -64,7 +65,7 @@ function fieldSchema(
   const { definition } = field;
   const notes = [
     definition.description ?? definition.label,
-    field.sensitive ? `Sensitive: answers show ${MASK}; sent back it means unchanged.` : undefined,
+    field.sensitive ? `Sensitive: responses show ${MASK}. Send it back to keep the value.` : undefined,
     field.unique ? "Unique." : undefined,
     field.target === undefined ? undefined : `Entry of ${definition.ref}.`,
     field.translatable ? "By language." : undefined,
@@ -117,7 +118,7 @@ function portable({ pattern, ...value }: JsonSchema): JsonSchema {
   }
 }
 
-/** `nullable` needs a `type`, and `enum` must contain null explicitly. */
+/** Combines schemas. In OpenAPI 3.0 `nullable` needs a `type`, and `enum` must contain null explicitly. */
 function anyOf(forms: JsonSchema[], nullable: boolean): JsonSchema {
   const each = nullable ? forms.map(orNull) : forms;
   const [only] = each;

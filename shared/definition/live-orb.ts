@@ -1,13 +1,11 @@
 import type { CompiledOrb } from "./compile.ts";
 import type { OrbDocument } from "./document/document.ts";
 
-/**
- * The position of an orb's fence. Definitions stored by versions without fences have none and count as unfenced.
- */
+/** The position of an orb's fence. Definitions stored by versions without fences have none. */
 export interface Fence {
-  /** Distinguishes the orb from earlier orbs of its id, because sequences start again in each stream. */
+  /** Distinguishes the orb from deleted orbs with the same id, because sequences start again in each stream. */
   incarnation: number;
-  /** Sequence of its last part; the others come right before it. 0 if it was never moved. */
+  /** Sequence of the fence's last part. The other parts come right before it. 0 if it was never moved. */
   seq: number;
 }
 
@@ -18,6 +16,6 @@ export interface LiveOrb {
   revision: number;
   document: OrbDocument;
   compiled: CompiledOrb;
-  /** Position of the fence. Each write that this definition decides expects it. */
+  /** Position of the fence. Every write under this definition expects it. */
   fence?: Fence | undefined;
 }

@@ -30,7 +30,7 @@ interface SchemaLocation {
   schema: SchemaDefinition;
 }
 
-/** Where entries are stored, which is the same for all modules of one type. */
+/** Returns the storage location of a schema's entries, which all modules of one type share. */
 export function homeKey(type: ModuleDefinition["type"], schema: string): string {
   return `${SUBJECT_TYPES[type]}/${schema}`;
 }
@@ -50,7 +50,7 @@ function meaningOf(field: FieldMeaning): FieldMeaning {
   return meaning;
 }
 
-/** Changes to stored entries that a returning field or schema makes. */
+/** Returns the effects of returning fields and schemas on stored entries. */
 export function compareRetired(retired: readonly Retired[], to: OrbDocument): SchemaChange[] {
   const places = placesOf(to);
   return retired.flatMap((one): SchemaChange[] => {
@@ -69,7 +69,7 @@ export function compareRetired(retired: readonly Retired[], to: OrbDocument): Sc
       return meaningChanges(was, field).map((change) => ({
         ...at,
         ...change,
-        message: `${change.message} Entries still hold values of the time before it was removed.`,
+        message: `${change.message} Entries still have values from before the field was removed.`,
       }));
     });
     if (whole)
@@ -77,16 +77,16 @@ export function compareRetired(retired: readonly Retired[], to: OrbDocument): Sc
         ...at,
         severity: "access",
         code: "returned_schema",
-        message: `Schema ${module}/${schema} is back, and its entries with it.`,
+        message: `Schema ${module}/${schema} is added again, and its stored entries become reachable.`,
       });
     return changes;
   });
 }
 
 /**
- * The removed fields and schemas once `to` is live.
+ * Returns the removed fields and schemas after `to` goes live.
  * @param from the previous live definition, with its own `retired`
- * @param counts number of entries by {@link homeKey}; nothing is remembered for schemas without entries
+ * @param counts number of entries by {@link homeKey}. Schemas without entries are not remembered.
  * @throws AppError conflict `too_many_removed`
  */
 export function retiredAfter(
@@ -122,7 +122,7 @@ export function retiredAfter(
     throw new AppError(
       "conflict",
       "too_many_removed",
-      `More than ${MOST_FIELDS} fields were removed of which entries still hold values.`,
+      `Schemas with stored entries have more than ${MOST_FIELDS} removed fields. Delete the entries of such a schema first.`,
     );
   }
   return out;

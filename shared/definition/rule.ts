@@ -1,11 +1,11 @@
-/** Validates rules when an entry of a RULES module is written, and reports the place of every fault. */
+/** Validates the rule in an entry of a RULES module and reports the position of every fault. */
 import type { Fault } from "../kernel/errors.ts";
 import { clip, escapeSegment, Faults } from "../kernel/faults.ts";
 import { isObject } from "../kernel/json.ts";
 import type { CompiledField, CompiledSchema } from "./compile.ts";
 import { MASK } from "./document/mask.ts";
 
-/** Deepest nesting of a rule, and the maximum number of operators and values in it. */
+/** Maximum nesting of a rule, and maximum number of operators and values. */
 const RULE_LIMITS = { depth: 32, nodes: 2_000 } as const;
 
 /** JsonLogic operators that rules may use, with the minimum and maximum number of arguments. */
@@ -82,14 +82,14 @@ const LISTED = new Set([
   "missing_some",
 ]);
 
-/** Whether rules may use an operator. */
+/** Returns whether rules may use an operator. */
 export function isOperator(name: string): boolean {
   return OPERATORS.has(name);
 }
 
 /**
- * The field of a RULES schema that contains the rule: `rule`, or the only json field. Undefined if there is none, or if
- * the field is translatable, market-specific, sensitive or a list.
+ * Returns the field of a RULES schema that contains the rule: `rule`, or the only json field. Undefined if there is
+ * none, or if the field is translatable, market-specific, sensitive or a list.
  */
 export function ruleField(schema: CompiledSchema): CompiledField | undefined {
   const json = [...schema.fields.values()].filter((field) => field.definition.type === "json");
@@ -101,7 +101,7 @@ export function ruleField(schema: CompiledSchema): CompiledField | undefined {
   return found;
 }
 
-/** Faults of the rule in an entry's values; none for other module types. Paths begin with `/values`. */
+/** Returns the faults of the rule in an entry's values; none for other module types. Paths begin with `/values`. */
 export function ruleFaults(schema: CompiledSchema, values: Readonly<Record<string, unknown>>): Fault[] {
   if (schema.moduleType !== "RULES") return [];
   const field = ruleField(schema);

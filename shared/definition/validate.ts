@@ -4,7 +4,7 @@
  * value } }`. A list field has an array in place of a value.
  */
 import type { Fault } from "../kernel/errors.ts";
-import { clip, escapeSegment, Faults, listed, type Report } from "../kernel/faults.ts";
+import { clip, escapeSegment, Faults, joinNames, type Report } from "../kernel/faults.ts";
 import { isObject } from "../kernel/json.ts";
 import type { CompiledField, CompiledSchema } from "./compile.ts";
 import { MASK } from "./document/mask.ts";
@@ -16,7 +16,7 @@ export const MAX_ITEMS = 1_000;
 /** Values of an entry by field name. */
 export type Values = { [field: string]: Json };
 
-/** Options of a check. */
+/** Options of a validation. */
 export interface ValidateOptions {
   /** The newest revision's values, which a mask may refer to. Missing on create. */
   existing?: Readonly<Values> | undefined;
@@ -24,7 +24,7 @@ export interface ValidateOptions {
   base?: string;
 }
 
-/** What a check answers. */
+/** The result of a validation. */
 export interface Validated {
   /** Values in their stored form. A mask means that the stored value does not change. */
   values: Values;
@@ -49,7 +49,7 @@ export function validateValues(
     return { values, masked, faults: faults.list() };
   }
   const unknown = Object.keys(input).filter((name) => !schema.fields.has(name));
-  const known = unknown.length === 0 ? "" : listed([...schema.fields.keys()]);
+  const known = unknown.length === 0 ? "" : joinNames([...schema.fields.keys()]);
   for (const name of unknown) {
     faults.add(
       `${base}/${escapeSegment(name)}`,
@@ -122,7 +122,7 @@ function mapOf(
   for (const [key, item] of Object.entries(raw)) {
     const place = below(at, key);
     if (!keys.includes(key)) {
-      place.report(`unknown_${kind}`, `is not a ${kind} of this orb. Use ${listed(keys)}.`);
+      place.report(`unknown_${kind}`, `is not a ${kind} of this orb. Use ${joinNames(keys)}.`);
       continue;
     }
     if (item === null || item === undefined) continue;
@@ -167,7 +167,7 @@ function single(field: CompiledField, raw: unknown, report: Report): Json | unde
   if (field.allowed !== undefined && !field.allowed.has(field.type.token(value) ?? "")) {
     report(
       "enum",
-      `must be one of: ${listed((field.definition.enum ?? []).map((each) => clip(String(each))))}`,
+      `must be one of: ${joinNames((field.definition.enum ?? []).map((each) => clip(String(each))))}`,
     );
   }
   return value;

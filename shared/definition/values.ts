@@ -12,7 +12,7 @@ export interface Leaf {
   trail: string[];
 }
 
-/** All values of one field, without values in the format of an older definition. */
+/** Returns all values of one field, without values in the format of an older definition. */
 export function leavesOf(field: CompiledField, values: Readonly<Values>): Leaf[] {
   const stored = Object.hasOwn(values, field.name) ? values[field.name] : undefined;
   if (stored === undefined || stored === null) return [];
@@ -36,7 +36,7 @@ function entriesOf(value: Json, map: boolean): [string | undefined, Json][] {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? Object.entries(value) : [];
 }
 
-/** The ids that a reference field points to. */
+/** Returns the ids that a reference field refers to. */
 export function referenceTargets(field: CompiledField, values: Readonly<Values>): string[] {
   const ids = leavesOf(field, values).flatMap((leaf) =>
     Array.isArray(leaf.value) ? leaf.value : [leaf.value],

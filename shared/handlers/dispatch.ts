@@ -7,19 +7,20 @@ import { AppError, invalid } from "../kernel/errors.ts";
 import { type FaultyEntry, isFaulty } from "./contract/entry.ts";
 import type { Caller, Handler, HandlerAuth, HandlerDeps } from "./contract/types.ts";
 import { getHandler } from "./registry.ts";
-import { askRemote, type Guess, guessFree } from "./remote.ts";
+import { askRemote, checkSpeculatively, type SpeculativeCheck } from "./remote.ts";
 import { compileJsonSchema, type JsonSchema } from "./schema/json-schema.ts";
 
 /** 502: the handler's registration is invalid. */
 function faulty(cause: string): AppError {
-  const words = "The handler is not registered as it should be.";
+  const words =
+    "The handler's registration is not valid. The operator of its service must register it again.";
   return new AppError("bad_gateway", "handler_faulty", words, { cause });
 }
 
 /** A handler, with the work that was started in parallel with reading its registration. */
 export interface Resolved {
   handler: Handler;
-  guess: Guess | undefined;
+  guess: SpeculativeCheck | undefined;
 }
 
 /**
@@ -27,19 +28,24 @@ export interface Resolved {
  * @throws AppError unavailable if the service has removed its registration, bad_gateway if the registration is invalid
  */
 export async function resolveHandler(deps: HandlerDeps, name: string): Promise<Resolved> {
-  const guess = guessFree(deps, name);
+  const guess = checkSpeculatively(deps, name);
   const entry: Handler | FaultyEntry | null = await getHandler(deps, name);
   if (entry === null) {
-    throw new AppError("unavailable", "handler_unavailable", "The handler is not registered at the moment.", {
-      retryAfter: 5,
-      cause: `${name}: not registered`,
-    });
+    throw new AppError(
+      "unavailable",
+      "handler_unavailable",
+      "The handler is not registered at the moment. Start its service or try again later.",
+      {
+        retryAfter: 5,
+        cause: `${name}: not registered`,
+      },
+    );
   }
-  if (isFaulty(entry)) throw faulty(`${name}: its entry cannot be used`);
+  if (isFaulty(entry)) throw faulty(`${name}: its registration is not valid`);
   return { handler: entry, guess };
 }
 
-/** @throws AppError unauthenticated, forbidden */
+/** Checks that an actor may call a handler. @throws AppError unauthenticated, forbidden */
 export function requireAuth(auth: HandlerAuth, actor: Actor, role: Role): void {
   if (auth === "None") return;
   const least = auth === "AdminRequired" ? "admin" : "user";
@@ -51,11 +57,13 @@ export function callerOf(actor: Actor, role: Role): Caller | null {
   return role === "public" ? null : { sub: actorId(actor), role };
 }
 
-/** @throws AppError invalid with all faults, bad_gateway if the schema itself is invalid */
+/**
+ * Validates the input of a call. @throws AppError invalid with all faults, bad_gateway if the schema itself is invalid
+ */
 export function checkInput(schema: JsonSchema | undefined, input: unknown): void {
   if (schema === undefined) return;
   const check = compileJsonSchema(schema);
-  if (Array.isArray(check)) throw faulty("the input schema cannot be used");
+  if (Array.isArray(check)) throw faulty("the input schema is not valid");
   const faults = check(input);
   if (faults.length > 0) throw invalid(faults);
 }
@@ -71,7 +79,11 @@ export async function invoke(
     return handler.run({ deps, live, actor, role, input: input as Record<string, unknown>, idempotencyKey });
   }
   if (handler.kind === "http") {
-    throw new AppError("not_found", "route_not_found", "This handler has routes of its own.");
+    throw new AppError(
+      "not_found",
+      "route_not_found",
+      "This handler has its own HTTP routes. Call those instead.",
+    );
   }
   const caller = callerOf(actor, role);
   const request = { orbId: live.orb, handler: handler.name, input: input ?? null, caller };

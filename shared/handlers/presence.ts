@@ -29,7 +29,7 @@ interface Trace {
  * Returns for each subject whether a service is listening: true, false, or null if the broker does not respond in time.
  * Two round trips for any number of subjects.
  */
-export async function present(
+export async function respondingSubjects(
   deps: Pick<Deps, "store">,
   asked: readonly string[],
 ): Promise<Map<string, boolean | null>> {

@@ -1,14 +1,14 @@
-/** The one list of handlers: those that the platform brings, and those that services have put into the bucket `handlers`. */
+/** Lists all handlers: built-in ones, and those that services have registered in the bucket `handlers`. */
 import type { Fault } from "../kernel/errors.ts";
 import { BUCKET_BYTES } from "../store/budget.ts";
 import { buckets, isToken } from "../store/subjects.ts";
 import { type FaultyEntry, isFaulty, readEntry, splitName } from "./contract/entry.ts";
-import { capturedBy } from "./contract/subject.ts";
+import { capturingStreams } from "./contract/subject.ts";
 import type { Handler, HandlerDeps } from "./contract/types.ts";
 
 type Lookup = Pick<HandlerDeps, "store" | "log" | "builtIn">;
 
-/** Returns the services that are the platform's own: no entry of the registry can take them over. */
+/** Returns the names of built-in services, which no registration may use. */
 function ownServices({ builtIn }: Lookup): ReadonlySet<string> {
   return new Set(builtIn.map(({ name }) => name.slice(0, name.indexOf("."))));
 }
@@ -16,12 +16,15 @@ function ownServices({ builtIn }: Lookup): ReadonlySet<string> {
 function logFaults(deps: Lookup, entry: Handler | FaultyEntry): Handler | FaultyEntry {
   if (isFaulty(entry)) {
     const faults = entry.faults.map(({ path, code }) => `${path} ${code}`);
-    deps.log.warn("registry entry ignored", { key: entry.name.slice(0, 128), faults: faults.slice(0, 10) });
+    deps.log.warn("invalid handler registration ignored", {
+      key: entry.name.slice(0, 128),
+      faults: faults.slice(0, 10),
+    });
   }
   return entry;
 }
 
-/** A handler by its full name; null when nobody has registered it. No request for a built-in one, else one. */
+/** Returns a handler by its full name, or null. One request, or none for a built-in handler. */
 export async function getHandler(deps: Lookup, name: string): Promise<Handler | FaultyEntry | null> {
   const own = deps.builtIn.find((handler) => handler.name === name);
   if (own !== undefined) return own;
@@ -33,8 +36,8 @@ export async function getHandler(deps: Lookup, name: string): Promise<Handler | 
 }
 
 /**
- * Every handler, by name; of one service when it is named. Entries that cannot be used are among them, with their
- * faults. One request for each 256 entries.
+ * Returns every handler by name, or those of one service. Includes invalid registrations with their faults. One request
+ * per 256 registrations.
  */
 export async function listHandlers(deps: Lookup, service?: string): Promise<(Handler | FaultyEntry)[]> {
   const prefix = service === undefined ? "" : `${service}.`;
@@ -47,7 +50,7 @@ export async function listHandlers(deps: Lookup, service?: string): Promise<(Han
   return [...own, ...remote].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Words for a handler that stores instead of answering. */
+/** Returns the fault of a handler whose subject a stream captures. */
 export function capturedFault(
   path: string,
   handler: { name: string; subject: string },
@@ -58,8 +61,8 @@ export function capturedFault(
 }
 
 /**
- * Finds faults of the handlers that a document uses, at the place that uses them: unknown ones, entries that cannot be
- * used, and subjects that a stream captures.
+ * Finds faults of the handlers that a document uses: unknown handlers, invalid registrations, and subjects that a
+ * stream captures. Each fault points at the place that uses the handler.
  */
 export async function usesFaults(
   deps: Lookup,
@@ -72,28 +75,40 @@ export async function usesFaults(
     })),
   );
   const entries = await Promise.all(wanted.map(({ name }) => getHandler(deps, name)));
-  const captured = await capturedBy(deps.store, subjectsOf(entries));
+  const captured = await capturingStreams(deps.store, subjectsOf(entries));
   return wanted.flatMap(({ name, path }, index): Fault[] => {
     const entry = entries[index] ?? null;
     if (entry === null) {
-      return [{ path, code: "unknown_handler", message: `No handler ${name} is registered.` }];
+      return [
+        {
+          path,
+          code: "unknown_handler",
+          message: `names the handler ${name}, which is not registered. Start its service or correct the name.`,
+        },
+      ];
     }
     if (isFaulty(entry)) {
-      return [{ path, code: "faulty_handler", message: `The registry's entry of ${name} is not valid.` }];
+      return [
+        {
+          path,
+          code: "faulty_handler",
+          message: `names the handler ${name}, whose registration is not valid. Correct the registration.`,
+        },
+      ];
     }
     const stream = entry.kind === "nats" ? captured.get(entry.subject) : undefined;
     return entry.kind !== "nats" || stream === undefined ? [] : [capturedFault(path, entry, stream)];
   });
 }
 
-/** Subjects of the remote handlers among entries of the registry. */
+/** Returns the subjects of the remote handlers among registrations. */
 export function subjectsOf(entries: readonly (Handler | FaultyEntry | null)[]): string[] {
   return entries.flatMap((entry) =>
     entry !== null && !isFaulty(entry) && entry.kind === "nats" ? [entry.subject] : [],
   );
 }
 
-/** Names of registered handlers whose subject the stream of a new orb would capture. */
+/** Returns the names of registered handlers whose subject the stream of a new orb would capture. */
 export async function handlersUnder(deps: Lookup, orb: string): Promise<string[]> {
   const all = await listHandlers(deps);
   return all.flatMap((entry) =>

@@ -3,7 +3,7 @@ import type { Deps } from "../deps.ts";
 import { AppError, type ErrorKind, type Fault } from "../kernel/errors.ts";
 import { tooDeep } from "../kernel/json.ts";
 import type { Reply } from "../store/types.ts";
-import { requireFree } from "./contract/subject.ts";
+import { requireUncaptured } from "./contract/subject.ts";
 import { ANSWER_LIMIT, type Caller, type RemoteHandler } from "./contract/types.ts";
 import { compileJsonSchema } from "./schema/json-schema.ts";
 
@@ -47,16 +47,16 @@ const lastSubjects = new Map<string, string>();
 const REMEMBERED = 1_000;
 
 /** The check of a guessed subject, started before the registration is known. */
-export interface Guess {
+export interface SpeculativeCheck {
   subject: string;
   free: Promise<void>;
 }
 
 /** Starts to check the last known subject in parallel with reading the registration. */
-export function guessFree(deps: Pick<Deps, "store">, name: string): Guess | undefined {
+export function checkSpeculatively(deps: Pick<Deps, "store">, name: string): SpeculativeCheck | undefined {
   const subject = lastSubjects.get(name);
   if (subject === undefined) return undefined;
-  const free = requireFree(deps.store, subject);
+  const free = requireUncaptured(deps.store, subject);
   free.catch(() => undefined);
   return { subject, free };
 }
@@ -75,9 +75,12 @@ export async function askRemote(
   deps: Deps,
   handler: RemoteHandler,
   request: RemoteRequest,
-  { guess, idempotencyKey }: { guess?: Guess | undefined; idempotencyKey?: string | undefined } = {},
+  {
+    guess,
+    idempotencyKey,
+  }: { guess?: SpeculativeCheck | undefined; idempotencyKey?: string | undefined } = {},
 ): Promise<unknown> {
-  await (guess?.subject === handler.subject ? guess.free : requireFree(deps.store, handler.subject));
+  await (guess?.subject === handler.subject ? guess.free : requireUncaptured(deps.store, handler.subject));
   remember(handler.name, handler.subject);
   const { requestId, traceparent } = deps.request;
   const headers: Record<string, string> = {
@@ -100,8 +103,8 @@ export async function askRemote(
 /** Errors of the broker have names. Any other error comes from a response whose headers cannot be parsed. */
 function unreadable(deps: Deps, handler: RemoteHandler, error: unknown): AppError {
   const kind = error instanceof Error ? error.name : typeof error;
-  deps.log.warn("handler answered what cannot be read", { handler: handler.name, kind });
-  return nonsense(handler, "The handler's answer cannot be read.");
+  deps.log.warn("handler response cannot be parsed", { handler: handler.name, kind });
+  return nonsense(handler, "The handler's response cannot be parsed.");
 }
 
 /** Converts an error of the broker for the caller, and logs which service it concerns. */
@@ -110,17 +113,22 @@ function translated({ name, subject, timeoutMs }: RemoteHandler, error: AppError
     return new AppError(
       "unavailable",
       "handler_unavailable",
-      "The service of this handler is not running at the moment.",
+      "The service of this handler is not running. Start it or try again later.",
       {
         retryAfter: 1,
-        cause: `${name}: nobody listens on ${subject}`,
+        cause: `${name}: no subscriber on ${subject}`,
       },
     );
   }
   if (error.kind === "timeout") {
-    return new AppError("timeout", "handler_timeout", "The handler did not answer in time.", {
-      cause: `${name}: no answer on ${subject} within ${timeoutMs} ms`,
-    });
+    return new AppError(
+      "timeout",
+      "handler_timeout",
+      "The handler did not respond in time. Try again later.",
+      {
+        cause: `${name}: no response on ${subject} within ${timeoutMs} ms`,
+      },
+    );
   }
   return error;
 }
@@ -134,20 +142,20 @@ function answerOf(deps: Deps, handler: RemoteHandler, reply: Reply): unknown {
   const words = reply.header("Nats-Service-Error");
   if (code !== undefined || words !== undefined) throw refusalOf(deps, handler, reply, code, words ?? "");
   if (reply.data.length > ANSWER_LIMIT) {
-    throw nonsense(handler, `The handler's answer is larger than ${ANSWER_LIMIT / 1024} KiB.`);
+    throw nonsense(handler, `The handler's response is larger than ${ANSWER_LIMIT / 1024} KiB.`);
   }
   const answer = parsed(reply.data);
   if (answer === undefined)
-    throw nonsense(handler, "The handler's answer is not JSON, or is nested too deeply.");
+    throw nonsense(handler, "The handler's response is not JSON, or is nested too deeply.");
   if (handler.output !== undefined) {
     const check = compileJsonSchema(handler.output);
     const faults = Array.isArray(check) ? check : check(answer);
     if (faults.length > 0) {
-      deps.log.warn("handler answered what its schema does not allow", {
+      deps.log.warn("handler output does not match its schema", {
         handler: handler.name,
         faults: faults.slice(0, 10).map(({ path, code }) => `${path} ${code}`),
       });
-      throw nonsense(handler, "The handler's answer is not what its schema says.");
+      throw nonsense(handler, "The handler's output does not match its schema.");
     }
   }
   return answer;
@@ -185,7 +193,12 @@ function refusalOf(
   const status = code !== undefined && /^4\d\d$/.test(code) ? Number(code) : undefined;
   if (status === undefined || OF_CONNECTIONS.has(status)) {
     deps.log.warn("handler failed", { handler: handler.name, code: code?.slice(0, 20) });
-    return new AppError("bad_gateway", "handler_failed", "The handler failed.", { cause: handler.name });
+    return new AppError(
+      "bad_gateway",
+      "handler_failed",
+      "The handler failed. Its service has the error in its log.",
+      { cause: handler.name },
+    );
   }
   const refusal = reply.data.length > 0 && reply.data.length <= ANSWER_LIMIT ? parsed(reply.data) : undefined;
   const body =
@@ -195,7 +208,7 @@ function refusalOf(
   return new ServiceRefusal(
     status,
     known ? String(body.code) : "handler_refused",
-    text === "" ? "The handler refused." : text,
+    text === "" ? "The handler rejected the request." : text,
     faultsOf(body.errors),
   );
 }

@@ -1,5 +1,5 @@
-/** Concatenates parts into a new buffer. Runtimes that copy a view copy its whole underlying buffer. */
-export function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+/** Concatenates parts into a buffer of its own. Some runtimes copy the whole underlying buffer of a view. */
+export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   let size = 0;
   for (const part of parts) size += part.length;
   const all = new Uint8Array(size);

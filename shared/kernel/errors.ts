@@ -1,6 +1,6 @@
 /**
- * The only error class that verbs throw. Transports map `kind` to a status (HTTP: functions/http/problem.ts). Clients branch
- * on `code`, which is stable, and never on the text.
+ * The error class of the application. Transports map `kind` to a status (HTTP: functions/http/problem.ts). Clients
+ * branch on `code`, which is stable, and never on the text.
  */
 
 /** The kind of error, independent of the transport. HTTP maps each kind to one status. */
@@ -23,8 +23,8 @@ export type ErrorKind =
   | "full"; // 507
 
 /**
- * One fault in the input: a JSON Pointer (RFC 6901), a stable code, and a message that reads well after the property's
- * name.
+ * One fault in the input: a JSON Pointer (RFC 6901), a stable code, and a message that reads correctly after the
+ * property's name.
  */
 export interface Fault {
   path: string;
@@ -44,7 +44,7 @@ export interface ErrorExtras {
   cause?: unknown;
 }
 
-/** An error with a stable code. `detail` is for people and must contain neither a secret nor a message of the broker. */
+/** An error with a stable code. `detail` is for people. It must contain neither secrets nor messages of the broker. */
 export class AppError extends Error {
   readonly kind: ErrorKind;
   readonly code: string;
@@ -79,13 +79,13 @@ export function invalid(errors: Fault[], detail?: string): AppError {
 
 /** 412: the revision in If-Match is not the newest one. */
 export function revisionMismatch(newest: number): AppError {
-  const detail = `The newest revision is ${newest}, and If-Match names another one.`;
+  const detail = `If-Match must name the newest revision, which is ${newest}. Read it and apply your change again.`;
   return new AppError("precondition", "revision_mismatch", detail, { data: { revision: newest } });
 }
 
 /** 409: every retry met another concurrent write. */
 export function writeConflict(): AppError {
-  const detail = "Others kept writing at the same moment. Read again and retry.";
+  const detail = "Other requests kept changing this at the same time. Read it again and retry.";
   return new AppError("conflict", "write_conflict", detail);
 }
 
@@ -94,7 +94,7 @@ export function unavailable(cause?: unknown): AppError {
   return new AppError(
     "unavailable",
     "broker_unavailable",
-    "The platform's storage cannot be reached at the moment.",
+    "The platform's storage cannot be reached at the moment. Try again in a second.",
     {
       retryAfter: 1,
       cause,

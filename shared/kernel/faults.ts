@@ -1,5 +1,5 @@
 /**
- * Collects every fault of an input, so that a caller learns all of them from one answer.
+ * Collects all faults of an input, so that a caller learns all of them from one response.
  *
  * Codes (stable): `required`, `type`, `unknown_property`, `format`, `reserved`, `duplicate`, `too_short`, `too_long`,
  * `too_small`, `too_big`, `too_few`, `too_many`, `enum`, `pattern`, `not_applicable`, `unknown_reference`,
@@ -154,7 +154,7 @@ export function clip(text: string): string {
 const MAX_NAMED = 20;
 
 /** Joins names for a message; `none` for an empty list. */
-export function listed(names: readonly string[]): string {
+export function joinNames(names: readonly string[]): string {
   if (names.length === 0) return "none";
   const more = names.length - MAX_NAMED;
   return more > 0 ? `${names.slice(0, MAX_NAMED).join(", ")} and ${more} more` : names.join(", ");

@@ -28,7 +28,7 @@ function readString(text: string, from: number): { end: number; whole: boolean }
   return { end: at, whole: false };
 }
 
-/** What the scanner expects next: a value, a property name, its colon, or what may follow a value. */
+/** The next expected token: a value, a property name, its colon, or the continuation after a value. */
 type Awaited = "value" | "name" | "colon" | "more";
 
 /**

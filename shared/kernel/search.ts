@@ -1,13 +1,13 @@
-/** Substring search for text and pattern that both come from clients. */
+/** Substring search where clients choose both the text and the pattern. */
 
-/** Up to this pattern length the engine's own search is used, whose worst case is this factor times the text. */
+/** Patterns up to this length use the engine's own search, whose worst case is this factor times the text's length. */
 const SHORT = 32;
 
 /**
- * Whether a text contains a part, in linear time. The engine's own search takes the product of both lengths for texts
- * of equal letters, which is half a minute for two of 250 KB.
+ * Returns whether a text contains a part, in linear time. The engine's own search takes the product of both lengths
+ * for texts of equal letters, which is half a minute for two of 250 KB.
  */
-export function holds(text: string, part: string): boolean {
+export function containsText(text: string, part: string): boolean {
   if (part.length <= SHORT || part.length >= text.length) return text.includes(part);
   // Knuth-Morris-Pratt: the failure function tells how much of the part still matches after a mismatch.
   const borders = new Int32Array(part.length);

@@ -29,9 +29,12 @@ function viewOf(message: StoredMessage): DefinitionView | null {
 }
 
 /** Versions per request. */
-const PAGE = 100;
+const DEFINITIONS_PER_READ = 100;
 
-/** The newest version of every definition of a kind, including removed ones, by subject. Their number has no limit. */
+/**
+ * Returns the newest version of every definition of a kind by subject, including removed ones. Their number is not
+ * limited.
+ */
 async function newestOf(
   deps: Pick<Deps, "store">,
   kind: DefinitionKind,
@@ -40,7 +43,7 @@ async function newestOf(
   for (let fromSeq = 1; ; ) {
     const page = await deps.store.scan(streams.platform, subjects.definitions(kind), {
       fromSeq,
-      limit: PAGE,
+      limit: DEFINITIONS_PER_READ,
       maxBytes: READ_BYTES,
     });
     for (const message of page.messages) newest.set(message.subject, message);
@@ -50,7 +53,7 @@ async function newestOf(
   }
 }
 
-/** Every definition of a kind, by id. Sends one request per hundred versions. */
+/** Returns every definition of a kind, ordered by id. One request per hundred versions. */
 export async function listDefinitions(
   deps: Pick<Deps, "store">,
   kind: DefinitionKind,
@@ -62,7 +65,7 @@ export async function listDefinitions(
     .sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** The newest version, or the one with a given number. @throws AppError not_found */
+/** Returns the newest version, or the one with the given number. @throws AppError not_found */
 export async function getDefinition(
   deps: Pick<Deps, "store">,
   kind: DefinitionKind,
@@ -79,7 +82,7 @@ export async function getDefinition(
   for (let fromSeq = 1; ; ) {
     const page = await deps.store.scan(streams.platform, subject, {
       fromSeq,
-      limit: PAGE,
+      limit: DEFINITIONS_PER_READ,
       maxBytes: READ_BYTES,
     });
     for (const message of page.messages) {
@@ -92,7 +95,7 @@ export async function getDefinition(
   }
 }
 
-/** How a definition is written. */
+/** The input of {@link putDefinition}. */
 export interface PutDefinition {
   kind: DefinitionKind;
   id: string;
@@ -102,8 +105,8 @@ export interface PutDefinition {
 }
 
 /**
- * Stores a new version.
- * @throws AppError invalid with every fault; precondition `revision_mismatch`; conflict `write_conflict`
+ * Stores a new version of a definition.
+ * @throws AppError invalid with all faults; precondition `revision_mismatch`; conflict `write_conflict`
  */
 export async function putDefinition(
   deps: Deps,
@@ -114,7 +117,7 @@ export async function putDefinition(
   const read = readDefinition(kind, body);
   if (Array.isArray(read)) throw invalid(read);
   if (!isToken(id)) {
-    const message = "An id is 1 to 128 letters, digits, hyphens and underscores.";
+    const message = "must be 1 to 128 letters, digits, hyphens or underscores";
     throw invalid([{ path: "/id", code: "format", message }]);
   }
   return append(deps, actor, kind, id, read, ifMatch);
@@ -174,7 +177,7 @@ export async function storeBuiltInMessages(deps: HandlerDeps): Promise<void> {
       const id = `${handler.name.replace(".", "-")}-${part}`;
       const known = stored.get(subjects.definition("messages", id))?.json<StoredDefinition>();
       if (known !== undefined && JSON.stringify(known.schema) === JSON.stringify(schema)) continue;
-      // Never overwrite what an operator changed or removed.
+      // Never overwrite a definition that an operator has changed or removed.
       if (known !== undefined && known.by !== actorId(system)) continue;
       const description = `${part === "input" ? "Input" : "Answer"} of the handler ${handler.name}.`;
       try {

@@ -1,4 +1,4 @@
-/** Definitions that many orbs share: message schemas and module templates. */
+/** Definitions that several orbs can share: message schemas and module templates. */
 import { z } from "zod";
 import { checkDocument } from "../definition/check/check.ts";
 import type { ModuleDefinition } from "../definition/document/document.ts";
@@ -65,8 +65,8 @@ function readTemplate(text: string, module: unknown): DefinitionBody | Fault[] {
 const PLACES = { markets: ["any"] };
 
 /**
- * Creates a module for an orb from a template. The module may have another id, and references to the template's own
- * schemas point into the orb.
+ * Returns a module for an orb, made from a template. The module may have another id. References to the template's own
+ * schemas are changed to refer to the orb.
  */
 export function moduleFrom(
   template: ModuleDefinition,

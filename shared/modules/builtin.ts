@@ -1,4 +1,4 @@
-/** Handlers that the platform brings. */
+/** The platform's built-in handlers. */
 
 import { HTTP_HANDLERS } from "../handlers/contract/http.ts";
 import type { Handler } from "../handlers/contract/types.ts";

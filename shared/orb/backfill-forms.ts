@@ -11,7 +11,7 @@ import { AppError } from "../kernel/errors.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { listOrbs } from "./read.ts";
 
-const PAGE = 200;
+const ORBS_PER_PAGE = 200;
 /** Maximum number of shared values per orb that get audit records. */
 const NAMED = 50;
 
@@ -32,7 +32,7 @@ export async function backfillFormsOnce(deps: Deps): Promise<FormsPass> {
   if ((await deps.store.get(streams.platform, subjects.claimForms)) !== null) return pass;
   let after: number | undefined;
   do {
-    const page = await listOrbs(deps, system, { limit: PAGE, after });
+    const page = await listOrbs(deps, system, { limit: ORBS_PER_PAGE, after });
     for (const { id } of page.orbs.map(({ document }) => document)) {
       try {
         const orb = await definitionFor(deps, id);
@@ -58,7 +58,7 @@ export async function backfillFormsOnce(deps: Deps): Promise<FormsPass> {
 /** Reports shared values to operators, without revealing the values. */
 async function reported(deps: Deps, shared: readonly SharedForm[]): Promise<readonly SharedForm[]> {
   for (const { orb, field, ids } of shared.slice(0, NAMED)) {
-    deps.log.warn("entries hold one unique value in different forms", { orb, field, ids: ids.join() });
+    deps.log.warn("entries share a unique value in different forms", { orb, field, ids: ids.join() });
     for (const target of ids) {
       await audit(deps, {
         realm: orb,

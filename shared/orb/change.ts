@@ -9,10 +9,10 @@ import { isOrbId } from "../definition/document/ids.ts";
 import {
   type Act,
   appendRecord,
-  basisOf,
   type ExistingOrb,
+  entryDefinitionOf,
   exists,
-  following,
+  nextRevision,
   type OrbHead,
   type OrbOperation,
   type OrbRecord,
@@ -25,7 +25,7 @@ import { notFound, revisionMismatch, writeConflict } from "../kernel/errors.ts";
 import { equal } from "../kernel/json.ts";
 import { pause } from "../kernel/pause.ts";
 import { Conflict } from "../store/types.ts";
-import { orbClaim, orbReplay, withClaim } from "./idempotency.ts";
+import { orbClaim, orbReplay, withKeyRecord } from "./idempotency.ts";
 import { enforce, planChange } from "./migrate/impact.ts";
 import { reconcileOrb } from "./migrate/reconcile.ts";
 
@@ -74,7 +74,7 @@ export async function changeOrb(
       throw revisionMismatch(head.revision);
     const act: Act = { operation, by: actorId(actor), now: deps.clock.now() };
     const change = await orNull(decide(head));
-    const record = change === null ? null : following(head, act, change);
+    const record = change === null ? null : nextRevision(head, act, change);
     const made = record === null ? null : await appended(deps, target.orb, record, head, claim);
     if (made !== null) return made;
     if (attempt > 0) await pause(Math.random() * 20 * attempt);
@@ -90,14 +90,14 @@ async function appended(
   head: ExistingOrb,
   claim: IdempotencyClaim | undefined,
 ): Promise<ExistingOrb | null> {
-  const seq = await orNull(appendRecord(deps, orb, record, head.seq, withClaim(claim, [])));
+  const seq = await orNull(appendRecord(deps, orb, record, head.seq, withKeyRecord(claim, [])));
   if (seq === null) return null;
   const made: OrbHead = { ...record, seq };
   const { work, publishedRevision, basis } = record;
   const undone = work !== undefined || publishedRevision !== head.publishedRevision || basis !== head.basis;
   // The revision is committed. If reconciling met conflicts, the next request finishes it.
   if (undone && (await orNull(reconcileOrb(deps, orb, made).then(() => true))) === null)
-    deps.log.warn("entries follow their definition later", { orb });
+    deps.log.warn("reconciling an orb met conflicts; the next request finishes it", { orb });
   return exists(made) ? made : null;
 }
 
@@ -127,7 +127,7 @@ export async function impactOf(
   document: OrbDocument,
   force: boolean,
 ) {
-  const { document: from } = await basisOf(deps, orb, head);
+  const { document: from } = await entryDefinitionOf(deps, orb, head);
   const options = { revision: head.revision + 1, examine: true, force, retired: head.retired ?? [] };
   return (await planChange(deps, orb, from, document, options)).impact;
 }
@@ -145,7 +145,7 @@ export async function activate(
   force: boolean,
 ): Promise<Partial<OrbRecord>> {
   const revision = head.revision + 1;
-  const { document: from } = await basisOf(deps, orb, head);
+  const { document: from } = await entryDefinitionOf(deps, orb, head);
   if (equal(from, document)) return { basis: revision };
   const plan = await planChange(deps, orb, from, document, {
     revision,

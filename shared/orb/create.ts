@@ -10,7 +10,7 @@ import {
   appendRecord,
   type ExistingOrb,
   exists,
-  following,
+  nextRevision,
   type OrbHead,
   type OrbRecord,
   orbHead,
@@ -25,8 +25,8 @@ import { streams, subjects } from "../store/subjects.ts";
 import { Conflict, SubjectsTaken } from "../store/types.ts";
 import { replayed } from "./change.ts";
 import { requireHandlers } from "./handlers.ts";
-import { orbClaim, orbReplay, withClaim } from "./idempotency.ts";
-import { createOrbStream, eraseAbandoned, leavePlace, reconcileOrb } from "./migrate/reconcile.ts";
+import { orbClaim, orbReplay, withKeyRecord } from "./idempotency.ts";
+import { createOrbStream, eraseAbandoned, placeTombstone, reconcileOrb } from "./migrate/reconcile.ts";
 import { withoutState } from "./view.ts";
 
 /** The input of {@link createOrb}. */
@@ -86,7 +86,7 @@ function append(
 ): Promise<number> {
   const place = { subject: subjects.orbPlace(orb), data: "{}", rollup: true };
   const signs = record.operation === "importing" ? [heartbeat(orb, record.revision)] : [];
-  return appendRecord(deps, orb, record, head?.seq ?? 0, withClaim(claim, [place, ...signs]));
+  return appendRecord(deps, orb, record, head?.seq ?? 0, withKeyRecord(claim, [place, ...signs]));
 }
 
 /** Returns the revision that a new orb's first revision follows. Erases an abandoned import first. */
@@ -147,7 +147,7 @@ export async function finishImport(
 ): Promise<OrbHead> {
   const act = { operation: "create", by: begun.by, now: deps.clock.now() } as const;
   const { summary } = changeLog(null, document);
-  const record = following(begun, act, { status: "SAVED", document, summary, retired });
+  const record = nextRevision(begun, act, { status: "SAVED", document, summary, retired });
   return { ...record, seq: await appendRecord(deps, document.id, record, begun.seq) };
 }
 
@@ -218,18 +218,24 @@ function overlaps(orb: string, what: string): AppError {
   );
 }
 
-/** Creates the orb's stream. If that fails, the orb is still usable: its first write creates the stream. */
+/**
+ * Creates the orb's stream. If that fails, the orb is still usable: its first write creates the stream. If another
+ * stream has the orb's subjects, deletes the orb again.
+ */
 async function createStream(deps: Deps, made: OrbHead, orb: string): Promise<void> {
   try {
     await createOrbStream(deps, orb);
   } catch (error) {
     if (!(error instanceof SubjectsTaken)) {
-      deps.log.warn("an orb's stream could not be created yet", { orb, error: String(error) });
+      deps.log.warn("an orb's stream could not be created; the first write will create it", {
+        orb,
+        error: String(error),
+      });
       return;
     }
     const act = { operation: "deleted", by: made.by, now: deps.clock.now() } as const;
     const gone = { status: null, publishedRevision: null, document: null, summary: ["deleted"] };
-    await appendRecord(deps, orb, following(made, act, gone), made.seq, [leavePlace(orb)]);
+    await appendRecord(deps, orb, nextRevision(made, act, gone), made.seq, [placeTombstone(orb)]);
     throw overlaps(orb, "another stream");
   }
 }

@@ -48,6 +48,6 @@ export async function orbReplay(
 }
 
 /** Returns the messages of a write with the record of its key in front. The revision follows after `also`. */
-export function withClaim(claim: IdempotencyClaim | undefined, also: readonly Append[]): Append[] {
+export function withKeyRecord(claim: IdempotencyClaim | undefined, also: readonly Append[]): Append[] {
   return claim === undefined ? [...also] : [claimMessage(claim, also.length + 1), ...also];
 }

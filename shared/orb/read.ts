@@ -14,7 +14,7 @@ import {
   readRevisions,
 } from "../definition/stored/history.ts";
 import type { Deps } from "../deps.ts";
-import { inParts } from "../entry/index/parts.ts";
+import { inBatches } from "../entry/index/batches.ts";
 import { notFound } from "../kernel/errors.ts";
 import { indexBytes, ReadBudget } from "../store/budget.ts";
 import { streams, subjects } from "../store/subjects.ts";
@@ -88,7 +88,7 @@ export async function listOrbs(deps: Deps, actor: Actor, input: ListOrbs): Promi
 /** Reads the newest revisions of orbs in parts, because their documents may be large. */
 function headsOf(deps: Deps, budget: ReadBudget, places: readonly OrbPosition[]) {
   const store = budget.charging(deps.store);
-  return inParts(budget, places, (some, maxBytes) =>
+  return inBatches(budget, places, (some, maxBytes) =>
     store.getMany(
       streams.platform,
       some.map(({ orb }) => subjects.orbHistory(orb)),

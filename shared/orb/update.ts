@@ -54,7 +54,7 @@ export function updateOrb(
  * Adds a draft to an imported orb. Entries follow the active document, live or not, until the draft is published or
  * replaced.
  */
-export function layDraft(
+export function writeDraft(
   deps: Deps,
   actor: Actor,
   target: OrbTarget,

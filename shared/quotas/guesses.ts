@@ -88,7 +88,7 @@ export async function countGuess(
  * Refunds a guess that revealed no value of another entry.
  * @param error why the write failed; undefined if it succeeded
  */
-export function settleGuess(deps: Deps, error?: unknown): void {
+export function releaseGuess(deps: Deps, error?: unknown): void {
   const guess = guesses.get(deps.request);
   if (guess === undefined) return;
   guesses.delete(deps.request);

@@ -73,7 +73,7 @@ async function renew(deps: Deps, limit: Limit, key: string, lease: Lease, need: 
  * @param key the account, client or orb: tokens joined by dots
  * @returns undefined, or the seconds until the next window if the limit is reached
  */
-export async function spend(
+export async function spendLease(
   deps: Deps,
   limit: Limit,
   key: string,

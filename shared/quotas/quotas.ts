@@ -7,7 +7,7 @@ import { clientNetwork } from "../access/limits.ts";
 import type { Deps } from "../deps.ts";
 import { sha256 } from "../kernel/ids.ts";
 import { streams } from "../store/subjects.ts";
-import { type Limit, spend } from "./leases.ts";
+import { type Limit, spendLease } from "./leases.ts";
 import { type Counted, type Scope, tooMany, within } from "./refusals.ts";
 
 /** Acts and bytes that a process may spend before its first lease of a window arrives. */
@@ -45,7 +45,7 @@ async function spendQuota(
   const seconds = deps.config.quotas.windowSeconds;
   const ahead = Math.min(AHEAD.acts, Math.floor(most / AHEAD_SHARE));
   const limit: Limit = { rule: what, stream: streams.quotas, most, seconds, ahead };
-  const wait = await spend(deps, limit, key, 1);
+  const wait = await spendLease(deps, limit, key, 1);
   const may = `${what === "writes" ? "write" : "call handlers"} ${most} times ${within(seconds)}`;
   if (wait !== undefined) throw tooMany(scope, { what, may }, wait);
 }
@@ -81,7 +81,7 @@ export async function countBytes(deps: Deps, actor: Actor, bytes: number): Promi
   const { scope, key } = await spenderOf(deps, actor);
   const ahead = Math.min(AHEAD.bytes, Math.floor(most / AHEAD_SHARE));
   const limit: Limit = { rule: "bytes", stream: streams.longQuotas, most, seconds, ahead };
-  const wait = await spend(deps, limit, key, bytes);
+  const wait = await spendLease(deps, limit, key, bytes);
   const may = `store values of ${Math.floor(most / 1024 / 1024)} MiB ${within(seconds)}`;
   if (wait !== undefined) throw tooMany(scope, { what: "bytes", may }, wait);
 }

@@ -1,9 +1,9 @@
 /** The two places where every write of an entry meets the quotas. */
 import type { Actor } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
-import { countGuess, settleGuess } from "./guesses.ts";
+import { countGuess, releaseGuess } from "./guesses.ts";
 import { countBytes, countWrite, isCounted } from "./quotas.ts";
-import { takeRoom } from "./room.ts";
+import { requireStorage } from "./storage.ts";
 
 /**
  * Counts a write, then runs it.
@@ -13,10 +13,10 @@ export async function counted<T>(deps: Deps, actor: Actor, orb: string, write: (
   await countWrite(deps, actor, orb);
   try {
     const written = await write();
-    settleGuess(deps);
+    releaseGuess(deps);
     return written;
   } catch (error) {
-    settleGuess(deps, error);
+    releaseGuess(deps, error);
     throw error;
   }
 }
@@ -34,7 +34,7 @@ export async function countValues(
   values: { bytes: number; guesses: readonly string[] },
 ): Promise<void> {
   if (!isCounted(actor)) return;
-  await takeRoom(deps, orb, values.bytes);
+  await requireStorage(deps, orb, values.bytes);
   await countBytes(deps, actor, values.bytes);
   await countGuess(deps, actor, orb, values.guesses);
 }

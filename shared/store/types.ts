@@ -46,9 +46,9 @@ export interface Append {
 }
 
 /**
- * Which message answers a read: `leader` sees every acknowledged write, `stale` may lag milliseconds on replicas. `cached`
- * is the leader's, or what a long-lived process remembers because the broker tells it of every change: that sees every
- * acknowledged write of this process, and those of others as soon as they are told.
+ * Which copy answers a read. `leader` sees every acknowledged write. `stale` may lag by milliseconds on replicated
+ * streams. `cached` is the leader's answer, or a value that a long-lived process caches and updates from the change feed:
+ * it sees every acknowledged write of this process, and those of other processes as soon as their events arrive.
  */
 export type Consistency = "leader" | "cached" | "stale";
 
@@ -147,9 +147,9 @@ export interface Store {
   /** Reads the message at a sequence, or null. */
   getSeq(stream: string, seq: number, options?: ReadOptions): Promise<StoredMessage | null>;
   /**
-   * The last message of each of some subjects (at most 1,024 a request); those without one are missing from the map. One
-   * request with `stale`.
-   * @throws TooMuch when they are larger than `maxBytes` together
+   * Reads the last message of each subject, at most 1,024 per request. Subjects without a message are missing from the
+   * map. One request with `stale`.
+   * @throws TooMuch if the messages together exceed `maxBytes`
    */
   getMany(
     stream: string,

@@ -15,7 +15,7 @@ import type { Hub } from "./read/hub.ts";
 import { waitFor } from "./read/long-poll.ts";
 import type { StreamPage } from "./read/page.ts";
 import { Reader, type ReaderEnd, type Sink } from "./read/reader.ts";
-import { beginningOf, checkRetained, type From } from "./read/source.ts";
+import { beginningOf, checkRetained, type PageStart } from "./read/source.ts";
 
 /** The authenticated reader. */
 export interface Caller {
@@ -76,7 +76,7 @@ function headersFor(next: number, cursor: number | undefined, upToDate: boolean)
 }
 
 /** Returns the position at which a request starts reading. */
-async function startOf(hub: Hub, mapping: Mapping, query: Query): Promise<From> {
+async function startOf(hub: Hub, mapping: Mapping, query: Query): Promise<PageStart> {
   if (query.start.at === "after") return query.start.position;
   if (query.start.at === "beginning") return "beginning";
   return (await hub.source.state(mapping.stream)).last;
@@ -90,7 +90,7 @@ async function pageFor(
   hub: Hub,
   { stream }: Mapping,
   filter: string,
-  from: From,
+  from: PageStart,
   caller: Caller,
   signal: AbortSignal | undefined,
 ): Promise<{ page: StreamPage; sent: () => void }> {

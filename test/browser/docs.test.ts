@@ -13,14 +13,14 @@ beforeAll(async () => {
 });
 afterAll(() => chromium?.[Symbol.asyncDispose]());
 
-/** A page of its own that needs no passkeys. */
+/** Opens a page without a virtual authenticator. */
 async function open(options: Parameters<TestBrowser["page"]>[0] = {}): Promise<Page> {
   const { page } = await chromium.page({ authenticator: false, ...options });
   page.setDefaultTimeout(15_000);
   return page;
 }
 
-test("the description is shown as a page from our own origin, under a strict policy", async () => {
+test("the documentation page loads from its own origin with a strict content security policy, and its requests work", async () => {
   const platform = await sharedPlatform();
   const token = await adminToken(platform);
   const made = await call(platform, "POST", "/api/admin/orbs?publish=true", {
@@ -44,7 +44,7 @@ test("the description is shown as a page from our own origin, under a strict pol
   const answer = await page.goto(`${platform.origin}/api/docs?orb=shop`);
   expect(answer?.headers()["content-security-policy"]).not.toContain("unsafe");
   const operation = page.locator('[id$="-listEntriesOf_shop_catalog_product"]');
-  // Groups are closed at first; one opens, and an operation in it can be tried out.
+  // Groups are collapsed at first. Expand one, and try an operation in it.
   await page.getByRole("heading", { name: /shop\/catalog/ }).click();
   await operation.locator(".opblock-summary-control").click();
   await operation.getByRole("button", { name: "Try it out" }).click();
@@ -54,12 +54,12 @@ test("the description is shown as a page from our own origin, under a strict pol
   expect(elsewhere).toEqual([]);
 
   expect(await page.title()).toBe("Shop · API");
-  // The browser sends its cookie by itself: only a token can be entered.
+  // The browser sends its cookie by itself, so only a token can be entered.
   await page.getByRole("button", { name: "Authorize" }).first().click();
   await page.getByRole("heading", { name: /bearer/ }).waitFor();
   expect(await page.locator(".auth-container").count()).toBe(1);
   await page.getByRole("button", { name: "Close" }).first().click();
-  // Signing in leads back to what is open.
+  // Sign-in leads back to the open operation.
   await page.getByRole("link", { name: "Sign in" }).click();
   await page.waitForURL(/signin/);
   const back = new URL(new URL(page.url()).searchParams.get("return") ?? "", platform.origin);
@@ -71,7 +71,7 @@ test("the description is shown as a page from our own origin, under a strict pol
   expect(problems).toEqual([]);
 }, 90_000);
 
-test("on a phone it is read across, and dark where the device is", async () => {
+test("fits a phone's width and follows the device's dark mode", async () => {
   const platform = await sharedPlatform();
   const page = await open({ viewport: { width: 360, height: 740 }, colorScheme: "dark" });
   await page.goto(`${platform.origin}/api/docs`);
@@ -87,16 +87,16 @@ test("on a phone it is read across, and dark where the device is", async () => {
   expect(await ground()).toBe("rgba(0, 0, 0, 0)");
 }, 60_000);
 
-test("an orb that is not published is named, with a way on", async () => {
+test("names an orb that is not published, with a link to all others", async () => {
   const platform = await sharedPlatform();
   const page = await open();
   await page.goto(`${platform.origin}/api/docs?orb=${encodeURIComponent("<b>nope")}`);
-  await page.getByText("There is no published orb “<b>nope”.").waitFor();
-  await page.getByRole("link", { name: "All that is described" }).click();
+  await page.getByText("No orb “<b>nope” is published.").waitFor();
+  await page.getByRole("link", { name: "The whole platform" }).click();
   await page.getByRole("heading", { name: /Platform authentication/ }).waitFor();
 }, 60_000);
 
-test("without scripts nothing is said to be coming", async () => {
+test("does not show a loading message without JavaScript", async () => {
   const platform = await sharedPlatform();
   await using chromium = await launchChromium();
   const { page } = await chromium.page({ authenticator: false, javaScriptEnabled: false });

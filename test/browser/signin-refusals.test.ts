@@ -20,7 +20,7 @@ import {
 
 useSignin();
 
-describe("invitations that cannot be used", () => {
+describe("unusable invitations", () => {
   const state = async (url: string, heading: string, name: string) => {
     await using opened = await open({ authenticator: false });
     const { page, errors } = opened;
@@ -32,18 +32,18 @@ describe("invitations that cannot be used", () => {
     expect(errors).toEqual([]);
   };
 
-  test("used, withdrawn, expired, unknown: each in its own words, without an error in the console", async () => {
+  test("explains used, revoked, expired and unknown ones, without console errors", async () => {
     await using opened = await open();
     const used = await invite();
     await opened.page.goto(used.url);
     await createButton(opened.page).click();
     await signedIn(opened.page);
-    await state(used.url, "This invitation was used already", "invitation-used");
+    await state(used.url, "This invitation was already used", "invitation-used");
 
     const token = await adminToken(platform);
     const revoked = await invite();
     await call(platform, "DELETE", `/api/auth/invitations/${revoked.token}`, { token });
-    await state(revoked.url, "This invitation was withdrawn", "invitation-revoked");
+    await state(revoked.url, "This invitation was revoked", "invitation-revoked");
 
     const expired = await invite();
     const store = platform.operatorStore();
@@ -54,10 +54,10 @@ describe("invitations that cannot be used", () => {
       await store.kvPut(buckets.orbInvitations, entry.key, JSON.stringify(record));
     }
     await state(expired.url, "This invitation has expired", "invitation-expired");
-    await state(`${signinUrl()}?invite=nobody`, "This invitation is not known", "invitation-unknown");
+    await state(`${signinUrl()}?invite=nobody`, "This invitation is not valid", "invitation-unknown");
   });
 
-  test("one that is used while the page is open", async () => {
+  test("explains one that is revoked while the page is open", async () => {
     await using opened = await open();
     const made = await invite();
     await opened.page.goto(made.url);
@@ -65,18 +65,18 @@ describe("invitations that cannot be used", () => {
       token: await adminToken(platform),
     });
     await createButton(opened.page).click();
-    await error(opened.page).filter({ hasText: "This invitation was withdrawn." }).waitFor();
+    await error(opened.page).filter({ hasText: "This invitation was revoked." }).waitFor();
   });
 });
 
-describe("where the page sends people", () => {
-  test("on to a path of this origin", async () => {
+describe("redirect after sign-in", () => {
+  test("continues to a path of the same origin", async () => {
     await using opened = await withPasskey();
     await opened.page.goto(`${signinUrl()}?return=${encodeURIComponent("/api/health?from=signin")}`);
     await signInButton(opened.page).click();
     await opened.page.waitForURL(`${platform.origin}/api/health?from=signin`);
 
-    // Signed in already: without the passkey, too.
+    // With an existing session no passkey is needed.
     await opened.page.goto(`${signinUrl()}?return=${encodeURIComponent("/api/health?from=known")}`);
     await opened.page.getByText("Confirm with your passkey to see your account.").waitFor();
     await look(opened.page, "users-known-return");
@@ -119,7 +119,7 @@ describe("where the page sends people", () => {
     "",
   ];
 
-  test("never anywhere else, however the address is written", async () => {
+  test("never leaves the origin, however the target is written", async () => {
     await using opened = await withPasskey();
     const own = new URL(platform.origin);
     const hostile = [
@@ -137,7 +137,7 @@ describe("where the page sends people", () => {
       await signedIn(opened.page);
       expect([target, opened.page.url()]).toEqual([target, signinUrl()]);
 
-      // With a session the page offers to go on: not there.
+      // With a session the page offers to continue, but not to such a target.
       await opened.page.goto(asked);
       await opened.page.getByText("Confirm with your passkey to see your account.").waitFor();
       expect(await opened.page.getByRole("button", { name: /^Continue/ }).count()).toBe(0);
@@ -145,7 +145,7 @@ describe("where the page sends people", () => {
     expect([...opened.hosts]).toEqual([own.host]);
   });
 
-  test("a path whose encoding stays an encoding is a path of this origin", async () => {
+  test("accepts a path with encoded slashes as a path of the same origin", async () => {
     await using opened = await withPasskey();
     for (const target of ["/%2f%2fevil.example/", "/%5cevil.example/", "/api/%2e%2e%2f/evil.example"]) {
       await opened.page.context().clearCookies();
@@ -157,7 +157,7 @@ describe("where the page sends people", () => {
     expect([...opened.hosts]).toEqual([new URL(platform.origin).host]);
   });
 
-  test("on to a web application that is trusted, and to no other", async () => {
+  test("continues to a trusted web application and to no other", async () => {
     const application = `http://localhost:${await freePort()}`;
     await using trusting = await startPlatform({ env: { ALLOWED_ORIGINS: application } });
     const made = await call(trusting, "POST", "/api/auth/invitations", { token: await adminToken(trusting) });
@@ -185,7 +185,7 @@ describe("where the page sends people", () => {
     await page.waitForURL(`${application}/`);
   });
 
-  test("from 127.0.0.1 to the name that passkeys need", async () => {
+  test("redirects from 127.0.0.1 to localhost, which passkeys need", async () => {
     const port = new URL(platform.origin).port;
     const response = await fetch(`http://127.0.0.1:${port}/api/auth/signin?invite=x`, { redirect: "manual" });
     expect(response.status).toBe(302);
@@ -196,7 +196,7 @@ describe("where the page sends people", () => {
 describe("script in the query", () => {
   const SCRIPT = `"'></script><script>document.title='owned'</script><img src=x onerror=document.title='owned'>`;
 
-  test("is never run nor repeated", async () => {
+  test("is neither run nor repeated", async () => {
     await using opened = await open();
     for (const parameter of ["invite", "return", "name", "orb"]) {
       for (const path of ["/api/_auth/signin", "/api/auth/signin"]) {
@@ -207,7 +207,7 @@ describe("script in the query", () => {
     }
   });
 
-  test("would be stopped by the policy", async () => {
+  test("would be blocked by the content security policy", async () => {
     const { headers } = await call(platform, "GET", "/api/auth/signin");
     const policy = headers.get("content-security-policy") ?? "";
     expect(policy).toContain("default-src 'none'");

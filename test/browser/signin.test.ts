@@ -18,8 +18,8 @@ import {
 
 useSignin();
 
-describe("the first operator", () => {
-  test("registers with the printed address, signs in without a username, and signs out", async () => {
+describe("first platform admin", () => {
+  test("registers at the printed URL, signs in without a username, and signs out", async () => {
     const { body } = await call(platform, "GET", "/api/_auth/invitations");
     await using opened = await open();
     const { page, errors, hosts } = opened;
@@ -37,7 +37,7 @@ describe("the first operator", () => {
 
     await page.goto(`${platform.origin}/api/_auth/signin`);
     await page.getByText(/^You are signed in as user-\w{8}\. Confirm with your passkey to see/).waitFor();
-    // Nothing is to be typed, and what is said comes before what can be done.
+    // The page needs no input, and its text comes before its buttons.
     await page.waitForLoadState("networkidle");
     expect(await page.getByRole("textbox").count()).toBe(0);
     await look(page, "platform-known");
@@ -57,7 +57,7 @@ describe("the first operator", () => {
     expect(errors).toEqual([]);
     expect([...hosts]).toEqual([new URL(platform.origin).host]);
 
-    // The tests below get their own admin by an invitation of this one, who signs in once more.
+    // The tests below use an admin of their own, who is invited by this one.
     await signInButton(page).click();
     await signedIn(page);
     const made = await page.evaluate(async () =>
@@ -68,7 +68,7 @@ describe("the first operator", () => {
 });
 
 describe("users", () => {
-  test("keyboard only, 320 px wide, dark", async () => {
+  test("can register, sign out and sign in by keyboard, 320 px wide, in dark mode", async () => {
     await using opened = await open({ viewport: { width: 320, height: 640 }, colorScheme: "dark" });
     const { page, errors } = opened;
     await page.goto((await invite("auth", "admin")).url);
@@ -79,7 +79,7 @@ describe("users", () => {
     await page.keyboard.press("Enter");
     await signedIn(page);
     expect(await page.locator("#who").textContent()).toBe("Ada Lovelace");
-    // The heading has the focus, so that a screen reader says it.
+    // The heading has the focus, so that a screen reader reads it.
     expect(await page.evaluate("document.activeElement.id")).toBe("account-title");
     await look(page, "users-registered-dark-320");
     expect(await faults(page)).toEqual([]);
@@ -92,14 +92,14 @@ describe("users", () => {
     await look(page, "users-login-dark-320");
     expect(await faults(page)).toEqual([]);
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(320);
-    // Not by the keys: on their way they touch the field, whose list of passkeys may sign in before the button does.
+    // Focus the button directly: with the Tab key the focus would pass the field, whose passkey list may sign in first.
     await signInButton(page).focus();
     await page.keyboard.press("Space");
     await signedIn(page);
     expect(errors).toEqual([]);
   });
 
-  test("the browser's list of passkeys in the field signs in, and only when it is touched", async () => {
+  test("can sign in from the browser's passkey list in the field, which opens only on click", async () => {
     await using opened = await withPasskey();
     const { page, errors } = opened;
     await page.goto(signinUrl());
@@ -112,26 +112,26 @@ describe("users", () => {
     expect(errors).toEqual([]);
   });
 
-  test("there is no passkey on this device", async () => {
+  test("get a message if there is no passkey on the device", async () => {
     await using opened = await open();
     const { page, errors } = opened;
     await page.goto(signinUrl());
     await signInButton(page).click();
-    await error(page).filter({ hasText: "there is none for this place on this device" }).waitFor();
+    await error(page).filter({ hasText: "this device has none for this site" }).waitFor();
     await look(page, "users-no-passkey");
     expect(await faults(page)).toEqual([]);
     expect(await signInButton(page).isEnabled()).toBe(true);
-    // It was disabled meanwhile, which takes the focus away.
+    // The button was disabled meanwhile, which removes the focus.
     expect(await page.evaluate("document.activeElement.textContent")).toBe("Sign in with a passkey");
     expect(errors).toEqual([]);
   });
 
-  test("the person cancels, and can try again", async () => {
+  test("can cancel and try again", async () => {
     await using opened = await open();
     const { page, errors } = opened;
     await page.goto((await invite()).url);
     await opened.setPresence(false);
-    // Nobody can press a button of the browser here: the ceremony ends by itself, which pages cannot tell apart.
+    // No one can press a button of the browser here, so the ceremony times out. Pages cannot distinguish the two.
     await page.route("**/passkey/begin", async (route) => {
       const answer = await route.fetch();
       const body = await answer.json();
@@ -139,8 +139,8 @@ describe("users", () => {
       await route.fulfill({ response: answer, json: body });
     });
     await createButton(page).click();
-    await page.getByText("Follow your browser or device").waitFor();
-    await error(page).filter({ hasText: "No passkey was created: it was cancelled" }).waitFor();
+    await page.getByText("Follow the instructions of your browser or device").waitFor();
+    await error(page).filter({ hasText: "No passkey was created, because it was cancelled" }).waitFor();
     await look(page, "users-cancelled");
     expect(errors).toEqual([]);
     await opened.setPresence(true);
@@ -148,7 +148,7 @@ describe("users", () => {
     await signedIn(page);
   });
 
-  test("the device cannot tell that it is the person", async () => {
+  test("get a message if the device cannot verify the user", async () => {
     await using opened = await withPasskey();
     const { page } = opened;
     await opened.setVerified(false);
@@ -157,7 +157,7 @@ describe("users", () => {
     await error(page).filter({ hasText: "No passkey was used" }).waitFor();
   });
 
-  test("two accounts on one device keep a passkey each", async () => {
+  test("can have two accounts on one device with a passkey each", async () => {
     await using opened = await withPasskey();
     const { page } = opened;
     await page.goto((await invite()).url);
@@ -172,7 +172,7 @@ describe("users", () => {
     expect(second).toMatch(/^user-/);
   });
 
-  test("a further passkey goes on another device, not on the same again", async () => {
+  test("can add a passkey on another device, rename and remove it, but not add a second one on the same device", async () => {
     await using opened = await open();
     const { page, cdp, authenticatorId = "" } = opened;
     await page.goto((await invite()).url);
@@ -180,8 +180,8 @@ describe("users", () => {
     await signedIn(page);
     const add = page.getByRole("button", { name: "Add another passkey" });
     await add.click();
-    await error(page).filter({ hasText: "This device has a passkey for this account already." }).waitFor();
-    // Of two devices that are there at once, either may answer first.
+    await error(page).filter({ hasText: "This device already has a passkey for this account." }).waitFor();
+    // With two devices present at once, either could respond first.
     await cdp.send("WebAuthn.removeVirtualAuthenticator", { authenticatorId });
     await cdp.send("WebAuthn.addVirtualAuthenticator", {
       options: {
@@ -194,7 +194,7 @@ describe("users", () => {
       },
     });
     await add.click();
-    await page.getByText("Another passkey was added").waitFor();
+    await page.getByText("The passkey was added").waitFor();
     const names = async () => {
       const answer = await page.evaluate(async () => (await fetch("/api/auth/passkeys")).json());
       return (answer as { name: string }[]).map(({ name }) => name);
@@ -216,17 +216,17 @@ describe("users", () => {
     expect(await remove.count()).toBe(0);
   });
 
-  test("a browser without passkeys is told so", async () => {
+  test("get a message in a browser without passkeys", async () => {
     await using opened = await open({ authenticator: false });
     const { page } = opened;
     await page.addInitScript("delete globalThis.PublicKeyCredential");
     await page.goto(signinUrl());
-    await error(page).filter({ hasText: "This browser has no passkeys" }).waitFor();
+    await error(page).filter({ hasText: "This browser does not support passkeys" }).waitFor();
     expect(await signInButton(page).isDisabled()).toBe(true);
   });
 });
 
-test("an orb's own page has its name, its realm, and its passkeys", async () => {
+test("an orb's sign-in page has its own name, realm and passkeys", async () => {
   const document = {
     id: "shop",
     name: "Ünsinn & Söhne <b>",
@@ -253,7 +253,7 @@ test("an orb's own page has its name, its realm, and its passkeys", async () => 
   expect(cookies.map(({ name, httpOnly, sameSite }) => ({ name, httpOnly, sameSite }))).toEqual([
     { name: "session_shop", httpOnly: true, sameSite: "Lax" },
   ]);
-  // The passkey of this orb is none of the shared realm's.
+  // A passkey of this orb is unknown in the shared realm.
   await page.goto(signinUrl());
   await signInButton(page).click();
   await error(page).filter({ hasText: "This passkey was not accepted" }).waitFor();

@@ -10,7 +10,7 @@ import { type Publisher, publisher, signIn } from "../support/streams.ts";
 
 let platform: TestPlatform;
 let streams: Streams;
-/** Functions that hand over to a process. */
+/** Functions that redirect to a streams process. */
 let handing: TestPlatform;
 let handed: Streams;
 let broker: Publisher;
@@ -18,7 +18,7 @@ let chromium: TestBrowser;
 let application: string;
 
 beforeAll(async () => {
-  // An application of another origin, which the platform is told to trust.
+  // A web application of another origin that the platform trusts.
   const pages = createServer((_request, response) => {
     response.writeHead(200, { "content-type": "text/html" }).end("<!doctype html><title>news</title>");
   });
@@ -27,7 +27,7 @@ beforeAll(async () => {
   application = `http://localhost:${(pages.address() as AddressInfo).port}`;
   platform = await startPlatform({ env: { ALLOWED_ORIGINS: application } });
   const port = await freePort();
-  // Answers that end soon: the browser has to come back, and to say how far it got.
+  // With a short rotation the browser has to reconnect and report its position.
   const env = { ...platform.bindings, STREAMS_ROTATE_MS: "1000" };
   streams = await serveStreams({ host: "127.0.0.1", port, env, log: () => undefined });
   const next = await freePort();
@@ -55,12 +55,12 @@ afterAll(async () => {
   await handing?.stop();
 });
 
-/** What the page keeps. */
+/** State of the page. */
 interface Seen {
   seen: number[];
 }
 
-/** Publishes once, whatever the broker goes through meanwhile: it knows the id of a repeated message. */
+/** Publishes a message once, even while the broker restarts: it recognizes the id of a repeated message. */
 async function publish(subject: string, body: string): Promise<void> {
   for (let tries = 0; tries < 50; tries++) {
     const done = await broker.js.publish(subject, body, { msgID: `${subject} ${body}`, timeout: 500 }).then(
@@ -69,11 +69,11 @@ async function publish(subject: string, body: string): Promise<void> {
     );
     if (done) return;
   }
-  throw new Error("the broker took nothing");
+  throw new Error("the broker acknowledged no publication");
 }
 
-describe.each(["functions", "process"])("an EventSource with the session's cookie, at the %s", (host) => {
-  test("gets what is its user's, once, however often its answers end", async () => {
+describe.each(["functions", "process"])("EventSource with a session cookie, served by the %s", (host) => {
+  test("gets its user's messages once across reconnects", async () => {
     const sub = `u${host}`;
     const token = await signIn(platform, { realm: "auth", sub });
     const { page } = await chromium.page({ authenticator: false });
@@ -98,7 +98,7 @@ describe.each(["functions", "process"])("an EventSource with the session's cooki
     }, `${base}/api/streams/news`);
     for (let n = 5; n < total; n++) {
       await publish(`news.${sub}.a`, String(n));
-      // The functions' answers last a minute; there it is the broker that goes away.
+      // Responses of the functions last a minute, so there the broker is restarted.
       if (n === 20 && host === "functions") await platform.broker?.kill();
       if (n === 20) await platform.broker?.ready();
       await new Promise((resolve) => setTimeout(resolve, 80));
@@ -110,8 +110,8 @@ describe.each(["functions", "process"])("an EventSource with the session's cooki
   });
 });
 
-describe.each(["functions", "process"])("a browser that two users share, at the %s", (host) => {
-  test.each(["a token", "a cookie"])("shows neither what it keeps of the other's, by %s", async (means) => {
+describe.each(["functions", "process"])("browser shared by two users, served by the %s", (host) => {
+  test.each(["a token", "a cookie"])("shows no cached message of the other user, with %s", async (means) => {
     const { page } = await chromium.page({ authenticator: false });
     const base = host === "functions" ? platform.origin : `http://localhost:${new URL(streams.url).port}`;
     await page.goto(application);
@@ -132,58 +132,48 @@ describe.each(["functions", "process"])("a browser that two users share, at the 
 });
 
 describe.each(["functions", "process", "functions, handing over"])(
-  "a page of another origin, at the %s",
+  "page of another origin, served by the %s",
   (host) => {
-    test.each(["a token", "a cookie"])(
-      "reads messages and the headers that it needs, by %s",
-      async (means) => {
-        const { page } = await chromium.page({ authenticator: false });
-        const held = host === "functions, handing over" ? handing : platform;
-        const base = host === "process" ? `http://localhost:${new URL(streams.url).port}` : held.origin;
-        const token = await signIn(held, { realm: "auth", sub: "reader" });
-        await page.goto(application);
-        const cookie = { name: "session_auth", value: token, url: base, httpOnly: true };
-        if (means === "a cookie") await page.context().addCookies([{ ...cookie, sameSite: "Lax" }]);
-        const headers: Record<string, string> =
-          means === "a token" ? { authorization: `Bearer ${token}` } : {};
-        const answer = await page.evaluate(
-          async ([url, sent]) => {
-            const response = await fetch(url, { headers: sent, credentials: "include" });
-            const names = [
-              "stream-next-offset",
-              "stream-cursor",
-              "stream-up-to-date",
-              "etag",
-              "x-request-id",
-            ];
-            const told = names.map((name) => response.headers.get(name) ?? "");
-            return { status: response.status, told, body: (await response.json()) as unknown };
-          },
-          [`${base}/api/streams/heartbeat?offset=-1`, headers] as const,
-        );
-        expect(answer).toEqual({
-          status: 200,
-          told: [
-            expect.stringMatching(/^\d{20}$/),
-            expect.stringMatching(/^\d+$/),
-            "true",
-            expect.stringMatching(/^"/),
-            expect.any(String),
-          ],
-          body: expect.any(Array),
-        });
-        if (means === "a token") return;
-        const control = page.evaluate(
-          (url) =>
-            new Promise<string>((resolve, reject) => {
-              const source = new EventSource(url, { withCredentials: true });
-              source.addEventListener("control", (event) => resolve((event as MessageEvent<string>).data));
-              source.addEventListener("error", () => reject(new Error("refused")));
-            }),
-          `${base}/api/streams/heartbeat`,
-        );
-        expect(await control).toContain("streamNextOffset");
-      },
-    );
+    test.each(["a token", "a cookie"])("reads messages and the exposed headers, with %s", async (means) => {
+      const { page } = await chromium.page({ authenticator: false });
+      const held = host === "functions, handing over" ? handing : platform;
+      const base = host === "process" ? `http://localhost:${new URL(streams.url).port}` : held.origin;
+      const token = await signIn(held, { realm: "auth", sub: "reader" });
+      await page.goto(application);
+      const cookie = { name: "session_auth", value: token, url: base, httpOnly: true };
+      if (means === "a cookie") await page.context().addCookies([{ ...cookie, sameSite: "Lax" }]);
+      const headers: Record<string, string> = means === "a token" ? { authorization: `Bearer ${token}` } : {};
+      const answer = await page.evaluate(
+        async ([url, sent]) => {
+          const response = await fetch(url, { headers: sent, credentials: "include" });
+          const names = ["stream-next-offset", "stream-cursor", "stream-up-to-date", "etag", "x-request-id"];
+          const told = names.map((name) => response.headers.get(name) ?? "");
+          return { status: response.status, told, body: (await response.json()) as unknown };
+        },
+        [`${base}/api/streams/heartbeat?offset=-1`, headers] as const,
+      );
+      expect(answer).toEqual({
+        status: 200,
+        told: [
+          expect.stringMatching(/^\d{20}$/),
+          expect.stringMatching(/^\d+$/),
+          "true",
+          expect.stringMatching(/^"/),
+          expect.any(String),
+        ],
+        body: expect.any(Array),
+      });
+      if (means === "a token") return;
+      const control = page.evaluate(
+        (url) =>
+          new Promise<string>((resolve, reject) => {
+            const source = new EventSource(url, { withCredentials: true });
+            source.addEventListener("control", (event) => resolve((event as MessageEvent<string>).data));
+            source.addEventListener("error", () => reject(new Error("refused")));
+          }),
+        `${base}/api/streams/heartbeat`,
+      );
+      expect(await control).toContain("streamNextOffset");
+    });
   },
 );

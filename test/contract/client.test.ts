@@ -1,4 +1,4 @@
-/** What an outsider does with the description: generates a typed client, and uses it. */
+/** Uses the OpenAPI document as an outside developer does: generates a typed client and calls the API with it. */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -8,7 +8,7 @@ import { adminToken, call } from "../support/auth.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-// Beside node_modules, where the client library is found.
+// In a folder of the checkout, so that the client library is found in node_modules.
 const folder = join(root, ".wrangler", `client-${process.pid}`);
 const shop = readFileSync(join(root, "scripts/examples/shop.json"), "utf8");
 
@@ -74,7 +74,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test("a typed client is generated from the description, type-checks, and works", async () => {
+test("generates a typed client from the OpenAPI document that type-checks and works", async () => {
   const description = await (await fetch(`${platform.url}/api/openapi`)).text();
   mkdirSync(folder, { recursive: true });
   const types = execFileSync(process.execPath, [join(root, "test/support/client-types.mjs")], {

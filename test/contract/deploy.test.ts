@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const run = promisify(execFile);
 
-/** What `wrangler deploy --dry-run` says of a configuration, which lies in a folder below the checkout's. */
+/** Returns the output of `wrangler deploy --dry-run` for a configuration. */
 async function dryRun(toml: string): Promise<string> {
   const path = join(root, ".wrangler", `deploy-${process.pid}.toml`);
   mkdirSync(join(root, ".wrangler"), { recursive: true });
@@ -26,7 +26,7 @@ async function dryRun(toml: string): Promise<string> {
   }
 }
 
-test("the functions can be deployed as they are, and with the link that wrangler.toml shows", async () => {
+test("the functions can be deployed, with and without the Durable Object link in wrangler.toml", async () => {
   const toml = readFileSync(join(root, "wrangler.toml"), "utf8");
   const plain = await dryRun(toml);
   expect(plain).toContain("env.ASSETS");

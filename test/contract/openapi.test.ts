@@ -1,8 +1,9 @@
 /**
- * The running platform against its own description: requests are made up from it (json-schema-faker, and its own
- * examples), sent by callers of every role, and each answer is judged by it (openapi-response-validator): no status,
- * media type or body that it does not describe, and no 5xx.
+ * Tests the running platform against its own OpenAPI document. Requests are generated from it (json-schema-faker, and
+ * its examples) and sent with every role. openapi-response-validator checks each response: every status, media type and
+ * body must be described, and no 5xx may occur.
  */
+
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { generateSync, type JsonSchema } from "json-schema-faker";
@@ -17,16 +18,17 @@ import {
 import { EXPOSED_HEADERS } from "../../functions/middleware/cors.ts";
 import { adminToken, call, user } from "../support/auth.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { seededRandom } from "../support/random.ts";
 
 const shop = JSON.parse(readFileSync(new URL("../../scripts/examples/shop.json", import.meta.url), "utf8"));
 
-/** Ends what the other requests need: tried with a caller who has nothing to lose. */
+/** Operations that would break the other requests. Only the caller without credentials sends them. */
 const FINAL = /\/signout$|^\/api\/_auth\/admins\/|\/import$/;
 const ROUNDS = 3;
 
 type Node = Record<string, unknown>;
 
-// A CommonJS module whose types speak of an ES module.
+// A CommonJS module whose types declare an ES module.
 const { default: ResponseValidator } = createRequire(import.meta.url)(
   "openapi-response-validator",
 ) as typeof validatorModule;
@@ -35,19 +37,9 @@ let platform: TestPlatform;
 let document: ApiDocument;
 let callers: Map<string, string | undefined>;
 let known: Record<string, string[]>;
-let random = 7;
+const { next, pick } = seededRandom(7);
 
-/** The same numbers in every run (Mulberry32). */
-function next(): number {
-  random = (random + 0x6d2b79f5) | 0;
-  let t = Math.imul(random ^ (random >>> 15), 1 | random);
-  t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-  return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-}
-
-const pick = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)] as T;
-
-/** The schema with its references put in, as far as made-up values need them, in the words of JSON Schema. */
+/** Inlines references as far as generated values need them, and converts the schema to JSON Schema. */
 function inlined(schema: unknown, depth = 0): unknown {
   if (typeof schema !== "object" || schema === null) return schema;
   if (Array.isArray(schema)) return schema.map((item) => inlined(item, depth));
@@ -88,11 +80,11 @@ interface Sent {
   body?: string | undefined;
 }
 
-/** `plain`: nothing that can be left out; `full`: as described; `wild`: anything but. */
+/** `plain`: without optional parts; `full`: as described; `wild`: invalid. */
 type Manner = "plain" | "full" | "wild";
 const MANNERS: readonly Manner[] = ["plain", "full", "wild"];
 
-/** One request for an operation. */
+/** Builds one request for an operation. */
 function requestFor(path: string, method: string, operation: Operation, manner: Manner): Sent {
   const wild = manner === "wild";
   const headers: Record<string, string> = {};
@@ -123,7 +115,7 @@ function requestFor(path: string, method: string, operation: Operation, manner: 
       );
   }
   if (wild && next() < 0.1) query.append("unknown", "1");
-  // Without parameters this one never ends.
+  // Without these parameters the response never ends.
   if (path === "/api/streams/{name}") {
     query.set("offset", "-1");
     query.delete("live");
@@ -143,10 +135,10 @@ function requestFor(path: string, method: string, operation: Operation, manner: 
   return { method: method.toUpperCase(), path: real + (search === "" ? "" : `?${search}`), headers, body };
 }
 
-/** By schema: most refusals are described alike, and each validator goes through all that it is given. */
+/** Cached by schema: most refusals have the same one, and building a validator is expensive. */
 const validators = new Map<string, InstanceType<typeof ResponseValidator>>();
 
-/** The named schemas that a schema refers to, and what those refer to. */
+/** Returns the named schemas that a schema refers to, directly and indirectly. */
 function referred(schema: unknown, found: Record<string, unknown> = {}): Record<string, unknown> {
   for (const [, name = ""] of JSON.stringify(schema).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
     if (name in found) continue;
@@ -156,7 +148,7 @@ function referred(schema: unknown, found: Record<string, unknown> = {}): Record<
   return found;
 }
 
-/** Headers that clients of other origins may read; what every answer has is said once for all. */
+/** Headers that clients of other origins can read, except those of every response, which are documented once. */
 const RELIED_ON = EXPOSED_HEADERS.toLowerCase()
   .split(", ")
   .filter((name) => name !== "x-request-id" && name !== "traceparent");
@@ -166,7 +158,7 @@ interface Described {
   content?: Record<string, { schema: Node }>;
 }
 
-/** What is wrong with an answer, in words; undefined when it is as described. */
+/** Returns what is wrong with a response, or undefined if it is as described. */
 async function judged(operation: Operation, answer: Response): Promise<string | undefined> {
   const status = String(answer.status);
   const text = await answer.text();
@@ -176,7 +168,7 @@ async function judged(operation: Operation, answer: Response): Promise<string | 
   const { content, headers = {} } = shared<Described>(described as Described);
   const told = new Set(Object.keys(headers).map((name) => name.toLowerCase()));
   const untold = RELIED_ON.filter((name) => answer.headers.has(name) && !told.has(name));
-  // Pages are for people, and of what is known already the tag is too.
+  // Pages for browsers and 304 responses are exempt.
   const isRead = answer.status !== 304 && !/^text\/html\b/.test(answer.headers.get("content-type") ?? "");
   if (isRead && untold.length > 0) return `${status} has ${untold.join(", ")}, which is not described`;
   if (content === undefined) return text === "" ? undefined : `${status} has a body: ${text.slice(0, 100)}`;
@@ -194,7 +186,7 @@ async function judged(operation: Operation, answer: Response): Promise<string | 
     validator = new ResponseValidator(parts as unknown as ConstructorParameters<typeof ResponseValidator>[0]);
     validators.set(key, validator);
   }
-  // Lines of several kinds are described as text.
+  // JSON lines of several kinds are described as text.
   if (schema.type === "string") return undefined;
   const values = type.endsWith("ndjson") ? text.split("\n").filter((line) => line !== "") : [text];
   for (const value of values) {
@@ -223,7 +215,7 @@ beforeAll(async () => {
   const article = await make("news", { headline: { en: "News" } });
   document = (await call(platform, "GET", "/api/openapi")).body as ApiDocument;
   callers = new Map([
-    ["nobody", undefined],
+    ["anonymous", undefined],
     ["user", (await user(platform, "shop", "user")).token],
     ["operator", token],
   ]);
@@ -243,7 +235,7 @@ beforeAll(async () => {
   };
 }, 60_000);
 
-test("the examples of new entries can be sent as they are", async () => {
+test("the examples of new entries can be sent unchanged", async () => {
   const token = callers.get("operator");
   let tried = 0;
   for (const { path, method, operation } of operationsOf(document.paths)) {
@@ -258,16 +250,16 @@ test("the examples of new entries can be sent as they are", async () => {
   expect(tried).toBeGreaterThan(0);
 });
 
-test("every operation answers as it is described, to whatever is sent by whomever", async () => {
+test("every operation responds as described to any request from any role", async () => {
   const faults: string[] = [];
   const answered = new Set<string>();
-  // What hides comes late, and what removes last.
+  // Hide entries late and delete them last.
   const rank = ({ path, method }: { path: string; method: string }) =>
     method === "delete" ? 2 : /\/(unpublish|archive|restore)$/.test(path) ? 1 : 0;
   const all = operationsOf(document.paths).sort((a, b) => rank(a) - rank(b));
   for (const { path, method, operation } of all) {
     for (const [caller, token] of callers) {
-      if (caller !== "nobody" && FINAL.test(path)) continue;
+      if (caller !== "anonymous" && FINAL.test(path)) continue;
       for (let round = 0; round < (caller === "operator" ? 2 * ROUNDS : ROUNDS); round++) {
         const sent = requestFor(path, method, operation, MANNERS[round % 3] ?? "plain");
         const answer = await fetch(platform.origin + sent.path, {
@@ -284,7 +276,7 @@ test("every operation answers as it is described, to whatever is sent by whomeve
     }
   }
   expect(faults).toEqual([]);
-  // It would be easy to pass with refusals alone.
+  // Refusals alone would pass too easily.
   const reached = all.filter(({ operation }) => answered.has(`${operation.operationId} 2`));
   expect(reached.length).toBeGreaterThan(all.length / 2);
 }, 180_000);

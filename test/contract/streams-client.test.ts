@@ -47,7 +47,7 @@ afterAll(async () => {
 });
 
 let count = 0;
-/** A mapped stream with some messages, and how to publish more. */
+/** Creates a mapped stream with some messages, and returns a function that publishes more. */
 async function fixture(host: string, messages: number) {
   const { url = "", platform = direct } = bases[host] ?? {};
   const name = `s${count++}`;
@@ -69,7 +69,7 @@ const hosts = [
   "the streams process, whose answers end soon",
 ];
 
-describe.each(hosts)("the protocol's own client, with %s", (host) => {
+describe.each(hosts)("Durable Streams client with %s", (host) => {
   test("catches up and stops", async () => {
     const { url, headers } = await fixture(host, 5);
     const response = await stream<{ n: number }>({ url, headers, offset: "-1", live: false });
@@ -79,12 +79,12 @@ describe.each(hosts)("the protocol's own client, with %s", (host) => {
     expect(await rest.json()).toEqual([]);
   });
 
-  test.each(["long-poll", "sse", true] as const)("follows live: %s", async (live) => {
+  test.each(["long-poll", "sse", true] as const)("follows live messages: %s", async (live) => {
     const { url, headers, publish } = await fixture(host, 3);
     const cancel = new AbortController();
     const response = await stream<{ n: number }>({ url, headers, offset: "-1", live, signal: cancel.signal });
     const seen: number[] = [];
-    // Long enough for answers that end soon to end; otherwise a few will do.
+    // Long enough for several rotations where responses end soon.
     const messages = host.endsWith("soon") ? 30 : 10;
     const done = new Promise<void>((resolve) => {
       response.subscribeJson<{ n: number }>(({ items }) => {
@@ -101,7 +101,7 @@ describe.each(hosts)("the protocol's own client, with %s", (host) => {
     expect(seen).toEqual(Array.from({ length: messages }, (_, n) => n));
   });
 
-  test("is told what is wrong", async () => {
+  test("reports 404, 400 and 401", async () => {
     const { url, headers } = await fixture(host, 0);
     const problem = async (options: Parameters<typeof stream>[0]) =>
       stream({ ...options, live: false }).then(
@@ -117,8 +117,8 @@ describe.each(hosts)("the protocol's own client, with %s", (host) => {
   });
 });
 
-describe("handing over", () => {
-  test("goes by a ticket that is good for one stream", async () => {
+describe("redirect to the streams process", () => {
+  test("uses a ticket that is valid for one stream only", async () => {
     const { name, headers } = await fixture("the functions, handing over", 1);
     const answer = await fetch(`${handing.origin}/api/streams/${name}?offset=-1`, {
       headers,
@@ -136,7 +136,7 @@ describe("handing over", () => {
     expect(unknown.status).toBe(401);
   });
 
-  test("takes an EventSource back at the address to which it was sent, until its user signs out", async () => {
+  test("lets an EventSource reconnect with its ticket until the user signs out", async () => {
     const { name } = await fixture("the functions, handing over", 2);
     const token = await signIn(handing, { realm: "auth", sub: "returning" });
     const deps = testDeps(handing.store(), handing.bindings);
@@ -153,7 +153,7 @@ describe("handing over", () => {
     expect((await come(back)).status).toBe(401);
   });
 
-  test("serves the list and events too", async () => {
+  test("serves the list directly, and events through the redirect", async () => {
     const { name, url, headers } = await fixture("the functions, handing over", 2);
     const list = await fetch(`${handing.origin}/api/streams/`, { headers });
     expect(await list.json()).toContainEqual({ name, description: "", href: `/api/streams/${name}` });
@@ -162,11 +162,11 @@ describe("handing over", () => {
   });
 });
 
-test("a function gives its broker connection back within seconds of the client's going", async () => {
+test("a function releases its broker connection within seconds after the client disconnects", async () => {
   const { url, headers } = await fixture("the functions", 1);
   const connections = () => connectionsTo(direct.broker?.wsPort ?? 0);
   const before = connections();
-  // Some go before they were answered, some while they follow a stream on which nothing happens.
+  // Some clients disconnect before the response, some while they follow a stream without new messages.
   const goneAfter = Array.from({ length: 30 }, (_, i) => 5 + i * 15);
   await Promise.all(
     goneAfter

@@ -1,23 +1,24 @@
 /**
- * Lets the Durable Streams conformance suite, which writes over HTTP and knows no authentication, test a platform
- * that is read-only there: PUT makes a mapping, POST publishes to the broker, and reads go on with a token.
+ * A proxy between the Durable Streams conformance suite and the platform. The suite writes over HTTP without
+ * authentication, and the platform's streams are read-only there. The proxy turns PUT into a mapping and POST into
+ * publications to the broker, and forwards reads with a token.
  *
- * Streams of JSON pass unchanged. Any other content type travels as JSON strings, one for each append (text as it is,
- * bytes in base64), and is turned back on the way to the suite. A read without any parameter is the platform's own
- * form of events; where the suite means a page by it, the page is asked for.
+ * JSON streams pass unchanged. Messages of any other content type become JSON strings, one per append: text as it is,
+ * bytes in base64. The proxy converts them back for the suite. The platform answers a read without parameters with
+ * events, but the suite expects a page, so the proxy requests a page.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What the shim needs of the platform under test. */
+/** The platform under test. */
 export interface ShimTarget {
-  /** Where streams are read. */
+  /** URL of the host whose streams are read. */
   base: string;
-  /** Begins the names of all streams: suites that run at the same time name theirs by the millisecond. */
+  /** Prefix of all stream names: parallel suites name theirs by the millisecond. */
   prefix: string;
   token: string;
   create: (name: string) => Promise<void>;
-  /** Resolves once the broker has acknowledged all of them. */
+  /** Resolves after the broker has acknowledged all messages. */
   publish: (name: string, messages: string[]) => Promise<void>;
 }
 
@@ -58,7 +59,7 @@ function fromMessages(type: string, json: string): Buffer {
   return Buffer.concat(items.map((item) => Buffer.from(item, isText(type) ? "utf8" : "base64")));
 }
 
-/** Turns the data events of a tunnelled stream back; everything else passes byte for byte. */
+/** Decodes the data events of a tunnelled stream. Other events pass unchanged. */
 async function* untunnel(type: string, body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = "";

@@ -12,7 +12,7 @@ export default defineConfig({
     include: ["test/contract/streams-suite.ts"],
     testNamePattern: new RegExp(`^(?:${patterns.join("|")})$`),
     testTimeout: 20_000,
-    // The suite brings a vitest of its own along: it must register its tests with the one that runs.
+    // The suite brings its own vitest. It must register its tests with the running one.
     server: { deps: { inline: [/server-conformance-tests/] } },
   },
 });

@@ -8,7 +8,7 @@ import { type Publisher, publisher, signIn } from "../support/streams.ts";
 import { startShim } from "./streams-shim.ts";
 
 const LONG_POLL_MS = 500;
-/** A stream for each host: the suite minds what others append. */
+/** One stream per host, because the suite is affected by other writers. */
 const STREAMS = ["conformance-edge", "conformance-process"] as const;
 const names = JSON.parse(
   readFileSync(new URL("streams-read-side.json", import.meta.url), "utf8"),
@@ -40,7 +40,7 @@ interface Report {
   testResults: { assertionResults: { fullName: string; status: string; failureMessages: string[] }[] }[];
 }
 
-/** Runs the listed tests of the suite against a host. Returns what each said: nothing when it passed. */
+/** Runs the listed tests of the suite against a host. Returns the failure messages by test, empty for passed ones. */
 async function runSuite(base: string, stream: string): Promise<Map<string, string>> {
   await using shim = await startShim({
     base,

@@ -1,4 +1,4 @@
-/** Finds the stable codes that the sources can answer, by reading their syntax trees. */
+/** Finds the stable error codes of the sources in their syntax trees. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ts } from "@ts-morph/common";
@@ -8,7 +8,7 @@ import { root } from "../support/guide.ts";
 
 /** Folders whose code answers requests. */
 const FOLDERS = ["functions", "shared", "scripts/streams", "scripts/host"];
-/** The browser's own code answers no requests, and the kit runs in services. */
+/** Excluded: code that runs in browsers, and the kit, which runs in services. */
 const ELSEWHERE = /functions\/pages\/browser|assets\.generated|handlers\/contract\/kit\.ts/;
 
 /** Codes by their place in an answer. */
@@ -19,11 +19,11 @@ export interface Codes {
   faults: Set<string>;
   /** The `code` of a change in a dry run or in `incompatible_change`. */
   changes: Set<string>;
-  /** The codes that the sources make up at run time, as they stand in the source. */
+  /** Expressions that compute a code at run time, as source text. */
   computed: Set<string>;
 }
 
-/** Every string that an expression can be. */
+/** Returns the string literals that an expression can evaluate to. */
 function strings(node: ts.Expression): string[] {
   if (ts.isStringLiteralLike(node)) return [node.text];
   if (ts.isConditionalExpression(node)) return [...strings(node.whenTrue), ...strings(node.whenFalse)];
@@ -41,7 +41,7 @@ function member(node: ts.ObjectLiteralExpression, name: string): ts.Expression |
   return undefined;
 }
 
-/** How a fault's code follows its path: `faults.add(path, code, words)`, `report(code, words)`, `fail(code, words)`. */
+/** Returns the code of a call that reports a fault: `faults.add(path, code, words)`, `report(code, words)` and so on. */
 function faultArgument(call: ts.CallExpression): ts.Expression | undefined {
   const name = call.expression.getText();
   const count = call.arguments.length;

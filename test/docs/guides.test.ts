@@ -1,4 +1,4 @@
-/** Runs every command and request of the guides, as `README.md` beside this file describes. */
+/** Runs every command and request of the guides. `README.md` in this folder describes how pages steer it. */
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
@@ -47,7 +47,7 @@ function stage(origin: string, more: Stage): Stage {
       ...more.replace,
     },
     actions: {
-      /** Becomes the first platform admin: the page's `TOKEN=…`. */
+      /** Registers the first platform admin. The token is the page's `TOKEN=…`. */
       "first-admin": async () => {
         const { body } = await call({ origin }, "GET", "/api/_auth/invitations");
         first = await registered(origin, "/api/_auth", body[0].token);
@@ -113,7 +113,7 @@ async function openPage(origin: string, token: string | undefined, path: string)
   return page;
 }
 
-/** Runs a page, and answers which of its blocks did not run here. */
+/** Runs a page. Returns the blocks that did not run, with the reason. */
 async function runPage(page: string): Promise<readonly string[]> {
   await using external = EXTERNAL.has(page) ? await startBroker({ provisioned: false }) : undefined;
   const broker: Stage =

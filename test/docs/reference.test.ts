@@ -1,4 +1,4 @@
-/** The reference's tables hold what the sources hold: a row too few or too many fails. */
+/** Compares the tables of the reference with the sources. A missing row fails, and so does a row too many. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -47,7 +47,7 @@ describe("errors.md", () => {
   const codes = codesOfSources();
 
   test("lists every code of a problem with its status", () => {
-    // Codes that the sources put together from parts. One more of them needs a row, and a line here.
+    // Codes that are computed at run time. A new one needs a line here, and its values need rows in the page.
     expect([...codes.computed].map((text) => text.replace("$", "")).sort()).toEqual([
       "`http_{error.status}`",
       "`invitation_{status}`",
@@ -93,7 +93,7 @@ describe("settings.md", () => {
       if (file.endsWith(".ts")) take(`scripts/${file}`, /process\.env\.([A-Z_]+)/g);
     }
     take("scripts/tools/chromium.ts", /process\.env\.([A-Z_]+)/g);
-    // Of the shell, not of the platform.
+    // The shell sets these.
     for (const name of ["PATH"]) found.delete(name);
     return [...found].sort();
   }

@@ -1,4 +1,5 @@
-/** Acknowledged means kept: clients write through the HTTP API while what they write to breaks. */
+/** Acknowledged writes are kept: clients write through the HTTP API while the system below fails. */
+
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -7,6 +8,7 @@ import { startBroker, type TestBroker, tempDir } from "../support/broker.ts";
 import { startCutter } from "../support/cutter.ts";
 import { smallDisk } from "../support/disk.ts";
 import { startPlatform } from "../support/platform.ts";
+import { testRandom } from "../support/random.ts";
 import { Writers } from "../support/writers.ts";
 
 const onBroker = (broker: TestBroker, port = broker.wsPort) => ({
@@ -15,7 +17,7 @@ const onBroker = (broker: TestBroker, port = broker.wsPort) => ({
   NATS_PASS: "operator",
 });
 
-test("the broker is killed four times", async () => {
+test("keeps acknowledged writes when the broker is killed four times", async () => {
   await using platform = await startPlatform();
   const writers = new Writers(platform);
   await writers.start(8);
@@ -32,7 +34,7 @@ test("the broker is killed four times", async () => {
   await writers.expectKept();
 }, 60_000);
 
-test("the broker is away for three seconds", async () => {
+test("keeps acknowledged writes when the broker is down for three seconds", async () => {
   await using platform = await startPlatform();
   const writers = new Writers(platform);
   await writers.start(6);
@@ -47,7 +49,7 @@ test("the broker is away for three seconds", async () => {
   await writers.expectKept();
 }, 60_000);
 
-/** The runtime's processes below this one: they are what serves the functions. */
+/** Returns the workerd processes of this test, which serve the functions. */
 function runtimes(): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -64,7 +66,7 @@ function runtimes(): number[] {
     .map(Number);
 }
 
-test("the functions' runtime is killed twice, and started again", async () => {
+test("keeps acknowledged writes when workerd is killed twice and restarted", async () => {
   await using platform = await startPlatform();
   const writers = new Writers(platform);
   await writers.start(6);
@@ -82,15 +84,16 @@ test("the functions' runtime is killed twice, and started again", async () => {
   await writers.expectKept();
 }, 60_000);
 
-test("connections are cut in the middle of requests, batches and answers", async () => {
+test("keeps acknowledged writes when connections are cut during requests, batches and replies", async () => {
+  const random = testRandom();
   await using broker = await startBroker();
   await using cutter = await startCutter(broker.wsPort);
   await using platform = await startPlatform({ env: onBroker(broker, cutter.port) });
   const writers = new Writers(platform);
   await writers.start(6);
-  // A handshake takes some 700 bytes, a write of several messages some 3,000 more. One that serves many requests is cut
-  // in the middle of several.
-  cutter.after = () => 400 + Math.floor(Math.random() * (Math.random() < 0.3 ? 4_000 : 20_000));
+  // A handshake takes about 700 bytes, and a write of several messages about 3,000 more. A connection that serves many
+  // requests is cut during several of them.
+  cutter.after = () => 400 + random.below(random.next() < 0.3 ? 4_000 : 20_000);
   cutter.cutAll();
   await delay(5_000);
   cutter.after = () => undefined;
@@ -101,7 +104,7 @@ test("connections are cut in the middle of requests, batches and answers", async
 }, 60_000);
 
 test.each(["disk", "limit"])(
-  "there is no room any more (%s)",
+  "keeps acknowledged writes when storage is full (%s)",
   async (kind) => {
     const dir = join(tempDir("full"), "broker");
     const disk = kind === "disk" ? smallDisk(dir, 16) : undefined;
@@ -118,7 +121,7 @@ test.each(["disk", "limit"])(
       expect(refused()).toBeGreaterThan(0);
       if (disk !== undefined) disk.grow();
       else broker.allow("100MB");
-      // A broker that found its disk full takes nothing until it is started again.
+      // A broker that found its disk full accepts nothing until it is restarted.
       await broker.kill("SIGTERM");
       await broker.ready();
       await delay(300);

@@ -18,7 +18,7 @@ import { runScript } from "../support/start.ts";
 
 const quiet = () => undefined;
 
-test("a backup brings everything back on another broker, and is refused where it would overwrite or is damaged", async () => {
+test("restores a backup on another broker, and refuses to overwrite data or to restore a damaged one", async () => {
   const folder = join(tempDir("backup"), "today");
   const keys: Record<string, string> = {};
   let token = "";
@@ -32,11 +32,11 @@ test("a backup brings everything back on another broker, and is refused where it
     issuer = first.settings.publicUrl;
     const store = first.operatorStore();
     await store.append("wallet", { subject: "wallet.someone.deposit", data: '{"amount":1}' });
-    // An orb that is created while the backup is taken: its history was read before that.
+    // An orb that is created during the backup: its history was read before.
     await store.createStream(orbStreamConfig("stray", 1));
     for (const name of ["JWT_SIGNING_KEYS", "ENCRYPTION_KEYS", "CLAIM_KEY"])
       keys[name] = first.bindings[name] ?? "";
-    await expect(restore(first.settings, folder, {}, quiet)).rejects.toThrow(/no whole backup/);
+    await expect(restore(first.settings, folder, {}, quiet)).rejects.toThrow(/no complete backup/);
     const passing = "platform.imports.passing.1";
     await store.append("platform", { subject: passing, data: "{}", ttl: 2 });
     await store.createStream(orbStreamConfig("going", 1));
@@ -45,19 +45,19 @@ test("a backup brings everything back on another broker, and is refused where it
       going ??= store.deleteStream(streamNames.orb("going"));
     });
     await going;
-    // What lasts for a while only is gone when a backup is brought back, and is not missed.
+    // Messages that expire are not part of the comparison.
     await expect.poll(() => store.get("platform", passing), { timeout: 10_000 }).toBeNull();
     const names = manifest.streams.map((stream) => stream.name);
     expect(names).toContain("KV_platform_admins");
-    // An orb that is deleted meanwhile is none of the backup's, and in nobody's way.
+    // An orb that is deleted during the backup is not part of it.
     expect(names).not.toContain(streamNames.orb("going"));
     await expect(backup(first.settings, folder, quiet)).rejects.toThrow(/not empty/);
     await expect(restore(first.settings, folder, {}, quiet)).rejects.toThrow(
-      /^\d+ of these streams hold messages here \(.*KV_platform_admins.*\): --replace/,
+      /^\d+ of these streams contain messages here \(.*KV_platform_admins.*\): --replace/,
     );
   }
   await using second = await startPlatform({ env: { ...keys, PUBLIC_URL: issuer } });
-  // Somebody looked at the new platform before: what a start stores by itself, and a visit, are in nobody's way.
+  // Data that a start and a visit store does not count as existing data.
   const there = { ...second, origin: second.url };
   await begin(there, "/api/_auth");
   await restore(second.settings, folder, { keepSessions: true }, quiet);
@@ -65,17 +65,17 @@ test("a backup brings everything back on another broker, and is refused where it
   const message = await store.get("wallet", "wallet.someone.deposit");
   expect(message?.json()).toEqual({ amount: 1 });
   expect(await store.streamInfo(streamNames.orb("stray"))).toBeNull();
-  // Accounts and sessions are there again: the token of before is good here too.
+  // Accounts and sessions are restored: the earlier token is valid here too.
   const answer = await fetch(`${second.url}/api/_auth/admins`, {
     headers: { authorization: `Bearer ${token}` },
   });
   expect(await answer.json()).toEqual(admins);
-  // And so is the passkey.
+  // The passkey works too.
   const again = await signIn(there, "/api/_auth", authenticator);
   expect(again.id).toBe(subjectOf(token));
-  await expect(restore(second.settings, folder, {}, quiet)).rejects.toThrow(/hold messages/);
+  await expect(restore(second.settings, folder, {}, quiet)).rejects.toThrow(/contain messages/);
 
-  // An orb that the backup does not know goes with its entries: who creates it again finds none.
+  // An orb that is not in the backup is removed with its entries.
   const modules = [
     { id: "news", type: "CONTENT", schemas: [{ id: "item", fields: [{ name: "title", type: "string" }] }] },
   ];
@@ -98,15 +98,16 @@ test("a backup brings everything back on another broker, and is refused where it
   await expect(restore(second.settings, folder, { replace: true }, quiet)).rejects.toThrow(/damaged/);
 });
 
-test("a backup that finds its disk full says so, and its rest is no backup", async (context) => {
+test("reports a full disk, and refuses to restore the incomplete backup", async (context) => {
   const folder = join(tempDir("backup"), "small");
   const disk = smallDisk(folder, 1);
-  // Only where somebody may make a disk.
+  // Needs the right to mount a disk.
   if (disk === undefined) return context.skip();
   try {
     await using platform = await startPlatform();
     const store = platform.operatorStore();
     for (let n = 0; n < 40; n++) {
+      // Random bytes, because the broker compresses snapshots.
       const data = randomBytes(100_000).toString("base64");
       await store.append("wallet", { subject: "wallet.someone.deposit", data });
     }
@@ -114,18 +115,18 @@ test("a backup that finds its disk full says so, and its rest is no backup", asy
       /^The snapshot of \S+ cannot be written \(ENOSPC.*\)\.$/,
     );
     await expect(restore(platform.settings, folder, { replace: true }, quiet)).rejects.toThrow(
-      /no whole backup/,
+      /no complete backup/,
     );
   } finally {
     disk.release();
   }
 });
 
-test("who comes beside a cluster works with its copies, though his own settings tell of none", async () => {
+test("backup, restore and host find a running cluster and its replicas without settings", async () => {
   const folder = join(tempDir("backup"), "cluster");
   await using cluster = await startPlatform({ env: { NATS_BROKERS: "3" } });
   const { dataDir: DATA_DIR } = cluster.settings;
-  // A broker of a time before there was a cluster.
+  // Leftover of a single broker from before the cluster.
   mkdirSync(join(DATA_DIR, "broker"), { recursive: true });
   writeFileSync(join(DATA_DIR, "broker", "ports.json"), JSON.stringify({ port: 1, wsPort: 1 }));
   await backup(readSettings({ DATA_DIR }), folder, quiet);

@@ -4,7 +4,7 @@ import { AppError } from "../../shared/kernel/errors.ts";
 import { orbStreamConfig } from "../../shared/store/broker/provision.ts";
 import { startBroker, tempDir } from "../support/broker.ts";
 
-test("a broker that is killed is back on the same ports with its data", async () => {
+test("restarts a killed broker on the same ports with its data", async () => {
   await using broker = await startBroker();
   const store = broker.store("operator");
   await store.kvPut("orbs", "shop", "one");
@@ -18,7 +18,7 @@ test("a broker that is killed is back on the same ports with its data", async ()
   expect((await after.kvGet("orbs", "shop"))?.text()).toBe("one");
 });
 
-test("a broker that is stopped and started on the same folder keeps its data and its ports", async () => {
+test("restarts a stopped broker in the same folder with its data and ports", async () => {
   const dir = tempDir("kept");
   let ports: { port: number; wsPort: number };
   {
@@ -31,7 +31,7 @@ test("a broker that is stopped and started on the same folder keeps its data and
   expect((await again.store("operator").kvGet("orbs", "shop"))?.text()).toBe("one");
 });
 
-test("while a broker is paused nothing answers, and after resume everything does", async () => {
+test("fails requests while the broker is paused, and answers them afterwards", async () => {
   await using broker = await startBroker();
   await broker.pause();
   const lost = await broker
@@ -43,7 +43,7 @@ test("while a broker is paused nothing answers, and after resume everything does
   expect(await broker.store("operator").kvGet("orbs", "shop")).toBeNull();
 });
 
-test("a process that was refused, as the password was another one for a while, is served once it is right again", async () => {
+test("reconnects after the broker refused the password for a while", async () => {
   await using broker = await startBroker();
   const seen: string[] = [];
   const store = broker.store("fn", { reconnect: true, onStatus: (status) => void seen.push(status) });
@@ -51,7 +51,7 @@ test("a process that was refused, as the password was another one for a while, i
   broker.rename("another");
   await broker.kill();
   await broker.ready();
-  // The library gives up when it is refused the second time.
+  // The NATS library gives up after the second refusal.
   while (!seen.includes("closed")) await delay(20);
   await expect(store.kvGet("orbs", "shop")).rejects.toMatchObject({ kind: "unavailable" });
   broker.rename("fn");
@@ -61,7 +61,7 @@ test("a process that was refused, as the password was another one for a while, i
   await expect.poll(answer, { timeout: 10_000 }).toBe("null");
 });
 
-test("creating a stream again keeps what it holds, whoever does it", async () => {
+test("keeps the contents of a stream that is created again", async () => {
   await using broker = await startBroker();
   const config = orbStreamConfig("shop", 1);
   const subject = "shop.content.owner.s.1";

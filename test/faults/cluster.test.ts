@@ -1,4 +1,4 @@
-/** Three brokers: what one machine promises holds there too, and the death of one is survived in seconds. */
+/** Three brokers give the same guarantees as one, and survive the loss of one within seconds. */
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { connect } from "nats";
@@ -9,7 +9,7 @@ import { Writers } from "../support/writers.ts";
 
 const RECOVERY_MS = 15_000;
 
-/** Index of the broker that leads a stream. */
+/** Returns the index of the broker that leads a stream. */
 async function leaderOf(platform: TestPlatform, stream: string, timeout: number): Promise<number> {
   const { user: name, pass } = platform.operatorAccess;
   const client = await connect({
@@ -30,7 +30,7 @@ const shop: unknown = JSON.parse(
   readFileSync(new URL("../../scripts/examples/shop.json", import.meta.url), "utf8"),
 );
 
-test("a newcomer's path, races, windows and reads of one's own writes on three brokers", async () => {
+test("first steps, races, validity windows and reads of own writes work on three brokers", async () => {
   await using platform = await startPlatform({ env: { NATS_BROKERS: "3" } });
   expect(platform.brokers).toHaveLength(3);
   const token = await adminToken(platform);
@@ -40,7 +40,7 @@ test("a newcomer's path, races, windows and reads of one's own writes on three b
   expect((await as("POST", "/api/admin/orbs/shop/publish")).status).toBe(200);
 
   const values = (sku: string) => ({ title: { en: "Lamp" }, sku, price: { US: 1 } });
-  // One value, many at once: one holder.
+  // Many parallel writers of one value: one succeeds.
   const race = await Promise.all(
     Array.from({ length: 10 }, () =>
       as("POST", "/api/shop/catalog/product?publish=true", { values: values("AB-0001") }),
@@ -48,7 +48,7 @@ test("a newcomer's path, races, windows and reads of one's own writes on three b
   );
   expect(race.map((one) => one.status).sort()).toEqual([201, ...Array(9).fill(409)]);
   const { id } = race.find((one) => one.status === 201)?.body ?? {};
-  // One revision, many at once: one write.
+  // Many parallel updates of one revision: one succeeds.
   const updates = await Promise.all(
     Array.from({ length: 10 }, (_, i) =>
       as(
@@ -60,7 +60,7 @@ test("a newcomer's path, races, windows and reads of one's own writes on three b
     ),
   );
   expect(updates.map((one) => one.status).sort()).toEqual([200, ...Array(9).fill(412)]);
-  // One key, many at once: one entry.
+  // Many parallel requests with one idempotency key: one entry.
   const keyed = await Promise.all(
     Array.from({ length: 5 }, () =>
       as("POST", "/api/shop/catalog/product", { values: values("AB-0002") }, { "idempotency-key": "once" }),
@@ -68,7 +68,7 @@ test("a newcomer's path, races, windows and reads of one's own writes on three b
   );
   expect(new Set(keyed.map((one) => one.body.id)).size).toBe(1);
 
-  // Whoever writes reads what he wrote, in both APIs.
+  // Writers read their own writes through both APIs.
   const member = await user(platform, "shop", "admin");
   for (let i = 0; i < 40; i++) {
     const body = { values: { ...values("AB-0001"), title: { en: `Own ${i}` } } };
@@ -80,7 +80,7 @@ test("a newcomer's path, races, windows and reads of one's own writes on three b
     expect(live.body.values.title).toBe(`Own ${i}`);
   }
 
-  // A window opens and closes by itself.
+  // A validity window opens and closes by itself.
   const opens = Date.now() + 1_500;
   const windowed = await as("POST", "/api/shop/catalog/product?publish=true", {
     values: values("AB-0003"),
@@ -99,17 +99,17 @@ test("a newcomer's path, races, windows and reads of one's own writes on three b
   expect(Date.now()).toBeGreaterThanOrEqual(opens + 2_000);
 }, 60_000);
 
-test("the leader of an orb's stream is killed under load: writes go on, and nothing acknowledged is lost", async () => {
+test("keeps acknowledged writes and continues after the leader of an orb's stream is killed", async () => {
   await using platform = await startPlatform({ env: { NATS_BROKERS: "3" } });
   const writers = new Writers(platform);
   await writers.start(4);
   await delay(1_500);
-  // The writers leave a busy machine little to answer with.
+  // The writers keep the machine busy, so allow a long timeout.
   const leader = await leaderOf(platform, "økept", RECOVERY_MS);
   const before = writers.acknowledged.length;
   expect(before).toBeGreaterThan(0);
   const killed = performance.now();
-  // It stays away: the other two go on without it.
+  // The leader stays down: the other two continue without it.
   await platform.brokers[leader]?.pause();
   const fresh = () =>
     writers.seen.slice(mark).some(({ status, what }) => status === 201 && what.startsWith("POST"));
@@ -117,7 +117,7 @@ test("the leader of an orb's stream is killed under load: writes go on, and noth
   while (!fresh() && performance.now() - killed < RECOVERY_MS) await delay(50);
   const away = performance.now() - killed;
   expect(away).toBeLessThan(RECOVERY_MS);
-  // Who leads is told by whoever leads all of them, and that may just be elected too.
+  // The cluster's meta leader answers this, and may be in an election too.
   const other = () => leaderOf(platform, "økept", 2_000).catch(() => leader);
   await expect.poll(other, { timeout: RECOVERY_MS }).not.toBe(leader);
   await delay(500);

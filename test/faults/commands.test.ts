@@ -1,4 +1,4 @@
-/** The commands beside a running platform, as processes of their own: what they say when they are given the wrong thing. */
+/** The commands beside a running platform, as separate processes: what they print for wrong arguments. */
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { freePort } from "../../scripts/process/ports.ts";
 import { startBroker, tempDir } from "../support/broker.ts";
 import { runScript } from "../support/start.ts";
 
-/** Runs a command which must fail, and gives what it printed. */
+/** Runs a command that must fail, and returns its output. */
 async function refused(name: string, env: Record<string, string>, ...args: string[]): Promise<string> {
   await using command = runScript(name, env, ...args);
   expect(await command.exited(), command.output()).toBe(1);
@@ -18,16 +18,16 @@ async function refused(name: string, env: Record<string, string>, ...args: strin
 const nobody = () => ({ DATA_DIR: tempDir("nobody") });
 
 test.each([
-  ["/proc/foo", "The folder /proc/foo cannot be used (no folder can be made in /proc): name another."],
+  ["/proc/foo", "Cannot use the folder /proc/foo (folders cannot be created in /proc). Choose another one."],
   [
     "/etc/passwd",
-    "The folder /etc/passwd cannot be used (EEXIST: file already exists, mkdir '/etc/passwd'): name another.",
+    "Cannot use the folder /etc/passwd (EEXIST: file already exists, mkdir '/etc/passwd'). Choose another one.",
   ],
-])("a backup that cannot be written to %s says so in one line", async (folder, said) => {
+])("a backup to the invalid folder %s fails with one line", async (folder, said) => {
   expect(await refused("backup", nobody(), folder)).toBe(said);
 });
 
-test("a mistyped option is told, and nothing is done", async () => {
+test("refuses an unknown option with the usage", async () => {
   const said = await refused("restore", nobody(), tempDir("backup"), "--replce");
   expect(said).toMatch(
     /^Unknown option '--replce'.*\nUsage: npm run restore -- <folder> \[--replace\] \[--keep-sessions\] \[--unsigned\]$/s,
@@ -36,7 +36,7 @@ test("a mistyped option is told, and nothing is done", async () => {
   expect(await refused("backup", nobody())).toBe("Usage: npm run backup -- <folder>");
 }, 90_000);
 
-test("--help tells how a command is used, and does nothing else", async () => {
+test("--help prints the usage and does nothing else", async () => {
   const env = nobody();
   await using asked = runScript("backup", env, "--help");
   expect(await asked.exited()).toBe(0);
@@ -45,7 +45,7 @@ test("--help tells how a command is used, and does nothing else", async () => {
   expect(readdirSync(env.DATA_DIR)).toEqual([]);
 });
 
-test("a backup of which a part is missing is refused in one line", async () => {
+test("refuses an incomplete backup with one line", async () => {
   const folder = tempDir("backup");
   const state = { messages: 0, last_seq: 0 };
   const streams = ["KV_orbs", "platform", "KV_platform_admins", "KV_orb_users"].map((name) => {
@@ -60,7 +60,7 @@ test("a backup of which a part is missing is refused in one line", async () => {
 });
 
 const examples = fileURLToPath(new URL("../../scripts/examples/", import.meta.url));
-/** Runs an example to its end, and gives what it printed. */
+/** Runs an example to its end. Returns its output and exit status. */
 function example(command: string, file: string, natsUrl?: string): { said: string; status: number | null } {
   const { stdout, stderr, status } = spawnSync(command, [join(examples, file)], {
     env: { PATH: process.env.PATH, ...(natsUrl === undefined ? {} : { NATS_URL: natsUrl }) },
@@ -70,7 +70,7 @@ function example(command: string, file: string, natsUrl?: string): { said: strin
   return { said: `${stdout}${stderr}`.trim(), status };
 }
 
-test("the examples say in one line that the broker is not there, or refuses them", async () => {
+test("the examples report in one line that the broker is missing or refuses them", async () => {
   await using broker = await startBroker({ provisioned: false });
   const { port } = new URL(broker.tcpUrl("operator"));
   for (const file of ["pricing.ts", "greeter.mjs"]) {

@@ -1,14 +1,13 @@
-/** A broker that is killed while entries are written: nothing acknowledged is lost, nothing is there twice. */
+/** A broker that is killed during writes: every acknowledged write is kept, and nothing is duplicated. */
+import { setTimeout as wait } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { scanEntries } from "../../shared/entry/index/scan-entries.ts";
 import { createEntry, liveCopyOf, publishEntry, updateEntry } from "../../shared/entry/index.ts";
-import { loaded } from "../../shared/entry/model/resolve.ts";
+import { parseEntry } from "../../shared/entry/model/resolve.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import { startBroker } from "../support/broker.ts";
 import { admin, installOrb, SHOP, testDeps } from "../support/entries.ts";
-
-const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 it("keeps every acknowledged write, and each value once, through three kills", async () => {
   await using broker = await startBroker();
@@ -16,7 +15,7 @@ it("keeps every acknowledged write, and each value once, through three kills", a
   const orb = await installOrb(broker.store("operator"), SHOP);
   const context = { orbId: "shop", orb };
 
-  /** As a client does: the same request again, under the same key, until it is answered. */
+  /** Repeats a request with the same idempotency key until it succeeds, as a client does. */
   async function insist<T>(work: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
@@ -33,7 +32,7 @@ it("keeps every acknowledged write, and each value once, through three kills", a
   let stop = false;
   const acknowledged: { id: string; sku: string; revision: number }[] = [];
   const writer = async (name: number) => {
-    // Each finishes one at least, however slow the machine is.
+    // Each writer completes at least one round, however slow the machine is.
     for (let i = 0; i === 0 || !stop; i++) {
       const sku = `k-${name}-${i}`;
       const once = (act: string) => ({ idempotency: { key: `${sku}-${act}`, route: act } });
@@ -80,6 +79,6 @@ it("keeps every acknowledged write, and each value once, through three kills", a
     const address = { orb: "shop", type: "content" as const, schema: "product", id };
     const [log, live] = [subjects.entryLog(address), subjects.entryLive(address, "public")];
     const found = await deps.store.getMany(streams.orb("shop"), [log, live]);
-    expect(liveCopyOf(found.get(live))?.revision).toBe(loaded(found.get(log))?.head.publishedRevision);
+    expect(liveCopyOf(found.get(live))?.revision).toBe(parseEntry(found.get(log))?.head.publishedRevision);
   }
 }, 60_000);

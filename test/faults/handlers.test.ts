@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => platform.stop());
 
-/** Changes the entry of the service behind its back. */
+/** Changes the service's registry entry without the service. */
 async function rewrite(change: object): Promise<void> {
   const client = await brokerClient(platform);
   const store = platform.operatorStore();
@@ -24,7 +24,7 @@ async function rewrite(change: object): Promise<void> {
   await client.close();
 }
 
-test("a service that dies in the middle is 504, then 503, and there again when it is", async () => {
+test("answers 504 for a service that dies during a call, then 503, and 200 after its return", async () => {
   const token = await adminToken(platform);
   const service = await startExample(platform, "pricing.ts");
   await rewrite({ timeoutMs: 400 });
@@ -33,7 +33,7 @@ test("a service that dies in the middle is 504, then 503, and there again when i
   expect(made.status).toBe(201);
   expect((await quote()).status).toBe(200);
 
-  // It hangs, takes the request, and is gone without a word.
+  // The service hangs with the request and is then killed.
   await freeze(service.child.pid ?? 0);
   const asked = quote();
   await new Promise((resolve) => setTimeout(resolve, 200));
@@ -53,7 +53,7 @@ test("a service that dies in the middle is 504, then 503, and there again when i
   await rewrite({ kind: "nats" });
   expect((await quote()).status).toBe(200);
 
-  // While the broker is away the answer is quick, and the service finds back by itself.
+  // While the broker is down the response is quick, and the service reconnects by itself.
   await platform.broker?.pause();
   expect(await quote()).toMatchObject({ status: 503, body: { code: "broker_unavailable" } });
   await platform.broker?.resume();

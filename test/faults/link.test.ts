@@ -1,4 +1,4 @@
-/** The link under load and when something breaks: one connection for all, and nobody waits for what is gone. */
+/** The link under load and failures: one connection for all requests, and no request waits for a lost broker. */
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { adminToken, call } from "../support/auth.ts";
@@ -11,7 +11,7 @@ import { Writers } from "../support/writers.ts";
 
 const LINK = { NATS_LINK: "durable-object" };
 
-/** How many there are once those of the start are closed. */
+/** Waits until the number of connections is stable, and returns it. */
 async function settled(count: () => number): Promise<number> {
   for (let last = count(); ; ) {
     await delay(200);
@@ -21,7 +21,7 @@ async function settled(count: () => number): Promise<number> {
   }
 }
 
-/** Starts a platform over the link, with an orb. */
+/** Starts a platform with the link, and prepares an orb. */
 async function linked(env: Record<string, string> = {}, uses: object[] = []) {
   const platform = await startPlatform({ env: { ...LINK, ...env } });
   const token = await adminToken(platform);
@@ -34,7 +34,7 @@ async function linked(env: Record<string, string> = {}, uses: object[] = []) {
       const made = await call(platform, "POST", "/api/admin/orbs?publish=true", { token, body });
       expect(made.status).toBe(201);
     },
-    /** Connections of the functions, and of the test's own stores. */
+    /** Counts the connections of the functions and of the test's own stores. */
     connections: () => connectionsTo(platform.broker?.wsPort ?? 0),
     [Symbol.asyncDispose]: () => platform.stop(),
   };
@@ -46,7 +46,7 @@ const health = async (platform: TestPlatform) => {
   return { status, ms: performance.now() - began };
 };
 
-test("hundreds of requests at once share one connection", async () => {
+test("shares one connection among hundreds of parallel requests", async () => {
   await using stand = await linked();
   await stand.publish();
   const { platform, token } = stand;
@@ -74,7 +74,7 @@ test("hundreds of requests at once share one connection", async () => {
   );
 });
 
-test("with several objects, each has one", async () => {
+test("opens one connection per object", async () => {
   await using one = await linked();
   const alone = await settled(one.connections);
   await using stand = await linked({ NATS_LINK_COUNT: "4", NATS_LINK_LOCATION: "weur" });
@@ -82,13 +82,13 @@ test("with several objects, each has one", async () => {
   expect(await settled(stand.connections)).toBe(alone + 3);
 });
 
-test("a broker that stops answering is away within seconds, and there again at once", async () => {
+test("answers 504 or 503 within seconds while the broker is frozen, and 200 right after", async () => {
   await using stand = await linked();
   const { platform } = stand;
   const pid = platform.broker?.pid ?? 0;
   await freeze(pid);
   try {
-    // What was under way when it fell silent: nobody knows what came of it.
+    // The outcome of the request that was pending is unknown.
     const first = await health(platform);
     expect(first.status).toBe(504);
     expect(first.ms).toBeLessThan(4_000);
@@ -105,13 +105,13 @@ test("a broker that stops answering is away within seconds, and there again at o
 });
 
 test.each(["SIGSTOP", "SIGKILL"] as const)(
-  "of three brokers the one that serves the link is gone (%s): reads go on over another one",
+  "reads continue through another broker when the one that serves the link is lost (%s)",
   async (signal) => {
     await using stand = await linked({ NATS_BROKERS: "3", NATS_REPLICAS: "1" });
     const { platform } = stand;
     await health(platform);
     const [serving] = platform.brokers.toSorted((a, b) => connectionsTo(b.wsPort) - connectionsTo(a.wsPort));
-    if (serving?.pid === undefined) throw new Error("nobody serves the link");
+    if (serving?.pid === undefined) throw new Error("no broker serves the link");
     const { pid } = serving;
     if (signal === "SIGKILL") await serving.pause("SIGKILL");
     else await freeze(pid);
@@ -126,7 +126,7 @@ test.each(["SIGSTOP", "SIGKILL"] as const)(
   60_000,
 );
 
-test("a broker that is killed is away at once, and what was acknowledged is kept", async () => {
+test("answers 503 quickly while the broker is down, and keeps acknowledged writes", async () => {
   await using stand = await linked();
   const { platform } = stand;
   const writers = new Writers(platform);
@@ -147,7 +147,7 @@ test("a broker that is killed is away at once, and what was acknowledged is kept
   await writers.expectKept();
 }, 60_000);
 
-test("clients that go away leave nothing behind", async () => {
+test("frees the places of clients that disconnect", async () => {
   const uses = [{ service: "slow", handlers: ["wait"] }];
   await using stand = await linked({}, uses);
   const { platform, token } = stand;
@@ -175,7 +175,7 @@ test("clients that go away leave nothing behind", async () => {
   const before = await wait();
   expect([before.status, await before.text()]).toEqual([200, "{}"]);
   const connections = await settled(stand.connections);
-  // More than there are places: none of them may stay taken.
+  // More requests than places: none may stay occupied.
   for (let wave = 0; wave < 11; wave++) {
     const gone = Array.from({ length: 100 }, () =>
       wait(AbortSignal.timeout(150)).catch((error: Error) => error.name),
@@ -189,7 +189,7 @@ test("clients that go away leave nothing behind", async () => {
   await service.close();
 }, 60_000);
 
-test("a live stream has a connection of its own, for as long as it is read", async () => {
+test("opens a separate connection for a live stream, and closes it with the reader", async () => {
   await using stand = await linked();
   const { platform } = stand;
   await using broker = await publisher(platform);

@@ -1,12 +1,15 @@
-/** More at once than anybody has: everything is answered. */
+/** More parallel requests than in practice: all are answered. */
+
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { adminToken, call } from "../support/auth.ts";
 import { sharedPlatform } from "../support/platform.ts";
+import { testRandom } from "../support/random.ts";
 
 test.each([400, 2_000])(
-  "%i requests at the same time are all answered",
+  "answers %i parallel requests",
   async (count) => {
+    const random = testRandom();
     const platform = await sharedPlatform();
     const token = await adminToken(platform);
     const id = `load-${count}`;
@@ -23,20 +26,20 @@ test.each([400, 2_000])(
     });
     const at = `/api/${id}/m/${made.body.id}`;
     /**
-     * A machine that is busy with something else may say "later"; whoever asks again is served, each within 20 times. How
-     * many have to says how fast the machine is.
+     * Retries on 503 and 504, at most 20 times: a busy machine may answer "later". The number of retries depends on its
+     * speed.
      */
     const insist = async (method: string, path: string, more: Parameters<typeof call>[3] = {}) => {
       for (let tries = 0; ; tries++) {
         const answer = await call(platform, method, path, more).catch(() => undefined);
-        // Connections that were idle for 5 s are closed, and so many at once meet some of them.
+        // A connection that was idle for 5 s is closed, and some of so many requests use one.
         if (answer === undefined && tries < 20) continue;
         const { status, headers } = answer ?? { status: 0, headers: new Headers() };
         if ((status !== 503 && status !== 504) || tries === 20) return status;
         const seconds = Number(headers.get("retry-after"));
         expect(seconds).toBeGreaterThan(0);
-        // As clients of the field do: no sooner than told, and spread out the more the longer it lasts.
-        await delay(seconds * 1000 * (1 + Math.random() * 2 ** Math.min(tries, 3)));
+        // Backs off as clients do: not before Retry-After, and spread out further with each attempt.
+        await delay(seconds * 1000 * (1 + random.next() * 2 ** Math.min(tries, 3)));
       }
     };
     const statuses = await Promise.all(

@@ -32,13 +32,13 @@ afterAll(async () => {
   await broker?.stop();
 });
 
-/** Whether the broker lets a user publish to a subject, or subscribe to it. */
+/** Returns whether the broker allows a user to publish or subscribe to a subject. */
 async function may(user: TestUser, act: "publish" | "subscribe", subject: string): Promise<boolean> {
   const connection = connections.get(user);
   const violations = refused.get(user);
   if (connection === undefined || violations === undefined) throw new Error("not connected");
   violations.length = 0;
-  // A body that no interface takes: what is allowed does nothing.
+  // An invalid body, so that an allowed request has no effect.
   if (act === "publish") connection.publish(subject, "?");
   else connection.subscribe(subject, { callback: () => undefined });
   await connection.flush();
@@ -64,7 +64,7 @@ test.each([
   ["deploy", "publish", "$KV.platform_invitations.x"],
   ["operator", "publish", "$KV.handlers.pricing.quote"],
   ["operator", "subscribe", "svc.pricing.>"],
-] as const)("%s may %s %s", async (user, act, subject) => {
+] as const)("%s can %s %s", async (user, act, subject) => {
   expect(await may(user, act, subject)).toBe(true);
 });
 
@@ -99,11 +99,11 @@ test.each([
   ["deploy", "publish", "$JS.API.STREAM.PURGE.platform"],
   ["deploy", "subscribe", "platform.>"],
   ["deploy", "subscribe", "_INBOX.fn.>"],
-] as const)("%s may not %s %s", async (user, act, subject) => {
+] as const)("%s cannot %s %s", async (user, act, subject) => {
   expect(await may(user, act, subject)).toBe(false);
 });
 
-test("only WebSocket connections are taken for the functions, and none without a password", async () => {
+test("the functions' user can connect by WebSocket only, and no user without a password", async () => {
   const { connect: connectTcp } = await import("nats");
   const options = { servers: `127.0.0.1:${broker.port}`, reconnect: false };
   await expect(connectTcp({ ...options, user: "fn", pass: "fn" })).rejects.toThrow("Authorization Violation");

@@ -1,4 +1,7 @@
-/** The configuration for production, on three brokers with TLS: it starts, the platform runs on it, and it refuses. */
+/**
+ * The production configuration on three brokers with TLS: it starts, the platform runs on it, and it refuses other
+ * access.
+ */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -23,7 +26,7 @@ let ca: string;
 let tcp: number[];
 let urls: string;
 
-/** An authority of this test's own, and a certificate by it for this machine. */
+/** Creates a certificate authority for this test, and a certificate for this machine. */
 function certificates(dir: string): { ca: string; cert: string; key: string } {
   const at = (name: string) => join(dir, name);
   const openssl = (...args: string[]) => execFileSync("openssl", args, { cwd: dir, stdio: "pipe" });
@@ -112,11 +115,11 @@ const client = (user: string, pass = passwords[user]): Promise<NatsConnection> =
     reconnect: false,
   });
 
-test("the file that is checked in is what the table of permissions makes", () => {
+test("the checked-in file matches the table of permissions", () => {
   expect(checkedIn).toBe(renderProduction());
 });
 
-test("the platform runs on it over TLS, with three copies and a user for each part", async () => {
+test("the platform runs on it over TLS, with three replicas and a user per part", async () => {
   const keys = {
     DATA_DIR: tempDir("production-data"),
     NODE_EXTRA_CA_CERTS: ca,
@@ -143,7 +146,7 @@ test("the platform runs on it over TLS, with three copies and a user for each pa
   await started.exited();
 }, 60_000);
 
-test("it takes nobody without TLS, without a password, or over the wrong listener", async () => {
+test("refuses connections without TLS, without a password, or on the wrong listener", async () => {
   const refused = async (attempt: Promise<NatsConnection>) =>
     attempt.then(
       async (connection) => {
@@ -160,7 +163,7 @@ test("it takes nobody without TLS, without a password, or over the wrong listene
   ).not.toBe("taken");
 });
 
-test("a service registers and answers for itself, and may do nothing else", async () => {
+test("a service can register and answer, and nothing else", async () => {
   const service = await client("shipping");
   const refusals: string[] = [];
   void (async () => {
@@ -169,7 +172,7 @@ test("a service registers and answers for itself, and may do nothing else", asyn
     }
   })();
   const operator = await client("operator");
-  // As services do: with the kit, which looks at its entry, writes it, and listens.
+  // Uses the service kit, which reads and writes its entry, and subscribes.
   const quote = { description: "Quotes.", auth: "None", handle: () => "7 days" } as const;
   const running = await serve({ connection: service, headers, service: "shipping", handlers: { quote } });
   const asked = codec.encode(JSON.stringify({ orbId: "shop", handler: "shipping.quote", input: {} }));

@@ -45,7 +45,7 @@ async function write(platform: TestPlatform, token: string, title: string): Prom
   expect((await call(platform, "POST", "/api/shop/news?publish=true", { token, body })).status).toBe(201);
 }
 
-/** A platform with an admin, an orb and entries, and a backup of all that. */
+/** Creates an admin, an orb and entries, and a backup of them. */
 async function filled(platform: TestPlatform): Promise<Filled> {
   const { token, authenticator } = await admin(platform);
   const body = { id: "shop", modules };
@@ -68,7 +68,7 @@ interface Listed {
   streams: { name: string; file: string; sha256: string; bytes: number; config: Record<string, unknown> }[];
 }
 
-/** Changes a copy of the backup, with every checksum put right; `key` signs it, as only the platform can. */
+/** Changes a copy of the backup and updates every checksum. With `key` it is signed too, as only the platform can. */
 function forge(change: (manifest: Listed, folder: string) => void, key?: string): string {
   const copy = join(tempDir("forged"), "backup");
   cpSync(folder, copy, { recursive: true });
@@ -88,15 +88,15 @@ function forge(change: (manifest: Listed, folder: string) => void, key?: string)
   return copy;
 }
 
-/** Changes the first stream that a manifest tells of. */
+/** Changes the first stream of a manifest. */
 const onFirst = (edit: (stream: Listed["streams"][number]) => void) => (manifest: Listed) =>
   manifest.streams.slice(0, 1).forEach(edit);
 
 const orbFile = ({ streams: all }: Listed) =>
   all.find(({ name }) => name === streams.orb("shop"))?.file ?? "missing";
 
-describe("a backup that cannot be trusted", () => {
-  test("is refused before anything is touched, whatever is wrong with it", async () => {
+describe("an untrusted backup", () => {
+  test("is refused before anything changes, whatever is wrong with it", async () => {
     await using platform = await startPlatform();
     const { token } = await filled(platform);
     await write(platform, token, "later");
@@ -145,7 +145,7 @@ describe("a backup that cannot be trusted", () => {
       ],
       [
         "a file outside",
-        /is damaged: .*not named after its stream/,
+        /is damaged: .*file name does not match the stream/,
         forge(
           onFirst((stream) => {
             stream.file = "../manifest.json";
@@ -155,7 +155,7 @@ describe("a backup that cannot be trusted", () => {
       ],
       [
         "an absolute path",
-        /is damaged: .*not named after its stream/,
+        /is damaged: .*file name does not match the stream/,
         forge(
           onFirst((stream) => {
             stream.file = "/etc/hostname";
@@ -189,7 +189,7 @@ describe("a backup that cannot be trusted", () => {
       ],
       [
         "another stream's settings",
-        /is damaged: .*those of another stream/,
+        /is damaged: .*that of another stream/,
         forge(
           onFirst((stream) => {
             stream.config.name = "other";
@@ -227,7 +227,7 @@ describe("a backup that cannot be trusted", () => {
         forge(quiet, JSON.stringify([{ ...JSON.parse(key)[0], k: "A".repeat(43) }])),
       ],
     ];
-    // Without new checksums.
+    // The following two keep their former checksums.
     const cut = forge(quiet, key);
     const file = join(cut, orbFile(JSON.parse(readFileSync(join(cut, "manifest.json"), "utf8")) as Listed));
     const whole = readFileSync(file);
@@ -262,8 +262,8 @@ describe("a backup that cannot be trusted", () => {
   }, 60_000);
 });
 
-describe("what was ended after the backup", () => {
-  test("stays ended: sessions, and invitations that were open when it was taken", async () => {
+describe("sessions and invitations that ended after the backup", () => {
+  test("stay ended", async () => {
     await using platform = await startPlatform();
     const { token, authenticator } = await filled(platform);
     const invite = async (realm: string) =>
@@ -282,19 +282,19 @@ describe("what was ended after the backup", () => {
       (await call(platform, "POST", `/api/${realm}/passkey/begin?invite=${code}`, {})).body.code;
     for (const [realm, code] of Object.entries(invitations))
       expect(await begun(realm, code)).toBe("invitation_revoked");
-    expect(lines.join("\n")).toMatch(/Sessions have ended.*\n(.*\n)*2 open invitations were revoked\./);
+    expect(lines.join("\n")).toMatch(/All sessions have ended.*\n(.*\n)*2 open invitations were revoked\./);
     expect((await platform.operatorStore().streamInfo(streams.kv(buckets.sessions)))?.state.messages).toBe(0);
     expect(await titles(platform)).toEqual(OF_THE_BACKUP);
     const there = { ...platform, origin: platform.url };
     await signIn(there, "/api/_auth", authenticator);
 
-    // Asked for, they come back as they were.
+    // With keepSessions they are restored.
     await again(platform, { keepSessions: true });
     expect((await call(platform, "GET", "/api/_auth/me", { token })).status).toBe(200);
     for (const [realm, code] of Object.entries(invitations)) expect(await begun(realm, code)).toBeUndefined();
   });
 
-  test("a backup without a platform admin comes back with a new invitation for the first one", async () => {
+  test("a backup without a platform admin is restored with a new bootstrap invitation", async () => {
     const empty = join(tempDir("restore"), "empty");
     await using platform = await startPlatform();
     const first = new URL(platform.bootstrapUrl ?? "").searchParams.get("invite") ?? "";
@@ -311,8 +311,8 @@ describe("what was ended after the backup", () => {
   });
 });
 
-describe("a restore that is interrupted", () => {
-  test("leaves what was there, or is finished by the next run, wherever it stopped", async () => {
+describe("an interrupted restore", () => {
+  test("leaves the earlier data or is finished by the next run, wherever it stopped", async () => {
     await using platform = await startPlatform();
     const { authenticator } = await filled(platform);
     const there = { ...platform, origin: platform.url };
@@ -332,7 +332,7 @@ describe("a restore that is interrupted", () => {
         expect([stop, await titles(platform)]).toEqual([stop, was]);
         expect((await call(platform, "GET", "/api/_auth/me", { token })).status).toBe(200);
       } else {
-        // Another backup is not restored over it.
+        // Another backup cannot be restored over it.
         const other = forge(quiet, platform.bindings.ENCRYPTION_KEYS);
         await expect(restore(platform.settings, other, { replace: true }, quiet)).rejects.toThrow(
           /was interrupted\. Finish it with: npm run restore -- \S+ --replace\. Or undo it with/,
@@ -360,20 +360,20 @@ describe("a restore that is interrupted", () => {
     await restore(platform.settings, before, {}, quiet);
     expect(await titles(platform)).toEqual([...OF_THE_BACKUP, "later"]);
     expect((await call(platform, "GET", "/api/_auth/me", { token })).status).toBe(200);
-    // It stays, and brings back the same at any later time.
+    // The copy stays, and can be restored at any later time.
     await again(platform);
     await restore(platform.settings, before, { replace: true }, quiet);
     expect(await titles(platform)).toEqual([...OF_THE_BACKUP, "later"]);
   });
 
-  test("by the death of its process, is finished by the command", async () => {
+  test("is finished by the command after its process was killed", async () => {
     await using platform = await startPlatform();
     await filled(platform);
     const { dataDir: DATA_DIR } = platform.settings;
     for (const line of [
-      /as they were written/,
-      /copy of the present streams/,
-      /Sessions have ended/,
+      /are intact/,
+      /copy of the current streams/,
+      /All sessions have ended/,
       /KV_orbs: /,
     ]) {
       await using dying = runScript("restore", { DATA_DIR }, folder, "--replace");
@@ -381,13 +381,16 @@ describe("a restore that is interrupted", () => {
       dying.child.kill("SIGKILL");
       await dying.exited();
       await using next = runScript("restore", { DATA_DIR }, folder, "--replace");
-      expect([await next.exited(), next.output()]).toEqual([0, expect.stringContaining("streams are back.")]);
-      expect(next.output()).toContain("Accounts are as they were when the backup was taken");
+      expect([await next.exited(), next.output()]).toEqual([
+        0,
+        expect.stringContaining("streams were restored."),
+      ]);
+      expect(next.output()).toContain("Accounts have the state of the backup");
       expect(await titles(platform)).toEqual(OF_THE_BACKUP);
     }
   }, 60_000);
 
-  test("by the death of the broker, is finished by the command", async () => {
+  test("is finished by the command after the broker was killed", async () => {
     await using platform = await startPlatform();
     await filled(platform);
     let killed: Promise<void> | undefined;
@@ -401,7 +404,7 @@ describe("a restore that is interrupted", () => {
     await expect.poll(() => titles(platform), { timeout: 10_000 }).toEqual(OF_THE_BACKUP);
   }, 120_000);
 
-  test("is not finished at another broker that the same data folder is used with", async () => {
+  test("is not finished at another broker with the same data folder", async () => {
     await using platform = await startPlatform();
     await filled(platform);
     const failing = again(platform, {}, (line) => {
@@ -411,14 +414,14 @@ describe("a restore that is interrupted", () => {
     const store = platform.operatorStore();
     const marks = (await streamNames(store)).filter((name) => name.startsWith(MARK));
     expect(marks).toHaveLength(1);
-    // Another broker would be without it.
+    // Another broker would not have the mark.
     for (const name of marks) await store.deleteStream(name);
     await expect(again(platform)).rejects.toThrow(
       /was interrupted at another broker\. Finish it there first/,
     );
   });
 
-  test("is finished by the next start, before anyone could become the first admin", async () => {
+  test("is finished by the next start, before a first admin could register", async () => {
     const DATA_DIR = tempDir("restarted");
     let authenticator: Authenticator;
     let PUBLIC_URL: string;
@@ -430,7 +433,7 @@ describe("a restore that is interrupted", () => {
         if (line.startsWith("Sessions")) throw new Error("the process ends here");
       });
       await expect(failing).rejects.toThrow(/ends here/);
-      // The accounts are missing now. The platform must not take itself for a new one.
+      // The accounts are missing now. The platform must not enter bootstrap mode.
       expect((await call(platform, "GET", "/api/_auth/invitations", {})).status).toBe(503);
     }
     await using platform = await startPlatform({ env: { DATA_DIR, PUBLIC_URL } });

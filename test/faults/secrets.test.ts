@@ -1,4 +1,4 @@
-/** Nothing secret in the repository, in logs, or in the broker where it does not belong. */
+/** No secrets in the repository, in logs, or where they do not belong in the broker. */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import { runStart } from "../support/start.ts";
 
 const SENSITIVE = "the-supplier-asked-for-38-percent";
 
-test("no log line of typical and of failing traffic has a secret, and the broker has no sensitive value", async () => {
+test("writes no secret to a log line and no sensitive value to the broker, for normal and failing traffic", async () => {
   await using platform = await startPlatform({
     streams: true,
     env: { LOG_LEVEL: "debug", METRICS_TOKEN: "metrics-token-of-this-run" },
@@ -34,7 +34,7 @@ test("no log line of typical and of failing traffic has a secret, and the broker
   expect(made.status, JSON.stringify(made.body)).toBe(201);
   const at = `/api/admin/orbs/shop/entries/${made.body.id}`;
   expect((await as("GET", `${at}?reveal=true`)).body.values.supplierNote).toBe(SENSITIVE);
-  // What fails logs more than what succeeds.
+  // Failures log more than successes.
   await as("PUT", `/api/shop/catalog/product/${made.body.id}`, { values: { ...values, sku: 7 } });
   await as("POST", "/api/shop/catalog/product", { values });
   await as("GET", `/api/shop/catalog/product?filter[supplierNote]=${SENSITIVE}`);
@@ -69,7 +69,7 @@ test("no log line of typical and of failing traffic has a secret, and the broker
     expect(logs.includes(secret), name).toBe(false);
   }
   expect(secretsIn(logs)).toEqual([]);
-  // What SECURITY.md says of them.
+  // The claims of SECURITY.md about these logs.
   const said = readFileSync(new URL("../../SECURITY.md", import.meta.url), "utf8");
   const bits = Buffer.from(invited.body.token, "base64url").length * 8;
   expect(said).toContain(`an invitation: ${bits} random bits`);
@@ -86,7 +86,7 @@ test("no log line of typical and of failing traffic has a secret, and the broker
   }
 }, 60_000);
 
-test("of what a start leaves in its data folder, only what its owner alone may read holds secrets", async () => {
+test("only files that their owner alone can read hold secrets in the data folder", async () => {
   const dir = tempDir("left");
   {
     await using started = runStart({
@@ -114,8 +114,8 @@ test("of what a start leaves in its data folder, only what its owner alone may r
   }
 }, 30_000);
 
-describe("the search of logs", () => {
-  test("finds what is planted in a platform's lines, and in a file", async () => {
+describe("search of logs", () => {
+  test("finds a planted secret in a platform's log lines and in a file", async () => {
     const platform = await startPlatform();
     const [key] = JSON.parse(platform.bindings.ENCRYPTION_KEYS ?? "[]") as { k: string }[];
     platform.logs.push(`{"level":"info","message":"sealed under ${key?.k}"}`);
@@ -136,8 +136,8 @@ describe("the search of logs", () => {
   });
 });
 
-describe("the search of the repository", () => {
-  test("finds what is planted in a tracked file, and says where", () => {
+describe("search of the repository", () => {
+  test("finds a planted secret in a tracked file and names the file", () => {
     const dir = tempDir("tree");
     execFileSync("git", ["init", "-q"], { cwd: dir });
     writeFileSync(join(dir, "settings.json"), `{"kty":"OKP","d":"${"a1B2".repeat(11)}"}`);
@@ -146,7 +146,7 @@ describe("the search of the repository", () => {
     expect(searchTrackedFiles(dir)).toEqual(["settings.json: private key (JWK)"]);
   });
 
-  test("finds nothing in what is checked in", () => {
+  test("finds nothing in the checked-in files", () => {
     expect(searchTrackedFiles()).toEqual([]);
   });
 
@@ -161,7 +161,7 @@ describe("the search of the repository", () => {
     expect(secretsIn(text)).toContain(kind);
   });
 
-  test("tells findings of the audit from a registry that cannot answer", () => {
+  test("distinguishes audit findings from a registry that cannot answer", () => {
     expect(readAudit("")).toBeNull();
     expect(readAudit('{"message":"not found","error":{}}')).toBeNull();
     expect(readAudit('{"metadata":{"vulnerabilities":{"high":0}},"vulnerabilities":{}}')).toEqual([]);

@@ -1,6 +1,6 @@
 /**
- * A broker that is stopped in its tracks: connections stand, new ones are accepted by the kernel, and nothing answers. It is
- * told from one that is slow or has many to serve.
+ * A frozen broker: connections stay open, the kernel accepts new ones, and the broker does not respond. The platform must
+ * distinguish it from a slow or busy one.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
@@ -11,14 +11,17 @@ import { startPlatform, type TestPlatform } from "../support/platform.ts";
 import { Writers } from "../support/writers.ts";
 
 const AT_ONCE = 300;
-/** Of what is answered while the broker is silent: the promise is 2 s, on a machine that does nothing else. */
+/** Limit for responses while the broker is silent. The documented limit is 2 s on a machine without other load. */
 const ANSWERED_MS = 5_000;
 
 function signal(platform: TestPlatform, name: NodeJS.Signals): void {
   for (const { pid } of platform.brokers) if (pid !== undefined) process.kill(pid, name);
 }
 
-/** Sends many requests at once. @returns how they were answered, and the slowest in milliseconds */
+/**
+ * Sends many requests at once.
+ * @returns the responses, and the duration of the slowest one in milliseconds
+ */
 async function wave(platform: TestPlatform, token: string, id: string) {
   let slowest = 0;
   const answers = await Promise.all(
@@ -44,7 +47,7 @@ test.each([
   ["the functions in workerd", undefined],
   ["the host in Node", serveProcess],
 ])(
-  "%s: hundreds of requests to a silent broker are told so soon, and nothing is lost or doubled",
+  "%s: answers hundreds of requests soon while the broker is silent, and loses or duplicates nothing",
   async (_, serve) => {
     await using platform = await startPlatform({ serve });
     const writers = new Writers(platform);
@@ -54,7 +57,7 @@ test.each([
     const made = await call(platform, "POST", "/api/kept/things?publish=true", { token, body: shown });
     const { id } = made.body;
     try {
-      // Some are under way when it falls silent.
+      // Some of these requests are pending when the broker is frozen.
       const caught = wave(platform, token, id);
       await delay(250);
       signal(platform, "SIGSTOP");
@@ -76,7 +79,7 @@ test.each([
     await expect.poll(health, { timeout: 10_000 }).toBe(200);
     await writers.stop();
 
-    // Sent again with its key, each is there once, whatever became of the first sending.
+    // Each request is repeated with its key and stored once, whatever happened to the first attempt.
     const last = await wave(platform, token, id);
     expect(last.answers.filter(({ status }) => status !== 200 && status !== 201)).toEqual([]);
     const { body } = await call(platform, "GET", "/api/kept/things?filter[title]=wave&count=true&limit=1", {
@@ -92,7 +95,7 @@ test.each([
   120_000,
 );
 
-test("of three brokers one falls silent: connections go to the others", async () => {
+test("answers requests through the other two brokers when one of three is frozen", async () => {
   await using platform = await startPlatform({ env: { NATS_BROKERS: "3" } });
   const [, silent] = platform.brokers;
   if (silent?.pid === undefined) throw new Error("There are not three brokers.");

@@ -1,4 +1,7 @@
-/** Bodies that come slowly or not at all: whoever sends one is answered, and holds the broker no longer than that. */
+/**
+ * Request bodies that arrive slowly or not at all: the client gets a response, and the request holds its broker
+ * connection no longer.
+ */
 import { connect } from "node:net";
 import { expect, test } from "vitest";
 import { serveFunctions } from "../../scripts/host/functions.ts";
@@ -9,19 +12,19 @@ import { connectionsTo } from "../support/sockets.ts";
 interface Answer {
   status: number;
   code: string | undefined;
-  /** Milliseconds from the end of the head to the answer. */
+  /** Milliseconds from the end of the request head to the response. */
   afterMs: number;
 }
 
-/** How a body comes. */
+/** The speed at which a body is sent. */
 interface Pace {
   bytes: number;
   everyMs: number;
 }
 
 /**
- * Announces a body of 5,000 bytes and sends it by and by.
- * @returns undefined when nothing is answered within the time
+ * Announces a body of 5,000 bytes and sends it at the given pace.
+ * @returns undefined without a response within the time
  */
 async function trickle(
   platform: TestPlatform,
@@ -68,11 +71,11 @@ async function slowBodies(platform: TestPlatform): Promise<void> {
   expect(dripping).toMatchObject(refused);
   expect(dripping?.afterMs).toBeGreaterThan(14_500);
   expect(dripping?.afterMs).toBeLessThan(18_000);
-  // Slow, but within the time: 5,000 spaces are no JSON.
+  // Slow, but within the time limit: 5,000 spaces are not JSON.
   expect(patient).toMatchObject({ status: 400, code: "malformed_json" });
 }
 
-/** An early answer to a body that goes on coming, a byte at a time. */
+/** The early response to a request whose body keeps arriving one byte at a time. */
 async function slowRest(platform: TestPlatform): Promise<void> {
   const pace = { bytes: 1, everyMs: 300 };
   const answers = Promise.all([
@@ -86,13 +89,13 @@ async function slowRest(platform: TestPlatform): Promise<void> {
   }
 }
 
-test.concurrent("slow bodies do not hold the functions", async () => {
+test.concurrent("the functions answer slow bodies within the time limits", async () => {
   await using platform = await startPlatform();
   await slowRest(platform);
   await slowBodies(platform);
 }, 60_000);
 
-test.concurrent("slow bodies do not hold the host in Node", async () => {
+test.concurrent("the Node host answers slow bodies within the time limits", async () => {
   await using platform = await startPlatform({ serve: serveProcess });
   await slowRest(platform);
   await slowBodies(platform);

@@ -8,7 +8,7 @@ import { tempDir } from "../support/broker.ts";
 
 const scripts = fileURLToPath(new URL("../../scripts", import.meta.url));
 
-/** The first stage of every npm script, with another second stage. */
+/** Runs the first stage of the npm scripts with another second stage. */
 function guarded(name: string) {
   const child = spawn(process.execPath, [join(scripts, "bootstrap.mjs"), name], {
     stdio: ["ignore", "pipe", "pipe"],
@@ -22,7 +22,7 @@ function guarded(name: string) {
   return { child, said: () => said };
 }
 
-test("what does not end when it is told to is killed", async () => {
+test("kills a script that does not stop within 15 s", async () => {
   const path = join(tempDir("guarded"), "deaf");
   writeFileSync(
     `${path}.ts`,
@@ -33,11 +33,11 @@ test("what does not end when it is told to is killed", async () => {
   const pid = Number(said());
   child.kill("SIGTERM");
   await once(child, "close");
-  expect(said()).toMatch(/It did not stop within 15 s: it is killed\.\n$/);
+  expect(said()).toMatch(/The process did not stop within 15 s\. Killing it\.\n$/);
   expect(() => process.kill(pid, 0)).toThrow("ESRCH");
 }, 60_000);
 
-test("says which commands there are", async () => {
+test("lists the commands for an unknown one", async () => {
   const { child, said } = guarded("nope");
   const [code] = await once(child, "close");
   expect(code).toBe(1);

@@ -6,7 +6,7 @@ import { startPlatform } from "../support/platform.ts";
 const single =
   /^This folder also holds the data of a single broker \(npm start\); the cluster begins empty\. Move it with npm run backup and restore\.$/;
 
-test("whoever changes between one broker and a cluster is told that the other's data stays there", async () => {
+test("a change between one broker and a cluster reports that the other one's data stays where it is", async () => {
   const env = { DATA_DIR: tempDir("layout") };
   const said = async (brokers: string) => {
     await using platform = await startPlatform({ env: { ...env, NATS_BROKERS: brokers } });

@@ -10,7 +10,7 @@ import { serveStreams } from "../../scripts/host/streams.ts";
 import { freePort } from "../../scripts/process/ports.ts";
 import { failure, runStart, settings } from "../support/start.ts";
 
-test("a port that the broker had once is left to who is to have it now", async () => {
+test("the broker gives up a port that a setting uses now", async () => {
   const env = await settings();
   const broker = join(String(env.DATA_DIR), "broker");
   mkdirSync(broker);
@@ -27,15 +27,15 @@ test("a port that the broker had once is left to who is to have it now", async (
   for (const taken of [port, wsPort]) expect([env.PORT, env.STREAMS_PORT]).not.toContain(String(taken));
 });
 
-test("says in one line that two settings name one port, and forgets it", async () => {
+test("reports two settings with the same port in one line, and remembers neither", async () => {
   const env = await settings();
   const said = await failure({ ...env, NATS_PORT: String(env.PORT) });
-  expect(said).toBe(`PORT and NATS_PORT are both ${env.PORT}: choose another for one of them.`);
+  expect(said).toBe(`PORT and NATS_PORT are both ${env.PORT}. Choose another port for one of them.`);
   await using started = runStart(env);
   await started.printed(/ready at/);
 });
 
-test("a port that is taken while the functions start is told in the same line", async () => {
+test("reports a port that is taken while the functions start in one line", async () => {
   const server = createServer();
   const port = await freePort();
   await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
@@ -49,14 +49,16 @@ test("a port that is taken while the functions start is told in the same line", 
         log: (line) => logged.push(line),
         bundle: "export default {}",
       }),
-    ).rejects.toThrow(`Port ${port} is taken: stop what listens there, or choose another with PORT=….`);
+    ).rejects.toThrow(
+      `Port ${port} is already in use. Stop the other program, or choose another port with PORT=….`,
+    );
     expect(logged).toEqual([]);
   } finally {
     server.close();
   }
 });
 
-/** The streams process alone, without a broker: it listens all the same. */
+/** Starts the streams process alone. It listens even without a broker. */
 async function streamsOn(port: number, log: (line: string) => void) {
   const env = {
     NATS_URL: `ws://127.0.0.1:${await freePort()}`,
@@ -66,7 +68,7 @@ async function streamsOn(port: number, log: (line: string) => void) {
   return serveStreams({ host: "127.0.0.1", port, env, log });
 }
 
-/** Something else that answers every request. */
+/** Starts another server that answers every request. */
 async function somethingElse(port: number) {
   const server = createHttpServer((_, response) => response.end("hello"));
   await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
@@ -79,17 +81,17 @@ async function somethingElse(port: number) {
   };
 }
 
-test("what else answers on its port is not the streams process", async () => {
+test("the streams process fails to start if another server answers on its port", async () => {
   const port = await freePort();
   const logged: string[] = [];
   await using _other = await somethingElse(port);
   await expect(streamsOn(port, (line) => logged.push(line))).rejects.toThrow(
-    `The streams process does not start: Port ${port} is taken: stop what listens there, or choose another with STREAMS_PORT=….`,
+    `The streams process does not start: Port ${port} is already in use. Stop the other program, or choose another port with STREAMS_PORT=….`,
   );
   expect(logged.filter((line) => line.includes("EADDRINUSE") || line.includes("    at "))).toEqual([]);
 }, 60_000);
 
-test("a streams process that cannot come back is given up in one line", async () => {
+test("a streams process whose port was taken is given up with one line", async () => {
   const port = await freePort();
   const logged: string[] = [];
   await using streams = await streamsOn(port, (line) => logged.push(line));

@@ -9,7 +9,7 @@ import { startBroker, tempDir } from "../support/broker.ts";
 import { smallDisk } from "../support/disk.ts";
 import { failure, runScript, runStart, settings } from "../support/start.ts";
 
-/** A program that answers like a nats-server of some version. */
+/** Creates a program that reports a nats-server version. */
 function impostor(version: string): string {
   const path = join(tempDir("impostor"), "nats-server");
   writeFileSync(path, `#!/bin/sh\necho 'nats-server: v${version}'\n`);
@@ -24,7 +24,7 @@ const listens = (port: number) =>
     socket.once("connect", () => socket.destroy());
   });
 
-test("starts, stops on SIGTERM with everything that it started, and starts again with the same data folder", async () => {
+test("starts, stops all its processes on SIGTERM, and starts again with the same data folder", async () => {
   const env = await settings();
   {
     await using started = runStart(env);
@@ -37,7 +37,7 @@ test("starts, stops on SIGTERM with everything that it started, and starts again
       expect(started.output()).toContain(shown);
     const answer = await fetch(`http://localhost:${env.PORT}/api/health`);
     expect(answer.status).toBe(200);
-    // The first visit is worth a line in the log; at the terminal sits the visitor.
+    // The first access is logged to the file only, because the terminal's user causes it.
     await fetch(`http://localhost:${env.PORT}/api/_auth/invitations`);
     const log = join(String(env.DATA_DIR), "logs", "functions.log");
     await expect.poll(() => readFileSync(log, "utf8"), { timeout: 5_000 }).toContain("bootstrap access");
@@ -52,7 +52,7 @@ test("starts, stops on SIGTERM with everything that it started, and starts again
   await again.printed(/ready at (\S+)/);
 });
 
-test("a broker that is killed is started again, and health goes from 200 to 200", async () => {
+test("restarts a killed broker, and health answers 200 again", async () => {
   const env = await settings({ NATS_PORT: String(await freePort()), NATS_WS_PORT: String(await freePort()) });
   await using started = runStart(env);
   await started.printed(/ready at (\S+)/);
@@ -69,38 +69,40 @@ test("a broker that is killed is started again, and health goes from 200 to 200"
 });
 
 test.each(["PORT", "STREAMS_PORT", "NATS_PORT", "NATS_WS_PORT"])(
-  "says in one line that %s is taken",
+  "reports in one line that %s is taken",
   async (name) => {
     const server = createServer();
     const port = await freePort();
     await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
     try {
       const said = await failure(await settings({ [name]: String(port) }));
-      expect(said).toBe(`Port ${port} is taken: stop what listens there, or choose another with ${name}=….`);
+      expect(said).toBe(
+        `Port ${port} is already in use. Stop the other program, or choose another port with ${name}=….`,
+      );
     } finally {
       server.close();
     }
   },
 );
 
-test("says in one line that the data folder cannot be written", async () => {
+test("reports in one line that the data folder is not writable", async () => {
   const file = join(tempDir("file"), "not-a-folder");
   writeFileSync(file, "");
   const said = await failure(await settings({ DATA_DIR: join(file, "data") }));
-  expect(said).toMatch(/^The data folder \S+ is not writable \(.*\): choose another with DATA_DIR=….$/);
+  expect(said).toMatch(/^The data folder \S+ is not writable \(.*\)\. Choose another one with DATA_DIR=….$/);
 });
 
-test("says in one line that no folder can be made there, although the one above is there", async () => {
+test("reports in one line that no folder can be created, although its parent exists", async () => {
   expect(await failure(await settings({ DATA_DIR: "/proc/x/data" }))).toBe(
-    "The data folder /proc/x/data is not writable (no folder can be made in /proc): choose another with DATA_DIR=….",
+    "The data folder /proc/x/data is not writable (folders cannot be created in /proc). Choose another one with DATA_DIR=….",
   );
 });
 
-test("says in one line that the disk is full", async () => {
+test("reports in one line that the disk is full", async () => {
   const dir = join(tempDir("disk"), "full");
   const disk = smallDisk(dir, 4);
   try {
-    // Where nobody may make a disk, one that is no disk stands for it.
+    // Where the test cannot mount a disk, an unusable folder replaces it.
     const said = await failure(await settings({ DATA_DIR: disk === undefined ? "/dev/full" : dir }));
     expect(said).toMatch(/^The (disk of the )?data folder \S+ (is full: make room|is not writable).*$/);
   } finally {
@@ -108,20 +110,20 @@ test("says in one line that the disk is full", async () => {
   }
 });
 
-test("says in one line which setting or key cannot be used", async () => {
+test("reports an invalid setting or key in one line, without its value", async () => {
   for (const [name, value, said] of [
-    ["PORT", "abc", /^PORT=abc is not a port: .*$/],
-    ["PUBLIC_URL", "here", /^PUBLIC_URL=here is not an origin: .*$/],
+    ["PORT", "abc", /^PORT=abc is not a port\. .*$/],
+    ["PUBLIC_URL", "here", /^PUBLIC_URL=here is not an origin\. .*$/],
     ["NATS_REPLICAS", "3", /^NATS_REPLICAS=3 needs as many brokers: .*$/],
-    ["LOG_LEVEL", "loud", /^The settings cannot be used: LOG_LEVEL must be debug, .*\.$/],
+    ["LOG_LEVEL", "loud", /^The settings are not valid: LOG_LEVEL must be debug, .*\.$/],
     [
       "STREAMS_MAX",
       "many",
-      /^The settings cannot be used: STREAMS_MAX must be a whole number from 1 to 1000000\.$/,
+      /^The settings are not valid: STREAMS_MAX must be a whole number from 1 to 1000000\.$/,
     ],
-    ["JWT_SIGNING_KEYS", '[{"kty":"RSA"}]', /^The settings cannot be used: JWT_SIGNING_KEYS must be .*\.$/],
-    ["ENCRYPTION_KEYS", "secret-of-mine", /^The settings cannot be used: ENCRYPTION_KEYS must be .*\.$/],
-    ["CLAIM_KEY", "short,secret-of-mine", /^The settings cannot be used: CLAIM_KEY must be .*\.$/],
+    ["JWT_SIGNING_KEYS", '[{"kty":"RSA"}]', /^The settings are not valid: JWT_SIGNING_KEYS must be .*\.$/],
+    ["ENCRYPTION_KEYS", "secret-of-mine", /^The settings are not valid: ENCRYPTION_KEYS must be .*\.$/],
+    ["CLAIM_KEY", "short,secret-of-mine", /^The settings are not valid: CLAIM_KEY must be .*\.$/],
   ] as const) {
     const told = await failure(await settings({ [name]: value }));
     expect(told).toMatch(said);
@@ -130,17 +132,17 @@ test("says in one line which setting or key cannot be used", async () => {
   const env = await settings();
   for (const damaged of ["{", "{}"]) {
     writeFileSync(join(String(env.DATA_DIR), "secrets.json"), damaged);
-    expect(await failure(env)).toMatch(/^The keys in \S+secrets\.json are damaged: .*$/);
+    expect(await failure(env)).toMatch(/^The keys in \S+secrets\.json are damaged\. .*$/);
   }
 }, 120_000);
 
-test("says in one line that it takes no arguments", async () => {
+test("reports in one line that it takes no arguments", async () => {
   expect(await failure(await settings(), "--port", "9999")).toBe(
-    "npm start takes no arguments: settings are variables, such as PORT=9000 npm start.",
+    "npm start takes no arguments. Set variables instead, such as PORT=9000 npm start.",
   );
 });
 
-test("tells the broker's address for other clients while it runs, and says so when it does not", async () => {
+test("nats-url prints the broker's address while the platform runs, and fails otherwise", async () => {
   const env = await settings();
   {
     await using nobody = runScript("nats-url", env);
@@ -161,7 +163,7 @@ test("tells the broker's address for other clients while it runs, and says so wh
   await client.close();
 });
 
-test("says in one line that another instance has the data folder", async () => {
+test("reports in one line that another instance uses the data folder", async () => {
   const env = await settings();
   await using first = runStart(env);
   await first.printed(/ready at/);
@@ -169,7 +171,7 @@ test("says in one line that another instance has the data folder", async () => {
   expect(said).toMatch(/^Another instance \(process \d+\) uses the data folder/);
 });
 
-test("says in one line that the broker's binary is too old, or none", async () => {
+test("reports in one line that the nats-server binary is too old or missing", async () => {
   expect(await failure(await settings({ NATS_SERVER_BIN: impostor("2.9.25") }))).toMatch(
     /is nats-server 2\.9\.25: 2\.14\.0 or newer is needed\.$/,
   );
@@ -178,7 +180,7 @@ test("says in one line that the broker's binary is too old, or none", async () =
   );
 });
 
-test("says in one line what is wrong with an external broker", async () => {
+test("reports in one line what is wrong with an external broker", async () => {
   await using broker = await startBroker({ provisioned: false });
   const good = { NATS_URL: broker.wsUrl, NATS_USER: "operator", NATS_PASS: "operator" };
   expect(await failure(await settings({ ...good, NATS_PASS: "wrong" }))).toMatch(

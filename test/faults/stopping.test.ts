@@ -1,6 +1,6 @@
 /**
- * A broker that is stopped in order lets go of its streams before its connections: what it says then is not "nothing". And a
- * platform stops all of its parts.
+ * A broker that stops in order closes its streams before its connections. Reads then must not return "not found".
+ * Also, a platform stops all of its parts.
  */
 import { expect, test } from "vitest";
 import { readRunning } from "../../scripts/config/data-dir.ts";
@@ -11,7 +11,7 @@ import { StreamMissing } from "../../shared/store/types.ts";
 import { startBroker } from "../support/broker.ts";
 import { startPlatform } from "../support/platform.ts";
 
-test("reads and writes of a broker that is stopping are unavailable, and of a stream that does not exist missing", async () => {
+test("requests to a stopping broker fail as unavailable, and requests for a missing stream as StreamMissing", async () => {
   for (let round = 0; round < 5; round++) {
     await using broker = await startBroker();
     const store = broker.store("operator");
@@ -49,7 +49,7 @@ test("reads and writes of a broker that is stopping are unavailable, and of a st
   }
 }, 60_000);
 
-test("a part that fails to stop keeps neither the others running nor the data folder", async () => {
+test("stops all other parts and releases the data folder if one part fails to stop", async () => {
   const platform = await startPlatform({
     serve: async (options) => {
       const functions = await serveNode(options);

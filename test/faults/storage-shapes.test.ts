@@ -1,4 +1,4 @@
-/** What an older version stored is read, shown and written on. */
+/** Data that older versions stored can be read, shown and changed. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { adminToken } from "../../scripts/bench/seed.ts";
@@ -11,7 +11,7 @@ import { FIXTURE_KEYS, type Stored, writeStored } from "../support/stored.ts";
 const stored = (version: number | string): Stored =>
   JSON.parse(readFileSync(new URL(`../fixtures/stored-v${version}.json`, import.meta.url), "utf8"));
 
-test("version 1: orbs, entries, accounts, invitations, mappings and handlers", async () => {
+test("version 1: reads orbs, entries, accounts, invitations, mappings and handlers", async () => {
   await using broker = await startBroker();
   await writeStored(broker.store("operator"), stored(1));
   await using platform = await startPlatform({
@@ -31,7 +31,7 @@ test("version 1: orbs, entries, accounts, invitations, mappings and handlers", a
     return body;
   };
 
-  // There is an operator: the platform does not fall back to bootstrap mode.
+  // A platform admin exists, so the platform does not enter bootstrap mode.
   expect((await call(platform, "GET", "/api/_auth/invitations")).status).toBe(401);
   expect(await read("/api/admin/orbs/shop")).toMatchObject({
     id: "shop",
@@ -53,7 +53,7 @@ test("version 1: orbs, entries, accounts, invitations, mappings and handlers", a
   expect(revisions.map((one: { operation: string }) => one.operation)).toEqual(["create", "update"]);
   const { items: entries } = await read("/api/admin/orbs/shop/entries?module=catalog&schema=product");
   expect(entries).toHaveLength(2);
-  // Deleted is gone, and what opens in 2090 is not visible yet.
+  // The deleted entry is gone, and the one whose window opens in 2090 is not visible yet.
   expect((await call(platform, "GET", "/api/shop/news")).body.items).toEqual([]);
   expect((await read("/api/admin/orbs/shop/entries?module=news")).items).toHaveLength(1);
 
@@ -63,7 +63,7 @@ test("version 1: orbs, entries, accounts, invitations, mappings and handlers", a
   expect(JSON.stringify(await read("/api/admin/registry/pricing"))).toContain("pricing.quote");
   expect((await read("/api/admin/audit?limit=5")).items.length).toBeGreaterThan(0);
 
-  // Writing goes on on top of it, and unique values are still held.
+  // Writes continue, and unique values are still reserved.
   const values = { title: { en: "Another" }, sku: "AB-0001", price: { US: 1 } };
   expect((await as("POST", "/api/shop/catalog/product", { values })).status).toBe(409);
   const published = await as("POST", `/api/shop/catalog/product/${id}/publish`, undefined, {
@@ -75,7 +75,7 @@ test("version 1: orbs, entries, accounts, invitations, mappings and handlers", a
   );
 }, 30_000);
 
-test("version 1: unique values that were claimed as they were written are held in their normal form", async () => {
+test("version 1: reserves the normal form of unique values that were stored as written", async () => {
   await using broker = await startBroker();
   const store = broker.store("operator");
   await writeStored(store, stored("1-forms"));
@@ -100,18 +100,18 @@ test("version 1: unique values that were claimed as they were written are held i
   );
   const at = (note: string) => `${entries}/${byNote.get(note)}`;
 
-  // All were stored in form D, but for "naïve" of the third and "doublé" of the sixth.
+  // All values were stored in NFD, except "naïve" of the third entry and "doublé" of the sixth.
   await taken({ slug: "café" });
   await taken({ slug: "caf\u200be\u0301" });
   await taken({ label: { en: "café" } });
   expect((await make({ label: { de: "café" } })).status).toBe(201);
   await taken({ serial: "sérial" });
-  // It is live, beside a draft with another one.
+  // This value is published, beside a draft with another one.
   await taken({ slug: "rosé" });
   const found = await as("GET", `${entries}?module=news&schema=post&filter[slug]=café`);
   expect(found.body.items).toMatchObject([{ id: byNote.get("first"), values: { slug: "cafe\u0301" } }]);
 
-  // The start reports values that two entries held before, and both keep working until one of them changes.
+  // The start reports values that two entries share, and both entries keep working until one of them changes.
   const { items: records } = (await as("GET", "/api/admin/audit?filter[realm]=forms&filter[action]=entry"))
     .body;
   const shared = records.filter((record: { detail: string }) => record.detail === "unique_value_shared");
@@ -145,7 +145,7 @@ test("version 1: unique values that were claimed as they were written are held i
     ["third", "fourth", "fifth", "sixth"].map((note) => byNote.get(note)).sort(),
   );
 
-  // A change or a deletion frees the value in every form.
+  // A change or a deletion releases the value in every form.
   expect((await as("PUT", at("fourth"), { values: { slug: "other" } })).status).toBe(200);
   await taken({ slug: "nai\u0308ve" });
   expect((await as("DELETE", at("third"))).status).toBe(204);

@@ -5,7 +5,7 @@ import { publisher, sentEvents, signIn } from "../support/streams.ts";
 const TOTAL = 2000;
 const WANTED = Array.from({ length: TOTAL }, (_, n) => n);
 
-test("on three brokers, where a replica may answer that lags, readers get each message once and in order", async () => {
+test("on three brokers with lagging replicas, readers get each message once and in order", async () => {
   await using platform = await startPlatform({
     streams: true,
     env: { NATS_BROKERS: "3", STREAMS_LONG_POLL_MS: "500" },

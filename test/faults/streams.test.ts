@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Streams, serveStreams } from "../../scripts/host/streams.ts";
 import { freePort } from "../../scripts/process/ports.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { type Random, testRandom } from "../support/random.ts";
 import { controlOf, type Publisher, publisher, readUntil, sentEvents, signIn } from "../support/streams.ts";
 
 let platform: TestPlatform;
@@ -24,7 +25,7 @@ beforeAll(async () => {
   broker = await publisher(platform);
   const manager = await broker.connection.jetstreamManager();
   for (const name of ["torn", "slow"]) {
-    // Half of what is stored is not what readers ask for.
+    // Half of the stored messages do not match the readers' filter.
     await manager.streams.add({ name, subjects: [`${name}.>`], allow_direct: true });
     const store = platform.store();
     const mapping = { v: 1, stream: name, subjectFilter: `${name}.read.*`, description: name };
@@ -37,7 +38,7 @@ afterAll(async () => {
   await platform?.stop();
 });
 
-/** A reader that knows only what it was told: messages, and where to go on. */
+/** A reader that only knows the messages and the next offset. */
 interface Torn {
   readonly seen: number[];
   readonly failures: Map<number, number>;
@@ -46,7 +47,7 @@ interface Torn {
 
 type Read = (response: Response, take: (messages: number[], offset: string) => void) => Promise<void>;
 
-/** Messages count once the control event that follows them has come. */
+/** Messages count only after the control event that follows them. */
 const byControl =
   (arrays: boolean): Read =>
   async (response, take) => {
@@ -67,19 +68,20 @@ const byPage: Read = async (response, take) => {
   take(messages, response.headers.get("stream-next-offset") ?? "");
 };
 
-/** Reads on and on, cut off every few hundred milliseconds, until the last message has come. */
+/** Reads until the last message, disconnecting after at most 550 ms each time. */
 function torn(
   base: string,
   query: (offset: string) => string,
   read: Read,
   last: () => number | undefined,
+  random: Random,
 ): Torn {
   const seen: number[] = [];
   const failures = new Map<number, number>();
   let offset = "-1";
   const run = async () => {
     while (last() === undefined || seen.at(-1) !== last()) {
-      const signal = AbortSignal.timeout(50 + Math.floor(Math.random() * 500));
+      const signal = AbortSignal.timeout(50 + random.below(500));
       try {
         const headers: Record<string, string> = { authorization: `Bearer ${token}` };
         const response = await fetch(`${base}/api/streams/torn${query(offset)}`, { headers, signal });
@@ -90,7 +92,7 @@ function torn(
           });
         else failures.set(response.status, (failures.get(response.status) ?? 0) + 1);
       } catch {
-        // Cut by us, by a killed process, or by a killed broker.
+        // The test, a killed process or a killed broker closed the connection.
       }
       await delay(10);
     }
@@ -98,21 +100,23 @@ function torn(
   return { seen, failures, done: run() };
 }
 
-test("what is torn and killed loses nothing, and tells nothing twice", async () => {
+test("readers lose no message and get none twice across disconnects and kills", async () => {
   let last: number | undefined;
   const lastOf = () => last;
   const sse = (offset: string) => `?offset=${offset}&live=sse`;
+  const random = testRandom();
   const readers = [
-    torn(streams.url, sse, byControl(true), lastOf),
+    torn(streams.url, sse, byControl(true), lastOf, random.fork()),
     torn(
       streams.url,
       (offset) => (offset === "-1" ? "" : `?offset=${offset}&live=sse`),
       readerOfBoth(),
       lastOf,
+      random.fork(),
     ),
-    torn(streams.url, (offset) => `?offset=${offset}&live=long-poll`, byPage, lastOf),
-    torn(platform.origin, sse, byControl(true), lastOf),
-    torn(platform.origin, (offset) => `?offset=${offset}`, byPage, lastOf),
+    torn(streams.url, (offset) => `?offset=${offset}&live=long-poll`, byPage, lastOf, random.fork()),
+    torn(platform.origin, sse, byControl(true), lastOf, random.fork()),
+    torn(platform.origin, (offset) => `?offset=${offset}`, byPage, lastOf, random.fork()),
   ];
   const begun = Date.now();
   const kills = (async () => {
@@ -128,7 +132,7 @@ test("what is torn and killed loses nothing, and tells nothing twice", async () 
   let sent = 0;
   while (Date.now() - begun < 11_000) {
     const n = sent;
-    // A publication whose outcome is unknown is repeated under its id, which the broker knows.
+    // A publication with an unknown outcome is repeated with the same id, so the broker can drop a duplicate.
     for (;;) {
       const ok = await broker.js
         .publish(`torn.read.${n % 7}`, String(n), { msgID: `m${n}`, timeout: 500 })
@@ -149,13 +153,13 @@ test("what is torn and killed loses nothing, and tells nothing twice", async () 
   const wanted = Array.from({ length: sent }, (_, i) => i);
   for (const { seen, failures } of readers) {
     expect(seen).toEqual(wanted);
-    // Nothing but an absence for a while: no 404, no 410, no 500.
+    // Only temporary failures: no 404, 410 or 500.
     expect([...failures.keys()].filter((status) => ![502, 503, 504].includes(status))).toEqual([]);
   }
   expect(sent).toBeGreaterThan(100);
 }, 60_000);
 
-/** The platform's own form first, the protocol's afterwards. */
+/** Parses the platform's own form of events first, and the protocol's form afterwards. */
 function readerOfBoth(): Read {
   return async (response, take) => {
     let pending: number[] = [];
@@ -169,7 +173,7 @@ function readerOfBoth(): Read {
   };
 }
 
-describe("the streams process", () => {
+describe("streams process", () => {
   const headers = () => ({ authorization: `Bearer ${token}` });
   const text = async (url: string) => {
     expect((await fetch(`${url}/api/metrics`)).status).toBe(401);
@@ -178,8 +182,8 @@ describe("the streams process", () => {
   const figure = async (name: string, url = streams.url) =>
     Number(new RegExp(`^${name} (.*)$`, "m").exec(await text(url))?.[1]);
 
-  test("cuts a slow reader off behind a whole event, and does not wait for it", async () => {
-    // Its answers last longer than all of this takes on a busy machine.
+  test("disconnects a slow reader after a complete event, and does not delay the others", async () => {
+    // With a longer rotation than the rest of this test takes on a busy machine.
     const port = await freePort();
     const env = { ...platform.bindings, STREAMS_ROTATE_MS: "8000" };
     await using lasting = await serveStreams({ host: "127.0.0.1", port, env, log: () => undefined });
@@ -194,7 +198,7 @@ describe("the streams process", () => {
     await delay(200);
     for (let i = 0; i < 400; i++) {
       await broker.js.publish("slow.read.a", body);
-      // On a busy machine this very process would be a slow reader too.
+      // On a busy machine this process would be a slow reader too.
       while (quickly < i - 40) await delay(2);
     }
     let offset = "-1";
@@ -215,7 +219,7 @@ describe("the streams process", () => {
     expect(slowly).toBe(400);
   });
 
-  test("is not held up by one who asks for many pages and takes none", async () => {
+  test("is not blocked by a client that requests many pages and reads none", async () => {
     const manager = await broker.connection.jetstreamManager();
     await manager.streams.add({ name: "large", subjects: ["large.>"], allow_direct: true });
     const mapping = { v: 1, stream: "large", subjectFilter: "large.>", description: "" };
@@ -236,7 +240,8 @@ describe("the streams process", () => {
       socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${user}\r\n\r\n`);
       return socket;
     });
-    // He has a few under way, some wait, and the rest is refused (how many, tells how fast the machine is); others have theirs.
+    // A few of the client's requests are served, some wait, and the others are refused. How many depends on the
+    // machine's speed.
     await expect.poll(() => [...new Set(statuses)].sort(), { timeout: 10_000 }).toEqual([200, 429]);
     const page = await fetch(`${streams.url}/api/streams/large?offset=1`, { headers: headers() });
     expect([page.status, ((await page.json()) as unknown[]).length > 30]).toEqual([200, true]);
@@ -244,7 +249,7 @@ describe("the streams process", () => {
     expect(logs.slice(before).filter((line) => line.includes("broker"))).toEqual([]);
   });
 
-  test("ends answers cleanly in turn, and when it is stopped", async () => {
+  test("ends responses with a control event on rotation and on stop", async () => {
     const turned = await fetch(`${streams.url}/api/streams/torn?offset=now&live=sse`, { headers: headers() });
     const events = await readUntil(turned, () => false);
     expect(controlOf(events.at(-1) ?? { type: "", data: "{}", id: "" }).streamNextOffset).toMatch(/^\d{20}$/);
@@ -268,7 +273,7 @@ describe("the streams process", () => {
       .toBe(200);
   });
 
-  test("limits the streams of one user and of all, and frees those that went", async () => {
+  test("limits the readers per user and in total, and frees their places", async () => {
     const user = await signIn(platform, { realm: "auth", sub: "greedy" });
     const gone = new AbortController();
     const open = (as: string) =>
@@ -276,7 +281,7 @@ describe("the streams process", () => {
         headers: { authorization: `Bearer ${as}` },
         signal: gone.signal,
       });
-    // Held on to: a response that nobody holds is hung up by the client.
+    // Keep a reference to each response: without one, the client closes the connection.
     const mine = await Promise.all(Array.from({ length: 100 }, () => open(user)));
     const count = (all: Response[], wanted: number) => all.filter(({ status }) => status === wanted).length;
     expect([count(mine, 200), count(mine, 429)]).toEqual([20, 80]);
@@ -287,7 +292,7 @@ describe("the streams process", () => {
     await expect.poll(() => figure("streams_subscribers"), { timeout: 5000 }).toBe(0);
   });
 
-  test("says that the broker is away at once, and comes back with it", async () => {
+  test("answers 503 soon after the broker is lost, and recovers with it", async () => {
     const health = () => fetch(`${streams.url}/api/health`).then(({ status }) => status);
     expect(await health()).toBe(200);
     await platform.broker?.pause("SIGKILL");
@@ -301,7 +306,7 @@ describe("the streams process", () => {
   });
 });
 
-test("a streams process that cannot even begin is tried again until it can", async () => {
+test("retries to start the streams process until it succeeds", async () => {
   const said: string[] = [];
   const { execPath } = process;
   process.execPath = "/nowhere/node";

@@ -5,7 +5,10 @@ import { expect, test } from "vitest";
 import { backoff, type Program, supervise } from "../../scripts/process/supervise.ts";
 import { tempDir } from "../support/broker.ts";
 
-/** A process that notes its id; each life behaves as the next word says: `serve`, `hang`, `end`, or `fail` with a reason. */
+/**
+ * A process that records its id. Each start behaves as the next word says: `serve`, `hang`, `end`, or `fail` with a
+ * reason.
+ */
 function acting(...lives: string[]) {
   const dir = tempDir("supervised");
   const born = join(dir, "born");
@@ -42,14 +45,14 @@ function acting(...lives: string[]) {
   return { program, whys, alive, pids, back: () => back };
 }
 
-test("one that hangs, ends or says why it cannot when it comes back is tried again, and only one lives", async () => {
+test("retries a process that hangs, exits or fails to restart, and keeps only one alive", async () => {
   const { program, whys, alive, pids, back } = acting("serve", "hang", "end", "fail", "serve");
   const child = supervise(program);
   await child.start();
   await child.kill("SIGKILL");
   expect(child.pid).toBeUndefined();
   await child.settled();
-  expect(whys).toEqual(["it ended with SIGKILL", "it did not serve within 4 s", "last words", "told"]);
+  expect(whys).toEqual(["it exited with SIGKILL", "it was not ready within 4 s", "last words", "told"]);
   expect(back()).toBe(1);
   expect(pids()).toHaveLength(5);
   expect(alive()).toEqual([child.pid]);
@@ -57,7 +60,7 @@ test("one that hangs, ends or says why it cannot when it comes back is tried aga
   expect(alive()).toEqual([]);
 });
 
-test("a stop does not wait for the next try, and nothing is started behind it", async () => {
+test("stop does not wait for the next retry and starts nothing afterwards", async () => {
   const { program, alive, pids } = acting("serve", "end");
   const waiting = Promise.withResolvers<void>();
   const child = supervise({
@@ -76,10 +79,10 @@ test("a stop does not wait for the next try, and nothing is started behind it", 
   expect(alive()).toEqual([]);
 });
 
-test("a first start that fails leaves nothing, and a later one is judged anew", async () => {
+test("a failed first start leaves no process, and a later start is independent of it", async () => {
   const { program, whys, alive, pids } = acting("hang", "serve", "end");
   const child = supervise(program);
-  await expect(child.start()).rejects.toThrow("It did not start: it did not serve within 4 s");
+  await expect(child.start()).rejects.toThrow("It did not start: it was not ready within 4 s");
   expect([alive(), whys]).toEqual([[], []]);
   await child.start();
   await child.stop();

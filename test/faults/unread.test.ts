@@ -1,11 +1,11 @@
-/** An answer that comes before its request was read still arrives, and the connection lives on. */
+/** A response that is sent before its request was read still arrives, and the connection stays usable. */
 import { connect, type Socket } from "node:net";
 import { expect, test } from "vitest";
 import { serveProcess } from "../../scripts/host/process.ts";
 import { adminToken, call } from "../support/auth.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 
-/** One connection that is kept. Its requests are answered one after the other. */
+/** One keep-alive connection. Requests are sent one after the other. */
 class Kept implements Disposable {
   readonly #socket: Socket;
   #got = "";
@@ -25,24 +25,24 @@ class Kept implements Disposable {
     });
   }
 
-  /** What came of the answer. */
+  /** The response so far. */
   get answer(): string {
     return this.#got;
   }
 
-  /** Sends a request, or the beginning of one whose body is `size` bytes. */
+  /** Sends a request, or the first part of one with a body of `size` bytes. */
   begin(method: string, path: string, body: string, headers: string[], size = body.length): void {
     this.#got = "";
     const head = [`${method} ${path} HTTP/1.1`, "Host: localhost", `Content-Length: ${size}`, ...headers];
     this.#socket.write(`${head.join("\r\n")}\r\n\r\n${body}`);
   }
 
-  /** @returns the status, or how the connection ended */
+  /** @returns the status, or the reason why the connection ended */
   async send(method: string, path: string, body = "", type = "application/json"): Promise<number | string> {
     return this.ask(method, path, body, [`Content-Type: ${type}`]);
   }
 
-  /** @returns the status, or how the connection ended */
+  /** @returns the status, or the reason why the connection ended */
   async ask(method: string, path: string, body: string, headers: string[]): Promise<number | string> {
     this.begin(method, path, body, headers);
     for (;;) {
@@ -75,7 +75,7 @@ async function refusals(platform: TestPlatform): Promise<void> {
   }
   expect(await kept.send("POST", "/api/_auth/passkey/begin", json(3_000_000))).toBe(413);
   await platform.broker?.pause();
-  // What a long-lived host remembers counts until it notices, which takes a moment.
+  // A long-lived host notices the loss of its broker after a moment.
   await expect.poll(() => kept.send("GET", "/api/health"), { timeout: 10_000 }).toBe(503);
   for (const size of [10, 10_000, 400_000]) {
     expect(await kept.send("POST", "/api/nobody/things", json(size))).toBe(503);
@@ -85,7 +85,7 @@ async function refusals(platform: TestPlatform): Promise<void> {
   await expect.poll(() => kept.send("GET", "/api/health"), { timeout: 10_000 }).toBe(200);
 }
 
-/** Uploads that are refused by one of their first lines, and one whose sender goes away. */
+/** Uploads that are refused at one of their first lines, and one whose client disconnects. */
 async function uploads(platform: TestPlatform): Promise<void> {
   const token = await adminToken(platform);
   const schemas = [{ id: "item", fields: [{ name: "title", type: "string" }] }];
@@ -120,17 +120,17 @@ async function uploads(platform: TestPlatform): Promise<void> {
   await expect
     .poll(() => told("/api/admin/orbs/import").at(-1), { timeout: 5_000 })
     .toContain('"status":400');
-  // That a sender goes away is no defect of ours.
+  // A disconnect of the client is not logged as an error.
   expect(told("unexpected error")).toEqual([]);
 }
 
-test("the functions in workerd", async () => {
+test("workerd answers refused requests and uploads on a connection that stays usable", async () => {
   await using platform = await startPlatform();
   await uploads(platform);
   await refusals(platform);
 });
 
-test("the host in Node", async () => {
+test("the Node host answers refused requests and uploads on a connection that stays usable", async () => {
   await using platform = await startPlatform({ serve: serveProcess });
   await uploads(platform);
   await refusals(platform);

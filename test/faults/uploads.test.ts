@@ -1,4 +1,4 @@
-/** Uploads that are read line by line: as slow as they like, but not for ever. */
+/** Uploads are read line by line: they may be slow, but not stall. */
 import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
@@ -11,13 +11,16 @@ const LINE = `${JSON.stringify({ module: "notes", values: { text: "x" } })}\n`;
 interface Upload {
   path: string;
   token: string;
-  /** Parts of the body, one every five seconds. */
+  /** Parts of the body, sent one every five seconds. */
   parts: string[];
-  /** Whether nothing follows them, not even the end. */
+  /** Whether the body never ends. */
   stalls?: boolean;
 }
 
-/** Sends a body part by part. @returns the lines of the answer's body once the answer is whole, or its connection closed */
+/**
+ * Sends a body in parts.
+ * @returns the lines of the response body after the response is complete or the connection closed
+ */
 async function upload(platform: TestPlatform, { path, token, parts, stalls }: Upload): Promise<unknown[]> {
   const socket = connect(Number(new URL(platform.origin).port), "127.0.0.1");
   socket.setEncoding("latin1");
@@ -51,7 +54,7 @@ const hosts = [
 ] as const;
 
 test.concurrent.each(hosts)(
-  "%s",
+  "%s: accepts a slow upload and ends a stalled one with body_incomplete",
   async (_, options) => {
     await using platform = await startPlatform(options);
     const token = await adminToken(platform);

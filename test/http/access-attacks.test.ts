@@ -35,7 +35,7 @@ async function login(base: string, authenticator: Authenticator, deviate: Deviat
 
 describe.each([
   ["platform", PLATFORM],
-  ["shared realm", AUTH],
+  ["shared", AUTH],
 ])("passkey sign-in and registration in the %s realm", (_, base) => {
   let someone: Authenticator;
   beforeAll(async () => {
@@ -48,12 +48,12 @@ describe.each([
     ["an allowed origin that is not below the RP ID", { origin: "https://app.example" }],
     ["another RP ID", { rpId: "evil.example" }],
     ["another challenge", { challenge: "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" }],
-    ["a ceremony of another kind", { type: "webauthn.create" }],
-    ["a page that embeds ours", { crossOrigin: true }],
+    ["the type of a registration", { type: "webauthn.create" }],
+    ["a cross-origin iframe", { crossOrigin: true }],
     ["a tampered signature", { tamper: true }],
     ["no user verification", { userVerified: false }],
-    ["nobody present", { userPresent: false }],
-    ["a user handle of somebody else", { userHandle: Buffer.from("f".repeat(32)).toString("base64url") }],
+    ["no user presence", { userPresent: false }],
+    ["the user handle of another account", { userHandle: Buffer.from("f".repeat(32)).toString("base64url") }],
   ];
   test.each(deviations)("refuses a sign-in with %s", async (_name, deviate) => {
     const { status, body, headers } = await login(base, someone, deviate);
@@ -202,7 +202,7 @@ describe.each([
 
 describe.each([
   ["platform", PLATFORM],
-  ["shared realm", AUTH],
+  ["shared", AUTH],
 ])("stolen token in the %s realm", (_, base) => {
   /** Creates an account with a passkey, and a second session of it whose token is stolen. */
   async function robbed() {
@@ -375,7 +375,7 @@ describe("invitations", () => {
   });
 });
 
-test("writes no token to the log or the audit log", async () => {
+test("writes no session token to the log or the audit log", async () => {
   const token = await adminToken(platform);
   const audit = await call(platform, "GET", "/api/admin/audit?limit=200", { token });
   expect(audit.body.items.length).toBeGreaterThan(50);

@@ -33,7 +33,7 @@ describe("bootstrap mode", () => {
   test("explains on the sign-in page how to get the first invitation", async () => {
     const { status, body } = await call(platform, "GET", `${BASE}/signin`);
     expect(status).toBe(200);
-    expect(body).toContain("Nobody is here yet");
+    expect(body).toContain("No account exists yet");
     expect(body).toContain("npm run admin:invite");
   });
 
@@ -114,7 +114,7 @@ describe("bootstrap mode", () => {
     const winner = answers.findIndex(({ status }) => status === 200);
     const { token, admin } = answers[winner]?.body ?? {};
     const authenticator = devices[winner];
-    if (authenticator === undefined) throw new Error("nobody won");
+    if (authenticator === undefined) throw new Error("no registration succeeded");
     first = { token, authenticator, id: admin.id, headers: { authorization: `Bearer ${token}` } };
     expect(admin.name).toBe(`user-${admin.id.slice(0, 8)}`);
     expect("email" in admin).toBe(false);
@@ -358,7 +358,7 @@ describe("platform admin", () => {
 describe("invalid requests", () => {
   test.each([
     ["malformed JSON", "{", "application/json", 400],
-    ["not JSON", "{}", "text/plain", 415],
+    ["a body that is not JSON", "{}", "text/plain", 415],
     ["an unknown property", '{"user":"x"}', "application/json", 422],
     ["a wrong type", '{"invite":5}', "application/json", 422],
   ])("refuses a begin request with %s", async (_, body, type, status) => {

@@ -1,4 +1,5 @@
 import { connect } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { NodeFunctions } from "../../scripts/host/node.ts";
 import { call } from "../support/auth.ts";
@@ -26,10 +27,8 @@ async function warm(address: string): Promise<void> {
     if (host.answers().given > given) return;
     await pause(20);
   }
-  throw new Error(`${address} is never answered from memory`);
+  throw new Error(`${address} never comes from the cache`);
 }
-
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Sends bytes over one connection and collects the response until the connection closes. */
 function talk(

@@ -59,7 +59,7 @@ async function givenAgain(least: number): Promise<(string | undefined)[]> {
     const { titles, given } = await readAll();
     if (given >= least) return titles;
   }
-  throw new Error(`never ${least} answers from memory`);
+  throw new Error(`fewer than ${least} responses came from the cache`);
 }
 
 beforeAll(async () => {

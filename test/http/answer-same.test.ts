@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { serveNode } from "../../scripts/host/node.ts";
-import { freePort } from "../../scripts/process/ports.ts";
 import { admin, type call as Call, call } from "../support/auth.ts";
+import { serveBeside } from "../support/near.ts";
 import { startPlatform } from "../support/platform.ts";
+import { seededRandom } from "../support/random.ts";
 
 const PRODUCT = "/api/same/catalog/product";
 const MAKER = "/api/same/catalog/maker";
@@ -60,16 +60,6 @@ const LISTS = [
   "?expand=maker",
 ].map((query) => PRODUCT + query);
 
-/** A pseudorandom generator with a fixed seed. */
-function chooser(seed: number) {
-  let state = seed;
-  const below = (limit: number) => {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
-    return (state >>> 8) % limit;
-  };
-  return { below, of: <T>(list: readonly T[]) => list[below(list.length)] as T };
-}
-
 type Answer = Awaited<ReturnType<typeof Call>>;
 
 /**
@@ -84,16 +74,10 @@ function shape({ status, headers, body }: Answer): unknown {
 
 test("gives the same responses with a cache as without one, for random writes through both processes", async () => {
   await using platform = await startPlatform();
-  const { CLIENT_ADDRESS: _, ...bindings } = platform.bindings;
-  await using host = await serveNode({
-    host: "127.0.0.1",
-    port: await freePort(),
-    bindings,
-    log: () => undefined,
-  });
+  await using host = await serveBeside(platform);
   const near = { ...platform, origin: host.url };
   const { token } = await admin(platform);
-  const { below, of } = chooser(7);
+  const { below, pick: of } = seededRandom(7);
   const define = (query: string, method: string, languages: string[], more: object[]) =>
     call(platform, method, `/api/admin/orbs${query}`, { token, body: document(languages, more) });
   expect((await define("", "POST", ["en", "de"], [])).status).toBe(201);

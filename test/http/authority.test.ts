@@ -3,7 +3,9 @@
  * after the body, and again for each group of lines of an upload. These tests send slow bodies to every route that
  * takes one.
  */
+
 import { connect, type Socket } from "node:net";
+import { setTimeout as wait } from "node:timers/promises";
 import { beforeAll, expect, test } from "vitest";
 import { createApp } from "../../functions/app.ts";
 import { generated, operationsOf } from "../../functions/discovery/document.ts";
@@ -28,7 +30,6 @@ beforeAll(async () => {
   token = await adminToken(platform);
 });
 
-const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const as = (method: string, path: string, body?: unknown, by = token) =>
   call(platform, method, path, { token: by, ...(body === undefined ? {} : { body }) });
 
@@ -115,7 +116,7 @@ interface Operation {
 /** Lists every operation that takes a body, from the route tables. */
 function operations(): Operation[] {
   const app = createApp(() => {
-    throw new Error("the test asks nothing of a host");
+    throw new Error("this test needs no host");
   });
   const twins = app.own.routes
     .filter(({ method, path }) => ["POST", "PUT"].includes(method) && path.startsWith("/api/_orbs"))
@@ -286,7 +287,7 @@ test("refuses an invalid token before the body arrives", async () => {
 /** Changes to an orb while an entry for it arrives, with the expected status for a member and for a platform admin. */
 const changes: [string, (orb: string) => Promise<unknown>, number, number][] = [
   [
-    "lets owners write only",
+    "starts to let only owners write",
     (orb) => republish(orb, document(orb, { read: "public", write: "owner" })),
     403,
     201,
@@ -294,7 +295,7 @@ const changes: [string, (orb: string) => Promise<unknown>, number, number][] = [
   ["is unpublished", (orb) => as("POST", `/api/admin/orbs/${orb}/unpublish`), 404, 201],
   ["is deleted", (orb) => as("DELETE", `/api/admin/orbs/${orb}`), 404, 404],
   [
-    "is deleted and made again",
+    "is deleted and recreated",
     async (orb) => {
       await as("DELETE", `/api/admin/orbs/${orb}`);
       return as("POST", "/api/admin/orbs?publish=true", document(orb, { read: "public", write: "owner" }));

@@ -18,7 +18,7 @@ beforeAll(async () => {
   await create(small("hidden"), false);
 });
 
-test("contain no unpublished orbs and no secrets", async () => {
+test("the OpenAPI and discovery documents contain no unpublished orbs and no secrets", async () => {
   const texts = await Promise.all(
     ["/api/openapi", "/api/discovery"].map(async (path) =>
       JSON.stringify((await call(platform, "GET", path)).body),

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-import { serveNode } from "../../scripts/host/node.ts";
-import { freePort } from "../../scripts/process/ports.ts";
 import { adminToken, call, user } from "../support/auth.ts";
+import { serveBeside } from "../support/near.ts";
 import { startPlatform } from "../support/platform.ts";
 import { startExample } from "../support/services.ts";
 
@@ -9,13 +8,7 @@ test("serves remote and built-in handlers in the Node host, with a thousand call
   await using platform = await startPlatform();
   const token = await adminToken(platform);
   const ann = await user(platform);
-  const { CLIENT_ADDRESS: _, ...bindings } = platform.bindings;
-  const served = await serveNode({
-    host: "127.0.0.1",
-    port: await freePort(),
-    bindings,
-    log: () => undefined,
-  });
+  const served = await serveBeside(platform);
   const host = { ...platform, origin: served.url };
   try {
     await using _greeter = await startExample(platform, "greeter.mjs");

@@ -170,7 +170,7 @@ describe("registry", () => {
     expect(faulty("weird.slow")).toMatchObject([{ path: "/input/pattern", code: "unsafe_pattern" }]);
     expect(faulty("rules.mine")).toMatchObject([{ code: "reserved" }]);
     expect(faulty("lonely")).toMatchObject([{ code: "key" }]);
-    expect(platform.logs.join("\n")).toContain("registry entry ignored");
+    expect(platform.logs.join("\n")).toContain("invalid handler registration ignored");
     expect((await call(platform, "GET", "/api/admin/registry")).status).toBe(401);
     expect((await call(platform, "GET", "/api/admin/registry", { token: ann.token })).status).toBe(401);
     expect((await call(platform, "GET", "/api/admin/registry/nobody", { token: admin })).status).toBe(404);

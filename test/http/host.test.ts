@@ -5,22 +5,19 @@ import { createServer, type IncomingMessage, request, type Server } from "node:h
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { childrenOf } from "../../scripts/bench/measure.ts";
-import { serveNode } from "../../scripts/host/node.ts";
 import { serveProcess } from "../../scripts/host/process.ts";
 import { serveStreams } from "../../scripts/host/streams.ts";
 import { freePort } from "../../scripts/process/ports.ts";
 import { streams } from "../../shared/store/subjects.ts";
 import { call } from "../support/auth.ts";
 import { tempDir } from "../support/broker.ts";
-import { startNear } from "../support/near.ts";
+import { hostBindings, serveBeside, startNear } from "../support/near.ts";
 import { startPlatform } from "../support/platform.ts";
 
 test("the Node host responds like workerd, recovers with the broker, and finishes pending requests before it stops", async () => {
   await using platform = await startPlatform();
   const log: string[] = [];
-  const port = await freePort();
-  const { CLIENT_ADDRESS: _, ...bindings } = platform.bindings;
-  const host = await serveNode({ host: "127.0.0.1", port, bindings, log: (line) => log.push(line) });
+  const host = await serveBeside(platform, {}, (line) => log.push(line));
   const both = async (path: string, init?: RequestInit) => {
     const shape = async (origin: string) => {
       const answer = await fetch(`${origin}${path}`, init);
@@ -88,7 +85,7 @@ test("restarts the host process after a crash and ends it on stop", async () => 
   await using platform = await startPlatform();
   const log: string[] = [];
   const port = await freePort();
-  const { CLIENT_ADDRESS: _, ...bindings } = platform.bindings;
+  const bindings = hostBindings(platform);
   const host = await serveProcess({ host: "127.0.0.1", port, bindings, log: (line) => log.push(line) });
   const health = () =>
     fetch(`${host.url}/api/health`).then(
@@ -125,7 +122,7 @@ async function take(port: number): Promise<Server> {
 
 test("exits or retries if the port is in use, and leaves no process behind", async () => {
   await using platform = await startPlatform();
-  const { CLIENT_ADDRESS: _, ...bindings } = platform.bindings;
+  const bindings = hostBindings(platform);
   const port = await freePort();
 
   // Runs in a separate process, which must be able to exit by itself.
@@ -210,14 +207,7 @@ test("causes no unhandled rejection when a request is refused early", async () =
 
 test("identifies clients behind a proxy by the last forwarded address, with or without a port", async () => {
   await using platform = await startPlatform();
-  const { CLIENT_ADDRESS: _, ...own } = platform.bindings;
-  const bindings = { ...own, TRUST_PROXY: "true" };
-  await using host = await serveNode({
-    host: "127.0.0.1",
-    port: await freePort(),
-    bindings,
-    log: () => undefined,
-  });
+  await using host = await serveBeside(platform, { TRUST_PROXY: "true" });
   const store = platform.operatorStore();
   const counted = async () => {
     const page = await store.scan(streams.limits, "_limit.>", {
@@ -251,7 +241,7 @@ function leavesPromises(): string {
 test("the host and the streams process log an unhandled rejection and continue", async () => {
   const log: string[] = [];
   await using platform = await startPlatform();
-  const { CLIENT_ADDRESS: _, ...bindings } = platform.bindings;
+  const bindings = hostBindings(platform);
   const env = { ...bindings, NODE_OPTIONS: leavesPromises() };
   const line = (text: string) => log.push(text);
   const port = await freePort();

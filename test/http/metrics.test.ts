@@ -1,9 +1,8 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { serveNode } from "../../scripts/host/node.ts";
-import { freePort } from "../../scripts/process/ports.ts";
 import { kvSubject } from "../../shared/store/subjects.ts";
 import { adminToken, call, user } from "../support/auth.ts";
+import { serveBeside } from "../support/near.ts";
 import { startPlatform } from "../support/platform.ts";
 
 const shop = JSON.parse(readFileSync(new URL("../../scripts/examples/shop.json", import.meta.url), "utf8"));
@@ -47,10 +46,8 @@ test("serves metrics to platform admins and the scrape token, and logs requests 
     expect(text.includes("http_requests_total")).toBe(process.env.TEST_HOST === "node");
   }
 
-  const { CLIENT_ADDRESS: _, ...bindings } = platform.bindings;
   const log: string[] = [];
-  const port = await freePort();
-  await using host = await serveNode({ host: "127.0.0.1", port, bindings, log: (line) => log.push(line) });
+  await using host = await serveBeside(platform, {}, (line) => log.push(line));
   const trace = "4bf92f3577b34da6a3ce929d0e0e4736";
   const sent = {
     traceparent: `00-${trace}-00f067aa0ba902b7-01`,

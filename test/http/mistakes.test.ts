@@ -57,7 +57,14 @@ const TITLE = { title: { en: "Lamp" } };
 const MISTAKES: [who: string, method: string, path: string, body: unknown, status: number, words: string][] =
   [
     ["admin", "POST", PRODUCTS, { title: "Lamp" }, 422, 'Put the fields of the schema into "values".'],
-    ["admin", "POST", ENTRIES, { module: "shop", values: {} }, 422, "It has catalog, discounts, orders"],
+    [
+      "admin",
+      "POST",
+      ENTRIES,
+      { module: "shop", values: {} },
+      422,
+      "must be a module of the orb: catalog, discounts, orders",
+    ],
     [
       "admin",
       "POST",
@@ -122,7 +129,7 @@ const MISTAKES: [who: string, method: string, path: string, body: unknown, statu
       `${PRODUCTS}?locale=fr`,
       { values: { title: "x" } },
       400,
-      "no such language: it has en, de",
+      "must be a language of the orb: en, de",
     ],
     [
       "admin",
@@ -130,30 +137,30 @@ const MISTAKES: [who: string, method: string, path: string, body: unknown, statu
       `${PRODUCTS}?market=JP`,
       { values: { title: {} } },
       400,
-      "no such market: it has US, EU",
+      "must be a market of the orb: US, EU",
     ],
     ["admin", "GET", `${PRODUCTS}?filter[createdAt][gte]=2026-11-22`, undefined, 400, "2026-03-01T10:00:00Z"],
     ["admin", "GET", `${PRODUCTS}?filter[released]=22.11.2026`, undefined, 400, "such as 2026-03-01"],
     ["admin", "GET", `${PRODUCTS}?filter[id]=lamp`, undefined, 400, "must be the id of an entry"],
-    ["nobody", "GET", "/api/kiosk/catalog/products", undefined, 404, "it has product, brand."],
-    ["nobody", "GET", "/api/kiosk/discounts", undefined, 404, "rules.evaluate"],
-    ["nobody", "GET", "/api/kiosk/orders", undefined, 404, "transactions.record"],
-    ["nobody", "GET", "/api/kiosk/prefs", undefined, 404, "settings.get"],
-    ["nobody", "GET", "/api/kiosk-draft/catalog", undefined, 404, "or it is not published"],
-    ["nobody", "GET", "/api/openapi?orb=kiosk-draft", undefined, 404, "or it is not published"],
-    ["nobody", "GET", "/api/discovery?orb=kiosk-draft", undefined, 404, "or it is not published"],
-    ["nobody", "GET", "/api/kiosk-draft/signin", undefined, 404, "or it is not published"],
-    ["nobody", "GET", `${PRODUCTS}/0mwrwji5coefegpfwch4`, undefined, 404, "or it is not live"],
+    ["anonymous", "GET", "/api/kiosk/catalog/products", undefined, 404, "Use one of: product, brand."],
+    ["anonymous", "GET", "/api/kiosk/discounts", undefined, 404, "rules.evaluate"],
+    ["anonymous", "GET", "/api/kiosk/orders", undefined, 404, "transactions.record"],
+    ["anonymous", "GET", "/api/kiosk/prefs", undefined, 404, "settings.get"],
+    ["anonymous", "GET", "/api/kiosk-draft/catalog", undefined, 404, "or it is not published"],
+    ["anonymous", "GET", "/api/openapi?orb=kiosk-draft", undefined, 404, "or it is not published"],
+    ["anonymous", "GET", "/api/discovery?orb=kiosk-draft", undefined, 404, "or it is not published"],
+    ["anonymous", "GET", "/api/kiosk-draft/signin", undefined, 404, "or it is not published"],
+    ["anonymous", "GET", `${PRODUCTS}/0mwrwji5coefegpfwch4`, undefined, 404, "or it is not live"],
     ["admin", "POST", "/api/kiosk/evaluate?x=1", { facts: {} }, 400, "This address takes none."],
     ["admin", "GET", "/api/admin/orbs?status=live", undefined, 400, "Use limit, cursor, "],
-    ["nobody", "GET", "/api/health?x=1", undefined, 400, "Use probe."],
+    ["anonymous", "GET", "/api/health?x=1", undefined, 400, "Use probe."],
     ["admin", "GET", "/api/admin/orbs?limit=0", undefined, 400, "must be a whole number"],
     ["admin", "GET", "/api/admin/audit?filter[at][gte]=today", undefined, 400, "2026-03-01T10:00:00Z"],
     ["admin", "PUT", "/api/_auth/me", { email: "nobody" }, 422, "must be an email address"],
-    ["nobody", "GET", `${PRODUCTS}/`, undefined, 404, "Try it without the slash at its end."],
-    ["nobody", "GET", "/api/admin/orbs/", undefined, 404, "Try it without the slash at its end."],
-    ["nobody", "GET", `${PRODUCTS}?filter[slug]=a&filter[slug]=b`, undefined, 400, "filter[slug][in]=a,b"],
-    ["nobody", "GET", "/api/admin/orbs", undefined, 401, "signed in as a platform admin"],
+    ["anonymous", "GET", `${PRODUCTS}/`, undefined, 404, "Try it without the trailing slash."],
+    ["anonymous", "GET", "/api/admin/orbs/", undefined, 404, "Try it without the trailing slash."],
+    ["anonymous", "GET", `${PRODUCTS}?filter[slug]=a&filter[slug]=b`, undefined, 400, "filter[slug][in]=a,b"],
+    ["anonymous", "GET", "/api/admin/orbs", undefined, 401, "signed in as a platform admin"],
     ["user", "POST", PRODUCTS, { values: TITLE }, 403, "It needs the role admin."],
     ["user", "POST", "/api/kiosk/catalog/brand", { values: {} }, 403, "It needs the role owner."],
     ["user", "GET", "/api/kiosk/secrets", undefined, 403, "It needs the role admin."],
@@ -161,7 +168,7 @@ const MISTAKES: [who: string, method: string, path: string, body: unknown, statu
     ["user", "POST", "/api/kiosk/set", { values: {}, scope: "application" }, 403, "It needs the role admin."],
     ["user", "POST", "/api/auth/invitations", {}, 403, "It needs the role admin."],
     ["user", "PUT", "/api/auth/me", { name: "" }, 422, "must be at least 1 character long"],
-    ["nobody", "POST", "/api/auth/passkey/complete", {}, 400, "is required (header sessionid)"],
+    ["anonymous", "POST", "/api/auth/passkey/complete", {}, 400, "is required (header sessionid)"],
   ];
 
 describe("error messages say how to fix a mistake", () => {
@@ -186,7 +193,7 @@ describe("error messages say how to fix a mistake", () => {
     expect(answer.status).toBe(400);
     expect(await answer.json()).toMatchObject({
       code: "malformed_json",
-      detail: "The body is not well-formed JSON in UTF-8: look at line 3, column 1.",
+      detail: "The body is not well-formed JSON in UTF-8: see line 3, column 1.",
     });
   });
 });

@@ -22,7 +22,7 @@ beforeAll(async () => {
   await create(shop);
 });
 
-test("is valid OpenAPI 3.0 with unique operation ids, for the platform and for one orb", async () => {
+test("the document is valid OpenAPI 3.0 with unique operation ids, for the platform and for one orb", async () => {
   for (const orb of [undefined, "shop"]) {
     const document = await describe(orb);
     const { errors } = await new Validator().validate(JSON.parse(JSON.stringify(document)));
@@ -51,7 +51,7 @@ test("gives both paths of each handler a unique operation id, and describes the 
     const subject = `svc.prices.${name}`;
     const entry = {
       name: `prices.${name}`,
-      description: "A test's.",
+      description: "A handler of a test.",
       auth: "None",
       kind: "nats",
       subject,

@@ -92,7 +92,7 @@ test.each(dangerous)(
         body: { code: "incompatible_change", impact: { changes: [{ entries: 1 }] } },
       });
       expect(refused.body.detail).toMatch(
-        /^Stored entries stand against this\. news\/article \(1 entry\): .* Give what changes a new id or name, or/,
+        /^The new document is incompatible with stored entries\. news\/article \(1 entry\): .* Use a new id or name for/,
       );
     }
     expect((await call("GET", `/api/admin/orbs/${id}`)).body).toMatchObject({

@@ -130,23 +130,23 @@ describe("create, read, update", () => {
   });
 
   test.each([
-    ["no JSON", "{", { "content-type": "application/json" }, 400],
-    ["another type", "id: x", { "content-type": "text/yaml" }, 415],
+    ["not JSON", "{", { "content-type": "application/json" }, 400],
+    ["of another content type", "id: x", { "content-type": "text/yaml" }, 415],
     [
-      "512 KiB",
+      "larger than 512 KiB",
       JSON.stringify({ id: "large", description: "x".repeat(512 * 1024) }),
       { "content-type": "application/json" },
       413,
     ],
     [
-      "deep nesting",
+      "nested too deeply",
       `{"id":"deep","modules":${"[".repeat(100)}${"]".repeat(100)}}`,
       { "content-type": "application/json" },
       400,
     ],
     ["an array", "[]", { "content-type": "application/json" }, 422],
-    ["nothing", "", { "content-type": "application/json" }, 400],
-    ["not even a body", null, {}, 422],
+    ["empty", "", { "content-type": "application/json" }, 400],
+    ["missing", null, {}, 422],
   ])("refuses a body that is %s", async (_name, body, headers, status) => {
     const response = await fetch(`${platform.origin}/api/admin/orbs`, {
       method: "POST",

@@ -1,9 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { serveNode } from "../../scripts/host/node.ts";
-import { freePort } from "../../scripts/process/ports.ts";
 import { adminToken, call, type SignedIn, user } from "../support/auth.ts";
 import { until } from "../support/entries.ts";
+import { serveBeside } from "../support/near.ts";
 import { createOrb } from "../support/orbs.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 import { brokerClient, entryOf } from "../support/services.ts";
@@ -180,13 +179,7 @@ describe("writes", () => {
   test("enforces a quota across two hosts with parallel writers", async () => {
     const orb = await openOrb();
     const ann = await user(platform);
-    const { CLIENT_ADDRESS: _, ...bindings } = platform.bindings;
-    await using host = await serveNode({
-      host: "127.0.0.1",
-      port: await freePort(),
-      bindings,
-      log: () => undefined,
-    });
+    await using host = await serveBeside(platform);
     const beside = { ...platform, origin: host.url } as TestPlatform;
     await inWindow();
     const answers = await Promise.all(
@@ -375,13 +368,7 @@ describe("unique sensitive values", () => {
     const orb = await openOrb();
     const ann = await user(platform);
     expect((await write(admin, orb, { pin: "0007" })).status).toBe(201);
-    const { CLIENT_ADDRESS: _, ...bindings } = platform.bindings;
-    await using host = await serveNode({
-      host: "127.0.0.1",
-      port: await freePort(),
-      bindings,
-      log: () => undefined,
-    });
+    await using host = await serveBeside(platform);
     const beside = { ...platform, origin: host.url } as TestPlatform;
     await inWindow();
     const answers = await Promise.all(

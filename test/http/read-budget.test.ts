@@ -124,13 +124,13 @@ const shelf = (ids: readonly string[]) => () =>
 test.each<[name: string, ask: () => ReturnType<typeof call>, expected: number, count?: number]>([
   ["a filter that matches nothing", list("library/book", "filter[title]=nothing&limit=200"), 200],
   ["a filter that matches all", list("library/book", "filter[title][contains]=book&limit=200"), 200],
-  ["a list of one's own among those of others", () => list("diary/note", "limit=200", ann.token)(), 200],
+  ["a list of own entries among others", () => list("diary/note", "limit=200", ann.token)(), 200],
   ["a sort order", list("library/book", "sort=title"), 422],
-  ["a total of what matches", list("library/book", "filter[title]=nothing&count=true"), 422],
+  ["the total number of matching entries", list("library/book", "filter[title]=nothing&count=true"), 422],
   ["the management list", managed("module=library&schema=book&filter[title]=nothing"), 200],
-  ["the management list of a status", managed("status=ARCHIVED"), 200],
-  ["the management list as it was", () => managed(`at=${new Date().toISOString()}`)(), 422, 4],
-  ["records of transactions", records, 200],
+  ["the management list filtered by status", managed("status=ARCHIVED"), 200],
+  ["the management list at a past time", () => managed(`at=${new Date().toISOString()}`)(), 422, 4],
+  ["transaction records", records, 200],
   ["references to large entries", () => shelf(books)(), 422],
 ])(
   "reads %s, several at once, within the memory limit of an isolate",

@@ -163,7 +163,7 @@ const lay = (orb: string, entry: string, data: string) =>
 
 const valuesOf = (got: readonly Delivered[]) => got.map(({ values }) => values);
 
-describe.each(HOSTS)("an orb's stream by the %s", (host) => {
+describe.each(HOSTS)("an orb's stream, served by the %s", (host) => {
   test("does not deliver a removed field, and changes the page's ETag", async () => {
     const id = await orbWith([title, salary]);
     await person(id, { title: "Ann", salary: "90000" });

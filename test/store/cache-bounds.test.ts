@@ -10,13 +10,13 @@ import { SieveCache } from "../../shared/store/cache/sieve-cache.ts";
 import { MemoryMessage } from "../../shared/store/client/message.ts";
 import { type EntryAddress, streams, subjects } from "../../shared/store/subjects.ts";
 import { startBroker } from "../support/broker.ts";
+import { pause, until } from "../support/races.ts";
 
 const ANY = { consistency: "stale" } as const;
 const STREAM = streams.orb("shop");
 const at = (id: string): EntryAddress => ({ orb: "shop", type: "content", schema: "product", id });
 const log = (id: string) => subjects.entryLog(at(id));
 const withKind = (value: string) => subjects.equalityOf(at("x"), "kind", value);
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
@@ -34,11 +34,6 @@ async function setUp(options: Parameters<typeof openCachedStore>[1]) {
       await broker.stop();
     },
   };
-}
-
-async function until(what: () => Promise<boolean> | boolean): Promise<void> {
-  for (const deadline = Date.now() + 5000; Date.now() < deadline; await pause(5)) if (await what()) return;
-  throw new Error("it never came true");
 }
 
 test("the cache admits new values and evicts values that are no longer used", () => {
@@ -140,10 +135,14 @@ test("a cached response becomes invalid when its index is evicted", async () => 
 test("messages that were read once stay within the heap limit", async () => {
   const maxBytes = 4 * 1024 * 1024;
   await using s = await setUp({ maxBytes });
+  let serial = 0;
   const body = () =>
     JSON.stringify({
       values: Object.fromEntries(
-        Array.from({ length: 40 }, (_, i) => [`field${i}`, `${Math.random()} of a value`]),
+        Array.from({ length: 40 }, (_, i) => [
+          `field${i}`,
+          `${String(++serial).padStart(18, "0")} of a value`,
+        ]),
       ),
     });
   const ids = Array.from({ length: 3000 }, (_, i) => String(i));

@@ -6,27 +6,29 @@ import { subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker } from "../support/broker.ts";
 import { ENOUGH, pause, read, STREAM, SUBJECTS, write } from "../support/races.ts";
+import { type Random, testRandom } from "../support/random.ts";
 
 /** Returns the store with a share of its change notices dropped, as a crashing broker may do. */
-function forgetful(store: OpenStore, share: number): OpenStore {
+function forgetful(store: OpenStore, share: number, random: Random): OpenStore {
   return {
     ...store,
     subscribe: (subject, deliver, lost) =>
-      store.subscribe(subject, (message) => (Math.random() < share ? undefined : deliver(message)), lost),
+      store.subscribe(subject, (message) => (random.next() < share ? undefined : deliver(message)), lost),
   };
 }
 
 for (const [what, share, maxBytes] of [
-  ["every echo", 0, 1 << 20],
-  ["a memory that is too small", 0, 16 * 1024],
-  ["echoes that are lost", 0.02, 1 << 20],
+  ["all change notices", 0, 1 << 20],
+  ["a cache that is too small", 0, 16 * 1024],
+  ["lost change notices", 0.02, 1 << 20],
 ] as const) {
-  test(`readers never see the past, with ${what}`, async () => {
+  test(`returns no value older than an acknowledged write, with ${what}`, async () => {
+    const random = testRandom();
     await using broker = await startBroker();
     const others = [broker.store(), broker.store()] as const;
     await others[0].createStream(orbStreamConfig("shop", 1));
     const inner = openStore({ ...broker.access(), reconnect: true });
-    const { store } = cachedStore(forgetful(inner, share), {
+    const { store } = cachedStore(forgetful(inner, share, random.fork()), {
       replicas: 1,
       maxBytes,
       // Short only where notices are dropped: on a busy machine a notice can be late.
@@ -36,11 +38,11 @@ for (const [what, share, maxBytes] of [
     const acknowledged = new Map<string, number>();
     const until = Date.now() + 1500;
     const writes = [
-      ...others.map((other) => write(other, until)),
-      write(store, until, acknowledged),
-      write(store, until, acknowledged),
+      ...others.map((other) => write(other, until, random.fork())),
+      write(store, until, random.fork(), acknowledged),
+      write(store, until, random.fork(), acknowledged),
     ];
-    const reads = [1, 2, 3, 4].map(() => read(store, until, acknowledged));
+    const reads = [1, 2, 3, 4].map(() => read(store, until, random.fork(), acknowledged));
     const done = await Promise.all([...writes, ...reads]);
     expect(Math.min(...done)).toBeGreaterThan(ENOUGH);
     const stats = store.stats();

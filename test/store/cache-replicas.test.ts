@@ -6,15 +6,18 @@ import { openStore } from "../../shared/store/broker/store.ts";
 import { openCachedStore } from "../../shared/store/cache/cached-store.ts";
 import { tempDir } from "../support/broker.ts";
 import { pause, read, STREAM, SUBJECTS, write } from "../support/races.ts";
+import { testRandom } from "../support/random.ts";
 
 test("on three replicas no read is older than an acknowledged write, even while a broker is killed", async () => {
+  const random = testRandom();
   const passwords = { fn: "fn", streams: "streams", deploy: "deploy", operator: "operator" };
   await using cluster = await launchCluster(
     { binary: lastingBroker(), dir: tempDir("cluster"), syncInterval: "10s", passwords },
     3,
   );
   const [near, far, other] = cluster.nodes;
-  if (near === undefined || far === undefined || other === undefined) throw new Error("three were wanted");
+  if (near === undefined || far === undefined || other === undefined)
+    throw new Error("the cluster does not have three brokers");
   const access = (url: string, user: "fn" | "deploy" = "fn") => ({
     url,
     user,
@@ -38,10 +41,10 @@ test("on three replicas no read is older than an acknowledged write, even while 
   const acknowledged = new Map<string, number>();
   const until = Date.now() + 4000;
   const work = Promise.all([
-    ...others.map((writer) => write(writer, until)),
-    write(store, until, acknowledged),
-    write(store, until, acknowledged),
-    ...[1, 2, 3].map(() => read(store, until, acknowledged, 3)),
+    ...others.map((writer) => write(writer, until, random.fork())),
+    write(store, until, random.fork(), acknowledged),
+    write(store, until, random.fork(), acknowledged),
+    ...[1, 2, 3].map(() => read(store, until, random.fork(), acknowledged, 3)),
   ]);
   await pause(1500);
   await far.kill("SIGKILL");

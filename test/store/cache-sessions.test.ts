@@ -9,7 +9,7 @@ import { buckets, kvSubject, streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { testDeps } from "../support/entries.ts";
-import { pause } from "../support/races.ts";
+import { until } from "../support/races.ts";
 
 const REALM = "shop";
 let broker: TestBroker;
@@ -20,11 +20,6 @@ beforeAll(async () => {
   config = { jwtSigningKeys: (await generateKeys()).JWT_SIGNING_KEYS };
 });
 afterAll(() => broker.stop());
-
-async function until(what: () => Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + 5000; Date.now() < deadline; await pause(5)) if (await what()) return;
-  throw new Error("it never came true");
-}
 
 /** A host that caches sessions, and another process that creates and ends them. */
 async function setUp(checkMs = 60_000) {

@@ -5,6 +5,7 @@ import { buckets, type EntryAddress, streams, subjects } from "../../shared/stor
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { freeze } from "../support/freeze.ts";
+import { pause, until } from "../support/races.ts";
 
 const ANY = { consistency: "stale" } as const;
 const STREAM = streams.orb("shop");
@@ -35,16 +36,9 @@ async function warm(cached: ReturnType<typeof openCachedStore>, act: () => Promi
     const { hits } = cached.stats();
     await act().catch(() => undefined);
     if (cached.stats().hits > hits) return;
-    if (Date.now() > deadline) throw new Error("it never became warm");
+    if (Date.now() > deadline) throw new Error("no read came from the cache within 5 s");
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
-}
-
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-
-async function until(what: () => Promise<boolean> | boolean): Promise<void> {
-  for (const deadline = Date.now() + 5000; Date.now() < deadline; await pause(5)) if (await what()) return;
-  throw new Error("it never came true");
 }
 
 const textOf = async (store: Store, subject: string) => (await store.get(STREAM, subject, ANY))?.text();

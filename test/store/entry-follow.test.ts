@@ -1,4 +1,5 @@
 /** A write that was decided under an outdated definition is decided again under the active one. */
+
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { definitionFor, liveOrb } from "../../shared/definition/stored/live.ts";
@@ -21,6 +22,7 @@ import { type LiveRole, type ModuleToken, streams } from "../../shared/store/sub
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { admin, failureOf, type TestDeps, testDeps } from "../support/entries.ts";
+import { testRandom } from "../support/random.ts";
 
 let broker: TestBroker;
 let store: Store;
@@ -216,6 +218,7 @@ test("refuses a value that was reserved under the new definition", async () => {
 });
 
 test("leaves no entry under a former definition when writers race with changes, with and without a cache", async () => {
+  const random = testRandom();
   const remembering = cachedStore(openStore({ ...broker.access(), reconnect: true }), {
     replicas: 1,
     maxBytes: 1 << 20,
@@ -240,7 +243,7 @@ test("leaves no entry under a former definition when writers race with changes, 
     const writers = [0, 1, 2, 3, 4, 5].map((n) =>
       writer(`writer ${n}`, testDeps(n % 2 === 0 ? { ...store, isCached: false } : remembering.store)),
     );
-    await pause(20 + Math.random() * 20);
+    await pause(20 + random.next() * 20);
     await updateOrb(deps, admin, { orb, document: document(orb, "admin", { unique: true }), publish: true });
     over = true;
     await Promise.all(writers);

@@ -1,4 +1,4 @@
-/** What a purge erases if the same id is written again. */
+/** Purges of entries whose id is written again. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { deleteEntry, listRevisions } from "../../shared/entry/index.ts";
@@ -23,7 +23,8 @@ beforeEach(async () => {
   deps = testDeps(store);
   const schemas = [{ id: "pref", fields: [{ name: "size", type: "number" as const }] }];
   const modules = [{ id: "prefs", type: "SETTINGS" as const, schemas }];
-  live = await installOrb(broker.store("operator"), { id: `orb${++number}`, modules });
+  const uses = [{ service: "settings", handlers: ["set"] }];
+  live = await installOrb(broker.store("operator"), { id: `orb${++number}`, uses, modules });
 });
 
 const ann = { actor: user("ann"), role: "user" as const };

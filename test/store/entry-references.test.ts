@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { bulkWrite, createEntry, deleteEntry, updateEntry } from "../../shared/entry/index.ts";
-import { orNull } from "../../shared/entry/model/resolve.ts";
+import { nullIfMissing } from "../../shared/entry/model/resolve.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
@@ -80,7 +80,7 @@ describe("entry with more references than one batch can release", () => {
     let count = 0;
     for (const id of ids) {
       const filter = subjects.referrers("library", id);
-      const page = await orNull(
+      const page = await nullIfMissing(
         store.scan(streams.orb("library"), filter, { fromSeq: 1, limit: 10, maxBytes: 1e8 }),
       );
       if (page?.messages.some(({ size }) => size > 0)) count++;

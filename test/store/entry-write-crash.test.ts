@@ -19,7 +19,7 @@ import {
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import { Conflict, type Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
-import { countingStore } from "../support/counting.ts";
+import { countingStore, Stopped, stoppingStore } from "../support/counting.ts";
 import { admin, failureOf, installOrb, SHOP, type TestDeps, testDeps } from "../support/entries.ts";
 
 let broker: TestBroker;
@@ -36,15 +36,8 @@ beforeAll(async () => {
 });
 afterAll(() => broker.stop());
 
-class Stopped extends Error {}
-
-/** The same dependencies over a store that fails at its n-th call. */
-function stoppingAt(step: number): TestDeps {
-  const counted = countingStore(store, (_call, index) => {
-    if (index >= step) throw new Stopped();
-  });
-  return { ...deps, store: counted.store };
-}
+/** Returns dependencies whose store fails from its n-th call on. */
+const stoppingAt = (step: number) => ({ ...deps, store: stoppingStore(store, step) });
 
 const at = (id: string, more: object = {}) => ({ orbId: "shop", orb, id, ...more });
 const product = (with_: TestDeps, sku: string, more: object = {}, options: object = {}) =>
@@ -84,7 +77,7 @@ async function steps(run: (deps: TestDeps) => Promise<unknown>, check: () => Pro
       await check();
     }
   }
-  throw new Error("it never came through");
+  throw new Error("the operation never succeeded");
 }
 
 describe("interrupted write", () => {

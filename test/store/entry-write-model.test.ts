@@ -1,4 +1,5 @@
 /** Many writers run random operations on few entries. Afterwards all derived data matches the entries' heads. */
+
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import {
@@ -15,12 +16,13 @@ import {
   visible,
 } from "../../shared/entry/index.ts";
 import { keySubject } from "../../shared/entry/model/index-keys.ts";
-import { loaded } from "../../shared/entry/model/resolve.ts";
+import { parseEntry } from "../../shared/entry/model/resolve.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { StoredMessage } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { admin, installOrb, SHOP, type TestDeps, testDeps } from "../support/entries.ts";
+import { seededRandom } from "../support/random.ts";
 
 let broker: TestBroker;
 let deps: TestDeps;
@@ -44,15 +46,6 @@ async function everything(filter: string): Promise<StoredMessage[]> {
     if (page.pending === 0 || last === undefined) return out;
     fromSeq = last.seq + 1;
   }
-}
-
-/** A pseudorandom generator with a fixed seed. `below` is exclusive. */
-function chance(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
-    return Math.floor((state / 2_147_483_648) * below);
-  };
 }
 
 it("reservations, indexes, references and live copies match the heads", async () => {
@@ -104,7 +97,7 @@ it("reservations, indexes, references and live copies match the heads", async ()
   };
   await Promise.all(
     Array.from({ length: 10 }, async (_, worker) => {
-      const pick = chance(worker * 7_919 + 17);
+      const { below: pick } = seededRandom(worker * 7_919 + 17);
       for (let i = 0; i < 60; i++) {
         await make(pick).catch((error: unknown) => {
           if (!(error instanceof AppError)) throw error;
@@ -128,7 +121,7 @@ it("reservations, indexes, references and live copies match the heads", async ()
   const liveWanted = new Map<string, number>();
   for (const id of ids) {
     const address = { orb: "shop", type: "content" as const, schema: "product", id };
-    const entry = loaded(await deps.store.get(stream, subjects.entryLog(address)));
+    const entry = parseEntry(await deps.store.get(stream, subjects.entryLog(address)));
     if (entry === null) throw new Error("an entry has vanished");
     for (const key of [...entry.head.claims, ...(entry.head.liveClaims ?? [])])
       wanted.add(keySubject(address, key));
@@ -160,7 +153,7 @@ it("reservations, indexes, references and live copies match the heads", async ()
   );
   const existing = await Promise.all(
     ids.map(
-      async (id) => loaded(await deps.store.get(stream, subjects.anyEntryLog("shop", id)))?.head.status,
+      async (id) => parseEntry(await deps.store.get(stream, subjects.anyEntryLog("shop", id)))?.head.status,
     ),
   );
   expect(listed).toHaveLength(existing.filter((status) => status !== "DELETED").length);

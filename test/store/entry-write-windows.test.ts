@@ -1,3 +1,4 @@
+import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import {
@@ -18,6 +19,7 @@ import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { admin, failureOf, installOrb, SHOP, type TestDeps, testDeps, until } from "../support/entries.ts";
+import { testRandom } from "../support/random.ts";
 
 let broker: TestBroker;
 let store: Store;
@@ -34,7 +36,6 @@ beforeEach(() => {
   deps = testDeps(store);
 });
 
-const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const soon = (ms: number) => new Date(Date.now() + ms).toISOString();
 const at = (id: string, more: object = {}) => ({ orbId: "shop", orb, id, ...more });
 const note = (text: string, more: object = {}) =>
@@ -257,6 +258,7 @@ describe("validity window", () => {
 
 describe("300 edits that race with firing schedules", () => {
   it("keep every edit and restore no former state", async () => {
+    const random = testRandom();
     const count = 300;
     const base = Date.now() + 2_500;
     async function* lines() {
@@ -288,7 +290,7 @@ describe("300 edits that race with firing schedules", () => {
     const writes = await Promise.all(
       ids.map(async (id, i) => {
         const edge = base + (i % 2 === 0 ? 0 : 700) + (i % 50) * 8;
-        await wait(Math.max(0, edge - Date.now() - 40 + Math.random() * 160));
+        await wait(Math.max(0, edge - Date.now() - 40 + random.next() * 160));
         const values = { text: `second ${i}` };
         switch (i % 5) {
           case 0:
@@ -329,7 +331,7 @@ describe("300 edits that race with firing schedules", () => {
       }
       return wrong.length === 0;
     };
-    // The last schedules may still be firing. What they write is repaired, or agrees with the head.
+    // The last schedules may still be firing. Their messages are repaired, or agree with the head.
     await until(look);
     await wait(300);
     await look();

@@ -17,7 +17,7 @@ const subject = (id: string) => `shop.content.owner.note.${id}`;
 const BOUND = { maxBytes: 1e8 };
 const ask = (call: Asked["call"], ...args: unknown[]): Asked => ({ call, args });
 const nobody = () => {
-  throw new Error("no connection of its own is wanted");
+  throw new Error("the link must not open a connection of its own");
 };
 
 describe("link in workerd", () => {

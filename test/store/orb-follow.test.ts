@@ -1,4 +1,4 @@
-/** Stored entries follow the definition that is committed, and none that was only tried. */
+/** Stored entries follow the definition that was committed, and none that was only attempted. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { definitionFor } from "../../shared/definition/stored/live.ts";
 import { liveRecord } from "../../shared/definition/stored/live-record.ts";
@@ -35,7 +35,7 @@ const document = (id: string, read: string, more: object = {}) => ({
   ],
 });
 
-/** A published orb that admins read, with one live entry. */
+/** Creates a published orb that admins can read, with one live entry. */
 async function withEntry() {
   const orb = `follow-${++number}`;
   await createOrb(deps, admin, { document: document(orb, "admin"), publish: true });
@@ -49,7 +49,7 @@ async function withEntry() {
   return { orb, live };
 }
 
-/** The same platform, where something comes before each batch to a stream. */
+/** Returns dependencies that run `act` before each batch to a stream. */
 const before = (act: (stream: string, messages: readonly Append[]) => Promise<void>): TestDeps => ({
   ...deps,
   store: {
@@ -61,7 +61,7 @@ const before = (act: (stream: string, messages: readonly Append[]) => Promise<vo
   },
 });
 
-test("an update that loses against another one moves nothing", async () => {
+test("does not move entries for an update that loses a write conflict", async () => {
   const { orb, live } = await withEntry();
   const { revision } = await unpublishOrb(deps, admin, { orb });
   let raced = false;
@@ -75,7 +75,7 @@ test("an update that loses against another one moves nothing", async () => {
   expect([await live("public"), await live("admin")]).toEqual([false, true]);
 });
 
-test("an update that dies before it is committed moves nothing; one that dies after it is finished by the next start", async () => {
+test("does not move entries for an update that crashed before its commit, and the next start finishes one that crashed after it", async () => {
   const { orb, live } = await withEntry();
   await unpublishOrb(deps, admin, { orb });
   const dying = (at: (stream: string) => boolean) =>
@@ -102,7 +102,9 @@ test("an update that dies before it is committed moves nothing; one that dies af
   expect(await reconcileAll(deps)).toBe(0);
 });
 
-/** The same platform, where something comes after each page of entries that is read once a new definition is in force. */
+/**
+ * Returns dependencies that run `act` after each page of entries that is read after the activation of a new definition.
+ */
 function following(act: () => Promise<void>): TestDeps {
   let inForce = false;
   return {
@@ -123,7 +125,7 @@ function following(act: () => Promise<void>): TestDeps {
   };
 }
 
-test("who is late with what follows from a schema's removal erases nothing of one that came back", async () => {
+test("does not erase live entries of a schema that returned while its removal was still being applied", async () => {
   const { orb, live } = await withEntry();
   await updateOrb(deps, admin, { orb, document: { id: orb, modules: [] } });
   let done = false;
@@ -139,7 +141,7 @@ test("who is late with what follows from a schema's removal erases nothing of on
   expect(await live("admin")).toBe(true);
 });
 
-test("what an orb left undone when it was deleted is not done to the one that takes its place", async () => {
+test("drops the pending work of an orb when it is deleted", async () => {
   const { orb } = await withEntry();
   await updateOrb(deps, admin, { orb, document: { id: orb, modules: [] } });
   const dying = following(() => Promise.reject(new Error("died")));
@@ -150,7 +152,7 @@ test("what an orb left undone when it was deleted is not done to the one that ta
   expect(await work()).toBeUndefined();
 });
 
-test("others who write entries all the time delay what follows, and not the answer", async () => {
+test("answers at once and moves entries later if constant writers cause conflicts", async () => {
   const { orb, live } = await withEntry();
   const busy = before(async (stream, messages) => {
     const ofFence = messages.every(({ subject }) => subject.startsWith(`${orb}._def.`));
@@ -161,7 +163,7 @@ test("others who write entries all the time delay what follows, and not the answ
   expect([await live("public"), await live("admin")]).toEqual([false, true]);
   expect(await readOrb(deps, orb)).toMatchObject({ revision: 2 });
   expect([await live("public"), await live("admin")]).toEqual([true, false]);
-  // What cannot be claimed for them is told as a conflict.
+  // A backfill that other writers prevent fails with write_conflict.
   await updateOrb(deps, admin, { orb, document: document(orb, "public", { unique: true }) });
   expect((await failureOf(publishOrb(busy, admin, { orb }))).code).toBe("write_conflict");
   expect(await publishOrb(deps, admin, { orb })).toMatchObject({ revision: 4, publishedRevision: 4 });
@@ -191,14 +193,14 @@ const taken = async (orb: string, title: string) =>
     )
   ).code;
 
-test("an upload that goes on for long goes by the definition of each moment", async () => {
+test("an upload follows a definition that changes during the upload", async () => {
   const orb = `follow-${++number}`;
   await createOrb(deps, admin, { document: fields(orb, "public", {}), publish: true });
   const line = (title: string) => JSON.stringify({ module: "news", publish: true, values: { title } });
   const after = fields(orb, "admin", { unique: true });
   async function* lines() {
     for (let n = 0; n < 150; n++) yield line(`title ${n}`);
-    // Whoever uploads takes his time.
+    // Wait until the first entry is live, so that the definition changes during the upload.
     while ((await store.get(streams.orb(orb), `${orb}.content.public.>`)) === null);
     await updateOrb(deps, admin, { orb, document: after, publish: true });
     yield line("later");
@@ -224,7 +226,7 @@ test("an upload that goes on for long goes by the definition of each moment", as
   for (const title of ["title 7", "later"]) expect(await taken(orb, title)).toBe("unique_conflict");
 });
 
-test("sealing entries again goes by the definition of the moment too", async () => {
+test("rekeying follows the active definition", async () => {
   const orb = `follow-${++number}`;
   await createOrb(deps, admin, { document: fields(orb, "admin", {}), publish: true });
   const old = await inForce(orb);
@@ -240,7 +242,7 @@ test("sealing entries again goes by the definition of the moment too", async () 
   expect(await taken(orb, "held")).toBe("unique_conflict");
 });
 
-test("a live definition that is damaged keeps nobody from starting, and is put anew from the orb's history", async () => {
+test("repairs damaged live definitions from the orb's history at the next start", async () => {
   const { orb } = await withEntry();
   const { orb: gone } = await withEntry();
   await reconcileAll(deps);
@@ -258,7 +260,7 @@ test("a live definition that is damaged keeps nobody from starting, and is put a
   expect(await definitionFor(deps, gone)).toBeNull();
   expect(await reconcileAll(deps)).toBe(0);
 
-  // Where the history is no better, whoever manages the orb still sees it.
+  // If the history is damaged too, the orb can still be read by an admin.
   const head = await readOrb(deps, orb);
   const revision = head.revision + 1;
   const beyond = JSON.stringify({ ...head, revision, publishedRevision: revision, document: { id: orb } });

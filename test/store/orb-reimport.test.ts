@@ -1,4 +1,4 @@
-/** What was exported can be imported, whatever entries hold. */
+/** Every export can be imported, whatever its entries contain. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { definitionFor } from "../../shared/definition/stored/live.ts";
 import { createEntry, deleteEntry, updateEntry } from "../../shared/entry/index.ts";
@@ -24,7 +24,10 @@ async function inForce(orb: string) {
   return found;
 }
 
-/** Exports an orb, deletes it and imports it again. @returns how many entries came back */
+/**
+ * Exports an orb, deletes it and imports it again.
+ * @returns the number of imported entries
+ */
 async function again(orb: string): Promise<number> {
   const lines: string[] = [];
   for await (const line of await exportOrb(deps, admin, { orb })) lines.push(JSON.stringify(line));
@@ -35,7 +38,7 @@ async function again(orb: string): Promise<number> {
   return (await importOrb(deps, admin, { lines: file, parse: (line) => JSON.parse(line) })).entries;
 }
 
-test("a record that was made with a key is that key's, also after it moved", async () => {
+test("keeps the idempotency key of a transaction record", async () => {
   const orb = "ledgers";
   const fields = [{ name: "amount", type: "number" }];
   const modules = [{ id: "ledger", type: "TRANSACTIONS", schemas: [{ id: "payment", fields }] }];
@@ -55,7 +58,7 @@ test("a record that was made with a key is that key's, also after it moved", asy
   expect((await failureOf(record(2))).code).toBe("idempotency_mismatch");
 });
 
-test("a unique value that another entry took when a window had closed stays that one's", async () => {
+test("keeps a unique value with the entry that took it after a validity window closed", async () => {
   const orb = "windows";
   const fields = [{ name: "code", type: "string", unique: true }];
   const modules = [{ id: "news", type: "CONTENT", schemas: [{ id: "article", fields }] }];
@@ -83,7 +86,7 @@ test("a unique value that another entry took when a window had closed stays that
   for (const code of ["taken", "own"]) expect((await failureOf(make(code))).code).toBe("unique_conflict");
 });
 
-test("an entry that came to refer to more than one act can write comes back", async () => {
+test("imports an entry with more references than one batch can write", async () => {
   const orb = "citations";
   const schemas = [
     { id: "work", fields: [{ name: "title", type: "string" }] },

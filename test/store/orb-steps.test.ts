@@ -1,4 +1,4 @@
-/** Stops operations on orbs before each of their steps: what is left half done is finished by the next call or start. */
+/** Stops operations on orbs before each of their steps. The next call or start finishes them. */
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { exists, orbHead } from "../../shared/definition/stored/history.ts";
@@ -14,7 +14,7 @@ import { orbStreamConfig } from "../../shared/store/broker/provision.ts";
 import { buckets, streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
-import { type Counted, countingStore } from "../support/counting.ts";
+import { type Counted, countingStore, Stopped, stoppingStore } from "../support/counting.ts";
 import { admin, failureOf, type TestDeps, testDeps } from "../support/entries.ts";
 
 let broker: TestBroker;
@@ -29,15 +29,8 @@ beforeAll(async () => {
 });
 afterAll(() => broker.stop());
 
-class Stopped extends Error {}
-
-/** The same dependencies over a store that fails from its n-th call on, as if the process had died there. */
-function stoppingAt(step: number): TestDeps {
-  const counted = countingStore(store, (_call, index) => {
-    if (index >= step) throw new Stopped();
-  });
-  return { ...deps, store: counted.store };
-}
+/** Returns dependencies whose store fails from its n-th call on. */
+const stoppingAt = (step: number) => ({ ...deps, store: stoppingStore(store, step) });
 
 function document(id: string, read: "public" | "user" = "public") {
   return {
@@ -55,7 +48,10 @@ function document(id: string, read: "public" | "user" = "public") {
 const fresh = () => `crash-${++serial}`;
 const create = (orb: string, publish = false) => createOrb(deps, admin, { document: document(orb), publish });
 
-/** Runs a verb on a fresh orb for each step, stopped there; then `check` says what must hold. */
+/**
+ * Runs an operation on a new orb for each step and stops it there. `check` then asserts the state.
+ * @returns the number of steps of the operation
+ */
 async function atEachStep(
   prepare: (orb: string) => Promise<unknown>,
   run: (deps: TestDeps, orb: string) => Promise<unknown>,
@@ -75,11 +71,11 @@ async function atEachStep(
     const after = (await orbHead(deps, orb))?.revision ?? 0;
     await check(orb, after > before);
   }
-  throw new Error("it never came through");
+  throw new Error("the operation never succeeded");
 }
 
-describe("cut off at every step", () => {
-  test("creating leaves no orb, or a whole one", async () => {
+describe("crash before every step", () => {
+  test("create leaves either no orb or a complete one", async () => {
     const steps = await atEachStep(
       async () => {},
       (with_, orb) => createOrb(with_, admin, { document: document(orb), publish: true }),
@@ -106,7 +102,7 @@ describe("cut off at every step", () => {
     expect(steps).toBeGreaterThan(4);
   });
 
-  test("publishing is nothing, or is finished by the next call", async () => {
+  test("publish has no effect or is finished by the next call", async () => {
     await atEachStep(
       (orb) => create(orb),
       (with_, orb) => publishOrb(with_, admin, { orb }),
@@ -118,7 +114,7 @@ describe("cut off at every step", () => {
     );
   });
 
-  test("publishing blocks no writer, and writers follow the definition in force", async () => {
+  test("publish blocks no writer, and writers follow the active definition", async () => {
     let stale = 0;
     let before: LiveOrb | null = null;
     const steps = await atEachStep(
@@ -150,7 +146,7 @@ describe("cut off at every step", () => {
     expect(stale).toBeGreaterThan(0);
   });
 
-  test("publishing is finished by the next start", async () => {
+  test("publish is finished by the next start", async () => {
     const steps = await atEachStep(
       (orb) => create(orb),
       (with_, orb) => publishOrb(with_, admin, { orb }),
@@ -166,7 +162,7 @@ describe("cut off at every step", () => {
   test.each([
     ["unpublishing", unpublishOrb, "UNPUBLISHED"],
     ["archiving", archiveOrb, "ARCHIVED"],
-  ] as const)("%s is nothing, or takes the orb off the air", async (_name, verb, status) => {
+  ] as const)("%s has no effect or makes the orb unavailable", async (_name, verb, status) => {
     await atEachStep(
       (orb) => create(orb, true),
       (with_, orb) => verb(with_, admin, { orb }),
@@ -178,7 +174,7 @@ describe("cut off at every step", () => {
     );
   });
 
-  test("deleting is nothing, or is finished by asking again, and until then nobody creates the orb anew", async () => {
+  test("delete has no effect or is finished by the next call, and the orb cannot be created until then", async () => {
     const steps = await atEachStep(
       (orb) => create(orb, true),
       (with_, orb) => deleteOrb(with_, admin, { orb }),
@@ -200,7 +196,7 @@ describe("cut off at every step", () => {
     expect(steps).toBeGreaterThan(6);
   });
 
-  test("deleting is finished by the next start", async () => {
+  test("delete is finished by the next start", async () => {
     await atEachStep(
       (orb) => create(orb, true),
       (with_, orb) => deleteOrb(with_, admin, { orb }),
@@ -213,7 +209,7 @@ describe("cut off at every step", () => {
     );
   });
 
-  test("entries follow changed readers however often it is cut off", async () => {
+  test("entries move to their new readers after a crash at any step", async () => {
     const subjectOf = (orb: string, id: string, role: "public" | "user") =>
       subjects.entryLive({ orb, type: "content", schema: "article", id }, role);
     const ids = new Map<string, string>();
@@ -250,8 +246,8 @@ describe("cut off at every step", () => {
   });
 });
 
-test("a stream that is made anew is empty, however soon after it was deleted", async () => {
-  // The broker removes files in its own time; a namesake that is deleted meanwhile stays on the disk.
+test("a recreated stream is empty, however soon after its deletion", async () => {
+  // The broker removes files in the background. A stream of the same name that is deleted meanwhile stays on disk.
   for (let round = 0; round < 120; round++) {
     const name = streams.orb("anew");
     await store.createStream(orbStreamConfig("anew", 1));
@@ -262,7 +258,7 @@ test("a stream that is made anew is empty, however soon after it was deleted", a
   }
 });
 
-/** An export of a live orb: its line, one for each of so many entries, and the end. */
+/** Returns the lines of an export: the orb, its entries, and the end. */
 function exportOf(orb: string, entries = 1): string[] {
   const at = "2026-01-01T00:00:00.000Z";
   const head = {
@@ -304,7 +300,7 @@ function exportOf(orb: string, entries = 1): string[] {
   ].map((line) => JSON.stringify(line));
 }
 
-/** Imports lines, and does something before the one of an index is read. */
+/** Imports lines, and runs `before.act` before the line with the index `before.line` is read. */
 function importLines(
   with_: TestDeps,
   lines: readonly string[],
@@ -319,11 +315,11 @@ function importLines(
   return importOrb(with_, admin, { lines: each(), parse: (line): unknown => JSON.parse(line) });
 }
 
-/** The sign of life of an import has gone, as the broker sees to after its time. */
+/** Removes the import's lease, as its TTL of 60 s does. */
 const aMinuteLater = (orb: string) =>
   broker.store("operator").purge(streams.platform, `platform.imports.${orb}.*`);
 
-test("an import that is cut off leaves no orb, or a whole one", async () => {
+test("an interrupted import leaves either no orb or a complete one", async () => {
   const steps = await atEachStep(
     async () => {},
     (with_, orb) => importLines(with_, exportOf(orb)),
@@ -343,7 +339,7 @@ test("an import that is cut off leaves no orb, or a whole one", async () => {
   expect(steps).toBeGreaterThan(6);
 });
 
-test("whoever was registering while an orb was deleted is nobody in the one that is imported in its place", async () => {
+test("an import does not take over an account that was registered during the deletion of the former orb", async () => {
   const orb = fresh();
   await create(orb);
   await deleteOrb(deps, admin, { orb });
@@ -352,7 +348,7 @@ test("whoever was registering while an orb was deleted is nobody in the one that
   expect(await store.kvGet(buckets.orbUsers, `${orb}.late`)).toBeNull();
 });
 
-test("an import that crashed is in nobody's way for longer than a minute", async () => {
+test("a crashed import blocks its id for at most a minute", async () => {
   const orb = fresh();
   const failed = importLines(stoppingAt(8), exportOf(orb));
   await expect(failed).rejects.toBeInstanceOf(Stopped);
@@ -367,7 +363,7 @@ test("an import that crashed is in nobody's way for longer than a minute", async
   expect(page.messages).toEqual([]);
 });
 
-test("an import that is going on gives signs of life, and a host that starts meanwhile leaves it alone", async () => {
+test("a running import renews its lease, and a host that starts meanwhile leaves it alone", async () => {
   const orb = fresh();
   const sign = async () => (await store.get(streams.platform, subjects.orbImport(orb, 1)))?.seq ?? Number.NaN;
   const act = async () => {
@@ -381,8 +377,8 @@ test("an import that is going on gives signs of life, and a host that starts mea
   expect((await importLines(deps, exportOf(orb), { line: 2, act })).entries).toBe(1);
 });
 
-describe("an import that somebody else gave up meanwhile", () => {
-  /** What another operator does with the id: he ends the import, and has an orb with an entry and a user there. */
+describe("an import whose orb is deleted and recreated meanwhile", () => {
+  /** Ends the import as another admin, and creates an orb with an entry and a user under the same id. */
   async function takeOver(orb: string): Promise<string> {
     await deleteOrb(deps, admin, { orb });
     await create(orb, true);
@@ -395,10 +391,10 @@ describe("an import that somebody else gave up meanwhile", () => {
   const faulty = (orb: string) => [...exportOf(orb).slice(0, 2), JSON.stringify({ kind: "entry" })];
   test.each([
     ["has entries to write", (orb: string) => exportOf(orb), 1],
-    ["has a batch to write that waited", (orb: string) => exportOf(orb), 2],
-    ["is in the middle of many", (orb: string) => exportOf(orb, 700), 500],
-    ["is faulty further on", faulty, 2],
-  ])("and which %s leaves what is there now alone", async (_name, linesOf, line) => {
+    ["has a pending batch", (orb: string) => exportOf(orb), 2],
+    ["has written 500 of 700 entries", (orb: string) => exportOf(orb, 700), 500],
+    ["has an invalid line further on", faulty, 2],
+  ])("that %s leaves the new orb unchanged", async (_name, linesOf, line) => {
     const orb = fresh();
     const ids: string[] = [];
     const act = async () => ids.push(await takeOver(orb));
@@ -414,7 +410,7 @@ describe("an import that somebody else gave up meanwhile", () => {
     expect(await store.kvGet(buckets.orbUsers, `${orb}.somebody`)).not.toBeNull();
   });
 
-  test("for an import of the same file does not write into that one", async () => {
+  test("does not write into another import of the same file", async () => {
     const orb = fresh();
     const act = async () => {
       await deleteOrb(deps, admin, { orb });
@@ -431,13 +427,13 @@ describe("an import that somebody else gave up meanwhile", () => {
     expect((await getOrb(deps, admin, { orb })).orb.status).toBe("PUBLISHED");
   });
 
-  test("when all was written but what makes it live does not publish their orb", async () => {
+  test("does not publish the new orb", async () => {
     const orb = fresh();
     const racing: Store = {
       ...store,
       async batch(stream, messages) {
         const seq = await store.batch(stream, messages);
-        // All is there as a draft; what comes next is that it is published.
+        // All entries are stored. The next step of the import is to publish the orb.
         if (stream === streams.platform && String(messages.at(-1)?.data).includes('"operation":"create"')) {
           await deleteOrb(deps, admin, { orb });
           await create(orb);
@@ -451,7 +447,7 @@ describe("an import that somebody else gave up meanwhile", () => {
   });
 });
 
-test("an import that cannot be erased tells why it failed, and the log tells the rest", async () => {
+test("an import that cannot be erased returns its own error and logs the other one", async () => {
   const orb = fresh();
   const told: unknown[] = [];
   let broken = false;
@@ -467,10 +463,10 @@ test("an import that cannot be erased tells why it failed, and the log tells the
     importLines({ ...deps, log, store: counted.store }, lines, { line: 2, act }),
   );
   expect(failed).toMatchObject({ kind: "invalid" });
-  expect(told).toEqual([["what was imported could not be erased", expect.objectContaining({ orb })]]);
+  expect(told).toEqual([["a failed import could not be erased", expect.objectContaining({ orb })]]);
 });
 
-test("of two deletions at once the slower one leaves alone what was made anew meanwhile", async () => {
+test("the slower of two parallel deletions leaves a recreated orb unchanged", async () => {
   const orb = fresh();
   await create(orb, true);
   let done = false;
@@ -493,7 +489,7 @@ test("of two deletions at once the slower one leaves alone what was made anew me
   expect(await store.kvGet(buckets.orbUsers, `${orb}.somebody`)).not.toBeNull();
 });
 
-test("an older state never comes over a newer one", async () => {
+test("a former live definition never replaces a newer one", async () => {
   const orb = fresh();
   await create(orb, true);
   await Promise.all(
@@ -514,7 +510,7 @@ describe("round trips", () => {
     await run({ ...deps, store: counted.store });
     return counted.trips;
   };
-  test("of each operation", async () => {
+  test("takes the expected number of round trips per operation", async () => {
     const orb = fresh();
     const all = {
       create: await trips((d) => createOrb(d, admin, { document: document(orb) })),

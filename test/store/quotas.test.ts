@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createEntry } from "../../shared/entry/index.ts";
-import { type Limit, spend } from "../../shared/quotas/leases.ts";
-import { takeRoom } from "../../shared/quotas/room.ts";
+import { type Limit, spendLease } from "../../shared/quotas/leases.ts";
+import { requireStorage } from "../../shared/quotas/storage.ts";
 import { streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
@@ -36,7 +36,7 @@ function host(now = 1_000_000, of = store): TestDeps {
 async function allowed(hosts: readonly TestDeps[], limit: Limit, acts: number, units = 1): Promise<number> {
   const waits = await Promise.all(
     Array.from({ length: acts }, (_, i) =>
-      spend(hosts[i % hosts.length] ?? host(), limit, "account.a", units),
+      spendLease(hosts[i % hosts.length] ?? host(), limit, "account.a", units),
     ),
   );
   await Promise.all(hosts.map((deps) => deps.settled()));
@@ -48,7 +48,7 @@ test.each([1, 2, 4])("%i hosts spend exactly the quota if none may spend ahead",
   expect(await allowed(hosts, limitOf(100), 400)).toBe(100);
 });
 
-test("acts of several units never exceed the quota", async () => {
+test("actions of several units never exceed the quota", async () => {
   const hosts = [host(), host(), host()];
   expect(await allowed(hosts, limitOf(1_000), 300, 7)).toBeLessThanOrEqual(Math.floor(1_000 / 7));
 });
@@ -64,27 +64,29 @@ test("hosts exceed a quota by at most the units that each may spend ahead", asyn
 
 test("the next window starts from zero, and the refusal says when it begins", async () => {
   const limit = limitOf(1);
-  expect(await spend(host(120_000), limit, "account.a", 1)).toBeUndefined();
-  expect(await spend(host(120_000), limit, "account.a", 1)).toBe(60);
-  expect(await spend(host(179_001), limit, "account.a", 1)).toBe(1);
-  expect(await spend(host(180_000), limit, "account.a", 1)).toBeUndefined();
+  expect(await spendLease(host(120_000), limit, "account.a", 1)).toBeUndefined();
+  expect(await spendLease(host(120_000), limit, "account.a", 1)).toBe(60);
+  expect(await spendLease(host(179_001), limit, "account.a", 1)).toBe(1);
+  expect(await spendLease(host(180_000), limit, "account.a", 1)).toBeUndefined();
 });
 
-test("2,000 acts send fewer than 20 requests to the broker", async () => {
+test("2,000 actions send fewer than 20 requests to the broker", async () => {
   const counted = countingStore(store);
   const deps = host(1_000_000, counted.store);
   const limit = limitOf(6_000, { ahead: 8 });
   for (let i = 0; i < 2_000; i++) {
-    expect(await spend(deps, limit, "account.a", 1)).toBeUndefined();
+    expect(await spendLease(deps, limit, "account.a", 1)).toBeUndefined();
     await deps.settled();
   }
   expect(counted.calls.length).toBeLessThan(20);
 });
 
-test("parallel writes of one host take no more room than an orb has", async () => {
+test("parallel writes of one host never exceed an orb's byte quota", async () => {
   await installOrb(broker.store("operator"), { ...SHOP, id: "room" });
   const deps = testDeps(store, { quotas: { ...NO_QUOTAS, orbBytes: 1_000_000 } });
-  const takes = await Promise.allSettled(Array.from({ length: 40 }, () => takeRoom(deps, "room", 40_000)));
+  const takes = await Promise.allSettled(
+    Array.from({ length: 40 }, () => requireStorage(deps, "room", 40_000)),
+  );
   await deps.settled();
   expect(takes.filter(({ status }) => status === "fulfilled")).toHaveLength(25);
   const [refused] = takes.filter((take) => take.status === "rejected");

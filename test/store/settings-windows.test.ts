@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { listRevisions, updateEntry } from "../../shared/entry/index.ts";
-import { getManaged } from "../../shared/entry/read/managed.ts";
+import { getManaged } from "../../shared/entry/read/managed-get.ts";
 import { setSettings } from "../../shared/modules/settings/settings.ts";
 import { subjects } from "../../shared/store/subjects.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
@@ -43,13 +43,13 @@ const set = (sub: string, values: Record<string, unknown>) => {
   if (schema === undefined) throw new Error("no schema");
   return setSettings(deps, { actor: user(sub), role: "user" }, { live: orb, schema, scope: "user" }, values);
 };
-/** The id of the settings that were written last. */
+/** Returns the id of the settings that were written last. */
 async function newest(): Promise<string> {
   const log = await broker.store("fn").scan("øclub", subjects.allLogs("club"), { fromSeq: 1, limit: 100 });
   return log.messages.at(-1)?.subject.split(".").at(-1) ?? "";
 }
 
-it("of settings that an operator gave one: what it held when it closed is whose it became, and the history tells", async () => {
+it("settings with a validity window lose their unique value when it closes, and the history shows it", async () => {
   await set("ann", { nick: "first" });
   const id = await newest();
   const at = { orbId: "club", orb, id };

@@ -4,7 +4,7 @@ import { AppError } from "../../shared/kernel/errors.ts";
 import { openStore } from "../../shared/store/broker/store.ts";
 import { startBroker } from "../support/broker.ts";
 
-/** A relay in front of a broker that writes down who spoke after whom: "cscs" is two turns of client and server. */
+/** A relay in front of a broker that records who sends in which order: "cscs" is two turns of client and server. */
 async function relay(port: number) {
   let turns = "";
   const speak = (who: "c" | "s") => {
@@ -45,8 +45,8 @@ const code = (work: Promise<unknown>) =>
     (error: unknown) => (error instanceof AppError ? error.kind : String(error)),
   );
 
-describe("the connection of one request", () => {
-  test("credentials, subscription and requests leave together, right after the upgrade", async () => {
+describe("connection of a single request", () => {
+  test("sends credentials, subscription and requests together, right after the upgrade", async () => {
     await using broker = await startBroker();
     const before = broker.store();
     await before.kvPut("orbs", "a", "1");
@@ -55,12 +55,12 @@ describe("the connection of one request", () => {
     const store = openStore({ ...broker.access(), url: between.url });
     const found = await Promise.all([store.kvGet("orbs", "a"), store.kvGet("orbs", "b")]);
     expect(found.map((entry) => entry?.text())).toEqual(["1", "2"]);
-    // Upgrade and its answer (with the broker's introduction), everything we say, the answers.
+    // The upgrade, its response with the broker's INFO, all of the client's messages, and the replies.
     expect(between.turns()).toBe("cscs");
     await store.close();
   });
 
-  test("another server is tried when one cannot be reached", async () => {
+  test("tries another server if one cannot be reached", async () => {
     await using broker = await startBroker();
     const dead = createServer();
     await listening(dead);
@@ -76,7 +76,7 @@ describe("the connection of one request", () => {
     await store.close();
   });
 
-  test("wrong credentials, and a server that accepts and stays silent, are unavailable", async () => {
+  test("fails as unavailable with wrong credentials and with a server that stays silent", async () => {
     await using broker = await startBroker();
     const wrong = openStore({ ...broker.access(), pass: "wrong" });
     expect(await code(wrong.kvGet("orbs", "none"))).toBe("unavailable");
@@ -96,7 +96,7 @@ describe("the connection of one request", () => {
     silent.close();
   });
 
-  test("the broker's own limit decides about large messages, also in the first write", async () => {
+  test("applies the broker's payload limit, even to the first write", async () => {
     await using broker = await startBroker();
     const fits = openStore(broker.access());
     await fits.kvPut("orbs", "large", "x".repeat(2_000_000));
@@ -109,7 +109,7 @@ describe("the connection of one request", () => {
     await over.close();
   });
 
-  test("a broker that dies fails what was asked at once, and closing leaves nothing behind", async () => {
+  test("fails pending requests when the broker is lost, and cannot be used after close", async () => {
     await using broker = await startBroker();
     const store = openStore(broker.access());
     await store.kvGet("orbs", "none");

@@ -1,6 +1,6 @@
 /**
- * Instances of the version before unique values had a normal form, beside those of today: a value that both write in one
- * form has one holder all the time, and what the older ones wrote is brought into the normal form by a pass.
+ * Instances of the version before unique values were normalized, beside current ones. A value that both write in one
+ * form has one holder at any time, and a backfill normalizes the values of the older instances.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { CompiledField, CompiledOrb, CompiledSchema } from "../../shared/definition/compile.ts";
@@ -17,7 +17,7 @@ let today: LiveOrb;
 let before: LiveOrb;
 let deps: TestDeps;
 
-/** A definition as the version before compiled it: equal is only what is written alike. */
+/** Compiles a definition like the earlier version: only identical values are equal. */
 function withoutForms(compiled: CompiledOrb): CompiledOrb {
   const plain = (field: CompiledField): CompiledField => ({ ...field, equality: field.type.token });
   const schemaOf = (schema: CompiledSchema): CompiledSchema => ({
@@ -65,7 +65,7 @@ const remove = (orb: LiveOrb, id: string) => deleteEntry(deps, admin, { orbId: "
 const taken = async (work: Promise<unknown>) => expect((await failureOf(work)).code).toBe("unique_conflict");
 const nfd = (text: string) => text.normalize("NFD");
 
-/** How many claims anybody holds. */
+/** Counts the reservations. */
 async function standing(): Promise<number> {
   const { messages } = await broker
     .store("operator")
@@ -73,37 +73,43 @@ async function standing(): Promise<number> {
   return messages.filter((message) => message.data.length > 0).length;
 }
 
-test.each(["slug", "serial"])("one writer of a %s in one form wins, whatever its version", async (name) => {
-  for (let round = 0; round < 5; round++) {
-    const values = { [name]: nfd(`é${round}`) };
-    const all = await Promise.allSettled([before, today, before, today].map((orb) => create(orb, values)));
-    expect(all.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
-    for (const one of all) if (one.status === "fulfilled") await remove(today, one.value.snapshot.id);
-  }
-  expect(await standing()).toBe(0);
-});
+test.each(["slug", "serial"])(
+  "one writer of a %s in one form succeeds, whatever its version",
+  async (name) => {
+    for (let round = 0; round < 5; round++) {
+      const values = { [name]: nfd(`é${round}`) };
+      const all = await Promise.allSettled([before, today, before, today].map((orb) => create(orb, values)));
+      expect(all.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+      for (const one of all) if (one.status === "fulfilled") await remove(today, one.value.snapshot.id);
+    }
+    expect(await standing()).toBe(0);
+  },
+);
 
-test.each(["slug", "serial"])("a pass claims what an older version wrote of a %s", async (name) => {
-  const old = (await create(before, { [name]: nfd("é") })).snapshot;
-  const live = (await create(before, { [name]: nfd("à") }, true)).snapshot;
-  await change(before, live.id, { [name]: "draft" });
-  // What it claimed protects it against writers of its form at once, and of every form after the pass.
-  await taken(create(today, { [name]: nfd("é") }));
-  expect(await backfillForms(deps, today)).toEqual([]);
-  for (const text of ["é", "à", "e\u200b\u0301"]) await taken(create(today, { [name]: text }));
-  expect(await backfillForms(deps, today)).toEqual([]);
-  // No revision was made; the next one has the claims.
-  expect((await loadEntry(deps, "forms", old.id))?.head.revision).toBe(1);
-  // An older instance that writes an entry again lets go of the normal form; a pass takes it back.
-  await change(today, old.id, { [name]: nfd("é") });
-  await change(before, old.id, { [name]: nfd("é") });
-  await backfillForms(deps, today);
-  await taken(create(today, { [name]: "é" }));
-  for (const { id } of [old, live]) await remove(today, id);
-  expect(await standing()).toBe(0);
-});
+test.each(["slug", "serial"])(
+  "the backfill reserves the normal form of a %s from an older version",
+  async (name) => {
+    const old = (await create(before, { [name]: nfd("é") })).snapshot;
+    const live = (await create(before, { [name]: nfd("à") }, true)).snapshot;
+    await change(before, live.id, { [name]: "draft" });
+    // The reservation blocks the same form at once, and every other form after the backfill.
+    await taken(create(today, { [name]: nfd("é") }));
+    expect(await backfillForms(deps, today)).toEqual([]);
+    for (const text of ["é", "à", "e\u200b\u0301"]) await taken(create(today, { [name]: text }));
+    expect(await backfillForms(deps, today)).toEqual([]);
+    // The backfill creates no revision. The next revision has the index keys.
+    expect((await loadEntry(deps, "forms", old.id))?.head.revision).toBe(1);
+    // An older instance that writes the entry again drops the normal form. A backfill reserves it again.
+    await change(today, old.id, { [name]: nfd("é") });
+    await change(before, old.id, { [name]: nfd("é") });
+    await backfillForms(deps, today);
+    await taken(create(today, { [name]: "é" }));
+    for (const { id } of [old, live]) await remove(today, id);
+    expect(await standing()).toBe(0);
+  },
+);
 
-test("two entries that hold a value in different forms are told, keep it, and give it away alone", async () => {
+test("the backfill reports entries that share a value in different forms, and both keep their form", async () => {
   // No earlier test used this value: a retry would read the current definition.
   const first = (await create(before, { slug: nfd("ü") })).snapshot;
   const second = (await create(before, { slug: "ü" })).snapshot;
@@ -111,14 +117,14 @@ test("two entries that hold a value in different forms are told, keep it, and gi
   const [told, ...more] = await backfillForms(deps, today);
   expect([more, told?.ids.toSorted()]).toEqual([[], [first.id, second.id].sort()]);
   expect(told).toMatchObject(shared);
-  // Both go on, and may not become what the other one is.
+  // Both entries can be written, and neither can switch to the other's form.
   for (const publish of [true, false]) {
     await change(today, first.id, { slug: nfd("ü") }, publish);
     await change(today, second.id, { slug: "ü" }, publish);
   }
   await taken(change(today, first.id, { slug: "u\u200b\u0308" }));
   await taken(change(today, second.id, { slug: nfd("ü") }));
-  // The one that leaves takes nothing with it.
+  // Deleting one entry does not release the other's value.
   await remove(today, first.id);
   await taken(create(today, { slug: nfd("ü") }));
   await remove(today, second.id);
@@ -126,7 +132,7 @@ test("two entries that hold a value in different forms are told, keep it, and gi
   expect(await backfillForms(deps, today)).toEqual([]);
 });
 
-test("plain text costs no call and no claim more than before, another form one claim", async () => {
+test("plain text takes no additional request or reservation, another form takes one reservation", async () => {
   const counting = countingStore(broker.store("fn"));
   const counted = { ...deps, store: counting.store };
   const calls = async (values: object) => {

@@ -61,3 +61,13 @@ export function countingStore(
   });
   return counted;
 }
+
+/** The error of a store made by {@link stoppingStore}. */
+export class Stopped extends Error {}
+
+/** Wraps a store that fails from its n-th call on, before the broker receives it, as if the process had crashed. */
+export function stoppingStore(inner: Store, after: number): Store {
+  return countingStore(inner, (_call, index) => {
+    if (index >= after) throw new Stopped("died");
+  }).store;
+}

@@ -14,7 +14,7 @@ import { ANY, type Block, blocksOf, matches, member } from "./page.ts";
 
 export const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Where a page's commands run, and what its instructions can ask for. */
+/** The environment of a page's commands, and the instructions that it may use. */
 export interface Stage {
   /** Replacements in each block, longest first: addresses and folders that the page names. */
   replace?: Record<string, string>;
@@ -29,7 +29,7 @@ export interface Stage {
 
 /** How long a platform may take to stop, on a busy machine. */
 const STOP_LIMIT_MS = 20_000;
-/** How long programs that a command left behind may still run: `go run` does not pass a signal on. */
+/** How long orphans of a command may still run: `go run` passes no signal on to its program. */
 const ORPHAN_LIMIT_MS = 500;
 
 /** Instructions that stand above a block. */
@@ -53,7 +53,7 @@ const FILES: Record<string, (path: string) => string> = {
 };
 const EXTENSIONS: Record<string, string> = { js: "mjs", ts: "ts", python: "py", go: "go" };
 
-/** The processes that a process started; all of its group where the system does not tell. */
+/** Child processes of a process. Without `/proc`, the whole process group as a negative id. */
 function childrenOf(pid: number): number[] {
   try {
     const text = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8");
@@ -79,13 +79,13 @@ export class Runner implements AsyncDisposable {
   constructor(page: string, stage: Stage) {
     this.#page = page;
     this.#stage = stage;
-    // npm finds the project here, and Node its packages; whatever a page writes stays in this folder.
+    // Links to the project let npm and Node find it here. Files that a page writes stay in this folder.
     for (const name of readdirSync(root)) {
       if (!/^(\.|docs$|test$)/.test(name)) symlinkSync(join(root, name), join(this.dir, name));
     }
     if (stage.env?.DATA_DIR !== undefined) symlinkSync(stage.env.DATA_DIR, join(this.dir, ".data"));
     writeFileSync(join(this.dir, "variables"), "");
-    // One body a line, and the status where the test finds it.
+    // Each body ends with a line break. The status goes to standard error, where the runner reads it.
     writeFileSync(
       join(this.dir, ".curlrc"),
       'silent\nshow-error\nmax-time = 30\nwrite-out = "\\n%{stderr}HTTP-STATUS %{http_code}\\n"\n',
@@ -123,7 +123,7 @@ export class Runner implements AsyncDisposable {
     }
     const condition = test.get("if");
     if (condition !== undefined && spawnSync("bash", ["-c", condition], { stdio: "ignore" }).status !== 0) {
-      this.notRun.push(`${this.#page}:${block.line}: this machine has not what "${condition}" looks for`);
+      this.notRun.push(`${this.#page}:${block.line}: this command failed: ${condition}`);
       return;
     }
     const text = this.#replaced(block.text);
@@ -202,7 +202,7 @@ export class Runner implements AsyncDisposable {
     if (last !== undefined) this.answer = JSON.parse(last) as unknown;
   }
 
-  /** Runs shell text; with a pattern, until that is printed: then it is stopped, or goes on in the background. */
+  /** Runs shell text. With a pattern, runs it until it prints that, and then stops it or leaves it in the background. */
   async #shell(text: string, until: string | undefined, background: boolean) {
     const names = [
       ...new Set([...text.matchAll(/^\s*(?:export )?([A-Z][A-Z_]*)=/gm)].map(([, name]) => name)),
@@ -251,8 +251,8 @@ export class Runner implements AsyncDisposable {
   }
 
   /**
-   * Stops a command and its orphans. Only the shell's own child gets the signal: npm passes it on, and the start takes
-   * a second one as an order to stop at once.
+   * Stops a command and its orphans. Only the shell's own child gets the signal, because npm passes it on, and
+   * `npm start` stops at once on a second signal.
    */
   async #stop(child: ChildProcess): Promise<void> {
     const { pid } = child;
@@ -262,7 +262,7 @@ export class Runner implements AsyncDisposable {
       try {
         process.kill(to, name);
       } catch {
-        // It is gone already.
+        // The process has already ended.
       }
     };
     for (const one of childrenOf(pid)) signal(one, "SIGTERM");

@@ -6,7 +6,7 @@ const EVERYTHING = { maxBytes: 1024 * 1024 * 1024 };
 type Reads = Pick<Store, "getMany" | "scan" | "kvList">;
 type Unbounded<O> = Omit<O, "maxBytes"> & { maxBytes?: number };
 
-/** A store as tests have it: what they look at needs no bound. Handed to a verb, it is an ordinary store. */
+/** A store whose reads need no byte limit. It can be passed wherever a store is expected. */
 export type LookingStore = Omit<Store, keyof Reads> & {
   getMany(
     stream: string,

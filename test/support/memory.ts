@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** Resident bytes of the process that this test started to serve the functions: workerd, or the host's own. */
+/** Resident bytes of the process of this test that serves the functions: workerd or the Node host. */
 async function residentBytes(): Promise<number> {
   const { stdout } = await run("ps", ["-axo", "ppid=,rss=,args="]);
   const sizes = stdout.split("\n").flatMap((line) => {
@@ -15,7 +15,7 @@ async function residentBytes(): Promise<number> {
   return Math.max(...sizes);
 }
 
-/** Runs something. Returns by how many bytes the serving process grew meanwhile, at most. */
+/** Runs `work` and returns the peak growth of the serving process in bytes. */
 export async function growthDuring(work: () => Promise<unknown>): Promise<number> {
   const before = await residentBytes();
   let peak = before;

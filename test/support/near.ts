@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { type NodeFunctions, serveNode } from "../../scripts/host/node.ts";
 import { freePort } from "../../scripts/process/ports.ts";
 import { admin, type call as Call, call } from "./auth.ts";
@@ -37,7 +38,21 @@ export interface Near extends AsyncDisposable {
   soon(address: string, fits: (answer: Answer) => boolean): Promise<void>;
 }
 
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+/** Returns a platform's variables for another host, which determines client addresses itself. */
+export function hostBindings(platform: TestPlatform): Record<string, string> {
+  const { CLIENT_ADDRESS: _, ...bindings } = platform.bindings;
+  return bindings;
+}
+
+/** Starts a host in this process beside the platform's functions, on the same broker. */
+export async function serveBeside(
+  platform: TestPlatform,
+  variables: Record<string, string> = {},
+  log: (line: string) => void = () => undefined,
+): Promise<NodeFunctions> {
+  const bindings = { ...hostBindings(platform), ...variables };
+  return serveNode({ host: "127.0.0.1", port: await freePort(), bindings, log });
+}
 
 /** Starts a host for a platform. @param variables further settings of the host */
 export async function startNear(
@@ -45,9 +60,8 @@ export async function startNear(
   variables: Record<string, string> = {},
   log: (line: string) => void = () => undefined,
 ): Promise<Near> {
-  const { CLIENT_ADDRESS: _, ...bindings } = platform.bindings;
-  const port = await freePort();
-  const host = await serveNode({ host: "127.0.0.1", port, bindings: { ...bindings, ...variables }, log });
+  const host = await serveBeside(platform, variables, log);
+  const port = Number(new URL(host.url).port);
   const near = { ...platform, origin: host.url };
   const { token } = await admin(platform);
   const made = async (path: string, body: object, by = platform) => {
@@ -75,7 +89,7 @@ export async function startNear(
         if (host.answers().given > given) return answer;
         await pause(20);
       }
-      throw new Error(`${address} is never answered from memory`);
+      throw new Error(`${address} never comes from the cache`);
     },
     async soon(address, fits) {
       for (const deadline = Date.now() + 3000; ; ) {

@@ -1,4 +1,4 @@
-/** Markdown pages that a test runs: their blocks, and the answers that they show. `test/docs/README.md` has the form. */
+/** Parses Markdown pages that a test runs. `test/docs/README.md` describes their syntax. */
 import { expect } from "vitest";
 
 /** A fenced block, or an instruction to the test that stands alone. */
@@ -47,7 +47,7 @@ export function blocksOf(markdown: string): Block[] {
   return blocks;
 }
 
-/** How an answer in a page says "anything". */
+/** Matches any value in an answer of a page. */
 export const ANY = "…";
 /** Compares an answer with one in a page: members that the page leaves out, and those that are "…", may be anything. */
 export function matches(actual: unknown, shown: unknown): boolean {

@@ -27,7 +27,7 @@ export interface TestPlatform extends Platform {
   operatorStore(): LookingStore;
 }
 
-/** What a test may choose. */
+/** Options of {@link startPlatform}. */
 export interface TestPlatformOptions {
   /** Settings as environment variables. Ports, DATA_DIR and PUBLIC_URL have suitable defaults. */
   env?: Environment;

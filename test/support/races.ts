@@ -1,18 +1,22 @@
 /** Racing writers and readers of a few entries, for tests of caches. */
+
+import { setTimeout as pause } from "node:timers/promises";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import { Conflict, type Store, StreamMissing } from "../../shared/store/types.ts";
+import type { Random } from "./random.ts";
 
 export const STREAM = streams.orb("shop");
 export const SUBJECTS = Array.from({ length: 12 }, (_, i) =>
   subjects.entryLog({ orb: "shop", type: "content", schema: "product", id: String(i) }),
 );
-const pick = <T>(values: readonly T[]): T => {
-  const value = values[Math.floor(Math.random() * values.length)];
-  if (value === undefined) throw new Error("nothing to pick from");
-  return value;
-};
-export const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+export { pause };
+
+/** Waits until a condition holds. Throws after five seconds. */
+export async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
+  for (const deadline = Date.now() + 5000; Date.now() < deadline; await pause(5)) if (await holds()) return;
+  throw new Error("the condition was not met within 5 s");
+}
 
 /** Minimum number of writes per round, on machines of any speed. */
 export const ENOUGH = 20;
@@ -21,14 +25,15 @@ export const ENOUGH = 20;
 export async function write(
   store: Store,
   until: number,
+  random: Random,
   acknowledged?: Map<string, number>,
 ): Promise<number> {
   let count = 0;
   const note = (subject: string, seq: number) =>
     acknowledged?.set(subject, Math.max(seq, acknowledged.get(subject) ?? 0));
   while (Date.now() < until || count <= ENOUGH) {
-    const [a, b] = [pick(SUBJECTS), pick(SUBJECTS)];
-    const way = Math.random();
+    const [a, b] = [random.pick(SUBJECTS), random.pick(SUBJECTS)];
+    const way = random.next();
     try {
       if (way < 0.5) note(a, await store.append(STREAM, { subject: a, data: String(count) }));
       else if (way < 0.7) {
@@ -57,7 +62,7 @@ export async function write(
       const expected = [Conflict, AppError, StreamMissing].some((kind) => error instanceof kind);
       if (!expected) throw error;
     }
-    if (Math.random() < 0.3) await pause(Math.random() * 4);
+    if (random.next() < 0.3) await pause(random.next() * 4);
   }
   return count;
 }
@@ -70,15 +75,16 @@ export async function write(
 export async function read(
   store: Store,
   until: number,
+  random: Random,
   acknowledged: Map<string, number>,
   brokers = 1,
 ): Promise<number> {
   const seen = new Map<string, number>();
   let count = 0;
   while (Date.now() < until || count <= ENOUGH) {
-    const wanted = Math.random() < 0.5 ? [pick(SUBJECTS)] : SUBJECTS.filter(() => Math.random() < 0.5);
+    const wanted = random.next() < 0.5 ? [random.pick(SUBJECTS)] : SUBJECTS.filter(() => random.next() < 0.5);
     const least = new Map(wanted.map((subject) => [subject, acknowledged.get(subject) ?? 0]));
-    const consistency = pick(["stale", "cached"] as const);
+    const consistency = random.pick(["stale", "cached"] as const);
     const found = await store
       .getMany(STREAM, wanted, { consistency, maxBytes: 1e8 })
       .catch((error: unknown) => {
@@ -99,7 +105,7 @@ export async function read(
     count++;
     // Cache hits do no I/O, so yield to the writers.
     if (count % 20 === 0) await pause(0);
-    if (Math.random() < 0.05) await pause(Math.random() * 3);
+    if (random.next() < 0.05) await pause(random.next() * 3);
   }
   return count;
 }

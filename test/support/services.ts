@@ -52,7 +52,7 @@ export async function startExample(
 /** A valid registry entry. */
 export const entryOf = (name: string, more: object = {}) => ({
   name,
-  description: "A test's.",
+  description: "A handler of a test.",
   auth: "None",
   kind: "nats",
   subject: `svc.${name}`,

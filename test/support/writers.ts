@@ -1,4 +1,4 @@
-/** Clients that write over HTTP while something fails, and checks of what must be stored afterwards. */
+/** Clients that write over HTTP while something fails, and checks of the stored data afterwards. */
 import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "vitest";
 import { adminToken, call } from "./auth.ts";

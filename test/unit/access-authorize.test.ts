@@ -17,7 +17,7 @@ import {
 const ROLES: Role[] = ["public", "user", "admin", "owner"];
 const WRITES = ENTRY_OPERATIONS.filter((operation) => operation !== "read" && operation !== "create");
 
-/** Who may, in the order public, user, admin, owner: of an entry of somebody else, and of his own. */
+/** Expected permissions in the order public, user, admin, owner, for entries of others and for own ones. */
 type Row = [others: string, own: string];
 const READ: Record<SchemaAccess["read"], Row> = {
   public: ["yyyy", "yyyy"],
@@ -43,13 +43,13 @@ function row(operation: EntryOperation, access: SchemaAccess, own: boolean): str
 const reads = Object.keys(READ) as SchemaAccess["read"][];
 const writes = Object.keys(CREATE) as SchemaAccess["write"][];
 
-describe("entries: role × operation × access × ownership", () => {
+describe("entry permissions: role × operation × access × ownership", () => {
   for (const read of reads) {
     for (const write of writes) {
       for (const own of [false, true]) {
         const access = { read, write };
         const column = own ? 1 : 0;
-        test(`read ${read}, write ${write}, ${own ? "own" : "of others"}`, () => {
+        test(`read ${read}, write ${write}, ${own ? "own entry" : "entry of another user"}`, () => {
           expect(row("read", access, own)).toBe(READ[read][column]);
           expect(row("create", access, own)).toBe(CREATE[write][column]);
           for (const operation of WRITES) expect(row(operation, access, own)).toBe(CHANGE[write][column]);
@@ -58,7 +58,7 @@ describe("entries: role × operation × access × ownership", () => {
     }
   }
 
-  test("what no line allows is forbidden", () => {
+  test("forbids unknown operations, roles and access values", () => {
     const access = { read: "everybody", write: "everybody" } as unknown as SchemaAccess;
     for (const operation of ENTRY_OPERATIONS) expect(row(operation, access, true)).toBe("nnnn");
     const open: SchemaAccess = { read: "public", write: "user" };
@@ -83,22 +83,22 @@ describe("roles in an orb", () => {
   const own = { usesAccess: true };
   const shared = { usesAccess: false };
   test.each<[string, Actor, { usesAccess: boolean }, Role]>([
-    ["nobody", anonymous, own, "public"],
-    ["nobody, shared realm", anonymous, shared, "public"],
+    ["an anonymous caller", anonymous, own, "public"],
+    ["an anonymous caller, shared realm", anonymous, shared, "public"],
     ["a platform admin", operator, own, "owner"],
     ["a platform admin, shared realm", operator, shared, "owner"],
-    ["the platform", { kind: "system", sub: "system" }, own, "owner"],
+    ["the system", { kind: "system", sub: "system" }, own, "owner"],
     ["its own admin", member("shop", "admin"), own, "admin"],
     ["its own owner once it uses the shared realm", member("shop", "owner"), shared, "public"],
     ["another orb's owner", member("bank", "owner"), own, "public"],
     ["an owner of the shared realm", member("auth", "owner"), own, "public"],
     ["a user of the shared realm", member("auth", "user"), shared, "user"],
-    ["somebody who says he is of the platform", member("platform", "owner"), own, "public"],
+    ["an orb user of a realm named platform", member("platform", "owner"), own, "public"],
   ])("%s", (_, actor, uses, role) => {
     expect(roleIn(actor, "shop", uses)).toBe(role);
   });
 
-  test("nobody in particular is asked to sign in; somebody who may not is refused", () => {
+  test("answers anonymous callers as unauthenticated and others as forbidden", () => {
     expect(refusal(anonymous).kind).toBe("unauthenticated");
     expect(refusal(member("shop", "user")).kind).toBe("forbidden");
     const on = { access: { read: "admin", write: "admin" } as const, own: false };
@@ -108,7 +108,7 @@ describe("roles in an orb", () => {
   });
 });
 
-test("only platform admins operate the platform, an orb's owner does not", () => {
+test("lets only platform admins and the system operate the platform", () => {
   for (const operation of PLATFORM_OPERATIONS) {
     expect(mayOperate(operator, operation)).toBe(true);
     expect(mayOperate({ kind: "system", sub: "system" }, operation)).toBe(true);
@@ -119,7 +119,7 @@ test("only platform admins operate the platform, an orb's owner does not", () =>
   expect(mayOperate(operator, "anything" as (typeof PLATFORM_OPERATIONS)[number])).toBe(false);
 });
 
-test("admins manage users; only owners manage admins and owners", () => {
+test("lets admins manage users, and only owners manage admins and owners", () => {
   for (const operation of REALM_OPERATIONS) {
     const writing = operation.endsWith("write");
     expect(ROLES.map((role) => mayInRealm(role, operation, "user"))).toEqual([false, false, true, true]);

@@ -17,7 +17,7 @@ test.each([
   ["2001:0db8:0001:0002::", "2001:db8:1:2::/64"],
   ["::1", "0:0:0:0::/64"],
   ["unknown", "unknown"],
-])("%s is counted as %s", (address, network) => {
+])("rate limits count %s as %s", (address, network) => {
   expect(clientNetwork(address)).toBe(network);
 });
 
@@ -35,6 +35,6 @@ test.each([
   ["198.51.100.1, 203.0.113.7:x", undefined],
   ["198.51.100.1, 203.0.113.700", undefined],
   ["", undefined],
-])("of X-Forwarded-For: %j the proxy vouches for %s", (header, address) => {
+])("reads the client's address from X-Forwarded-For: %j → %s", (header, address) => {
   expect(forwardedAddress(header)).toBe(address);
 });

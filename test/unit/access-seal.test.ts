@@ -6,7 +6,7 @@ const OLD = JSON.stringify([key("old", 1)]);
 const ROTATED = JSON.stringify([key("new", 2), key("old", 1)]);
 
 describe("sealing", () => {
-  test("what was sealed opens, where it belongs and nowhere else", async () => {
+  test("opens a sealed value only with its binding", async () => {
     const sealed = await seal(OLD, "geheim ✓", "shop/1/card");
     expect(sealed).not.toContain("geheim");
     expect(await open(OLD, sealed, "shop/1/card")).toBe("geheim ✓");
@@ -14,7 +14,7 @@ describe("sealing", () => {
     expect(await seal(OLD, "geheim ✓", "shop/1/card")).not.toBe(sealed);
   });
 
-  test("a key that is put in front seals from then on, and the old one still opens", async () => {
+  test("seals with the first key and still opens with the older one", async () => {
     const before = await seal(OLD, "x", "b");
     expect(await open(ROTATED, before, "b")).toBe("x");
     expect(isCurrent(ROTATED, before)).toBe(false);
@@ -23,7 +23,7 @@ describe("sealing", () => {
     expect(await open(OLD, after, "b")).toBeNull();
   });
 
-  test("altered, moved or made up, it does not open", async () => {
+  test("does not open an altered, moved or invented value", async () => {
     const [head = "", ...rest] = (await seal(OLD, "x", "a")).split(".");
     const header = JSON.parse(Buffer.from(head, "base64url").toString());
     const moved = Buffer.from(JSON.stringify({ ...header, bind: "b" })).toString("base64url");
@@ -34,7 +34,7 @@ describe("sealing", () => {
       expect(await open(OLD, nonsense, "a")).toBeNull();
   });
 
-  test("keys of another length are refused", async () => {
+  test("refuses keys of the wrong length", async () => {
     await expect(seal(JSON.stringify([{ kid: "a", k: "AAAA" }]), "x", "b")).rejects.toThrow("256 bits");
     await expect(seal("[]", "x", "b")).rejects.toThrow("256 bits");
   });

@@ -2,9 +2,10 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { AnswerFile } from "../../scripts/host/answer-file.ts";
 import { hashOf } from "../../scripts/host/hash.ts";
+import { ResponseFile } from "../../scripts/host/response-file.ts";
 import { smallDisk } from "../support/disk.ts";
+import { seededRandom } from "../support/random.ts";
 
 const MIB = 1024 * 1024;
 const any = () => true;
@@ -14,11 +15,11 @@ function never(error: unknown): void {
 }
 
 function opened(bytes: number) {
-  const file = new AnswerFile(bytes, never);
+  const file = new ResponseFile(bytes, never);
   return Object.assign(file, { [Symbol.dispose]: () => file.close() });
 }
 
-/** Two texts with the same hash: after the n-th root of chance, found by trying. */
+/** Finds two texts with the same hash by trying. */
 function twins(): [string, string] {
   const seen = new Map<number, string>();
   for (let n = 0; ; n++) {
@@ -29,7 +30,7 @@ function twins(): [string, string] {
   }
 }
 
-test("gives back what was put, byte for byte", () => {
+test("returns stored responses byte for byte", () => {
   using file = opened(MIB);
   const answers = new Map<string, { subject: string; etag: string | undefined; body: Buffer }>();
   for (let n = 0; n < 500; n++) {
@@ -46,7 +47,7 @@ test("gives back what was put, byte for byte", () => {
   expect(file.get("/api/shop/catalog/500", any)).toBeUndefined();
 });
 
-test("an answer takes the place of the one before, and goes with its subject, its key or all others", () => {
+test("replaces a response, and drops it by subject, key or generation", () => {
   using file = opened(MIB);
   const body = (key: string) => file.get(key, any)?.body.toString();
   file.put("a", "s.1", 0, undefined, "one");
@@ -65,12 +66,12 @@ test("an answer takes the place of the one before, and goes with its subject, it
   expect(file.get("d", (generation) => generation === 7)?.generation).toBe(7);
 });
 
-test("answers whose keys or subjects have the same hash are never taken for each other", () => {
+test("never confuses responses whose keys or subjects have the same hash", () => {
   using file = opened(MIB);
   const [one, other] = twins();
   file.put(one, "s.1", 1, undefined, "one");
   expect(file.get(other, any)).toBeUndefined();
-  // Forgetting one too many costs an answer made anew; one too few would be a lie.
+  // Dropping one too many only costs time. Dropping one too few would return an outdated response.
   file.put(other, "s.2", 2, undefined, "other");
   expect(file.get(other, any)?.body.toString()).toBe("other");
   expect(file.get(one, any)).toBeUndefined();
@@ -80,7 +81,7 @@ test("answers whose keys or subjects have the same hash are never taken for each
   expect([file.get("a", any), file.get("b", any)]).toEqual([undefined, undefined]);
 });
 
-test("so many answers about one subject, and no more: the oldest of them makes room", () => {
+test("keeps at most 32 responses per subject and drops the oldest", () => {
   using file = opened(MIB);
   file.put("another", "s.2", 0, undefined, "x");
   for (let n = 0; n < 100; n++) file.put(`k${n}`, "s.1", 0, undefined, String(n));
@@ -90,19 +91,15 @@ test("so many answers about one subject, and no more: the oldest of them makes r
   expect([file.answers, file.get("another", any)?.body.toString()]).toEqual([1, "x"]);
 });
 
-test("the oldest are overwritten, and none is ever mixed up with what took its place", () => {
+test("overwrites the oldest responses and never returns a mixed one", () => {
   using file = opened(4 * 65_535);
   const bodyOf = (n: number, version: number) => `${n}.${version} `.repeat(1 + ((n * 37 + version) % 400));
   const latest = new Map<number, number>();
-  let seed = 7;
-  const random = (below: number) => {
-    seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0;
-    return (seed >>> 8) % below;
-  };
+  const { below } = seededRandom(7);
   let hits = 0;
   for (let step = 0; step < 60_000; step++) {
-    const n = random(900);
-    const act = random(10);
+    const n = below(900);
+    const act = below(10);
     if (act < 4) {
       const version = step;
       latest.set(n, version);
@@ -121,33 +118,33 @@ test("the oldest are overwritten, and none is ever mixed up with what took its p
     }
   }
   expect(hits).toBeGreaterThan(3_000);
-  // The last one put is always there, and there is room for many.
+  // The last response is always there, along with many others.
   file.put("last", "s.last", 0, undefined, "x");
   expect(file.get("last", any)?.body.toString()).toBe("x");
   expect(file.answers).toBeGreaterThan(50);
   expect(file.answers).toBeLessThanOrEqual(Math.ceil((4 * 65_535) / 768));
 });
 
-test("small answers use up the index, long ones are not kept", () => {
+test("small responses fill the index, and large ones are not kept", () => {
   using file = opened(2 * 65_535);
   for (let n = 0; n < 1_000; n++) file.put(`k${n}`, `s.${n}`, 0, undefined, "x");
   expect(file.answers).toBe(Math.ceil((2 * 65_535) / 768));
   expect(file.get("k999", any)?.body.toString()).toBe("x");
   expect(file.get("k0", any)).toBeUndefined();
   expect(file.put("k999", "s.999", 0, undefined, "x".repeat(65_536))).toBe(false);
-  // What was true before is not any more.
+  // The former response is outdated and must not be returned.
   expect(file.get("k999", any)).toBeUndefined();
 });
 
-test("leaves nothing behind, and does without where there is no room", () => {
+test("leaves no file behind, and is disabled where it cannot create one", () => {
   const dir = mkdtempSync(join(tmpdir(), "answer-file-"));
   try {
-    const file = new AnswerFile(MIB, never, dir);
+    const file = new ResponseFile(MIB, never, dir);
     expect(file.works).toBe(true);
     expect(readdirSync(dir)).toEqual([]);
     file.close();
     const failures: unknown[] = [];
-    const nowhere = new AnswerFile(MIB, (error) => failures.push(error), join(dir, "missing"));
+    const nowhere = new ResponseFile(MIB, (error) => failures.push(error), join(dir, "missing"));
     expect([nowhere.works, nowhere.put("a", "s", 0, undefined, "x"), failures.length]).toEqual([
       false,
       false,
@@ -159,13 +156,13 @@ test("leaves nothing behind, and does without where there is no room", () => {
   }
 });
 
-test("gives up when the disk is full", ({ skip }) => {
+test("is disabled when the disk is full", ({ skip }) => {
   const dir = mkdtempSync(join(tmpdir(), "answer-file-"));
   const disk = smallDisk(dir, 1);
   try {
     if (disk === undefined) skip("no disk of its own may be had here");
     const failures: unknown[] = [];
-    const file = new AnswerFile(8 * MIB, (error) => failures.push(error), dir);
+    const file = new ResponseFile(8 * MIB, (error) => failures.push(error), dir);
     const body = "x".repeat(1_000);
     let put = 0;
     while (put < 5_000 && file.put(`k${put}`, `s.${put}`, 0, undefined, body)) put++;

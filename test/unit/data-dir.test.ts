@@ -9,7 +9,7 @@ import { tempDir } from "../support/broker.ts";
 const CLAIMANTS = 6;
 const ROUNDS = 60;
 
-/** Claims the folder whenever it is told to, and lets it go when it is told so. */
+/** Claims the folder on request, and releases it on request. */
 const CLAIMANT = `
   import { claimDataDir } from ${JSON.stringify(new URL("../../scripts/config/data-dir.ts", import.meta.url).href)};
   let claim;
@@ -30,7 +30,7 @@ const CLAIMANT = `
   process.send("here");
 `;
 
-test("of several that start at once after a crash, one has the data folder", async () => {
+test("lets one of several processes claim the data folder after a crash", async () => {
   const dataDir = tempDir("claims");
   const path = join(dataDir, "running.json");
   const script = join(tempDir("claimant"), "claimant.mjs");
@@ -41,7 +41,7 @@ test("of several that start at once after a crash, one has the data folder", asy
   try {
     await answers();
     for (let round = 0; round < ROUNDS; round++) {
-      // What a process that died left: whole, or cut off by a full disk some time ago.
+      // The file of a crashed process: complete, or truncated by a full disk.
       writeFileSync(path, round % 10 === 9 ? "" : JSON.stringify({ pid: 1, mark: `gone/${round}` }));
       const past = Date.now() / 1000 - 60;
       utimesSync(path, past, past);

@@ -13,7 +13,7 @@ function compiled(schema: unknown): Check {
 const told = (schema: unknown, value: unknown) =>
   compiled(schema)(value).map(({ path, code }) => `${path} ${code}`);
 
-/** Other tests may run beside: what counts is the work, not the time. */
+/** Other tests may run in parallel, so measure processor time instead of elapsed time. */
 function processorMs(since: NodeJS.CpuUsage): number {
   const { user, system } = process.cpuUsage(since);
   return (user + system) / 1000;
@@ -25,7 +25,7 @@ const texts = (length: number) => Array<string>(length).fill("abc".repeat(3_300)
 const product = (length: number) => ({
   allOf: numbers(length).map(() => ({ items: { allOf: numbers(length).map(() => ({ type: "integer" })) } })),
 });
-/** Definitions of which each asks for the next one twice. */
+/** Definitions that each refer to the next one twice. */
 const doubling = (length: number) =>
   Object.fromEntries(
     numbers(length).map((n) => {
@@ -34,7 +34,7 @@ const doubling = (length: number) =>
     }),
   );
 
-/** A list in a list in a list … */
+/** Returns nested lists. */
 function nested(depth: number): unknown {
   let value: unknown[] = [];
   for (let n = 0; n < depth; n++) value = [value];
@@ -42,7 +42,7 @@ function nested(depth: number): unknown {
 }
 
 describe("JSON Schema of handlers", () => {
-  test("every fault at once, each at its place", () => {
+  test("reports all errors at once, each with its path", () => {
     const schema = {
       type: "object",
       required: ["a", "b"],
@@ -69,7 +69,7 @@ describe("JSON Schema of handlers", () => {
     ]);
     expect(told(schema, { a: "ab", b: 1, n: 2, one: 1 })).toEqual([]);
     expect(told(schema, null)).toEqual([" type"]);
-    // It would reach whoever it is for as null.
+    // An infinite number would reach the service as null.
     const beyond = JSON.parse('{"a":1e999,"list":[-1e999,1e308]}') as unknown;
     const numbers = { properties: { a: { minimum: 1 }, list: { items: { type: "number" } } } };
     expect(told(numbers, beyond)).toEqual(["/a range", "/list/0 range"]);
@@ -78,7 +78,7 @@ describe("JSON Schema of handlers", () => {
     ]);
   });
 
-  test("references inside of it work, those outside are refused", () => {
+  test("resolves internal references and refuses external ones", () => {
     const tree = {
       $ref: "#/$defs/node",
       $defs: { node: { type: "object", required: ["v"], properties: { next: { $ref: "#/$defs/node" } } } },
@@ -110,12 +110,12 @@ describe("JSON Schema of handlers", () => {
     [{ $ref: "#" }, ""],
     [{ if: { required: ["a"] }, else: { allOf: [{ $ref: "#" }] } }, ""],
     [{ description: "x".repeat(70_000) }, ""],
-  ])("what is no sound schema is told: %j", (schema, path) => {
+  ])("reports the path of the error in the invalid schema %j", (schema, path) => {
     const result = compileJsonSchema(schema);
     expect(Array.isArray(result) && result[0]?.path).toBe(path);
   });
 
-  test("a pattern that holds up a backtracking engine does not", () => {
+  test("is not slowed down by patterns that need backtracking", () => {
     const hostile = `${"a".repeat(40)}!`;
     expect(told({ type: "string", pattern: "^(a+)+$" }, hostile)).toEqual([" pattern"]);
     expect(told({ properties: { const: { pattern: "^(a+)+$" } } }, { const: hostile })).toEqual([
@@ -123,7 +123,7 @@ describe("JSON Schema of handlers", () => {
     ]);
   });
 
-  test("equal items are found whatever the order of their members, in a list as long as a body can be", () => {
+  test("finds equal items regardless of member order, even in the longest list that fits into a body", () => {
     const schema = { type: "array", uniqueItems: true };
     const long = Array.from({ length: 85_000 }, (_, i) => i);
     const since = process.cpuUsage();
@@ -137,7 +137,7 @@ describe("JSON Schema of handlers", () => {
     ).toEqual([]);
   });
 
-  test("a schema that refers to itself in two ways is worked out once for each value", () => {
+  test("checks each value once against a schema that refers to itself twice", () => {
     const way = (required: string) => ({ properties: { a: { $ref: "#" } }, required: [required] });
     const check = compiled({ anyOf: [way("z"), way("y")] });
     let [good, bad]: object[] = [{ z: 1 }, {}];
@@ -154,34 +154,34 @@ describe("JSON Schema of handlers", () => {
 
   test.each([
     [
-      "products of lists",
+      "nested lists of subschemas",
       { items: product(20) },
       Array.from({ length: 60 }, () => numbers(1_000)),
       "too_complex",
     ],
     [
-      "many names that are missing",
+      "many missing properties",
       { items: { required: names(2_000) } },
       Array(100_000).fill({}),
       "too_complex",
     ],
-    ["doubling references", { $ref: "#/$defs/d0", $defs: doubling(30) }, 1, "too_complex"],
+    ["references that double at each level", { $ref: "#/$defs/d0", $defs: doubling(30) }, 1, "too_complex"],
     [
-      "a pattern of many states",
+      "a pattern with many states",
       { items: { pattern: "(?:[ab].{0,300}[cd]){3}$" } },
       texts(50),
       "too_complex",
     ],
-    ["a depth that no stack holds", { items: { $ref: "#" } }, nested(200_000), "too_deep"],
-    ["the same, compared", { uniqueItems: true }, [nested(200_000)], "too_deep"],
-    ["a web address of many letters", { format: "url" }, `http://${"a".repeat(100_000)} `, "format"],
-  ])("work is bounded: %s", (_, schema, value, code) => {
+    ["nesting deeper than the stack", { items: { $ref: "#" } }, nested(200_000), "too_deep"],
+    ["comparison of deeply nested items", { uniqueItems: true }, [nested(200_000)], "too_deep"],
+    ["a long URL", { format: "url" }, `http://${"a".repeat(100_000)} `, "format"],
+  ])("bounds the work: %s", (_, schema, value, code) => {
     const since = process.cpuUsage();
     expect(compiled(schema)(value)).toMatchObject([{ path: "", code }]);
     expect(processorMs(since)).toBeLessThan(2_000);
   });
 
-  test("a list of many values is checked at once, and not told with each that is not in it", () => {
+  test("checks a long list against a long enum quickly, and lists at most 50 errors", () => {
     const faults = compiled({ items: { enum: names(5_000) } })(numbers(250_000));
     expect(faults.length).toBe(50);
     expect(JSON.stringify(faults).length).toBeLessThan(10_000);
@@ -190,13 +190,13 @@ describe("JSON Schema of handlers", () => {
     ]);
   });
 
-  test("each keyword tells its fault by a stable code", () => {
+  test("reports each keyword with a stable code", () => {
     const schema = {
       properties: {
         any: { anyOf: [{ type: "string" }, { required: ["x"], type: "object" }] },
         one: { oneOf: [{ minimum: 1 }, { minimum: 2 }] },
         not: { not: { const: 1 } },
-        // As text: an object with such a member is taken for a promise.
+        // Parsed from text, because an object with a member "then" counts as a promise.
         when: JSON.parse('{ "if": { "required": ["a"] }, "then": { "required": ["b"] }, "else": false }'),
         names: { propertyNames: { maxLength: 1 } },
         tuple: { prefixItems: [{ type: "integer" }], items: false },
@@ -230,13 +230,13 @@ describe("JSON Schema of handlers", () => {
     expect(told(schema, sound)).toEqual([]);
   });
 
-  test("what patterns leave behind is bounded", () => {
+  test("keeps no state per pattern", () => {
     const before = Object.keys(format).length;
     for (let n = 0; n < 50; n++) compiled({ pattern: `^a{${n}}$` });
     expect(Object.keys(format).length).toBe(before);
   });
 
-  test("names that every object has are names like others", () => {
+  test("treats names of Object.prototype members like others", () => {
     const schema = { type: "object", additionalProperties: false, properties: {} };
     expect(told(schema, JSON.parse('{"__proto__":1,"constructor":2}')).sort()).toEqual([
       "/__proto__ unknown_property",
@@ -267,11 +267,11 @@ test.each([
   ["a\tb", false],
   ["a\u0000b", false],
   ["x".repeat(256), false],
-])("subject %j: %s", (subject, sound) => {
+])("subject %j is allowed: %s", (subject, sound) => {
   expect(subjectFault(subject, "pricing") === undefined).toBe(sound);
 });
 
-test("an entry of the registry is read, with its default of five seconds", () => {
+test("reads a registry entry with a default timeout of five seconds", () => {
   const entry = { name: "a.b", description: "", auth: "None", kind: "nats", subject: "svc.a.b" };
   const read = readEntry("a.b", JSON.stringify(entry), new Set());
   expect(read).toEqual({ ...entry, timeoutMs: 5000 });
@@ -288,7 +288,7 @@ test("an entry of the registry is read, with its default of five seconds", () =>
   expect(isFaulty(readEntry("a.b.c", JSON.stringify({ ...entry, name: "a.b.c" }), new Set()))).toBe(true);
 });
 
-test("patterns of a schema may cost so much together", () => {
+test("limits the total cost of a schema's patterns", () => {
   const properties = (count: number, pattern: (n: number) => string) => ({
     properties: Object.fromEntries(names(count).map((name, n) => [name, { pattern: pattern(n) }])),
   });

@@ -6,17 +6,17 @@ import { isNotable, logFile } from "../../scripts/process/logs.ts";
 import { tempDir } from "../support/broker.ts";
 import { smallDisk } from "../support/disk.ts";
 
-/** Longer than lines wait for others. */
+/** Longer than the interval at which lines are flushed, in milliseconds. */
 const FLUSHED_MS = 150;
 
-test("a log that cannot be written drops its lines, says so once, and goes on when it can", async () => {
+test("a log that cannot be written drops lines, reports it once, and continues when it can", async () => {
   const dir = join(tempDir("logs"), "disk");
   const path = join(dir, "functions.log");
   const disk = smallDisk(dir, 1);
   const said: string[] = [];
   try {
     const write = logFile(path, (line) => said.push(line));
-    // Where nobody may make a disk, a folder in the place of the file stands for a full one.
+    // Where the test cannot mount a disk, a folder in place of the file simulates a full one.
     if (disk === undefined) mkdirSync(path);
     else writeFileSync(join(dir, "ballast"), Buffer.alloc(1024 * 1024 - 16 * 1024));
     for (let line = 0; line < 3; line++) {
@@ -37,7 +37,7 @@ test("a log that cannot be written drops its lines, says so once, and goes on wh
   }
 });
 
-test("a log does not grow beyond 10 MB, whatever its lines are written in", async () => {
+test("a log file stays below 10 MB, even with multi-byte characters", async () => {
   const path = join(tempDir("logs"), "functions.log");
   const write = logFile(path, () => undefined);
   for (let round = 0; round < 3; round++) {
@@ -59,6 +59,6 @@ test.each([
   [line("warn", "bootstrap access"), false],
   ["    at a stack (file.ts:1:1)", true],
   ["", false],
-])("decides whether the terminal shows %j: %s", (text, shown) => {
+])("shows %j on the terminal: %s", (text, shown) => {
   expect(isNotable(text)).toBe(shown);
 });

@@ -9,13 +9,13 @@ import { handlerRoutes } from "../../shared/orb/routes.ts";
 import { definition } from "../support/entries.ts";
 
 const app = createApp(() => {
-  throw new Error("nothing is asked of a host");
+  throw new Error("this test needs no host");
 });
 
-/** Served and not described: other prefixes of what is described, and files of pages. */
+/** Routes that are served but not described: second prefixes of described routes, and files of pages. */
 const TWINS = [/^\/api\/_orbs(\/|$)/, /^\/api\/streams$/, /^\/api\/_auth\/assets\//, /^\/api\/_docs\//];
 
-test("every route of the platform is described, and every described one is registered", () => {
+test("describes every route of the platform, and no others", () => {
   const registered = app.own.routes
     .filter(({ method, path }) => method !== "ALL" && !TWINS.some((twin) => twin.test(path)))
     .map(({ method, path }) => `${method} ${path.replace(/:([A-Za-z]+)(\{[^/]+\})?/g, "{$1}")}`);
@@ -25,7 +25,7 @@ test("every route of the platform is described, and every described one is regis
   expect([...new Set(described)].sort()).toEqual([...new Set(registered)].sort());
 });
 
-test("each twin is the twin of something described", () => {
+test("every second prefix belongs to a described route", () => {
   const described = new Set(
     operationsOf(generated(app.own).paths).map(({ method, path }) => `${method.toUpperCase()} ${path}`),
   );
@@ -38,7 +38,7 @@ test("each twin is the twin of something described", () => {
   expect(twins.filter((twin) => !described.has(twin))).toEqual([]);
 });
 
-test("every operation has an id of its own, a summary, a tag, its security and its errors", () => {
+test("gives every operation a unique id, a summary, a tag, its security and its errors", () => {
   const all = [...operationsOf(generated(app.own).paths), ...operationsOf(generated(app.runtime).paths)];
   const ids = all.map(({ operation }) => operation.operationId);
   expect(new Set(ids).size).toBe(ids.length);
@@ -51,7 +51,7 @@ test("every operation has an id of its own, a summary, a tag, its security and i
   }
 });
 
-test("an orb of many languages and markets is described as shortly as its document, one of few with their names", () => {
+test("describes many languages and markets generically, and few by name", () => {
   const letters = [..."abcdefghijklmnopqrstuvwxyz"];
   const tags = letters
     .flatMap((a) => letters.map((b) => a + b))
@@ -89,14 +89,14 @@ test("an orb of many languages and markets is described as shortly as its docume
   });
 });
 
-test("the version is the package's", () => {
+test("uses the version of package.json", () => {
   const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
     version: string;
   };
   expect(VERSION).toBe(version);
 });
 
-test("a route of a further HTTP handler is listed and described, with the methods that it tells", () => {
+test("lists and describes the routes of an additional HTTP handler with its methods", () => {
   const uses = [{ service: "oauth", handlers: ["callback", "hook"] }];
   const live = definition({ id: "shop", uses, modules: [] });
   const handlers = new Map<string, HttpHandler>([

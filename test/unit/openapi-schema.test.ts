@@ -54,11 +54,11 @@ test.each([
     { type: "string", examples: ["a", "b"] },
     { type: "string", example: "a" },
   ],
-])("a handler's schema %j is told as %j", (source, expected) => {
+])("converts the handler schema %j to %j", (source, expected) => {
   expect(toOpenApi(source, "shop.quote.Input").schema).toEqual(expected);
 });
 
-test("what a schema says once is told once, however deep it lies: a short one becomes no long document", () => {
+test("does not duplicate nested parts, so that a short schema stays short", () => {
   const type = ["object", "array", "string", "number", "boolean"];
   let source: object = { type: "string" };
   for (let level = 0; level < 14; level++)
@@ -67,7 +67,7 @@ test("what a schema says once is told once, however deep it lies: a short one be
   expect(JSON.stringify(toOpenApi(source, "x").schema).length).toBeLessThan(20_000);
 });
 
-test("definitions become parts of the document, recursive ones too", async () => {
+test("turns definitions into components, even recursive ones", async () => {
   const { schema, schemas } = toOpenApi(
     {
       type: "object",
@@ -96,7 +96,7 @@ test("definitions become parts of the document, recursive ones too", async () =>
   });
 });
 
-test("references find their definitions however both are written, and none leads nowhere", () => {
+test("resolves references however they are escaped, and leaves none dangling", () => {
   const { schema, schemas } = toOpenApi(
     {
       type: "object",
@@ -112,7 +112,7 @@ test("references find their definitions however both are written, and none leads
         "Page<Item>": { type: "integer" },
         "c d": { type: "number" },
         c_d: { type: "boolean" },
-        // Nothing refers to it, so that nobody found it wanting.
+        // Unused, so the compiler never checked its references.
         unused: { anyOf: [{ $ref: "#/$defs/%zz" }, { $ref: "#/$defs/none" }] },
       },
       definitions: { c_d: { type: "array", items: {} } },
@@ -141,24 +141,21 @@ test.each([
   [{ not: { enum: [] } }, {}],
   [{ not: { type: "any", enum: ["a"] } }, {}],
   [{ maximum: Number("1e400"), exclusiveMinimum: Number("-1e400"), maxLength: Number("1e400") }, {}],
-])(
-  "what validators let pass and a description cannot hold is left out of it: %j",
-  async (source, expected) => {
-    // Such a schema is a service's, and would make the description of the whole platform invalid.
-    expect(compileJsonSchema(source)).toBeInstanceOf(Function);
-    const { schema } = toOpenApi(source, "x");
-    expect(schema).toEqual(expected);
-    const document = {
-      openapi: "3.0.3",
-      info: { title: "x", version: "1" },
-      paths: {},
-      components: { schemas: { schema } },
-    };
-    expect((await new Validator().validate(JSON.parse(JSON.stringify(document)))).errors).toBeUndefined();
-  },
-);
+])("drops from %j what validators accept and OpenAPI does not", async (source, expected) => {
+  // Such a schema comes from a service, and would make the platform's whole document invalid.
+  expect(compileJsonSchema(source)).toBeInstanceOf(Function);
+  const { schema } = toOpenApi(source, "x");
+  expect(schema).toEqual(expected);
+  const document = {
+    openapi: "3.0.3",
+    info: { title: "x", version: "1" },
+    paths: {},
+    components: { schemas: { schema } },
+  };
+  expect((await new Validator().validate(JSON.parse(JSON.stringify(document)))).errors).toBeUndefined();
+});
 
-test("one of several that are told wider is any of them: what a handler takes is not told to be wrong", () => {
+test("turns oneOf into anyOf if a part had to be widened", () => {
   const card = { required: ["card"], not: { required: ["cash"] } };
   const oneOf = [card, { required: ["cash"] }];
   const told = [{ required: ["card"] }, { required: ["cash"] }];
@@ -175,7 +172,7 @@ const base = { id: "shop", languages: ["en", "de"], markets: ["US"] };
 const schemaOf = (fields: FieldDefinition[]) =>
   compileSchema(base, { id: "m", type: "CONTENT" }, { id: "s", fields });
 
-test("values that an example shows are valid ones, or there is no example", () => {
+test("shows only valid example values, or none", () => {
   const fields: FieldDefinition[] = [
     { name: "a", type: "string", translatable: true, marketSpecific: true, required: true, min: 12 },
     { name: "b", type: "integer", min: 100 },
@@ -200,7 +197,7 @@ test("values that an example shows are valid ones, or there is no example", () =
   expect(exampleValues(impossible)).toBeUndefined();
 });
 
-test("a sensitive value is described as its mask in answers, and may be sent as it", () => {
+test("describes a sensitive value as its mask in responses, and accepts the mask as input", () => {
   const schema = schemaOf([{ name: "pin", type: "integer", sensitive: true }]);
   expect(valuesSchema(schema, "answer", false)).toMatchObject({ properties: { pin: { type: "string" } } });
   expect(valuesSchema(schema, "input", true)).toMatchObject({

@@ -17,7 +17,7 @@ const shop = (): OrbDocument =>
     JSON.parse(readFileSync(new URL("../../scripts/examples/shop.json", import.meta.url), "utf8")),
   ).document;
 
-/** The shop after an edit. */
+/** Returns the shop after an edit. */
 function edited(edit: (document: OrbDocument) => void): OrbDocument {
   const document = shop();
   edit(document);
@@ -38,11 +38,11 @@ function productField(document: OrbDocument, name: string): FieldDefinition {
 
 const news: ModuleDefinition = { id: "blog", type: "CONTENT", schemas: [{ id: "post", fields: [] }] };
 
-describe("the change log", () => {
+describe("change log", () => {
   const edits: [string, (document: OrbDocument) => void, string[]][] = [
-    ["nothing", () => {}, []],
-    ["a module in front", (d) => d.modules.unshift(news), ["added module blog"]],
-    ["a module gone", (d) => d.modules.splice(1, 1), ["removed module news"]],
+    ["no change", () => {}, []],
+    ["an inserted first module", (d) => d.modules.unshift(news), ["added module blog"]],
+    ["a removed module", (d) => d.modules.splice(1, 1), ["removed module news"]],
     ["modules in another order", (d) => d.modules.reverse(), ["changed the order of modules"]],
     [
       "a field's type",
@@ -94,7 +94,7 @@ describe("the change log", () => {
     if (summary.length === 0) expect(log.changes).toEqual([]);
   });
 
-  test("a module in front is one operation, whatever follows it", () => {
+  test("describes an inserted first module as a single operation", () => {
     expect(
       patch(
         shop(),
@@ -103,12 +103,12 @@ describe("the change log", () => {
     ).toEqual([{ op: "add", path: "/modules/0", value: news }]);
   });
 
-  test("creation and deletion", () => {
+  test("describes creation and deletion", () => {
     expect(changeLog(null, shop()).summary).toEqual(["created orb shop"]);
     expect(changeLog(shop(), null).summary).toEqual(["deleted orb shop"]);
   });
 
-  test("a document of 2,000 fields in reverse order is compared in good time and exactly", () => {
+  test("produces an exact patch for 2,000 fields in reverse order", () => {
     const fields = Array.from(
       { length: 500 },
       (_, index): FieldDefinition => ({ name: `f${index}`, type: "string" }),
@@ -127,7 +127,7 @@ describe("the change log", () => {
   });
 });
 
-describe("what a new definition means for stored entries", () => {
+describe("effect of a new definition on stored entries", () => {
   const set = (name: string, attributes: Partial<FieldDefinition>) => (d: OrbDocument) => {
     Object.assign(productField(d, name), attributes);
   };
@@ -135,7 +135,7 @@ describe("what a new definition means for stored entries", () => {
     delete productField(d, name)[attribute];
   };
   const edits: [string, (document: OrbDocument) => void, string[]][] = [
-    ["nothing", () => {}, []],
+    ["no change", () => {}, []],
     [
       "a new module, a new optional field, a looser bound",
       (d) => {
@@ -145,9 +145,9 @@ describe("what a new definition means for stored entries", () => {
       },
       [],
     ],
-    ["a module gone", (d) => d.modules.splice(1, 1), ["removal removed_module news/article"]],
+    ["a removed module", (d) => d.modules.splice(1, 1), ["removal removed_module news/article"]],
     [
-      "a schema gone",
+      "a removed schema",
       (d) => module(d, "catalog").schemas.splice(0, 1),
       ["removal removed_schema catalog/category"],
     ],
@@ -184,16 +184,16 @@ describe("what a new definition means for stored entries", () => {
     ],
     ["list: false is no change", set("price", { list: false }), []],
     ["unique", set("released", { unique: true }), ["claim added_unique catalog/product.released"]],
-    ["unique no more", drop("sku", "unique"), ["index removed_unique catalog/product.sku"]],
+    ["no longer unique", drop("sku", "unique"), ["index removed_unique catalog/product.sku"]],
     [
-      "readers",
+      "changed readers",
       (d) => {
         for (const schema of module(d, "news").schemas) schema.access = { read: "user" };
       },
       ["access changed_access_read news/article"],
     ],
     [
-      "readers as they are by default",
+      "default readers, made explicit",
       (d) => {
         for (const schema of module(d, "news").schemas) schema.access = { read: "public" };
       },
@@ -220,7 +220,7 @@ describe("what a new definition means for stored entries", () => {
       [],
     ],
     [
-      "a field gone",
+      "a removed field",
       (d) => {
         module(d, "catalog").schemas[1]?.fields.splice(0, 1);
       },
@@ -241,7 +241,7 @@ describe("what a new definition means for stored entries", () => {
       ["tightened changed_ref catalog/product.category"],
     ],
     [
-      "a market gone",
+      "a removed market",
       (d) => d.markets.pop(),
       [
         "tightened removed_market catalog/product.price",
@@ -273,7 +273,7 @@ describe("lifecycle", () => {
   const table = Object.entries(moves).flatMap(([operation, from]) =>
     [null, ...STATUSES].map((status) => [status, operation as Operation, from[status ?? "none"]] as const),
   );
-  test.each(table)("from %s by %s: %s", (status, operation, expected) => {
+  test.each(table)("state %s, operation %s: next state %s", (status, operation, expected) => {
     if (expected !== undefined) {
       expect(next(status, operation)).toBe(expected);
       return;
@@ -292,7 +292,7 @@ describe("lifecycle", () => {
     }
   });
 
-  test("what is published can be published again when it has a newer draft", () => {
+  test("allows publishing again if there is a newer draft", () => {
     expect(next("PUBLISHED", "publish", true)).toBe("PUBLISHED");
   });
 });

@@ -3,7 +3,7 @@ import type { FieldDefinition } from "../../shared/definition/document/document.
 import { FIELD_TYPES } from "../../shared/definition/fields/index.ts";
 import { compilePattern } from "../../shared/definition/fields/pattern.ts";
 
-/** What a type makes of a value: the value, or the codes of its faults. */
+/** Returns the parsed value, or the codes of its errors. */
 function parse(type: FieldDefinition["type"], value: unknown): unknown {
   const codes: string[] = [];
   const result = FIELD_TYPES[type].parse(value, (code, _message, sub = "") => codes.push(sub + code));
@@ -84,7 +84,7 @@ const cases: [FieldDefinition["type"], unknown, unknown][] = [
   ["reference", { id: "0lz3k2abcdefghijk123" }, ["type"]],
 ];
 
-test.each(cases)("%s of %j", (type, value, expected) => {
+test.each(cases)("%s parses %j", (type, value, expected) => {
   expect(parse(type, value)).toEqual(expected);
 });
 
@@ -108,12 +108,12 @@ describe("rules", () => {
     [{ type: "date", min: "2026-01-02" }, "2026-01-01", ["too_small"]],
     [{ type: "datetime", max: "2026-01-01T00:00:00+01:00" }, "2025-12-31T23:00:00.000Z", []],
     [{ type: "datetime", max: "2026-01-01T00:00:00+01:00" }, "2025-12-31T23:00:00.001Z", ["too_big"]],
-  ])("%j of %j: %j", (definition, value, expected) => {
+  ])("%j for %j reports %j", (definition, value, expected) => {
     expect(codes(definition, value)).toEqual(expected);
   });
 });
 
-test("a pattern that makes backtracking engines hang is harmless", () => {
+test("matches patterns without exponential backtracking", () => {
   const compiled = compilePattern("^(a+)+$");
   if (typeof compiled === "string") throw new Error(compiled);
   expect(compiled.test(`${"a".repeat(5_000)}!`)).toBe(false);
@@ -137,11 +137,11 @@ describe("text, tokens and order", () => {
     ["datetime", "2026-01-01T01:00:00+01:00", "2026-01-01T00:00:00.000Z"],
     ["reference", "x y", undefined],
     ["json", "{}", undefined],
-  ])("%s from the query text %j", (type, text, expected) => {
+  ])("%s reads the query text %j", (type, text, expected) => {
     expect(FIELD_TYPES[type].fromText(text)).toEqual(expected);
   });
 
-  test("tokens tell types and values apart", () => {
+  test("tokens differ by type and value", () => {
     const tokens = [
       FIELD_TYPES.string.token("1"),
       FIELD_TYPES.number.token(1),
@@ -154,7 +154,7 @@ describe("text, tokens and order", () => {
     expect(FIELD_TYPES.json.token({})).toBeNull();
   });
 
-  test("values sort as people expect", () => {
+  test("values sort naturally", () => {
     const sorted = (type: FieldDefinition["type"], values: (string | number | boolean)[]) =>
       [...values].sort(FIELD_TYPES[type].compare);
     expect(sorted("number", [10, 9, -1])).toEqual([-1, 9, 10]);
@@ -162,7 +162,7 @@ describe("text, tokens and order", () => {
     expect(sorted("date", ["2026-02-01", "2025-12-31"])).toEqual(["2025-12-31", "2026-02-01"]);
   });
 
-  test("every type describes itself", () => {
+  test("every type has a JSON Schema", () => {
     for (const type of Object.values(FIELD_TYPES)) {
       expect(type.jsonSchema({ name: "x", type: type.name, ref: "a/b/c" })).toBeTypeOf("object");
     }

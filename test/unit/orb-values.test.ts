@@ -220,21 +220,21 @@ const cases: [string, FieldDefinition[], unknown, object, string[]][] = [
   ],
 ];
 
-test.each(cases)("%s", (_name, fields, input, values, faults) => {
+test.each(cases)("validates values: %s", (_name, fields, input, values, faults) => {
   const result = check(fields, input);
   expect(result.faults.sort()).toEqual(faults);
   if (faults.length === 0 || Object.keys(values).length > 0) expect(result.values).toEqual(values);
 });
 
-test("a fault's path begins where the values stand", () => {
+test("error paths start at the given base", () => {
   const schema = schemaOf([{ name: "a", type: "string" }]);
   expect(validateValues(schema, { a: 1 }, { base: "" }).faults.map((fault) => fault.path)).toEqual(["/a"]);
 });
 
-describe("the mask", () => {
+describe("mask", () => {
   const secret: FieldDefinition = { name: "a", type: "string", sensitive: true, max: 3 };
 
-  test("is valid only over a stored value, and says where it stands", () => {
+  test("is valid only in place of a stored value, and its position is reported", () => {
     expect(check([secret], { a: MASK }).faults).toEqual(["/a mask"]);
     expect(check([secret], { a: MASK }, { existing: {} }).faults).toEqual(["/a mask"]);
     expect(check([secret], { a: MASK }, { existing: { a: { $sealed: "x" } } })).toEqual({
@@ -263,7 +263,7 @@ describe("the mask", () => {
     expect(check([field], { a: MASK }, { existing: { a: { $sealed: "x" } } }).faults).toEqual([]);
   });
 
-  test("is an ordinary text elsewhere", () => {
+  test("is an ordinary text in other fields", () => {
     expect(check([{ name: "a", type: "string" }], { a: MASK }).faults).toEqual([]);
   });
 });
@@ -271,7 +271,7 @@ describe("the mask", () => {
 describe("compiled orbs", () => {
   const orb = compileOrb(shop);
 
-  test("a schema is found by module and schema id, and the only schema of a module without its id", () => {
+  test("find a schema by module and schema id, or by module id if it has only one", () => {
     expect(orb.schema("catalog", "product")?.id).toBe("product");
     expect(orb.schema("news")?.id).toBe("article");
     expect(orb.schema("news", "article")?.id).toBe("article");
@@ -281,14 +281,14 @@ describe("compiled orbs", () => {
     expect(orb.byType.get("content/review")?.module).toBe("reviews");
   });
 
-  test("access has its defaults", () => {
+  test("have default access", () => {
     expect(orb.schema("catalog", "product")?.access).toEqual({ read: "public", write: "admin" });
     expect(orb.schema("orders")?.access).toEqual({ read: "own", write: "admin" });
     expect(orb.schema("orders")?.liveRole).toBe("admin");
     expect(orb.schema("discounts")?.access).toEqual({ read: "admin", write: "admin" });
   });
 
-  test("special fields are known", () => {
+  test("list the fields with special attributes", () => {
     const names = (fields: readonly { name: string }[] | undefined) => fields?.map((field) => field.name);
     const product = orb.schema("catalog", "product");
     expect(names(product?.unique)).toEqual(["sku"]);
@@ -302,7 +302,7 @@ describe("compiled orbs", () => {
     expect(product?.fields.get("tags")?.sortable).toBe(false);
   });
 
-  test("handlers, session and realm", () => {
+  test("have handlers, session lifetime and realm", () => {
     expect(orb.handlers.get("evaluate")).toBe("rules.evaluate");
     expect(orb.sessionTtl).toBe(86_400);
     expect(orb.usesAccess).toBe(true);
@@ -310,7 +310,7 @@ describe("compiled orbs", () => {
     expect(orb.defaultMarket).toBe("US");
   });
 
-  test("are cached by orb and revision, but never taken for another document", () => {
+  test("are cached by orb and revision, but only for the same document", () => {
     const first = compiled("shop", 1, shop);
     expect(compiled("shop", 1, structuredClone(shop))).toBe(first);
     expect(compiled("shop", 2, shop)).not.toBe(first);
@@ -320,7 +320,7 @@ describe("compiled orbs", () => {
     expect(compiled("shop", 1, other).document.name).toBe("Other");
   });
 
-  test("describe their values", () => {
+  test("describe their values as JSON Schema", () => {
     const article = orb.schema("news");
     if (article === undefined) throw new Error("no schema");
     const whole = valuesSchema(article, "input", true);
@@ -330,7 +330,7 @@ describe("compiled orbs", () => {
   });
 });
 
-test("stored values are walked by market and language", () => {
+test("iterates stored values by market and language", () => {
   const schema = schemaOf([
     { name: "sku", type: "string", unique: true, translatable: true, marketSpecific: true },
     { name: "parent", type: "reference", ref: "shop/m/s", list: true },

@@ -8,7 +8,7 @@ import {
   parseAcceptLanguage,
   resolveField,
 } from "../../shared/entry/model/localize.ts";
-import { compareRanked, type Judged, matches, sortValues } from "../../shared/entry/query/filter.ts";
+import { compareRanked, type FilterInput, matches, sortValues } from "../../shared/entry/query/filter.ts";
 import { creationOrder, parseListQuery, parseOneQuery } from "../../shared/entry/query/query.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { definition, SHOP } from "../support/entries.ts";
@@ -38,8 +38,8 @@ function faults(work: () => unknown): string[] {
   throw new Error("it should have been refused");
 }
 
-describe("a list's query", () => {
-  it("is refused in few words, however much of it is wrong", () => {
+describe("list query", () => {
+  it("is refused with a short response, however many errors it has", () => {
     const fields = Array.from({ length: 500 }, (_, i) => ({
       name: `${"long".repeat(14)}${i}`,
       type: "string" as const,
@@ -71,10 +71,10 @@ describe("a list's query", () => {
     }
   });
 
-  it("takes a value of another type, which the field had once, for neither more nor less", () => {
+  it("does not compare a stored value of a former type with gt or lt", () => {
     const count = fieldOf("count");
     const subject = { kind: "field" as const, name: "count", type: count.type, field: count };
-    const entry = { values: { count: "plain words" } } as unknown as Judged;
+    const entry = { values: { count: "plain words" } } as unknown as FilterInput;
     for (const operator of ["gt", "gte", "lt", "lte"] as const)
       expect(matches([{ subject, operator, values: [5] }], entry, undefined)).toBe(false);
   });
@@ -92,7 +92,7 @@ describe("a list's query", () => {
     });
   });
 
-  it("is read by the types of the fields", () => {
+  it("is parsed by the types of the fields", () => {
     const query = parse(
       "filter[count][gte]=3&filter[hot]=true&filter[day][lt]=2026-01-31&filter[sku][in]=a,b&filter[sku][in]=c&filter[state][in]=%5B%22new%22%5D",
     );
@@ -125,21 +125,21 @@ describe("a list's query", () => {
     expect(faults(() => parse(query))).toEqual(expected);
   });
 
-  it("bounds what it takes", () => {
+  it("limits the number and length of values", () => {
     const many = Array.from({ length: 21 }, (_, i) => `filter[count][${i % 2 ? "gt" : "lt"}]=${i}`).join("&");
     expect(faults(() => parse(`filter[sku][in]=${"a,".repeat(200)}`))).toEqual(["/filter[sku][in] too_many"]);
     expect(faults(() => parse(`filter[sku]=${"a".repeat(1001)}`))).toEqual(["/filter[sku] too_many"]);
     expect(faults(() => parse(many)).length).toBeGreaterThan(0);
   });
 
-  it("needs a schema for its fields", () => {
+  it("needs a schema for fields", () => {
     const bare = (query: string) => parseListQuery(new URLSearchParams(query), undefined, []);
     expect(bare("sort=-createdAt&filter[createdBy]=ann").sort).toHaveLength(1);
     expect(faults(() => bare("filter[sku]=a"))).toEqual(["/filter[sku] needs_schema"]);
     expect(faults(() => bare("fields=sku"))).toEqual(["/fields needs_schema"]);
   });
 
-  it("tells creation order from any other", () => {
+  it("detects creation order", () => {
     expect(
       ["", "sort=createdAt", "sort=-createdAt", "sort=sku", "sort=createdAt,sku"].map((q) =>
         creationOrder(parse(q)),
@@ -147,24 +147,24 @@ describe("a list's query", () => {
     ).toEqual(["asc", "asc", "desc", undefined, undefined]);
   });
 
-  it("of one entry takes no filters", () => {
+  it("refuses filters for a single entry", () => {
     expect(faults(() => parseOneQuery(new URLSearchParams("filter[sku]=a"), schema, []))).toEqual([
       "/filter[sku] unknown_parameter",
     ]);
   });
 });
 
-describe("a cursor", () => {
+describe("cursor", () => {
   const position = { kind: "sorted", keys: ["größer", 1, null], id: "0abc" } as const;
 
-  it("comes back as it was", () => {
+  it("is read back unchanged", () => {
     expect(readCursor(writeCursor({ ...position, keys: [...position.keys] }, "q"), "q")).toEqual(position);
-    // As long as one can be: five sort keys of as many characters as count, each of which JSON escapes.
+    // The longest cursor: five sort keys of the maximum length, with characters that JSON escapes.
     const longest = { ...position, keys: Array.from({ length: 5 }, () => "\u0001".repeat(200)) };
     expect(readCursor(writeCursor(longest, "q"), "q")).toEqual(longest);
   });
 
-  it("made by somebody else is checked like any other input", () => {
+  it("is validated if a client forged it", () => {
     const made = (position: object) => {
       const text = JSON.stringify(position).replace('"1e999"', "1e999");
       return Buffer.from(`${fingerprint(`q\n${text}`)}.${text}`).toString("base64url");
@@ -194,7 +194,7 @@ describe("a cursor", () => {
     expect(readCursor(made(position), "q")).toEqual(position);
   });
 
-  it("is of its query and unchanged, or none", () => {
+  it("is refused if it was altered or belongs to another query", () => {
     const cursor = writeCursor({ kind: "index", seq: 17, density: 0.2 }, "q");
     const wrong = [`${cursor}A`, cursor.slice(1), cursor.replace(/.$/, "!"), "", "AAAA", "x".repeat(9000)];
     for (const text of wrong) expect(faults(() => readCursor(text, "q"))).toEqual(["/cursor invalid_cursor"]);
@@ -218,15 +218,15 @@ describe("languages", () => {
     ["de;q=0", ["en"]],
     [";;;,q=1,=,de;q=x", ["en"]],
     ["*", ["en"]],
-  ])("%s means %j", (header, expected) => {
+  ])("%s selects %j", (header, expected) => {
     expect(chosen(header)).toEqual(expected);
   });
 
-  it("are bounded", () => {
+  it("are limited in number", () => {
     expect(parseAcceptLanguage("de,".repeat(5000)).length).toBeLessThanOrEqual(32);
   });
 
-  it("are what the parameter says, whatever the header wants", () => {
+  it("are taken from the parameter before the header", () => {
     const choice = choose(offer, { locale: "de", market: "EU", acceptLanguage: "zh" });
     expect([choice.languages, choice.markets, choice.negotiated]).toEqual([
       ["de", "en"],
@@ -247,7 +247,7 @@ describe("languages", () => {
     ]);
   });
 
-  it("count after the market", () => {
+  it("are chosen after the market", () => {
     const choice = choose(SHOP as typeof offer, { locale: "de", market: "EU" });
     const stored = { US: { de: "us-de" }, EU: { en: "eu-en" } };
     expect(resolveField(fieldOf("slogan"), stored, choice)).toEqual({ value: "eu-en", language: "en" });
@@ -258,7 +258,7 @@ describe("languages", () => {
   });
 });
 
-describe("conditions and orders", () => {
+describe("conditions and sort orders", () => {
   const base = {
     id: "0a",
     revision: 3,
@@ -269,7 +269,7 @@ describe("conditions and orders", () => {
     validFrom: null,
     validTo: null,
   };
-  const entry = (values: Record<string, unknown>, more: Partial<Judged> = {}): Judged => ({
+  const entry = (values: Record<string, unknown>, more: Partial<FilterInput> = {}): FilterInput => ({
     ...base,
     ...more,
     values,
@@ -298,21 +298,21 @@ describe("conditions and orders", () => {
     expect(holds(query, values)).toBe(expected);
   });
 
-  it("look at every language where all are shown", () => {
+  it("consider every language where all are shown", () => {
     expect(holds("filter[title]=Stuhl", { title: { en: "Chair", de: "Stuhl" } }, false)).toBe(true);
   });
 
-  it("look through long texts in good time, whatever is looked for", () => {
+  it("search long texts in linear time", () => {
     const sku = "a".repeat(500_000);
     const part = `ab${"a".repeat(990)}`;
-    // A list may look through thousands.
+    // A list may search thousands of texts.
     for (let times = 0; times < 60; times++) {
       expect(holds(`filter[sku][contains]=${part}`, { sku })).toBe(false);
       expect(holds(`filter[sku][contains]=${part}`, { sku: sku + part })).toBe(true);
     }
   });
 
-  it("put what has no value first, and equal ones by id", () => {
+  it("sort missing values first, and equal ones by id", () => {
     const { sort } = parse("sort=-count,sku");
     const rank = (id: string, values: Record<string, unknown>) => {
       const judged = entry(values, { id });

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { inParts } from "../../shared/entry/index/parts.ts";
+import { inBatches } from "../../shared/entry/index/batches.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { READ_BYTES, REQUEST_BYTES, ReadBudget, SMALL_BYTES } from "../../shared/store/budget.ts";
 import { ReadSemaphore } from "../../shared/store/client/read-semaphore.ts";
 import { TooMuch } from "../../shared/store/types.ts";
 
-/** Reads messages of given sizes as a store does. Counts reads, and bytes of reads that were too large. */
+/** Reads messages of given sizes like a store. Counts reads, and the bytes of reads that were too large. */
 function reader(budget: ReadBudget, sizes: readonly number[]) {
   const told = { reads: 0, wasted: 0 };
   const read = async (wanted: readonly number[], maxBytes: number) => {
@@ -30,34 +30,34 @@ async function readAll(sizes: readonly number[], at = 500) {
   const wanted = sizes.map((_, i) => i);
   const got: number[] = [];
   for (let i = 0; i < wanted.length; i += at)
-    for await (const part of inParts(budget, wanted.slice(i, i + at), read)) got.push(...part.wanted);
+    for await (const part of inBatches(budget, wanted.slice(i, i + at), read)) got.push(...part.wanted);
   expect(got).toEqual(wanted);
   return told;
 }
 
-describe("reads in parts", () => {
-  it("take one read where all are small", async () => {
+describe("partial reads", () => {
+  it("take one read if all messages are small", async () => {
     expect(await readAll(Array(500).fill(600))).toEqual({ reads: 1, wasted: 0 });
   });
 
-  it("remember what fitted, so that little is read in vain", async () => {
+  it("adapt to the message size, so that few bytes are wasted", async () => {
     const told = await readAll(Array(500).fill(400_000));
     expect(told.wasted).toBeLessThanOrEqual(SMALL_BYTES);
     expect(told.reads).toBeLessThan(200);
   });
 
-  it("grow again behind large ones", async () => {
+  it("grow again after large messages", async () => {
     const told = await readAll([...Array(20).fill(400_000), ...Array(5_000).fill(500)]);
     expect(told.reads).toBeLessThan(40);
   });
 
-  it("bring one that is larger than a small read", async () => {
+  it("return a message that is larger than a small read", async () => {
     expect((await readAll([SMALL_BYTES + 1])).reads).toBe(2);
   });
 });
 
-describe("a budget", () => {
-  it("refuses what cannot end early, and says what to do", () => {
+describe("read budget", () => {
+  it("refuses a request that cannot end early, with advice", () => {
     const budget = new ReadBudget();
     budget.charge(REQUEST_BYTES - 1);
     budget.require();
@@ -66,8 +66,8 @@ describe("a budget", () => {
   });
 });
 
-describe("the room for large reads", () => {
-  it("lets so many bytes in at once, in the order in which they came, and small reads at any time", async () => {
+describe("shared room for large reads", () => {
+  it("admits large reads in order up to its size, and small ones at any time", async () => {
     const room = new ReadSemaphore(2 * READ_BYTES);
     const order: number[] = [];
     const ends: (() => void)[] = [];
@@ -88,11 +88,11 @@ describe("the room for large reads", () => {
     await Promise.all(all);
   });
 
-  it("lets one in that is larger than the room", async () => {
+  it("admits a read that is larger than the room", async () => {
     expect(await new ReadSemaphore(1).enter(READ_BYTES, async () => "read")).toBe("read");
   });
 
-  it("makes room again when a read fails", async () => {
+  it("frees its space when a read fails", async () => {
     const room = new ReadSemaphore(READ_BYTES);
     const failure = new AppError("timeout", "broker_timeout", "late");
     await expect(room.enter(READ_BYTES, () => Promise.reject(failure))).rejects.toBe(failure);

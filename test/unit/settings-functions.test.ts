@@ -2,7 +2,7 @@ import { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
 import { expect, test } from "vitest";
 import { readSettings } from "../../functions/env.ts";
-import { standingHeaders } from "../../functions/middleware/headers.ts";
+import { defaultHeaders } from "../../functions/middleware/headers.ts";
 import { generateKeys } from "../../scripts/config/secrets.ts";
 import { commonHeaders } from "../../scripts/streams/headers.ts";
 import { readStreamsSettings } from "../../scripts/streams/settings.ts";
@@ -13,7 +13,7 @@ const good = {
   ...(await generateKeys()),
 };
 
-test("an empty variable counts as missing, and defaults stand for it", () => {
+test("treats an empty variable as missing", () => {
   const { link, logLevel, config } = readSettings({ ...good, NATS_LINK_COUNT: "", LOG_LEVEL: "" });
   expect({ link, logLevel, longPollMs: config.longPollMs }).toEqual({
     link: { count: 1, location: undefined },
@@ -27,7 +27,7 @@ test("an empty variable counts as missing, and defaults stand for it", () => {
   });
 });
 
-test("quotas have the defaults that the README documents, and 0 stands for none", () => {
+test("has the documented default quotas, and 0 means no quota", () => {
   const { quotas } = readSettings(good).config;
   expect(quotas).toEqual({
     windowSeconds: 60,
@@ -45,11 +45,11 @@ test("quotas have the defaults that the README documents, and 0 stands for none"
   expect(readSettings({ ...good, QUOTA_ORB_MIB: "0" }).config.quotas.orbBytes).toBe(0);
 });
 
-test("an address with https is said to stay so, by the functions and by the streams process", () => {
+test("sends Strict-Transport-Security only with an https PUBLIC_URL", () => {
   const request = Object.assign(new IncomingMessage(new Socket()), { url: "/api/streams" });
   const said = (publicUrl: string) => {
     const { config } = readSettings({ ...good, PUBLIC_URL: publicUrl });
-    const headers = [standingHeaders(config), commonHeaders(config, request)];
+    const headers = [defaultHeaders(config), commonHeaders(config, request)];
     return headers.map((one) => one["strict-transport-security"]);
   };
   const always = "max-age=31536000; includeSubDomains";
@@ -57,7 +57,7 @@ test("an address with https is said to stay so, by the functions and by the stre
   expect(said("http://localhost:8787")).toEqual([undefined, undefined]);
 });
 
-test("origins are kept as browsers send them", () => {
+test("normalizes origins", () => {
   const { config } = readSettings({ ...good, ALLOWED_ORIGINS: "*, https://APP.example/" });
   expect(config.allowedOrigins).toEqual(["*", "https://app.example"]);
 });
@@ -65,19 +65,19 @@ test("origins are kept as browsers send them", () => {
 test.each([
   [
     { PUBLIC_URL: "http://127.0.0.1:9731" },
-    "PUBLIC_URL is an address without a name, and passkeys need one: give one such as http://localhost:8787 or https://platform.example",
+    "PUBLIC_URL is an IP address, but passkeys need a host name. Set it to an origin such as http://localhost:8787 or https://platform.example",
   ],
   [
     { PUBLIC_URL: "http://platform.example" },
-    "PUBLIC_URL must begin with https: browsers have passkeys over http at localhost only",
+    "PUBLIC_URL must begin with https, because browsers support passkeys over http on localhost only",
   ],
   [
     { PUBLIC_URL: "https://platform.example/path" },
-    "PUBLIC_URL is not an origin: give one such as https://platform.example",
+    "PUBLIC_URL is not an origin. Set it to one such as https://platform.example",
   ],
   [
     { ALLOWED_ORIGINS: "https://app.example,foo.com" },
-    "ALLOWED_ORIGINS must be * or origins such as https://app.example, with commas",
+    "ALLOWED_ORIGINS must be * or comma-separated origins such as https://app.example",
   ],
   [{ STREAMS_URL: "foo" }, "STREAMS_URL must be an address such as https://streams.example"],
   [{ NATS_URL: undefined }, "NATS_URL is missing"],
@@ -96,12 +96,12 @@ test.each([
     "NATS_LINK_LOCATION must be wnam, enam, sam, weur, eeur, apac, oc, afr or me",
   ],
   [{ LOG_LEVEL: "loud" }, "LOG_LEVEL must be debug, info, warn, error or silent"],
-])("refuses %j in a plain sentence", (wrong, said) => {
-  expect(() => readSettings({ ...good, ...wrong })).toThrow(`The settings cannot be used: ${said}.`);
+])("refuses %j with a plain sentence", (wrong, said) => {
+  expect(() => readSettings({ ...good, ...wrong })).toThrow(`The settings are not valid: ${said}.`);
 });
 
-test("the streams process tells all its wrong settings at once", () => {
+test("the streams process reports all invalid settings at once", () => {
   expect(() => readStreamsSettings({ STREAMS_MAX: "many", STREAMS_PORT: "70000" })).toThrow(
-    "The settings cannot be used: STREAMS_PORT must be a whole number from 0 to 65535; STREAMS_MAX must be a whole number from 1 to 1000000.",
+    "The settings are not valid: STREAMS_PORT must be a whole number from 0 to 65535; STREAMS_MAX must be a whole number from 1 to 1000000.",
   );
 });

@@ -22,7 +22,7 @@ test.each([
   ["1.99.99", false],
   ["2.14.0-RC.1", false],
   ["2.14.1-preview", true],
-])("judges whether %s is recent enough: %s", (version, expected) => {
+])("checks whether version %s is recent enough: %s", (version, expected) => {
   expect(isRecentEnough(version)).toBe(expected);
 });
 
@@ -39,7 +39,7 @@ test("has the documented defaults", () => {
   expect(settings.dataDir.endsWith(".data")).toBe(true);
 });
 
-test("an empty variable counts as missing, and PUBLIC_URL follows PORT", () => {
+test("treats an empty variable as missing, and derives PUBLIC_URL from PORT", () => {
   expect(readSettings({ PORT: "9000", NATS_URL: "" })).toMatchObject({
     publicUrl: "http://localhost:9000",
     external: undefined,
@@ -50,7 +50,7 @@ test.each([
   ["https://platform.example/", "https://platform.example"],
   ["http://localhost:9000", "http://localhost:9000"],
   ["http://shop.localhost:9000", "http://shop.localhost:9000"],
-])("takes %s as PUBLIC_URL", (text, origin) => {
+])("accepts %s as PUBLIC_URL", (text, origin) => {
   expect(readSettings({ PUBLIC_URL: text }).publicUrl).toBe(origin);
 });
 
@@ -62,26 +62,23 @@ test.each([
   [{ NATS_PORT: "9000", NATS_WS_PORT: "9000" }, /^NATS_PORT and NATS_WS_PORT are both 9000/],
   [{ PUBLIC_URL: "platform.example" }, /^PUBLIC_URL=platform\.example is not an origin/],
   [{ PUBLIC_URL: "https://platform.example/path" }, /is not an origin/],
-  [
-    { PUBLIC_URL: "http://127.0.0.1:9731" },
-    /^PUBLIC_URL=http:\/\/127\.0\.0\.1:9731 is an address without a name/,
-  ],
-  [{ PUBLIC_URL: "https://[::1]:9731" }, /is an address without a name/],
+  [{ PUBLIC_URL: "http://127.0.0.1:9731" }, /^PUBLIC_URL=http:\/\/127\.0\.0\.1:9731 is an IP address/],
+  [{ PUBLIC_URL: "https://[::1]:9731" }, /is an IP address/],
   [{ PUBLIC_URL: "http://platform.example" }, /^PUBLIC_URL=http:\/\/platform\.example must begin with https/],
   [{ NATS_URL: "broker:4222" }, /^NATS_URL must be .* \(several with commas\)\.$/],
   [
     { NATS_URL: "nats://broker:4222" },
     /^NATS_URL must be .* \(nats:\/\/ is for services: unset NATS_URL to use the started broker\)\.$/,
   ],
-  [{ NATS_URL: "ws://broker:80", NATS_USER: "fn" }, /belong together/],
+  [{ NATS_URL: "ws://broker:80", NATS_USER: "fn" }, /must be set together/],
   [{ NATS_REPLICAS: "0" }, /^NATS_REPLICAS=0/],
   [{ NATS_SYNC_INTERVAL: "often" }, /^NATS_SYNC_INTERVAL=often/],
   [{ NATS_LINK: "yes" }, /^NATS_LINK=yes is neither/],
-])("refuses %j with a sentence", (env, message) => {
+])("refuses %j with a plain sentence", (env, message) => {
   expect(() => readSettings(env)).toThrow(message);
 });
 
-test("no setting of a shell reaches the tests, but for what they are asked to run on", () => {
+test("passes no setting of the shell on to the tests, except those that select their environment", () => {
   const page = readFileSync(new URL("../../docs/reference/settings.md", import.meta.url), "utf8");
   const names = [...page.matchAll(/^\| (`[A-Z].*?) \|/gm)].flatMap(
     ([, cell]) => cell?.match(/[A-Z_]+/g) ?? [],

@@ -4,7 +4,7 @@ import { checkDocument } from "../../shared/definition/check/check.ts";
 import { compileOrb } from "../../shared/definition/compile.ts";
 import { MASK } from "../../shared/definition/document/mask.ts";
 import type { StoredMessage } from "../../shared/store/types.ts";
-import { type HeadState, project, publicMessage, standing } from "../../shared/streams/read/projection.ts";
+import { copyState, type HeadState, project, publicMessage } from "../../shared/streams/read/projection.ts";
 
 const definition = compileOrb(
   checkDocument({
@@ -48,7 +48,7 @@ const head = (more: Partial<HeadState> = {}): HeadState => ({
 });
 const NOW = Date.UTC(2026, 0, 1);
 
-/** The delivered form of a message; undefined when it is withheld. */
+/** Returns the delivered form of a message, or undefined if it is withheld. */
 function shown(body: object, of: HeadState | undefined = head(), schema = "product") {
   const read = publicMessage("shop", stored(`shop.content.public.${schema}.a`, body));
   return read === undefined ? undefined : project(read, definition, of, NOW);
@@ -78,13 +78,13 @@ test.each(["", "text", "[]", "null", '{"id":"a"}', '{"id":"a","revision":"3","va
 );
 
 describe("a live copy", () => {
-  test("is delivered with the fields of the definition alone", () => {
+  test("is delivered with the fields of the definition only", () => {
     const event = shown(copy({ module: "old", values: { title: "Lamp", salary: 1 }, $more: 1 }))?.event;
     expect(event).toMatchObject({ id: "a", module: "catalog", schema: "product", values: { title: "Lamp" } });
     expect(JSON.stringify(event)).not.toMatch(/salary|more/);
   });
 
-  test("has every sensitive value masked, in maps by market and language too", () => {
+  test("has every sensitive value masked, including in maps by market and language", () => {
     const values = { note: { US: { en: "open", de: null } }, keys: { pin: 1 } };
     expect(shown(copy({ values }))?.event).toMatchObject({
       values: { note: { US: { en: MASK, de: null } }, keys: MASK },
@@ -96,7 +96,7 @@ describe("a live copy", () => {
 
   test.each([
     ["of a schema that the public cannot read", "secret"],
-    ["of a schema that is gone", "gone"],
+    ["of a removed schema", "gone"],
   ])("%s is withheld", (_, schema) => {
     expect(shown(copy(), head(), schema)).toBeUndefined();
   });
@@ -110,7 +110,7 @@ describe("a live copy", () => {
     ["older than the copy", head({ revision: 2, publishedRevision: 2 }), "unread"],
     ["missing", undefined, "unread"],
   ])("whose head is %s", (_, of, state) => {
-    expect(standing(copy() as unknown as Parameters<typeof standing>[0], of)).toBe(state);
+    expect(copyState(copy() as unknown as Parameters<typeof copyState>[0], of)).toBe(state);
     const read = publicMessage("shop", stored("shop.content.public.product.a", copy()));
     const one = read === undefined ? undefined : project(read, definition, of, NOW);
     expect(one !== undefined).toBe(state === "live");
@@ -124,7 +124,7 @@ describe("a live copy", () => {
   });
 });
 
-test("a tombstone is delivered without values, whatever became of its schema", () => {
+test("a tombstone is delivered without values, even for a removed schema", () => {
   const gone = {
     v: 1,
     id: "a",

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { StoredMessage } from "../../shared/store/types.ts";
 import { filterFor, mappingFaults } from "../../shared/streams/mappings/mapping.ts";
 import { Batch } from "../../shared/streams/protocol/batch.ts";
-import { behind, concat, encodeMessages } from "../../shared/streams/protocol/messages.ts";
+import { concat, encodeMessages, messagesAfter } from "../../shared/streams/protocol/messages.ts";
 import {
   answerCursor,
   currentCursor,
@@ -32,18 +32,18 @@ function stored(seq: number, body: string): StoredMessage {
 describe("filters", () => {
   const mapping = { stream: "wallet", subjectFilter: "wallet.{userID}.>", description: "" };
 
-  test("a plain token takes the caller's place", () => {
+  test("replace {userID} with a plain caller id", () => {
     expect(filterFor(mapping, "0k3_a-B")).toBe("wallet.0k3_a-B.>");
   });
 
   test.each(["*", ">", "a.b", "a b", "", "a.>", "{userID}", "ü", "a\n", "a".repeat(129)])(
-    "%j does not",
+    "refuse the caller id %j",
     (id) => {
       expect(() => filterFor(mapping, id)).toThrow(expect.objectContaining({ kind: "not_found" }));
     },
   );
 
-  test("without a place for the caller anybody's id will do", () => {
+  test("accept any caller id if they do not contain {userID}", () => {
     expect(filterFor({ ...mapping, subjectFilter: "news.>" }, "*")).toBe("news.>");
   });
 
@@ -53,7 +53,7 @@ describe("filters", () => {
     ["øshop", "shop.*.public.*.{userID}"],
     ["ORDERS", "orders.{userID}.*.paid"],
     ["ORDERS", ">"],
-  ])("%s may be mapped to %s", (stream, subjectFilter) => {
+  ])("allow %s to be mapped to %s", (stream, subjectFilter) => {
     expect(mappingFaults({ stream, subjectFilter, description: "" })).toEqual([]);
   });
 });
@@ -66,11 +66,14 @@ describe("offsets and cursors", () => {
     expect(parseOffset("now")).toEqual({ at: "now" });
   });
 
-  test.each(["", " 1", "1,2", "-2", "1.5", "0x1", "9007199254740993", "NaN"])("%j is none", (offset) => {
-    expect(() => parseOffset(offset)).toThrow(expect.objectContaining({ kind: "malformed" }));
-  });
+  test.each(["", " 1", "1,2", "-2", "1.5", "0x1", "9007199254740993", "NaN"])(
+    "refuse the offset %j",
+    (offset) => {
+      expect(() => parseOffset(offset)).toThrow(expect.objectContaining({ kind: "malformed" }));
+    },
+  );
 
-  test("a cursor grows past an echoed one, and never falls behind the time", () => {
+  test("a cursor grows beyond a repeated one and never falls behind the clock", () => {
     const now = 1_800_000_000_000;
     const current = currentCursor(now);
     expect(answerCursor(undefined, now)).toBe(current);
@@ -81,7 +84,7 @@ describe("offsets and cursors", () => {
   });
 });
 
-test("the mode follows the parameters alone", () => {
+test("the mode depends on the parameters only", () => {
   const mode = (query: string, id?: string) => parseQuery(new URLSearchParams(query), id);
   expect(mode("").mode).toBe("events");
   expect(mode("foo=1").mode).toBe("events");
@@ -95,18 +98,18 @@ test("the mode follows the parameters alone", () => {
 describe("messages", () => {
   const messages = encodeMessages("s", [stored(3, "1"), stored(5, '{"a":\n2}'), stored(9, "text")]);
 
-  test("are joined once and cut anywhere", () => {
+  test("are joined once and can be cut anywhere", () => {
     expect(text(messages.joined)).toBe('1,{"a": 2},"text"');
-    expect(text(behind(messages, 3).joined)).toBe('{"a": 2},"text"');
-    expect(behind(messages, 5)).toMatchObject({ seqs: [9], ends: [6] });
-    expect(behind(messages, 9).seqs).toEqual([]);
-    expect(behind(messages, 0)).toBe(messages);
-    expect(behind(concat(messages, encodeMessages("s", [stored(10, "x")])), 5)).toMatchObject({
+    expect(text(messagesAfter(messages, 3).joined)).toBe('{"a": 2},"text"');
+    expect(messagesAfter(messages, 5)).toMatchObject({ seqs: [9], ends: [6] });
+    expect(messagesAfter(messages, 9).seqs).toEqual([]);
+    expect(messagesAfter(messages, 0)).toBe(messages);
+    expect(messagesAfter(concat(messages, encodeMessages("s", [stored(10, "x")])), 5)).toMatchObject({
       seqs: [9, 10],
     });
   });
 
-  test("are encoded once for all who are at the same place, and apart for others", () => {
+  test("are encoded once for all readers at the same position", () => {
     const batch = new Batch(2, 9, messages, true, 100);
     expect(batch.bytes("sse", 2, 50)).toBe(batch.bytes("sse", 0, 100));
     expect(text(batch.bytes("sse", 2, 50))).toBe(
@@ -125,7 +128,7 @@ describe("tickets", () => {
   const actor = { kind: "orb", realm: "shop", sub: "u1", sid: "s1", role: "user", name: "", exp } as const;
   const now = 1_900_000_000_000;
 
-  test("say who reads what, for a minute, and to who resumes as long as the session lasts", async () => {
+  test("are valid for a minute, and for resuming readers until the session ends", async () => {
     const ticket = await issueTicket(config, actor, "news", now);
     const read = (at: number, resumes = false) => readTicket(config, ticket, "news", at, resumes);
     const said = { userId: "u1", admin: false, expiresAt: exp * 1000, realm: "shop", sid: "s1" };
@@ -144,8 +147,8 @@ describe("tickets", () => {
   });
 });
 
-describe("turns", () => {
-  test("are had in order, a few by each, and by who is urgent first", async () => {
+describe("fair semaphore", () => {
+  test("admits in order, a few per owner, urgent ones first", async () => {
     const turns = new FairSemaphore(4, 2);
     const had: string[] = [];
     const given: (() => void)[] = [];
@@ -161,7 +164,7 @@ describe("turns", () => {
     take("e", 1, true);
     take("f", 1, true);
     await settle();
-    // The third of a's waits for another of a's, and is passed over; c's is as much as one may have.
+    // The third of a's waits for another one of a's and is skipped. c's takes the maximum size.
     expect([had, turns.waitingOf("a")]).toEqual([["a1", "a1", "b1", "e1"], 1]);
     given.shift()?.();
     given.shift()?.();

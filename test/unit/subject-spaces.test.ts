@@ -1,4 +1,4 @@
-/** Which subjects are in use, and that no orb can own them. */
+/** The subjects in use, and that no orb can own them. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { PERMISSIONS } from "../../scripts/broker/permissions.ts";
@@ -7,11 +7,11 @@ import { SERVICES } from "../../shared/handlers/contract/types.ts";
 import { DEFAULT_MAPPINGS, platformStreams } from "../../shared/store/broker/provision.ts";
 import { SUBJECT_SPACES, subjects } from "../../shared/store/subjects.ts";
 
-/** Stands for whatever a caller may name, an orb above all. */
+/** Stands for any name that a caller can choose, above all an orb id. */
 const NAMED = "named";
 const ADDRESS = { orb: NAMED, type: "content", schema: NAMED, id: NAMED };
 
-/** Every subject that the store makes, of one orb or of the platform. Which arguments a maker takes is tried. */
+/** Returns every subject that the store builds. Tries the arguments that each function takes. */
 function made(): string[] {
   const calls = [
     [NAMED, NAMED, NAMED, NAMED],
@@ -46,11 +46,11 @@ const provisioned = platformStreams(1).flatMap(({ subjects: own = [], republish 
 ]);
 const mapped = DEFAULT_MAPPINGS.map(({ subjectFilter }) => subjectFilter);
 
-test("no orb can have an id that is the first token of a subject in use", () => {
+test("no orb id can be the first token of a subject in use", () => {
   const used = [...made(), ...granted, ...production, ...provisioned, ...mapped, SERVICES];
   const firsts = new Set(used.map((subject) => subject.split(".")[0] ?? ""));
   for (const open of [NAMED, "undefined", "[object Object]", ">", "*"]) firsts.delete(open);
-  // The derivation finds what is known to be there.
+  // The derivation includes all known subjects.
   for (const known of [...SUBJECT_SPACES, "$KV", "$JS", "_INBOX", "_limit", "_feed", "_probe"])
     expect(firsts).toContain(known);
   const free = [...firsts].filter((token) => ORB_ID.test(token) && !isReservedOrbId(token));

@@ -17,7 +17,7 @@ const same: [string, string, string][] = [
   ["an ideographic space", "a\u3000b", "a b"],
   ["white space at the ends", "\t a b \u2003\n", "a b"],
 ];
-test.each(same)("%s makes no other value", (_name, a, b) => {
+test.each(same)("%s: both have the same form", (_name, a, b) => {
   expect(uniqueForm(a)).toBe(uniqueForm(b));
 });
 
@@ -30,11 +30,11 @@ const different: [string, string, string][] = [
   ["an accent", "e", "\u00e9"],
   ["two spaces", "a  b", "a b"],
 ];
-test.each(different)("%s makes another value", (_name, a, b) => {
+test.each(different)("%s: the forms differ", (_name, a, b) => {
   expect(uniqueForm(a)).not.toBe(uniqueForm(b));
 });
 
-test("the form of a form is the form itself, and of plain text the text", () => {
+test("is idempotent, and keeps plain text unchanged", () => {
   for (const text of [...same, ...different].flatMap(([, a, b]) => [a, b])) {
     expect(uniqueForm(uniqueForm(text))).toBe(uniqueForm(text));
   }

@@ -68,7 +68,7 @@ export async function showPasskeys(
         });
       });
       item.append(name, part("p", { className: "hint", textContent: told(passkey) }));
-      // The last one cannot be removed: nobody could sign in any more.
+      // The last one cannot be removed, because the account could no longer sign in.
       if (passkeys.length > 1) item.append(remove);
       return item;
     }),

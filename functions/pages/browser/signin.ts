@@ -1,4 +1,4 @@
-/** Behaviour of the sign-in page. Everything that it shows is there already; this only reveals and speaks. */
+/** Behaviour of the sign-in page. The HTML contains everything; the script shows parts and reports results. */
 import {
   browserSupportsWebAuthn,
   browserSupportsWebAuthnAutofill,
@@ -10,7 +10,7 @@ import { realmApi, type Session } from "./api.ts";
 import { showPasskeys } from "./passkeys.ts";
 import { isSuperseded, wordsFor } from "./words.ts";
 
-/** A challenge lives 5 minutes: what waits behind the field is given up before. */
+/** A challenge is valid for 5 minutes; abandon the one of the autofill earlier. */
 const STALE_MS = 4 * 60_000;
 
 const byId = (id: string) => document.getElementById(id);
@@ -31,12 +31,12 @@ function say(id: "status" | "error", text: string): void {
   if (text !== "") element.scrollIntoView({ block: "nearest" });
 }
 
-/** A ceremony of a button is going on. */
+/** Whether a ceremony started by a button is in progress. */
 let working = false;
-/** A ceremony waits behind the field. */
+/** Whether a ceremony waits for the field's autofill. */
 let waiting = false;
 
-/** The button that had the focus when it was disabled, which takes the focus away. */
+/** The button that had the focus when it was disabled, which removes the focus. */
 let pressed: Element | null = null;
 
 function busy(on: boolean): void {
@@ -44,17 +44,17 @@ function busy(on: boolean): void {
   working = on;
   for (const button of document.querySelectorAll("button")) button.disabled = on;
   byId("card")?.setAttribute("aria-busy", String(on));
-  // Whoever goes on by keyboard is where he was, unless the focus has moved on to what is new.
+  // Restore the focus for keyboard users, unless it has moved to something new.
   const lost = document.activeElement === null || document.activeElement === document.body;
   if (!on && lost && pressed instanceof HTMLButtonElement) pressed.focus();
 }
 
-/** Origins of web applications that the platform trusts: the server names them. */
+/** Origins of trusted web applications, as listed by the server. */
 const trusted = (page.origins ?? "").split(" ").filter((origin) => origin !== "");
 
 /**
- * Where to go afterwards: a path of this origin, an address of a trusted one, or nowhere. The whole address is used, never its
- * path alone: `/.//other.example` normalises to the path `//other.example`, which names another site.
+ * Returns where to go after sign-in: a path of this origin, an address of a trusted one, or null. Always use the whole
+ * address, never only its path: `/.//other.example` normalises to the path `//other.example`, which is another site.
  */
 function returnAddress(): URL | null {
   const wanted = query.get("return");
@@ -71,13 +71,13 @@ function returnAddress(): URL | null {
   }
 }
 
-/** Names the site that an address leads to when it is not this one. */
+/** Returns " to <site>" if an address leads to another site. */
 const siteOf = (url: URL) => (url.origin === location.origin ? "" : ` to ${url.host}`);
 
 function signedIn(session: Session): void {
   const next = returnAddress();
   if (next !== null) {
-    say("status", `Signed in as ${session.name}. Going on${siteOf(next)} …`);
+    say("status", `Signed in as ${session.name}. Redirecting${siteOf(next)} …`);
     location.replace(next.href);
     return;
   }
@@ -87,11 +87,11 @@ function signedIn(session: Session): void {
   show("account", true);
   show("copy", page.kind === "platform");
   byId("copy")?.addEventListener("click", () => void copy(session.token));
-  // The invitation in the address is used up: a reload must not try it again.
+  // The invitation in the address is used up, so a reload must not try it again.
   history.replaceState(null, "", location.pathname);
   document.title = `Signed in · ${page.title ?? ""}`;
   byId("account-title")?.focus();
-  // Without its list the page is still good for everything else.
+  // The rest of the page works without the list.
   passkeys().catch(() => undefined);
   say("status", page.state === "register" ? "Your passkey was created." : "Welcome back.");
 }
@@ -110,9 +110,12 @@ async function passkeys(): Promise<void> {
 async function copy(token: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(token);
-    say("status", "The access token is in the clipboard. It is as good as your passkey for 12 hours.");
+    say(
+      "status",
+      "The access token is in the clipboard. Anyone who has it can act as you for 12 hours: keep it secret.",
+    );
   } catch {
-    say("error", "The browser did not allow to copy.");
+    say("error", "The browser does not allow copying. Select the token and copy it yourself.");
   }
 }
 
@@ -129,14 +132,14 @@ async function attempt(
   } catch (error) {
     say("status", "");
     if (!isSuperseded(error)) say("error", wordsFor(error, doing));
-    // The ceremony of the button ended the one that waited behind the field.
+    // The button's ceremony ended the one of the autofill.
     if (doing === "login") void offerAutofill();
   } finally {
     busy(false);
   }
 }
 
-const WAITING = "Follow your browser or device …";
+const WAITING = "Follow the instructions of your browser or device …";
 
 async function register(): Promise<void> {
   const name = (byId("name") as HTMLInputElement | null)?.value.trim() ?? "";
@@ -159,7 +162,7 @@ async function addPasskey(): Promise<void> {
   const { sessionId, publicKey } = await api.beginRegistration({ add: true });
   await api.complete(sessionId, await startRegistration({ optionsJSON: publicKey }));
   await passkeys();
-  say("status", "Another passkey was added to your account.");
+  say("status", "The passkey was added to your account.");
 }
 
 async function signOut(): Promise<void> {
@@ -167,13 +170,13 @@ async function signOut(): Promise<void> {
   location.assign(location.pathname);
 }
 
-/** What was begun for the field, and when. */
+/** The ceremony that waits for the autofill, and when it began. */
 let offered: { begun: Awaited<ReturnType<typeof api.beginLogin>>; at: number } | undefined;
 
 /**
- * Passkeys in the field's autofill, where the browser has that; the button works everywhere. The ceremony is begun
- * ahead, so that it waits already when the browser opens its list; it starts with the field's first touch, so that
- * nobody is signed in by merely looking at the page.
+ * Offers passkeys in the field's autofill, if the browser supports that; the button works everywhere. The ceremony
+ * begins with the first touch of the field. It is then ready when the browser opens its list, but viewing the page
+ * alone signs nobody in.
  */
 async function offerAutofill(): Promise<void> {
   if (byId("account-field") === null || !(await browserSupportsWebAuthnAutofill())) return;
@@ -181,7 +184,7 @@ async function offerAutofill(): Promise<void> {
   try {
     offered = { begun: await api.beginLogin(), at: Date.now() };
   } catch {
-    // It was only an offer: the button tells what is wrong, if anything is.
+    // The autofill is optional: the button reports errors.
     offered = undefined;
   }
 }
@@ -207,7 +210,7 @@ async function autofill(): Promise<void> {
       );
     }
   } catch {
-    // Ended by the button's ceremony, by its age or by the person: the next touch begins anew.
+    // Ended by the button's ceremony, by its age or by the user. The next touch starts another one.
   } finally {
     waiting = false;
   }
@@ -218,7 +221,7 @@ function start(): void {
     busy(true);
     say(
       "error",
-      "This browser has no passkeys, or not at this address. Use a current browser and the address that you were given.",
+      "This browser does not support passkeys, or not at this address. Use a current browser, and open the address that you were given.",
     );
     return;
   }
@@ -236,7 +239,7 @@ function start(): void {
   if (back !== null && going !== null) {
     going.addEventListener("click", () => location.assign(back.href));
     going.textContent = `Continue${siteOf(back)}`;
-    // Going on is what a person came for who is signed in already.
+    // A signed-in user most likely wants to continue.
     byId("form")?.querySelector("button")?.classList.remove("primary");
   }
   show("continue", back !== null);

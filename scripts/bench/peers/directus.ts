@@ -8,7 +8,7 @@ import {
   createdAt,
   DEAR,
   installPackages,
-  PAGE,
+  LIST_SIZE,
   type Peer,
   type PeerDirectory,
   run,
@@ -96,7 +96,7 @@ export const directus: Peer = {
   },
 
   questions(token) {
-    const page = (table: string, more = "") => ({ path: `/items/${table}?limit=${PAGE}${more}` });
+    const page = (table: string, more = "") => ({ path: `/items/${table}?limit=${LIST_SIZE}${more}` });
     const ofCategory = `&filter[category][_eq]=${CATEGORY}`;
     return {
       one: (keys) => ({ path: "/items/products/{any}", keys }),

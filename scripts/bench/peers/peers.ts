@@ -22,7 +22,7 @@ import {
   type Ask,
   CATEGORY,
   DEAR,
-  PAGE,
+  LIST_SIZE,
   type Peer,
   type Questions,
   type Running,
@@ -42,7 +42,7 @@ const DURABILITY =
 
 const ours = ({ orb }: Seeded, token: string): Questions & { publish(): Ask } => {
   const base = `/api/${orb}/catalog`;
-  const page = (more: string) => ({ path: `${base}?limit=${PAGE}${more}` });
+  const page = (more: string) => ({ path: `${base}?limit=${LIST_SIZE}${more}` });
   const create = {
     path: base,
     method: "POST",
@@ -84,8 +84,8 @@ const ROWS: readonly [what: string, ours: string, theirs: string][] = [
   ["get one, any of all", "any", "any"],
   ["  each asked for before", "again", "again"],
   [`get one, of ${HOT}`, "hot", "hot"],
-  [`list of ${PAGE}`, "list", "list"],
-  [`list of ${PAGE} with the total`, "counted", "counted"],
+  [`list of ${LIST_SIZE}`, "list", "list"],
+  [`list of ${LIST_SIZE} with the total`, "counted", "counted"],
   ["price from, dearest first", "dear", "dear"],
   ["  their index by hand", "dear", "dear+"],
   ["one category, newest first", "category", "category"],

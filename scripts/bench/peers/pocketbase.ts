@@ -9,7 +9,7 @@ import {
   columnsOf,
   createdAt,
   DEAR,
-  PAGE,
+  LIST_SIZE,
   type Peer,
   type PeerDirectory,
   run,
@@ -102,14 +102,14 @@ export const pocketbase: Peer = {
 
   questions(token) {
     const base = (table: string) => `/api/collections/${table}/records`;
-    const page = `perPage=${PAGE}&skipTotal=1`;
+    const page = `perPage=${LIST_SIZE}&skipTotal=1`;
     const where = (filter: string, sort: string) =>
       `${page}&filter=${encodeURIComponent(filter)}&sort=${sort}`;
     const ofCategory = `category='${CATEGORY}'`;
     return {
       one: (keys) => ({ path: `${base("products")}/{any}`, keys }),
       list: () => ({ path: `${base("products")}?${page}` }),
-      counted: () => ({ path: `${base("products")}?perPage=${PAGE}` }),
+      counted: () => ({ path: `${base("products")}?perPage=${LIST_SIZE}` }),
       dear: (table) => ({ path: `${base(table)}?${where(`price>=${DEAR}`, "-price")}` }),
       category: (table) => ({ path: `${base(table)}?${where(ofCategory, "-created")}` }),
       dearOfCategory: (table) => ({ path: `${base(table)}?${where(ofCategory, "-price")}` }),

@@ -40,7 +40,7 @@ export interface Questions {
   create(): Ask;
 }
 
-export const PAGE = 50;
+export const LIST_SIZE = 50;
 /** A tenth of all prices are at least this high. */
 export const DEAR = 9_000;
 export const CATEGORY = "category-7";

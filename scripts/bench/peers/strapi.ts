@@ -10,7 +10,7 @@ import {
   createdAt,
   DEAR,
   installPackages,
-  PAGE,
+  LIST_SIZE,
   type Peer,
   serve,
   TABLES,
@@ -146,7 +146,7 @@ export const strapi: Peer = {
 
   questions(token) {
     const page = (table: string, more = "", count = false) => ({
-      path: `/api/${table}?pagination[limit]=${PAGE}&pagination[withCount]=${count}${more}`,
+      path: `/api/${table}?pagination[limit]=${LIST_SIZE}&pagination[withCount]=${count}${more}`,
     });
     const ofCategory = `&filters[category][$eq]=${CATEGORY}`;
     return {

@@ -24,7 +24,7 @@ export const ALGORITHMS = [-8, -7, -257];
 export const PASSKEY_LIMIT = 20;
 
 /** What the browser needs, and what comes back with its answer. */
-export interface Begun {
+export interface CeremonyStart {
   sessionId: string;
   publicKey: PublicKeyCredentialCreationOptionsJSON | PublicKeyCredentialRequestOptionsJSON;
   isRegistration: boolean;
@@ -39,14 +39,14 @@ export interface BeginInput {
 }
 
 /** Begins a registration when there is an invitation, else a sign-in without a username. */
-export function begin(deps: Deps, input: BeginInput): Promise<Begun> {
+export function begin(deps: Deps, input: BeginInput): Promise<CeremonyStart> {
   return input.invite === undefined
     ? beginLogin(deps, input.realm)
     : beginRegistration(deps, input, input.invite);
 }
 
 /** One round trip. */
-async function beginLogin(deps: Deps, realm: Realm): Promise<Begun> {
+async function beginLogin(deps: Deps, realm: Realm): Promise<CeremonyStart> {
   await enforceRateLimit(deps, "begin");
   const publicKey = await generateAuthenticationOptions({
     rpID: relyingParty(deps.config).id,
@@ -67,7 +67,7 @@ async function beginLogin(deps: Deps, realm: Realm): Promise<Begun> {
 }
 
 /** One round trip; three with the bootstrap invitation. */
-async function beginRegistration(deps: Deps, input: BeginInput, invite: string): Promise<Begun> {
+async function beginRegistration(deps: Deps, input: BeginInput, invite: string): Promise<CeremonyStart> {
   const { realm } = input;
   // Signing in needs no address, and any text will do; an account keeps it.
   if (input.email !== undefined && !z.email().safeParse(input.email).success) {
@@ -101,7 +101,7 @@ async function beginRegistration(deps: Deps, input: BeginInput, invite: string):
 }
 
 /** Begins to add a passkey to the account that is signed in. @throws AppError unauthenticated, conflict */
-export async function beginAdding(deps: Deps, actor: Actor, realm: Realm): Promise<Begun> {
+export async function beginAdding(deps: Deps, actor: Actor, realm: Realm): Promise<CeremonyStart> {
   if (actor.kind !== "platform" && actor.kind !== "orb") throw refusal(actor);
   const [account] = await Promise.all([readAccount(deps, realm, actor.sub), enforceRateLimit(deps, "begin")]);
   if (account === null) throw refusal(actor);
@@ -120,7 +120,7 @@ async function registration(
   realm: Realm,
   account: Pick<AccountRecord, "id" | "name" | "email" | "credentials">,
   bound: Pick<Challenge, "purpose" | "invitation" | "session">,
-): Promise<Begun> {
+): Promise<CeremonyStart> {
   const known = await Promise.all(account.credentials.map((id) => readCredential(deps, realm, id)));
   const publicKey = await generateRegistrationOptions({
     rpName: realm.title,

@@ -13,7 +13,7 @@ import {
   type Versioned,
 } from "../accounts.ts";
 import { audit } from "../audit.ts";
-import { counts } from "../bootstrap.ts";
+import { isEffective } from "../bootstrap.ts";
 import type { Realm } from "../realms.ts";
 import { type Completed, endSession, sessionFor, startSession } from "../sessions.ts";
 import type { Challenge } from "./challenges.ts";
@@ -88,7 +88,7 @@ async function activated(
   account: Versioned<AccountRecord>,
 ): Promise<AccountRecord | null> {
   if (account.value.status !== "pending") return account.value;
-  if (!(await counts(deps, realm, account.value))) return null;
+  if (!(await isEffective(deps, realm, account.value))) return null;
   const active: AccountRecord = { ...account.value, status: "active" };
   try {
     return (await replaceRecord(deps, realm.buckets.accounts, account, active)).value;

@@ -12,7 +12,7 @@ import {
 } from "../accounts.ts";
 import { audit } from "../audit.ts";
 import { hasOwner } from "../bootstrap.ts";
-import { type InvitationRecord, isVouchedFor, requireUsable, withdrawn } from "../invitations.ts";
+import { hasValidCreator, type InvitationRecord, invitationRevoked, requireUsable } from "../invitations.ts";
 import { generatedName, keys, type Realm } from "../realms.ts";
 import { type Completed, endSession, type StartedSession, sessionFor, startSession } from "../sessions.ts";
 import type { Challenge } from "./challenges.ts";
@@ -130,8 +130,8 @@ async function writePending(
     deps.store.kvPut(realm.buckets.accounts, accountKey, JSON.stringify(account), { expect: 0 }),
     startSession(deps, sessionFor(realm, account, credential.id)),
     createCredential(deps, realm, credentialKey, credential),
-    isVouchedFor(deps, realm, invitation).then((vouched) => {
-      if (!vouched) throw withdrawn();
+    hasValidCreator(deps, realm, invitation).then((vouched) => {
+      if (!vouched) throw invitationRevoked();
     }),
   ]);
   const [first, second, third, fourth] = written;

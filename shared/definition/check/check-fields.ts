@@ -4,12 +4,12 @@ import { type FieldDefinition, fieldSchema, LIMITS } from "../document/document.
 import { REF } from "../document/ids.ts";
 import { FIELD_TYPES, type FieldType, type Json } from "../fields/index.ts";
 import { compilePattern } from "../fields/pattern.ts";
-import { type LooseDocument, type LooseField, type LooseModule, own } from "./loose.ts";
+import { type LooseDocument, type LooseField, type LooseModule, ownProperty } from "./loose.ts";
 
 /** Maximum number of fields with a pattern per document, because compiling each takes time. */
 const MAX_PATTERNS = 200;
 
-/** Reports faults of fields that their own shape does not show. */
+/** Reports faults that validating each attribute alone cannot find. */
 export function checkFields(document: LooseDocument, faults: Faults): void {
   let count = 0;
   let patterns = 0;
@@ -19,7 +19,7 @@ export function checkFields(document: LooseDocument, faults: Faults): void {
       // A document that is too large gets only that fault.
       if (count > LIMITS.totalFields || schema.fields.length > LIMITS.fields) continue;
       for (const field of schema.fields) {
-        if (own(field.raw, "pattern") !== undefined && ++patterns > MAX_PATTERNS) {
+        if (ownProperty(field.raw, "pattern") !== undefined && ++patterns > MAX_PATTERNS) {
           faults.add(
             `${field.path}/pattern`,
             "too_many",
@@ -34,7 +34,7 @@ export function checkFields(document: LooseDocument, faults: Faults): void {
 }
 
 function checkField(document: LooseDocument, module: LooseModule, field: LooseField, faults: Faults): void {
-  const has = (attribute: string) => own(field.raw, attribute) === true;
+  const has = (attribute: string) => ownProperty(field.raw, attribute) === true;
   if (has("translatable") && module.type === "CONFIG") {
     faults.add(
       `${field.path}/translatable`,
@@ -60,7 +60,7 @@ function checkField(document: LooseDocument, module: LooseModule, field: LooseFi
 }
 
 function checkRef(document: LooseDocument, field: LooseField, faults: Faults): void {
-  const ref = own(field.raw, "ref");
+  const ref = ownProperty(field.raw, "ref");
   const path = `${field.path}/ref`;
   if (field.type === "reference" && ref === undefined)
     faults.add(
@@ -93,7 +93,7 @@ function checkRef(document: LooseDocument, field: LooseField, faults: Faults): v
 
 function checkApplicable(type: FieldType, field: LooseField, faults: Faults): void {
   const refuse = (attribute: string, message: string) => {
-    const value = own(field.raw, attribute);
+    const value = ownProperty(field.raw, attribute);
     if (value !== undefined && value !== false)
       faults.add(`${field.path}/${attribute}`, "not_applicable", message);
   };
@@ -107,20 +107,20 @@ function checkApplicable(type: FieldType, field: LooseField, faults: Faults): vo
   if (!type.unique) refuse("unique", `must not be true on ${named}`);
   if (!type.default) refuse("default", `must not be set on ${named}`);
   if (!type.sensitive) refuse("sensitive", `must not be true on ${named}`);
-  if (own(field.raw, "list") === true) refuse("unique", "must not be true for a list");
-  if (own(field.raw, "sensitive") === true) {
+  if (ownProperty(field.raw, "list") === true) refuse("unique", "must not be true for a list");
+  if (ownProperty(field.raw, "sensitive") === true) {
     refuse("default", "must not be set on a sensitive field, because the document would reveal it");
     refuse("enum", "must not be set on a sensitive field, because the document would reveal it");
   }
 }
 
-/** The field with only its valid bounds and pattern. */
+/** Checks the bounds. Returns the field with only its valid bounds. */
 function checkBounds(type: FieldType, field: LooseField, faults: Faults): FieldDefinition {
   const result: FieldDefinition = { name: field.name ?? "", type: type.name };
   if (type.bounds === "none") return result;
   const parsed: { min?: Json; max?: Json } = {};
   for (const side of ["min", "max"] as const) {
-    const value = own(field.raw, side);
+    const value = ownProperty(field.raw, side);
     if (value === undefined || (typeof value !== "number" && typeof value !== "string")) continue;
     const path = `${field.path}/${side}`;
     if (type.bounds === "length") {
@@ -151,7 +151,7 @@ function checkBounds(type: FieldType, field: LooseField, faults: Faults): FieldD
 }
 
 function checkPattern(type: FieldType, field: LooseField, faults: Faults): void {
-  const pattern = own(field.raw, "pattern");
+  const pattern = ownProperty(field.raw, "pattern");
   if (typeof pattern !== "string" || !type.pattern) return;
   const compiled = compilePattern(pattern);
   if (typeof compiled === "string") faults.add(`${field.path}/pattern`, "unsafe_pattern", compiled);
@@ -164,7 +164,7 @@ function checkEnum(
   bounds: FieldDefinition,
   faults: Faults,
 ): Json[] | undefined {
-  const values = own(field.raw, "enum");
+  const values = ownProperty(field.raw, "enum");
   if (!Array.isArray(values) || !type.enumerable || values.length > LIMITS.enum) return undefined;
   const allowed: Json[] = [];
   const tokens = new Set<string>();
@@ -186,10 +186,10 @@ function checkDefault(
   allowed: Json[] | undefined,
   faults: Faults,
 ): void {
-  const value = own(field.raw, "default");
+  const value = ownProperty(field.raw, "default");
   if (value === undefined || !type.default) return;
   const path = `${field.path}/default`;
-  const list = own(field.raw, "list") === true;
+  const list = ownProperty(field.raw, "list") === true;
   if (list && !Array.isArray(value)) {
     faults.add(path, "type", "must be a list, because the field is a list");
     return;
@@ -227,7 +227,7 @@ function checkValue(
   };
   const normal = type.parse(value, report);
   if (normal === undefined) return undefined;
-  const pattern = fieldSchema.shape.pattern.safeParse(own(field.raw, "pattern"));
+  const pattern = fieldSchema.shape.pattern.safeParse(ownProperty(field.raw, "pattern"));
   const usable =
     pattern.success && pattern.data !== undefined && typeof compilePattern(pattern.data) !== "string";
   type.rules(usable && type.pattern ? { ...bounds, pattern: pattern.data } : bounds)(normal, report);

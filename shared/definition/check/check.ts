@@ -10,19 +10,25 @@ import { readLoosely } from "./loose.ts";
 const MAX_DEPTH = 64;
 
 /**
- * Validates a document from outside.
- * @param more faults that were found elsewhere in the same input and belong into the same report
+ * Validates a document from a caller.
+ * @param more faults found elsewhere in the same input, to include in the report
  * @returns the document with defaults
- * @throws AppError `invalid` with all faults; with one alone if it is not an object or nests too deeply
+ * @throws AppError `invalid` with all faults. If the document is not an object or is nested too deeply, that is the
+ * only fault.
  */
 export function checkDocument(input: unknown, more: readonly Fault[] = []): { document: OrbDocument } {
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
     throw invalid([{ path: "", code: "type", message: "must be a JSON object" }]);
   }
   if (nestsDeeperThan(input, MAX_DEPTH)) {
-    throw new AppError("invalid", "validation_failed", "The document nests too deeply.", {
-      errors: [{ path: "", code: "too_deep", message: `must be nested at most ${MAX_DEPTH} levels deep` }],
-    });
+    throw new AppError(
+      "invalid",
+      "validation_failed",
+      "The document is nested too deeply. Flatten its default values.",
+      {
+        errors: [{ path: "", code: "too_deep", message: `must be nested at most ${MAX_DEPTH} levels deep` }],
+      },
+    );
   }
   const faults = new Faults();
   for (const fault of more) faults.add(fault.path, fault.code, fault.message);
@@ -35,7 +41,7 @@ export function checkDocument(input: unknown, more: readonly Fault[] = []): { do
   return { document: parsed.data };
 }
 
-/** Not recursive, because deep input could exhaust the stack. */
+/** Checks the nesting without recursion, because deep input could exhaust the stack. */
 function nestsDeeperThan(input: object, limit: number): boolean {
   let level: object[] = [input];
   for (let depth = 0; level.length > 0; depth++) {

@@ -51,25 +51,25 @@ export interface LooseDocument {
 export function readLoosely(input: unknown): LooseDocument {
   const orb = bag(input);
   return {
-    id: text(own(orb, "id")),
-    languages: texts(own(orb, "languages"), "/languages"),
-    markets: texts(own(orb, "markets"), "/markets"),
-    uses: items(own(orb, "uses"), "/uses").map(({ path, value }) => ({
+    id: text(ownProperty(orb, "id")),
+    languages: texts(ownProperty(orb, "languages"), "/languages"),
+    markets: texts(ownProperty(orb, "markets"), "/markets"),
+    uses: items(ownProperty(orb, "uses"), "/uses").map(({ path, value }) => ({
       path,
-      service: text(own(value, "service")),
-      handlers: texts(own(value, "handlers"), `${path}/handlers`),
+      service: text(ownProperty(value, "service")),
+      handlers: texts(ownProperty(value, "handlers"), `${path}/handlers`),
     })),
-    modules: items(own(orb, "modules"), "/modules").map(({ path, value }) => ({
+    modules: items(ownProperty(orb, "modules"), "/modules").map(({ path, value }) => ({
       path,
-      id: text(own(value, "id")),
-      type: MODULE_TYPES.find((type) => type === own(value, "type")),
-      schemas: items(own(value, "schemas"), `${path}/schemas`).map((schema) => ({
+      id: text(ownProperty(value, "id")),
+      type: MODULE_TYPES.find((type) => type === ownProperty(value, "type")),
+      schemas: items(ownProperty(value, "schemas"), `${path}/schemas`).map((schema) => ({
         path: schema.path,
-        id: text(own(schema.value, "id")),
-        fields: items(own(schema.value, "fields"), `${schema.path}/fields`).map((field) => ({
+        id: text(ownProperty(schema.value, "id")),
+        fields: items(ownProperty(schema.value, "fields"), `${schema.path}/fields`).map((field) => ({
           path: field.path,
-          name: text(own(field.value, "name")),
-          type: FIELD_TYPE_NAMES.find((type) => type === own(field.value, "type")),
+          name: text(ownProperty(field.value, "name")),
+          type: FIELD_TYPE_NAMES.find((type) => type === ownProperty(field.value, "type")),
           raw: field.value,
         })),
       })),
@@ -78,7 +78,7 @@ export function readLoosely(input: unknown): LooseDocument {
 }
 
 /** An own property, never an inherited one. */
-export function own(value: Bag, key: string): unknown {
+export function ownProperty(value: Bag, key: string): unknown {
   return Object.hasOwn(value, key) ? value[key] : undefined;
 }
 

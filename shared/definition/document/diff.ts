@@ -35,8 +35,8 @@ export function patch(from: unknown, to: unknown): Operation[] {
 }
 
 /**
- * Longer lists than a document can have are not aligned, because that takes the product of their length and the moved
- * items.
+ * Lists longer than any in a document are not aligned, because aligning takes the product of their length and the
+ * number of moved items.
  */
 const MOST_ALIGNED = 2_000;
 

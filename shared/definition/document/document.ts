@@ -114,29 +114,29 @@ const flag = (text: string) => z.boolean().optional().meta({ description: text }
 export const fieldSchema = z
   .strictObject({
     name: fieldName,
-    type: z.enum(FIELD_TYPE_NAMES).meta({ description: "What its values are.", example: "string" }),
+    type: z.enum(FIELD_TYPE_NAMES).meta({ description: "Type of the values.", example: "string" }),
     label: label.optional(),
     description: description.optional(),
     required: flag("Entries must have a value: not null, no empty text and no empty list."),
-    list: flag("The value is a list; every rule then speaks of its items."),
-    translatable: flag("The value is kept per language."),
-    marketSpecific: flag("The value is kept per market."),
-    sensitive: flag("Encrypted at rest and masked in answers."),
+    list: flag("The value is a list. All rules apply to its items."),
+    translatable: flag("The field has a value for each language."),
+    marketSpecific: flag("The field has a value for each market."),
+    sensitive: flag("Encrypted at rest and masked in responses."),
     unique: flag(
       "No two entries have the same value (per language and market, if the field has one for each). Texts are compared in Unicode NFC, without invisible characters and outer white space; case counts.",
     ),
     ref: z.string().regex(REF, "must have the form orbId/moduleId/schemaId").optional().meta({
-      description: "What a field of type reference points to: orbId/moduleId/schemaId.",
+      description: "The schema that a field of type reference refers to: orbId/moduleId/schemaId.",
       example: "shop/catalog/category",
     }),
     enum: z.array(scalar).min(1).max(LIMITS.enum).optional().meta({ description: "The allowed values." }),
     default: z.unknown().optional().meta({ description: "Value of entries that are written without one." }),
     min: bound
       .optional()
-      .meta({ description: "Least value; least length in characters for string and text." }),
+      .meta({ description: "Minimum value, or minimum length in characters for string and text." }),
     max: bound
       .optional()
-      .meta({ description: "Greatest value; greatest length in characters for string and text." }),
+      .meta({ description: "Maximum value, or maximum length in characters for string and text." }),
     pattern: z.string().optional().meta({
       description: "RE2 pattern that must match somewhere in the value (anchor it with ^ and $).",
       example: "^[A-Z]{2}-\\d{4}$",
@@ -144,15 +144,15 @@ export const fieldSchema = z
   })
   .meta({ id: "OrbField", description: "A field of a schema." });
 
-/** Who may read and write the entries of a schema. */
+/** Roles that can read and write the entries of a schema. */
 const accessSchema = z
   .strictObject({
     read: z.enum(["public", "user", "own", "admin"]).optional().meta({
       description:
-        "public: anybody; user: who is signed in; own: its creator; admin: admins. Default: public for CONTENT and CONFIG, else admin.",
+        "public: everyone; user: signed-in users; own: its creator; admin: admins. Default: public for CONTENT and CONFIG, else admin.",
     }),
     write: z.enum(["user", "admin", "owner"]).optional().meta({
-      description: "user: users create, and change what they created; admin; owner. Default: admin.",
+      description: "user: users can create entries and change their own; admin; owner. Default: admin.",
     }),
   })
   .meta({ id: "OrbAccess", description: "Who may read and write the entries of a schema." });
@@ -172,7 +172,7 @@ const schemaSchema = z
 const moduleSchema = z
   .strictObject({
     id: moduleId,
-    type: z.enum(MODULE_TYPES).meta({ description: "What the module is for.", example: "CONTENT" }),
+    type: z.enum(MODULE_TYPES).meta({ description: "Purpose of the module.", example: "CONTENT" }),
     name: label.optional(),
     description: description.optional(),
     schemas: z.array(schemaSchema).max(LIMITS.schemas),
@@ -254,7 +254,7 @@ export interface Access {
   write: "user" | "admin" | "owner";
 }
 
-/** Who may read and write the entries of a schema, including defaults. */
+/** Returns the roles that can read and write the entries of a schema, including defaults. */
 export function accessOf(type: ModuleType, schema: Pick<SchemaDefinition, "access">): Access {
   const open = type === "CONTENT" || type === "CONFIG";
   return { read: schema.access?.read ?? (open ? "public" : "admin"), write: schema.access?.write ?? "admin" };

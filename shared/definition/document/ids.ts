@@ -10,8 +10,8 @@ export const SCHEMA_ID = MODULE_ID;
 /** Field name: 1 to 63 characters. */
 export const FIELD_NAME = /^[a-zA-Z][a-zA-Z0-9_]{0,62}$/;
 /**
- * Entry id as created by `newId` in `shared/kernel/ids.ts`. It starts with a digit, so that a path never confuses it with a
- * schema id.
+ * Entry id as created by `newId` in `shared/kernel/ids.ts`. It starts with a digit, so that a path never confuses it
+ * with a schema id.
  */
 export const ENTRY_ID = /^[0-9][0-9a-z]{7,31}$/;
 /** One part of a handler's name `<service>.<handler>`. */
@@ -21,7 +21,7 @@ export const MARKET = /^[a-zA-Z][a-zA-Z0-9_-]{0,31}$/;
 /** Format of a `ref`: `orbId/moduleId/schemaId`. */
 export const REF = /^[a-z][a-z0-9-]{1,62}\/[a-z][a-z0-9-]{0,62}\/[a-z][a-z0-9-]{0,62}$/;
 
-/** Names that the specification reserves, and those that would shadow a route: an orb of such a name cannot be reached. */
+/** Reserved orb ids: those of the specification, and those whose `/api/{name}` is a route of the platform. */
 const ROUTES: ReadonlySet<string> = new Set([
   "admin",
   "openapi",
@@ -33,7 +33,10 @@ const ROUTES: ReadonlySet<string> = new Set([
   "platform",
 ]);
 
-/** Path segments that a module would hide in every orb. The orb's own handler names are rejected as well. */
+/**
+ * Path segments that exist in every orb and that a module would hide. The orb's own handler names are rejected as
+ * well.
+ */
 const RESERVED_MODULE_IDS: ReadonlySet<string> = new Set(["call", "signin"]);
 
 /** First path segments of a realm's routes, in orbs that use the service `access`. */
@@ -65,42 +68,45 @@ const OBJECT_NAMES = [...Object.getOwnPropertyNames(Object.prototype), "prototyp
 const RESERVED_FIELD_NAMES: ReadonlySet<string> = new Set([...ENTRY_PROPERTIES, ...OBJECT_NAMES]);
 const RESERVED_KEYS: ReadonlySet<string> = new Set(OBJECT_NAMES);
 
-/** Whether `/api/{name}` is the platform's own route, which no orb can have. */
+/** Returns whether `/api/{name}` is a route of the platform, so that no orb can have the name. */
 export function isPlatformRoute(name: string): boolean {
   return name.startsWith("_") || ROUTES.has(name);
 }
 
-/** Whether no new orb may have the name: a route of the platform, or where others have their subjects. */
+/**
+ * Returns whether a new orb cannot have the name: it is a route of the platform, or the first token of other
+ * subjects.
+ */
 export function isReservedOrbId(id: string): boolean {
   return isPlatformRoute(id) || SUBJECT_SPACES.includes(id);
 }
 
-/** Whether no module may have this name, whatever handlers the orb uses. */
+/** Returns whether a module cannot have this name in any orb. */
 export function isReservedModuleId(id: string): boolean {
   return RESERVED_MODULE_IDS.has(id);
 }
 
-/** Whether `/api/{orbId}/{segment}` belongs to the accounts of an orb with its own realm, whatever handlers it uses. */
+/** Returns whether `/api/{orbId}/{segment}` is a route of user accounts, in orbs with their own realm. */
 export function isRealmSegment(segment: string): boolean {
   return (REALM_SEGMENTS as readonly string[]).includes(segment);
 }
 
-/** Whether `/api/{orbId}/{segment}` is the sign-in page, which every orb has. */
+/** Returns whether `/api/{orbId}/{segment}` is the sign-in page, which every orb has. */
 export function isSigninPage(segment: string): boolean {
   return segment === "signin";
 }
 
-/** Whether no field may have this name. */
+/** Returns whether a field cannot have this name. */
 export function isReservedFieldName(name: string): boolean {
   return RESERVED_FIELD_NAMES.has(name);
 }
 
-/** Whether the text must not be a key in maps of languages or markets. */
+/** Returns whether the text cannot be a key in maps of languages or markets. */
 export function isReservedKey(key: string): boolean {
   return RESERVED_KEYS.has(key);
 }
 
-/** Whether an orb of this id may exist. One whose name was reserved later can still be read and deleted. */
+/** Returns whether an orb with this id can exist. An orb whose id was reserved later can still be read and deleted. */
 export function isOrbId(id: string): boolean {
   return ORB_ID.test(id) && !isPlatformRoute(id);
 }

@@ -1,17 +1,20 @@
-/** The life of orbs and entries: which operation leads from which state to which. Source: decisions, section 4. */
+/**
+ * The lifecycle of orbs and entries: the states, and the operations that lead from one to another. Source: decisions,
+ * section 4.
+ */
 import { AppError } from "../../kernel/errors.ts";
 
-/** States in the specification's order. */
+/** All states, in the specification's order. */
 export const STATUSES = ["SAVED", "PUBLISHED", "UNPUBLISHED", "ARCHIVED"] as const;
 export type Status = (typeof STATUSES)[number];
 
-/** Operations that move an orb or an entry, and `update`, which leaves the state as it is. */
+/** Operations that change the state of an orb or entry, and `update`, which does not. */
 export type Operation = "create" | "update" | "publish" | "unpublish" | "archive" | "restore" | "delete";
 
-/** What follows: a state, or `gone`. */
+/** The result of an operation: a state, or `gone`. */
 export type Next = Status | "gone";
 
-/** The moves that exist. `none` is what does not exist yet. */
+/** The allowed transitions. `none` stands for an orb or entry that does not exist yet. */
 const TRANSITIONS: Readonly<Record<Operation, Partial<Record<Status | "none", Next>>>> = {
   create: { none: "SAVED" },
   update: { SAVED: "SAVED", PUBLISHED: "PUBLISHED", UNPUBLISHED: "UNPUBLISHED" },
@@ -23,11 +26,10 @@ const TRANSITIONS: Readonly<Record<Operation, Partial<Record<Status | "none", Ne
 };
 
 /**
- * The state after an operation.
- *
- * @param status the state it is in; null when it does not exist yet
- * @param draft whether there is a newer draft than what is live: only then can what is PUBLISHED be published again
- * @throws AppError conflict `wrong_state`, naming the state (also as `data.state`)
+ * Returns the state after an operation.
+ * @param status the current state; null if it does not exist yet
+ * @param draft whether a draft is newer than the live revision. Without one, PUBLISHED cannot be published again.
+ * @throws AppError conflict `wrong_state`, with the state as `data.state`
  */
 export function next(status: Status | null, operation: "delete", draft?: boolean): "gone";
 export function next(status: Status | null, operation: Exclude<Operation, "delete">, draft?: boolean): Status;
@@ -36,9 +38,14 @@ export function next(status: Status | null, operation: Operation, draft = false)
   const result = TRANSITIONS[operation][status ?? "none"];
   const already = operation === "publish" && status === "PUBLISHED" && !draft;
   if (result !== undefined && !already) return result;
-  const where = status === null ? "it does not exist" : `it is ${status}`;
-  const why = already ? `${where} and has no newer draft` : where;
-  throw new AppError("conflict", "wrong_state", `The operation ${operation} is not possible: ${why}.`, {
-    data: { state: status, operation },
-  });
+  const where = status === null ? "nothing exists yet" : `the status is ${status}`;
+  const why = already ? `${where} and there is no newer draft` : where;
+  throw new AppError(
+    "conflict",
+    "wrong_state",
+    `The operation ${operation} is not possible, because ${why}.`,
+    {
+      data: { state: status, operation },
+    },
+  );
 }

@@ -1,8 +1,8 @@
-/** What changed between two documents, in words. */
+/** A summary of the changes between two documents, in words. */
 import { equal } from "../../kernel/json.ts";
 import type { FieldDefinition, ModuleDefinition, OrbDocument, SchemaDefinition } from "./document.ts";
 
-/** Longest value that a line shows. */
+/** Maximum length of a value in a line, in characters. */
 const SHOWN = 60;
 
 /** One line per change. */
@@ -57,7 +57,7 @@ function uses(from: OrbDocument, to: OrbDocument, lines: string[]): void {
   for (const name of after) if (!before.has(name)) lines.push(`uses ${name}`);
 }
 
-/** Tells each own property that differs, other than those that are told in detail elsewhere. */
+/** Adds a line for each own property that differs, except those described in detail elsewhere. */
 function properties(
   from: object,
   to: object,

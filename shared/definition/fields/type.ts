@@ -27,7 +27,7 @@ export type Rule = (value: Json, report: Report) => void;
 /** One field type: parses, validates, compares and describes single values. Lists and maps are handled elsewhere. */
 export interface FieldType {
   readonly name: FieldDefinition["type"];
-  /** What `min` and `max` limit: the value, its length in characters, or nothing. */
+  /** The property that `min` and `max` limit: the value, its length in characters, or nothing. */
   readonly bounds: "value" | "length" | "none";
   /** Whether `pattern` applies. */
   readonly pattern: boolean;

@@ -1,6 +1,6 @@
 /**
- * Cache of compiled documents by orb and revision. Contains only plain data, nothing that belongs to a request or
- * connection.
+ * Cache of compiled documents by orb and revision. Contains only plain data, and nothing that belongs to one request
+ * or connection.
  */
 import { equal } from "../../kernel/json.ts";
 import { type CompiledOrb, compileOrb } from "../compile.ts";
@@ -12,8 +12,8 @@ const SIZE = 64;
 const cache = new Map<string, CompiledOrb>();
 
 /**
- * The compiled form of a document. Also compares the document itself, because one process may serve several brokers
- * with different orbs of the same id.
+ * Returns the compiled form of a document. The cache also compares the document, because one process may serve
+ * several brokers with different orbs of the same id.
  */
 export function compiled(orbId: string, revision: number, document: OrbDocument): CompiledOrb {
   const key = `${orbId}/${revision}`;
@@ -21,7 +21,7 @@ export function compiled(orbId: string, revision: number, document: OrbDocument)
   if (known !== undefined) {
     cache.delete(key);
     if (equal(known.document, document)) {
-      cache.set(key, known); // the newest last, so that the first one is the one to drop
+      cache.set(key, known); // reinsert: the first key of the map is the least recently used
       return known;
     }
   }

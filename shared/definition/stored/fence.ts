@@ -1,22 +1,23 @@
 /**
- * The fence of an orb. With it the broker refuses a write that an outdated definition decided, or that belongs to an earlier orb
- * of the same id. Each change of the definition in force moves the fence first. Each write of an entry expects the fence at the
- * sequence that its definition names.
+ * The fence of an orb: a fencing token that makes the broker refuse a write under an outdated definition, or for a
+ * deleted orb with the same id. Each activation of a definition moves the fence first. Each write of an entry expects
+ * the fence at the sequence that its definition names.
  *
- * The fence has {@link PARTS} messages. A broker with replicas refuses all but one of the concurrent writes that expect the same
- * subject, so each write expects another part. One batch moves all parts, so each part stands for all.
+ * The fence has {@link PARTS} messages. If concurrent writes expect the same subject, a broker with replicas refuses
+ * all but one, so each write expects another part. All parts move in one batch, so each part stands for the whole
+ * fence.
  */
 import type { Deps } from "../../deps.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Append, Consistency } from "../../store/types.ts";
 import type { Fence } from "../live-orb.ts";
 
-/** The fence of orbs from before there were fences. */
+/** The fence of orbs that were stored by versions without fences. */
 export const UNFENCED: Fence = { incarnation: 0, seq: 0 };
 
 const PARTS = 256;
 
-/** The part that the next write expects. Concurrent writes must not expect the same one. */
+/** The part that the next write expects. Concurrent writes should expect different parts. */
 let next = Math.floor(Math.random() * PARTS);
 
 function partOf(orb: string, fence: Fence, part: number): { subject: string; seq: number } {
@@ -26,15 +27,15 @@ function partOf(orb: string, fence: Fence, part: number): { subject: string; seq
   };
 }
 
-/** The expectation of a write. */
+/** Returns the expectation of a write: the next part of the fence. */
 export function fenceGuard(orb: string, fence: Fence = UNFENCED): { subject: string; seq: number } {
   next = (next + 1) % PARTS;
   return partOf(orb, fence, next);
 }
 
 /**
- * Reads the position of the fence. One request; none on a host that follows the orb's stream, unless `consistency` is the
- * leader's.
+ * Reads the position of the fence. One request; none on a host that follows the orb's stream, unless `consistency` is
+ * `leader`.
  * @throws StreamMissing
  */
 export async function fenceNow(
@@ -49,10 +50,10 @@ export async function fenceNow(
 }
 
 /**
- * Moves the fence: the broker refuses every write that was decided before.
+ * Moves the fence, so that the broker refuses every write that was decided before.
  * @param from the last position; undefined for an orb that has no fence yet
- * @param revision names a new incarnation; revisions of an orb's history are unique
- * @throws Conflict when others moved it at the same moment; StreamMissing
+ * @param revision names a new incarnation; revision numbers of an orb are never reused
+ * @throws Conflict when another process moved it at the same time; StreamMissing
  */
 export async function moveFence(
   deps: Pick<Deps, "store">,
@@ -67,7 +68,7 @@ export async function moveFence(
       data: "",
       rollup: true,
     }));
-  // Writes by a record without a fence, of an earlier orb of this id, must fail too.
+  // Writes for a deleted orb with this id, under a record without a fence, must fail too.
   const legacy =
     from === undefined && incarnation !== UNFENCED.incarnation ? parts(UNFENCED.incarnation) : [];
   return { incarnation, seq: await deps.store.batch(streams.orb(orb), [...legacy, ...parts(incarnation)]) };

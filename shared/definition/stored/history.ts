@@ -1,4 +1,7 @@
-/** The history of an orb: a message per revision on `platform.orbs.<id>`. The last one is the truth about the orb. */
+/**
+ * The history of an orb: one message per revision on `platform.orbs.<id>`. The last message is the truth about the
+ * orb.
+ */
 import type { Deps } from "../../deps.ts";
 import { READ_BYTES } from "../../store/budget.ts";
 import { type Home, type LiveRole, streams, subjects } from "../../store/subjects.ts";
@@ -8,7 +11,7 @@ import type { OrbDocument } from "../document/document.ts";
 import type { Status } from "../document/lifecycle.ts";
 import type { Retired } from "../retired.ts";
 
-/** What made a revision. */
+/** The operation that created a revision. */
 export type OrbOperation =
   | "create"
   | "update"
@@ -16,54 +19,59 @@ export type OrbOperation =
   | "unpublish"
   | "archive"
   | "restore"
-  /** An older revision's document brought back as a new draft. */
+  /** An older revision's document restored as a new draft. */
   | "revert"
-  /** Entries of an export are being written; `create` follows when all are there, and `deleting` when that fails. */
+  /** An import is writing entries. `create` follows when it succeeds, `deleting` when it fails. */
   | "importing"
-  /** Deletion has begun; it is finished by `deleted`. */
+  /** A deletion has begun. `deleted` finishes it. */
   | "deleting"
   | "deleted";
 
-/** One revision as it is stored. */
+/** One stored revision. */
 export interface OrbRecord {
   v: 1;
-  /** Numbered from 1; goes on after a deletion. */
+  /** Numbered from 1. Numbers continue after a deletion. */
   revision: number;
   operation: OrbOperation;
   by: string;
   /** ISO 8601. */
   at: string;
-  /** Null while it is imported, and while and after it is deleted. */
+  /** Null during an import, and during and after a deletion. */
   status: Status | null;
-  /** Revision of the document that is live; null when none is. */
+  /** Revision of the live document; null if none is live. */
   publishedRevision: number | null;
   /** Null for `importing`, `deleting` and `deleted`. */
   document: OrbDocument | null;
-  /** JSON Patch against the revision before. */
+  /** JSON Patch against the previous revision. */
   changes: PatchOperation[];
-  /** The same in words. */
+  /** The changes in words. */
   summary: string[];
   createdAt: string;
   createdBy: string;
-  /** Revision of the definition that stored entries were last judged by. */
+  /** Revision of the document that stored entries were last validated against. */
   basis: number;
-  /** What is stored and the definition speaks of no more. */
+  /** Removed fields and schemas whose values are still stored. */
   retired?: Retired[] | undefined;
-  /** What becoming live asks of stored entries; repeatable, done by `shared/orb/migrate/reconcile.ts`. */
+  /**
+   * Work on stored entries that the activation of this revision requires. Repeatable;
+   * `shared/orb/migrate/reconcile.ts` does it.
+   */
   work?: EntryWork | undefined;
 }
 
-/** Entries that must follow a definition which became live. */
+/** Work on stored entries after a definition has been activated. */
 export interface EntryWork {
-  /** Schemas whose claims and indexes are written once more, for entries written meanwhile. */
+  /** Schemas whose index keys are backfilled again, for entries written in the meantime. */
   claims: Home[];
-  /** Live copies that move to another audience; `to` is null where the schema is gone, `from` where it is back. */
+  /**
+   * Live copies that move to another audience. `to` is null if the schema was removed, `from` if it was added again.
+   */
   moves: (Home & { from: LiveRole | null; to: LiveRole | null })[];
 }
 
-/** The newest revision and where it is stored. */
+/** The newest revision and its position. */
 export interface OrbHead extends OrbRecord {
-  /** Sequence of the message in the platform's stream: what the next write expects. */
+  /** Sequence of the message in the platform's stream. The next write expects it. */
   seq: number;
 }
 
@@ -73,7 +81,10 @@ export interface ExistingOrb extends OrbHead {
   document: OrbDocument;
 }
 
-/** The last message of an orb's history, whatever it says; null when there never was such an orb. One request. */
+/**
+ * Returns the last message of an orb's history, also after a deletion; null if there never was such an orb. One
+ * request.
+ */
 export async function orbHead(
   deps: Pick<Deps, "store">,
   orb: string,
@@ -83,17 +94,17 @@ export async function orbHead(
   return message === null ? null : headOf(message);
 }
 
-/** Reads a history message. */
+/** Returns the revision in a history message. */
 export function headOf(message: StoredMessage): OrbHead {
   return { ...message.json<OrbRecord>(), seq: message.seq };
 }
 
-/** Whether the orb exists: not deleted, not being deleted, and not still being imported. */
+/** Returns whether the orb exists: not deleted, not being deleted and not being imported. */
 export function exists(head: OrbHead | null): head is ExistingOrb {
   return head !== null && head.document !== null && head.status !== null;
 }
 
-/** Who, what and when of a new revision. */
+/** The operation, author and time of a new revision. */
 export interface Act {
   operation: OrbOperation;
   by: string;
@@ -101,8 +112,8 @@ export interface Act {
   now: number;
 }
 
-/** The revision after another one. What is not said stays as it was; nothing is said to have changed. */
-export function following(head: OrbHead, act: Act, change: Partial<OrbRecord>): OrbRecord {
+/** Returns the next revision. Properties that `change` omits stay, except that the list of changes is empty. */
+export function nextRevision(head: OrbHead, act: Act, change: Partial<OrbRecord>): OrbRecord {
   const { seq: _seq, work: _work, ...rest } = head;
   return {
     ...rest,
@@ -117,8 +128,8 @@ export function following(head: OrbHead, act: Act, change: Partial<OrbRecord>): 
 }
 
 /**
- * Appends a revision after the one that is the newest; everything in one atomic act.
- * @param also further messages of the act; they come before the revision
+ * Appends a revision, in one atomic batch.
+ * @param also further messages of the batch; they come before the revision
  * @returns the sequence of the revision's message
  * @throws Conflict when another revision came first, or an expectation of `also` does not hold
  */
@@ -135,12 +146,12 @@ export function appendRecord(
   ]);
 }
 
-/** How many history messages one request reads: each holds a whole document. */
-const PAGE = 16;
+/** History messages per request. Each contains a whole document. */
+const REVISIONS_PER_READ = 16;
 
 /**
- * Finds a revision's message by bisection over the stream: revisions of an orb are numbered without gaps in its order.
- * @returns null when there is none of this number
+ * Finds a revision's message by bisection over the stream, in which an orb's revisions are in order and without gaps.
+ * @returns null if there is no such revision
  */
 export async function findRevision(
   deps: Pick<Deps, "store">,
@@ -151,7 +162,7 @@ export async function findRevision(
   if (revision === head.revision) return head;
   if (!Number.isSafeInteger(revision) || revision < 1 || revision > head.revision) return null;
   let low = 1;
-  // Later revisions have a message each, so it lies at least this far before the newest.
+  // Each later revision has a message, so this one is at least that many sequences before the newest.
   let high = head.seq - (head.revision - revision);
   let guess = high;
   while (low <= high) {
@@ -170,19 +181,29 @@ export async function findRevision(
   return null;
 }
 
-/** The definition that stored entries go by while none is live. */
-export interface Basis {
+/** The definition that entries follow while none is live. */
+export interface EntryDefinition {
   revision: number;
   document: OrbDocument;
 }
 
-/** The revision whose document stored entries were last judged by. No request where that is the newest one. */
-export async function basisOf(deps: Pick<Deps, "store">, orb: string, head: ExistingOrb): Promise<Basis> {
+/**
+ * Returns the revision whose document stored entries were last validated against. No request if that is the newest
+ * one.
+ */
+export async function entryDefinitionOf(
+  deps: Pick<Deps, "store">,
+  orb: string,
+  head: ExistingOrb,
+): Promise<EntryDefinition> {
   const { revision, document } = (await findRevision(deps, orb, head, head.basis)) ?? head;
   return document === null ? head : { revision, document };
 }
 
-/** Revisions `first` to `last`, in this order. Documents are read page by page and given to `take` one by one. */
+/**
+ * Returns revisions `first` to `last`, in this order. Reads page by page and passes each to `take`, so that only one
+ * page of documents is in memory.
+ */
 export async function readRevisions<T>(
   deps: Pick<Deps, "store">,
   orb: string,
@@ -194,7 +215,7 @@ export async function readRevisions<T>(
   const start = await findRevision(deps, orb, head, first);
   const out: T[] = [];
   for (let fromSeq = start?.seq; fromSeq !== undefined && out.length <= last - first; ) {
-    const limit = Math.min(PAGE, last - first + 1 - out.length);
+    const limit = Math.min(REVISIONS_PER_READ, last - first + 1 - out.length);
     const page = await deps.store.scan(streams.platform, subjects.orbHistory(orb), {
       fromSeq,
       limit,

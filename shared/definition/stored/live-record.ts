@@ -1,4 +1,7 @@
-/** The live record of an orb in the bucket `orbs`. Each new record is put after the fence was moved, so no older write follows. */
+/**
+ * The live record of an orb in the bucket `orbs`. The fence moves before each new record is written, so no write
+ * under an older definition can follow.
+ */
 import type { Deps } from "../../deps.ts";
 import { buckets } from "../../store/subjects.ts";
 import { Conflict, StreamMissing } from "../../store/types.ts";
@@ -7,33 +10,33 @@ import { fenceNow, moveFence, UNFENCED } from "./fence.ts";
 import { type EntryWork, exists, findRevision, type OrbHead, orbHead } from "./history.ts";
 import { type LiveRecord, recordOf } from "./live.ts";
 
-/** How often a lost race is retried. */
+/** Maximum number of runs when other processes keep writing the record. */
 const ATTEMPTS = 24;
 
-/** A live record and the bucket's revision of it. */
+/** A live record and its revision in the bucket. */
 export interface StoredLiveRecord {
   record: LiveRecord;
   revision: number;
 }
 export type CurrentLiveRecord = StoredLiveRecord | null;
 
-/** Reads the live record. A damaged record counts as one that says nothing. */
+/** Reads the live record. A damaged record counts as empty. */
 export async function liveRecord(deps: Pick<Deps, "store">, orb: string): Promise<CurrentLiveRecord> {
   const entry = await deps.store.kvGet(buckets.orbs, orb);
   return entry === null ? null : { record: recordOf(entry), revision: entry.revision };
 }
 
-/** Whether the live definition says what the history says, and entries have followed. */
+/** Returns whether the live record matches the history, and stored entries have been updated for it. */
 export function isReconciled(head: OrbHead, live: LiveRecord | null): boolean {
   if (live?.work !== undefined) return false;
   if (!exists(head)) return live === null || live.document === null;
   const { publishedRevision, basis } = head;
   if (publishedRevision !== null) return live !== null && live.revision >= publishedRevision;
-  // Entries follow a draft then, and writes by the draft before must fail too.
+  // While nothing is live, entries follow a draft. Writes under the draft before it must fail too.
   return live !== null && live.document === null && live.revision >= basis;
 }
 
-/** Builds the record that the history asks for; null when the live revision is missing from the history. */
+/** Returns the record that the history requires, or null if the live revision is missing from the history. */
 export async function wantedRecord(deps: Deps, orb: string, head: OrbHead): Promise<LiveRecord | null> {
   const want = exists(head) ? head.publishedRevision : null;
   const target = want === null ? head : await findRevision(deps, orb, head, want);
@@ -52,8 +55,9 @@ export async function wantedRecord(deps: Deps, orb: string, head: OrbHead): Prom
 }
 
 /**
- * Moves the fence and puts a live record, unless this revision or a later one is there. Returns the record that is there then.
- * @throws Conflict when other processes kept winning; the next read or write of the orb puts it
+ * Activates a definition: moves the fence and writes the live record, unless this revision or a later one is already
+ * there. Returns the record in the bucket.
+ * @throws Conflict when other processes keep winning; the next read or write of the orb writes the record
  */
 export async function activateRecord(
   deps: Deps,
@@ -70,7 +74,7 @@ export async function activateRecord(
   throw new Conflict();
 }
 
-/** Returns null when another process came first. Keeps the work that an earlier record left undone. */
+/** Returns null on a conflict. Keeps the unfinished work of the previous record. */
 async function replace(
   deps: Deps,
   current: CurrentLiveRecord,
@@ -83,7 +87,7 @@ async function replace(
     fence = await moveFence(deps, orb, current?.record.fence, record.revision);
   } catch (error) {
     if (error instanceof Conflict) return null;
-    // There is no stream yet: the first write creates it.
+    // There is no stream yet. The first write creates it.
     if (!(error instanceof StreamMissing)) throw error;
   }
   const next: LiveRecord = {
@@ -94,7 +98,7 @@ async function replace(
   return put(deps, next, current?.revision ?? 0);
 }
 
-/** Returns null when another process came first. */
+/** Returns null on a conflict. */
 async function put(
   deps: Pick<Deps, "store">,
   record: LiveRecord,
@@ -109,7 +113,7 @@ async function put(
   }
 }
 
-/** Puts the record of an orb that is being deleted. It needs no fence: the stream is deleted next. */
+/** Writes the record of an orb that is being deleted. It needs no fence, because the stream is deleted next. */
 export async function putDeleted(deps: Pick<Deps, "store">, orb: string, head: OrbHead): Promise<void> {
   const gone: LiveRecord = { v: 1, orb, revision: head.revision, at: head.at, document: null };
   for (;;) {
@@ -119,16 +123,16 @@ export async function putDeleted(deps: Pick<Deps, "store">, orb: string, head: O
   }
 }
 
-/** Joins two lists of work: what was left undone comes first. */
+/** Joins two lists of work, unfinished work first. */
 function joined(before: EntryWork | undefined, after: EntryWork | undefined): EntryWork | undefined {
   if (before === undefined || after === undefined) return before ?? after;
   return { claims: [...before.claims, ...after.claims], moves: [...before.moves, ...after.moves] };
 }
 
 /**
- * Repairs a live record that does not name the current fence, so that writers can go on. Finishes a publication that stopped
- * halfway; if there is none, moves the fence again under the same definition. Does nothing if the record is right, or if the
- * orb does not exist.
+ * Repairs a live record that does not name the current fence, so that writers can continue. Finishes a publication
+ * that stopped halfway. If there is none, moves the fence again under the same definition. Does nothing if the record
+ * is right, or if the orb does not exist.
  */
 export async function repairFence(deps: Deps, orb: string): Promise<void> {
   const [head, current] = await Promise.all([orbHead(deps, orb), liveRecord(deps, orb)]);
@@ -136,7 +140,7 @@ export async function repairFence(deps: Deps, orb: string): Promise<void> {
   const wanted = await wantedRecord(deps, orb, head);
   if (wanted === null) return;
   if (current === null || current.record.revision < wanted.revision) {
-    // Other writers do the same at this moment.
+    // Other writers may do the same at this time.
     await activateRecord(deps, wanted, current).catch((error: unknown) => {
       if (!(error instanceof Conflict)) throw error;
     });

@@ -1,4 +1,4 @@
-/** What is live: the definitions that runtime requests read first, with one request. */
+/** Live definitions, which runtime requests read first. One request. */
 import type { Deps } from "../../deps.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
 import { BUCKET_BYTES } from "../../store/budget.ts";
@@ -8,30 +8,37 @@ import type { OrbDocument } from "../document/document.ts";
 import { isOrbId } from "../document/ids.ts";
 import type { Fence, LiveOrb } from "../live-orb.ts";
 import { compiled } from "./compiled.ts";
-import { type Basis, basisOf, type EntryWork, type ExistingOrb, exists, orbHead } from "./history.ts";
+import {
+  type EntryDefinition,
+  type EntryWork,
+  type ExistingOrb,
+  entryDefinitionOf,
+  exists,
+  orbHead,
+} from "./history.ts";
 
-/** What the bucket `orbs` holds under an orb's id. */
+/** The record of an orb in the bucket `orbs`. */
 export interface LiveRecord {
   v: 1;
   orb: string;
-  /** Revision of the history message that made it so; only ever replaced by a higher one. */
+  /** Revision of the history message that it comes from. Only a higher revision replaces it. */
   revision: number;
   /** ISO 8601. */
   at: string;
-  /** Null while nothing is live. */
+  /** Null if nothing is live. */
   document: OrbDocument | null;
-  /** What stored entries still have to follow. */
+  /** Unfinished work on stored entries. */
   work?: EntryWork | undefined;
-  /** The fence that was moved for this record; missing in records from before there were fences. */
+  /** The fence that was moved for this record. Missing in records of versions without fences. */
   fence?: Fence | undefined;
 }
 
-/** 404: whoever forgot to publish is told what to look for, and nobody which of the two it is. */
+/** 404 that does not reveal whether an unpublished orb exists, but reminds its author to publish it. */
 export function noLiveOrb(): AppError {
   return notFound("orb", "There is no such orb, or it is not published.");
 }
 
-/** What was read last of each orb, with the place of the message that said so. Pure values only. */
+/** The last record read of each orb, with the position of its message. Plain values only. */
 const recent = new Map<string, Recent>();
 interface Recent {
   revision: number;
@@ -42,14 +49,14 @@ interface Recent {
 const RECENT = 256;
 
 /**
- * The definition that was live when this process last looked; what to begin with while {@link liveOrb} looks again.
- * The very same object is answered by `liveOrb` when nothing has changed.
+ * Returns the definition that was live at this process's last read, for speculative work while {@link liveOrb}
+ * confirms it. If nothing has changed, `liveOrb` returns the same object.
  */
 export function lastLive(orb: string): LiveOrb | undefined {
   return recent.get(orb)?.live ?? undefined;
 }
 
-/** The live definition of a published orb, or null. One request. */
+/** Returns the live definition of a published orb, or null. One request. */
 export async function liveOrb(
   deps: Pick<Deps, "store">,
   orb: string,
@@ -65,7 +72,7 @@ export async function requireLive(deps: Pick<Deps, "store">, orb: string): Promi
   return live;
 }
 
-/** Reads an orb's record in the bucket; null when there is none. One request. */
+/** Reads an orb's record in the bucket, or null. One request. */
 async function readLive(
   deps: Pick<Deps, "store">,
   orb: string,
@@ -76,7 +83,7 @@ async function readLive(
   if (entry === null) return null;
   const { revision, time } = entry;
   const known = recent.get(orb);
-  // The same message: neither parsed nor compared again.
+  // The message is the same, so parsing it again is not needed.
   if (known !== undefined && known.revision === revision && known.time === time) return known;
   const live = tryLive(entry);
   if (live !== null && "reason" in live) throw damagedDefinition(live);
@@ -88,23 +95,31 @@ async function readLive(
   return read;
 }
 
-/** 503: nothing of the orb can be served until somebody who manages it reads it, which puts it anew. */
+/** 503 until an admin reads the orb, which writes its record again. */
 function damagedDefinition({ orb, reason }: DamagedOrb): AppError {
-  return new AppError("unavailable", "definition_damaged", "The orb's stored definition is damaged.", {
-    cause: `${orb} ${reason}`,
-  });
+  return new AppError(
+    "unavailable",
+    "definition_damaged",
+    "The orb's stored definition is damaged. Read the orb with the management API to restore it.",
+    {
+      cause: `${orb} ${reason}`,
+    },
+  );
 }
 
-/** A live definition that cannot be used: what is stored is not what was written. */
+/** A stored live definition that cannot be used. */
 export interface DamagedOrb {
   orb: string;
   /** Revision of the key in the bucket `orbs`. */
   keyRevision: number;
-  /** Which kind of damage, without a word of what is stored. */
+  /** The kind of damage. Contains no stored data. */
   reason: "not_json" | "not_a_definition";
 }
 
-/** Every live definition in the order of their ids, and those that are damaged, each logged. One request for each 256 orbs. */
+/**
+ * Returns all usable live definitions, ordered by id, and the damaged ones, which it also logs. One request for each
+ * 256 orbs.
+ */
 export async function liveDefinitions(
   deps: Pick<Deps, "store" | "log">,
 ): Promise<{ orbs: LiveOrb[]; damaged: DamagedOrb[] }> {
@@ -138,10 +153,10 @@ function tryLive(entry: KvEntry): LiveOrb | DamagedOrb | null {
   }
 }
 
-/** Nothing is known of what is damaged, not even what entries had to follow: so nothing of its orb is settled. */
+/** Stands for a damaged record. Its work is unknown, so its orb never counts as reconciled. */
 const NOTHING_KNOWN = { v: 1, revision: 0, at: "", document: null } as const;
 
-/** What the bucket holds of an orb, to judge by what is undone; in place of what is damaged, what no history says. */
+/** Returns an orb's record, or for a damaged one a placeholder that makes reconciling write it again. */
 export function recordOf(entry: KvEntry): LiveRecord {
   const found = tryLive(entry);
   const damaged = found !== null && "reason" in found;
@@ -150,29 +165,30 @@ export function recordOf(entry: KvEntry): LiveRecord {
     : entry.json<LiveRecord>();
 }
 
-/** Every live definition that can be used, in the order of their ids. */
+/** Returns all usable live definitions, ordered by id. */
 export async function liveOrbs(deps: Pick<Deps, "store" | "log">): Promise<LiveOrb[]> {
   return (await liveDefinitions(deps)).orbs;
 }
 
-/** What was looked up last for orbs of which nothing is live, by head and basis. Pure values only. */
-const bases = new Map<string, Basis>();
+/** The last bases looked up for orbs without a live definition, by head and basis. Plain values only. */
+const bases = new Map<string, EntryDefinition>();
 
-/** A draft that was never judged by what is stored does not count, though it is newer. */
-async function basisFor(deps: Pick<Deps, "store">, orb: string, head: ExistingOrb): Promise<Basis> {
+/** Returns the basis of an orb. A newer draft that was never validated against stored entries does not count. */
+async function basisFor(deps: Pick<Deps, "store">, orb: string, head: ExistingOrb): Promise<EntryDefinition> {
   if (head.basis === head.revision) return head;
   const key = `${orb}/${head.basis}/${head.seq}/${head.at}`;
   const known = bases.get(key);
   if (known !== undefined) return known;
-  const basis = await basisOf(deps, orb, head);
+  const basis = await entryDefinitionOf(deps, orb, head);
   if (bases.size >= RECENT) bases.clear();
   bases.set(key, basis);
   return basis;
 }
 
 /**
- * The definition that entries are checked against: the live one, else the newest that was judged by them; null when there
- * is no such orb. One request when it is live, two otherwise; more the first time where a draft lies above it.
+ * Returns the definition that entries are validated against: the live one, else the newest one that was validated
+ * against them. Null if there is no such orb. One request if it is live, two otherwise; more the first time if a
+ * newer draft exists.
  */
 export async function definitionFor(
   deps: Pick<Deps, "store">,

@@ -12,15 +12,15 @@ import {
   indexKeysOf,
   isUniqueKey,
   keySubject,
-  mayLackForms,
+  mayNeedForms,
   parseKey,
   secretOf,
 } from "../model/index-keys.ts";
 import type { EntryWrite, Guard } from "../model/messages.ts";
-import { addressOf, type LoadedEntry, loaded, type OrbContext } from "../model/resolve.ts";
+import { addressOf, type LoadedEntry, type OrbContext, parseEntry } from "../model/resolve.ts";
 import { openValues } from "../model/sealing.ts";
 import { type EntrySnapshot, effective, snapshotOf } from "../model/snapshot.ts";
-import { inParts } from "./parts.ts";
+import { inBatches } from "./batches.ts";
 
 /** An entry's index keys, computed with the current definition and claim keys. */
 export interface EntryKeys {
@@ -74,7 +74,7 @@ export async function entryKeys(
   const follows = head.defRevision === context.revision;
   const secret =
     schema !== undefined && secretOf(schema, [...head.claims, ...(head.liveClaims ?? [])]).length > 0;
-  const certain = follows && !secret && !(schema !== undefined && mayLackForms(schema, head));
+  const certain = follows && !secret && !(schema !== undefined && mayNeedForms(schema, head));
   if (schema === undefined || head.status === "DELETED" || certain) {
     return { claims: head.claims, liveClaims: head.liveClaims, stale: false };
   }
@@ -118,7 +118,10 @@ const equal = (a: readonly string[] | null, b: readonly string[] | null) => a?.j
 export interface ReservationState {
   /** Sequence of the last message of each reservation that has one. */
   known: Map<string, number>;
-  /** Heads of the owners of abandoned reservations that are taken over. They must not change before the commit. */
+  /**
+   * Heads of entries that have abandoned a reservation. A takeover requires that they do not change before the
+   * commit.
+   */
   guards: Guard[];
   /** Keys that the requesting entry already owns. */
   own: Set<string>;
@@ -160,10 +163,10 @@ export async function readReservations(
   const budget = new ReadBudget(Number.POSITIVE_INFINITY);
   const store = budget.charging(deps.store);
   const read = (logs: readonly string[], maxBytes: number) => store.getMany(stream, logs, { maxBytes });
-  for await (const { wanted: logs, result } of inParts(budget, [...keysBy.keys()], read)) {
+  for await (const { wanted: logs, result } of inBatches(budget, [...keysBy.keys()], read)) {
     for (const log of logs) {
       const message = result.get(log);
-      const entry = loaded(message);
+      const entry = parseEntry(message);
       for (const key of keysBy.get(log) ?? []) {
         const owner = others.get(key) ?? "";
         if (entry !== null && (await ownsNow(deps, context, schema, entry, key))) state.taken.set(key, owner);

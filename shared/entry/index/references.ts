@@ -17,14 +17,14 @@ import {
   addressIn,
   addressOf,
   type LoadedEntry,
-  loaded,
+  nullIfMissing,
   type OrbContext,
-  orNull,
+  parseEntry,
   schemaOf,
 } from "../model/resolve.ts";
 import { type EntrySnapshot, effective, visible } from "../model/snapshot.ts";
+import { inBatches } from "./batches.ts";
 import { entryKeys } from "./entry-keys.ts";
-import { inParts } from "./parts.ts";
 
 /** One reference in an entry's values. */
 interface Pointer {
@@ -111,10 +111,10 @@ export async function checkTargets(
       }
       const wanted = [...new Set(subjectOf.values())];
       const read = (logs: readonly string[], maxBytes: number) =>
-        orNull(store.getMany(streams.orb(orb), logs, { maxBytes }));
+        nullIfMissing(store.getMany(streams.orb(orb), logs, { maxBytes }));
       // Keep the state of each target and drop its body: together, the bodies may be large.
       const heads = new Map<string, { seq: number; state: TargetState }>();
-      for await (const { result } of inParts(budget, wanted, read)) {
+      for await (const { result } of inBatches(budget, wanted, read)) {
         for (const [log, message] of result ?? []) {
           const state = target === null ? "missing" : stateOf(deps, actor, target, message);
           heads.set(log, { seq: message.seq, state });
@@ -149,7 +149,7 @@ export async function checkTargets(
 }
 
 function stateOf(deps: Deps, actor: Actor, target: OrbContext, message: StoredMessage): TargetState {
-  const entry = loaded(message);
+  const entry = parseEntry(message);
   if (entry === null || entry.head.status === "DELETED" || entry.head.status === "ARCHIVED") return "missing";
   const schema = schemaOf(target.compiled, entry.address);
   if (schema === undefined) return "missing";
@@ -171,9 +171,9 @@ export interface Referrer {
 
 /** Maximum number of referrers in a response. */
 const NAMED = 50;
-const PAGE = 250;
+const REFERRERS_PER_READ = 250;
 
-/** An index message of a reference. It is a hint: the entry may not refer to the target any more. */
+/** An index message of a reference. It is a hint: the entry may have stopped referring to the target. */
 interface Hint {
   /** Subject of the referring entry's log. */
   log: string;
@@ -198,7 +198,7 @@ async function confirmed(
   message: StoredMessage | undefined | null,
   id: string,
 ): Promise<{ entry: LoadedEntry; head: EntrySnapshot } | undefined> {
-  const entry = loaded(message);
+  const entry = parseEntry(message);
   if (entry === null || entry.head.status === "DELETED" || entry.head.id === id) return undefined;
   const head = effective(entry.head, deps.clock.now());
   const key = referenceKey(hint.field, id);
@@ -219,7 +219,7 @@ export async function isReferred(deps: Deps, context: OrbContext, id: string): P
   const stream = streams.orb(orb);
   for (let fromSeq = 1; ; ) {
     const filter = subjects.referrers(orb, id);
-    const message = await orNull(deps.store.nextMessage(stream, filter, fromSeq));
+    const message = await nullIfMissing(deps.store.nextMessage(stream, filter, fromSeq));
     if (message === null) return false;
     const hint = hintIn(message);
     if (
@@ -250,13 +250,17 @@ export async function referrersOf(
   const read = (logs: readonly string[], maxBytes: number) => store.getMany(stream, logs, { maxBytes });
   for (let fromSeq = 1; ; ) {
     const filter = subjects.referrers(context.orb, id);
-    const page = await orNull(
-      deps.store.scan(stream, filter, { fromSeq, limit: PAGE, maxBytes: indexBytes(PAGE) }),
+    const page = await nullIfMissing(
+      deps.store.scan(stream, filter, {
+        fromSeq,
+        limit: REFERRERS_PER_READ,
+        maxBytes: indexBytes(REFERRERS_PER_READ),
+      }),
     );
     if (page === null) return out;
     const hints = page.messages.map(hintIn).filter((hint) => hint !== undefined);
     const byLog = Map.groupBy(hints, ({ log }) => log);
-    for await (const { wanted, result } of inParts(budget, [...byLog.keys()], read)) {
+    for await (const { wanted, result } of inBatches(budget, [...byLog.keys()], read)) {
       for (const hint of wanted.flatMap((log) => byLog.get(log) ?? [])) {
         const found = await confirmed(deps, context, hint, result.get(hint.log), id);
         const schema = found && schemaOf(context.compiled, found.entry.address);

@@ -6,10 +6,10 @@ import type { Deps } from "../../deps.ts";
 import { pause } from "../../kernel/pause.ts";
 import { indexBytes, ReadBudget } from "../../store/budget.ts";
 import { type Home, type ModuleToken, streams, subjects } from "../../store/subjects.ts";
-import { type LoadedEntry, loaded, orNull } from "../model/resolve.ts";
-import { inParts } from "./parts.ts";
+import { type LoadedEntry, nullIfMissing, parseEntry } from "../model/resolve.ts";
+import { inBatches } from "./batches.ts";
 
-const PAGE = 200;
+const ENTRIES_PER_PAGE = 200;
 
 /**
  * Retries of a lagging replica, and milliseconds between them. The number is limited because the missing message may
@@ -34,11 +34,15 @@ export async function* scanEntries(
   const budget = new ReadBudget(Number.POSITIVE_INFINITY);
   const store = budget.charging(deps.store);
   // Pages may come from a lagging replica. The leader's last sequence says how far the pages must reach.
-  const newest = await orNull(deps.store.get(stream, filter));
+  const newest = await nullIfMissing(deps.store.get(stream, filter));
   let catchUps = MAX_CATCH_UPS;
   for (let fromSeq = 1; ; ) {
-    const page = await orNull(
-      deps.store.scan(stream, filter, { fromSeq, limit: PAGE, maxBytes: indexBytes(PAGE) }),
+    const page = await nullIfMissing(
+      deps.store.scan(stream, filter, {
+        fromSeq,
+        limit: ENTRIES_PER_PAGE,
+        maxBytes: indexBytes(ENTRIES_PER_PAGE),
+      }),
     );
     if (page === null) return;
     // <orb>._ix.<type>.<schema>.<id>
@@ -49,8 +53,8 @@ export async function* scanEntries(
         subjects.entryLog({ orb, type: type as ModuleToken, schema, id }),
       );
     const read = (some: readonly string[], maxBytes: number) => store.getMany(stream, some, { maxBytes });
-    for await (const { wanted, result } of inParts(budget, logs, read)) {
-      const entries = wanted.map((log) => loaded(result.get(log)));
+    for await (const { wanted, result } of inBatches(budget, logs, read)) {
+      const entries = wanted.map((log) => parseEntry(result.get(log)));
       yield entries.filter((entry) => entry !== null && entry.head.status !== "DELETED") as LoadedEntry[];
     }
     const last = page.messages.at(-1);

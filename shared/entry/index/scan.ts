@@ -1,11 +1,11 @@
 /**
- * Scans an index of entries in creation order, oldest or newest first, one request per window. It yields places only.
- * The caller reads each entry and decides whether it still exists and is visible.
+ * Scans an index in creation order, oldest or newest first, one request per window. It yields index entries, which
+ * are hints: the caller reads each entry and decides whether it still exists and is visible.
  */
 import { indexBytes } from "../../store/budget.ts";
 import { type Home, type ModuleToken, streams } from "../../store/subjects.ts";
 import type { Page, Store, StoredMessage } from "../../store/types.ts";
-import { orNull } from "../model/resolve.ts";
+import { nullIfMissing } from "../model/resolve.ts";
 
 /** An entry's address in its orb, and its position in the index. */
 export interface IndexEntry {
@@ -18,7 +18,7 @@ export interface IndexEntry {
   time?: number;
 }
 
-/** Maximum number of places per window. */
+/** Maximum number of index entries per window. */
 const MAX_WINDOW = 500;
 /** Assumed index messages per sequence if the density is unknown: an entry brings five to ten messages. */
 const USUAL_DENSITY = 1 / 10;
@@ -30,16 +30,13 @@ export async function readPage(
   filter: string,
   options: { fromSeq: number; limit: number },
 ): Promise<Page> {
-  const page = await orNull(
+  const page = await nullIfMissing(
     store.scan(streams.orb(orb), filter, { ...options, maxBytes: indexBytes(options.limit) }),
   );
   return page ?? { messages: [], pending: 0, lastSeq: 0 };
 }
 
-/**
- * Returns the place in an index message, `<orb>._ix.<type>.<schema>.<id>`, or undefined for the empty message of a
- * deletion.
- */
+/** Parses an index message, `<orb>._ix.<type>.<schema>.<id>`. Returns undefined for the empty message of a deletion. */
 function placeOf(message: StoredMessage, { home, literal }: IndexScan): IndexEntry | undefined {
   if (message.size === 0) return undefined;
   const { subject, seq, time } = message;
@@ -55,23 +52,23 @@ function placesOf(messages: readonly StoredMessage[], indexScan: IndexScan): Ind
   return messages.map((message) => placeOf(message, indexScan)).filter((place) => place !== undefined);
 }
 
-/** What to scan. */
+/** The index to scan, and how to read its messages. */
 export interface IndexScan {
   orb: string;
   /** Subject filter of the index. */
   filter: string;
   /**
-   * The schema of all places, if the subjects do not contain it: in the index of a value, and in the order of a
+   * The schema of all entries, if the subjects do not contain it: in the index of a value, and in the order of a
    * schema.
    */
   home?: Home;
   /** Whether the id is the message's body, because all messages are on one subject. */
   literal?: boolean;
-  /** Number of places in the first window. Later windows are larger. */
+  /** Number of index entries in the first window. Later windows are larger. */
   first: number;
 }
 
-/** Yields places oldest first, after a sequence. */
+/** Yields index entries oldest first, after a sequence. */
 export async function* scanForwards(
   store: Store,
   indexScan: IndexScan,
@@ -87,7 +84,7 @@ export async function* scanForwards(
   }
 }
 
-/** One window of a backward scan, newest place first. */
+/** One window of a backward scan, newest entry first. */
 export interface BackwardWindow {
   places: IndexEntry[];
   /** Index messages per sequence. It determines the width of the next window. */
@@ -95,8 +92,8 @@ export interface BackwardWindow {
 }
 
 /**
- * Yields places newest first, before a sequence. The broker reads forward only. The width of a window is therefore
- * estimated from the density of index messages, and corrected if the estimate was wrong.
+ * Yields index entries newest first, before a sequence. The broker reads forward only. The width of a window is
+ * therefore estimated from the density of index messages, and corrected if the estimate was wrong.
  */
 export async function* scanBackwards(
   store: Store,

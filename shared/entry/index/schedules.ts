@@ -11,7 +11,7 @@ import { pause } from "../../kernel/pause.ts";
 import { PAIR_BYTES } from "../../store/budget.ts";
 import { type EntryAddress, type LiveRole, streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
-import { orNull } from "../model/resolve.ts";
+import { nullIfMissing } from "../model/resolve.ts";
 import {
   type EntrySnapshot,
   liveCopy,
@@ -165,7 +165,7 @@ async function repairLive(deps: Deps, address: EntryAddress, role: LiveRole): Pr
   const log = subjects.entryLog(address);
   const subject = subjects.entryLive(address, role);
   for (let attempt = 0; attempt < 5; attempt++) {
-    const found = await orNull(deps.store.getMany(stream, [log, subject], { maxBytes: PAIR_BYTES }));
+    const found = await nullIfMissing(deps.store.getMany(stream, [log, subject], { maxBytes: PAIR_BYTES }));
     if (found === null) return false;
     const headMessage = found.get(log);
     const head = snapshotOf(headMessage);

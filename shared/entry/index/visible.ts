@@ -4,7 +4,7 @@ import type { Deps } from "../../deps.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import type { Consistency, Store, StoredMessage } from "../../store/types.ts";
-import { addressOf, orNull } from "../model/resolve.ts";
+import { addressOf, nullIfMissing } from "../model/resolve.ts";
 import {
   type EntrySnapshot,
   effective,
@@ -38,13 +38,13 @@ export interface ListedEntry extends VisibleEntry {
 }
 
 /** An entry to read. */
-export interface Wanted {
+export interface EntryKey {
   schema: CompiledSchema;
   id: string;
 }
 
 /** Returns a stored revision without sealed values. */
-export function shownOf(schema: CompiledSchema, snapshot: EntrySnapshot): VisibleEntry["shown"] {
+export function maskedRevision(schema: CompiledSchema, snapshot: EntrySnapshot): VisibleEntry["shown"] {
   return schema.sensitive.length === 0 ? snapshot : { ...snapshot, values: maskValues(snapshot.values) };
 }
 
@@ -57,7 +57,7 @@ export function shownOf(schema: CompiledSchema, snapshot: EntrySnapshot): Visibl
 export async function readLive(
   deps: Pick<Deps, "store" | "clock" | "expires">,
   orb: string,
-  wanted: readonly Wanted[],
+  wanted: readonly EntryKey[],
   consistency: Consistency,
   maxBytes: number,
 ): Promise<(ListedEntry | undefined)[]> {
@@ -67,7 +67,7 @@ export async function readLive(
     const address = addressOf(schema, id);
     return { address, log: subjects.entryLog(address), live: subjects.entryLive(address, schema.liveRole) };
   });
-  const found = await orNull(lastOf(deps.store, stream, places, consistency, maxBytes));
+  const found = await nullIfMissing(lastOf(deps.store, stream, places, consistency, maxBytes));
   if (found === null) return wanted.map(() => undefined);
   const now = deps.clock.now();
   return Promise.all(
@@ -81,19 +81,19 @@ export async function readLive(
       if (!visible(head, now)) return undefined;
       const bytes = (message?.size ?? 0) + (found.get(live)?.size ?? 0);
       const seen = { schema, address, head, newest: head.revision, bytes };
-      if (head.revision === head.publishedRevision) return { ...seen, shown: shownOf(schema, head) };
+      if (head.revision === head.publishedRevision) return { ...seen, shown: maskedRevision(schema, head) };
       const copy = liveCopyOf(found.get(live));
       if (copy?.revision === head.publishedRevision) return { ...seen, shown: copy };
       const published = await publishedOf(deps, { head, address }, consistency);
-      return published === null ? undefined : { ...seen, shown: shownOf(schema, published) };
+      return published === null ? undefined : { ...seen, shown: maskedRevision(schema, published) };
     }),
   );
 }
 
 /**
- * Reads heads and live copies. Reads both in one request, to save a round trip. A store with a local cache has no
- * round trip to save, and large entries take longer than one. In both cases a live copy is read only if a newer draft
- * exists.
+ * Reads heads and live copies, in one request to save a round trip. A store with a local cache has no round trip to
+ * save, and large entries take longer than one. In both cases live copies are read only for entries with a newer
+ * draft.
  */
 async function lastOf(
   store: Store,
@@ -128,12 +128,12 @@ async function lastOfAll(
 }
 
 /** Returns the newest revision for callers who may read drafts. */
-export function newestOf(
+export function newestRevision(
   schema: CompiledSchema,
   address: EntryAddress,
   head: EntrySnapshot,
   now: number,
 ): VisibleEntry {
   const at = effective(head, now);
-  return { schema, address, head, shown: shownOf(schema, at), newest: at.revision };
+  return { schema, address, head, shown: maskedRevision(schema, at), newest: at.revision };
 }

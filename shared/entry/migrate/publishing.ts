@@ -14,7 +14,7 @@ import { scanEntries } from "../index/scan-entries.ts";
 import { cancelMessages } from "../index/schedules.ts";
 import { isUniqueKey, parseKey } from "../model/index-keys.ts";
 import { storedInput } from "../model/known.ts";
-import { type OrbContext, orNull } from "../model/resolve.ts";
+import { nullIfMissing, type OrbContext } from "../model/resolve.ts";
 import { backfillKeys, keysOf, type MissingKey, missingKeys } from "../write/backfill.ts";
 import { moveEntries } from "../write/move.ts";
 
@@ -30,7 +30,7 @@ export function entryCounts(deps: Deps, orb: string, homes: readonly Home[]): Pr
 
 async function entryCount(deps: Deps, orb: string, home: Home): Promise<number> {
   const filter = subjects.schemaIndex({ orb, ...home });
-  const page = await orNull(
+  const page = await nullIfMissing(
     deps.store.scan(streams.orb(orb), filter, { fromSeq: 1, limit: 1, maxBytes: indexBytes(1) }),
   );
   const total = page === null ? 0 : page.messages.length + page.pending;

@@ -9,7 +9,7 @@ import { sha256 } from "../../kernel/ids.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Append, StoredMessage } from "../../store/types.ts";
 import { hmacs } from "./index-keys.ts";
-import { orNull } from "./resolve.ts";
+import { nullIfMissing } from "./resolve.ts";
 import { type EntrySnapshot, snapshotOf } from "./snapshot.ts";
 
 const LIFETIME_SECONDS = 86_400;
@@ -117,7 +117,7 @@ export async function replay(
   claim: IdempotencyClaim | undefined,
 ): Promise<Replay | null> {
   if (claim === undefined) return null;
-  const seq = answeredAt(claim, await orNull(deps.store.get(streams.orb(orb), claim.subject)));
+  const seq = answeredAt(claim, await nullIfMissing(deps.store.get(streams.orb(orb), claim.subject)));
   if (seq === null) return null;
   const snapshot = snapshotOf(await deps.store.getSeq(streams.orb(orb), seq));
   if (snapshot === null) {
@@ -128,7 +128,7 @@ export async function replay(
     throw new AppError(
       "gone",
       "answer_gone",
-      "The response to this Idempotency-Key has been erased. Read the entry to see its state.",
+      "The response to this Idempotency-Key has been erased together with its entry. Use a new key.",
     );
   }
   return { snapshot, seq, replayed: true };

@@ -28,7 +28,7 @@ function inKnownFields(
 }
 
 /** Returns the stored values of fields that the definition has, masked. */
-export function ofKnownFields(
+export function withKnownFields(
   schema: CompiledSchema,
   stored: Readonly<Record<string, StoredValue>>,
 ): Record<string, StoredValue> {
@@ -47,7 +47,7 @@ export function knownValues(
   const known: Record<string, StoredValue> = {};
   for (const [name, value] of Object.entries(inKnownFields(schema, stored))) {
     const field = schema.fields.get(name);
-    const left = field === undefined ? undefined : knownPlaces(schema, field, value);
+    const left = field === undefined ? undefined : knownLocales(schema, field, value);
     if (left !== undefined) known[name] = left;
   }
   return known;
@@ -65,7 +65,7 @@ export function storedInput(
 }
 
 /** Returns a field's value for the orb's languages and markets, or undefined if nothing remains. */
-export function knownPlaces(schema: CompiledSchema, field: CompiledField, value: StoredValue): StoredValue {
+export function knownLocales(schema: CompiledSchema, field: CompiledField, value: StoredValue): StoredValue {
   return leftOf(value, [
     ...(field.marketSpecific ? [schema.markets] : []),
     ...(field.translatable ? [schema.languages] : []),

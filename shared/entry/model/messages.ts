@@ -2,7 +2,8 @@
 import { type EntryAddress, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
 import { claimMessage, type IdempotencyClaim } from "./idempotency.ts";
-import { isEqualityKey, type KeyChange, keyMessages, lateMarks } from "./index-keys.ts";
+import { isEqualityKey } from "./index-keys.ts";
+import { type KeyChange, keyMessages, lateMarks } from "./key-messages.ts";
 import type { EntrySnapshot } from "./snapshot.ts";
 
 /** A precondition of the commit besides the head: the last sequence of another subject. */

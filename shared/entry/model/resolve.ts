@@ -36,7 +36,7 @@ export function addressIn(subject: string): EntryAddress {
 }
 
 /** Returns the entry whose head is this message, or null if there is none or it was purged. */
-export function loaded(message: StoredMessage | null | undefined): LoadedEntry | null {
+export function parseEntry(message: StoredMessage | null | undefined): LoadedEntry | null {
   const head = snapshotOf(message);
   if (head === null || message === null || message === undefined) return null;
   return { address: addressIn(message.subject), head, seq: message.seq };
@@ -56,11 +56,11 @@ export async function loadEntry(
   if (!isToken(id)) return null;
   const subject =
     schema === undefined ? subjects.anyEntryLog(orb, id) : subjects.entryLog(addressOf(schema, id));
-  return loaded(await orNull(deps.store.get(streams.orb(orb), subject)));
+  return parseEntry(await nullIfMissing(deps.store.get(streams.orb(orb), subject)));
 }
 
-/** Returns the result of a read of an orb's stream, or null if the stream does not exist (yet, or any more). */
-export async function orNull<T>(read: Promise<T>): Promise<T | null> {
+/** Returns the result of a read, or null if the orb's stream does not exist. */
+export async function nullIfMissing<T>(read: Promise<T>): Promise<T | null> {
   try {
     return await read;
   } catch (error) {

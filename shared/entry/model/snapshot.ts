@@ -61,7 +61,7 @@ export interface EntrySnapshot {
   updatedAt: string;
   updatedBy: string;
   values: Record<string, StoredValue>;
-  /** Index keys of this revision's values (`claims.ts`): reservations, equality index, references. */
+  /** Index keys of this revision's values (`index-keys.ts`): reservations, equality index, references. */
   claims: string[];
   /** Index keys of the live revision, if that is another one. */
   liveClaims: string[] | null;

@@ -6,7 +6,7 @@ import { SMALL_BYTES } from "../../store/budget.ts";
 import { type Home, streams, subjects } from "../../store/subjects.ts";
 import { type IndexEntry, readPage } from "../index/scan.ts";
 import { equalityToken, indexKind, uniqueTokens } from "../model/index-keys.ts";
-import { orNull } from "../model/resolve.ts";
+import { nullIfMissing } from "../model/resolve.ts";
 import type { Condition } from "./parameters.ts";
 
 /** Maximum number of entries that one request reads to answer a query. */
@@ -102,7 +102,7 @@ async function holders(deps: Deps, schema: CompiledSchema, condition: Condition)
     values.map((value) => uniqueTokens(deps.config, schema, subject.field, value)),
   );
   const claims = tokens.flat().map((token) => subjects.unique(address, subject.name, token));
-  const found = await orNull(
+  const found = await nullIfMissing(
     deps.store.getMany(streams.orb(schema.orb), claims, { consistency: "stale", maxBytes: SMALL_BYTES }),
   );
   return [...(found?.values() ?? [])]
@@ -110,8 +110,8 @@ async function holders(deps: Deps, schema: CompiledSchema, condition: Condition)
     .map((message) => placeOf(schema, message.text(), message.seq));
 }
 
-/** Returns all places under index filters, or undefined if there are more than {@link READ_LIMIT}. */
-export async function gather(
+/** Returns all index entries under some filters, or undefined if there are more than {@link READ_LIMIT}. */
+export async function readIndexes(
   deps: Pick<Deps, "store">,
   schema: CompiledSchema,
   filters: readonly string[],
@@ -166,7 +166,7 @@ export async function candidatesOf(
   );
   const [only] = indexes;
   if (walking && only !== undefined && indexes.length === 1) return { kind: "value", ...only };
-  const places = await gather(
+  const places = await readIndexes(
     deps,
     schema,
     indexes.map(({ filter }) => filter),

@@ -3,12 +3,12 @@ import type { CompiledField } from "../../definition/compile.ts";
 import type { FieldType, FilterOperator, Json } from "../../definition/fields/index.ts";
 import type { Values } from "../../definition/validate.ts";
 import { leavesOf } from "../../definition/values.ts";
-import { holds } from "../../kernel/search.ts";
+import { containsText } from "../../kernel/search.ts";
 import { type Choice, resolveField } from "../model/localize.ts";
 import type { Condition, Property, SortKey, Subject } from "./parameters.ts";
 
 /** The part of an entry that filters and sort keys can use. */
-export interface Judged {
+export interface FilterInput {
   id: string;
   revision: number;
   createdAt: string;
@@ -53,7 +53,7 @@ function one(by: Comparison, operator: FilterOperator, value: Json, wanted: read
     case "lte":
       return compared(type, value, first) <= 0;
     case "contains":
-      return typeof value === "string" && holds(fold(value), fold(String(first)));
+      return typeof value === "string" && containsText(fold(value), fold(String(first)));
     case "startsWith":
       return typeof value === "string" && fold(value).startsWith(fold(String(first)));
     default:
@@ -70,7 +70,7 @@ function fold(text: string): string {
  * Returns the values of a field that a condition applies to: the one in the response's language and market, or all of
  * them if the response contains all.
  */
-function candidates(field: CompiledField, entry: Judged, choice: Choice | undefined): Json[] {
+function candidates(field: CompiledField, entry: FilterInput, choice: Choice | undefined): Json[] {
   if (choice === undefined) return leavesOf(field, entry.values as Values).map((leaf) => leaf.value);
   const stored = Object.hasOwn(entry.values, field.name) ? entry.values[field.name] : undefined;
   if (stored === undefined || stored === null) return [];
@@ -86,7 +86,7 @@ function isEmpty(value: Json): boolean {
 function judgeField(
   field: CompiledField,
   condition: Condition,
-  entry: Judged,
+  entry: FilterInput,
   choice: Choice | undefined,
 ): boolean {
   const found = candidates(field, entry, choice);
@@ -99,7 +99,7 @@ function judgeField(
   return found.some((value) => one(field, operator, value, values));
 }
 
-function judgeProperty(name: Property, type: FieldType, condition: Condition, entry: Judged): boolean {
+function judgeProperty(name: Property, type: FieldType, condition: Condition, entry: FilterInput): boolean {
   const value = entry[name];
   const { operator, values } = condition;
   const by = { type, equality: type.token };
@@ -114,7 +114,7 @@ function judgeProperty(name: Property, type: FieldType, condition: Condition, en
  */
 export function matches(
   conditions: readonly Condition[],
-  entry: Judged,
+  entry: FilterInput,
   choice: Choice | undefined,
 ): boolean {
   return conditions.every((condition) => {
@@ -131,7 +131,7 @@ export type SortValue = string | number | boolean | null;
 /** Texts are sorted by this many first characters, because cursors contain them. Then by id. */
 const SORTED_CHARACTERS = 200;
 
-function sortValue(subject: Subject, entry: Judged, choice: Choice): SortValue {
+function sortValue(subject: Subject, entry: FilterInput, choice: Choice): SortValue {
   const value =
     subject.kind === "property" ? entry[subject.name] : (candidates(subject.field, entry, choice)[0] ?? null);
   if (typeof value === "string") return value.slice(0, SORTED_CHARACTERS);
@@ -139,12 +139,12 @@ function sortValue(subject: Subject, entry: Judged, choice: Choice): SortValue {
 }
 
 /** Returns the sort values of an entry. */
-export function sortValues(keys: readonly SortKey[], entry: Judged, choice: Choice): SortValue[] {
+export function sortValues(keys: readonly SortKey[], entry: FilterInput, choice: Choice): SortValue[] {
   return keys.map((key) => sortValue(key.subject, entry, choice));
 }
 
 /** An entry's position in a sort order. */
-export interface Ranked {
+export interface SortPosition {
   keys: SortValue[];
   id: string;
 }
@@ -153,7 +153,7 @@ export interface Ranked {
  * Compares by the sort keys; entries without a value come first. Ties are ordered by id, in the direction of the
  * first key.
  */
-export function compareRanked(order: readonly SortKey[], a: Ranked, b: Ranked): number {
+export function compareRanked(order: readonly SortKey[], a: SortPosition, b: SortPosition): number {
   for (let i = 0; i < order.length; i++) {
     const key = order[i];
     const x = a.keys[i] ?? null;

@@ -1,11 +1,11 @@
-/** Scans lists in creation order. Each place comes with the cursor position after it. */
+/** Scans lists in creation order. Each index entry comes with the cursor position after it. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { type IndexEntry, type IndexScan, readPage, scanBackwards, scanForwards } from "../index/scan.ts";
 import type { Position } from "../model/cursor.ts";
-import { orNull } from "../model/resolve.ts";
-import { gather, tooBroad, type ValueIndex } from "./candidates.ts";
+import { nullIfMissing } from "../model/resolve.ts";
+import { readIndexes, tooBroad, type ValueIndex } from "./candidates.ts";
 import type { Collection } from "./matching.ts";
 import { creationOrder, type ListQuery } from "./query.ts";
 
@@ -18,7 +18,7 @@ interface Route {
   start?: Promise<Edge | undefined> | undefined;
 }
 
-/** The last sequence of an index, and its density (0: unknown). */
+/** An upper bound of an index's sequences, and the index's density (0: unknown). */
 interface Edge {
   last: number;
   density: number;
@@ -27,7 +27,7 @@ interface Edge {
 /** Reads the end of an index. Two concurrent requests. */
 async function edgeOf(deps: Deps, orb: string, filter: string): Promise<Edge | undefined> {
   const [last, page] = await Promise.all([
-    orNull(deps.store.get(streams.orb(orb), filter, { consistency: "stale" })),
+    nullIfMissing(deps.store.get(streams.orb(orb), filter, { consistency: "stale" })),
     readPage(deps.store, orb, filter, { fromSeq: 1, limit: 1 }),
   ]);
   const [first] = page.messages;
@@ -51,7 +51,7 @@ async function* windows(deps: Deps, route: Route): AsyncGenerator<{ places: Inde
   yield* scanBackwards(deps.store, scan, edge.last + 1, edge.density === 0 ? undefined : edge.density);
 }
 
-/** A place, and the cursor position after it. */
+/** An index entry, and the cursor position after it. */
 export interface ListStep {
   place: IndexEntry;
   position: Position;
@@ -107,7 +107,7 @@ export async function* scanByValue<T>(
   if (descending && from === undefined) route.start = edgeOf(deps, list.orb, index.filter);
   const walked = windows(deps, route);
   // Read the first window and the marks concurrently.
-  const [first, marked] = await Promise.all([walked.next(), gather(deps, schema, [index.late])]);
+  const [first, marked] = await Promise.all([walked.next(), readIndexes(deps, schema, [index.late])]);
   if (marked === undefined) throw tooBroad(list.schema);
   const passed = (a: string, b: string) => (descending ? a > b : a < b);
   const lateIds = new Set(marked.map(({ id }) => id));
@@ -125,7 +125,7 @@ export async function* scanByValue<T>(
     const steps: ListStep[] = [];
     for (const place of places) {
       if (lateIds.has(place.id)) continue;
-      // In descending order, a position before the first place has a sequence one higher than that place.
+      // Before the first step of the scan, the position is directly before this index entry, in the list's direction.
       const seqBefore = at.seq === 0 ? place.seq + (descending ? 1 : -1) : at.seq;
       for (let other = late[next]; other !== undefined && passed(other.id, place.id); other = late[++next]) {
         steps.push(step(other, seqBefore, density));

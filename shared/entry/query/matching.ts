@@ -2,11 +2,11 @@
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import type { ReadBudget } from "../../store/budget.ts";
-import { inParts } from "../index/parts.ts";
+import { inBatches } from "../index/batches.ts";
 import { type IndexEntry, type IndexScan, scanForwards } from "../index/scan.ts";
 import type { Choice } from "../model/localize.ts";
 import { type Candidates, candidatesOf, READ_LIMIT, tooBroad } from "./candidates.ts";
-import { type Judged, matches } from "./filter.ts";
+import { type FilterInput, matches } from "./filter.ts";
 import type { ListQuery } from "./query.ts";
 
 /** A list: its index, and how its entries are read and shown. */
@@ -25,7 +25,7 @@ export interface Collection<T> {
    * @throws TooMuch when the entries are together larger than `maxBytes`
    */
   read(places: readonly IndexEntry[], maxBytes: number): Promise<(T | undefined)[]>;
-  judged(item: T): Judged;
+  judged(item: T): FilterInput;
   /** Stored bytes that were read for an entry. */
   bytes(item: T): number;
   /** Language and market of the sort order. */
@@ -36,7 +36,7 @@ export interface Collection<T> {
   narrowed: boolean;
   /** Number of entries in the unfiltered list. Undefined if they must be counted one by one. */
   total?: (indexed: number) => Promise<number | undefined>;
-  /** Sequence of the index's last message, if it was read in advance. */
+  /** Upper bound of the index's sequences (such as the stream's last sequence), if it was read in advance. */
   last?: Promise<number | undefined> | undefined;
 }
 
@@ -49,20 +49,20 @@ export interface Match<T> {
   item: T;
 }
 
-/** Matches of one read, and how many places it covered, from the first on. */
+/** Matches of one read, and how many index entries it covered, from the first on. */
 interface Read<T> {
   found: Match<T>[];
   read: number;
 }
 
-/** Yields the matching entries of some places, part by part. */
+/** Reads index entries part by part and yields those that match. */
 async function* matchingParts<T>(
   list: Collection<T>,
   query: ListQuery,
   wanted: readonly IndexEntry[],
 ): AsyncGenerator<Read<T>> {
   const choice = list.localized ? list.choice : undefined;
-  for await (const { wanted: places, result } of inParts(list.budget, wanted, list.read)) {
+  for await (const { wanted: places, result } of inBatches(list.budget, wanted, list.read)) {
     const found = places.flatMap((place, i) => {
       const item = result[i];
       if (item === undefined || !matches(query.conditions, list.judged(item), choice)) return [];
@@ -72,7 +72,7 @@ async function* matchingParts<T>(
   }
 }
 
-/** Reads the matches of the first places, as many as fit into one read. */
+/** Reads the matches among the first index entries, as many as fit into one read. */
 export async function readMatching<T>(
   list: Collection<T>,
   query: ListQuery,
@@ -83,7 +83,7 @@ export async function readMatching<T>(
 }
 
 /**
- * Reads all matching entries of many places, keeping only one part in memory.
+ * Reads the matches among many index entries, keeping only one part in memory.
  * @throws AppError invalid `too_broad` when that exceeds the request's read budget
  */
 export async function readAll<T>(
@@ -105,7 +105,7 @@ export async function readAll<T>(
   }
 }
 
-/** Returns every place of the list. @throws AppError invalid `too_broad` when there are too many to read */
+/** Returns every index entry of the list. @throws AppError invalid `too_broad` when there are too many to read */
 async function everyPlace<T>(deps: Deps, list: Collection<T>): Promise<IndexEntry[]> {
   const places: IndexEntry[] = [];
   const indexScan: IndexScan = { orb: list.orb, filter: list.index, first: READ_LIMIT + 1 };

@@ -4,7 +4,7 @@ import { READ_BYTES, ReadBudget } from "../../store/budget.ts";
 import { type IndexEntry, readPage } from "../index/scan.ts";
 import { type Position, readCursor, writeCursor } from "../model/cursor.ts";
 import { type Candidates, candidatesOf, idsTellTime, READ_LIMIT, tooBroad } from "./candidates.ts";
-import { compareRanked, type Ranked, sortValues } from "./filter.ts";
+import { compareRanked, type SortPosition, sortValues } from "./filter.ts";
 import { type ListStep, scanAll, scanByValue } from "./list-scan.ts";
 import { CHUNK, type Collection, eachMatch, type Match, readAll, readMatching } from "./matching.ts";
 import { BY_CREATION, creationOrder, type ListQuery } from "./query.ts";
@@ -65,12 +65,12 @@ function cut<T, F extends Match<T>>(
   };
 }
 
-/** Returns a page that ends before it is full. Its cursor continues after the last place that was read. */
+/** Returns a page that ends before it is full. Its cursor continues after the last index entry that was read. */
 function endedEarly<T>(found: readonly Match<T>[], last: Position, signed: string): ListPage<T> {
   return { items: found.map(({ item }) => item), nextCursor: writeCursor(last, signed) };
 }
 
-/** Reads a page in creation order from a known set of places. */
+/** Reads a page in creation order from a known set of index entries. */
 async function pageOfSet<T>(
   list: Collection<T>,
   query: ListQuery,
@@ -182,13 +182,13 @@ async function pageOfSteps<T>(
 }
 
 interface RankedFound<T> extends Match<T> {
-  rank: Ranked;
+  rank: SortPosition;
 }
 
 /**
  * Reads a page in any other sort order. All entries must be read, so their number is limited. Only those that may be
  * on the page are kept in memory.
- * @param places the places to read, if already known
+ * @param places the index entries to read, if already known
  */
 async function pageOfSorted<T>(
   deps: Deps,
@@ -205,7 +205,7 @@ async function pageOfSorted<T>(
     total += found.length;
     for (const one of found) {
       const judged = list.judged(one.item);
-      const rank: Ranked = { keys: sortValues(query.sort, judged, list.choice), id: judged.id };
+      const rank: SortPosition = { keys: sortValues(query.sort, judged, list.choice), id: judged.id };
       if (from === undefined || compareRanked(query.sort, rank, from) > 0) first.push({ ...one, rank });
     }
     first.sort((a, b) => compareRanked(query.sort, a.rank, b.rank));

@@ -10,7 +10,7 @@ import {
   type Json,
 } from "../../definition/fields/index.ts";
 import { AppError } from "../../kernel/errors.ts";
-import { clip, escapeSegment, Faults, listed } from "../../kernel/faults.ts";
+import { clip, escapeSegment, Faults, joinNames } from "../../kernel/faults.ts";
 
 const MAX_SORT_KEYS = 5;
 const MAX_VALUES = 100;
@@ -99,7 +99,7 @@ export class Reader {
       this.fault(
         parameter,
         "unknown_field",
-        `must not name the unknown field "${clip(name)}". Use ${listed([...known.map((f) => f.name), ...PROPERTIES])}.`,
+        `must not name the unknown field "${clip(name)}". Use ${joinNames([...known.map((f) => f.name), ...PROPERTIES])}.`,
       );
       return undefined;
     }
@@ -148,8 +148,8 @@ export class Reader {
     if (wrong >= 0) {
       const text = values[wrong] ?? "";
       const kind = operator === "null" ? "true or false" : `a value of type ${subject.type.name}`;
-      const form = operator === "null" ? "" : formOf(subject, text);
-      this.fault(parameter, "invalid_value", `must be ${kind} (is "${clip(text)}").${form}`);
+      const form = (operator === "null" ? undefined : formOf(subject, text)) ?? `must be ${kind}`;
+      this.fault(parameter, "invalid_value", `${form} (is "${clip(text)}")`);
       return undefined;
     }
     return { subject, operator, values: parsed as Json[] };
@@ -184,7 +184,7 @@ export class Reader {
     const names = this.parts("fields", text, known.length + PROPERTIES.length);
     const unknown = names.find((name) => !this.schema?.fields.has(name) && !isProperty(name));
     if (unknown !== undefined) {
-      const message = `must not name the unknown field "${clip(unknown)}". Use ${listed(known)}.`;
+      const message = `must not name the unknown field "${clip(unknown)}". Use ${joinNames(known)}.`;
       this.fault("fields", "unknown_field", message);
     }
     return new Set(names);
@@ -204,7 +204,7 @@ export class Reader {
         field === undefined ? "unknown_field" : "not_a_reference",
         known.length === 0
           ? "is not supported here, because the schema has no reference fields. Remove the parameter."
-          : `must name reference fields ("${clip(name)}" is not one). Use ${listed(known)}.`,
+          : `must name reference fields ("${clip(name)}" is not one). Use ${joinNames(known)}.`,
       );
     }
     return [...chosen];
@@ -258,10 +258,10 @@ function splitValues(text: string): string[] {
 }
 
 /** Returns the parse fault of a type with a special text form, or nothing for types whose name says it all. */
-function formOf({ type }: Subject, text: string): string {
+function formOf({ type }: Subject, text: string): string | undefined {
   const said: string[] = [];
   if (WRITTEN.has(type.name)) type.parse(text, (_code, message) => said.push(message));
-  return said.map((message) => ` ${message}`).join("");
+  return said[0];
 }
 
 function parseValue(subject: Subject, operator: FilterOperator, text: string): Json | undefined {

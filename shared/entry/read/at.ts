@@ -5,11 +5,11 @@ import { AppError } from "../../kernel/errors.ts";
 import { MOMENT_FORM } from "../../kernel/faults.ts";
 import { READ_BYTES, ReadBudget } from "../../store/budget.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
-import { addressIn, orNull } from "../model/resolve.ts";
+import { addressIn, nullIfMissing } from "../model/resolve.ts";
 import { type EntrySnapshot, effective, snapshotOf } from "../model/snapshot.ts";
 import { READ_LIMIT } from "../query/candidates.ts";
 
-const PAGE = 500;
+const REVISIONS_PER_READ = 500;
 /** MiB of stored revisions held at once. Parsed and serialised, they must fit into the memory of a function. */
 const HELD_MIB = 12;
 /** MiB of revisions read, including those that later ones replace. */
@@ -32,7 +32,7 @@ export function readMoment(text: string): number {
 }
 
 /** An entry at a point in time. */
-export interface Past {
+export interface PastEntry {
   address: EntryAddress;
   /** The revision at that time, after the closing of its window if that was before. */
   snapshot: EntrySnapshot;
@@ -46,15 +46,20 @@ function tooManyRevisions(what: string): AppError {
 /**
  * Returns the newest revision of each log at a point in time, in creation order of the entries, without deleted ones.
  */
-async function fold(deps: Pick<Deps, "store">, orb: string, filter: string, at: number): Promise<Past[]> {
+async function fold(
+  deps: Pick<Deps, "store">,
+  orb: string,
+  filter: string,
+  at: number,
+): Promise<PastEntry[]> {
   const found = new Map<string, { snapshot: EntrySnapshot; size: number }>();
   let read = 0;
   let held = 0;
   const budget = new ReadBudget(READ_MIB * 1024 * 1024);
   const store = budget.charging(deps.store);
   for (let fromSeq = 1; ; ) {
-    const page = await orNull(
-      store.scan(streams.orb(orb), filter, { fromSeq, limit: PAGE, maxBytes: READ_BYTES }),
+    const page = await nullIfMissing(
+      store.scan(streams.orb(orb), filter, { fromSeq, limit: REVISIONS_PER_READ, maxBytes: READ_BYTES }),
     );
     let passed = false;
     for (const message of page?.messages ?? []) {
@@ -90,7 +95,7 @@ export async function entryAt(
   deps: Pick<Deps, "store">,
   address: EntryAddress,
   at: number,
-): Promise<Past | null> {
+): Promise<PastEntry | null> {
   const [past] = await fold(deps, address.orb, subjects.entryLog(address), at);
   return past ?? null;
 }
@@ -105,7 +110,7 @@ export function entriesAt(
   orb: string,
   home: Omit<EntryAddress, "id" | "orb"> | undefined,
   at: number,
-): Promise<Past[]> {
+): Promise<PastEntry[]> {
   const filter = home === undefined ? subjects.allLogs(orb) : subjects.schemaLogs({ orb, ...home });
   return fold(deps, orb, filter, at);
 }

@@ -11,14 +11,14 @@ import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { ReadBudget } from "../../store/budget.ts";
 import type { Consistency } from "../../store/types.ts";
-import { inParts } from "../index/parts.ts";
+import { inBatches } from "../index/batches.ts";
 import { isOwn } from "../index/references.ts";
-import { readLive, type VisibleEntry, type Wanted } from "../index/visible.ts";
+import { type EntryKey, readLive, type VisibleEntry } from "../index/visible.ts";
 import { type Choice, choose } from "../model/localize.ts";
 import { presentEntry, presentField, type RuntimeEntry } from "./present.ts";
 
 /** Returns whether an actor may read the live revision of an entry. */
-export function maySee(
+export function mayReadLive(
   actor: Actor,
   compiled: CompiledOrb,
   schema: CompiledSchema,
@@ -130,11 +130,11 @@ async function targetsIn(
       };
   const targets = new Map<string, { entry: RuntimeEntry; tag: string }>();
   const charged = { ...deps, store: budget.charging(deps.store) };
-  const read = (some: readonly Wanted[], maxBytes: number) =>
+  const read = (some: readonly EntryKey[], maxBytes: number) =>
     readLive(charged, orb, some, consistency, maxBytes);
-  for await (const { result } of inParts(budget, wanted, read)) {
+  for await (const { result } of inBatches(budget, wanted, read)) {
     for (const seen of result) {
-      if (seen === undefined || !maySee(actor, compiled, seen.schema, seen.shown.createdBy)) continue;
+      if (seen === undefined || !mayReadLive(actor, compiled, seen.schema, seen.shown.createdBy)) continue;
       targets.set(`${seen.schema.module}/${seen.schema.id}/${seen.address.id}`, {
         entry: presentEntry(seen, { choice: there }, languages),
         // The entry's presentation also depends on its orb's definition.

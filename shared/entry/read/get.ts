@@ -8,12 +8,12 @@ import { notFound } from "../../kernel/errors.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import type { Consistency } from "../../store/types.ts";
 import { isOwn } from "../index/references.ts";
-import { newestOf, readLive, shownOf, type VisibleEntry } from "../index/visible.ts";
+import { maskedRevision, newestRevision, readLive, type VisibleEntry } from "../index/visible.ts";
 import type { Choice } from "../model/localize.ts";
 import { addressOf, loadEntry, type OrbContext } from "../model/resolve.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
 import type { OneQuery } from "../query/query.ts";
-import { expandAll, maySee } from "./expand.ts";
+import { expandAll, mayReadLive } from "./expand.ts";
 import { choiceKey, presentEntry, type RuntimeEntry, runtimeTag } from "./present.ts";
 
 /** The entry to read, and the form of the response. */
@@ -78,11 +78,13 @@ async function find(deps: Deps, actor: Actor, input: GetInput): Promise<VisibleE
     const entry = await loadEntry(deps, orb.orb, id, schema);
     if (entry === null || entry.head.status === "DELETED") return undefined;
     if (maySeeDraft(actor, orb, schema, entry.head.createdBy)) {
-      return newestOf(schema, entry.address, entry.head, deps.clock.now());
+      return newestRevision(schema, entry.address, entry.head, deps.clock.now());
     }
   }
   const [seen] = await readLive(deps, orb.orb, [{ schema, id }], consistencyFor(actor), SMALL_BYTES);
-  return seen !== undefined && maySee(actor, orb.compiled, schema, seen.head.createdBy) ? seen : undefined;
+  return seen !== undefined && mayReadLive(actor, orb.compiled, schema, seen.head.createdBy)
+    ? seen
+    : undefined;
 }
 
 /** Returns what a response depends on besides the newest revision number. It becomes part of the entity tag. */
@@ -113,7 +115,7 @@ export function presentWritten(
     schema,
     address: addressOf(schema, snapshot.id),
     head: snapshot,
-    shown: shownOf(schema, snapshot),
+    shown: maskedRevision(schema, snapshot),
     newest: snapshot.revision,
   };
   const entry = presentEntry(seen, { choice }, languages);

@@ -6,15 +6,15 @@ import type { Deps } from "../../deps.ts";
 import type { ReadBudget } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { readPage } from "../index/scan.ts";
-import { type ListedEntry, newestOf, readLive } from "../index/visible.ts";
+import { type ListedEntry, newestRevision, readLive } from "../index/visible.ts";
 import type { Choice } from "../model/localize.ts";
-import { addressOf, type OrbContext, orNull } from "../model/resolve.ts";
+import { addressOf, nullIfMissing, type OrbContext } from "../model/resolve.ts";
 import { snapshotOf } from "../model/snapshot.ts";
 import { READ_LIMIT } from "../query/candidates.ts";
 import type { Collection } from "../query/matching.ts";
 import { readListPage } from "../query/page.ts";
 import type { ListQuery } from "../query/query.ts";
-import { expandAll, maySee } from "./expand.ts";
+import { expandAll, mayReadLive } from "./expand.ts";
 import { maySeeDraft, requireDraftReader, requireReader } from "./get.ts";
 import { presentEntry, type RuntimeEntry } from "./present.ts";
 
@@ -49,7 +49,7 @@ const ANY = { consistency: "stale" } as const;
  */
 export async function lastOf(deps: Pick<Deps, "store">, orb: string): Promise<number | undefined> {
   if (deps.store.isCached === true) return undefined;
-  return (await orNull(deps.store.get(streams.orb(orb), EVERYTHING, ANY)))?.seq;
+  return (await nullIfMissing(deps.store.get(streams.orb(orb), EVERYTHING, ANY)))?.seq;
 }
 
 /** Reads the newest revisions of entries that the caller may write, and the live revisions of the rest. */
@@ -77,7 +77,7 @@ async function readLatest(
     const head = snapshotOf(message);
     if (head === null || head.status === "DELETED") return undefined;
     if (maySeeDraft(actor, orb, schema, head.createdBy)) {
-      return { ...newestOf(schema, addressOf(schema, id), head, now), bytes: message?.size ?? 0 };
+      return { ...newestRevision(schema, addressOf(schema, id), head, now), bytes: message?.size ?? 0 };
     }
     return live[i];
   });
@@ -112,7 +112,9 @@ function collectionOf(
               maxBytes,
             );
       return found.map((seen) =>
-        seen !== undefined && maySee(actor, orb.compiled, schema, seen.head.createdBy) ? seen : undefined,
+        seen !== undefined && mayReadLive(actor, orb.compiled, schema, seen.head.createdBy)
+          ? seen
+          : undefined,
       );
     },
     judged: ({ shown }) => shown,

@@ -2,7 +2,7 @@
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import type { VisibleEntry } from "../index/visible.ts";
 import { fingerprint } from "../model/cursor.ts";
-import { knownPlaces } from "../model/known.ts";
+import { knownLocales } from "../model/known.ts";
 import { type Choice, resolveField } from "../model/localize.ts";
 import type { EntryView } from "../model/snapshot.ts";
 
@@ -45,7 +45,7 @@ export function presentValues(
   for (const [name, field] of schema.fields) {
     if (fields !== undefined && !fields.has(name)) continue;
     const stored = Object.hasOwn(values, name) ? values[name] : undefined;
-    const known = choice.allLocales ? knownPlaces(schema, field, stored) : stored;
+    const known = choice.allLocales ? knownLocales(schema, field, stored) : stored;
     if (known !== undefined) out[name] = presentField(field, known, choice, languages);
   }
   return out;

@@ -27,7 +27,7 @@ export interface RevisionItem {
   publishedRevision: number | null;
   validFrom: string | null;
   validTo: string | null;
-  /** When and by whom it was created. `scheduler` closes windows. */
+  /** Time and author. `scheduler` closes windows. */
   at: string;
   by: string;
   /** When the scheduler opened this revision's window. Omitted if it was live at once, or has not opened yet. */
@@ -100,7 +100,7 @@ function revisionOf(snapshot: EntrySnapshot, schema: CompiledSchema | undefined,
   };
 }
 
-const PAGE = 250;
+const REVISIONS_PER_READ = 250;
 /** Maximum bytes per page, because entries may be large. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 
@@ -119,7 +119,7 @@ async function* snapshots(deps: Deps, entry: LoadedEntry): AsyncGenerator<EntryS
   for (let fromSeq = 1; ; ) {
     const page = await deps.store.scan(streams.orb(entry.address.orb), log, {
       fromSeq,
-      limit: PAGE,
+      limit: REVISIONS_PER_READ,
       maxBytes: PAGE_BYTES,
     });
     for (const message of page.messages) {

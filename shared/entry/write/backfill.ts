@@ -7,11 +7,12 @@ import type { Deps } from "../../deps.ts";
 import { ReadBudget } from "../../store/budget.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import { Conflict } from "../../store/types.ts";
+import { inBatches } from "../index/batches.ts";
 import { entryKeys, readReservations } from "../index/entry-keys.ts";
-import { inParts } from "../index/parts.ts";
-import { isUniqueKey, keyMessages, lateMarks } from "../model/index-keys.ts";
+import { isUniqueKey } from "../model/index-keys.ts";
+import { keyMessages, lateMarks } from "../model/key-messages.ts";
 import { guard } from "../model/messages.ts";
-import { type LoadedEntry, loaded, type OrbContext } from "../model/resolve.ts";
+import { type LoadedEntry, type OrbContext, parseEntry } from "../model/resolve.ts";
 import { effective } from "../model/snapshot.ts";
 import { retryOnConflict } from "./retry.ts";
 
@@ -57,7 +58,7 @@ export interface BackfillResult {
 
 /** Warns in the log that entries written while a field became unique share a value. */
 export function warnOfShared(deps: Pick<Deps, "log">, { orb, id }: CompiledSchema): void {
-  deps.log.warn("entries written while a field became unique share values", { orb, schema: id });
+  deps.log.warn("entries that were written while a field became unique share a value", { orb, schema: id });
 }
 
 /** A backfill in progress. */
@@ -103,7 +104,7 @@ async function backfillEach(run: Run, missing: readonly MissingKey[]): Promise<M
   return toRetry;
 }
 
-/** Retries by halves, reading the entries again, until only the entries that other writers are changing fail. */
+/** Retries by halves, reading the entries again, down to the single entries that other writers are changing. */
 async function retryByHalves(run: Run, missing: readonly MissingKey[]): Promise<void> {
   const ids = [...new Set(missing.map(({ address }) => address.id))];
   if (ids.length <= 1) {
@@ -135,9 +136,9 @@ async function readMissing(
   const store = budget.charging(deps.store);
   const read = (some: readonly string[], maxBytes: number) =>
     store.getMany(streams.orb(context.orb), some, { maxBytes });
-  for await (const { result } of inParts(budget, logs, read)) {
+  for await (const { result } of inBatches(budget, logs, read)) {
     for (const message of result.values()) {
-      const entry = loaded(message);
+      const entry = parseEntry(message);
       if (entry === null || entry.head.status === "DELETED") continue;
       missingNow.push(...missingKeys(entry, await keysOf(deps, context, schema, entry)));
     }

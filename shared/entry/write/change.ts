@@ -2,43 +2,42 @@
  * Updates an existing entry: read, authorise, check If-Match, let the verb decide, commit. Retries from the start on
  * a write conflict.
  *
- * This file upholds these invariants:
+ * Invariants:
  * - The head is the truth. The head is the last message of the entry's log. Each write expects the head's sequence,
  *   so no write is based on a revision that is no longer the newest.
- * - Live copies, index keys and schedules follow the head. They change in the same atomic batch as the head, or
- *   readers verify them against the head.
- * - A unique value has one owner. A reservation is a message that names the owner. It is taken by compare-and-set and
- *   released when neither the newest nor the live revision has the value.
- * - A write and the definition that decided it agree. Each write expects the fence of its definition and fails if
- *   another definition has been activated.
+ * - Live copies, index keys and schedules are derived from the head. They change in the same atomic batch as the
+ *   head. Where they do not, they are hints: readers verify them against the head.
+ * - A unique value has one owner. Its reservation is a message that names the owner. A write takes it by
+ *   compare-and-set, and releases it when neither the newest nor the live revision has the value.
+ * - When an entry stops being live, a tombstone replaces its live copy, so that subscribers notice.
+ * - A write is committed only under the definition that decided it. Each write expects the fence of its definition,
+ *   and activating another definition moves the fence.
  * - A validity window that has closed counts as a revision (`effective`). The next write appends that revision before
  *   its own.
  */
-import { type Actor, actorId } from "../../access/actor.ts";
+import type { Actor } from "../../access/actor.ts";
 import { type EntryOperation as Act, may, refusal, requireMay, roleIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { notFound, revisionMismatch } from "../../kernel/errors.ts";
 import { counted } from "../../quotas/write.ts";
-import { SMALL_BYTES } from "../../store/budget.ts";
-import { type EntryAddress, isToken, type LiveRole, streams, subjects } from "../../store/subjects.ts";
-import type { Append, StoredMessage } from "../../store/types.ts";
-import { type EntryKeys, entryKeys, lookUpReservations } from "../index/entry-keys.ts";
+import { isToken, streams, subjects } from "../../store/subjects.ts";
+import type { StoredMessage } from "../../store/types.ts";
+import { entryKeys } from "../index/entry-keys.ts";
 import { isOwn } from "../index/references.ts";
-import { cancelMessages, liveTombstone, repairAfterCancel } from "../index/schedules.ts";
+import { repairAfterCancel } from "../index/schedules.ts";
 import { type Idempotency, idempotencyClaim, replay } from "../model/idempotency.ts";
-import { isUniqueKey, keyChange, keySubject } from "../model/index-keys.ts";
-import type { EntryWrite, Guard } from "../model/messages.ts";
 import {
   existing,
   type LoadedEntry,
   loadEntry,
+  nullIfMissing,
   type OrbContext,
-  orNull,
   refuseRecords,
   schemaOf,
 } from "../model/resolve.ts";
-import { type EntrySnapshot, effective, type StoredValue, visible } from "../model/snapshot.ts";
+import { type EntrySnapshot, effective, visible } from "../model/snapshot.ts";
+import { type Change, cancels, nextSnapshot, rolesOf, type State, writeOf } from "./change-write.ts";
 import { commit } from "./commit.ts";
 import { renewDefinition, retryOnConflict } from "./retry.ts";
 
@@ -67,65 +66,6 @@ export interface Written {
   replayed: boolean;
 }
 
-/** The state that a decision is based on. */
-export interface State {
-  context: OrbContext;
-  /** Undefined if the definition no longer has the schema. */
-  schema: CompiledSchema | undefined;
-  entry: LoadedEntry;
-  /** The newest revision now: if the validity window has closed, the revision that its closing stands for. */
-  base: EntrySnapshot;
-  /** The index keys of the newest and of the live revision, computed with the current definition. */
-  held: EntryKeys;
-  /** Milliseconds since the epoch. */
-  now: number;
-  /**
-   * Last sequence of the reference guard, read before the search for referrers. Undefined if the verb needs no guard.
-   */
-  guardSeq: number | undefined;
-}
-
-/** The change that a verb decides on. */
-export interface Decision {
-  operation: EntrySnapshot["operation"];
-  status: EntrySnapshot["status"];
-  values?: Record<string, StoredValue>;
-  /** Index keys of `values`. */
-  claims?: string[];
-  validFrom?: string | null;
-  validTo?: string | null;
-  guards?: readonly Guard[];
-  /**
-   * `publish` makes this revision live, `withdraw` removes the live revision, `keep` leaves the live revision as it
-   * is.
-   */
-  live: "publish" | "withdraw" | "keep";
-  index?: "remove";
-}
-
-/** The parts of a write that differ between verbs. */
-export interface Change {
-  /** The operations that the actor must be allowed to perform. */
-  acts: readonly Act[];
-  /** The request's content. A request with the same Idempotency-Key must have the same content. */
-  request: unknown;
-  /**
-   * The write keeps the caller-visible content (re-sealing). It is therefore allowed on records that cannot be
-   * changed.
-   */
-  upkeep?: boolean;
-  /**
-   * Reads the reference guard before the search for referrers, so that the commit fails if a reference is added
-   * meanwhile.
-   */
-  guarded?: boolean;
-  decide(state: State): Promise<Decision>;
-  /** Returns the messages that a publication writes to the live subject. */
-  publishing?: (state: State, next: EntrySnapshot, role: LiveRole) => Append[];
-}
-
-const ALL_ROLES: readonly LiveRole[] = ["public", "user", "admin"];
-
 /** Appends one revision to an existing entry. */
 export async function changeEntry(
   deps: Deps,
@@ -146,7 +86,7 @@ export async function changeEntry(
       loadEntry(deps, target.orbId, target.id, target.schema),
       findReplay(),
       change.guarded === true && isToken(target.id)
-        ? orNull(deps.store.get(stream, subjects.referenceGuard(target.orbId, target.id)))
+        ? nullIfMissing(deps.store.get(stream, subjects.referenceGuard(target.orbId, target.id)))
         : (null as StoredMessage | null),
     ]);
     const found = authorised(deps, actor, context, entry, change.acts);
@@ -188,8 +128,8 @@ function refuseEarly(actor: Actor, target: Target, acts: readonly Act[]): void {
 }
 
 /**
- * Returns the entry if the actor may perform the operations. Throws 404 instead of 403 if the actor cannot even read
- * it.
+ * Returns the entry if the actor may perform the operations. Otherwise throws 401 for an anonymous actor, 403 if the
+ * actor can read the entry, and 404 if not.
  */
 function authorised(
   deps: Deps,
@@ -207,146 +147,4 @@ function authorised(
     throw seen || actor.kind === "anonymous" ? refusal(actor) : notFound("entry");
   }
   return existing(entry);
-}
-
-function rolesOf(schema: CompiledSchema | undefined): readonly LiveRole[] {
-  return schema === undefined ? ALL_ROLES : [schema.liveRole];
-}
-
-/** Whether a write replaces or removes the live revision, and so cancels its schedules. */
-function cancels(state: State, decision: Decision): boolean {
-  return decision.live !== "keep" || state.base !== state.entry.head;
-}
-
-/** Returns the revision that a decision creates. */
-function nextSnapshot(state: State, decision: Decision, actor: Actor): EntrySnapshot {
-  const { base, held, entry } = state;
-  const revision = base.revision + 1;
-  const at = new Date(state.now).toISOString();
-  const window = {
-    validFrom: decision.validFrom === undefined ? base.validFrom : decision.validFrom,
-    validTo: decision.validTo === undefined ? base.validTo : decision.validTo,
-  };
-  const next: EntrySnapshot = {
-    ...base,
-    ...window,
-    operation: decision.operation,
-    status: decision.status,
-    revision,
-    publishedRevision: null,
-    publishedSeq: null,
-    liveFrom: null,
-    liveTo: null,
-    updatedAt: at,
-    updatedBy: actorId(actor),
-    values: decision.values ?? base.values,
-    claims: decision.claims ?? held.claims,
-    liveClaims: null,
-    defRevision: decision.claims !== undefined || held.stale ? state.context.revision : base.defRevision,
-  };
-  if (decision.live === "publish") {
-    return { ...next, publishedRevision: revision, liveFrom: window.validFrom, liveTo: window.validTo };
-  }
-  if (decision.live === "withdraw" || base.publishedRevision === null) return next;
-  const isLive = base.publishedSeq === null;
-  return {
-    ...next,
-    publishedRevision: base.publishedRevision,
-    publishedSeq: isLive ? entry.seq : base.publishedSeq,
-    liveFrom: base.liveFrom,
-    liveTo: base.liveTo,
-    liveClaims: isLive ? held.claims : held.liveClaims,
-  };
-}
-
-/** Returns the write that carries out a decision: revisions, index keys, guards, live copy. */
-async function writeOf(
-  deps: Deps,
-  state: State,
-  decision: Decision,
-  next: EntrySnapshot,
-  attempt: number,
-  change: Change,
-): Promise<EntryWrite> {
-  const { entry, base, schema, held, context } = state;
-  const { address, head } = entry;
-  const after = new Set([...next.claims, ...(next.liveClaims ?? [])]);
-  const guards: Guard[] = [...(decision.guards ?? [])];
-  // A closed window ends the reservations of values that only the live revision has. Another entry may own them now,
-  // so they count as not reserved.
-  const closed = base !== head;
-  const claims = keyChange(new Set([...head.claims, ...(closed ? [] : (head.liveClaims ?? []))]), after);
-  const known = new Map<string, number>();
-  // An entry's index keys are complete only if they were written under the current definition and no closed window
-  // has ended any of them.
-  const sure = !held.stale && !closed;
-  if (!sure && schema !== undefined) {
-    for (const key of [...held.claims, ...(held.liveClaims ?? []), ...(head.liveClaims ?? [])]) {
-      if (!after.has(key) && !claims.frees.includes(key)) claims.frees.push(key);
-    }
-    const own = await reallyOwn(deps, address, claims.frees);
-    claims.frees = own.frees;
-    for (const [key, seq] of own.known) known.set(key, seq);
-  }
-  let made = next;
-  if (schema !== undefined && (attempt > 0 || !sure)) {
-    const keeping = change.upkeep === true ? undefined : { entry, next };
-    const looked = await lookUpReservations(deps, context, schema, address, claims.adds, keeping);
-    for (const [key, seq] of looked.known) known.set(key, seq);
-    guards.push(...looked.guards);
-    const free = (key: string) => !looked.taken.has(key);
-    claims.adds = claims.adds.filter(free);
-    made = {
-      ...next,
-      claims: next.claims.filter(free),
-      liveClaims: next.liveClaims?.filter(free) ?? null,
-    };
-  }
-  const live: Append[] = [];
-  if (cancels(state, decision)) {
-    live.push(...cancelMessages(address, head));
-    const { publishing } = change;
-    if (decision.live === "publish" && publishing !== undefined && schema !== undefined) {
-      live.push(...publishing(state, next, schema.liveRole));
-    } else if (head.publishedRevision !== null) {
-      const at = base === head ? next.updatedAt : base.updatedAt;
-      for (const role of rolesOf(schema)) live.push(liveTombstone(address, role, next, at));
-    }
-  }
-  return {
-    address,
-    headSeq: entry.seq,
-    before: head,
-    snapshots: base === head ? [made] : [{ ...base, defRevision: head.defRevision }, made],
-    claims,
-    known,
-    guards,
-    live,
-    ...(decision.index === undefined ? {} : { index: decision.index }),
-  };
-}
-
-/**
- * Filters the keys that a write may delete. A reservation that another entry may have taken over is deleted only if
- * it still names this entry. It is deleted with the sequence that was read here, because a takeover does not change
- * this entry's head. Index keys that are not unique always belong to their entry.
- */
-async function reallyOwn(
-  deps: Deps,
-  address: EntryAddress,
-  keys: readonly string[],
-): Promise<{ frees: string[]; known: Map<string, number> }> {
-  const known = new Map<string, number>();
-  const doubtful = keys.filter(isUniqueKey);
-  if (doubtful.length === 0) return { frees: [...keys], known };
-  const messages = await deps.store.getMany(
-    streams.orb(address.orb),
-    doubtful.map((key) => keySubject(address, key)),
-    { maxBytes: SMALL_BYTES },
-  );
-  for (const key of doubtful) {
-    const message = messages.get(keySubject(address, key));
-    if (message?.text() === address.id) known.set(key, message.seq);
-  }
-  return { frees: keys.filter((key) => !isUniqueKey(key) || known.has(key)), known };
 }

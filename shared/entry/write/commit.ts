@@ -3,7 +3,8 @@ import { fenceGuard } from "../../definition/stored/fence.ts";
 import type { Deps } from "../../deps.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { BATCH_LIMIT } from "../../store/types.ts";
-import { isUniqueKey, keyMessages, lateMarks } from "../model/index-keys.ts";
+import { isUniqueKey } from "../model/index-keys.ts";
+import { keyMessages, lateMarks } from "../model/key-messages.ts";
 import { type EntryWrite, messagesOf, onlyHints } from "../model/messages.ts";
 import type { OrbContext } from "../model/resolve.ts";
 import { appendFenced } from "./fenced.ts";
@@ -17,7 +18,7 @@ import { appendFenced } from "./fenced.ts";
  * - Everything else is one atomic batch. Index messages for which the batch has no room are deleted afterwards.
  *
  * @param by the definition that decided the write
- * @param options.whole always commit atomically
+ * @param options.atomic always commit atomically
  * @returns the sequence of the resulting snapshot
  * @throws Conflict when the head, a reservation, a guard or the fence has moved; nothing was written
  */

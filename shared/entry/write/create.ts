@@ -3,7 +3,7 @@ import { requireMay, roleIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, invalid, notFound } from "../../kernel/errors.ts";
-import { listed } from "../../kernel/faults.ts";
+import { joinNames } from "../../kernel/faults.ts";
 import { counted } from "../../quotas/write.ts";
 import { withReservations } from "../index/entry-keys.ts";
 import { publishMessages } from "../index/schedules.ts";
@@ -57,10 +57,10 @@ export function schemaFor(context: OrbContext, module: string, schema: string | 
   const { modules } = context.compiled;
   const schemas = modules.get(module)?.schemas;
   if (schemas === undefined) {
-    const message = `must be a module of the orb: ${listed([...modules.keys()])}`;
+    const message = `must be a module of the orb: ${joinNames([...modules.keys()])}`;
     throw invalid([{ path: "/module", code: "unknown_module", message }]);
   }
-  const names = listed([...schemas.keys()]);
+  const names = joinNames([...schemas.keys()]);
   throw invalid([
     schema === undefined
       ? {
@@ -170,7 +170,7 @@ export async function createEntry(deps: Deps, actor: Actor, input: CreateInput):
   return counted(deps, actor, orbId, () => retryOnConflict(deps, orbId, run, findReplay));
 }
 
-/** @throws AppError not_found when there is no such orb */
+/** Returns the orb unless it is null. @throws AppError not_found */
 export function requireOrb<T extends OrbContext>(orb: T | null): T {
   if (orb === null) throw notFound("orb");
   return orb;

@@ -4,7 +4,7 @@ import { canonicalLanguage } from "../../definition/document/ids.ts";
 import { MASK } from "../../definition/document/mask.ts";
 import { normaliseInstant } from "../../definition/fields/calendar.ts";
 import { AppError, type Fault } from "../../kernel/errors.ts";
-import { listed, MOMENT_FORM } from "../../kernel/faults.ts";
+import { joinNames, MOMENT_FORM } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
 import { storedInput } from "../model/known.ts";
 import { isSealed, type StoredValue } from "../model/snapshot.ts";
@@ -16,7 +16,7 @@ export interface Localization {
 }
 
 function unknownPlace(parameter: keyof Localization, message: string): AppError {
-  return new AppError("malformed", "invalid_parameter", message, {
+  return new AppError("malformed", "invalid_parameter", `The ${parameter} ${message}.`, {
     errors: [{ path: `/${parameter}`, code: "invalid_value", message }],
   });
 }
@@ -28,11 +28,11 @@ function resolvePlace(
 ): { language: string; market: string | undefined } {
   const tag = place.locale === undefined ? schema.languages[0] : canonicalLanguage(place.locale);
   if (tag === undefined || !schema.languages.includes(tag)) {
-    throw unknownPlace("locale", `must be a language of the orb: ${listed(schema.languages)}`);
+    throw unknownPlace("locale", `must be a language of the orb: ${joinNames(schema.languages)}`);
   }
   const market = place.market ?? schema.markets[0];
   if (place.market !== undefined && !schema.markets.includes(place.market)) {
-    throw unknownPlace("market", `must be a market of the orb: ${listed(schema.markets)}`);
+    throw unknownPlace("market", `must be a market of the orb: ${joinNames(schema.markets)}`);
   }
   return { language: tag, market };
 }

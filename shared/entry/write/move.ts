@@ -7,7 +7,7 @@ import { type Append, Conflict } from "../../store/types.ts";
 import { publishedOf } from "../index/entry-keys.ts";
 import { liveTombstone, publishMessages } from "../index/schedules.ts";
 import { GONE_SECONDS } from "../model/messages.ts";
-import { type LoadedEntry, loaded } from "../model/resolve.ts";
+import { type LoadedEntry, parseEntry } from "../model/resolve.ts";
 import { visible } from "../model/snapshot.ts";
 
 /** Source and target audience of live copies, and the fence of the definition that moves them. */
@@ -34,7 +34,7 @@ export async function moveEntries(deps: Deps, entries: readonly LoadedEntry[], m
   for (const entry of entries) {
     for (let attempt = 0; attempt < 8; attempt++) {
       const log = subjects.entryLog(entry.address);
-      const now = loaded(await deps.store.get(streams.orb(orb), log));
+      const now = parseEntry(await deps.store.get(streams.orb(orb), log));
       if (now === null) break;
       const some = now.head.publishedRevision === null ? [] : await moveMessages(deps, now, move);
       if (some.length === 0) break;

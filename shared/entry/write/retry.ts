@@ -11,7 +11,7 @@ import type { OrbContext } from "../model/resolve.ts";
 
 /** Retries after the first run. With the delays below, all retries together take up to 2 seconds. */
 const ATTEMPTS = 24;
-/** After this many conflicts in a row, compare the orb's fence with the live definition record. */
+/** Each time that this many runs have met a conflict, compare the orb's fence with the live definition record. */
 const MEND = 3;
 
 /** Reads the current definition before a retry. @throws AppError not_found */

@@ -6,7 +6,8 @@ import { AppError, type Fault } from "../../kernel/errors.ts";
 import { publishMessages } from "../index/schedules.ts";
 import { storedInput } from "../model/known.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
-import { changeEntry, type State, type Target, type Written } from "./change.ts";
+import { changeEntry, type Target, type Written } from "./change.ts";
+import type { State } from "./change-write.ts";
 import { mergeValues, readWindow, windowFaults } from "./input.ts";
 import { prepare } from "./prepare.ts";
 

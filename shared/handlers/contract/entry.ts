@@ -15,15 +15,15 @@ const registryEntrySchema = z
     description: z.string().max(2_000),
     auth: z.enum(HANDLER_AUTH),
     kind: z.literal("nats"),
-    subject: z.string().meta({ description: "Literal subject that the service answers on." }),
+    subject: z.string().meta({ description: "Literal subject that the service listens on." }),
     input: z.unknown().optional().meta({ description: "JSON Schema of the input." }),
-    output: z.unknown().optional().meta({ description: "JSON Schema of the answer." }),
+    output: z.unknown().optional().meta({ description: "JSON Schema of the output." }),
     timeoutMs: z
       .int()
       .min(TIMEOUT.min)
       .max(TIMEOUT.max)
       .optional()
-      .meta({ description: `Milliseconds to wait for the answer (${TIMEOUT.default}).` }),
+      .meta({ description: `Milliseconds to wait for the response (${TIMEOUT.default}).` }),
   })
   .meta({ id: "RegistryEntry", description: "A remote handler in the bucket `handlers`." });
 
@@ -54,16 +54,21 @@ export function readEntry(
   const faults = new Faults();
   const faulty = () => ({ name: key, faults: faults.list() });
   const split = splitName(key);
-  if (split === undefined) faults.add("", "key", "The key must be <service>.<handler>.");
+  if (split === undefined)
+    faults.add("", "key", "The key must be <service>.<handler>. Register the handler under another key.");
   else if (reserved.has(split.service)) {
-    faults.add("", "reserved", `The service "${split.service}" is the platform's own.`);
+    faults.add(
+      "",
+      "reserved",
+      `The service name "${split.service}" is reserved for the platform. Choose another name.`,
+    );
   }
   let value: unknown;
   try {
     if (text.length > ENTRY_LIMIT || tooDeep(text, ENTRY_DEPTH)) throw new Error("too large");
     value = JSON.parse(text) as unknown;
   } catch {
-    const words = `The entry must be JSON of at most ${ENTRY_LIMIT / 1024} KiB and ${ENTRY_DEPTH} levels.`;
+    const words = `The entry must be JSON of at most ${ENTRY_LIMIT / 1024} KiB with at most ${ENTRY_DEPTH} levels of nesting.`;
     faults.add("", "malformed", words);
     return faulty();
   }
@@ -73,7 +78,7 @@ export function readEntry(
     return faulty();
   }
   const { name, description, auth, subject, timeoutMs, input, output } = parsed.data;
-  if (name !== key) faults.add("/name", "key", "The name must be the key.");
+  if (name !== key) faults.add("/name", "key", "must be equal to the key");
   const wrong = subjectFault(subject, split?.service);
   if (wrong !== undefined) faults.add("/subject", "subject", wrong);
   for (const [member, schema] of [

@@ -15,7 +15,8 @@ export const HTTP_HANDLERS = [
   {
     kind: "http",
     name: "access.invitations",
-    description: "Invitations of the orb's users: anybody looks one up, admins make them.",
+    description:
+      "Invitations of the orb's users. Anyone with an invitation's token can look it up; admins create them.",
     auth: "None",
     paths: ["/invitations", "/invitations/{code}"],
   },

@@ -65,7 +65,7 @@ export interface KitHandler {
 }
 
 /**
- * A rejection. Callers get codes from 400 to 499 as the HTTP status, except 407, 408, 421 and 425. All other codes
+ * Rejects a call. Callers get codes from 400 to 499 as the HTTP status, except 407, 408, 421 and 425. All other codes
  * become 502.
  */
 export class ServiceError extends Error {
@@ -89,7 +89,7 @@ export interface KitOptions<H extends KitHeaders> {
   headers: () => H;
   service: string;
   handlers: Record<string, KitHandler>;
-  /** Receives errors inside a handler. Callers see nothing of them. */
+  /** Receives errors inside a handler. Callers do not see them. */
   onError?: (error: unknown, call: { handler: string; requestId: string | undefined }) => void;
 }
 
@@ -122,7 +122,7 @@ function bound(name: string, handler: KitHandler): Bound {
     if (schema === undefined) return undefined;
     const compiled = compileJsonSchema(schema);
     if (!Array.isArray(compiled)) return compiled;
-    throw new Error(`${name}: the ${part} schema is not valid. ${JSON.stringify(compiled)}`);
+    throw new Error(`${name}: the ${part} schema is not valid. Correct it: ${JSON.stringify(compiled)}`);
   };
   return { name, handler, input: check("input"), output: check("output") };
 }
@@ -196,7 +196,8 @@ async function put<H extends KitHeaders>(
     ...(headers === undefined ? {} : { headers }),
   });
   const stored = JSON.parse(decoder.decode(reply.data)) as { error?: { description: string } };
-  if (stored.error !== undefined) throw new Error(`${name} was not registered: ${stored.error.description}`);
+  if (stored.error !== undefined)
+    throw new Error(`${name} could not be registered: ${stored.error.description}`);
 }
 
 /** Responds to one request, also after an error. */
@@ -208,7 +209,8 @@ async function answer<H extends KitHeaders>(
   const requestId = message.headers?.get("X-Request-Id") || undefined;
   try {
     const body = encoder.encode(JSON.stringify(await run(each, message, requestId)) ?? "null");
-    if (body.length > ANSWER_LIMIT) throw new Error(`the answer has ${body.length} bytes`);
+    if (body.length > ANSWER_LIMIT)
+      throw new Error(`the response has ${body.length} bytes, more than the limit of ${ANSWER_LIMIT}`);
     message.respond(body);
   } catch (error) {
     const refusal = error instanceof ServiceError ? error : new ServiceError(500, "internal error");
@@ -226,7 +228,7 @@ async function run(each: Bound, message: KitMessage, requestId: string | undefin
   const { orbId, handler, input, caller } = request;
   // Another service's registration names this subject. The platform has not checked whether the caller may call this
   // handler.
-  if (handler !== each.name) throw new ServiceError(404, "This subject has no such handler.");
+  if (handler !== each.name) throw new ServiceError(404, "No such handler listens on this subject.");
   const faults = each.input?.(input) ?? [];
   if (faults.length > 0) {
     throw new ServiceError(422, "The input is not valid.", { code: "validation_failed", errors: faults });
@@ -242,7 +244,8 @@ async function run(each: Bound, message: KitMessage, requestId: string | undefin
     idempotencyKey,
   });
   const wrong = each.output?.(result ?? null) ?? [];
-  if (wrong.length > 0) throw new Error(`the answer does not fit its schema: ${JSON.stringify(wrong)}`);
+  if (wrong.length > 0)
+    throw new Error(`the output does not match the output schema: ${JSON.stringify(wrong)}`);
   return result;
 }
 

@@ -7,28 +7,28 @@ const TOKEN = /^[^\s.*>\p{C}]+$/u;
 const MAX_LENGTH = 255;
 
 /**
- * Reason why a subject is not allowed; undefined if it is.
- * @param service the service in the registration's key. It must not name another service's subject, because the
- * platform would call that one with this one's access rules
+ * Returns why a subject is not allowed; undefined if it is.
+ * @param service the service in the registration's key. It must not name another service's subject: the platform would
+ *   then call that service with this one's access rules
  */
 export function subjectFault(subject: string, service: string | undefined): string | undefined {
-  if (subject.length > MAX_LENGTH) return `A subject has at most ${MAX_LENGTH} characters.`;
+  if (subject.length > MAX_LENGTH) return `must be at most ${MAX_LENGTH} characters long`;
   if (!subject.split(".").every((part) => TOKEN.test(part))) {
-    return "A subject is tokens joined by dots, without blanks and wildcards.";
+    return "must be tokens joined by dots, without spaces and wildcards";
   }
-  if (/^(\$|_|platform)/.test(subject)) return "A subject does not begin with $, _ or platform.";
+  if (/^(\$|_|platform)/.test(subject)) return "must not begin with $, _ or platform";
   if (service !== undefined && subject.startsWith(SERVICES) && subject.split(".")[1] !== service) {
-    return `Below ${SERVICES} a service has ${SERVICES}${service}. alone.`;
+    return `must begin with ${SERVICES}${service}. because other subjects below ${SERVICES} belong to other services`;
   }
   return undefined;
 }
 
 /**
- * Tells which subjects a stream captures. One request for each first token, and further ones only below a token that a
- * stream takes anything of: services usually have `svc.` for all of theirs.
+ * Finds the subjects that streams capture. One request per distinct first token, and more only below a token with a
+ * stream: services usually have `svc.` for all of theirs.
  * @returns the stream of each captured subject
  */
-export async function capturedBy(
+export async function capturingStreams(
   store: Pick<Store, "streamNames">,
   subjects: readonly string[],
 ): Promise<Map<string, string>> {
@@ -52,9 +52,10 @@ export async function capturedBy(
  * stream would store the request. One request.
  * @throws AppError bad_gateway `handler_faulty`
  */
-export async function requireFree(store: Pick<Store, "streamNames">, subject: string): Promise<void> {
+export async function requireUncaptured(store: Pick<Store, "streamNames">, subject: string): Promise<void> {
   const captured = await store.streamNames(subject);
   if (captured.length === 0) return;
-  const words = "The handler is registered on a subject that stores.";
-  throw new AppError("bad_gateway", "handler_faulty", words, { cause: `${subject} is stored` });
+  const words =
+    "The handler cannot be called: a stream captures its subject. Register it on another subject.";
+  throw new AppError("bad_gateway", "handler_faulty", words, { cause: `a stream captures ${subject}` });
 }

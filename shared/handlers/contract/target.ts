@@ -1,4 +1,4 @@
-/** Which module and schema a built-in handler works on: named in its input, or the only one there is. */
+/** Finds the module and schema that a built-in handler works on: those named in its input, or the only ones. */
 
 import type { CompiledModule, CompiledSchema } from "../../definition/compile.ts";
 import type { ModuleType } from "../../definition/document/document.ts";
@@ -9,17 +9,17 @@ import type { Fault } from "../../kernel/errors.ts";
 import { invalid, notFound } from "../../kernel/errors.ts";
 import type { JsonSchema } from "../schema/json-schema.ts";
 
-/** Members of the input that name them. */
+/** Input members that name the module and the schema. */
 export const TARGET_INPUT = {
   module: {
     type: "string",
-    description: "Module; may be left out where the orb has one of this type.",
+    description: "Module id. Optional if the orb has one module of this type.",
     maxLength: 63,
   },
-  schema: { type: "string", description: "Schema; may be left out where the module has one.", maxLength: 63 },
+  schema: { type: "string", description: "Schema id. Optional if the module has one schema.", maxLength: 63 },
 } as const satisfies Record<string, JsonSchema>;
 
-/** What a caller named. */
+/** The module and schema in the input. */
 export interface Target {
   module?: unknown;
   schema?: unknown;
@@ -31,8 +31,8 @@ function fault(path: string, code: string, message: string): never {
 }
 
 /**
- * Reads the definition from the leader, for the retry of a handler's write.
- * @throws AppError not_found when the orb is no longer live, or no longer uses the handler
+ * Reads the definition from the leader before a handler's write is retried.
+ * @throws AppError not_found if the orb is no longer live, or no longer uses the handler
  */
 export async function requireUsing(
   deps: Pick<Deps, "store">,
@@ -41,30 +41,37 @@ export async function requireUsing(
 ): Promise<LiveOrb> {
   const live = await requireLive(deps, orb);
   if (![...live.compiled.handlers.values()].includes(handler)) {
-    throw notFound("handler", "The orb uses no handler of this name.");
+    throw notFound("handler", "The orb uses no handler of this name. Add it to uses in the orb document.");
   }
   return live;
 }
 
-/** The module of a type. @throws AppError invalid `required`, `unknown_module` at /module */
+/** Returns the module of a type. @throws AppError invalid `required`, `unknown_module` at /module */
 export function moduleOf(live: LiveOrb, type: ModuleType, target: Target): CompiledModule {
   const all = [...live.compiled.modules.values()].filter((module) => module.type === type);
   const [only] = all;
   if (target.module === undefined) {
     if (only !== undefined && all.length === 1) return only;
-    if (only === undefined) fault("/module", "unknown_module", `The orb has no module of type ${type}.`);
-    fault("/module", "required", `The orb has several modules of type ${type}: name one.`);
+    if (only === undefined)
+      fault("/module", "unknown_module", `names no module: the orb has no module of type ${type}`);
+    fault("/module", "required", `is required, because the orb has several modules of type ${type}`);
   }
   const named = all.find(({ id }) => id === target.module);
-  return named ?? fault("/module", "unknown_module", `The orb has no such module of type ${type}.`);
+  return named ?? fault("/module", "unknown_module", `is not the id of a module of type ${type} in this orb`);
 }
 
-/** The schema of a module of a type. @throws AppError invalid `required`, `unknown_schema` at /schema, and as {@link moduleOf} */
+/**
+ * Returns the schema of a module of a type. @throws AppError invalid `required`, `unknown_schema` at /schema, and as
+ * {@link moduleOf}
+ */
 export function schemaOf(live: LiveOrb, type: ModuleType, target: Target): CompiledSchema {
   const module = moduleOf(live, type, target);
   if (target.schema === undefined) {
-    return module.only ?? fault("/schema", "required", "The module does not have one schema only: name one.");
+    return (
+      module.only ??
+      fault("/schema", "required", "is required, because the module does not have exactly one schema")
+    );
   }
   const named = module.schemas.get(String(target.schema));
-  return named ?? fault("/schema", "unknown_schema", "The module has no such schema.");
+  return named ?? fault("/schema", "unknown_schema", "is not the id of a schema in this module");
 }

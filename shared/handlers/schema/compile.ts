@@ -5,7 +5,7 @@
 import type { Schema, SchemaDraft } from "@cfworker/json-schema";
 import { isObject } from "../../kernel/json.ts";
 import { BadReference, definitionOf } from "./reference.ts";
-import { addRules, type EvaluatedKeys, emptyNode, fits, learn, type Node } from "./rules.ts";
+import { addEvaluated, addRules, type EvaluatedKeys, emptyNode, type Node, validate } from "./rules.ts";
 import type { Run } from "./run.ts";
 import { namesOf } from "./values.ts";
 
@@ -19,7 +19,7 @@ export function compileSchema(root: Schema, draft: SchemaDraft): (value: unknown
   const compiler = new Compiler(root, draft);
   const node = compiler.node(root);
   refuseEndless(compiler.finish());
-  return (value, run) => fits(node, value, run, compiler.unseen());
+  return (value, run) => validate(node, value, run, compiler.unseen());
 }
 
 /** Detects schemas that refer to themselves for the same value, which would never end. */
@@ -98,12 +98,12 @@ class Compiler {
   #reference(node: Node, ref: string): void {
     const [target = emptyNode()] = this.#same(node, [this.#resolve(ref)]);
     node.any.push((value, run, seen) => {
-      if (typeof value !== "object" || value === null) return fits(target, value, run, seen);
+      if (typeof value !== "object" || value === null) return validate(target, value, run, seen);
       const outcome = run.once(target, value, () => {
         const own: EvaluatedKeys = seen === undefined ? undefined : new Set();
-        return { ...run.apart(() => fits(target, value, run, own)), seen: own };
+        return { ...run.apart(() => validate(target, value, run, own)), seen: own };
       });
-      if (outcome.valid) learn(seen, outcome.seen, run);
+      if (outcome.valid) addEvaluated(seen, outcome.seen, run);
       else run.report(outcome.faults);
       return outcome.valid;
     });
@@ -123,7 +123,7 @@ class Compiler {
       const refused = this.#same(node, [not]);
       node.any.push(
         (value, run) =>
-          !run.silently(() => refused.every((one) => fits(one, value, run, this.unseen()))) ||
+          !run.silently(() => refused.every((one) => validate(one, value, run, this.unseen()))) ||
           run.fault("schema", 'must not match the schema under "not"'),
       );
     }
@@ -131,7 +131,7 @@ class Compiler {
       const parts = this.#same(node, allOf);
       node.any.push((value, run, seen) => {
         let valid = true;
-        for (const part of parts) if (!fits(part, value, run, seen)) valid = false;
+        for (const part of parts) if (!validate(part, value, run, seen)) valid = false;
         return valid;
       });
     }
@@ -146,7 +146,7 @@ class Compiler {
       const refusals = [];
       let fitting = 0;
       for (const choice of choices) {
-        const { valid, faults } = run.apart(() => fits(choice, value, run, seen));
+        const { valid, faults } = run.apart(() => validate(choice, value, run, seen));
         if (!valid) refusals.push(faults);
         else if (++fitting > most)
           return run.fault("schema", "must match exactly one of the possible schemas (matches several)");
@@ -166,13 +166,13 @@ class Compiler {
         otherwise ?? true,
       ]);
       node.any.push((value, run, seen) => {
-        const holds = run.silently(() => fits(condition, value, run, seen));
-        return fits(holds ? yes : no, value, run, seen);
+        const holds = run.silently(() => validate(condition, value, run, seen));
+        return validate(holds ? yes : no, value, run, seen);
       });
     }
     for (const [name, schema] of Object.entries((dependentSchemas ?? {}) as Record<string, Inner>)) {
       const [part = emptyNode()] = this.#same(node, [schema]);
-      node.object.push((value, run, seen) => !Object.hasOwn(value, name) || fits(part, value, run, seen));
+      node.object.push((value, run, seen) => !Object.hasOwn(value, name) || validate(part, value, run, seen));
     }
   }
 
@@ -184,7 +184,7 @@ class Compiler {
   /** Child values have their own sets of evaluated properties and items. */
   #below(part: Node, value: unknown, name: string | number, run: Run): boolean {
     run.path.push(name);
-    const valid = fits(part, value, run, this.unseen());
+    const valid = validate(part, value, run, this.unseen());
     run.path.pop();
     return valid;
   }
@@ -246,11 +246,14 @@ class Compiler {
         if (this.#draft === "2020-12") seen?.add(index);
       }
       if (found < minContains) {
-        return run.fault("too_few", `At least ${minContains} of the items must be of a certain shape.`);
+        return run.fault(
+          "too_few",
+          `must have at least ${minContains} items that match the schema in "contains"`,
+        );
       }
       return (
         found <= maxContains ||
-        run.fault("too_many", `At most ${maxContains} of the items may be of a certain shape.`)
+        run.fault("too_many", `must have at most ${maxContains} items that match the schema in "contains"`)
       );
     });
   }

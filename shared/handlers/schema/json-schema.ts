@@ -152,7 +152,7 @@ function rebuild(schema: unknown, path: string, depth: number, building: Buildin
     building.faults.push({ path: path + at, code, message });
   if (typeof schema === "boolean") return schema;
   if (!isObject(schema)) {
-    fault("", "type", "A schema is an object, true or false.");
+    fault("", "type", "must be an object, true or false");
     return {};
   }
   if (depth > DEPTH_LIMIT) {
@@ -198,7 +198,7 @@ function rebuild(schema: unknown, path: string, depth: number, building: Buildin
   }
   if (schema.$ref !== undefined) {
     if (typeof schema.$ref === "string" && LOCAL.test(schema.$ref)) out.$ref = schema.$ref;
-    else fault("/$ref", "remote_reference", "A $ref stays in its schema: # or #/$defs/<name>.");
+    else fault("/$ref", "remote_reference", "must refer to the same schema: use # or #/$defs/<name>");
   }
   if (schema.pattern !== undefined) addPattern(out, schema.pattern, building, fault);
   return out;
@@ -239,12 +239,16 @@ function addPattern(
   fault: (at: string, code: string, message: string) => void,
 ): void {
   if (typeof pattern !== "string") {
-    fault("/pattern", "type", "pattern is a string.");
+    fault("/pattern", "type", "must be a string");
     return;
   }
   if (building.patterns > PATTERNS_LIMIT) {
     if (building.faults.at(-1)?.code !== "too_complex")
-      fault("/pattern", "too_complex", "The patterns of this schema are too complex together.");
+      fault(
+        "/pattern",
+        "too_complex",
+        "makes the patterns of this schema too complex in total. Simplify them.",
+      );
     return;
   }
   const compiled = compilePattern(pattern);

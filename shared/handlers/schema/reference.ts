@@ -1,9 +1,9 @@
-/** Thrown for a `$ref` that leads nowhere, or only back to itself. */
+/** Thrown for a `$ref` to a missing definition, or only back to itself. */
 export class BadReference extends Error {}
 
 /**
- * Which definition a local reference names: the keyword that holds it, and its key, decoded as the fragment of a URI and
- * as a JSON Pointer. Undefined for `#`, the schema itself; null when it is not encoded as it should be.
+ * Parses a local reference: the keyword with the definitions and the key in it. Decodes the URI fragment and the JSON
+ * Pointer. Returns undefined for `#` (the schema itself), null for an invalid encoding.
  */
 export function definitionOf(ref: string): [keyword: string, key: string] | undefined | null {
   const [, keyword, segment] = ref.split("/");

@@ -1,6 +1,4 @@
-/**
- * Compiles JSON Schema keywords without inner schemas. Keywords that contain schemas are in schema-compile.ts.
- */
+/** Compiles JSON Schema keywords without inner schemas. Keywords that contain schemas are in compile.ts. */
 import type { Schema } from "@cfworker/json-schema";
 import { compilePattern, MAX_MATCHED } from "../../definition/fields/pattern.ts";
 import { article } from "../../kernel/faults.ts";
@@ -31,7 +29,7 @@ export interface Node {
 export const emptyNode = (): Node => ({ any: [], text: [], number: [], array: [], object: [], same: [] });
 
 /** Validates a value. @param seen receives the evaluated properties and items */
-export function fits(node: Node, value: unknown, run: Run, seen: EvaluatedKeys): boolean {
+export function validate(node: Node, value: unknown, run: Run, seen: EvaluatedKeys): boolean {
   run.spend(1);
   const own: EvaluatedKeys = seen === undefined ? undefined : new Set();
   let valid = all(node.any, value, run, own);
@@ -40,7 +38,7 @@ export function fits(node: Node, value: unknown, run: Run, seen: EvaluatedKeys):
     valid = isWritable(value, run) && all(node.number, value, run, own) && valid;
   else if (Array.isArray(value)) valid = all(node.array, value, run, own) && valid;
   else if (isObject(value)) valid = all(node.object, value, run, own) && valid;
-  if (valid) learn(seen, own, run);
+  if (valid) addEvaluated(seen, own, run);
   return valid;
 }
 
@@ -56,7 +54,11 @@ function all<T>(rules: readonly Rule<T>[], value: T, run: Run, seen: EvaluatedKe
   return valid;
 }
 
-export function learn(seen: EvaluatedKeys, more: ReadonlySet<string | number> | undefined, run: Run): void {
+export function addEvaluated(
+  seen: EvaluatedKeys,
+  more: ReadonlySet<string | number> | undefined,
+  run: Run,
+): void {
   if (seen === undefined || more === undefined) return;
   run.spend(more.size);
   for (const name of more) seen.add(name);

@@ -104,7 +104,8 @@ class Engine extends LogicEngine {
     this.#budget = left;
     this.#places = places;
     const text = (value: unknown): string => {
-      if (typeof value === "object" && value !== null) throw new Error("cat takes no lists and objects");
+      if (typeof value === "object" && value !== null)
+        throw new Error("cat does not accept lists or objects");
       return value === null || value === undefined ? "" : String(value);
     };
     this.addMethod("cat", (args: unknown) => {

@@ -3,9 +3,9 @@ import type { CompiledModule, CompiledSchema } from "../../definition/compile.ts
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import { checkRule, ruleField } from "../../definition/rule.ts";
 import type { Deps } from "../../deps.ts";
-import { inParts } from "../../entry/index/parts.ts";
+import { inBatches } from "../../entry/index/batches.ts";
 import { scanForwards } from "../../entry/index/scan.ts";
-import { readLive, type VisibleEntry, type Wanted } from "../../entry/index/visible.ts";
+import { type EntryKey, readLive, type VisibleEntry } from "../../entry/index/visible.ts";
 import { moduleOf, schemaOf, TARGET_INPUT } from "../../handlers/contract/target.ts";
 import type { LocalHandler } from "../../handlers/contract/types.ts";
 import { AppError } from "../../kernel/errors.ts";
@@ -79,9 +79,9 @@ async function liveRules(
   const rules: Rule[] = [];
   for await (const places of scanForwards(deps.store, { orb: live.orb, filter, first: CHUNK }, 0)) {
     const wanted = places.map(({ id }) => ({ schema, id }));
-    const read = (some: readonly Wanted[], maxBytes: number) =>
+    const read = (some: readonly EntryKey[], maxBytes: number) =>
       readLive(deps, live.orb, some, "stale", maxBytes);
-    for await (const { result } of inParts(budget, wanted, read)) {
+    for await (const { result } of inBatches(budget, wanted, read)) {
       for (const seen of result) {
         const rule = seen === undefined ? undefined : ruleOf(schema, seen);
         if (rule !== undefined) rules.push(rule);
@@ -89,7 +89,7 @@ async function liveRules(
       budget.require();
     }
     if (rules.length > RULES_LIMIT) {
-      const text = `At most ${RULES_LIMIT} live rules are evaluated at once: name a schema, or archive some.`;
+      const text = `At most ${RULES_LIMIT} live rules run in one call. Name a schema, or archive some rules.`;
       throw new AppError("invalid", "too_many_rules", text);
     }
   }
@@ -139,7 +139,7 @@ const RESULT = {
   properties: {
     results: {
       type: "array",
-      description: "Results of the rules that fired, in the order in which they ran.",
+      description: "Results of the rules that fired, in execution order.",
       items: {
         type: "object",
         required: ["id", "schema", "name", "result"],
@@ -151,10 +151,10 @@ const RESULT = {
         },
       },
     },
-    evaluated: { type: "integer", description: "How many rules ran." },
+    evaluated: { type: "integer", description: "Number of rules that ran." },
     trace: {
       type: "array",
-      description: "Every rule that ran: whether it fired, what was decided in it, and which facts it read.",
+      description: "Every rule that ran: whether it fired, its conditions, and the facts that it read.",
       items: { type: "object" },
     },
   },
@@ -165,7 +165,7 @@ export const rulesEvaluate: LocalHandler = {
   kind: "local",
   name: "rules.evaluate",
   description:
-    "Runs the live rules (JsonLogic) of a RULES module over facts: higher priority first, of equal ones the older first.",
+    "Runs the live rules (JsonLogic) of a RULES module over facts. Higher priority runs first; equal priorities run in order of age, oldest first.",
   auth: "AuthRequired",
   input: {
     type: "object",
@@ -175,11 +175,11 @@ export const rulesEvaluate: LocalHandler = {
       ...TARGET_INPUT,
       schema: {
         ...TARGET_INPUT.schema,
-        description: "Only the rules of this schema; left out: all of the module.",
+        description: "Run only the rules of this schema. Default: all rules of the module.",
       },
-      facts: { type: "object", description: "What the rules are about." },
-      mode: { enum: ["all", "first"], description: "`first` stops behind the first rule that fires." },
-      trace: { type: "boolean", description: "false leaves the trace out." },
+      facts: { type: "object", description: "Facts for the rules." },
+      mode: { enum: ["all", "first"], description: "`first` stops after the first rule that fires." },
+      trace: { type: "boolean", description: "false omits the trace." },
     },
   },
   output: RESULT,

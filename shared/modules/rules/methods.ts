@@ -4,7 +4,7 @@
  */
 import { defaultMethods } from "json-logic-engine";
 import { isOperator } from "../../definition/rule.ts";
-import { holds } from "../../kernel/search.ts";
+import { containsText } from "../../kernel/search.ts";
 
 /** The engine, as operators receive it. */
 interface Runner {
@@ -49,16 +49,16 @@ function requireShort(paths: unknown): void {
 function requireNear(args: unknown): void {
   const [first] = [args].flat();
   if (Array.isArray(first) && Math.abs(Number(first[0])) > MOST_LEVELS)
-    throw new Error("a path climbs too far");
+    throw new Error(`a path climbs more than ${MOST_LEVELS} levels`);
 }
 
 /** @throws Error for an object that pretends to be a list */
 function requireList(list: unknown): void {
   if (typeof list === "object" && list !== null && !Array.isArray(list) && Object.hasOwn(list, "length"))
-    throw new Error("this is no list");
+    throw new Error("the value is not a list");
 }
 
-/** Checks the list of `some`, `all` and `none` before they iterate over it. */
+/** Checks the list of `some`, `all` and `noMessages` before they iterate over it. */
 function walking(name: string): Operator {
   const operator = known[name];
   if (operator === undefined) throw new Error(`json-logic-engine has no ${name}`);
@@ -89,7 +89,7 @@ export const METHODS: Readonly<Record<string, unknown>> = {
   in: (args: readonly unknown[]) => {
     const [item, among] = args;
     return typeof among === "string"
-      ? holds(among, String(item))
+      ? containsText(among, String(item))
       : ((among || []) as unknown[]).includes(item);
   },
 };

@@ -5,7 +5,8 @@ import { getSettings, type SettingsTarget, setSettings } from "./settings.ts";
 
 const SCOPE = {
   enum: ["user", "application"],
-  description: "user (default): the caller's own; application: those of the whole orb, for admins.",
+  description:
+    "user (default): the caller's own settings; application: the settings of the whole orb, for admins.",
 } as const;
 
 const VIEW = {
@@ -15,8 +16,11 @@ const VIEW = {
     module: { type: "string" },
     schema: { type: "string" },
     scope: { enum: ["user", "application"] },
-    values: { type: "object", description: "What was set; the schema's defaults for the rest." },
-    revision: { type: "integer", description: "0 until something was set." },
+    values: {
+      type: "object",
+      description: "The set values, and the schema's defaults for all other fields.",
+    },
+    revision: { type: "integer", description: "0 if nothing was set yet." },
     updatedAt: { type: ["string", "null"] },
   },
 } as const;
@@ -29,7 +33,8 @@ function targetOf({ live, input }: LocalCall): SettingsTarget {
 export const settingsGet: LocalHandler = {
   kind: "local",
   name: "settings.get",
-  description: "The caller's settings with the schema's defaults; for admins also the application's.",
+  description:
+    "Returns the caller's settings, with the schema's defaults. Admins can also read the application's settings.",
   auth: "AuthRequired",
   input: {
     type: "object",
@@ -43,7 +48,7 @@ export const settingsGet: LocalHandler = {
 export const settingsSet: LocalHandler = {
   kind: "local",
   name: "settings.set",
-  description: "Sets the given fields and leaves the others; null brings one back to its default.",
+  description: "Sets the given fields and keeps the others. null resets a field to its default.",
   auth: "AuthRequired",
   input: {
     type: "object",

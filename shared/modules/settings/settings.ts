@@ -1,6 +1,6 @@
 /**
- * `settings.get` and `settings.set`: one entry for each account, and one for the application. Each is a whole entry
- * with its revisions, whose id follows from whose settings they are.
+ * `settings.get` and `settings.set`. Each account has one settings entry, and the application has one. Each is an
+ * ordinary entry with revisions. Its id is derived from its owner.
  */
 import { type Actor, accountOf, actorId, type Role } from "../../access/actor.ts";
 import { atLeast, refusal, roleIn } from "../../access/authorize.ts";
@@ -9,10 +9,17 @@ import type { LiveOrb } from "../../definition/live-orb.ts";
 import { validateValues } from "../../definition/validate.ts";
 import type { Deps } from "../../deps.ts";
 import { withReservations } from "../../entry/index/entry-keys.ts";
-import { isEqualityKey, keyChange } from "../../entry/model/index-keys.ts";
+import { isEqualityKey } from "../../entry/model/index-keys.ts";
+import { keyChange } from "../../entry/model/key-messages.ts";
 import { storedInput } from "../../entry/model/known.ts";
 import { messagesOf } from "../../entry/model/messages.ts";
-import { addressOf, type LoadedEntry, loadEntry, loaded, orNull } from "../../entry/model/resolve.ts";
+import {
+  addressOf,
+  type LoadedEntry,
+  loadEntry,
+  nullIfMissing,
+  parseEntry,
+} from "../../entry/model/resolve.ts";
 import { type EntrySnapshot, effective, maskValues, type StoredValue } from "../../entry/model/snapshot.ts";
 import { commit } from "../../entry/write/commit.ts";
 import { planNew } from "../../entry/write/create.ts";
@@ -25,22 +32,22 @@ import { derivedId } from "../../kernel/ids.ts";
 import { counted } from "../../quotas/write.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 
-/** Whose settings. */
+/** Owner of the settings. */
 export type SettingsScope = "user" | "application";
 
-/** Settings as they are answered. */
+/** Settings in responses. */
 export interface SettingsView {
   module: string;
   schema: string;
   scope: SettingsScope;
-  /** Every field that has a value: what was set, else the schema's default. */
+  /** Every field that has a value: the set value, or the schema's default. */
   values: Record<string, unknown>;
-  /** 0 until something was set. */
+  /** 0 if nothing was set yet. */
   revision: number;
   updatedAt: string | null;
 }
 
-/** What settings a call is about. */
+/** The settings that a call works on. */
 export interface SettingsTarget {
   live: LiveOrb;
   schema: CompiledSchema;
@@ -52,13 +59,16 @@ async function settingsId(actor: Actor, { schema, scope }: SettingsTarget): Prom
   return derivedId(["settings", schema.id, ...whose]);
 }
 
-/** One's own are everybody's who is signed in; the application's are for admins. @throws AppError forbidden, unauthenticated */
+/**
+ * Allows every signed-in user to access their own settings, and admins to access the application's. @throws AppError
+ * forbidden, unauthenticated
+ */
 function requireScope(actor: Actor, role: Role, scope: SettingsScope): void {
   if (!atLeast(role, scope === "application" ? "admin" : "user"))
     throw refusal(actor, scope === "application" ? "admin" : "user");
 }
 
-/** Defaults of the schema for what is not set, in the form in which values are kept. */
+/** Returns the values with the schema's defaults for unset fields, in stored form. */
 function withDefaults(
   schema: CompiledSchema,
   stored: Readonly<Record<string, StoredValue>>,
@@ -93,8 +103,8 @@ export async function getSettings(
 }
 
 /**
- * Sets the given fields and leaves the others as they are; null brings a field back to its default. Whoever sets other
- * fields at the same moment loses nothing: the write is made anew on top of his.
+ * Sets the given fields and keeps the others; null resets a field to its default. On a write conflict the fields are
+ * merged into the new state, so concurrent writes of other fields are kept.
  * @throws AppError invalid with every fault; forbidden, unauthenticated; conflict `write_conflict`
  */
 export async function setSettings(
@@ -110,11 +120,11 @@ export async function setSettings(
     const target = attempt === 0 ? first : await renewedTarget(deps, actor, first);
     const { live, schema } = target;
     const log = subjects.entryLog(addressOf(schema, id));
-    const last = await orNull(deps.store.get(streams.orb(live.orb), log));
-    const entry = loaded(last);
+    const last = await nullIfMissing(deps.store.get(streams.orb(live.orb), log));
+    const entry = parseEntry(last);
     const stored = entry === null || entry.head.status === "DELETED" ? {} : entry.head.values;
     const values = merged(schema, stored, given);
-    // Where there is a message and no entry, it is the trace of one that was purged a moment ago.
+    // A message without an entry is the tombstone of an entry that was purged a moment ago.
     const fresh = { id, headSeq: last?.seq ?? 0 };
     const snapshot =
       entry === null
@@ -137,8 +147,8 @@ async function renewedTarget(
 }
 
 /**
- * What is stored with what is given on top. A field that nobody has set yet may be required: settings are set one by
- * one. @throws AppError invalid
+ * Merges the given values into the stored ones. Required fields may be unset, because settings are set one by one.
+ * @throws AppError invalid
  */
 function merged(
   schema: CompiledSchema,
@@ -158,11 +168,14 @@ function merged(
 
 function namedBy(given: Readonly<Record<string, unknown>>, path: string): boolean {
   const name = path.split("/")[2] ?? "";
-  // Null gives the field back to its default, which a required one may lack.
+  // null resets a field to its default. A required field may have none.
   return Object.hasOwn(given, name) && given[name] !== null;
 }
 
-/** The schema as settings are stored by it: nothing is required, and what nobody set is left to the default of the day. */
+/**
+ * Returns the schema for stored settings: no field is required, and defaults are not stored, so that unset fields
+ * follow the current default.
+ */
 function lenient(schema: CompiledSchema): CompiledSchema {
   const fields = new Map<string, CompiledField>();
   for (const [name, field] of schema.fields) {
@@ -182,11 +195,16 @@ async function create(
 ): Promise<EntrySnapshot> {
   const plan = await planNew(deps, actor, live, lenient(schema), { module: schema.module, values }, id);
   const [made] = plan.snapshots;
-  if (made === undefined) throw new AppError("internal", "internal_error", "Nothing was planned.");
+  if (made === undefined)
+    throw new AppError(
+      "internal",
+      "internal_error",
+      "No write was planned. This is a fault of the platform; report it.",
+    );
   const snapshot: EntrySnapshot = { ...made, status: "PUBLISHED", publishedRevision: 1 };
   const write = { ...plan, headSeq, snapshots: [snapshot] };
   const sure = attempt === 0 ? write : await withReservations(deps, live, schema, write);
-  // Of two first writers the later one must leave nothing in the index: all of it is one act.
+  // Write everything in one batch: if two first writes race, the loser must leave nothing in the index.
   await commit(deps, live, sure, { atomic: true });
   return snapshot;
 }
@@ -211,8 +229,8 @@ async function change(
     faults: [],
   });
   const now = deps.clock.now();
-  // An operator may have given it a window. That it closed is a revision of its own, and what only the closed one held
-  // may be another entry's since.
+  // An operator may have set a validity window. Its end counts as a revision. Another entry may since hold values that
+  // only the ended revision held.
   const base = effective(head, now);
   const at = new Date(now).toISOString();
   const revision = base.revision + 1;
@@ -236,13 +254,14 @@ async function change(
   const claims = keyChange(before, new Set(prepared.claims));
   const snapshots = base === head ? [snapshot] : [base, snapshot];
   const write = { address, headSeq: seq, before: head, snapshots, claims, guards: prepared.guards };
-  // Its place in lists went with its deletion.
+  // The deletion also removed the entry's place in lists.
   const place = { subject: subjects.entryIndex(address), data: "{}", rollup: true };
   const recreated = head.status === "DELETED" ? { hints: [place] } : {};
   const hintsOnly = [...claims.adds, ...claims.frees].every(isEqualityKey);
   if (hintsOnly && prepared.guards.length === 0 && base === head) {
-    // Messages in a row, hints first and truth last, as many write the same entry and a batch takes long. What is not
-    // held any more stays in the index of equality: freeing it here could take away what the next writer adds.
+    // Append messages in sequence, hints first and the head last, because many callers may write the same entry and a
+    // batch is slow. Values that are no longer set stay in the equality index: removing them here could remove what the
+    // next writer adds.
     const messages = messagesOf({ ...write, ...recreated, claims: { adds: claims.adds, frees: [] } });
     await appendFenced(deps, live, write, messages);
     return snapshot;

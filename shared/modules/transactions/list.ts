@@ -1,14 +1,14 @@
-/** `transactions.list`: pages of records, a user's own or, for admins, everybody's. */
+/** `transactions.list`: pages of the caller's own records or, for admins, of all records. */
 import { type Actor, actorId, type Role } from "../../access/actor.ts";
 import { atLeast, refusal } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { normaliseInstant } from "../../definition/fields/calendar.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import type { Deps } from "../../deps.ts";
-import { inParts } from "../../entry/index/parts.ts";
+import { inBatches } from "../../entry/index/batches.ts";
 import { type IndexEntry, type IndexScan, scanBackwards, scanForwards } from "../../entry/index/scan.ts";
 import { readCursor, writeCursor } from "../../entry/model/cursor.ts";
-import { addressOf, orNull } from "../../entry/model/resolve.ts";
+import { addressOf, nullIfMissing } from "../../entry/model/resolve.ts";
 import { type EntrySnapshot, snapshotOf } from "../../entry/model/snapshot.ts";
 import { PAGE_SIZE } from "../../entry/query/query.ts";
 import { schemaOf, TARGET_INPUT } from "../../handlers/contract/target.ts";
@@ -19,25 +19,25 @@ import { isToken, streams, subjects } from "../../store/subjects.ts";
 import type { Store } from "../../store/types.ts";
 import { RECORD, type RecordView, recordView } from "./schema.ts";
 
-/** Which records. */
+/** Selects records. */
 export interface RecordQuery {
   order: "asc" | "desc";
   limit: number;
   cursor?: string | undefined;
-  /** From this moment on (inclusive), and before that one; ISO 8601 in UTC. */
+  /** Records from this time on (inclusive) and before the other, ISO 8601 in UTC. */
   from?: string | undefined;
   to?: string | undefined;
-  /** Of one account only; for admins. */
+  /** Records of one account only; for admins. */
   by?: string | undefined;
 }
 
-/** A page. */
+/** A page of records. */
 export interface RecordPage {
   items: RecordView[];
   nextCursor: string | null;
 }
 
-/** Where the walk stands: behind (or, newest first, before) a sequence of the index. */
+/** Where the scan continues: after a sequence of the index, or before it for newest first. */
 interface Start {
   seq: number;
   density: number | undefined;
@@ -58,20 +58,20 @@ async function* scanRecords(
   }
   let before = start?.seq;
   if (before === undefined) {
-    const last = await orNull(deps.store.get(streams.orb(at.orb), at.filter));
+    const last = await nullIfMissing(deps.store.get(streams.orb(at.orb), at.filter));
     if (last === null) return;
     before = last.seq + 1;
   }
   yield* scanBackwards(deps.store, along, before, start?.density);
 }
 
-/** A record, and its bytes as they are stored. */
+/** A record with its size in stored bytes. */
 interface Head {
   snapshot: EntrySnapshot | null;
   bytes: number;
 }
 
-/** Heads of places, in their order. @throws TooMuch when they are larger than `maxBytes` together */
+/** Reads the heads of index entries, in their order. @throws TooMuch if they together exceed `maxBytes` */
 async function heads(
   store: Store,
   schema: CompiledSchema,
@@ -79,15 +79,15 @@ async function heads(
   maxBytes: number,
 ): Promise<Head[]> {
   const logs = places.map(({ id }) => subjects.entryLog(addressOf(schema, id)));
-  const found = await orNull(
+  const found = await nullIfMissing(
     store.getMany(streams.orb(schema.orb), logs, { consistency: "stale", maxBytes }),
   );
   return logs.map((log) => ({ snapshot: snapshotOf(found?.get(log)), bytes: found?.get(log)?.size ?? 0 }));
 }
 
 /**
- * A page of records. Two requests where no time range leaves anything out; records that were written in one moment
- * stand in the order of the broker. A page of large records, or one that passed over many, ends early.
+ * Returns a page of records. Two requests if no time range excludes records. Records with the same time are in the
+ * broker's order. A page of large records, or one that skipped many, ends early.
  * @throws AppError malformed `invalid_cursor`; forbidden, unauthenticated
  */
 export async function listTransactions(
@@ -122,12 +122,12 @@ export async function listTransactions(
     nextCursor: last === undefined ? null : writeCursor({ kind: "index", ...last }, signed),
   });
   for await (const { places: all, density } of scanRecords(deps, at, query, start)) {
-    // The index's own times are near enough to pass over what is far outside without reading it.
+    // The index has approximate times, good enough to skip records far outside the range without reading them.
     const places = all.filter(({ time }) => time === undefined || near(time, query));
-    // A page and one more are read; a time range that leaves much out reads on.
+    // Reads one record more than the page holds. If the time range excludes many, reads on.
     for (let at = 0; at < places.length; at += query.limit + 1) {
       const part = places.slice(at, at + query.limit + 1);
-      for await (const { wanted, result } of inParts(budget, part, read)) {
+      for await (const { wanted, result } of inBatches(budget, part, read)) {
         for (const [index, found] of wanted.entries()) {
           const { snapshot, bytes: size } = result[index] ?? { snapshot: null, bytes: 0 };
           if (snapshot === null) continue;
@@ -151,12 +151,12 @@ export async function listTransactions(
 }
 
 /**
- * Clocks of hosts and brokers differ a little: only what lies this far outside of a range ends the walk, in
- * milliseconds.
+ * Clocks of hosts and brokers differ a little, so the scan ends only at a record this many milliseconds outside the
+ * range.
  */
 const SKEW_MS = 60_000;
 
-/** Whether nothing behind this one can be in the range. */
+/** Whether no later record of the scan can be in the range. */
 function over(createdAt: string, { order, from, to }: RecordQuery): boolean {
   const at = Date.parse(createdAt);
   if (order === "asc") return to !== undefined && at >= Date.parse(to) + SKEW_MS;
@@ -187,7 +187,7 @@ function instant(input: Record<string, unknown>, name: "from" | "to"): string | 
 export const transactionsList: LocalHandler = {
   kind: "local",
   name: "transactions.list",
-  description: "Pages of a TRANSACTIONS module's records: one's own, for admins everybody's.",
+  description: "Lists records of a TRANSACTIONS module: the caller's own, or all of them for admins.",
   auth: "AuthRequired",
   input: {
     type: "object",
@@ -199,12 +199,12 @@ export const transactionsList: LocalHandler = {
         type: "integer",
         minimum: 1,
         maximum: PAGE_SIZE.max,
-        description: `Items of a page (${PAGE_SIZE.default}). A page of large records is shorter: follow nextCursor.`,
+        description: `Maximum records per page (${PAGE_SIZE.default}). A page of large records is shorter: follow nextCursor.`,
       },
-      cursor: { type: "string", maxLength: 8000, description: "nextCursor of the page before." },
-      from: { type: "string", description: "Recorded at or after this moment, ISO 8601." },
-      to: { type: "string", description: "Recorded before this moment, ISO 8601." },
-      by: { type: "string", maxLength: 128, description: "Records of this account only, for admins." },
+      cursor: { type: "string", maxLength: 8000, description: "nextCursor of the previous page." },
+      from: { type: "string", description: "Only records from this time on, ISO 8601." },
+      to: { type: "string", description: "Only records before this time, ISO 8601." },
+      by: { type: "string", maxLength: 128, description: "Only records of this account, for admins." },
     },
   },
   output: {

@@ -1,4 +1,4 @@
-/** `transactions.record`: appends a record. No verb changes or removes one. */
+/** `transactions.record`: appends a record. No verb changes or removes records. */
 import { type Actor, accountOf, actorId, type Role } from "../../access/actor.ts";
 import { refusal, requireMay, roleIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
@@ -19,14 +19,14 @@ import { derivedId } from "../../kernel/ids.ts";
 import { counted } from "../../quotas/write.ts";
 import { ownHints, RECORD, type RecordSnapshot, type RecordView, recordView } from "./schema.ts";
 
-/** What a caller records. */
+/** The input of a new record. */
 export interface NewRecord {
   values: unknown;
-  /** The same key and values by the same account are one record, for ever. */
+  /** The same account, key and values create only one record, without a time limit. */
   key?: string | undefined;
 }
 
-/** Every account records, unless the schema's `access.write` says who does. */
+/** Allows every account to create records, unless the schema's `access.write` restricts it. */
 function requireWriter(actor: Actor, role: Role, schema: CompiledSchema): void {
   const stated = schema.definition.access?.write;
   if (role === "public") throw refusal(actor);
@@ -34,9 +34,9 @@ function requireWriter(actor: Actor, role: Role, schema: CompiledSchema): void {
 }
 
 /**
- * Appends a record. Without a key one trip, with one two; the broker's order is the order of lists.
+ * Appends a record: one round trip without a key, two with one. Lists have the broker's order.
  * @throws AppError invalid with every fault, `idempotency_mismatch`; forbidden, unauthenticated; conflict
- * `unique_conflict`; too_large `entry_too_large`
+ *   `unique_conflict`; too_large `entry_too_large`
  */
 export async function recordTransaction(
   deps: Deps,
@@ -51,7 +51,7 @@ export async function recordTransaction(
   const { key, values } = input;
   const requests = key === undefined ? [] : await hmacs(deps.config, `transaction/${canonical(values)}`);
   const [request] = requests;
-  // The key makes the id, so that the record itself is the claim: equal requests meet in one place.
+  // The id is derived from the key, so repeated requests conflict on the same subject.
   const keyed =
     key === undefined ? undefined : await derivedId(["transaction", given.id, accountOf(actor), key]);
   const write = async (attempt: number) => {
@@ -71,7 +71,12 @@ export async function recordTransaction(
     }
     const plan = await planNew(deps, actor, live, schema, { module: schema.module, values }, id);
     const [made] = plan.snapshots;
-    if (made === undefined) throw new AppError("internal", "internal_error", "Nothing was planned.");
+    if (made === undefined)
+      throw new AppError(
+        "internal",
+        "internal_error",
+        "No write was planned. This is a fault of the platform; report it.",
+      );
     const snapshot: RecordSnapshot = {
       ...made,
       status: "PUBLISHED",
@@ -82,14 +87,14 @@ export async function recordTransaction(
       ...plan,
       snapshots: [snapshot],
       hints: ownHints(address, owner),
-      // Those who may read it all read the log: only an audience that follows the live subjects needs a copy.
+      // Callers who may read all records read the log. Only an audience that follows live subjects needs a copy.
       live:
         schema.liveRole === "admin"
           ? []
           : publishMessages(address, schema.liveRole, snapshot, null, deps.clock.now()),
     };
     const sure = attempt === 0 ? write : await withReservations(deps, live, schema, write);
-    // With a key two may write the same record: then all of it is one act, or lists would show it twice.
+    // With a key, two requests may write the same record. One batch keeps it from appearing twice in lists.
     await commit(deps, live, sure, { atomic: request !== undefined });
     return { record: recordView(snapshot), replayed: false };
   };
@@ -97,15 +102,20 @@ export async function recordTransaction(
 }
 
 function mismatch(): AppError {
-  return new AppError("invalid", "idempotency_mismatch", "This key was used for other values.", {
-    errors: [
-      {
-        path: "/key",
-        code: "idempotency_mismatch",
-        message: "was already used for other values. Choose another key.",
-      },
-    ],
-  });
+  return new AppError(
+    "invalid",
+    "idempotency_mismatch",
+    "This key was already used for other values. Choose another key.",
+    {
+      errors: [
+        {
+          path: "/key",
+          code: "idempotency_mismatch",
+          message: "was already used for other values. Choose another key.",
+        },
+      ],
+    },
+  );
 }
 
 /** The built-in handler. */
@@ -126,7 +136,7 @@ export const transactionsRecord: LocalHandler = {
         minLength: 1,
         maxLength: 255,
         description:
-          "Idempotency: the same key and values by the same account are one record. Left out: the header Idempotency-Key.",
+          "Idempotency key: the same account, key and values create only one record. Default: the header Idempotency-Key.",
       },
     },
   },

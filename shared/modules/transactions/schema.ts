@@ -1,4 +1,4 @@
-/** Shared by the handlers of transactions: finding the schema, and records in responses. */
+/** Finds the schema of a transaction handler and formats records for responses. */
 import { type EntrySnapshot, maskValues } from "../../entry/model/snapshot.ts";
 import { type EntryAddress, isToken, subjects } from "../../store/subjects.ts";
 import type { Append } from "../../store/types.ts";
@@ -27,7 +27,7 @@ export function recordView(snapshot: EntrySnapshot): RecordView {
   return { id, module, schema, createdAt, createdBy, values: maskValues(values) };
 }
 
-/** Subject of the index of an account's own records; none for other modules. */
+/** Returns the index messages for an account's own records; none for other modules. */
 export function ownHints(address: EntryAddress, owner: string): Append[] {
   if (address.type !== "transactions" || !isToken(owner)) return [];
   return [{ subject: subjects.ownOrder(address, owner), data: address.id }];

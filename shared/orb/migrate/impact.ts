@@ -1,4 +1,4 @@
-/** Computes what a new live definition does to stored entries: for a dry run, and when it is published. */
+/** Computes the effects of a new live definition on stored entries, for a dry run and for publishing. */
 import { compareDefinitions, type SchemaChange } from "../../definition/compat.ts";
 import {
   type CompiledOrb,
@@ -44,7 +44,7 @@ export interface Impact {
 export interface Plan {
   impact: Impact;
   work: EntryWork;
-  /** Removed fields and schemas before this change. */
+  /** Removed fields and schemas that are still stored after this change. */
   retired: Retired[];
   /** Schemas of the new definition whose index keys change. */
   claims: CompiledSchema[];
@@ -127,7 +127,7 @@ export async function enforce(
     throw new AppError(
       "conflict",
       "incompatible_change",
-      `Stored entries stand against this. ${details.join(" ")} ${hint}`,
+      `The new document is incompatible with stored entries. ${details.join(" ")} ${hint}`,
       {
         data: { impact: plan.impact },
       },

@@ -8,11 +8,11 @@ import { compileOrb } from "../../definition/compile.ts";
 import type { OrbDocument } from "../../definition/document/document.ts";
 import {
   appendRecord,
-  basisOf,
   type EntryWork,
+  entryDefinitionOf,
   exists,
-  following,
   headOf,
+  nextRevision,
   type OrbHead,
   orbHead,
 } from "../../definition/stored/history.ts";
@@ -28,7 +28,7 @@ import {
   wantedRecord,
 } from "../../definition/stored/live-record.ts";
 import type { Deps } from "../../deps.ts";
-import { inParts } from "../../entry/index/parts.ts";
+import { inBatches } from "../../entry/index/batches.ts";
 import { backfillExisting, cancelScheduled, moveLive } from "../../entry/migrate/publishing.ts";
 import { warnOfShared } from "../../entry/write/backfill.ts";
 import { orbStreamConfig } from "../../store/broker/provision.ts";
@@ -50,7 +50,7 @@ async function followUp(deps: Deps, current: CurrentLiveRecord, head: OrbHead): 
   if (current?.record.work === undefined) return;
   const { work, ...done } = current.record;
   const { orb, revision } = done;
-  const basis = done.document === null && exists(head) ? await basisOf(deps, orb, head) : null;
+  const basis = done.document === null && exists(head) ? await entryDefinitionOf(deps, orb, head) : null;
   await doWork(deps, current, work, { revision, document: done.document ?? basis?.document ?? null });
   try {
     await deps.store.kvPut(buckets.orbs, done.orb, JSON.stringify(done), { expect: current.revision });
@@ -112,15 +112,15 @@ export function createOrbStream(deps: Deps, orb: string): Promise<void> {
 export async function beginDeletion(deps: Deps, orb: string, head: OrbHead, by: string): Promise<OrbHead> {
   const act = { operation: "deleting", by, now: deps.clock.now() } as const;
   const gone = { status: null, publishedRevision: null, document: null, summary: [`deleted orb ${orb}`] };
-  const record = following(head, act, gone);
+  const record = nextRevision(head, act, gone);
   return { ...record, seq: await appendRecord(deps, orb, record, head.seq) };
 }
 
 /**
  * Carries out a deletion after `deleting` has been appended. Removes the live definition first, so that no request is
  * served from data that is being erased. Appends `deleted` last, so that the orb cannot be created again before
- * everything is gone. If two calls run at once, the slower one stops when the other has finished, because a new orb
- * with this id may exist by then.
+ * everything is gone. If two calls run at once, the slower one stops when the other has finished, because the id may
+ * belong to a new orb then.
  */
 export async function finishDeletion(deps: Deps, orb: string, head: OrbHead): Promise<void> {
   await putDeleted(deps, orb, head);
@@ -129,13 +129,13 @@ export async function finishDeletion(deps: Deps, orb: string, head: OrbHead): Pr
   await deps.store.deleteStream(streams.orb(orb));
   if (!(await underWay())) return;
   await eraseRealm(deps, orb);
-  const done = following(
+  const done = nextRevision(
     head,
     { operation: "deleted", by: head.by, now: deps.clock.now() },
     { summary: ["deleted"] },
   );
   try {
-    await appendRecord(deps, orb, done, head.seq, [leavePlace(orb)]);
+    await appendRecord(deps, orb, done, head.seq, [placeTombstone(orb)]);
   } catch (error) {
     if (!(error instanceof Conflict)) throw error; // another call has finished it
   }
@@ -157,7 +157,7 @@ export async function eraseAbandoned(deps: Deps, orb: string, head: OrbHead): Pr
 }
 
 /** Returns the empty message that removes an orb from the list. */
-export function leavePlace(orb: string) {
+export function placeTombstone(orb: string) {
   return { subject: subjects.orbPlace(orb), data: "", rollup: true, ttl: 1 };
 }
 
@@ -178,7 +178,7 @@ export async function reconcileAll(deps: Deps): Promise<number> {
     const orbs = page.messages.map((message) => message.subject.split(".").at(-1) ?? "");
     const read = (some: readonly string[], maxBytes: number) =>
       store.getMany(streams.platform, some.map(subjects.orbHistory), { maxBytes });
-    for await (const { wanted, result } of inParts(budget, orbs, read)) {
+    for await (const { wanted, result } of inBatches(budget, orbs, read)) {
       for (const orb of wanted) {
         const message = result.get(subjects.orbHistory(orb));
         if (message === undefined) continue;

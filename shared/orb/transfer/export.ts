@@ -9,7 +9,7 @@ import { compileOrb } from "../../definition/compile.ts";
 import type { OrbDocument } from "../../definition/document/document.ts";
 import type { Status } from "../../definition/document/lifecycle.ts";
 import type { Retired } from "../../definition/retired.ts";
-import { basisOf, type ExistingOrb, findRevision } from "../../definition/stored/history.ts";
+import { type ExistingOrb, entryDefinitionOf, findRevision } from "../../definition/stored/history.ts";
 import type { Deps } from "../../deps.ts";
 import { publishedOf } from "../../entry/index/entry-keys.ts";
 import { scanEntries } from "../../entry/index/scan-entries.ts";
@@ -80,7 +80,7 @@ async function* lines(
 ): AsyncGenerator<OrbLine | EntryLine | EndLine> {
   const { document, status, revision, publishedRevision } = head;
   const live = publishedRevision === null ? null : await findRevision(deps, orb, head, publishedRevision);
-  const basis = live ?? (await basisOf(deps, orb, head));
+  const basis = live ?? (await entryDefinitionOf(deps, orb, head));
   const { byType } = compileOrb(basis.document ?? document);
   const retired = head.retired?.filter(({ whole }) => !whole) ?? [];
   yield {

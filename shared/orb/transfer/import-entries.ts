@@ -1,12 +1,12 @@
 /** Writes the entries of an export with their ids, revision numbers and authors. Each group is one batch. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { OrbHead } from "../../definition/stored/history.ts";
-import { Mark } from "../../definition/stored/importing.ts";
+import { ImportMark } from "../../definition/stored/importing.ts";
 import { type Values, validateValues } from "../../definition/validate.ts";
 import type { Deps } from "../../deps.ts";
 import { publishMessages } from "../../entry/index/schedules.ts";
 import { indexKeysOf } from "../../entry/model/index-keys.ts";
-import { ofKnownFields } from "../../entry/model/known.ts";
+import { withKnownFields } from "../../entry/model/known.ts";
 import { type EntryWrite, messagesOf } from "../../entry/model/messages.ts";
 import { addressOf, type OrbContext } from "../../entry/model/resolve.ts";
 import { sealValues } from "../../entry/model/sealing.ts";
@@ -54,7 +54,7 @@ export async function importEntries(
   authority?: () => Promise<unknown>,
 ): Promise<number> {
   await createOrbStream(deps, context.orb);
-  const mark = await Mark.set(deps, context.orb, begun);
+  const mark = await ImportMark.set(deps, context.orb, begun);
   let count = 0;
   let group: Planned[] = [];
   let size = { messages: 0, bytes: 0 };
@@ -122,12 +122,12 @@ async function restored(
   snapshot: ExportedEntry,
   path: string,
 ): Promise<EntrySnapshot> {
-  const given = ofKnownFields(schema, snapshot.values);
+  const given = withKnownFields(schema, snapshot.values);
   const checked = validateValues(schema, given, {
     existing: snapshot.values as Values,
     base: `${path}/values`,
   });
-  // Values written under an earlier definition may not be valid any more, but they belong to the entry and are kept
+  // Values written under an earlier definition can be invalid under this one. They belong to the entry and stay
   // unchanged.
   const values = checked.faults.length === 0 ? ofGiven(checked.values, given) : (given as Values);
   try {
@@ -154,7 +154,7 @@ function ofGiven(values: Values, given: object): Values {
   return Object.fromEntries(Object.entries(values).filter(([name]) => Object.hasOwn(given, name)));
 }
 
-async function writeGroup(mark: Mark, group: readonly Planned[]): Promise<void> {
+async function writeGroup(mark: ImportMark, group: readonly Planned[]): Promise<void> {
   // A batch may write each reference guard only once, even if several entries refer to its entry.
   const messages = distinct(group.flatMap((one) => one.messages));
   let sequences: number[];

@@ -4,113 +4,23 @@
  * import: a new orb with this id may exist then. After a crash, the next process that finds the import abandoned
  * erases it (`migrate/reconcile.ts`), or a DELETE does.
  */
-import { z } from "zod";
 import type { Actor } from "../../access/actor.ts";
 import { requireOperator } from "../../access/authorize.ts";
-import { checkDocument } from "../../definition/check/check.ts";
 import { compileOrb } from "../../definition/compile.ts";
-import { FIELD_TYPE_NAMES, MODULE_TYPES, type OrbDocument } from "../../definition/document/document.ts";
-import { ENTRY_ID } from "../../definition/document/ids.ts";
-import { STATUSES } from "../../definition/document/lifecycle.ts";
-import { normaliseInstant } from "../../definition/fields/calendar.ts";
+import type { OrbDocument } from "../../definition/document/document.ts";
 import type { ExistingOrb, OrbHead } from "../../definition/stored/history.ts";
 import { startHeartbeat } from "../../definition/stored/importing.ts";
 import type { Deps } from "../../deps.ts";
 import type { HandlerDeps } from "../../handlers/contract/types.ts";
-import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
-import { addZodIssues, Faults } from "../../kernel/faults.ts";
+import { AppError, invalid } from "../../kernel/errors.ts";
 import { Conflict } from "../../store/types.ts";
 import { type OrbTarget, readOrb } from "../change.ts";
 import { beginImport, finishImport } from "../create.ts";
 import { requireHandlers } from "../handlers.ts";
 import { archiveOrb, eraseOrb, publishOrb, restoreOrb } from "../operate.ts";
-import { layDraft } from "../update.ts";
-import type { ExportedEntry } from "./export.ts";
-import { type ImportedEntry, importEntries } from "./import-entries.ts";
-
-/** A time as this platform writes it, from the year 1 on. */
-const instant = z.iso
-  .datetime({ precision: 3 })
-  .refine((text) => normaliseInstant(text) === text, "must be a time between the years 0001 and 9999");
-
-/**
- * Highest revision number that an import accepts. Later revisions count on from it. `If-Match` accepts numbers of up
- * to 15 digits, which leaves each entry more than 10^14 further writes.
- */
-const REVISION_LIMIT = 2 ** 31;
-/** How far the exporting platform's clock may be ahead of this one's. */
-const CLOCK_SKEW_MS = 24 * 60 * 60 * 1000;
-const number = z.int().min(1).max(REVISION_LIMIT);
-
-const snapshot = z.strictObject({
-  v: z.literal(1),
-  id: z.string().regex(ENTRY_ID, "must be the id of an entry"),
-  orb: z.string(),
-  module: z.string(),
-  schema: z.string(),
-  operation: z.enum(["create", "update", "publish", "unpublish", "archive", "restore", "revert", "reseal"]),
-  status: z.enum(STATUSES),
-  revision: number,
-  publishedRevision: number.nullable(),
-  validFrom: instant.nullable(),
-  validTo: instant.nullable(),
-  liveFrom: instant.nullable(),
-  liveTo: instant.nullable(),
-  createdAt: instant,
-  createdBy: z.string().max(200),
-  updatedAt: instant,
-  updatedBy: z.string().max(200),
-  values: z.record(z.string(), z.unknown()),
-  /** For records created with a key: the HMAC of the request. */
-  request: z.string().max(200).optional(),
-});
-
-const flag = z.boolean().optional();
-const retired = z.strictObject({
-  module: z.string().max(64),
-  moduleType: z.enum(MODULE_TYPES),
-  schema: z.string().max(64),
-  whole: z.literal(false),
-  fields: z.array(
-    z.strictObject({
-      name: z.string().max(64),
-      type: z.enum(FIELD_TYPE_NAMES),
-      list: flag,
-      translatable: flag,
-      marketSpecific: flag,
-      sensitive: flag,
-    }),
-  ),
-});
-
-const orbLine = z.strictObject({
-  kind: z.literal("orb"),
-  v: z.literal(1),
-  document: z.unknown(),
-  status: z.enum(STATUSES),
-  revision: number,
-  publishedRevision: number.nullable(),
-  published: z.unknown(),
-  retired: z.array(retired).max(10_000).optional(),
-  exportedAt: z.string(),
-});
-const entryLine = z.strictObject({
-  kind: z.literal("entry"),
-  head: snapshot,
-  published: snapshot.nullable(),
-});
-const endLine = z.strictObject({ kind: z.literal("end"), entries: z.int().min(0) });
-
-/** The lines of an import file, parsed as they arrive. */
-export interface ImportInput {
-  lines: AsyncIterable<string>;
-  /** Parses a line. @throws AppError malformed */
-  parse: (line: string) => unknown;
-  /**
-   * Authenticates the caller again, repeatedly during the upload. @throws AppError when the caller's access has ended
-   */
-  authority?: (() => Promise<unknown>) | undefined;
-}
+import { writeDraft } from "../update.ts";
+import { importEntries } from "./import-entries.ts";
+import { entriesOf, type ImportInput, numbered, orbLine, shaped, soundDocument } from "./import-lines.ts";
 
 /** The result of an import. */
 export interface Imported {
@@ -184,7 +94,7 @@ async function giveUp(deps: Deps, actor: Actor, orb: string, own: OrbHead): Prom
   } catch (error) {
     if (error instanceof Conflict) return false;
     // The response explains why the import failed. DELETE or the next start finishes the cleanup.
-    deps.log.error("what was imported could not be erased", { orb, error: String(error) });
+    deps.log.error("a failed import could not be erased", { orb, error: String(error) });
   }
   return true;
 }
@@ -198,119 +108,8 @@ type Move = (deps: HandlerDeps, actor: Actor, target: OrbTarget) => Promise<Exis
 function movesTo(status: ExistingOrb["status"], draft: OrbDocument | null): Move[] {
   const moves: Move[] = [];
   if (status === "PUBLISHED") moves.push(publishOrb);
-  if (draft !== null) moves.push((deps, actor, target) => layDraft(deps, actor, target, draft));
+  if (draft !== null) moves.push((deps, actor, target) => writeDraft(deps, actor, target, draft));
   if (status === "ARCHIVED" || status === "UNPUBLISHED") moves.push(archiveOrb);
   if (status === "UNPUBLISHED") moves.push(restoreOrb);
   return moves;
-}
-
-interface Line {
-  number: number;
-  value: unknown;
-}
-
-async function* numbered(input: ImportInput): AsyncGenerator<Line> {
-  let count = 0;
-  for await (const text of input.lines) {
-    count++;
-    if (text.trim() !== "") yield { number: count, value: input.parse(text) };
-  }
-}
-
-/** Returns faults of revision numbers and times that would conflict with later revisions. */
-function beyond(snapshot: ExportedEntry, now: number): Fault[] {
-  const faults: Fault[] = [];
-  if (snapshot.publishedRevision !== null && snapshot.publishedRevision > snapshot.revision) {
-    const message = `must be at most the revision ${snapshot.revision} (is ${snapshot.publishedRevision})`;
-    faults.push({ path: "/publishedRevision", code: "too_big", message });
-  }
-  for (const name of ["createdAt", "updatedAt"] as const) {
-    if (Date.parse(snapshot[name]) <= now + CLOCK_SKEW_MS) continue;
-    faults.push({
-      path: `/${name}`,
-      code: "too_big",
-      message: `must not be in the future (is ${snapshot[name]})`,
-    });
-  }
-  return faults;
-}
-
-/** Yields the entries up to the end line. @throws AppError invalid `cut_off` without one */
-async function* entriesOf(
-  lines: AsyncGenerator<Line>,
-  orb: string,
-  now: number,
-): AsyncGenerator<ImportedEntry> {
-  let count = 0;
-  for await (const { number, value } of lines) {
-    const path = `/lines/${number}`;
-    if (typeof value === "object" && value !== null && Reflect.get(value, "kind") === "end") {
-      const { entries } = shaped(endLine, value, path);
-      if (entries === count) return;
-      throw invalid([
-        {
-          path,
-          code: "cut_off",
-          message: `announces ${entries} entries, but the file contains ${count}. Export the orb again.`,
-        },
-      ]);
-    }
-    const { head, published } = shaped(entryLine, value, path);
-    const faults: Fault[] = [];
-    for (const [name, one] of [
-      ["head", head],
-      ["published", published],
-    ] as const) {
-      if (one !== null && one.orb !== orb) {
-        faults.push({
-          path: `${path}/${name}/orb`,
-          code: "mismatch",
-          message: "must be the id of the imported orb",
-        });
-      }
-      if (one !== null)
-        faults.push(...beyond(one, now).map((fault) => ({ ...fault, path: `${path}/${name}${fault.path}` })));
-    }
-    if (published !== null && (published.id !== head.id || published.revision !== head.publishedRevision)) {
-      faults.push({
-        path: `${path}/published`,
-        code: "mismatch",
-        message: "must be the live revision of the entry",
-      });
-    }
-    if (published === null && head.publishedRevision !== null && head.publishedRevision !== head.revision) {
-      faults.push({
-        path: `${path}/published`,
-        code: "required",
-        message: "is required, because another revision is live",
-      });
-    }
-    if (faults.length > 0) throw invalid(faults);
-    count++;
-    yield { path, head, published };
-  }
-  throw invalid([
-    {
-      path: "/lines",
-      code: "cut_off",
-      message: "must end with an end line. The file was cut off: export the orb again.",
-    },
-  ]);
-}
-
-function shaped<T>(schema: z.ZodType<T>, value: unknown, path: string): T {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const faults = new Faults();
-  addZodIssues(faults, parsed.error.issues, value);
-  throw invalid(faults.list().map((fault) => ({ ...fault, path: path + fault.path })));
-}
-
-function soundDocument(value: unknown, path: string): OrbDocument {
-  try {
-    return checkDocument(value).document;
-  } catch (error) {
-    if (!(error instanceof AppError) || error.errors === undefined) throw error;
-    throw invalid(error.errors.map((fault) => ({ ...fault, path: path + fault.path })));
-  }
 }

@@ -6,7 +6,7 @@
 import { AppError } from "../../kernel/errors.ts";
 import { type Append, BATCH_LIMIT } from "../types.ts";
 import type { OpenStore } from "./store.ts";
-import { Refused } from "./write.ts";
+import { RejectedWrite } from "./write.ts";
 
 /** Maximum bytes of the message bodies in one group. */
 const MOST_BYTES = 1024 * 1024;
@@ -83,7 +83,7 @@ function messagesOf(group: readonly Waiting[]): Append[] {
 
 /** Whether the outcome is unknown: the messages may have been written despite the error. */
 function isUnsure(error: unknown): boolean {
-  if (!(error instanceof AppError) || error instanceof Refused) return false;
+  if (!(error instanceof AppError) || error instanceof RejectedWrite) return false;
   return error.kind === "timeout" || error.kind === "unavailable";
 }
 

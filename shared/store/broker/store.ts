@@ -19,20 +19,13 @@ import {
   SubjectsTaken,
   TooMuch,
 } from "../types.ts";
-import {
-  directLast,
-  directLatest,
-  directMany,
-  directSeq,
-  leaderGet,
-  leaderMany,
-  scan as scanPage,
-} from "./read.ts";
+import { directLast, directLatest, directMany, directSeq, leaderGet, leaderMany } from "./read.ts";
+import { scan as scanPage } from "./scan.ts";
 import { append, batch, count, failure, pipeline } from "./write.ts";
 
 const decoder = new TextDecoder();
 const MARKER = "KV-Operation";
-const PAGE = 256;
+const KEYS_PER_READ = 256;
 
 interface ApiAnswer {
   error?: { code: number; err_code: number; description: string };
@@ -78,7 +71,7 @@ export async function listBucket(
   for (let fromSeq = 1; ; ) {
     const page = await scan(streams.kv(bucket), kvSubject(bucket, filter), {
       fromSeq,
-      limit: PAGE,
+      limit: KEYS_PER_READ,
       maxBytes: READ_BYTES,
     });
     for (const message of page.messages) {
@@ -106,20 +99,25 @@ export interface OpenStore extends Store {
  * @param options.replicas number of replicas of the streams; with one, every replica is the leader
  */
 export function openStore(options: ConnectOptions & { replicas?: number }): OpenStore {
-  const wire = new Connection(options);
+  const connection = new Connection(options);
   const replicated = (options.replicas ?? 1) > 1;
   const inTurn = <T>(maxBytes: number, read: () => Promise<T>): Promise<T> =>
     options.room === undefined ? read() : options.room.enter(maxBytes, read);
   const askLeader = (read?: ReadOptions) => replicated && read?.consistency !== "stale";
 
   async function api(subject: string, body: unknown): Promise<ApiAnswer> {
-    const reply = await wire.request(`$JS.API.${subject}`, body === undefined ? "" : JSON.stringify(body));
+    const reply = await connection.request(
+      `$JS.API.${subject}`,
+      body === undefined ? "" : JSON.stringify(body),
+    );
     if (reply.status !== 0) throw unavailable(`JetStream responded with status ${reply.status}`);
     return JSON.parse(decoder.decode(reply.data)) as ApiAnswer;
   }
 
   const get = (stream: string, subject: string, read?: ReadOptions) =>
-    askLeader(read) ? leaderGet(wire, stream, { last_by_subj: subject }) : directLast(wire, stream, subject);
+    askLeader(read)
+      ? leaderGet(connection, stream, { last_by_subj: subject })
+      : directLast(connection, stream, subject);
 
   async function getMany(
     stream: string,
@@ -131,13 +129,13 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
     const { maxBytes } = read;
     return inTurn(maxBytes, () =>
       askLeader(read) && literal
-        ? leaderMany(wire, stream, subjects, maxBytes)
-        : directMany(wire, stream, subjects, maxBytes),
+        ? leaderMany(connection, stream, subjects, maxBytes)
+        : directMany(connection, stream, subjects, maxBytes),
     );
   }
 
   const scan: Store["scan"] = (stream, filter, page) =>
-    inTurn(page.maxBytes, () => scanPage(wire, stream, filter, page));
+    inTurn(page.maxBytes, () => scanPage(connection, stream, filter, page));
 
   async function kvPut(bucket: string, key: string, value: string, write: KvWrite = {}): Promise<number> {
     const stream = streams.kv(bucket);
@@ -150,13 +148,13 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
       ...(write.ttl === undefined ? {} : { ttl: write.ttl }),
     });
     try {
-      return await append(wire, stream, message(write.expect));
+      return await append(connection, stream, message(write.expect));
     } catch (error) {
       // A deleted key has left a tombstone, which counts as absent.
       if (!(error instanceof Conflict) || write.expect !== 0) throw error;
       const last = await get(stream, subject);
       if (last === null || !isMarker(last)) throw error;
-      return append(wire, stream, message(last.seq));
+      return append(connection, stream, message(last.seq));
     }
   }
 
@@ -167,19 +165,20 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
   }
 
   return {
-    open: () => wire.open(),
+    open: () => connection.open(),
     latest: (stream, subjects, maxBytes) =>
-      inTurn(maxBytes, () => directLatest(wire, stream, subjects, maxBytes)),
+      inTurn(maxBytes, () => directLatest(connection, stream, subjects, maxBytes)),
     get,
     getSeq: (stream, seq, read) =>
-      askLeader(read) ? leaderGet(wire, stream, { seq }) : directSeq(wire, stream, seq),
+      askLeader(read) ? leaderGet(connection, stream, { seq }) : directSeq(connection, stream, seq),
     getMany,
     scan,
-    nextMessage: (stream, filter, fromSeq) => leaderGet(wire, stream, { next_by_subj: filter, seq: fromSeq }),
-    append: (stream, message) => append(wire, stream, message),
-    batch: (stream, messages) => batch(wire, stream, messages),
-    pipeline: (stream, messages) => pipeline(wire, stream, messages),
-    count: (stream, subject, by) => count(wire, stream, subject, by),
+    nextMessage: (stream, filter, fromSeq) =>
+      leaderGet(connection, stream, { next_by_subj: filter, seq: fromSeq }),
+    append: (stream, message) => append(connection, stream, message),
+    batch: (stream, messages) => batch(connection, stream, messages),
+    pipeline: (stream, messages) => pipeline(connection, stream, messages),
+    count: (stream, subject, by) => count(connection, stream, subject, by),
 
     async kvGet(bucket, key, read) {
       const message = await get(streams.kv(bucket), kvSubject(bucket, key), read);
@@ -193,7 +192,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
     },
     kvPut,
     kvDelete: (bucket, key, write = {}) =>
-      append(wire, streams.kv(bucket), {
+      append(connection, streams.kv(bucket), {
         subject: kvSubject(bucket, key),
         data: "",
         headers: { [MARKER]: "DEL" },
@@ -252,7 +251,10 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
     },
 
     async request(subject, data, asked): Promise<Reply> {
-      const reply = await wire.request(subject, data, { timeoutMs: asked.timeoutMs, headers: asked.headers });
+      const reply = await connection.request(subject, data, {
+        timeoutMs: asked.timeoutMs,
+        headers: asked.headers,
+      });
       if (reply.status === NO_RESPONDERS && reply.data.length === 0) {
         throw new AppError(
           "unavailable",
@@ -265,11 +267,11 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
       }
       return reply;
     },
-    subscribe: (subject, deliver, lost) => wire.subscribe(subject, deliver, lost),
-    publish: (subject, data, headers, reply) => wire.send(subject, data, headers, reply),
-    ping: () => wire.ping(),
-    server: () => wire.server(),
-    close: () => wire.close(),
+    subscribe: (subject, deliver, lost) => connection.subscribe(subject, deliver, lost),
+    publish: (subject, data, headers, reply) => connection.send(subject, data, headers, reply),
+    ping: () => connection.ping(),
+    server: () => connection.server(),
+    close: () => connection.close(),
   };
 }
 

@@ -16,7 +16,7 @@ interface Ack {
 }
 
 /** The broker rejects the message itself. Neither it nor the rest of its batch was written. */
-export class Refused extends AppError {
+export class RejectedWrite extends AppError {
   constructor(cause: string) {
     const { kind, code, detail, retryAfter = 1 } = unavailable();
     super(kind, code, detail, { retryAfter, cause });
@@ -39,7 +39,7 @@ export function failure(stream: string, error: NonNullable<Ack["error"]>): Error
       return new SubjectFull();
     default: {
       const cause = `${error.err_code} ${error.description}`;
-      return error.code === BAD_MESSAGE ? new Refused(cause) : unavailable(cause);
+      return error.code === BAD_MESSAGE ? new RejectedWrite(cause) : unavailable(cause);
     }
   }
 }
@@ -61,16 +61,16 @@ function headersOf(stream: string, message: Append): Record<string, string> {
 
 /** Publishes a message to a stream and returns the acknowledgement, which may be a rejection. */
 function publish(
-  wire: Connection,
+  connection: Connection,
   stream: string,
   message: Append,
   headers: Record<string, string>,
 ): Promise<Ack> {
-  return wire.ask<Ack>(
+  return connection.ask<Ack>(
     message.subject,
     message.data,
     ({ data, headers: status }, resolve, reject) => {
-      if (status?.code === NO_RESPONDERS) streamMissing(wire, stream).then(reject, reject);
+      if (status?.code === NO_RESPONDERS) streamMissing(connection, stream).then(reject, reject);
       else resolve(JSON.parse(decoder.decode(data)) as Ack);
       return true;
     },
@@ -79,8 +79,8 @@ function publish(
 }
 
 /** Appends one message and returns its sequence. */
-export async function append(wire: Connection, stream: string, message: Append): Promise<number> {
-  const ack = await publish(wire, stream, message, headersOf(stream, message));
+export async function append(connection: Connection, stream: string, message: Append): Promise<number> {
+  const ack = await publish(connection, stream, message, headersOf(stream, message));
   if (ack.error !== undefined) throw failure(stream, ack.error);
   return ack.seq ?? 0;
 }
@@ -89,9 +89,14 @@ export async function append(wire: Connection, stream: string, message: Append):
  * Adds to a counter and returns the new sum. The broker rejects counter messages with expectations, even about the
  * stream.
  */
-export async function count(wire: Connection, stream: string, subject: string, by: number): Promise<number> {
+export async function count(
+  connection: Connection,
+  stream: string,
+  subject: string,
+  by: number,
+): Promise<number> {
   const headers = { "Nats-Incr": by < 0 ? String(by) : `+${by}` };
-  const ack = await publish(wire, stream, { subject, data: "" }, headers);
+  const ack = await publish(connection, stream, { subject, data: "" }, headers);
   if (ack.error !== undefined) throw failure(stream, ack.error);
   const sum = Number(ack.val ?? "none");
   if (!Number.isFinite(sum)) throw unavailable(`${stream} holds no counters`);
@@ -100,11 +105,11 @@ export async function count(wire: Connection, stream: string, subject: string, b
 
 /** Appends messages in order. Sends all of them before the first is acknowledged. */
 export async function pipeline(
-  wire: Connection,
+  connection: Connection,
   stream: string,
   messages: readonly Append[],
 ): Promise<number[]> {
-  const results = await Promise.allSettled(messages.map((message) => append(wire, stream, message)));
+  const results = await Promise.allSettled(messages.map((message) => append(connection, stream, message)));
   const failed = results.find((result) => result.status === "rejected");
   if (failed !== undefined) throw failed.reason;
   return results.map((result) => (result.status === "fulfilled" ? result.value : 0));
@@ -114,7 +119,11 @@ export async function pipeline(
  * Appends messages in one atomic batch. If the broker has no room for another batch, nothing was written. The batch is
  * then sent again under a new id after 10 ms, doubling to 500 ms with jitter, until the request times out.
  */
-export async function batch(wire: Connection, stream: string, messages: readonly Append[]): Promise<number> {
+export async function batch(
+  connection: Connection,
+  stream: string,
+  messages: readonly Append[],
+): Promise<number> {
   if (messages.length > BATCH_LIMIT) {
     throw new AppError(
       "too_large",
@@ -123,24 +132,24 @@ export async function batch(wire: Connection, stream: string, messages: readonly
     );
   }
   const only = messages[0];
-  if (only !== undefined && messages.length === 1) return append(wire, stream, only);
+  if (only !== undefined && messages.length === 1) return append(connection, stream, only);
   let waited = 0;
   for (let delay = 10; ; delay = Math.min(500, delay * 2)) {
-    const ack = await sendBatch(wire, stream, messages);
+    const ack = await sendBatch(connection, stream, messages);
     if (ack.error === undefined) return ack.seq ?? 0;
     const code = ack.error.err_code;
     if (code !== ApiCode.batchIncomplete && code !== ApiCode.batchTooMany) throw failure(stream, ack.error);
-    if (waited > wire.requestTimeoutMs) throw unavailable(`${code} ${ack.error.description}`);
+    if (waited > connection.requestTimeoutMs) throw unavailable(`${code} ${ack.error.description}`);
     const wait = delay * (0.5 + Math.random());
     waited += wait;
     await pause(wait);
   }
 }
 
-async function sendBatch(wire: Connection, stream: string, messages: readonly Append[]): Promise<Ack> {
+async function sendBatch(connection: Connection, stream: string, messages: readonly Append[]): Promise<Ack> {
   const id = crypto.randomUUID();
   // The first message waits for the connection; the rest follow without waiting for any response.
-  await wire.ready(Math.max(...messages.map(({ data }) => mostBytes(data))));
+  await connection.ready(Math.max(...messages.map(({ data }) => mostBytes(data))));
   const last = messages.length - 1;
   for (let i = 0; i < last; i++) {
     const message = messages[i];
@@ -148,7 +157,7 @@ async function sendBatch(wire: Connection, stream: string, messages: readonly Ap
     const headers = headersOf(stream, message);
     headers["Nats-Batch-Id"] = id;
     headers["Nats-Batch-Sequence"] = String(i + 1);
-    wire.send(message.subject, message.data, headers);
+    connection.send(message.subject, message.data, headers);
   }
   const final = messages[last];
   if (final === undefined) return { seq: 0 };
@@ -156,5 +165,5 @@ async function sendBatch(wire: Connection, stream: string, messages: readonly Ap
   headers["Nats-Batch-Id"] = id;
   headers["Nats-Batch-Sequence"] = String(last + 1);
   headers["Nats-Batch-Commit"] = "1";
-  return publish(wire, stream, final, headers);
+  return publish(connection, stream, final, headers);
 }

@@ -1,4 +1,4 @@
-/** One index in memory: the messages that match a filter, in stream order. List pages are cut from it. */
+/** One index in memory: the messages that match a filter, in stream order. Serves list pages. */
 import { MemoryMessage } from "../client/message.ts";
 import type { Page, StoredMessage } from "../types.ts";
 import type { Dependency, Epoch } from "./dependencies.ts";
@@ -21,12 +21,12 @@ export function changeOf({ delivery, message }: ChangeEvent): IndexChange {
     previous: Number(delivery.header("Nats-Last-Sequence") ?? 0),
     message,
     replaces: delivery.header("Nats-Rollup") !== undefined,
-    passing: isPassing(delivery),
+    passing: isExpiring(delivery),
   };
 }
 
 /** Whether the broker removes a message by itself. */
-export function isPassing(message: Pick<StoredMessage, "header">): boolean {
+export function isExpiring(message: Pick<StoredMessage, "header">): boolean {
   return message.header("Nats-TTL") !== undefined;
 }
 

@@ -1,26 +1,29 @@
 /**
- * A store for long-lived processes, with a cache in front of it. It answers `get`, `getMany` and `kvGet` with `consistency:
- * "cached"` or `"stale"` of entries' heads, live copies, live definitions and sessions, and pages of indexes (the order of
- * creation, equality). Everything else, and every read with `"leader"`, goes to the broker.
+ * A store for long-lived processes, with a cache in front of it. The cache answers `get`, `getMany` and `kvGet` with
+ * consistency `"cached"` or `"stale"` for entry heads, live copies, live definitions and sessions, and pages of indexes
+ * (creation order, equality). Everything else, and every read with `"leader"`, goes to the broker.
  *
  * How the cache stays consistent:
  *
- * - **Change feed** (`cache/feed.ts`). Each stream that is read from is followed through its `republish`, which brings every
- *   stored message in the order of the sequences. Each event replaces what is cached of its subject: nothing expires by time.
- * - **Epochs.** The time in which a stream is followed without a gap is an epoch, and what is cached belongs to one. A gap in
- *   the sequences, a broken connection, an event that does not come in time or a purge ends it: that invalidates everything of
- *   the stream at once, and until it is followed again reads go to the broker. A changed definition ends its orb's.
- * - **Filling** (`cache/last-messages.ts`, `cache/index-cache.ts`). A read is cached only in the epoch in which it began. Events
- *   that come while it is in flight are kept, and the larger sequence wins.
- * - **Read your writes.** A write resolves once its own event has come back and was applied: nobody is answered from before a
- *   write that this process was acknowledged. Writes of other processes are seen when their events come.
- * - **Audits** (`cache/stream-cache.ts`). Nothing shows that the last event was lost, or that the broker has fallen silent: so the
- *   broker is pinged every second, and asked every five for the last sequence of each stream in use, and whether it is still
- *   the same stream.
- * - **Replicas.** With several, a reading of one that is behind the feed or our own writes is neither answered nor cached.
- * - **Dependencies** (`cache/dependencies.ts`). Whoever caches whole answers notes of which cached values one was made; it may
- *   be given again as long as all of them are valid.
- * - **Eviction** (`cache/sieve-cache.ts`). Bounded in bytes, by SIEVE.
+ * - **Change feed** (`cache/feed.ts`). The `republish` setting of each stream in use delivers every stored message in
+ *   sequence order. Each event replaces the cached value of its subject. Nothing expires by time.
+ * - **Epochs.** An epoch is a period without gaps in a stream's feed, and each cached value belongs to one. A gap in
+ *   the sequences, a broken connection, an event that does not arrive in time, or a purge ends the epoch. This
+ *   invalidates every cached value of the stream at once. Reads go to the broker until the stream is followed again. A
+ *   changed definition ends the epoch of its orb.
+ * - **Filling** (`cache/last-messages.ts`, `cache/index-cache.ts`). A read is cached only in the epoch in which it
+ *   began. Events that arrive during the read are kept, and the higher sequence wins.
+ * - **Read your writes.** A write resolves only after its own event has arrived and been applied. So no later read
+ *   returns a state from before an acknowledged write of this process. Writes of other processes are visible when their
+ *   events arrive.
+ * - **Audits** (`cache/stream-cache.ts`). The feed alone does not show that the last event was lost, or that the broker
+ *   is silent. So the cache pings the broker every second. Every five seconds it requests the last sequence and the
+ *   identity of each stream in use.
+ * - **Replicas.** With several replicas, a response from one that lags behind the feed or this process's writes is
+ *   neither returned nor cached.
+ * - **Dependencies** (`cache/dependencies.ts`). A response cache records the cached values that a response was made
+ *   from. It may reuse the response while all of them are valid.
+ * - **Eviction** (`cache/sieve-cache.ts`). Limited in bytes, with SIEVE.
  */
 import { withGroupCommit } from "../broker/group-commit.ts";
 import { MULTI_LAST_LIMIT } from "../broker/read.ts";
@@ -38,13 +41,13 @@ export { type Evictable, SieveCache } from "./sieve-cache.ts";
 
 export interface CachedStore extends Store {
   stats(): CacheStats;
-  /** The same store for one request; the dependencies of its answer are added to the tracker. */
+  /** Returns the same store for one request, which adds the dependencies of its response to the tracker. */
   tracked(tracker: DependencyTracker): Store;
 }
 
 /**
- * Puts a cache in front of a store whose connection stays.
- * @returns the store, and what to call when its connection breaks
+ * Puts a cache in front of a store with a long-lived connection.
+ * @returns the store, and a function to call when its connection breaks
  */
 export function cachedStore(
   store: OpenStore,
@@ -77,7 +80,7 @@ export function cachedStore(
       },
       scan(stream, filter, page) {
         const known =
-          // Messages of an index are small, and these are in memory anyway.
+          // Messages of an index are small and already in memory, so `maxBytes` is not checked.
           isIndexFilter(filter) ? cache.page(stream, filter, page.fromSeq, page.limit, tracker) : undefined;
         if (known !== undefined) return Promise.resolve(known);
         cache.uncached(stream, tracker);
@@ -99,7 +102,7 @@ export function cachedStore(
     ...reads(),
     isCached: true,
     stats: () => cache.stats(),
-    // The connection is everybody's: who asks for one request does not close it.
+    // All requests share the connection, so one request must not close it.
     tracked: (tracker) => marking({ ...cached, ...reads(tracker), close: async () => undefined }, tracker),
     async append(stream, message) {
       const seq = await store.append(stream, message);
@@ -148,7 +151,7 @@ export function cachedStore(
   return { store: cached, broken: () => cache.broken() };
 }
 
-/** Calls whose dependencies are tracked. Any other makes the answer uncacheable. */
+/** Calls whose dependencies are tracked. Any other call makes the response uncacheable. */
 const TRACKED: ReadonlySet<PropertyKey> = new Set(["get", "getMany", "scan", "kvGet", "remembers"]);
 
 function marking(store: Store, tracker: DependencyTracker): Store {
@@ -160,10 +163,7 @@ function marking(store: Store, tracker: DependencyTracker): Store {
   });
 }
 
-/**
- * Opens a store for a long-lived process: one connection that comes back by itself, with a cache in front of it, and what
- * is written at the same time written together.
- */
+/** Opens a store for a long-lived process: one connection that reconnects, a cache, and group commit. */
 export function openCachedStore(
   connect: ConnectOptions & { replicas: number },
   options: Omit<CacheOptions, "replicas"> = {},

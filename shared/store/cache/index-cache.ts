@@ -4,7 +4,7 @@
  */
 import type { OpenStore } from "../broker/store.ts";
 import { indexBytes } from "../budget.ts";
-import { CachedIndex, changeOf, type IndexChange, isPassing } from "./cached-index.ts";
+import { CachedIndex, changeOf, type IndexChange, isExpiring } from "./cached-index.ts";
 import type { ChangeEvent, Feed } from "./feed.ts";
 import { type Evictable, SieveCache } from "./sieve-cache.ts";
 
@@ -127,7 +127,7 @@ export class IndexCache {
       if (this.#known.get(filter) !== known) return;
       const fits = this.#modify(known, () => {
         for (const message of page.messages) {
-          if (message.seq <= end && !isPassing(message)) known.index.add(message);
+          if (message.seq <= end && !isExpiring(message)) known.index.add(message);
         }
       });
       if (!fits) return this.#refuse(feed, filter);

@@ -10,16 +10,16 @@
 import type { OpenStore } from "../broker/store.ts";
 import { PAIR_BYTES } from "../budget.ts";
 import {
-  type Answered,
+  copyOf,
   DirectMessage,
-  kept,
   LeaderMessage,
   MemoryMessage,
   ownHeaders,
+  type ReceivedMessage,
 } from "../client/message.ts";
 import { buckets, streams } from "../subjects.ts";
 import { type Page, type ReadOptions, type StoredMessage, TooMuch } from "../types.ts";
-import { isPassing } from "./cached-index.ts";
+import { isExpiring } from "./cached-index.ts";
 import type { Dependency, Epoch } from "./dependencies.ts";
 import type { ChangeEvent, Feed } from "./feed.ts";
 import { MessageCache } from "./message-cache.ts";
@@ -37,7 +37,7 @@ export interface LastMessagesOptions {
   freeze: boolean;
 }
 
-/** How last messages are read; `maxBytes` of all of them, beyond which they are no answer. */
+/** Options for reading last messages. `maxBytes` limits their total size. */
 export type LastMessagesRead = ReadOptions & { maxBytes?: number };
 
 /** Reads in flight for one subject. */
@@ -47,7 +47,7 @@ interface InFlightRead {
   newest: MemoryMessage | undefined;
 }
 
-function isAnswered(message: StoredMessage | undefined): message is Answered {
+function isAnswered(message: StoredMessage | undefined): message is ReceivedMessage {
   return message instanceof DirectMessage || message instanceof LeaderMessage;
 }
 
@@ -120,7 +120,7 @@ export class LastMessages {
     const headers = ownHeaders(delivery.headerNames(), (name) => delivery.header(name));
     const copy = new MemoryMessage(message, message.text(), headers, this.#options.freeze);
     if (inFlight !== undefined) inFlight.newest = copy;
-    if ((seq ?? 0) < message.seq) this.#put(subject, copy, feed, isPassing(delivery));
+    if ((seq ?? 0) < message.seq) this.#put(subject, copy, feed, isExpiring(delivery));
   }
 
   /**
@@ -186,10 +186,10 @@ export class LastMessages {
           if (message !== undefined) found.set(subject, message);
           continue;
         }
-        const copy = isAnswered(message) ? kept(message, this.#options.freeze) : undefined;
+        const copy = isAnswered(message) ? copyOf(message, this.#options.freeze) : undefined;
         // Another read may have started later and finished earlier.
         if (feed.epoch === epoch && (this.#cache.seqOf(subject, epoch) ?? -1) < (copy?.seq ?? 0))
-          this.#put(subject, copy ?? null, feed, message !== undefined && isPassing(message));
+          this.#put(subject, copy ?? null, feed, message !== undefined && isExpiring(message));
         if (copy !== undefined) found.set(subject, copy.apart());
       }
       return found;

@@ -43,7 +43,7 @@ class CachedSubject implements Dependency, Evictable {
   }
   removed(): void {
     this.#gone = true;
-    // Cached responses hold on to the slot, so free its message.
+    // Cached responses hold on to the slot, so release its message.
     this.last = null;
   }
 }
@@ -86,13 +86,15 @@ export class MessageCache {
     return message;
   }
 
-  /** What is known of a subject, as a dependency of answers that are made of it. */
+  /** Returns the cached state of a subject as a dependency of responses. */
   dependency(subject: string, epoch: Epoch): Dependency | undefined {
     const slot = this.#slots.get(subject);
     return slot?.epoch === epoch ? slot : undefined;
   }
 
-  /** Sequence of what is known, 0 when it is that there is nothing; undefined when nothing is known. */
+  /**
+   * Returns the sequence of the cached message, 0 if the subject is known to be empty, undefined if nothing is cached.
+   */
   seqOf(subject: string, epoch: Epoch): number | undefined {
     const slot = this.#slots.get(subject);
     return slot?.epoch === epoch ? slot.seq : undefined;
@@ -100,7 +102,7 @@ export class MessageCache {
 
   set(subject: string, message: MemoryMessage | null, epoch: Epoch): void {
     const slot = new CachedSubject(subject, message, epoch, this.#slots.get(subject)?.used ?? false);
-    // One message must not push out all others.
+    // A single message must not evict all others.
     if (slot.bytes + parsed(message) > this.#maxBytes / 8) this.#slots.delete(subject);
     else this.#slots.set(subject, slot);
   }

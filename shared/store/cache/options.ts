@@ -1,17 +1,17 @@
 export interface CacheOptions {
-  /** Replicas of the streams; with more than one, a reading counts only if its replica was far enough. */
+  /** Number of replicas of the streams. With more than one, a read counts only if its replica had caught up. */
   replicas: number;
-  /** Bytes of heap that cached messages may take, roughly. Default 16 MiB. */
+  /** Approximate bytes of heap for cached messages. Default 16 MiB. */
   maxBytes?: number;
-  /** Index messages that are kept, over all indexes. Default 250,000 (about 100 bytes each). */
+  /** Maximum index messages over all indexes. Default 250,000 (about 100 bytes each). */
   maxIndexMessages?: number;
-  /** Milliseconds between two checks that the broker is there and nothing was missed at the end. Default 1,000. */
+  /** Milliseconds between two checks that the broker responds and no last event was missed. Default 1,000. */
   checkMs?: number;
-  /** Milliseconds that an acknowledged write waits for its own event (its echo). Default 2,000. */
+  /** Milliseconds that an acknowledged write waits for its own event. Default 2,000. */
   patienceMs?: number;
-  /** Freeze the JSON that is shared: tests find code that changes it. */
+  /** Freezes the shared JSON, so that tests find code that changes it. */
   freeze?: boolean;
-  /** Called with the subject of each message that is stored in a stream that is followed. */
+  /** Called with the subject of each message that is stored in a followed stream. */
   onStored?: (subject: string) => void;
 }
 
@@ -21,10 +21,10 @@ export interface CacheStats {
   misses: number;
   subjects: number;
   bytes: number;
-  /** Indexes in memory, and messages in them. */
+  /** Number of indexes in memory, and of messages in them. */
   indexes: number;
   indexMessages: number;
   feeds: number;
-  /** How often everything of a stream was invalidated. */
+  /** Number of times that a stream was invalidated. */
   resets: number;
 }

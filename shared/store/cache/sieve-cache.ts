@@ -1,28 +1,28 @@
 /** A value of a {@link SieveCache}. */
 export interface Evictable {
-  /** The mark of SIEVE: whoever gets the value sets it, the hand clears it. */
+  /** The visited mark of SIEVE: set on access, cleared by the hand. */
   used: boolean;
-  /** Estimated. */
+  /** Estimated size. */
   bytes: number;
-  /** Called when the hand spares it: lets go of what can be computed again, and lowers `bytes` by that. */
+  /** Called when the hand spares the value. Frees what can be computed again, and lowers `bytes` accordingly. */
   shrink?(): void;
-  /** Called once it is in the cache no longer: evicted, deleted or replaced. */
+  /** Called when the value is evicted, deleted or replaced. */
   removed?(): void;
 }
 
 /**
- * A map that is bounded in bytes, with SIEVE as its eviction policy: a hand walks over the values in the order of their
- * insertion, evicts those that were not used since it last came by, and spares the others where they are. So a scan over much
- * that is asked for once evicts nothing that is in use, and a hit costs one look-up, where LRU would have to move the value.
+ * A map limited in bytes, with SIEVE eviction. A hand moves over the values in insertion order, evicts those without a
+ * visited mark, and clears the mark of the others. A scan that reads many values once evicts no value in use. A hit
+ * costs one look-up, where LRU would also have to move the value.
  */
 export class SieveCache<V extends Evictable> {
   readonly #values = new Map<string, V>();
   readonly #maxBytes: number;
-  /** Where the last eviction stopped: beginning anew would step over everything that was removed meanwhile. */
+  /** Position of the last eviction. Starting over would step over the slots of all values removed since. */
   #hand: MapIterator<[string, V]> | undefined;
   #bytes = 0;
 
-  /** @param maxBytes never exceeded, as long as no single value is larger: whoever sets one sees to that */
+  /** @param maxBytes never exceeded, unless a single value is larger; callers must not set such a value */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
@@ -43,14 +43,17 @@ export class SieveCache<V extends Evictable> {
     return this.#values.get(key);
   }
 
-  /** Takes the place of what was there. Room is made first: nobody has asked for it yet, and it would be the first to go. */
+  /**
+   * Replaces the value of a key. Evicts before inserting: the new value has no visited mark yet and would be evicted
+   * first.
+   */
   set(key: string, value: V): void {
     this.delete(key);
     this.grow(value.bytes);
     this.#values.set(key, value);
   }
 
-  /** A value that is held became larger by so many bytes. */
+  /** Records that a cached value has grown by this many bytes. */
   grow(bytes: number): void {
     this.#bytes += bytes;
     if (this.#bytes > this.#maxBytes) this.#evict();

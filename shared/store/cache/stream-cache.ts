@@ -1,6 +1,6 @@
 /**
- * Which streams are followed, which reads the caches answer, and when all that is cached of a stream is invalidated. The
- * protocol is described at the head of `./cached-store.ts`.
+ * Decides which streams are followed, which reads the caches answer, and when a stream's cached values become invalid.
+ * `./cached-store.ts` describes the protocol.
  */
 import type { OpenStore } from "../broker/store.ts";
 import { DEFINITIONS, definedStream, followedFilter } from "../subjects.ts";
@@ -12,7 +12,7 @@ import { IndexCache } from "./index-cache.ts";
 import { LastMessages, type LastMessagesRead, SESSIONS, sizeOf } from "./last-messages.ts";
 import type { CacheOptions, CacheStats } from "./options.ts";
 
-/** How many checks pass between two audits of each stream in use. */
+/** Number of checks between two audits of each stream in use. */
 const AUDIT_EVERY = 5;
 const IDLE_MS = 600_000;
 const RETRY_MS = 500;
@@ -61,7 +61,7 @@ export class StreamCache implements Listener {
     };
   }
 
-  /** The connection broke: nothing that is cached may be answered any more. */
+  /** Invalidates everything, because the connection broke. */
   broken(): void {
     for (const feed of [...this.#feeds.values()]) this.unfollow(feed.stream);
     this.#lastMessages.clear();
@@ -72,7 +72,7 @@ export class StreamCache implements Listener {
     this.broken();
   }
 
-  /** Invalidates all of a stream and follows it no longer. */
+  /** Invalidates a stream and stops following it. */
   unfollow(stream: string): void {
     const feed = this.#feeds.get(stream);
     if (feed === undefined) return;
@@ -80,25 +80,25 @@ export class StreamCache implements Listener {
     feed.stop();
   }
 
-  /** The stream is no more; another one of its name counts from one again. */
+  /** The stream was deleted. A new one with the same name starts at sequence 1. */
   streamDeleted(stream: string): void {
     this.unfollow(stream);
     this.#lastMessages.streamDeleted(stream);
   }
 
-  /** Invalidates all that is cached of a stream. */
+  /** Invalidates all cached values of a stream. */
   invalidate(stream: string): void {
     this.#feeds.get(stream)?.reset();
   }
 
-  /** Resolves when an acknowledged write of ours was applied: reads of this process see it then. */
+  /** Resolves when an acknowledged write of this process was applied, so that later reads see it. */
   async caughtUp(stream: string, seq: number): Promise<void> {
     if (this.#options.replicas > 1 && followedFilter(stream) !== undefined)
       this.#lastMessages.acknowledge(stream, seq);
     await this.#feeds.get(stream)?.caughtUp(seq);
   }
 
-  /** The feed of a stream whose reads may be answered from the cache now; otherwise following it begins. */
+  /** Returns the feed of a stream whose reads the cache may answer now. Otherwise starts to follow the stream. */
   #followed(stream: string): Feed | undefined {
     const known = this.#feeds.get(stream);
     if (known !== undefined) {
@@ -108,7 +108,7 @@ export class StreamCache implements Listener {
     }
     const filter = followedFilter(stream);
     if (filter === undefined) return undefined;
-    // Its events tell when another stream was deleted.
+    // The events of this stream report deletions of other streams.
     if (stream !== DEFINITIONS && this.#followed(DEFINITIONS) === undefined) return undefined;
     const until = this.#refused.get(stream);
     if (until !== undefined && until > Date.now()) return undefined;
@@ -132,7 +132,7 @@ export class StreamCache implements Listener {
     this.#lastMessages.apply(feed, event);
     this.#options.onStored(subject);
     this.#indexes.apply(event);
-    // No event of a stream tells that it was deleted, nor at once that there is another one of its name.
+    // A stream has no event for its own deletion, nor an immediate one for a new stream with the same name.
     const defined = definedStream(subject);
     if (defined !== undefined) this.unfollow(defined);
   }
@@ -145,8 +145,9 @@ export class StreamCache implements Listener {
   }
 
   /**
-   * Last messages of subjects, cached ones as far as there are; undefined when the broker may just be asked.
-   * @param tracker gets the dependencies on them
+   * Reads the last messages of subjects, from the cache where possible. Undefined if a plain read from the broker is
+   * enough.
+   * @param tracker receives the dependencies on them
    */
   read(
     stream: string,
@@ -170,7 +171,7 @@ export class StreamCache implements Listener {
         continue;
       }
       if (known !== null) found.set(subject, known);
-      // Before anything is waited for: later, something else may be cached of it.
+      // Add before awaiting anything: the cached state may change meanwhile.
       tracker?.add(stream, this.#lastMessages.dependency(subject, epoch));
     }
     this.#hits += subjects.length - missing.length;
@@ -184,7 +185,7 @@ export class StreamCache implements Listener {
     return tracker === undefined ? filled : this.#trackRead(filled, stream, missing, epoch, tracker);
   }
 
-  /** Tracks what was read, as far as that is what is cached by now. */
+  /** Adds a dependency on each value that was read and is still the cached one. */
   async #trackRead(
     filled: Promise<Map<string, StoredMessage>>,
     stream: string,
@@ -199,9 +200,9 @@ export class StreamCache implements Listener {
     return found;
   }
 
-  /** An index, or undefined when it is not (yet) in memory; reading it begins then. */
+  /** Returns an index. Undefined if it is not in memory yet; starts to read it then. */
   #index(stream: string, filter: string): { index: CachedIndex; feed: Feed } | undefined {
-    // Pages of a lagging replica carry no sign of it.
+    // A page from a lagging replica cannot be recognized.
     if (this.#options.replicas > 1) return undefined;
     const feed = this.#followed(stream);
     if (feed === undefined) return undefined;
@@ -211,7 +212,7 @@ export class StreamCache implements Listener {
     return index === undefined ? undefined : { index, feed };
   }
 
-  /** The broker is asked for something of the stream that is not cached. */
+  /** Records a read that goes to the broker. */
   uncached(stream: string, tracker: DependencyTracker | undefined): void {
     if (tracker === undefined) return;
     const feed = this.#followed(stream);
@@ -229,7 +230,7 @@ export class StreamCache implements Listener {
     tracker.add(feed.stream, index.dependency(feed.epoch));
   }
 
-  /** A page of an index. */
+  /** Returns a page of an index. */
   page(
     stream: string,
     filter: string,
@@ -242,14 +243,17 @@ export class StreamCache implements Listener {
     return known?.index.page(fromSeq, limit, known.feed.position);
   }
 
-  /** The last message of an index. */
+  /** Returns the last message of an index. */
   last(stream: string, filter: string, tracker?: DependencyTracker): StoredMessage | null | undefined {
     const known = this.#index(stream, filter);
     this.#trackIndex(known, tracker);
     return known?.index.last();
   }
 
-  /** A silent broker is a broken connection, and no gap shows a last event that was lost: so ask. */
+  /**
+   * Pings the broker, because silence means a broken connection. Audits the streams, because a lost last event leaves
+   * no gap.
+   */
   async #check(): Promise<void> {
     if (this.#checking || this.#feeds.size === 0) return;
     this.#checking = true;
@@ -267,7 +271,7 @@ export class StreamCache implements Listener {
   }
 
   async #audit(): Promise<void> {
-    // An erasure by hand makes no event: a session is taken on trust for no longer than this.
+    // Deleting a session by hand at the broker sends no event. This bounds how long a deleted session stays cached.
     this.invalidate(SESSIONS);
     const now = Date.now();
     for (const feed of [...this.#feeds.values()]) {

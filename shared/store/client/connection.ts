@@ -7,10 +7,11 @@ import { AppError, unavailable } from "../../kernel/errors.ts";
 import type { Delivery, Reply, Subscription } from "../types.ts";
 import { type ConnectOptions, dial } from "./dial.ts";
 import { type Liveness, livenessOf, onceHeard } from "./liveness.ts";
-import { Delivered, replyOf } from "./message.ts";
+import { replyOf } from "./message.ts";
 import { brokerTimeout, PendingRequests } from "./pending-requests.ts";
 import { mostBytes, publish, randomName } from "./publish.ts";
 import { ASSUMED_MAX_PAYLOAD } from "./socket.ts";
+import { subscribeOn } from "./subscription.ts";
 
 export type { ConnectOptions } from "./dial.ts";
 
@@ -241,33 +242,7 @@ export class Connection {
 
   /** Delivers messages published on a subject from now on. Survives reconnects and reports when it ends. */
   subscribe(subject: string, deliver: (message: Delivery) => void, lost?: () => void): Subscription {
-    let stopped = false;
-    let inner: { unsubscribe(): void } | undefined;
-    const over = () => {
-      this.#lost.delete(over);
-      if (!stopped) lost?.();
-    };
-    if (lost !== undefined) this.#lost.add(over);
-    const listen = (connection: NatsConnection) => {
-      if (stopped) return;
-      inner = connection.subscribe(subject, {
-        callback: (error, message) => {
-          // The broker rejected the subscription: this user has no permission.
-          if (error !== null) over();
-          if (error !== null || stopped) return;
-          deliver(new Delivered(message));
-        },
-      });
-    };
-    // The connection may end as soon as it opens. Then there is no subscription either.
-    this.#connected().then(listen).catch(over);
-    return {
-      unsubscribe: () => {
-        stopped = true;
-        this.#lost.delete(over);
-        inner?.unsubscribe();
-      },
-    };
+    return subscribeOn(this.#connected(), this.#lost, subject, deliver, lost);
   }
 
   /** Returns the milliseconds of one round trip to the broker, after everything sent before. */

@@ -64,7 +64,7 @@ function headersOf(message: Msg & { size?: () => number }): string {
 }
 
 /** Headers of a direct get response: those of the publisher come first, then those of the broker. */
-export class AnswerHeaders {
+export class ResponseHeaders {
   /** The raw text with the empty line at its end. */
   readonly text: string;
 
@@ -72,8 +72,8 @@ export class AnswerHeaders {
     this.text = text;
   }
 
-  static of(message: Msg): AnswerHeaders {
-    return new AnswerHeaders(headersOf(message));
+  static of(message: Msg): ResponseHeaders {
+    return new ResponseHeaders(headersOf(message));
   }
 
   /** Status code; 0 for a message. */

@@ -1,16 +1,16 @@
 import type { Msg } from "nats.ws";
 import type { Delivery, Reply, StoredMessage } from "../types.ts";
-import { AnswerHeaders } from "./headers.ts";
+import { ResponseHeaders } from "./headers.ts";
 
 const decoder = new TextDecoder();
 
 /** A stored message in a direct get response, whose headers contain subject and sequence. */
 export class DirectMessage implements StoredMessage {
-  readonly headers: AnswerHeaders;
+  readonly headers: ResponseHeaders;
   readonly data: Uint8Array;
   readonly seq: number;
 
-  constructor(headers: AnswerHeaders, data: Uint8Array) {
+  constructor(headers: ResponseHeaders, data: Uint8Array) {
     this.headers = headers;
     this.data = data;
     this.seq = Number(headers.last("Nats-Sequence"));
@@ -40,9 +40,9 @@ export class DirectMessage implements StoredMessage {
 }
 
 /** A message of a subscription. If a header appears twice, the last one is the broker's and counts. */
-export class Delivered implements Delivery {
+export class DeliveredMessage implements Delivery {
   readonly #message: Msg;
-  #headers: AnswerHeaders | undefined;
+  #headers: ResponseHeaders | undefined;
 
   constructor(message: Msg) {
     this.#message = message;
@@ -57,8 +57,8 @@ export class Delivered implements Delivery {
   get reply(): string | undefined {
     return this.#message.reply === "" ? undefined : this.#message.reply;
   }
-  get #text(): AnswerHeaders {
-    this.#headers ??= AnswerHeaders.of(this.#message);
+  get #text(): ResponseHeaders {
+    this.#headers ??= ResponseHeaders.of(this.#message);
     return this.#headers;
   }
   header(name: string): string | undefined {
@@ -96,10 +96,10 @@ export function ownHeaders(
 }
 
 /** A message from the broker that can be copied. */
-export type Answered = DirectMessage | LeaderMessage;
+export type ReceivedMessage = DirectMessage | LeaderMessage;
 
 /** A copy that does not keep the whole received frame in memory. */
-export function kept(message: Answered, freeze: boolean): MemoryMessage {
+export function copyOf(message: ReceivedMessage, freeze: boolean): MemoryMessage {
   const own = ownHeaders(message.names, (name) => message.header(name));
   return new MemoryMessage(message, message.text(), own, freeze);
 }

@@ -6,7 +6,7 @@
  * subscription and requests.
  */
 
-import { joined } from "../../kernel/bytes.ts";
+import { concatBytes } from "../../kernel/bytes.ts";
 import { CHECK_MS, type Liveness, livenessOf, markFailed, SilenceTimer } from "./liveness.ts";
 
 /** The INFO to assume until the broker's own arrives. */
@@ -187,7 +187,7 @@ export class EagerSocket implements BrokerSocket {
   #flush(): void {
     const first = this.#queue[0];
     if (first === undefined) return;
-    this.#socket?.send(this.#queue.length === 1 ? first : joined(this.#queue));
+    this.#socket?.send(this.#queue.length === 1 ? first : concatBytes(this.#queue));
     this.#queue = [];
   }
 

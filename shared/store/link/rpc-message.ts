@@ -3,9 +3,9 @@
  * as the broker sent it and is decoded by the client. An error travels as its fields and is thrown again with the same
  * class.
  */
-import { joined } from "../../kernel/bytes.ts";
+import { concatBytes } from "../../kernel/bytes.ts";
 import { AppError, type ErrorKind, type Fault } from "../../kernel/errors.ts";
-import { AnswerHeaders } from "../client/headers.ts";
+import { ResponseHeaders } from "../client/headers.ts";
 import { DirectMessage, LeaderMessage, type LeaderShape } from "../client/message.ts";
 import {
   Conflict,
@@ -118,7 +118,7 @@ function packMessages(messages: readonly StoredMessage[]): Messages {
   }
   const sizes = bodies.map(({ length }) => length);
   const large = sizes.reduce((sum, size) => sum + size, 0) > STREAMED_BYTES;
-  return { heads, sizes, bodies: large ? streamed(bodies) : joined(bodies) };
+  return { heads, sizes, bodies: large ? streamed(bodies) : concatBytes(bodies) };
 }
 
 async function unpackMessages({ heads, sizes, bodies }: Messages): Promise<StoredMessage[]> {
@@ -130,7 +130,7 @@ async function unpackMessages({ heads, sizes, bodies }: Messages): Promise<Store
     if (typeof head !== "string") return new LeaderMessage(head);
     const start = end;
     end += sizes[next++] ?? 0;
-    return new DirectMessage(new AnswerHeaders(head), whole.subarray(start, end));
+    return new DirectMessage(new ResponseHeaders(head), whole.subarray(start, end));
   });
 }
 
@@ -202,7 +202,7 @@ export function encodeResult<C extends Call>(call: C, answer: Answer<C>): RpcMes
     case "request": {
       const reply = answer as Reply;
       const headers = Object.fromEntries(reply.headerNames().map((name) => [name, reply.header(name) ?? ""]));
-      return { is: "reply", data: joined([reply.data]), headers };
+      return { is: "reply", data: concatBytes([reply.data]), headers };
     }
     default:
       return { is: "value", value: answer };

@@ -1,5 +1,5 @@
 import { eventsOf, type Form } from "./events.ts";
-import { behind, type Messages } from "./messages.ts";
+import { type Messages, messagesAfter } from "./messages.ts";
 
 /** Consecutive messages of a stream, with the positions before and after them. Encoded once for all readers. */
 export class Batch {
@@ -26,7 +26,7 @@ export class Batch {
    */
   bytes(form: Form, position: number, cursor: number): Uint8Array {
     if (position > this.from || cursor > this.cursor) {
-      const messages = behind(this.messages, position);
+      const messages = messagesAfter(this.messages, position);
       return eventsOf(form, messages, this.to, Math.max(cursor, this.cursor), this.upToDate);
     }
     if (form === "sse") {

@@ -1,5 +1,5 @@
 /** Encodes messages as server-sent events or as a JSON array. */
-import { joined } from "../../kernel/bytes.ts";
+import { concatBytes } from "../../kernel/bytes.ts";
 import type { Messages } from "./messages.ts";
 import { formatOffset } from "./offset.ts";
 
@@ -17,7 +17,7 @@ export const KEEP_ALIVE = encoder.encode(": heartbeat\n\n");
 
 /** Returns the body of a page. */
 export function arrayOf(messages: Messages): Uint8Array {
-  return joined([ARRAY_START, messages.joined, ARRAY_END]);
+  return concatBytes([ARRAY_START, messages.joined, ARRAY_END]);
 }
 
 /** Encodes the reader's new position. Without this event, a client would request the preceding messages again. */
@@ -46,7 +46,7 @@ export function eventsOf(
   if (messages.seqs.length === 0) return last;
   if (form === "sse") {
     const tail = encoder.encode(`]\nid:${formatOffset(position)}\n\n`);
-    return joined([DATA_ARRAY, messages.joined, tail, last]);
+    return concatBytes([DATA_ARRAY, messages.joined, tail, last]);
   }
   const parts: Uint8Array[] = [];
   let from = 0;
@@ -56,5 +56,5 @@ export function eventsOf(
     parts.push(i === messages.ends.length - 1 ? last : controlEvent(seq, cursor, false));
     from = end + 1;
   });
-  return joined(parts);
+  return concatBytes(parts);
 }

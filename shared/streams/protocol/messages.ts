@@ -17,11 +17,11 @@ export interface Messages {
   readonly joined: Uint8Array;
   /** Sequence of each message in its stream. */
   readonly seqs: readonly number[];
-  /** End of each message's text in `joined`. */
+  /** End of each message's text in `concatBytes`. */
   readonly ends: readonly number[];
 }
 
-export const none: Messages = { joined: EMPTY, seqs: [], ends: [] };
+export const noMessages: Messages = { joined: EMPTY, seqs: [], ends: [] };
 
 function base64(data: Uint8Array): string {
   let binary = "";
@@ -80,7 +80,7 @@ export function joinTexts(texts: readonly { seq: number; text: Uint8Array }[]): 
     seqs.push(seq);
     ends.push(size);
   }
-  if (seqs.length === 0) return none;
+  if (seqs.length === 0) return noMessages;
   const joined = new Uint8Array(size);
   let at = 0;
   for (const { text } of texts) {
@@ -104,10 +104,10 @@ export function concat(a: Messages, b: Messages): Messages {
 }
 
 /** Returns the messages after a position. */
-export function behind(messages: Messages, position: number): Messages {
+export function messagesAfter(messages: Messages, position: number): Messages {
   const skip = messages.seqs.findIndex((seq) => seq > position);
   if (skip === 0) return messages;
-  if (skip < 0) return none;
+  if (skip < 0) return noMessages;
   const from = (messages.ends[skip - 1] ?? 0) + 1;
   return {
     joined: messages.joined.subarray(from),

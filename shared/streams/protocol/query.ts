@@ -37,7 +37,7 @@ export function single(params: URLSearchParams, name: string): string | undefine
  * @param known the allowed values by name; null allows any value
  * @throws AppError malformed `invalid_parameter` with every fault
  */
-export function takeOnly(
+export function requireKnownParameters(
   params: URLSearchParams,
   known: Readonly<Record<string, readonly string[] | null>>,
 ): void {

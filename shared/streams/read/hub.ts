@@ -11,7 +11,7 @@ import { Source } from "./source.ts";
 import { type Listener, Tail } from "./tail.ts";
 
 /** Called by the hub's timer. */
-export interface Ticking {
+export interface TimerListener {
   tick(now: number): void;
 }
 
@@ -63,7 +63,7 @@ export class Hub {
   readonly #states = new Map<string, { at: number; state: Promise<StreamState> }>();
   readonly #readers = new Map<string, number>();
   readonly #pages: FairSemaphore;
-  readonly #ticking = new Set<Ticking>();
+  readonly #ticking = new Set<TimerListener>();
   #orbsAt = 0;
   #total = 0;
   #connected = true;
@@ -201,12 +201,12 @@ export class Hub {
   }
 
   /** Calls `tick` of a reader about once a second. */
-  watch(reader: Ticking): void {
+  watch(reader: TimerListener): void {
     this.#ticking.add(reader);
     this.#run();
   }
 
-  unwatch(reader: Ticking): void {
+  unwatch(reader: TimerListener): void {
     this.#ticking.delete(reader);
   }
 

@@ -1,5 +1,5 @@
 import type { Batch } from "../protocol/batch.ts";
-import { behind, type Messages, none } from "../protocol/messages.ts";
+import { type Messages, messagesAfter, noMessages } from "../protocol/messages.ts";
 import type { Hub } from "./hub.ts";
 import type { Listener, Tail } from "./tail.ts";
 
@@ -25,7 +25,7 @@ export async function waitFor(
 ): Promise<LongPollResult> {
   let at = position;
   let resolveWait: (found: LongPollResult | "again") => void = () => undefined;
-  const nothing = (): LongPollResult => ({ messages: none, next: at, upToDate: true });
+  const nothing = (): LongPollResult => ({ messages: noMessages, next: at, upToDate: true });
   let over = false;
   const giveUp = () => {
     over = true;
@@ -34,7 +34,7 @@ export async function waitFor(
   const listener: Listener = {
     deliver(batch: Batch) {
       if (batch.to <= at) return;
-      const messages = behind(batch.messages, at);
+      const messages = messagesAfter(batch.messages, at);
       at = batch.to;
       if (messages.seqs.length > 0) resolveWait({ messages, next: batch.to, upToDate: batch.upToDate });
     },

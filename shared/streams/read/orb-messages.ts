@@ -8,7 +8,7 @@ import { PAIR_BYTES } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Consistency, type Store, type StoredMessage, TooMuch } from "../../store/types.ts";
 import { joinTexts, type Messages } from "../protocol/messages.ts";
-import { type HeadState, isCopy, type PublicCopy, project, publicMessage, standing } from "./projection.ts";
+import { copyState, type HeadState, isCopy, type PublicCopy, project, publicMessage } from "./projection.ts";
 
 /** Messages in the form that readers get. */
 export interface Projected {
@@ -110,7 +110,7 @@ class Heads {
     for (const ms of LOOK_AGAIN) {
       open = open.filter(({ read: { message, body }, log }) => {
         const young = now() - message.time < YOUNG_MS;
-        return (ms === 0 || young) && standing(body, this.get(log)) === "unread";
+        return (ms === 0 || young) && copyState(body, this.get(log)) === "unread";
       });
       if (open.length === 0) return;
       if (ms > 0) await pause(ms);

@@ -34,7 +34,7 @@ export type PublicCopy = PublicMessage & { body: LiveCopy };
 export type HeadState = Pick<EntrySnapshot, "status" | "revision" | "publishedRevision" | "liveTo">;
 
 /** A message as delivered to readers. */
-export interface Shown {
+export interface DeliveredCopy {
   event: Record<string, unknown>;
   /** When the entry's validity window closes, after which it must not be delivered, in milliseconds since the epoch. */
   until: number | undefined;
@@ -72,9 +72,9 @@ export function isCopy(read: PublicMessage): read is PublicCopy {
 
 /**
  * Compares a live copy with its entry's head. `unread` means that the head is older than the write that made the copy.
- * `withdrawn` is final, because each publication has its own revision.
+ * `invitationRevoked` is final, because each publication has its own revision.
  */
-export function standing(copy: LiveCopy, head: HeadState | undefined): "live" | "withdrawn" | "unread" {
+export function copyState(copy: LiveCopy, head: HeadState | undefined): "live" | "withdrawn" | "unread" {
   if (head === undefined || head.revision < copy.revision) return "unread";
   return head.status === "PUBLISHED" && head.publishedRevision === copy.revision ? "live" : "withdrawn";
 }
@@ -90,14 +90,14 @@ export function project(
   definition: CompiledOrb,
   head: HeadState | undefined,
   now: number,
-): Shown | undefined {
+): DeliveredCopy | undefined {
   // Deliver tombstones even if the schema is gone or now restricted: they hold no values, and readers that have the
   // entry need them.
   const { body } = read;
   if ("tombstone" in body) return { event: tombstoneEvent(body), until: undefined };
   const schema = schemaOf(definition, read.address);
   if (schema === undefined || !may(READER, "read", { access: schema.access, own: false })) return undefined;
-  if (head === undefined || standing(body, head) !== "live") return undefined;
+  if (head === undefined || copyState(body, head) !== "live") return undefined;
   const until = head.liveTo === null ? undefined : Date.parse(head.liveTo);
   // Do not check `validFrom`: the broker opened the window, and a slow clock here would lose the message for good.
   if (until !== undefined && until <= now) return undefined;

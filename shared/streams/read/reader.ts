@@ -3,8 +3,8 @@ import { AppError } from "../../kernel/errors.ts";
 import type { Batch } from "../protocol/batch.ts";
 import { controlEvent, eventsOf, type Form, KEEP_ALIVE } from "../protocol/events.ts";
 import { currentCursor } from "../protocol/offset.ts";
-import type { Hub, Ticking } from "./hub.ts";
-import type { From, PageLimit } from "./source.ts";
+import type { Hub, TimerListener } from "./hub.ts";
+import type { PageLimit, PageStart } from "./source.ts";
 import type { Listener, Tail, TailEnd } from "./tail.ts";
 
 /**
@@ -43,9 +43,9 @@ export interface ReaderOptions {
 }
 
 /** Smaller than the page limit of other modes, so that a client can process data while the rest is on its way. */
-const PAGE: PageLimit = { messages: 2000, bytes: 500_000 };
+const PAGE_LIMIT: PageLimit = { messages: 2000, bytes: 500_000 };
 
-export class Reader implements Listener, Ticking {
+export class Reader implements Listener, TimerListener {
   readonly #o: ReaderOptions;
   readonly #endAt: number;
   readonly #expires: boolean;
@@ -76,9 +76,9 @@ export class Reader implements Listener, Ticking {
       const tail = await hub.tail(stream, filter, this);
       this.#tail = tail;
       if (this.#ended) tail.release(this);
-      let from: From = this.#o.fromBeginning ? "beginning" : this.#position;
+      let from: PageStart = this.#o.fromBeginning ? "beginning" : this.#position;
       while (!this.#ended) {
-        const page = await hub.source.page(stream, filter, from, PAGE);
+        const page = await hub.source.page(stream, filter, from, PAGE_LIMIT);
         if (this.#ended) return;
         this.#position = from = page.next;
         const cursor = this.#cursor();

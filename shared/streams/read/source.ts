@@ -5,14 +5,14 @@ import { feedSubject, republishedFilter } from "../../store/broker/provision.ts"
 import { orbOf } from "../../store/subjects.ts";
 import type { Page, Store, StoredMessage, StreamInfo } from "../../store/types.ts";
 import { servedAs } from "../mappings/served.ts";
-import { concat, encodeMessages, type Messages, none } from "../protocol/messages.ts";
+import { concat, encodeMessages, type Messages, noMessages } from "../protocol/messages.ts";
 import { FairSemaphore } from "./fair-semaphore.ts";
 import { type Projected, projectMessages } from "./orb-messages.ts";
 import type { StreamPage, StreamState } from "./page.ts";
 import type { PageCache } from "./page-cache.ts";
 
 /** Where a page begins: after a position, or at the oldest message that is retained when the page is read. */
-export type From = number | "beginning";
+export type PageStart = number | "beginning";
 
 /** Returns the position before the oldest retained message. */
 export const beginningOf = (state: Pick<StreamState, "first">): number => Math.max(0, state.first - 1);
@@ -130,7 +130,7 @@ export class Source {
    * filter skipped the messages in between.
    * @throws AppError gone if messages after the position are no longer retained, or the position is past the end
    */
-  async page(stream: string, filter: string, from: From, limit: PageLimit): Promise<StreamPage> {
+  async page(stream: string, filter: string, from: PageStart, limit: PageLimit): Promise<StreamPage> {
     const state = await this.state(stream);
     const position = from === "beginning" ? beginningOf(state) : from;
     checkRetained(state, position);
@@ -184,7 +184,7 @@ export class Source {
     state: StreamState,
   ): Promise<StreamPage> {
     const about = { from: position, state, tag: state.signature, until: undefined };
-    if (position >= state.last) return { ...about, messages: none, next: position, upToDate: true };
+    if (position >= state.last) return { ...about, messages: noMessages, next: position, upToDate: true };
     const page = await this.scan(stream, filter, position, limit, false);
     const seen = page.messages.at(-1)?.seq ?? position;
     const shown = await this.present(stream, page.messages, false);

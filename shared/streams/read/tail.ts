@@ -7,7 +7,7 @@
 import { AppError } from "../../kernel/errors.ts";
 import { StreamMissing } from "../../store/types.ts";
 import { Batch } from "../protocol/batch.ts";
-import { none } from "../protocol/messages.ts";
+import { noMessages } from "../protocol/messages.ts";
 import { currentCursor } from "../protocol/offset.ts";
 import type { StreamState } from "./page.ts";
 import type { PageLimit, Source } from "./source.ts";
@@ -216,7 +216,7 @@ export class Tail {
           (await this.#source.nothingLeft(this.stream, this.filter, this.#position, state)) &&
           state.last > this.#position
         )
-          this.#advance(state.last, none, true, this.#hooks.now());
+          this.#advance(state.last, noMessages, true, this.#hooks.now());
       } finally {
         this.#pumping = false;
       }

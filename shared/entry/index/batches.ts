@@ -13,7 +13,7 @@ interface Part<W, R> {
  * request, and doubles it while the items turn out to be small.
  * @param read reads through the budget; throws TooMuch if the items are together larger than `maxBytes`
  */
-export async function* inParts<W, R>(
+export async function* inBatches<W, R>(
   budget: ReadBudget,
   wanted: readonly W[],
   read: (wanted: readonly W[], maxBytes: number) => Promise<R>,

@@ -6,7 +6,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Context } from "hono";
 import { matchesTag } from "../../functions/http/etag.ts";
-import { type AppEnv, finished, type Host, logOf } from "../../functions/request/context.ts";
+import { type AppEnv, type Host, logOf, recordFinished } from "../../functions/request/context.ts";
 import { namesOf } from "../../functions/request/trace.ts";
 import {
   DependencyTracker,
@@ -15,9 +15,9 @@ import {
   SieveCache,
 } from "../../shared/store/cache/cached-store.ts";
 import { AdmissionFilter } from "./admission-filter.ts";
-import type { AnswerFile } from "./answer-file.ts";
-import { type Head, headOf, type Keys, keysOf } from "./answer-keys.ts";
 import type { RecordedResponse, Recorder } from "./response.ts";
+import type { ResponseFile } from "./response-file.ts";
+import { type Head, headOf, type Keys, keysOf } from "./response-keys.ts";
 
 /** A response without the headers of its request. */
 interface Answer {
@@ -34,7 +34,7 @@ interface CachedAnswer extends Answer, Evictable {
 /**
  * A generation of responses in the file: responses with the same head that were made from the same definition in the
  * same epoch. When one of these changes, the next generation starts and all earlier responses are invalid, without a
- * search for them. A change of the entry removes its response ({@link AnswerCache.stored}). The sequence identifies the
+ * search for them. A change of the entry removes its response ({@link ResponseCache.stored}). The sequence identifies the
  * definition, because the definition itself may be evicted and read again.
  */
 interface Generation extends Pick<EntryDependencies, "definition" | "sources"> {
@@ -53,10 +53,10 @@ const MOST_HEADS = 1_000;
 const MOST_GENERATIONS = 4_096;
 const CACHEABLE = "public, no-cache";
 
-export class AnswerCache {
+export class ResponseCache {
   readonly #host: () => Host;
   readonly #maxBytes: number;
-  readonly #file: AnswerFile | undefined;
+  readonly #file: ResponseFile | undefined;
   readonly #cached: SieveCache<CachedAnswer>;
   readonly #heads = new Map<string, Head>();
   /** Generations by their number in the file, oldest first. */
@@ -73,7 +73,7 @@ export class AnswerCache {
    * @param maxBytes upper bound of all responses in memory
    * @param file for responses made from one entry, which are cached at once; others are cached on the second request
    */
-  constructor(host: () => Host, maxBytes: number, file?: AnswerFile) {
+  constructor(host: () => Host, maxBytes: number, file?: ResponseFile) {
     this.#host = host;
     this.#maxBytes = maxBytes;
     this.#file = file;
@@ -161,7 +161,7 @@ export class AnswerCache {
     }
     const host = this.#host();
     const { route, orb } = head;
-    finished(host, logOf(host, requestId, traceparent), {
+    recordFinished(host, logOf(host, requestId, traceparent), {
       method: "GET",
       route,
       status,

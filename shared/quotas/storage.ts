@@ -15,7 +15,7 @@ const AHEAD_SHARE = 100;
 const REMEMBERED = 10_000;
 
 /** The bytes that this process may write into an orb before it asks again. */
-interface Room {
+interface Allowance {
   left: number;
   /** Bytes that this process has taken so far. */
   taken: number;
@@ -25,9 +25,9 @@ interface Room {
   full: boolean;
 }
 
-const rooms = new PerHost<Room>(REMEMBERED);
+const rooms = new PerHost<Allowance>(REMEMBERED);
 
-function take(room: Room, bytes: number): boolean {
+function take(room: Allowance, bytes: number): boolean {
   if (room.left < bytes) return false;
   room.left -= bytes;
   room.taken += bytes;
@@ -38,7 +38,7 @@ function take(room: Room, bytes: number): boolean {
  * Asks for the size of the orb's stream, and takes room. One request.
  * @returns whether there is room
  */
-async function look(deps: Deps, orb: string, room: Room, bytes: number): Promise<boolean> {
+async function look(deps: Deps, orb: string, room: Allowance, bytes: number): Promise<boolean> {
   const { orbBytes } = deps.config.quotas;
   room.until = deps.clock.now() + LOOK_MS;
   const before = room.taken;
@@ -58,7 +58,7 @@ async function look(deps: Deps, orb: string, room: Room, bytes: number): Promise
  * quota by their shares.
  * @throws AppError full `orb_full`
  */
-export async function takeRoom(deps: Deps, orb: string, bytes: number): Promise<void> {
+export async function requireStorage(deps: Deps, orb: string, bytes: number): Promise<void> {
   const { orbBytes } = deps.config.quotas;
   if (orbBytes === 0) return;
   const ahead = Math.min(AHEAD, Math.floor(orbBytes / AHEAD_SHARE));

@@ -1,11 +1,11 @@
-/** Headers of runtime answers: what caches must tell apart, and in which languages an answer is. */
+/** Headers of runtime responses: caching and language. */
 import type { Context } from "hono";
 import type { Actor } from "../../shared/access/actor.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import { type Choice, choose } from "../../shared/entry/model/localize.ts";
 import type { AppEnv } from "../request/context.ts";
 
-/** Language and market of an answer, from the parameters and `Accept-Language`. */
+/** Returns language and market of a response, from the parameters and `Accept-Language`. */
 export function choiceOf(
   c: Context<AppEnv>,
   schema: CompiledSchema,
@@ -14,20 +14,22 @@ export function choiceOf(
   return choose(schema, { ...extra, acceptLanguage: c.req.header("accept-language") });
 }
 
-/** What an answer depends on beside its address. */
-export interface Dependence {
+/** Inputs of a response besides its address. */
+export interface ResponseFacts {
   schema: CompiledSchema;
   actor: Actor;
   choice: Choice;
-  /** Whether it is for those alone who may write: a draft, or what was written. */
+  /** Whether only writers may see it: a draft, or the result of a write. */
   private: boolean;
-  /** Whether entries of other schemas are part of it: who asks decides which, and they may be translatable. */
+  /** Whether it includes entries of other schemas. The caller selects these, and they may be translatable. */
   expanded: boolean;
   languages: readonly string[];
 }
 
-/** `Vary`, `Content-Language` and `Cache-Control`. Answers are always asked for again, which the tag makes cheap. */
-export function describeAnswer(answer: Dependence): Record<string, string> {
+/**
+ * Returns `Vary`, `Content-Language` and `Cache-Control`. Clients must always revalidate, which the ETag makes cheap.
+ */
+export function responseHeaders(answer: ResponseFacts): Record<string, string> {
   const { schema, actor, choice, expanded, languages } = answer;
   const personal = answer.private || expanded;
   const vary: string[] = [];

@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { hashOf } from "./hash.ts";
 
 /** Metadata of a response. */
-export interface FiledAnswer {
+export interface StoredResponse {
   /** Generation of the caller, up to 2³² - 1. */
   generation: number;
   etag: string | undefined;
@@ -81,7 +81,7 @@ class Chains {
   }
 }
 
-export class AnswerFile {
+export class ResponseFile {
   readonly #onFailure: (error: unknown) => void;
   #file: number | undefined;
   readonly #blocks: number;
@@ -177,7 +177,7 @@ export class AnswerFile {
   }
 
   /** The response with a key. @param wanted accepts a generation; other responses are not read */
-  get(key: string, wanted: (generation: number) => boolean): FiledAnswer | undefined {
+  get(key: string, wanted: (generation: number) => boolean): StoredResponse | undefined {
     for (const place of this.#keys.find(hashOf(key))) {
       const generation = this.#generation[place] ?? 0;
       if (!wanted(generation)) continue;
@@ -249,7 +249,7 @@ export class AnswerFile {
     if (this.#file === undefined) return undefined;
     try {
       if (readSync(this.#file, bytes, 0, size, block * BLOCK + offset) === size) return bytes;
-      throw new Error("the file of answers is shorter than what was written to it");
+      throw new Error("the response file is shorter than the data that was written to it");
     } catch (error) {
       this.#fail(error);
       return undefined;

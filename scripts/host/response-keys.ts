@@ -1,9 +1,9 @@
-/** The keys of cached answers, and the heads that many answers share. */
+/** Keys of cached responses, and the heads that many responses share. */
 import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
 
 /** Longer addresses are not worth caching. */
 const MOST_KEY = 1_000;
-/** Headers of one request, and those of one body. */
+/** Headers that belong to one request or one body. */
 const PER_REQUEST: ReadonlySet<string> = new Set([
   "x-request-id",
   "traceparent",
@@ -13,24 +13,26 @@ const PER_REQUEST: ReadonlySet<string> = new Set([
   "etag",
 ]);
 
-/** The keys of an answer: its address alone, or its address with the languages of the request where these count. */
+/**
+ * Keys of a response: its address alone, or its address with the request's languages if the response depends on them.
+ */
 export interface Keys {
   plain: string;
   spoken: string;
 }
 
-/** The part that many answers share. */
+/** The part that many responses share. */
 export interface Head {
-  /** All of it as one text. */
+  /** The whole head as one text. */
   key: string;
-  /** Names and values in turn, without those of one request and one body. */
+  /** Names and values in turn, without those of one request or one body. */
   headers: readonly string[];
   type: string;
   route: string;
   orb: string | undefined;
 }
 
-/** Returns the part of an answer that others share. */
+/** Returns the part of a response that others share. */
 export function headOf(all: OutgoingHttpHeaders, route: string, orb: string | undefined): Head {
   const headers: string[] = [];
   for (const name in all) if (!PER_REQUEST.has(name.toLowerCase())) headers.push(name, String(all[name]));
@@ -38,13 +40,13 @@ export function headOf(all: OutgoingHttpHeaders, route: string, orb: string | un
   return { key: [route, orb, type, ...headers].join("\n"), headers, type, route, orb };
 }
 
-/** Returns the keys of the answer to a request, or undefined if the answer must not be cached. */
+/** Returns the keys of the response to a request, or undefined if it must not be cached. */
 export function keysOf({ method, url = "", headers }: IncomingMessage): Keys | undefined {
   if (method !== "GET" || headers.authorization !== undefined || headers.cookie !== undefined)
     return undefined;
-  // Other ways to write an address only make more of them.
+  // Other spellings of an address would only add entries.
   if (headers.range !== undefined || !url.startsWith("/") || url.includes("#")) return undefined;
-  // No header is empty and none at once: an empty origin is answered with a `Vary` of its own.
+  // Distinguish an empty header from a missing one: a response to an empty origin has a different `Vary`.
   const plain = `${url}\n${headers.origin ?? "\0"}`;
   const spoken = `${plain}\n${headers["accept-language"] ?? "\0"}`;
   return spoken.length > MOST_KEY ? undefined : { plain, spoken };

@@ -43,7 +43,7 @@ export interface Figures {
   figures: OrbFigures[];
 }
 
-/** Reads all figures. Two requests for each orb. */
+/** Reads all metrics. Two requests per orb. */
 export async function readFigures(deps: Deps): Promise<Figures> {
   const [{ orbs, damaged }, platform, sessions, roundTripMs, server] = await Promise.all([
     liveDefinitions(deps),

@@ -1,0 +1,24 @@
+/** Response headers and content of orbs. */
+import type { z } from "@hono/zod-openapi";
+import type { Context } from "hono";
+import type { ExistingOrb } from "../../shared/definition/stored/history.ts";
+import { isReplayed } from "../../shared/orb/idempotency.ts";
+import { revisionTag } from "../http/etag.ts";
+import type { AppEnv } from "../request/context.ts";
+
+export const json = <T extends z.ZodType>(schema: T) => ({ "application/json": { schema } });
+
+/** Sets the headers of a response that contains an orb. @returns its ETag */
+export function orbHeaders(
+  c: Context<AppEnv>,
+  orb: ExistingOrb,
+  newest = orb.revision,
+  variant?: string,
+): string {
+  const etag =
+    variant === undefined ? revisionTag(newest) : revisionTag(newest).replace(/"$/, `-${variant}"`);
+  c.header("etag", etag);
+  c.header("cache-control", "private, no-cache");
+  if (isReplayed(orb)) c.header("idempotent-replayed", "true");
+  return etag;
+}

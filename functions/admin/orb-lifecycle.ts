@@ -1,0 +1,84 @@
+/** Publish, unpublish, archive and restore orbs. */
+import { z } from "@hono/zod-openapi";
+import { archiveOrb, publishOrb, restoreOrb, tryPublish, unpublishOrb } from "../../shared/orb/operate.ts";
+import { orbView } from "../../shared/orb/view.ts";
+import { ifMatch } from "../http/etag.ts";
+import { idempotencyOf } from "../http/idempotency.ts";
+import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
+import { defineRoute, type Router } from "../http/router.ts";
+import { IdempotencyKey, IfMatch, OrbIdParam, Replayed, RevisionTag } from "../http/schemas.ts";
+import { json, orbHeaders } from "./orb-headers.ts";
+import { DryRunFlag, DryRunSchema, ForceFlag, OrbSchema } from "./orbs-schemas.ts";
+
+/** Routes that change an orb's status. */
+export function addLifecycle(router: Router, prefix: AdminPrefix): void {
+  const shared = adminRoute(prefix, "Orbs");
+  const one = `${prefix}/{orbId}` as const;
+
+  const publish = defineRoute({
+    ...shared,
+    method: "post",
+    path: `${one}/publish` as const,
+    operationId: "publishOrb",
+    summary: "Publish the newest revision of an orb",
+    request: {
+      params: OrbIdParam,
+      headers: IfMatch.extend(IdempotencyKey.shape),
+      query: z.strictObject({ dryRun: DryRunFlag, force: ForceFlag }),
+    },
+    responses: {
+      200: {
+        description: "The orb; with `dryRun=true` the effects of the change",
+        headers: { ...RevisionTag, ...Replayed },
+        content: json(z.union([OrbSchema, DryRunSchema])),
+      },
+    },
+    problems: [400, 401, 403, 404, 409, 412, 422],
+  });
+  router.openapi(publish, async (c) => {
+    const { dryRun, force } = c.req.valid("query");
+    const input = {
+      orb: c.req.valid("param").orbId,
+      ifMatch: ifMatch(c.req.header("if-match")),
+      force,
+      idempotency: idempotencyOf(c),
+    };
+    if (dryRun === true) return c.json(await tryPublish(c.var.deps, c.var.actor, input), 200);
+    const orb = await publishOrb(c.var.deps, c.var.actor, input);
+    orbHeaders(c, orb);
+    return c.json(orbView(orb), 200);
+  });
+
+  const moves = [
+    { name: "unpublish", summary: "Unpublish an orb", verb: unpublishOrb },
+    { name: "archive", summary: "Archive an orb", verb: archiveOrb },
+    { name: "restore", summary: "Restore an archived orb as unpublished", verb: restoreOrb },
+  ] as const;
+  for (const { name, summary, verb } of moves) {
+    const move = defineRoute({
+      ...shared,
+      method: "post",
+      path: `${one}/${name}`,
+      operationId: `${name}Orb`,
+      summary,
+      request: {
+        params: OrbIdParam,
+        headers: IfMatch.extend(IdempotencyKey.shape),
+      },
+      responses: {
+        200: { description: "The orb", headers: { ...RevisionTag, ...Replayed }, content: json(OrbSchema) },
+      },
+      problems: [400, 401, 403, 404, 409, 412, 422],
+    });
+    router.openapi(move, async (c) => {
+      const { orbId } = c.req.valid("param");
+      const orb = await verb(c.var.deps, c.var.actor, {
+        orb: orbId,
+        ifMatch: ifMatch(c.req.header("if-match")),
+        idempotency: idempotencyOf(c),
+      });
+      orbHeaders(c, orb);
+      return c.json(orbView(orb), 200);
+    });
+  }
+}

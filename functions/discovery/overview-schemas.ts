@@ -1,0 +1,114 @@
+/** Response schemas of /api/discovery. */
+import { z } from "@hono/zod-openapi";
+import { FIELD_TYPE_NAMES, MODULE_TYPES } from "../../shared/definition/document/document.ts";
+import { HANDLER_AUTH, HANDLER_KINDS } from "../../shared/handlers/contract/types.ts";
+
+const words = {
+  name: z.string().optional().openapi({ description: "Display name" }),
+  description: z.string().optional(),
+};
+
+const FieldOverview = z
+  .object({
+    name: z.string().openapi({ example: "title" }),
+    type: z.enum(FIELD_TYPE_NAMES),
+    label: z.string().optional(),
+    description: z.string().optional(),
+    required: z.boolean(),
+    list: z.boolean(),
+    translatable: z.boolean().openapi({ description: "Has a value for each language" }),
+    marketSpecific: z.boolean().openapi({ description: "Has a value for each market" }),
+    sensitive: z.boolean().openapi({ description: "Masked in responses" }),
+    unique: z.boolean(),
+    ref: z.string().optional().openapi({ description: "Target of the reference: orbId/moduleId/schemaId" }),
+    options: z.string().optional().openapi({ description: "Path of the list of possible targets" }),
+    enum: z.array(z.union([z.string(), z.number(), z.boolean()])).optional(),
+    default: z.unknown().optional(),
+    min: z.union([z.number(), z.string()]).optional(),
+    max: z.union([z.number(), z.string()]).optional(),
+    pattern: z.string().optional().openapi({ description: "Pattern in RE2 syntax" }),
+    sortable: z.boolean(),
+    filters: z
+      .array(z.string())
+      .openapi({ description: "Supported filter operators", example: ["eq", "in"] }),
+  })
+  .openapi("FieldOverview");
+
+const SchemaOverview = z
+  .object({
+    id: z.string().openapi({ example: "product" }),
+    ...words,
+    access: z.object({
+      read: z.enum(["public", "user", "own", "admin"]),
+      write: z.enum(["user", "admin", "owner"]),
+    }),
+    href: z
+      .string()
+      .nullable()
+      .openapi({ description: "Path of its entries; null if it has no automatic routes" }),
+    fields: z.array(FieldOverview),
+  })
+  .openapi("SchemaOverview");
+
+const ModuleOverview = z
+  .object({
+    id: z.string().openapi({ example: "catalog" }),
+    type: z.enum(MODULE_TYPES),
+    ...words,
+    schemas: z.array(SchemaOverview),
+  })
+  .openapi("ModuleOverview");
+
+const HandlerOverview = z
+  .object({
+    name: z.string().openapi({ description: "`<service>.<handler>`", example: "rules.evaluate" }),
+    description: z.string().optional(),
+    available: z.boolean().openapi({ description: "Whether it is registered" }),
+    kind: z.enum(HANDLER_KINDS).optional(),
+    auth: z.enum(HANDLER_AUTH).optional(),
+    href: z
+      .string()
+      .nullable()
+      .openapi({ description: "Path for POST; null for handlers with their own routes" }),
+    input: z.unknown().optional().openapi({ description: "JSON Schema" }),
+    output: z.unknown().optional().openapi({ description: "JSON Schema" }),
+  })
+  .openapi("HandlerOverview");
+
+const OrbOverview = z
+  .object({
+    id: z.string().openapi({ example: "shop" }),
+    ...words,
+    revision: z.int().openapi({ description: "Revision of the live document" }),
+    languages: z.array(z.string()).openapi({ description: "The first is the default" }),
+    markets: z.array(z.string()).openapi({ description: "The first is the default" }),
+    realm: z.string().openapi({ description: "Realm of the orb's users: its own, or `auth`" }),
+    links: z.object({
+      signin: z.string().openapi({ description: "Sign-in page", example: "/api/shop/signin" }),
+      openapi: z.string().openapi({ example: "/api/openapi?orb=shop" }),
+    }),
+    streams: z
+      .array(z.object({ name: z.string(), description: z.string(), href: z.string() }))
+      .openapi({ description: "Streams of the orb's public entries" }),
+    modules: z.array(ModuleOverview),
+    handlers: z.array(HandlerOverview),
+  })
+  .openapi("OrbOverview");
+
+export const Overview = z
+  .object({
+    version: z.string(),
+    links: z.object({
+      openapi: z.string(),
+      docs: z.string(),
+      health: z.string(),
+      signin: z.string().openapi({ description: "Sign-in page of the shared realm" }),
+      streams: z.string().openapi({ description: "Streams that a signed-in user can read" }),
+    }),
+    orbs: z.array(OrbOverview),
+  })
+  .openapi("Discovery");
+
+export type FieldView = z.infer<typeof FieldOverview>;
+
+export type OrbView = z.infer<typeof OrbOverview>;

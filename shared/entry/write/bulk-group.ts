@@ -1,0 +1,100 @@
+/** Group commit of a bulk upload: merges the messages of several new entries into one atomic batch. */
+import { fenceGuard } from "../../definition/stored/fence.ts";
+import type { Deps } from "../../deps.ts";
+import { AppError, unavailable } from "../../kernel/errors.ts";
+import { streams, subjects } from "../../store/subjects.ts";
+import { type Append, Conflict, StreamMissing } from "../../store/types.ts";
+import { type EntryWrite, GONE_SECONDS } from "../model/messages.ts";
+import type { OrbContext } from "../model/resolve.ts";
+import type { NewEntry } from "./create.ts";
+
+export interface Item {
+  line: number;
+  /** The definition that validated this entry. */
+  by: OrbContext;
+  entry: NewEntry;
+  write: EntryWrite;
+  messages: Append[];
+  bytes: number;
+}
+
+export function asError(error: unknown): AppError {
+  if (error instanceof AppError) return error;
+  if (error instanceof StreamMissing) return unavailable(error);
+  throw error;
+}
+
+/**
+ * Separates entries that read a referenced entry in a different state than an earlier entry of the group did. That
+ * entry changed while the group was being prepared, and one batch can expect only one state of it.
+ */
+export function byTargets(items: readonly Item[]): { agreed: Item[]; apart: Item[] } {
+  const met = new Map<string, number>();
+  const agreed: Item[] = [];
+  const apart: Item[] = [];
+  for (const item of items) {
+    const targets = item.messages.flatMap(({ expect }) =>
+      expect?.subject === undefined ? [] : [{ subject: expect.subject, seq: expect.seq }],
+    );
+    const differs = targets.some(({ subject, seq }) => (met.get(subject) ?? seq) !== seq);
+    (differs ? apart : agreed).push(item);
+    if (!differs) for (const { subject, seq } of targets) met.set(subject, seq);
+  }
+  return { agreed, apart };
+}
+
+/** Writes a group as one atomic batch. Returns false after a conflict; then the batch has written nothing. */
+export async function writeTogether(
+  deps: Deps,
+  orb: string,
+  items: readonly Item[],
+  failed: Map<number, AppError>,
+): Promise<boolean> {
+  const stream = streams.orb(orb);
+  try {
+    await deps.store.batch(stream, merged(orb, items));
+    return true;
+  } catch (error) {
+    if (error instanceof Conflict || error instanceof StreamMissing) return false;
+    // The broker is unreachable or did not reply. Report it for these lines and try the next group.
+    const failure = asError(error);
+    for (const { line } of items) failed.set(line, failure);
+    return true;
+  }
+}
+
+/**
+ * Merges the messages of a group into one batch. A subject that several entries replace, such as the guard of one
+ * referenced entry, appears only once.
+ */
+function merged(orb: string, items: readonly Item[]): Append[] {
+  const seen = new Set<string>();
+  const expected = new Set<string>();
+  // The batch fails if a definition that validated one of its lines is no longer active.
+  const fences = new Map(
+    items.map(({ by, write }) => [by, { id: write.address.id, ...fenceGuard(orb, by.fence) }]),
+  );
+  const out = [...fences.values()].map(({ id, ...expect }, index): Append => {
+    return { subject: subjects.guard(orb, id, index), data: "", ttl: GONE_SECONDS, expect };
+  });
+  let number = out.length;
+  for (const { messages, write } of items) {
+    for (const message of messages) {
+      const { expect, ...rest } = message;
+      const elsewhere = expect?.subject;
+      const rewritten = elsewhere !== undefined && expected.has(elsewhere);
+      if (elsewhere !== undefined) expected.add(elsewhere);
+      const next: Append = expect === undefined || rewritten ? rest : { ...rest, expect };
+      if (message.rollup === true && seen.has(message.subject)) {
+        if (next.expect === undefined) continue;
+        // The duplicate is dropped, but the broker must still check its expectation.
+        const subject = subjects.guard(orb, write.address.id, number++);
+        out.push({ subject, data: "", ttl: GONE_SECONDS, expect: next.expect });
+        continue;
+      }
+      if (message.rollup === true) seen.add(message.subject);
+      out.push(next);
+    }
+  }
+  return out;
+}

@@ -1,0 +1,78 @@
+/** Reads pages of messages in stream order. */
+import { unavailable } from "../../kernel/errors.ts";
+import type { Connection } from "../client/connection.ts";
+import type { Page, StoredMessage } from "../types.ts";
+import { collect, inspect, leaderGet, NoResponders } from "./read.ts";
+
+/** Start and maximum size of a page. */
+interface Scan {
+  fromSeq: number;
+  limit: number;
+  maxBytes: number;
+}
+
+/**
+ * Reads a page of matching messages in stream order, with one request. Client libraries create streams without direct
+ * get; pages of such a stream come from the leader.
+ */
+export async function scan(
+  connection: Connection,
+  stream: string,
+  filter: string,
+  options: Scan,
+): Promise<Page> {
+  const { fromSeq, limit: batch, maxBytes: max_bytes } = options;
+  const body = JSON.stringify({ next_by_subj: filter, seq: Math.max(1, fromSeq), batch, max_bytes });
+  try {
+    return await collect(connection, stream, body);
+  } catch (error) {
+    if (!(error instanceof NoResponders)) throw error;
+  }
+  const { config, state } = await inspect(connection, stream);
+  if (config.allow_direct === true) throw unavailable("the stream does not respond");
+  return leaderScan(connection, stream, filter, options, state.last_seq);
+}
+
+/**
+ * Maximum number of rounds for one page from the leader, and of concurrent requests in a round. Each request returns
+ * one message.
+ */
+const MAX_ROUNDS = 64;
+
+const MAX_PARALLEL = 16;
+
+/**
+ * Reads a page from the leader, whose API returns only the next message from a sequence on. So several positions are
+ * requested in parallel: as many as there were consecutive messages before. A page that needs too many rounds ends
+ * early.
+ */
+async function leaderScan(
+  connection: Connection,
+  stream: string,
+  filter: string,
+  { fromSeq, limit, maxBytes }: Scan,
+  lastSeq: number,
+): Promise<Page> {
+  const messages: StoredMessage[] = [];
+  let seq = Math.max(1, fromSeq);
+  let width = 1;
+  let bytes = 0;
+  for (let turn = 0; turn < MAX_ROUNDS; turn++) {
+    const asked = Array.from({ length: width }, (_, ahead) =>
+      leaderGet(connection, stream, { next_by_subj: filter, seq: seq + ahead }),
+    );
+    const before = messages.length;
+    for (const message of await Promise.all(asked)) {
+      // No message follows the first position without one.
+      if (message === null) return { messages, pending: 0, lastSeq };
+      if (message.seq < seq) continue;
+      if (messages.length === limit || bytes >= maxBytes) return { messages, pending: 1, lastSeq };
+      messages.push(message);
+      bytes += message.size;
+      seq = message.seq + 1;
+    }
+    const found = messages.length - before;
+    width = found === width ? Math.min(MAX_PARALLEL, 2 * width) : Math.max(1, found);
+  }
+  return { messages, pending: 1, lastSeq };
+}

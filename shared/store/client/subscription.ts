@@ -1,0 +1,44 @@
+import type { NatsConnection } from "nats.ws";
+import type { Delivery, Subscription } from "../types.ts";
+import { DeliveredMessage } from "./message.ts";
+
+/**
+ * Delivers messages published on a subject from now on, once the connection is open.
+ * @param callbacks the connection's callbacks for when it is lost for good
+ * @param lost called once if no more messages will be delivered, unless the subscription was stopped
+ */
+export function subscribeOn(
+  connected: Promise<NatsConnection>,
+  callbacks: Set<() => void>,
+  subject: string,
+  deliver: (message: Delivery) => void,
+  lost?: () => void,
+): Subscription {
+  let stopped = false;
+  let inner: { unsubscribe(): void } | undefined;
+  const over = () => {
+    callbacks.delete(over);
+    if (!stopped) lost?.();
+  };
+  if (lost !== undefined) callbacks.add(over);
+  const listen = (connection: NatsConnection) => {
+    if (stopped) return;
+    inner = connection.subscribe(subject, {
+      callback: (error, message) => {
+        // The broker rejected the subscription: this user has no permission.
+        if (error !== null) over();
+        if (error !== null || stopped) return;
+        deliver(new DeliveredMessage(message));
+      },
+    });
+  };
+  // The connection may end as soon as it opens. Then there is no subscription either.
+  connected.then(listen).catch(over);
+  return {
+    unsubscribe: () => {
+      stopped = true;
+      callbacks.delete(over);
+      inner?.unsubscribe();
+    },
+  };
+}
