@@ -23,6 +23,7 @@ import { equal } from "../kernel/json.ts";
 import { pause } from "../kernel/pause.ts";
 import { Conflict } from "../store/types.ts";
 import { orbClaim, orbReplay, withClaim } from "./idempotency.ts";
+import { beforeJudging, type Closed, close, reopen } from "./migrate/gate.ts";
 import { enforce, planChange } from "./migrate/impact.ts";
 import { settle } from "./migrate/settle.ts";
 
@@ -32,6 +33,12 @@ export interface OrbTarget {
   /** The newest revision's number as the caller knows it. */
   ifMatch?: number | undefined;
   idempotency?: Idempotency | undefined;
+}
+
+/** What a new revision says. */
+export interface Change extends Partial<OrbRecord> {
+  /** The orb was closed to writers, so that the judgement of its entries stays true. */
+  closed?: Closed | undefined;
 }
 
 /** How often an operation that met another one is decided anew. */
@@ -58,7 +65,7 @@ export async function changeOrb(
   target: OrbTarget,
   operation: OrbOperation,
   request: unknown,
-  decide: (head: ExistingOrb) => Promise<Partial<OrbRecord>>,
+  decide: (head: ExistingOrb) => Promise<Change>,
 ): Promise<ExistingOrb> {
   requireOperator(actor, "orbs.write");
   const claim = await orbClaim(deps, actor, target.idempotency, { ifMatch: target.ifMatch ?? null, request });
@@ -68,10 +75,12 @@ export async function changeOrb(
     if (target.ifMatch !== undefined && target.ifMatch !== head.revision)
       throw revisionMismatch(head.revision);
     const act: Act = { operation, by: actorId(actor), now: deps.clock.now() };
-    const change = await orNull(decide(head));
-    const record = change === null ? null : following(head, act, change);
-    const made = record === null ? null : await appended(deps, target.orb, record, head, claim);
-    if (made !== null) return made;
+    const decided = await orNull(decide(head));
+    if (decided !== null) {
+      const { closed, ...change } = decided;
+      const made = await appended(deps, target.orb, following(head, act, change), { head, claim, closed });
+      if (made !== null) return made;
+    }
     if (attempt > 0) await pause(Math.random() * 20 * attempt);
   }
   throw writeConflict();
@@ -82,16 +91,23 @@ async function appended(
   deps: Deps,
   orb: string,
   record: OrbRecord,
-  head: ExistingOrb,
-  claim: IdempotencyClaim | undefined,
+  by: { head: ExistingOrb; claim: IdempotencyClaim | undefined; closed: Closed | undefined },
 ): Promise<ExistingOrb | null> {
-  const seq = await orNull(appendRecord(deps, orb, record, head.seq, withClaim(claim, [])));
-  if (seq === null) return null;
+  const { head, claim, closed } = by;
+  const also = withClaim(claim, closed === undefined ? [] : [closed.guard]);
+  let seq: number;
+  try {
+    seq = await appendRecord(deps, orb, record, head.seq, also);
+  } catch (error) {
+    if (closed !== undefined) await reopen(deps, orb);
+    if (error instanceof Conflict) return null;
+    throw error;
+  }
   const made: OrbHead = { ...record, seq };
   const { work, publishedRevision, basis } = record;
   const undone = work !== undefined || publishedRevision !== head.publishedRevision || basis !== head.basis;
   // It is committed: who comes next finishes what others kept from being finished now.
-  if (undone && (await orNull(settle(deps, orb, made).then(() => true))) === null)
+  if (undone && (await orNull(settle(deps, orb, made, closed?.fence).then(() => true))) === null)
     deps.log.warn("entries follow their definition later", { orb });
   return exists(made) ? made : null;
 }
@@ -129,7 +145,7 @@ export async function impactOf(
 
 /**
  * Judges a document that comes into force with the next revision: because it goes live, or because nothing is live
- * and entries go by the newest one.
+ * and entries go by the newest one. Call it last: the orb may be closed to writers then, until the revision is appended.
  * @throws AppError conflict when stored entries stand against it
  */
 export async function comeIntoForce(
@@ -138,10 +154,11 @@ export async function comeIntoForce(
   head: ExistingOrb,
   document: OrbDocument,
   force: boolean,
-): Promise<Partial<OrbRecord>> {
+): Promise<Change> {
   const revision = head.revision + 1;
   const { document: from } = await basisOf(deps, orb, head);
   if (equal(from, document)) return { basis: revision };
+  const before = await beforeJudging(deps, orb, from, document);
   const plan = await planChange(deps, orb, from, document, {
     revision,
     examine: false,
@@ -150,6 +167,7 @@ export async function comeIntoForce(
   });
   await enforce(deps, orb, document, revision, plan);
   const { work } = plan;
-  const judged = { basis: revision, retired: plan.retired.length === 0 ? undefined : plan.retired };
+  const closed = before === null ? undefined : await close(deps, orb, { document, revision }, before, plan);
+  const judged = { closed, basis: revision, retired: plan.retired.length === 0 ? undefined : plan.retired };
   return work.claims.length === 0 && work.moves.length === 0 ? judged : { ...judged, work };
 }

@@ -99,6 +99,8 @@ export const subjects = {
   /** Written when an orb is created: the order of the list of orbs. A tombstone follows when it is deleted. */
   orbPlace: (orb: string) => `platform.index.orbs.${token(orb, "orb")}`,
   allOrbPlaces: "platform.index.orbs.*",
+  /** Touched before a writer reopens the definition in force under a new fence. */
+  orbReopened: (orb: string) => `platform.reopened.${token(orb, "orb")}`,
   /** Given every few seconds by the import that a revision began. */
   orbImport: (orb: string, revision: number) => `platform.imports.${token(orb, "orb")}.${revision}`,
   definition: (kind: "messages" | "modules", id: string) =>

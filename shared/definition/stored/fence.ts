@@ -52,6 +52,7 @@ export async function fenceNow(
  * Moves the fence: the broker refuses every write that was decided before.
  * @param from the last position; undefined for an orb that has no fence yet
  * @param revision names a new incarnation; revisions of an orb's history are unique
+ * @param options.expect the position that the fence must still have
  * @throws Conflict when others moved it at the same moment; StreamMissing
  */
 export async function moveFence(
@@ -59,6 +60,7 @@ export async function moveFence(
   orb: string,
   from: Fence | undefined,
   revision: number,
+  options: { expect?: Fence | undefined } = {},
 ): Promise<Fence> {
   const incarnation = from?.incarnation ?? revision;
   const parts = (of: number): Append[] =>
@@ -70,5 +72,9 @@ export async function moveFence(
   // Writes by a record without a fence, of an earlier orb of this id, must fail too.
   const legacy =
     from === undefined && incarnation !== UNFENCED.incarnation ? parts(UNFENCED.incarnation) : [];
-  return { incarnation, seq: await deps.store.batch(streams.orb(orb), [...legacy, ...parts(incarnation)]) };
+  const expected = options.expect === undefined ? undefined : partOf(orb, options.expect, 0);
+  const messages = [...legacy, ...parts(incarnation)].map((message) =>
+    message.subject === expected?.subject ? { ...message, expect: { seq: expected.seq } } : message,
+  );
+  return { incarnation, seq: await deps.store.batch(streams.orb(orb), messages) };
 }

@@ -1,7 +1,7 @@
 /** The live record of an orb in the bucket `orbs`. Each new record is put after the fence was moved, so no older write follows. */
 import type { Deps } from "../../deps.ts";
-import { buckets } from "../../store/subjects.ts";
-import { Conflict, StreamMissing } from "../../store/types.ts";
+import { buckets, streams, subjects } from "../../store/subjects.ts";
+import { type Append, Conflict, StreamMissing } from "../../store/types.ts";
 import type { Fence } from "../live-orb.ts";
 import { fenceNow, moveFence, UNFENCED } from "./fence.ts";
 import { type EntryWork, exists, findRevision, type OrbHead, orbHead } from "./history.ts";
@@ -53,13 +53,19 @@ export async function wantedRecord(deps: Deps, orb: string, head: OrbHead): Prom
 
 /**
  * Moves the fence and puts a live record, unless this revision or a later one is there. Returns the record that is there then.
+ * @param moved a fence that was moved for this record already
  * @throws Conflict when other processes kept winning; the next read or write of the orb puts it
  */
-export async function putInForce(deps: Deps, record: LiveRecord, known: Current): Promise<Current> {
+export async function putInForce(
+  deps: Deps,
+  record: LiveRecord,
+  known: Current,
+  moved?: Fence,
+): Promise<Current> {
   let current = known;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     if (current !== null && current.record.revision >= record.revision) return current;
-    const put = await replace(deps, current, record);
+    const put = await replace(deps, current, record, { moved: attempt === 0 ? moved : undefined });
     if (put !== null) return put;
     current = await liveRecord(deps, record.orb);
   }
@@ -67,12 +73,18 @@ export async function putInForce(deps: Deps, record: LiveRecord, known: Current)
 }
 
 /** Returns null when another process came first. Keeps the work that an earlier record left undone. */
-async function replace(deps: Deps, current: Current, record: LiveRecord): Promise<Current> {
+async function replace(
+  deps: Deps,
+  current: Current,
+  record: LiveRecord,
+  options: { moved?: Fence | undefined; expect?: Fence | undefined } = {},
+): Promise<Current> {
   const { orb } = record;
+  const { moved, expect } = options;
   const work = joined(current?.record.work, record.work);
   let fence: Fence | undefined;
   try {
-    fence = await moveFence(deps, orb, current?.record.fence, record.revision);
+    fence = moved ?? (await moveFence(deps, orb, current?.record.fence, record.revision, { expect }));
   } catch (error) {
     if (error instanceof Conflict) return null;
     // There is no stream yet: the first write creates it.
@@ -113,28 +125,54 @@ function joined(before: EntryWork | undefined, after: EntryWork | undefined): En
   return { claims: [...before.claims, ...after.claims], moves: [...before.moves, ...after.moves] };
 }
 
+/** Seconds for which a reopening is remembered: no publication is under way for as long. */
+const REOPENED_SECONDS = 86_400;
+
+/** The mark that every reopening leaves in the stream of the history. */
+function reopening(orb: string): Append {
+  return { subject: subjects.orbReopened(orb), data: "{}", rollup: true, ttl: REOPENED_SECONDS };
+}
+
+/** Sequence of the last reopening; 0 for none. One request. */
+export async function lastReopening(deps: Pick<Deps, "store">, orb: string): Promise<number> {
+  return (await deps.store.get(streams.platform, subjects.orbReopened(orb)))?.seq ?? 0;
+}
+
+/** A message that refuses its batch if the definition in force was reopened since. */
+export function unlessReopened(orb: string, since: number): Append {
+  return { ...reopening(orb), expect: { seq: since } };
+}
+
 /**
- * Repairs a live record that does not name the current fence, so that writers can go on. Finishes a publication that stopped
- * halfway; if there is none, moves the fence again under the same definition. Does nothing if the record is right, or if the
- * orb does not exist.
+ * Repairs a live record that does not name the current fence, so that writers can go on. Finishes a publication that was
+ * committed; otherwise reopens the definition in force. Does nothing if the record is right, or if the orb does not exist.
+ *
+ * A publication that closed the orb may be slow and not dead. A reopening therefore leaves its mark first, and the commit of the
+ * publication expects that there is none: either the commit fails, or this process sees it and finishes it. The fence must not
+ * have moved since it was read, so a publication that begins after the mark stays closed too.
+ * @param reopen whether to reopen; a publication that is under way needs some milliseconds
  */
-export async function mendFence(deps: Deps, orb: string): Promise<void> {
+export async function mendFence(deps: Deps, orb: string, reopen = true): Promise<void> {
   const [head, current] = await Promise.all([orbHead(deps, orb), liveRecord(deps, orb)]);
   if (!exists(head)) return;
   const wanted = await wantedRecord(deps, orb, head);
   if (wanted === null) return;
-  if (current === null || current.record.revision < wanted.revision) {
-    // Other writers do the same at this moment.
-    await putInForce(deps, wanted, current).catch((error: unknown) => {
-      if (!(error instanceof Conflict)) throw error;
-    });
-    return;
-  }
-  const { fence = UNFENCED, work: _, ...record } = { ...current.record };
+  const fence = current?.record.fence ?? UNFENCED;
   try {
-    if ((await fenceNow(deps, orb, fence)).seq !== fence.seq) await replace(deps, current, record);
+    if (current === null || current.record.revision < wanted.revision) {
+      const now = current?.record.fence === undefined ? fence : await fenceNow(deps, orb, fence);
+      // A fence that no record names yet keeps out the definition before, whichever process moved it.
+      await putInForce(deps, wanted, current, now.seq === fence.seq ? undefined : now);
+      return;
+    }
+    if (!reopen) return;
+    const now = await fenceNow(deps, orb, fence);
+    if (now.seq === fence.seq) return;
+    await deps.store.append(streams.platform, reopening(orb));
+    if ((await orbHead(deps, orb))?.seq !== head.seq) return await mendFence(deps, orb);
+    await replace(deps, current, { ...current.record, work: undefined }, { expect: now });
   } catch (error) {
-    // The next write creates the stream.
-    if (!(error instanceof StreamMissing)) throw error;
+    // Other writers do the same at this moment, or there is no stream, which the next write creates.
+    if (!(error instanceof Conflict || error instanceof StreamMissing)) throw error;
   }
 }

@@ -1,7 +1,7 @@
 /** Every stored entry of a schema, a page at a time. For work on whole collections: publishing an orb, rekeying. */
 import type { Deps } from "../../deps.ts";
 import { pause } from "../../kernel/pause.ts";
-import { indexBytes, ReadBudget } from "../../store/budget.ts";
+import { indexBytes, READ_BYTES, ReadBudget } from "../../store/budget.ts";
 import { type Home, type ModuleToken, streams, subjects } from "../../store/subjects.ts";
 import { type LoadedEntry, loaded, orNull } from "../model/resolve.ts";
 import { inParts } from "./parts.ts";
@@ -24,26 +24,48 @@ export async function* walkEntries(
   orb: string,
   home?: Home,
 ): AsyncGenerator<LoadedEntry[]> {
-  const stream = streams.orb(orb);
   const filter = home === undefined ? subjects.orbIndex(orb) : subjects.schemaIndex({ orb, ...home });
+  yield* walk(deps, orb, { filter, fromSeq: 1, maxBytes: indexBytes(PAGE) });
+}
+
+/** Pages of the entries of a schema that exist and were written after a sequence; some may come twice. One request for none. */
+export async function* entriesSince(
+  deps: Pick<Deps, "store">,
+  orb: string,
+  home: Home,
+  seq: number,
+): AsyncGenerator<LoadedEntry[]> {
+  yield* walk(deps, orb, {
+    filter: subjects.schemaLogs({ orb, ...home }),
+    fromSeq: seq + 1,
+    maxBytes: READ_BYTES,
+  });
+}
+
+/** The entry that an index message or a log message belongs to: `<orb>._ix.<type>.<schema>.<id>`, or the log itself. */
+function logIn(subject: string): string {
+  const [orb = "", second = "", type = "", schema = "", id = ""] = subject.split(".");
+  return second === "_ix" ? subjects.entryLog({ orb, type: type as ModuleToken, schema, id }) : subject;
+}
+
+async function* walk(
+  deps: Pick<Deps, "store">,
+  orb: string,
+  { filter, maxBytes, ...start }: { filter: string; fromSeq: number; maxBytes: number },
+): AsyncGenerator<LoadedEntry[]> {
+  const stream = streams.orb(orb);
   // Whatever is stored is read, a part at a time.
   const budget = new ReadBudget(Number.POSITIVE_INFINITY);
   const store = budget.charging(deps.store);
   // Pages may come from a replica that lags: the leader tells how far they must reach.
   const newest = await orNull(deps.store.get(stream, filter));
+  if (newest !== null && newest.seq < start.fromSeq) return;
   let patience = PATIENCE;
-  for (let fromSeq = 1; ; ) {
-    const page = await orNull(
-      deps.store.scan(stream, filter, { fromSeq, limit: PAGE, maxBytes: indexBytes(PAGE) }),
-    );
+  for (let { fromSeq } = start; ; ) {
+    const page = await orNull(deps.store.scan(stream, filter, { fromSeq, limit: PAGE, maxBytes }));
     if (page === null) return;
-    // <orb>._ix.<type>.<schema>.<id>
-    const logs = page.messages
-      .filter((message) => message.size > 0)
-      .map((message) => message.subject.split("."))
-      .map(([, , type = "", schema = "", id = ""]) =>
-        subjects.entryLog({ orb, type: type as ModuleToken, schema, id }),
-      );
+    const some = page.messages.filter((message) => message.size > 0).map(({ subject }) => logIn(subject));
+    const logs = [...new Set(some)];
     const read = (some: readonly string[], maxBytes: number) => store.getMany(stream, some, { maxBytes });
     for await (const { wanted, result } of inParts(budget, logs, read)) {
       const entries = wanted.map((log) => loaded(result.get(log)));

@@ -8,12 +8,12 @@ import { indexBytes } from "../../store/budget.ts";
 import { type Home, type LiveRole, streams, subjects } from "../../store/subjects.ts";
 import { formsBefore, publishedOf } from "../index/held.ts";
 import { cancelMessages } from "../index/schedules.ts";
-import { walkEntries } from "../index/walk.ts";
+import { entriesSince, walkEntries } from "../index/walk.ts";
 import { isUniqueKey, parseKey } from "../model/claims.ts";
 import { storedInput } from "../model/known.ts";
 import { type OrbContext, orNull } from "../model/resolve.ts";
 import { claimLacking, keysOf, type Lack, lacksOf } from "../write/claiming.ts";
-import { moveEntries } from "../write/move.ts";
+import { fenced, moveEntries } from "../write/move.ts";
 
 /** Entries up to this many are counted one by one; more are told by the index alone. */
 const EXACT = 500;
@@ -31,7 +31,9 @@ async function entryCount(deps: Deps, orb: string, home: Home): Promise<number> 
     deps.store.scan(streams.orb(orb), filter, { fromSeq: 1, limit: 1, maxBytes: indexBytes(1) }),
   );
   const total = page === null ? 0 : page.messages.length + page.pending;
-  if (total === 0 || total > EXACT) return total;
+  // A replica may lag, and a schema without entries may be redefined at will: the leader must confirm that it has none.
+  const confirmed = deps.config.replicas === 1 || page === null;
+  if (total > EXACT || (total === 0 && confirmed)) return total;
   let count = 0;
   for await (const entries of walkEntries(deps, orb, home)) count += entries.length;
   return count;
@@ -61,18 +63,22 @@ const NAMED = 50;
  * @throws AppError conflict `write_conflict` when others kept writing these entries
  * @param context the new definition, with the revision that it will be live as
  * @param options.dryRun only looks for duplicates
+ * @param options.since only looks at entries that were written after this sequence
  */
 export async function claimExisting(
   deps: Deps,
   context: OrbContext,
   schema: CompiledSchema,
-  options: { dryRun?: boolean } = {},
+  options: { dryRun?: boolean; since?: number } = {},
 ): Promise<Claimed> {
   const home: Home = { type: schema.subjectType, schema: schema.id };
-  const holders = new Map<string, string[]>();
+  const { orb } = context;
+  const pages =
+    options.since === undefined ? walkEntries(deps, orb, home) : entriesSince(deps, orb, home, options.since);
+  const holders = new Map<string, Set<string>>();
   const lacks: Lack[] = [];
   let entries = 0;
-  for await (const page of walkEntries(deps, context.orb, home)) {
+  for await (const page of pages) {
     entries += page.length;
     for (const entry of page) {
       const keys = await keysOf(deps, context, schema, entry);
@@ -81,13 +87,13 @@ export async function claimExisting(
       for (const key of keys) {
         if (!isUniqueKey(key)) continue;
         const ids = holders.get(key);
-        if (ids === undefined) holders.set(key, [entry.head.id]);
-        else ids.push(entry.head.id);
+        if (ids === undefined) holders.set(key, new Set([entry.head.id]));
+        else ids.add(entry.head.id);
       }
       lacks.push(...lacksOf(entry, keys));
     }
   }
-  const duplicates = duplicatesIn([...holders].filter(([, ids]) => ids.length > 1));
+  const duplicates = duplicatesIn([...holders].filter(([, ids]) => ids.size > 1));
   if (duplicates.length > 0 || options.dryRun === true) return { entries, written: 0, duplicates };
   const { written, shared } = await claimLacking(deps, context, schema, lacks);
   return { entries, written, duplicates: duplicatesIn([...shared]) };
@@ -124,11 +130,21 @@ export async function moveLive(
   return moved;
 }
 
-/** Cancels what is scheduled for the live entries of a schema that goes: an opening would bring a copy of it to light. */
-export async function cancelScheduled(deps: Deps, orb: string, home: Home): Promise<void> {
+/**
+ * Cancels what is scheduled for the live entries of a schema that goes: an opening would bring a copy of it to light.
+ * @param fence of the definition without the schema: once another one is in force, the broker refuses to cancel more
+ * @throws Conflict
+ */
+export async function cancelScheduled(
+  deps: Deps,
+  orb: string,
+  home: Home,
+  fence: Fence | undefined,
+): Promise<void> {
   for await (const page of walkEntries(deps, orb, home)) {
     const messages = page.flatMap(({ address, head }) => cancelMessages(address, head));
-    if (messages.length > 0) await deps.store.pipeline(streams.orb(orb), messages);
+    for (let i = 0; i < messages.length; i += GROUP)
+      await deps.store.batch(streams.orb(orb), fenced(orb, fence, messages.slice(i, i + GROUP)));
   }
 }
 

@@ -13,6 +13,11 @@ import type { OrbContext } from "../model/resolve.ts";
 const ATTEMPTS = 24;
 /** After this many attempts, compare the orb's fence with the live record. */
 const MEND = 3;
+/**
+ * After this many attempts, about 300 ms, reopen the definition in force. A publication that looks at the last writes keeps it
+ * closed for some milliseconds, and could never finish if each writer reopened it at once.
+ */
+const REOPEN = 11;
 
 /** Reads the definition for the retry of a write. @throws AppError not_found */
 export async function renewed(
@@ -57,7 +62,7 @@ export async function attempts<T>(
       if (!(error instanceof Conflict)) throw error;
       if (attempt >= ATTEMPTS) throw writeConflict();
       // Two fresh reads did not help: a publisher can have stopped between the fence and the live record.
-      if (attempt % MEND === MEND - 1) await mendFence(deps, orb);
+      if (attempt % MEND === MEND - 1) await mendFence(deps, orb, attempt >= REOPEN);
       // The first retry at once: most conflicts are over by then. Later ones spread out.
       if (attempt > 0) await pause(Math.random() * Math.min(80, 4 * 2 ** Math.min(attempt, 5)));
     }
