@@ -4,6 +4,7 @@ import type { Deps } from "../../deps.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import type { Consistency, Store, StoredMessage } from "../../store/types.ts";
+import { maskValues } from "../model/masking.ts";
 import { addressOf, orNull } from "../model/resolve.ts";
 import {
   type EntrySnapshot,
@@ -11,7 +12,6 @@ import {
   hasDraft,
   type LiveCopy,
   liveCopyOf,
-  maskValues,
   nextEdge,
   snapshotOf,
   visible,
@@ -43,9 +43,9 @@ export interface Wanted {
   id: string;
 }
 
-/** A stored revision as it may be shown. */
-export function shownOf(schema: CompiledSchema, snapshot: EntrySnapshot): Seen["shown"] {
-  return schema.sensitive.length === 0 ? snapshot : { ...snapshot, values: maskValues(snapshot.values) };
+/** A stored revision or live copy as readers may see it: masked by the definition in force. */
+export function shownOf(schema: CompiledSchema, stored: Seen["shown"]): Seen["shown"] {
+  return schema.sensitive.length === 0 ? stored : { ...stored, values: maskValues(stored.values, schema) };
 }
 
 /**
@@ -83,7 +83,7 @@ export async function readLive(
       const seen = { schema, address, head, newest: head.revision, bytes };
       if (head.revision === head.publishedRevision) return { ...seen, shown: shownOf(schema, head) };
       const copy = liveCopyOf(found.get(live));
-      if (copy?.revision === head.publishedRevision) return { ...seen, shown: copy };
+      if (copy?.revision === head.publishedRevision) return { ...seen, shown: shownOf(schema, copy) };
       const published = await publishedOf(deps, { head, address }, consistency);
       return published === null ? undefined : { ...seen, shown: shownOf(schema, published) };
     }),

@@ -2,7 +2,7 @@
 import type { CompiledField } from "../../definition/compile.ts";
 import { canonicalLanguage, MARKET } from "../../definition/document/ids.ts";
 import { isObject } from "../../kernel/json.ts";
-import { isSealed } from "./snapshot.ts";
+import { isSealed } from "./masking.ts";
 
 /** The languages and markets of an answer, in the order in which values are looked for. */
 export interface Choice {

@@ -5,9 +5,8 @@
  * truth. Live copies, indexes and schedules follow it and never lead.
  */
 import type { Status } from "../../definition/document/lifecycle.ts";
-import { MASK } from "../../definition/document/mask.ts";
-import { isObject } from "../../kernel/json.ts";
 import type { StoredMessage } from "../../store/types.ts";
+import { maskValues, type Secrets } from "./masking.ts";
 
 /** What made a revision. `unpublish` by {@link SCHEDULER} is the closing of a validity window. */
 export type EntryOperation =
@@ -26,13 +25,8 @@ export type EntryOperation =
 /** Who closes windows: the broker's own scheduler. */
 export const SCHEDULER = "scheduler";
 
-/** A field's stored value: any JSON value; sealed ones are {@link Sealed}; per language and market, maps of them. */
+/** A field's stored value: any JSON value; sealed ones are `Sealed`; per language and market, maps of them. */
 export type StoredValue = unknown;
-
-/** A sensitive value as it is stored (JWE, bound to orb, entry and field). */
-export interface Sealed {
-  $sealed: string;
-}
 
 /** One revision of an entry, as its log holds it. Times are ISO 8601 in UTC with milliseconds. */
 export interface EntrySnapshot {
@@ -168,46 +162,6 @@ export function nextEdge(head: EntrySnapshot, now: number): number | undefined {
 /** Whether a newer draft than what is live exists. */
 export function hasDraft(head: EntrySnapshot): boolean {
   return head.publishedRevision === null || head.revision !== head.publishedRevision;
-}
-
-/** Whether a stored value is a sealed one. */
-export function isSealed(value: unknown): value is Sealed {
-  return isObject(value) && typeof value.$sealed === "string" && Object.keys(value).length === 1;
-}
-
-/** Whether a sealed value stands at a field or in its maps. */
-export function holdsSealed(value: unknown, depth = 2): boolean {
-  if (isSealed(value)) return true;
-  return depth > 0 && isObject(value) && Object.values(value).some((item) => holdsSealed(item, depth - 1));
-}
-
-/** Sealed values stand at a field, or in its maps by market and language: two levels below, never deeper. */
-function masked(value: unknown, depth: number): unknown {
-  if (isSealed(value)) return MASK;
-  if (depth === 0 || !isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, masked(item, depth - 1)]));
-}
-
-/** What a definition says of values that are not to be shown. */
-interface Secrets {
-  sensitive: readonly { name: string }[];
-}
-
-/**
- * Values with the mask wherever a sealed one stands: what answers, live copies and comparisons may show.
- * @param schema where older revisions are shown: what it calls sensitive may stand open in them, from before it was
- */
-export function maskValues(
-  values: Record<string, StoredValue>,
-  schema?: Secrets,
-): Record<string, StoredValue> {
-  const secret = new Set(schema?.sensitive.map(({ name }) => name));
-  return Object.fromEntries(
-    Object.entries(values).map(([name, value]) => {
-      const open = secret.has(name) && value !== null && !holdsSealed(value);
-      return [name, open ? MASK : masked(value, 2)];
-    }),
-  );
 }
 
 /** What goes onto the live subject for a published revision. `snapshot` is that very revision. */

@@ -67,7 +67,7 @@ export async function recordTransaction(
     if (before !== null) {
       const stored: RecordSnapshot = before.head;
       if (stored.request === undefined || !requests.includes(stored.request)) throw mismatch();
-      return { record: recordView(stored), replayed: true };
+      return { record: recordView(schema, stored), replayed: true };
     }
     const plan = await planNew(deps, actor, live, schema, { module: schema.module, values }, id);
     const [made] = plan.snapshots;
@@ -91,7 +91,7 @@ export async function recordTransaction(
     const sure = attempt === 0 ? write : await withKnownClaims(deps, live, schema, write);
     // With a key two may write the same record: then all of it is one act, or lists would show it twice.
     await commit(deps, live, sure, { whole: request !== undefined });
-    return { record: recordView(snapshot), replayed: false };
+    return { record: recordView(schema, snapshot), replayed: false };
   };
   return counted(deps, actor, first.orb, () => attempts(deps, first.orb, write));
 }
