@@ -1,6 +1,6 @@
 /**
- * `npm run soak [-- --seconds 300]`: the whole platform under a steady mixed load. Each line tells requests, failures, latency,
- * memory and the broker's connections of one slice; the end compares the last third with the first.
+ * `npm run soak [-- --seconds 300]`: runs the whole platform under a steady mixed load. Each line shows requests,
+ * failures, latency, memory and broker connections of one slice. The end compares the last third with the first.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -33,7 +33,7 @@ function seconds(): number {
   const at = process.argv.indexOf("--seconds");
   const given = at < 0 ? 300 : Number(process.argv[at + 1]);
   if (!Number.isFinite(given) || given < SLICES / 3)
-    throw new Failure("--seconds takes a number of at least 5.");
+    throw new Failure("--seconds must be a number of at least 5.");
   return given;
 }
 
@@ -86,7 +86,7 @@ async function main(): Promise<void> {
         ).catch((error: unknown) => ({ status: 0, text: String(error) }));
         latencies.push(performance.now() - before);
         if (kind === 0 && answer.status === 201) ids.push((JSON.parse(answer.text) as { id: string }).id);
-        // Two clients on one entry at once are told so; everything else has to succeed.
+        // 409 and 412 report concurrent writes of one entry. Every other request must succeed.
         else if (answer.status !== 200 && answer.status !== 409 && answer.status !== 412) failures++;
       }
     };
@@ -125,7 +125,7 @@ async function main(): Promise<void> {
   if (failedAtEnd !== "") throw new Failure(failedAtEnd);
 }
 
-/** Established connections to a port of this machine, from the kernel's own table; -1 where there is none. */
+/** Returns the number of established connections to a local port, from the kernel's table; -1 without that table. */
 async function connectionsOf(port: number | undefined): Promise<number> {
   if (port === undefined || process.platform !== "linux") return -1;
   const { readFileSync } = await import("node:fs");
@@ -135,7 +135,7 @@ async function connectionsOf(port: number | undefined): Promise<number> {
     .length;
 }
 
-/** Tells the drift. @returns what is wrong, or nothing */
+/** Prints the drift. @returns the failures in one line, or an empty text */
 function summary(slices: readonly Slice[]): string {
   const third = Math.floor(slices.length / 3);
   const [first, last] = [slices.slice(0, third), slices.slice(-third)];

@@ -41,7 +41,7 @@ export function writePrivate(path: string, text: string): void {
   renameSync(draft, path);
 }
 
-/** What a running instance publishes about itself in `<data folder>/running.json` (mode 0600). */
+/** The record of a running instance in `<data folder>/running.json` (mode 0600). */
 export interface Running {
   pid: number;
   /** Distinguishes this process from a later one with the same id. */

@@ -14,7 +14,7 @@ import { backoff } from "../process/supervise.ts";
 import { assetResponse } from "./assets.ts";
 import { bundleFunctions, compatibility } from "./bundle.ts";
 
-/** What to serve. */
+/** Options for serving the functions. */
 export interface FunctionsOptions {
   host: string;
   port: number;

@@ -103,7 +103,7 @@ export async function createCredential(
     await deps.store.kvPut(realm.buckets.credentials, key, JSON.stringify(credential), { expect: 0 });
   } catch (error) {
     if (!(error instanceof Conflict)) throw error;
-    throw new AppError("conflict", "passkey_known", "This passkey is registered already.");
+    throw new AppError("conflict", "passkey_known", "This passkey is already registered. Sign in with it.");
   }
 }
 

@@ -1,6 +1,5 @@
 /**
- * The only place that decides what a role may do. Every verb asks it, and everything that is not allowed here is
- * forbidden.
+ * The only place that decides what a role may do. Every verb calls it. Everything that it does not allow is forbidden.
  */
 import { AppError } from "../kernel/errors.ts";
 import type { Actor, Role } from "./actor.ts";
@@ -17,7 +16,7 @@ export function atLeast(role: Role, least: Role): boolean {
   return RANK[role] >= RANK[least];
 }
 
-/** Who may read and write the entries of a schema, from its definition. */
+/** The roles that may read and write the entries of a schema, from its definition. */
 export interface SchemaAccess {
   read: "public" | "user" | "own" | "admin";
   write: "user" | "admin" | "owner";
@@ -148,7 +147,7 @@ function mayWrite(role: Role, { access, own }: { access: SchemaAccess; own: bool
   }
 }
 
-/** Whether an actor may do what is reserved to platform admins (and to the platform itself). */
+/** Whether an actor may perform an operation that is reserved to platform admins and the platform itself. */
 export function mayOperate(actor: Actor, operation: PlatformOperation): boolean {
   return PLATFORM_OPERATIONS.includes(operation) && (actor.kind === "platform" || actor.kind === "system");
 }
@@ -167,12 +166,12 @@ export function mayInRealm(role: Role, operation: RealmOperation, target: Role =
   }
 }
 
-/** What a refusal names: a role in the orb, or the people who operate the platform. */
+/** The role that an error message names: a role in the orb, or platform admin. */
 export type Needed = Exclude<Role, "public"> | "platform admin";
 
 /**
- * The refusal that fits: 401 for nobody in particular, 403 for somebody who may not.
- * @param needed the least that would do, as far as it can be said
+ * Returns 401 if signing in could give access, 403 if it could not.
+ * @param needed the lowest role that has access, if it is known
  */
 export function refusal(actor: Actor, needed?: Needed): AppError {
   if (actor.kind === "anonymous") {
@@ -190,7 +189,7 @@ export function refusal(actor: Actor, needed?: Needed): AppError {
 
 const MEMBERS = ["user", "admin", "owner"] as const;
 
-/** The refusal of an entry operation, with the least role that could do it. */
+/** Returns the error for a forbidden entry operation, with the lowest role that may perform it. */
 export function entryRefusal(
   actor: Actor,
   operation: EntryOperation,

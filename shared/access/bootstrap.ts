@@ -1,6 +1,6 @@
 /**
- * Bootstrap: while a realm has nobody who could invite, one invitation lets the first one in.
- * It is kept under one key, so that there is one at a time however many requests race for it.
+ * Bootstrap: while a realm has no owner, a single invitation admits the first one. It is stored under a fixed key, so
+ * that concurrent requests cannot create a second one.
  */
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
@@ -22,14 +22,16 @@ import {
 import { enforceRateLimit } from "./limits.ts";
 import { keys, platformRealm, type Realm } from "./realms.ts";
 
-/** Whether an account counts: active, or made by an invitation that names it (a registration cut short). */
+/**
+ * Whether an account counts: it is active, or the invitation that created it names it (an interrupted registration).
+ */
 export async function isEffective(deps: Deps, realm: Realm, account: AccountRecord): Promise<boolean> {
   if (account.status !== "pending") return account.status === "active";
   const invitation = await readRecord<InvitationRecord>(deps, realm.buckets.invitations, account.invitation);
   return invitation?.value.account === account.id;
 }
 
-/** Whether the realm has an owner. Usually one request: the account that changed last is one. */
+/** Whether the realm has an owner. Usually one request, because the most recently changed account is often one. */
 export async function hasOwner(deps: Deps, realm: Realm): Promise<boolean> {
   const { accounts } = realm.buckets;
   const newest = await deps.store.get(streams.kv(accounts), kvSubject(accounts, keys.all(realm)));
@@ -49,8 +51,8 @@ export async function hasOwner(deps: Deps, realm: Realm): Promise<boolean> {
 }
 
 /**
- * The bootstrap invitation: the one there is, or a new one in the place of none, or of one that cannot be used any more.
- * The caller has made sure that the realm has no owner.
+ * Returns the bootstrap invitation. Creates one if there is none or it is no longer usable. The caller must have
+ * checked that the realm has no owner.
  */
 async function currentOrNew(deps: Deps, realm: Realm, by: Actor): Promise<Versioned<InvitationRecord>> {
   const { invitations } = realm.buckets;
@@ -68,7 +70,7 @@ async function currentOrNew(deps: Deps, realm: Realm, by: Actor): Promise<Versio
         expect: known?.revision ?? 0,
       });
       if (realm === platformRealm) {
-        // The specification wants it in the log: whoever reads the log runs the platform.
+        // The specification requires the token in the log. Readers of the log operate the platform.
         deps.log.info("bootstrap invitation created", {
           token,
           url: `${deps.config.publicUrl}${realm.base}/signin?invite=${token}`,
@@ -89,19 +91,21 @@ async function currentOrNew(deps: Deps, realm: Realm, by: Actor): Promise<Versio
   }
 }
 
-/** Keeps a bootstrap invitation that is about to be replaced under a key of its own: it is known to be of no use. */
+/**
+ * Stores a replaced bootstrap invitation under its own key, so that its token is reported as used, expired or revoked.
+ */
 async function keepOld(deps: Deps, realm: Realm, old: InvitationRecord): Promise<void> {
   const key = keys.invitation(realm, old.hash);
   try {
     await deps.store.kvPut(realm.buckets.invitations, key, JSON.stringify(old), { expect: 0 });
   } catch (error) {
-    if (!(error instanceof Conflict)) throw error; // somebody else did
+    if (!(error instanceof Conflict)) throw error; // another process already stored it
   }
 }
 
 /**
- * Makes sure that somebody can become the first platform admin.
- * @returns the one bootstrap invitation; null when there is an admin
+ * Makes sure that a bootstrap invitation exists while the platform has no admin.
+ * @returns the bootstrap invitation; null if there is an admin
  */
 export async function ensureBootstrap(
   deps: Deps,
@@ -113,8 +117,8 @@ export async function ensureBootstrap(
 }
 
 /**
- * The listing that needs no authentication: the bootstrap invitation, while there is no platform admin.
- * @returns null when there is an admin: the listing then is an admin's
+ * Lists the bootstrap invitation without authentication, while the platform has no admin.
+ * @returns null if there is an admin, because the list then needs authentication
  */
 export async function listInBootstrapMode(deps: Deps): Promise<Invitation[] | null> {
   const [owned] = await Promise.all([hasOwner(deps, platformRealm), enforceRateLimit(deps, "bootstrap")]);
@@ -124,8 +128,8 @@ export async function listInBootstrapMode(deps: Deps): Promise<Invitation[] | nu
 }
 
 /**
- * Logs and audits that somebody tried to get in while the platform has no admin.
- * @param detail what it was, or the code with which it was refused
+ * Logs and audits an attempt to sign in while the platform has no admin.
+ * @param detail the kind of attempt, or the error code
  */
 export async function noteBootstrapAccess(
   deps: Deps,
@@ -142,21 +146,32 @@ export async function noteBootstrapAccess(
   });
 }
 
-/** @throws AppError gone: the bootstrap invitation is void once there is an owner who came by another one */
+/**
+ * Checks that the bootstrap invitation is still usable. @throws AppError gone if another invitation has created an
+ * owner
+ */
 export async function admitBootstrap(deps: Deps, realm: Realm): Promise<void> {
   if (await hasOwner(deps, realm)) {
-    throw new AppError("gone", "invitation_revoked", "This invitation is void: there is an owner.");
+    throw new AppError(
+      "gone",
+      "invitation_revoked",
+      "This invitation was revoked, because there is an owner now. Ask an owner for a new one.",
+    );
   }
 }
 
 /**
- * The invitation for an orb's first owner, for a platform admin to hand over.
- * @throws AppError forbidden, conflict when the realm has an owner
+ * Returns the invitation for an orb's first owner, which a platform admin passes on.
+ * @throws AppError forbidden, conflict if the realm has an owner
  */
 export async function bootstrapRealm(deps: Deps, actor: Actor, realm: Realm): Promise<Invitation> {
   requireOperator(actor, "realm.bootstrap");
   if (await hasOwner(deps, realm)) {
-    throw new AppError("conflict", "owner_exists", "This realm has an owner: owners invite owners.");
+    throw new AppError(
+      "conflict",
+      "owner_exists",
+      "This realm already has an owner. Ask an owner to invite others.",
+    );
   }
   const { value } = await currentOrNew(deps, realm, actor);
   return describeInvitation(deps, realm, value);

@@ -1,4 +1,7 @@
-/** Rate limits: one message per act to a stream that takes only so many per client and minute, wherever we run. */
+/**
+ * Rate limits. Each act stores one message in a stream that accepts a limited number per client and minute, for all
+ * hosts together.
+ */
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
 import { sha256 } from "../kernel/ids.ts";
@@ -6,10 +9,13 @@ import { LIMIT_WINDOW_SECONDS } from "../store/broker/provision.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { SubjectFull } from "../store/types.ts";
 
-/** What is counted apart. */
+/** Kinds of acts that are counted separately. */
 export type LimitRule = "begin" | "complete" | "invitation" | "bootstrap";
 
-/** The eight numbers of an IPv6 address; undefined for what is none. The last two may be written as an IPv4 address. */
+/**
+ * Returns the eight numbers of an IPv6 address; undefined for any other text. The last two may be written as an IPv4
+ * address.
+ */
 function groupsOf(address: string): number[] | undefined {
   const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address);
   const [, start = "", a, b, c, d] = dotted ?? [];
@@ -25,8 +31,8 @@ function groupsOf(address: string): number[] | undefined {
 }
 
 /**
- * Who is counted as one: an IPv4 address, however it is written, or the 64 bits of an IPv6 address that a single customer
- * is given at least, who could otherwise take a new address for every attempt.
+ * Returns the network that counts as one client: an IPv4 address in canonical form, or the first 64 bits of an IPv6
+ * address. A customer has at least such a network, and could otherwise use a new address for every attempt.
  */
 export function clientNetwork(address: string): string {
   const groups = groupsOf(address);
@@ -39,7 +45,7 @@ export function clientNetwork(address: string): string {
 }
 
 /**
- * Counts one act of the client. One request, which may run beside others.
+ * Counts one act of the client. One request, which may run in parallel with others.
  * @throws AppError too_many
  */
 export async function enforceRateLimit(deps: Deps, rule: LimitRule): Promise<void> {

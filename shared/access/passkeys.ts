@@ -69,7 +69,11 @@ export async function removePasskey(
   await changeAccount(deps, realm, sub, (account) => {
     if (!account.credentials.includes(id)) throw notFound("passkey");
     if (account.credentials.length === 1) {
-      throw new AppError("conflict", "last_passkey", "The last passkey of an account cannot be removed.");
+      throw new AppError(
+        "conflict",
+        "last_passkey",
+        "The last passkey of an account cannot be removed. Add another one first.",
+      );
     }
     return { ...account, credentials: account.credentials.filter((other) => other !== id) };
   });

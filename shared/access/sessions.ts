@@ -1,4 +1,4 @@
-/** Sessions: the record without which a token is worth nothing. Key `<realm>.<sub>.<sid>` in the bucket `sessions`. */
+/** Sessions: without its session record a token is not valid. Key `<realm>.<sub>.<sid>` in the bucket `sessions`. */
 import type { Deps } from "../deps.ts";
 import { buckets, token } from "../store/subjects.ts";
 import type { Consistency } from "../store/types.ts";
@@ -7,20 +7,20 @@ import type { Role } from "./actor.ts";
 import type { Realm } from "./realms.ts";
 import { issueToken } from "./tokens.ts";
 
-/** What the broker keeps of a session, until it expires by itself. */
+/** A session's record at the broker, which expires by itself. */
 export interface SessionRecord {
   v: 1;
   role: Exclude<Role, "public">;
   name: string;
   email: string | null;
-  /** Id of the passkey that began it: it ends with that. */
+  /** Id of the passkey that started it. Removing the passkey ends the session. */
   credential: string | null;
   /** ISO 8601. */
   createdAt: string;
   expiresAt: string;
 }
 
-/** Whose session, and for how long. */
+/** Owner and lifetime of a new session. */
 export interface SessionStart {
   realm: string;
   sub: string;
@@ -29,7 +29,7 @@ export interface SessionStart {
   email: string | null;
   /** Id of the passkey that was used. */
   credential?: string;
-  /** Seconds. */
+  /** Lifetime in seconds. */
   ttl: number;
 }
 
@@ -49,7 +49,7 @@ export interface Completed {
 const key = (realm: string, sub: string, sid: string) =>
   `${token(realm, "session")}.${token(sub, "session")}.${token(sid, "session")}`;
 
-/** What a passkey begins for its account. */
+/** Returns a new session for a passkey's account. */
 export function sessionFor(
   realm: Realm,
   account: Pick<AccountRecord, "id" | "role" | "name" | "email">,
@@ -59,7 +59,7 @@ export function sessionFor(
   return { realm: realm.name, sub, role, name, email, credential, ttl: realm.sessionSeconds };
 }
 
-/** Begins a session under a new id. One request. */
+/** Starts a session with a new id. One request. */
 export async function startSession(deps: Deps, start: SessionStart): Promise<StartedSession> {
   const { realm, sub, role, name, email, credential, ttl } = start;
   const sid = deps.randomToken(16);
@@ -82,8 +82,8 @@ export async function startSession(deps: Deps, start: SessionStart): Promise<Sta
 }
 
 /**
- * A session that has neither expired nor ended. One request; none where the broker tells of every change, unless the
- * leader is asked: what outlives the session is given on his word only.
+ * Returns a session that has neither expired nor ended. One request, or none with a cache. Use consistency `leader` for
+ * decisions that outlast the session.
  */
 export async function readSession(
   deps: Deps,
@@ -98,15 +98,15 @@ export async function readSession(
   return Date.parse(record.expiresAt) > deps.clock.now() ? record : null;
 }
 
-/** Ends one session. Its marker vanishes by itself. */
+/** Ends one session. Its tombstone expires by itself. */
 export async function endSession(deps: Deps, realm: string, sub: string, sid: string): Promise<void> {
   await deps.store.kvDelete(buckets.sessions, key(realm, sub, sid), { ttl: 60 });
 }
 
 /**
- * Ends the sessions of an account, or of a whole realm, a page at a time. Each by itself: those who remember sessions
- * hear of what is stored, but of no purge.
- * @param of which of them; all when left out
+ * Ends the sessions of an account, or of a whole realm, page by page. Deletes each session separately, because caches
+ * receive events for stored messages but not for a purge.
+ * @param of selects sessions; all if missing
  */
 export async function endSessions(
   deps: Deps,

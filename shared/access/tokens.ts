@@ -55,7 +55,7 @@ async function keySet(text: string): Promise<KeySet> {
   const published: PublicKey[] = [];
   for (const { kty, crv, x, kid } of jwks) {
     if (kty !== "OKP" || crv !== "Ed25519" || x === undefined || kid === undefined)
-      throw new Error("JWT_SIGNING_KEYS must hold Ed25519 keys with kid");
+      throw new Error("JWT_SIGNING_KEYS must contain only Ed25519 keys with kid");
     const open = { kty, crv, x, kid, alg: ALGORITHM, use: "sig" };
     published.push(open);
     verifying.set(kid, (await importJWK(open, ALGORITHM)) as CryptoKey);
@@ -93,9 +93,14 @@ export async function issueToken(config: TokenConfig, claims: Claims): Promise<s
 }
 
 export function badToken(cause?: unknown): AppError {
-  return new AppError("unauthenticated", "invalid_token", "The token is not valid here, or not any more.", {
-    cause,
-  });
+  return new AppError(
+    "unauthenticated",
+    "invalid_token",
+    "The token is not valid or has expired. Sign in again.",
+    {
+      cause,
+    },
+  );
 }
 
 const ROLES: readonly string[] = ["owner", "admin", "user"];

@@ -173,7 +173,11 @@ export async function removeAdmin(deps: Deps, actor: Actor, id: string): Promise
     );
     const counted = await Promise.all(others.map(({ value }) => isEffective(deps, platformRealm, value)));
     if (!counted.includes(true)) {
-      throw new AppError("conflict", "last_admin", "The last platform admin cannot be removed.");
+      throw new AppError(
+        "conflict",
+        "last_admin",
+        "The last platform admin cannot be removed. Invite another one first.",
+      );
     }
     const removed: AccountRecord = { ...found.value, status: "disabled" };
     try {

@@ -26,6 +26,7 @@ import { equal } from "../kernel/json.ts";
 import { pause } from "../kernel/pause.ts";
 import { Conflict } from "../store/types.ts";
 import { orbClaim, orbReplay, withKeyRecord } from "./idempotency.ts";
+import { beforeJudging, type Closed, close, reopen } from "./migrate/gate.ts";
 import { enforce, planChange } from "./migrate/impact.ts";
 import { reconcileOrb } from "./migrate/reconcile.ts";
 
@@ -37,7 +38,13 @@ export interface OrbTarget {
   idempotency?: Idempotency | undefined;
 }
 
-/** Maximum number of runs of an operation that meets write conflicts. */
+/** What a new revision says. */
+export interface Change extends Partial<OrbRecord> {
+  /** The orb was closed to writers, so that the judgement of its entries stays true. */
+  closed?: Closed | undefined;
+}
+
+/** How often an operation that met another one is decided anew. */
 export const ATTEMPTS = 12;
 
 /**
@@ -63,7 +70,7 @@ export async function changeOrb(
   target: OrbTarget,
   operation: OrbOperation,
   request: unknown,
-  decide: (head: ExistingOrb) => Promise<Partial<OrbRecord>>,
+  decide: (head: ExistingOrb) => Promise<Change>,
 ): Promise<ExistingOrb> {
   requireOperator(actor, "orbs.write");
   const claim = await orbClaim(deps, actor, target.idempotency, { ifMatch: target.ifMatch ?? null, request });
@@ -73,10 +80,12 @@ export async function changeOrb(
     if (target.ifMatch !== undefined && target.ifMatch !== head.revision)
       throw revisionMismatch(head.revision);
     const act: Act = { operation, by: actorId(actor), now: deps.clock.now() };
-    const change = await orNull(decide(head));
-    const record = change === null ? null : nextRevision(head, act, change);
-    const made = record === null ? null : await appended(deps, target.orb, record, head, claim);
-    if (made !== null) return made;
+    const decided = await orNull(decide(head));
+    if (decided !== null) {
+      const { closed, ...change } = decided;
+      const made = await appended(deps, target.orb, nextRevision(head, act, change), { head, claim, closed });
+      if (made !== null) return made;
+    }
     if (attempt > 0) await pause(Math.random() * 20 * attempt);
   }
   throw writeConflict();
@@ -87,17 +96,24 @@ async function appended(
   deps: Deps,
   orb: string,
   record: OrbRecord,
-  head: ExistingOrb,
-  claim: IdempotencyClaim | undefined,
+  by: { head: ExistingOrb; claim: IdempotencyClaim | undefined; closed: Closed | undefined },
 ): Promise<ExistingOrb | null> {
-  const seq = await orNull(appendRecord(deps, orb, record, head.seq, withKeyRecord(claim, [])));
-  if (seq === null) return null;
+  const { head, claim, closed } = by;
+  const also = withKeyRecord(claim, closed === undefined ? [] : [closed.guard]);
+  let seq: number;
+  try {
+    seq = await appendRecord(deps, orb, record, head.seq, also);
+  } catch (error) {
+    if (closed !== undefined) await reopen(deps, orb);
+    if (error instanceof Conflict) return null;
+    throw error;
+  }
   const made: OrbHead = { ...record, seq };
   const { work, publishedRevision, basis } = record;
   const undone = work !== undefined || publishedRevision !== head.publishedRevision || basis !== head.basis;
-  // The revision is committed. If reconciling met conflicts, the next request finishes it.
-  if (undone && (await orNull(reconcileOrb(deps, orb, made).then(() => true))) === null)
-    deps.log.warn("reconciling an orb met conflicts; the next request finishes it", { orb });
+  // It is committed: who comes next finishes what others kept from being finished now.
+  if (undone && (await orNull(reconcileOrb(deps, orb, made, closed?.fence).then(() => true))) === null)
+    deps.log.warn("entries follow their definition later", { orb });
   return exists(made) ? made : null;
 }
 
@@ -133,9 +149,9 @@ export async function impactOf(
 }
 
 /**
- * Validates a document that the next revision activates: either by publishing it, or because nothing is live and
- * writes of entries follow the newest document.
- * @throws AppError conflict when stored entries prevent it
+ * Judges a document that comes into force with the next revision: because it goes live, or because nothing is live
+ * and entries go by the newest one. Call it last: the orb may be closed to writers then, until the revision is appended.
+ * @throws AppError conflict when stored entries stand against it
  */
 export async function activate(
   deps: Deps,
@@ -143,10 +159,11 @@ export async function activate(
   head: ExistingOrb,
   document: OrbDocument,
   force: boolean,
-): Promise<Partial<OrbRecord>> {
+): Promise<Change> {
   const revision = head.revision + 1;
   const { document: from } = await entryDefinitionOf(deps, orb, head);
   if (equal(from, document)) return { basis: revision };
+  const before = await beforeJudging(deps, orb, from, document);
   const plan = await planChange(deps, orb, from, document, {
     revision,
     examine: false,
@@ -155,6 +172,7 @@ export async function activate(
   });
   await enforce(deps, orb, document, revision, plan);
   const { work } = plan;
-  const judged = { basis: revision, retired: plan.retired.length === 0 ? undefined : plan.retired };
+  const closed = before === null ? undefined : await close(deps, orb, { document, revision }, before, plan);
+  const judged = { closed, basis: revision, retired: plan.retired.length === 0 ? undefined : plan.retired };
   return work.claims.length === 0 && work.moves.length === 0 ? judged : { ...judged, work };
 }

@@ -5,16 +5,11 @@ import { checkDocument } from "../definition/check/check.ts";
 import { type ChangeLog, changeLog } from "../definition/document/diff.ts";
 import type { OrbDocument } from "../definition/document/document.ts";
 import { next } from "../definition/document/lifecycle.ts";
-import {
-  type ExistingOrb,
-  findRevision,
-  type OrbOperation,
-  type OrbRecord,
-} from "../definition/stored/history.ts";
+import { type ExistingOrb, findRevision, type OrbOperation } from "../definition/stored/history.ts";
 import type { Deps } from "../deps.ts";
 import type { HandlerDeps } from "../handlers/contract/types.ts";
 import { notFound, revisionMismatch } from "../kernel/errors.ts";
-import { activate, changeOrb, impactOf, type OrbTarget, readOrb } from "./change.ts";
+import { activate, type Change, changeOrb, impactOf, type OrbTarget, readOrb } from "./change.ts";
 import { requireHandlers } from "./handlers.ts";
 import type { Impact } from "./migrate/impact.ts";
 import { withoutState } from "./view.ts";
@@ -113,7 +108,7 @@ function replace(
 ): Promise<ExistingOrb> {
   const publish = input.publish === true;
   const asked = { request, publish, force: input.force === true };
-  return changeOrb(deps, actor, input, operation, asked, async (head): Promise<Partial<OrbRecord>> => {
+  return changeOrb(deps, actor, input, operation, asked, async (head): Promise<Change> => {
     const document = await documentFor(head);
     const status = next(head.status, publish ? "publish" : "update", true);
     if (publish) await requireHandlers(deps, document);

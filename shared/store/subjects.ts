@@ -98,7 +98,9 @@ export const subjects = {
   /** Written when an orb is created, which gives the order of the list of orbs. A tombstone follows its deletion. */
   orbPlace: (orb: string) => `platform.index.orbs.${token(orb, "orb")}`,
   allOrbPlaces: "platform.index.orbs.*",
-  /** Written every few seconds by the import that created a revision. */
+  /** Touched before a writer reopens the definition in force under a new fence. */
+  orbReopened: (orb: string) => `platform.reopened.${token(orb, "orb")}`,
+  /** Given every few seconds by the import that a revision began. */
   orbImport: (orb: string, revision: number) => `platform.imports.${token(orb, "orb")}.${revision}`,
   definition: (kind: "messages" | "modules", id: string) =>
     `platform.definitions.${kind}.${token(id, "definition")}`,

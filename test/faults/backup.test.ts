@@ -53,7 +53,7 @@ test("restores a backup on another broker, and refuses to overwrite data or to r
     expect(names).not.toContain(streamNames.orb("going"));
     await expect(backup(first.settings, folder, quiet)).rejects.toThrow(/not empty/);
     await expect(restore(first.settings, folder, {}, quiet)).rejects.toThrow(
-      /^\d+ of these streams contain messages here \(.*KV_platform_admins.*\): --replace/,
+      /^\d+ of these streams contain messages \(.*KV_platform_admins.*\)\. Add --replace/,
     );
   }
   await using second = await startPlatform({ env: { ...keys, PUBLIC_URL: issuer } });

@@ -80,7 +80,7 @@ test("the examples report in one line that the broker is missing or refuses them
     ] as const) {
       const { said, status } = example(process.execPath, file, `nats://operator:wrong@${address}`);
       expect(said).toMatch(
-        /^The broker at 127\.0\.0\.1:\d+ does not let us in \(.*\): give NATS_URL, see npm run nats:url\.$/,
+        /^The broker at 127\.0\.0\.1:\d+ rejects the connection \(.*\)\. Set NATS_URL, see npm run nats:url\.$/,
       );
       expect(said.toLowerCase()).toContain(why);
       expect(status).toBe(1);

@@ -438,7 +438,7 @@ describe("an interrupted restore", () => {
     }
     await using platform = await startPlatform({ env: { DATA_DIR, PUBLIC_URL } });
     expect(platform.bootstrapUrl).toBeNull();
-    expect(platform.logs.join("\n")).toContain("that was interrupted");
+    expect(platform.logs.join("\n")).toContain("Finishing the interrupted restore");
     expect(await titles({ ...platform, origin: platform.url })).toEqual(OF_THE_BACKUP);
     await signIn({ ...platform, origin: platform.url }, "/api/_auth", authenticator);
   });

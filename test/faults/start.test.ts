@@ -104,7 +104,9 @@ test("reports in one line that the disk is full", async () => {
   try {
     // Where the test cannot mount a disk, an unusable folder replaces it.
     const said = await failure(await settings({ DATA_DIR: disk === undefined ? "/dev/full" : dir }));
-    expect(said).toMatch(/^The (disk of the )?data folder \S+ (is full: make room|is not writable).*$/);
+    expect(said).toMatch(
+      /^The (disk of the )?data folder \S+ (is full\. Free some space|is not writable).*$/,
+    );
   } finally {
     disk?.release();
   }
@@ -148,7 +150,7 @@ test("nats-url prints the broker's address while the platform runs, and fails ot
     await using nobody = runScript("nats-url", env);
     expect(await nobody.exited()).toBe(1);
     expect(nobody.output()).toMatch(
-      /^No platform with the data folder \S+ is running: npm start first, or name its folder with DATA_DIR=…\.\n$/,
+      /^No platform with the data folder \S+ is running\. Run npm start first, or name its folder with DATA_DIR=…\.\n$/,
     );
   }
   await using started = runStart(env);
@@ -184,20 +186,20 @@ test("reports in one line what is wrong with an external broker", async () => {
   await using broker = await startBroker({ provisioned: false });
   const good = { NATS_URL: broker.wsUrl, NATS_USER: "operator", NATS_PASS: "operator" };
   expect(await failure(await settings({ ...good, NATS_PASS: "wrong" }))).toMatch(
-    /^The broker at 127\.0\.0\.1:\d+ refuses the credentials: check NATS_USER.*$/,
+    /^The broker at 127\.0\.0\.1:\d+ rejects the credentials\. Check NATS_USER.*$/,
   );
   expect(await failure(await settings({ ...good, NATS_URL: `ws://127.0.0.1:${await freePort()}` }))).toMatch(
-    /^The broker at 127\.0\.0\.1:\d+ cannot be reached: .*$/,
+    /^The broker at 127\.0\.0\.1:\d+ cannot be reached\. .*$/,
   );
   expect(await failure(await settings({ ...good, NATS_URL: "nats://127.0.0.1:4222" }))).toMatch(
     /^NATS_URL must be .*$/,
   );
   expect(await failure(await settings({ ...good, NATS_REPLICAS: "3" }))).toMatch(
-    /^The broker at 127\.0\.0\.1:\d+ could not create the platform's streams \(10074 .*\): check .*$/,
+    /^The broker at 127\.0\.0\.1:\d+ could not create the platform's streams \(10074 .*\)\. Check .*$/,
   );
   await using plain = await startBroker({ jetstream: false });
   expect(await failure(await settings({ ...good, NATS_URL: plain.wsUrl }))).toMatch(
-    /^The broker at 127\.0\.0\.1:\d+ has no JetStream for this user: .*$/,
+    /^The broker at 127\.0\.0\.1:\d+ has no JetStream for this user\. .*$/,
   );
 });
 

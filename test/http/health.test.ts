@@ -26,7 +26,7 @@ test("the sign-in page answers 503 while the broker is paused, and the log says 
   await Promise.all(platform.brokers.map((broker) => broker.pause()));
   const away = await fetch(`${platform.origin}/api/_auth/signin`);
   expect([away.status, away.headers.get("retry-after")]).toEqual([503, "1"]);
-  expect(await away.text()).toContain("does not answer at the moment");
+  expect(await away.text()).toContain("The platform is not responding");
   await expect
     .poll(() => platform.logs.some((line) => line.includes('"upstream failed"') && line.includes("signin")))
     .toBe(true);

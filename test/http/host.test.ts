@@ -256,7 +256,9 @@ test("the host and the streams process log an unhandled rejection and continue",
       const [pid, ...others] = childrenOf(process.pid, name);
       if (pid === undefined || others.length > 0) throw new Error("not one process");
       process.kill(pid, "SIGUSR2");
-      await expect.poll(() => log.filter((text) => text.includes("nobody waited for"))).toHaveLength(1);
+      await expect
+        .poll(() => log.filter((text) => text.includes("unhandled promise rejection")))
+        .toHaveLength(1);
       expect(log.join()).toContain("left behind");
       expect(log.join()).not.toContain("not to be told");
       expect((await fetch(`${url}/api/health`)).status).toBe(200);

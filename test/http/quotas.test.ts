@@ -270,7 +270,7 @@ describe("bytes", () => {
         code: "orb_full",
         title: "Insufficient storage",
         detail:
-          "This orb has no room left: it may store 2 MiB. A platform admin can erase entries or allow it more.",
+          "This orb has reached its storage quota of 2 MiB. A platform admin can erase entries or raise the quota.",
       },
     });
     const { token } = ann;

@@ -24,7 +24,7 @@ test("a log that cannot be written drops lines, reports it once, and continues w
       await delay(FLUSHED_MS);
     }
     expect(said).toEqual([
-      expect.stringMatching(/^The log \S+ cannot be written \(.*\): its lines are dropped .*$/),
+      expect.stringMatching(/^The log \S+ cannot be written \(.*\)\. Its lines are dropped .*$/),
     ]);
     if (disk === undefined) rmdirSync(path);
     else disk.grow();

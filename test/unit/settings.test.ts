@@ -57,7 +57,7 @@ test.each([
 test.each([
   [{ PORT: "eighty" }, /^PORT=eighty is not a port/],
   [{ PORT: "70000" }, /^PORT=70000 is not a port/],
-  [{ PORT: "52012" }, /^PORT and STREAMS_PORT are both 52012: choose another/],
+  [{ PORT: "52012" }, /^PORT and STREAMS_PORT are both 52012\. Choose another/],
   [{ STREAMS_PORT: "9000", NATS_PORT: "9000" }, /^STREAMS_PORT and NATS_PORT are both 9000/],
   [{ NATS_PORT: "9000", NATS_WS_PORT: "9000" }, /^NATS_PORT and NATS_WS_PORT are both 9000/],
   [{ PUBLIC_URL: "platform.example" }, /^PUBLIC_URL=platform\.example is not an origin/],
@@ -65,7 +65,7 @@ test.each([
   [{ PUBLIC_URL: "http://127.0.0.1:9731" }, /^PUBLIC_URL=http:\/\/127\.0\.0\.1:9731 is an IP address/],
   [{ PUBLIC_URL: "https://[::1]:9731" }, /is an IP address/],
   [{ PUBLIC_URL: "http://platform.example" }, /^PUBLIC_URL=http:\/\/platform\.example must begin with https/],
-  [{ NATS_URL: "broker:4222" }, /^NATS_URL must be .* \(several with commas\)\.$/],
+  [{ NATS_URL: "broker:4222" }, /^NATS_URL must be .* \(separate several with commas\)\.$/],
   [
     { NATS_URL: "nats://broker:4222" },
     /^NATS_URL must be .* \(nats:\/\/ is for services: unset NATS_URL to use the started broker\)\.$/,
@@ -73,7 +73,7 @@ test.each([
   [{ NATS_URL: "ws://broker:80", NATS_USER: "fn" }, /must be set together/],
   [{ NATS_REPLICAS: "0" }, /^NATS_REPLICAS=0/],
   [{ NATS_SYNC_INTERVAL: "often" }, /^NATS_SYNC_INTERVAL=often/],
-  [{ NATS_LINK: "yes" }, /^NATS_LINK=yes is neither/],
+  [{ NATS_LINK: "yes" }, /^NATS_LINK=yes is not valid/],
 ])("refuses %j with a plain sentence", (env, message) => {
   expect(() => readSettings(env)).toThrow(message);
 });

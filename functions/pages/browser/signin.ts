@@ -176,7 +176,7 @@ let offered: { begun: Awaited<ReturnType<typeof api.beginLogin>>; at: number } |
 /**
  * Offers passkeys in the field's autofill, if the browser supports that; the button works everywhere. The ceremony
  * begins with the first touch of the field. It is then ready when the browser opens its list, but viewing the page
- * alone signs nobody in.
+ * alone does not sign a user in.
  */
 async function offerAutofill(): Promise<void> {
   if (byId("account-field") === null || !(await browserSupportsWebAuthnAutofill())) return;

@@ -16,8 +16,8 @@ import type { Challenge } from "./challenges.ts";
 import { passkeyRefused, verifyNew } from "./verify.ts";
 
 /**
- * Adds a passkey to an account, for the session that began it and while that lasts: whoever holds a stolen token must not
- * keep a passkey from it. It counts from the moment in which the account lists it.
+ * Adds a passkey to an account. The session that began it must still exist, so that a stolen token cannot leave a
+ * passkey behind. The passkey works from the moment in which the account lists it.
  */
 export async function add(
   deps: Deps,
@@ -49,7 +49,7 @@ export async function add(
       throw new AppError(
         "conflict",
         "too_many_passkeys",
-        `An account has at most ${PASSKEY_LIMIT} passkeys.`,
+        `An account has at most ${PASSKEY_LIMIT} passkeys. Remove one first.`,
       );
     }
     return { ...current, credentials: [...current.credentials, credential.id] };
@@ -61,13 +61,13 @@ export async function add(
   let account: AccountRecord;
   try {
     account = await changeAccount(deps, realm, sub, listed);
-    // Whoever ended the session while this was written does not know of the passkey.
+    // The session ended during the write, so the user may not know about the new passkey. Remove it.
     if ((await lasts()) === null) {
       await changeAccount(deps, realm, sub, unlisted);
       throw passkeyRefused();
     }
   } catch (error) {
-    // A passkey that no account lists is of no use, and would stand in the way of the next attempt.
+    // Delete passkeys that no account references; they would block the next registration.
     await endSessions(deps, realm.name, sub, { credential: credential.id });
     await deps.store.kvDelete(realm.buckets.credentials, key, { ttl: 60 });
     throw error;

@@ -18,12 +18,12 @@ import { enforceRateLimit } from "../limits.ts";
 import { generatedName, newAccountId, type Realm, relyingParty } from "../realms.ts";
 import { CHALLENGE_SECONDS, type Challenge, sealChallenge } from "./challenges.ts";
 
-/** EdDSA, ES256, RS256: what every authenticator has one of. */
+/** EdDSA, ES256 and RS256: every authenticator supports one of them. */
 export const ALGORITHMS = [-8, -7, -257];
-/** Most passkeys of one account. */
+/** Maximum passkeys of one account. */
 export const PASSKEY_LIMIT = 20;
 
-/** What the browser needs, and what comes back with its answer. */
+/** WebAuthn options for the browser, and the session id that it must send back. */
 export interface CeremonyStart {
   sessionId: string;
   publicKey: PublicKeyCredentialCreationOptionsJSON | PublicKeyCredentialRequestOptionsJSON;
@@ -33,19 +33,19 @@ export interface CeremonyStart {
 export interface BeginInput {
   realm: Realm;
   invite?: string | undefined;
-  /** How the new account is called; a name is made up when missing. */
+  /** Name of the new account; generated if missing. */
   name?: string | undefined;
   email?: string | undefined;
 }
 
-/** Begins a registration when there is an invitation, else a sign-in without a username. */
+/** Begins a registration if there is an invitation, otherwise a sign-in without a username. */
 export function begin(deps: Deps, input: BeginInput): Promise<CeremonyStart> {
   return input.invite === undefined
     ? beginLogin(deps, input.realm)
     : beginRegistration(deps, input, input.invite);
 }
 
-/** One round trip. */
+/** Begins a sign-in. One round trip. */
 async function beginLogin(deps: Deps, realm: Realm): Promise<CeremonyStart> {
   await enforceRateLimit(deps, "begin");
   const publicKey = await generateAuthenticationOptions({
@@ -66,10 +66,10 @@ async function beginLogin(deps: Deps, realm: Realm): Promise<CeremonyStart> {
   return { sessionId, publicKey, isRegistration: false };
 }
 
-/** One round trip; three with the bootstrap invitation. */
+/** Begins a registration. One round trip; three with the bootstrap invitation. */
 async function beginRegistration(deps: Deps, input: BeginInput, invite: string): Promise<CeremonyStart> {
   const { realm } = input;
-  // Signing in needs no address, and any text will do; an account keeps it.
+  // A sign-in ignores the email, so any text is accepted there. A registration stores it.
   if (input.email !== undefined && !z.email().safeParse(input.email).success) {
     throw invalid([{ path: "/email", code: "invalid_format", message: "must be an email address" }]);
   }
@@ -100,13 +100,17 @@ async function beginRegistration(deps: Deps, input: BeginInput, invite: string):
   return registration(deps, realm, account, { purpose: "register", invitation, session: null });
 }
 
-/** Begins to add a passkey to the account that is signed in. @throws AppError unauthenticated, conflict */
+/** Begins to add a passkey to the signed-in account. @throws AppError unauthenticated, conflict */
 export async function beginAdding(deps: Deps, actor: Actor, realm: Realm): Promise<CeremonyStart> {
   if (actor.kind !== "platform" && actor.kind !== "orb") throw refusal(actor);
   const [account] = await Promise.all([readAccount(deps, realm, actor.sub), enforceRateLimit(deps, "begin")]);
   if (account === null) throw refusal(actor);
   if (account.value.credentials.length >= PASSKEY_LIMIT) {
-    throw new AppError("conflict", "too_many_passkeys", `An account has at most ${PASSKEY_LIMIT} passkeys.`);
+    throw new AppError(
+      "conflict",
+      "too_many_passkeys",
+      `An account has at most ${PASSKEY_LIMIT} passkeys. Remove one first.`,
+    );
   }
   return registration(deps, realm, account.value, {
     purpose: "add",
@@ -126,7 +130,7 @@ async function registration(
     rpName: realm.title,
     rpID: relyingParty(deps.config).id,
     userID: new TextEncoder().encode(account.id),
-    // Several realms share one host: the name says which one a passkey is for.
+    // Several realms share one host, so the name shows the realm of a passkey.
     userName: `${account.email ?? account.name} (${realm.title})`,
     userDisplayName: account.name,
     timeout: CHALLENGE_SECONDS * 1000,
@@ -135,7 +139,7 @@ async function registration(
     excludeCredentials: known.flatMap((credential) =>
       credential === null ? [] : [{ id: credential.value.id, transports: credential.value.transports }],
     ),
-    // A fresh object each time: the library writes into it.
+    // A new object each time, because the library modifies it.
     authenticatorSelection: {
       residentKey: "required",
       requireResidentKey: true,

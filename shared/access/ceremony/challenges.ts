@@ -1,6 +1,6 @@
 /**
- * Challenges between begin and complete. The session id that the client gets *is* the challenge with all that it is
- * bound to, sealed: nothing is stored until it comes back, and then it is consumed by a compare-and-set.
+ * Challenges between begin and complete. The session id *is* the challenge with everything that it is bound to,
+ * encrypted. So nothing is stored until it comes back; then a compare-and-set consumes it.
  */
 import type { Deps } from "../../deps.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
@@ -9,23 +9,23 @@ import { open, seal } from "../../kernel/seal.ts";
 import { buckets } from "../../store/subjects.ts";
 import { Conflict } from "../../store/types.ts";
 
-/** Seconds that a challenge lives. */
+/** Lifetime of a challenge in seconds. */
 export const CHALLENGE_SECONDS = 300;
 const BINDING = "challenge";
-/** A consumed challenge is remembered longer than any clock could still accept it. */
+/** Seconds. A consumed challenge is remembered until no host's clock could still accept it. */
 const REMEMBER_SECONDS = CHALLENGE_SECONDS * 2;
 
-/** What a challenge is bound to. */
+/** A challenge with the data that it is bound to. */
 export interface Challenge {
   realm: string;
   purpose: "login" | "register" | "add";
-  /** Base64url, as WebAuthn has it. */
+  /** Base64url, as in WebAuthn. */
   challenge: string;
-  /** The invitation that lets register: where it is kept, and which one it was. */
+  /** The invitation of a registration: its key and its hash. */
   invitation: { key: string; hash: string } | null;
-  /** The account that is being made, or that gets another passkey. */
+  /** The account that is created, or that gets another passkey. */
   account: string | null;
-  /** The session that adds a passkey to its account; it ends with that. */
+  /** The session that adds a passkey to its account. The challenge is void when the session ends. */
   session: string | null;
   name: string | null;
   email: string | null;
@@ -33,7 +33,7 @@ export interface Challenge {
   expiresAt: number;
 }
 
-/** Makes the session id that carries a challenge. No request. */
+/** Creates the session id that contains a challenge. No request. */
 export function sealChallenge(deps: Deps, challenge: Omit<Challenge, "expiresAt">): Promise<string> {
   const expiresAt = deps.clock.now() + CHALLENGE_SECONDS * 1000;
   return seal(deps.config.encryptionKeys, JSON.stringify({ ...challenge, expiresAt }), BINDING);
@@ -41,24 +41,24 @@ export function sealChallenge(deps: Deps, challenge: Omit<Challenge, "expiresAt"
 
 /**
  * Reads a session id. No request.
- * @throws AppError not_found when it is none of ours or of another realm, gone when it is too old
+ * @throws AppError not_found if it is invalid or of another realm, gone if it has expired
  */
 export async function openChallenge(deps: Deps, realm: string, sessionId: string): Promise<Challenge> {
   const text = await open(deps.config.encryptionKeys, sessionId, BINDING);
   const challenge = text === null ? null : (JSON.parse(text) as Challenge);
   if (challenge === null || challenge.realm !== realm) {
-    throw notFound("session", "This sign-in was not begun here. Begin again.");
+    throw notFound("session", "This sign-in was not started here. Start again.");
   }
   if (challenge.expiresAt <= deps.clock.now()) {
-    throw new AppError("gone", "session_expired", "This sign-in took too long. Begin again.");
+    throw new AppError("gone", "session_expired", "This sign-in took too long. Start again.");
   }
   return challenge;
 }
 
 /**
- * Uses a challenge up, whatever comes of it. One request.
- * It is known by its own random value, not by the text that carried it, which may have several spellings.
- * @throws AppError gone when it was used before
+ * Consumes a challenge, whatever the result of the ceremony. One request. The key is the challenge's random value, not
+ * the text of the session id, which may have several encodings.
+ * @throws AppError gone if it was used before
  */
 export async function consumeChallenge(deps: Deps, challenge: Challenge): Promise<void> {
   try {
@@ -68,6 +68,6 @@ export async function consumeChallenge(deps: Deps, challenge: Challenge): Promis
     });
   } catch (error) {
     if (!(error instanceof Conflict)) throw error;
-    throw new AppError("gone", "session_used", "This sign-in was completed or tried before. Begin again.");
+    throw new AppError("gone", "session_used", "This sign-in was already used. Start again.");
   }
 }

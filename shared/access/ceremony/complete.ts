@@ -1,4 +1,4 @@
-/** The second half of every passkey ceremony: what the authenticator signed, for a session. */
+/** The second half of every passkey ceremony: exchanges a signed response for a session. */
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
 import type { Deps } from "../../deps.ts";
 import { audit } from "../audit.ts";
@@ -17,7 +17,7 @@ export interface CompleteInput {
   response: RegistrationResponseJSON | AuthenticationResponseJSON;
 }
 
-/** Whether an authenticator made a new passkey; otherwise it used one. */
+/** Whether the response contains a new passkey; otherwise it uses an existing one. */
 export function isRegistration(
   response: RegistrationResponseJSON | AuthenticationResponseJSON,
 ): response is RegistrationResponseJSON {
@@ -25,10 +25,10 @@ export function isRegistration(
 }
 
 /**
- * Completes what the session id was begun for. The challenge is used up whatever comes of it.
- *
- * A sign-in takes three round trips: the challenge is consumed while passkey and account are read; the session is
- * written beside the passkey's counter; the account is read again (a removal in between must win) beside the audit.
+ * Completes a ceremony. Consumes the challenge, whatever the result.
+ * A sign-in takes three round trips. The challenge is consumed while passkey and account are read. The session is
+ * written in parallel with the passkey's counter. The account is read again (a concurrent removal must win) in parallel
+ * with the audit.
  * @throws AppError not_found, gone (session id, invitation), unauthenticated (`passkey_refused`), forbidden
  *   (`account_disabled`), conflict (`passkey_known`), too_many
  */
@@ -36,7 +36,7 @@ export async function complete(deps: Deps, input: CompleteInput): Promise<Comple
   const { realm, response } = input;
   const challenge = await openChallenge(deps, realm.name, input.sessionId);
   const admitted = admit(deps, challenge);
-  // Whoever awaits it gets its failure; until then it is nobody's.
+  // The promise is awaited later. Without this handler an early rejection would be unhandled.
   admitted.catch(() => undefined);
   try {
     if (challenge.purpose === "login") {
@@ -63,8 +63,8 @@ export async function complete(deps: Deps, input: CompleteInput): Promise<Comple
 }
 
 /**
- * Counts the attempt and uses the challenge up, side by side. One attempt too many is refused as that and as nothing else:
- * what is said of a challenge is written to the audit log, which a used one would fill at any rate.
+ * Counts the attempt and consumes the challenge in parallel. A request beyond the rate limit only gets that error:
+ * errors about a challenge are audited, so a used challenge could flood the audit log.
  */
 async function admit(deps: Deps, challenge: Challenge): Promise<void> {
   const consumed = consumeChallenge(deps, challenge);
@@ -84,7 +84,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
   "invitation_revoked",
 ]);
 
-/** The response is of the wrong kind: the challenge is used up all the same. */
+/** The response is of the wrong kind. The challenge is consumed nevertheless. */
 async function refusedAfter(admitted: Promise<unknown>): Promise<Error> {
   await admitted;
   return passkeyRefused();

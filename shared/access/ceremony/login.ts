@@ -19,7 +19,7 @@ import { type Completed, endSession, sessionFor, startSession } from "../session
 import type { Challenge } from "./challenges.ts";
 import { passkeyRefused, verifyKnown } from "./verify.ts";
 
-/** The account that the authenticator names. The passkey's stored record decides. */
+/** Returns the account that the authenticator names. The stored passkey decides. */
 function accountHint(userHandle: string | undefined): string | null {
   try {
     const id = new TextDecoder().decode(base64url.decode(userHandle ?? ""));
@@ -75,7 +75,11 @@ export async function login(
 }
 
 function disabled(): AppError {
-  return new AppError("forbidden", "account_disabled", "This account may not sign in any more.");
+  return new AppError(
+    "forbidden",
+    "account_disabled",
+    "This account is disabled. Ask an admin to enable it.",
+  );
 }
 
 /**

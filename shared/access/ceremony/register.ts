@@ -55,7 +55,11 @@ export async function register(
   const verified = await verifyNew(deps, challenge, response);
   requireUsable(invitation, deps.clock.now());
   if (invitation.value.bootstrap && (await hasOwner(deps, realm))) {
-    throw new AppError("gone", "invitation_revoked", "This invitation is void: there is an owner.");
+    throw new AppError(
+      "gone",
+      "invitation_revoked",
+      "This invitation was revoked, because there is an owner now. Ask an owner for a new one.",
+    );
   }
 
   const now = new Date(deps.clock.now()).toISOString();

@@ -16,7 +16,12 @@ import type { Challenge } from "./challenges.ts";
 
 /** The only error, so that callers learn neither whether an account exists nor which check failed. */
 export function passkeyRefused(cause?: unknown): AppError {
-  return new AppError("unauthenticated", "passkey_refused", "This passkey was not accepted.", { cause });
+  return new AppError(
+    "unauthenticated",
+    "passkey_refused",
+    "This passkey was not accepted. Try another passkey.",
+    { cause },
+  );
 }
 
 /** Rejects ceremonies in an embedded page. */

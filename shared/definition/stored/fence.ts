@@ -52,14 +52,16 @@ export async function fenceNow(
 /**
  * Moves the fence, so that the broker refuses every write that was decided before.
  * @param from the last position; undefined for an orb that has no fence yet
- * @param revision names a new incarnation; revision numbers of an orb are never reused
- * @throws Conflict when another process moved it at the same time; StreamMissing
+ * @param revision names a new incarnation; revisions of an orb's history are unique
+ * @param options.expect the position that the fence must still have
+ * @throws Conflict when others moved it at the same moment; StreamMissing
  */
 export async function moveFence(
   deps: Pick<Deps, "store">,
   orb: string,
   from: Fence | undefined,
   revision: number,
+  options: { expect?: Fence | undefined } = {},
 ): Promise<Fence> {
   const incarnation = from?.incarnation ?? revision;
   const parts = (of: number): Append[] =>
@@ -71,5 +73,9 @@ export async function moveFence(
   // Writes for a deleted orb with this id, under a record without a fence, must fail too.
   const legacy =
     from === undefined && incarnation !== UNFENCED.incarnation ? parts(UNFENCED.incarnation) : [];
-  return { incarnation, seq: await deps.store.batch(streams.orb(orb), [...legacy, ...parts(incarnation)]) };
+  const expected = options.expect === undefined ? undefined : partOf(orb, options.expect, 0);
+  const messages = [...legacy, ...parts(incarnation)].map((message) =>
+    message.subject === expected?.subject ? { ...message, expect: { seq: expected.seq } } : message,
+  );
+  return { incarnation, seq: await deps.store.batch(streams.orb(orb), messages) };
 }

@@ -3,8 +3,8 @@
  * under an older definition can follow.
  */
 import type { Deps } from "../../deps.ts";
-import { buckets } from "../../store/subjects.ts";
-import { Conflict, StreamMissing } from "../../store/types.ts";
+import { buckets, streams, subjects } from "../../store/subjects.ts";
+import { type Append, Conflict, StreamMissing } from "../../store/types.ts";
 import type { Fence } from "../live-orb.ts";
 import { fenceNow, moveFence, UNFENCED } from "./fence.ts";
 import { type EntryWork, exists, findRevision, type OrbHead, orbHead } from "./history.ts";
@@ -55,36 +55,39 @@ export async function wantedRecord(deps: Deps, orb: string, head: OrbHead): Prom
 }
 
 /**
- * Activates a definition: moves the fence and writes the live record, unless this revision or a later one is already
- * there. Returns the record in the bucket.
- * @throws Conflict when other processes keep winning; the next read or write of the orb writes the record
+ * Moves the fence and puts a live record, unless this revision or a later one is there. Returns the record that is there then.
+ * @param moved a fence that was moved for this record already
+ * @throws Conflict when other processes kept winning; the next read or write of the orb puts it
  */
 export async function activateRecord(
   deps: Deps,
   record: LiveRecord,
   known: CurrentLiveRecord,
+  moved?: Fence,
 ): Promise<CurrentLiveRecord> {
   let current = known;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     if (current !== null && current.record.revision >= record.revision) return current;
-    const put = await replace(deps, current, record);
+    const put = await replace(deps, current, record, { moved: attempt === 0 ? moved : undefined });
     if (put !== null) return put;
     current = await liveRecord(deps, record.orb);
   }
   throw new Conflict();
 }
 
-/** Returns null on a conflict. Keeps the unfinished work of the previous record. */
+/** Returns null when another process came first. Keeps the work that an earlier record left undone. */
 async function replace(
   deps: Deps,
   current: CurrentLiveRecord,
   record: LiveRecord,
+  options: { moved?: Fence | undefined; expect?: Fence | undefined } = {},
 ): Promise<CurrentLiveRecord> {
   const { orb } = record;
+  const { moved, expect } = options;
   const work = joined(current?.record.work, record.work);
   let fence: Fence | undefined;
   try {
-    fence = await moveFence(deps, orb, current?.record.fence, record.revision);
+    fence = moved ?? (await moveFence(deps, orb, current?.record.fence, record.revision, { expect }));
   } catch (error) {
     if (error instanceof Conflict) return null;
     // There is no stream yet. The first write creates it.
@@ -129,28 +132,54 @@ function joined(before: EntryWork | undefined, after: EntryWork | undefined): En
   return { claims: [...before.claims, ...after.claims], moves: [...before.moves, ...after.moves] };
 }
 
+/** Seconds for which a reopening is remembered: no publication is under way for as long. */
+const REOPENED_SECONDS = 86_400;
+
+/** The mark that every reopening leaves in the stream of the history. */
+function reopening(orb: string): Append {
+  return { subject: subjects.orbReopened(orb), data: "{}", rollup: true, ttl: REOPENED_SECONDS };
+}
+
+/** Sequence of the last reopening; 0 for none. One request. */
+export async function lastReopening(deps: Pick<Deps, "store">, orb: string): Promise<number> {
+  return (await deps.store.get(streams.platform, subjects.orbReopened(orb)))?.seq ?? 0;
+}
+
+/** A message that refuses its batch if the definition in force was reopened since. */
+export function unlessReopened(orb: string, since: number): Append {
+  return { ...reopening(orb), expect: { seq: since } };
+}
+
 /**
- * Repairs a live record that does not name the current fence, so that writers can continue. Finishes a publication
- * that stopped halfway. If there is none, moves the fence again under the same definition. Does nothing if the record
- * is right, or if the orb does not exist.
+ * Repairs a live record that does not name the current fence, so that writers can go on. Finishes a publication that was
+ * committed; otherwise reopens the definition in force. Does nothing if the record is right, or if the orb does not exist.
+ *
+ * A publication that closed the orb may be slow and not dead. A reopening therefore leaves its mark first, and the commit of the
+ * publication expects that there is none: either the commit fails, or this process sees it and finishes it. The fence must not
+ * have moved since it was read, so a publication that begins after the mark stays closed too.
+ * @param reopen whether to reopen; a publication that is under way needs some milliseconds
  */
-export async function repairFence(deps: Deps, orb: string): Promise<void> {
+export async function repairFence(deps: Deps, orb: string, reopen = true): Promise<void> {
   const [head, current] = await Promise.all([orbHead(deps, orb), liveRecord(deps, orb)]);
   if (!exists(head)) return;
   const wanted = await wantedRecord(deps, orb, head);
   if (wanted === null) return;
-  if (current === null || current.record.revision < wanted.revision) {
-    // Other writers may do the same at this time.
-    await activateRecord(deps, wanted, current).catch((error: unknown) => {
-      if (!(error instanceof Conflict)) throw error;
-    });
-    return;
-  }
-  const { fence = UNFENCED, work: _, ...record } = { ...current.record };
+  const fence = current?.record.fence ?? UNFENCED;
   try {
-    if ((await fenceNow(deps, orb, fence)).seq !== fence.seq) await replace(deps, current, record);
+    if (current === null || current.record.revision < wanted.revision) {
+      const now = current?.record.fence === undefined ? fence : await fenceNow(deps, orb, fence);
+      // A fence that no record names yet keeps out the definition before, whichever process moved it.
+      await activateRecord(deps, wanted, current, now.seq === fence.seq ? undefined : now);
+      return;
+    }
+    if (!reopen) return;
+    const now = await fenceNow(deps, orb, fence);
+    if (now.seq === fence.seq) return;
+    await deps.store.append(streams.platform, reopening(orb));
+    if ((await orbHead(deps, orb))?.seq !== head.seq) return await repairFence(deps, orb);
+    await replace(deps, current, { ...current.record, work: undefined }, { expect: now });
   } catch (error) {
-    // The next write creates the stream.
-    if (!(error instanceof StreamMissing)) throw error;
+    // Other writers do the same at this moment, or there is no stream, which the next write creates.
+    if (!(error instanceof Conflict || error instanceof StreamMissing)) throw error;
   }
 }

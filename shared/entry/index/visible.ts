@@ -4,6 +4,7 @@ import type { Deps } from "../../deps.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import type { Consistency, Store, StoredMessage } from "../../store/types.ts";
+import { maskValues } from "../model/masking.ts";
 import { addressOf, nullIfMissing } from "../model/resolve.ts";
 import {
   type EntrySnapshot,
@@ -11,7 +12,6 @@ import {
   hasDraft,
   type LiveCopy,
   liveCopyOf,
-  maskValues,
   nextEdge,
   snapshotOf,
   visible,
@@ -43,9 +43,9 @@ export interface EntryKey {
   id: string;
 }
 
-/** Returns a stored revision without sealed values. */
-export function maskedRevision(schema: CompiledSchema, snapshot: EntrySnapshot): VisibleEntry["shown"] {
-  return schema.sensitive.length === 0 ? snapshot : { ...snapshot, values: maskValues(snapshot.values) };
+/** A stored revision or live copy as readers may see it: masked by the definition in force. */
+export function maskedRevision(schema: CompiledSchema, stored: VisibleEntry["shown"]): VisibleEntry["shown"] {
+  return schema.sensitive.length === 0 ? stored : { ...stored, values: maskValues(stored.values, schema) };
 }
 
 /**
@@ -83,7 +83,7 @@ export async function readLive(
       const seen = { schema, address, head, newest: head.revision, bytes };
       if (head.revision === head.publishedRevision) return { ...seen, shown: maskedRevision(schema, head) };
       const copy = liveCopyOf(found.get(live));
-      if (copy?.revision === head.publishedRevision) return { ...seen, shown: copy };
+      if (copy?.revision === head.publishedRevision) return { ...seen, shown: maskedRevision(schema, copy) };
       const published = await publishedOf(deps, { head, address }, consistency);
       return published === null ? undefined : { ...seen, shown: maskedRevision(schema, published) };
     }),

@@ -10,13 +10,13 @@ import type { Fault } from "../../kernel/errors.ts";
 import { indexBytes } from "../../store/budget.ts";
 import { type Home, type LiveRole, streams, subjects } from "../../store/subjects.ts";
 import { formsBefore, publishedOf } from "../index/entry-keys.ts";
-import { scanEntries } from "../index/scan-entries.ts";
+import { entriesSince, scanEntries } from "../index/scan-entries.ts";
 import { cancelMessages } from "../index/schedules.ts";
 import { isUniqueKey, parseKey } from "../model/index-keys.ts";
 import { storedInput } from "../model/known.ts";
 import { nullIfMissing, type OrbContext } from "../model/resolve.ts";
 import { backfillKeys, keysOf, type MissingKey, missingKeys } from "../write/backfill.ts";
-import { moveEntries } from "../write/move.ts";
+import { fenced, moveEntries } from "../write/move.ts";
 
 /** Up to this many entries are counted one by one. Beyond it, the index's size is used. */
 const EXACT = 500;
@@ -34,7 +34,9 @@ async function entryCount(deps: Deps, orb: string, home: Home): Promise<number> 
     deps.store.scan(streams.orb(orb), filter, { fromSeq: 1, limit: 1, maxBytes: indexBytes(1) }),
   );
   const total = page === null ? 0 : page.messages.length + page.pending;
-  if (total === 0 || total > EXACT) return total;
+  // A replica may lag, and a schema without entries may be redefined at will: the leader must confirm that it has none.
+  const confirmed = deps.config.replicas === 1 || page === null;
+  if (total > EXACT || (total === 0 && confirmed)) return total;
   let count = 0;
   for await (const entries of scanEntries(deps, orb, home)) count += entries.length;
   return count;
@@ -59,24 +61,27 @@ export interface Claimed {
 const NAMED = 50;
 
 /**
- * Backfills the index keys that stored entries need under a new definition: reservations of fields that become
- * unique, and index messages. Call it before the definition is activated, and again afterwards for entries written in
- * between.
- * @param context the new definition, with the revision that it will be activated as
- * @param options.dryRun only look for duplicates
- * @throws AppError conflict `write_conflict` when other writers keep changing these entries
+ * Makes stored entries hold what a new definition says that they hold: claims of fields that become unique, and index
+ * messages. Call it before the definition goes live and, for what was written meanwhile, once more after it.
+ * @throws AppError conflict `write_conflict` when others kept writing these entries
+ * @param context the new definition, with the revision that it will be live as
+ * @param options.dryRun only looks for duplicates
+ * @param options.since only looks at entries that were written after this sequence
  */
 export async function backfillExisting(
   deps: Deps,
   context: OrbContext,
   schema: CompiledSchema,
-  options: { dryRun?: boolean } = {},
+  options: { dryRun?: boolean; since?: number } = {},
 ): Promise<Claimed> {
   const home: Home = { type: schema.subjectType, schema: schema.id };
-  const holders = new Map<string, string[]>();
-  const lacks: MissingKey[] = [];
+  const { orb } = context;
+  const pages =
+    options.since === undefined ? scanEntries(deps, orb, home) : entriesSince(deps, orb, home, options.since);
+  const holders = new Map<string, Set<string>>();
+  const missing: MissingKey[] = [];
   let entries = 0;
-  for await (const page of scanEntries(deps, context.orb, home)) {
+  for await (const page of pages) {
     entries += page.length;
     for (const entry of page) {
       const keys = await keysOf(deps, context, schema, entry);
@@ -85,15 +90,15 @@ export async function backfillExisting(
       for (const key of keys) {
         if (!isUniqueKey(key)) continue;
         const ids = holders.get(key);
-        if (ids === undefined) holders.set(key, [entry.head.id]);
-        else ids.push(entry.head.id);
+        if (ids === undefined) holders.set(key, new Set([entry.head.id]));
+        else ids.add(entry.head.id);
       }
-      lacks.push(...missingKeys(entry, keys));
+      missing.push(...missingKeys(entry, keys));
     }
   }
-  const duplicates = duplicatesIn([...holders].filter(([, ids]) => ids.length > 1));
+  const duplicates = duplicatesIn([...holders].filter(([, ids]) => ids.size > 1));
   if (duplicates.length > 0 || options.dryRun === true) return { entries, written: 0, duplicates };
-  const { written, shared } = await backfillKeys(deps, context, schema, lacks);
+  const { written, shared } = await backfillKeys(deps, context, schema, missing);
   return { entries, written, duplicates: duplicatesIn([...shared]) };
 }
 
@@ -127,11 +132,21 @@ export async function moveLive(
   return moved;
 }
 
-/** Cancels the schedules of a removed schema's live entries, because an opening window would publish a copy again. */
-export async function cancelScheduled(deps: Deps, orb: string, home: Home): Promise<void> {
+/**
+ * Cancels what is scheduled for the live entries of a schema that goes: an opening would bring a copy of it to light.
+ * @param fence of the definition without the schema: once another one is in force, the broker refuses to cancel more
+ * @throws Conflict
+ */
+export async function cancelScheduled(
+  deps: Deps,
+  orb: string,
+  home: Home,
+  fence: Fence | undefined,
+): Promise<void> {
   for await (const page of scanEntries(deps, orb, home)) {
     const messages = page.flatMap(({ address, head }) => cancelMessages(address, head));
-    if (messages.length > 0) await deps.store.pipeline(streams.orb(orb), messages);
+    for (let i = 0; i < messages.length; i += GROUP)
+      await deps.store.batch(streams.orb(orb), fenced(orb, fence, messages.slice(i, i + GROUP)));
   }
 }
 

@@ -1,15 +1,8 @@
 /** Selects the stored values that the definition still has a place for. */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { isObject } from "../../kernel/json.ts";
-import {
-  type EntrySnapshot,
-  type EntryView,
-  entryView,
-  holdsSealed,
-  isSealed,
-  maskValues,
-  type StoredValue,
-} from "./snapshot.ts";
+import { holdsSealed, isSealed, maskValues } from "./masking.ts";
+import { type EntrySnapshot, type EntryView, entryView, type StoredValue } from "./snapshot.ts";
 
 /**
  * Returns the stored values of fields that the definition has, without sealed values of fields that are no longer

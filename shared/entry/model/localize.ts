@@ -2,7 +2,7 @@
 import type { CompiledField } from "../../definition/compile.ts";
 import { canonicalLanguage, MARKET } from "../../definition/document/ids.ts";
 import { isObject } from "../../kernel/json.ts";
-import { isSealed } from "./snapshot.ts";
+import { isSealed } from "./masking.ts";
 
 /** The languages and markets of a response, in order of preference. */
 export interface Choice {

@@ -10,7 +10,8 @@ import type { Config } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { isObject } from "../../kernel/json.ts";
 import { isCurrent, open, seal } from "../../kernel/seal.ts";
-import { isSealed, type Sealed, type StoredValue } from "./snapshot.ts";
+import { isSealed, type Sealed } from "./masking.ts";
+import type { StoredValue } from "./snapshot.ts";
 
 /** Binds a sealed value to its orb, entry and field. It cannot be opened in any other place. */
 function sealBinding(orb: string, id: string, field: string): string {
@@ -63,8 +64,10 @@ export async function sealValues(
     if (given === undefined || given === null) continue;
     const binding = sealBinding(schema.orb, id, field.name);
     const before = existing[field.name];
-    stored[field.name] = await mapLeaves(given, before, depthOf(field), async (value, old) => {
-      if (value === MASK) return old;
+    stored[field.name] = await mapLeaves(given, before, depthOf(field), async (sent, old) => {
+      // What is kept may be stored in plain text, from before the field was sensitive.
+      const value = sent === MASK ? old : sent;
+      if (value === undefined || value === null || isSealed(value)) return value;
       const text = JSON.stringify(value);
       if (isSealed(old) && (await open(config.encryptionKeys, old.$sealed, binding)) === text) return old;
       return { $sealed: await seal(config.encryptionKeys, text, binding) };

@@ -6,9 +6,8 @@
  * verify them against the head, and the next write repairs them.
  */
 import type { Status } from "../../definition/document/lifecycle.ts";
-import { MASK } from "../../definition/document/mask.ts";
-import { isObject } from "../../kernel/json.ts";
 import type { StoredMessage } from "../../store/types.ts";
+import { maskValues, type Secrets } from "./masking.ts";
 
 /** The operation that created a revision. `unpublish` by {@link SCHEDULER} is the closing of a validity window. */
 export type EntryOperation =
@@ -27,15 +26,10 @@ export type EntryOperation =
 /** `updatedBy` of revisions that stand for the closing of a validity window. */
 export const SCHEDULER = "scheduler";
 
-/** A field's stored value: any JSON value or {@link Sealed}, or maps of them by market and language. */
+/** A field's stored value: any JSON value; sealed ones are `Sealed`; per language and market, maps of them. */
 export type StoredValue = unknown;
 
-/** A sensitive value in its stored form (JWE, bound to orb, entry and field). */
-export interface Sealed {
-  $sealed: string;
-}
-
-/** One revision of an entry, as stored in its log. Times are ISO 8601 in UTC with milliseconds. */
+/** One revision of an entry, as its log holds it. Times are ISO 8601 in UTC with milliseconds. */
 export interface EntrySnapshot {
   v: 1;
   id: string;
@@ -176,47 +170,7 @@ export function hasDraft(head: EntrySnapshot): boolean {
   return head.publishedRevision === null || head.revision !== head.publishedRevision;
 }
 
-/** Returns whether a stored value is sealed. */
-export function isSealed(value: unknown): value is Sealed {
-  return isObject(value) && typeof value.$sealed === "string" && Object.keys(value).length === 1;
-}
-
-/** Returns whether a field's value, or any value in its maps, is sealed. */
-export function holdsSealed(value: unknown, depth = 2): boolean {
-  if (isSealed(value)) return true;
-  return depth > 0 && isObject(value) && Object.values(value).some((item) => holdsSealed(item, depth - 1));
-}
-
-/** Sealed values are at most two levels deep: the field itself, or its maps by market and language. */
-function masked(value: unknown, depth: number): unknown {
-  if (isSealed(value)) return MASK;
-  if (depth === 0 || !isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, masked(item, depth - 1)]));
-}
-
-/** The part of a schema that names its sensitive fields. */
-interface Secrets {
-  sensitive: readonly { name: string }[];
-}
-
-/**
- * Returns values with a mask in place of each sealed value, for responses, live copies and comparisons.
- * @param schema pass it to show older revisions: they can hold plaintext in a field that became sensitive later
- */
-export function maskValues(
-  values: Record<string, StoredValue>,
-  schema?: Secrets,
-): Record<string, StoredValue> {
-  const secret = new Set(schema?.sensitive.map(({ name }) => name));
-  return Object.fromEntries(
-    Object.entries(values).map(([name, value]) => {
-      const open = secret.has(name) && value !== null && !holdsSealed(value);
-      return [name, open ? MASK : masked(value, 2)];
-    }),
-  );
-}
-
-/** Returns the live copy of a published revision. `snapshot` must be that revision. */
+/** What goes onto the live subject for a published revision. `snapshot` is that very revision. */
 export function liveCopy(snapshot: EntrySnapshot): LiveCopy {
   return {
     v: 1,

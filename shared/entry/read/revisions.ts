@@ -9,15 +9,9 @@ import { AppError, notFound } from "../../kernel/errors.ts";
 import { pause } from "../../kernel/pause.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { isOwn } from "../index/references.ts";
+import { maskValues } from "../model/masking.ts";
 import { type LoadedEntry, loadEntry, type OrbContext, schemaOf } from "../model/resolve.ts";
-import {
-  type EntrySnapshot,
-  effective,
-  maskValues,
-  SCHEDULER,
-  type StoredValue,
-  snapshotOf,
-} from "../model/snapshot.ts";
+import { type EntrySnapshot, effective, SCHEDULER, type StoredValue, snapshotOf } from "../model/snapshot.ts";
 
 /** A revision in a list. */
 export interface RevisionItem {

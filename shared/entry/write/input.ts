@@ -7,7 +7,8 @@ import { AppError, type Fault } from "../../kernel/errors.ts";
 import { joinNames, MOMENT_FORM } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
 import { storedInput } from "../model/known.ts";
-import { isSealed, type StoredValue } from "../model/snapshot.ts";
+import { isSealed } from "../model/masking.ts";
+import type { StoredValue } from "../model/snapshot.ts";
 
 /** The single language or market that a write applies to. */
 export interface Localization {

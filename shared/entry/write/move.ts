@@ -24,7 +24,7 @@ export async function moveEntries(deps: Deps, entries: readonly LoadedEntry[], m
   const messages = (await Promise.all(entries.map((entry) => moveMessages(deps, entry, move)))).flat();
   if (messages.length === 0) return 0;
   try {
-    await deps.store.batch(streams.orb(orb), fenced(orb, move, messages));
+    await deps.store.batch(streams.orb(orb), fenced(orb, move.fence, messages));
     return entries.length;
   } catch (error) {
     if (!(error instanceof Conflict)) throw error;
@@ -39,7 +39,7 @@ export async function moveEntries(deps: Deps, entries: readonly LoadedEntry[], m
       const some = now.head.publishedRevision === null ? [] : await moveMessages(deps, now, move);
       if (some.length === 0) break;
       try {
-        await deps.store.batch(streams.orb(orb), fenced(orb, move, some));
+        await deps.store.batch(streams.orb(orb), fenced(orb, move.fence, some));
         moved++;
         break;
       } catch (error) {
@@ -67,7 +67,8 @@ async function moveMessages(deps: Deps, entry: LoadedEntry, { from, to }: Move):
   );
 }
 
-function fenced(orb: string, { fence }: Move, messages: readonly Append[]): Append[] {
+/** The messages, with one that the broker refuses once another definition is in force. */
+export function fenced(orb: string, fence: Fence | undefined, messages: readonly Append[]): Append[] {
   if (fence === undefined) return [...messages];
   const subject = subjects.guard(orb, "move", 0);
   return [{ subject, data: "", ttl: GONE_SECONDS, expect: fenceGuard(orb, fence) }, ...messages];

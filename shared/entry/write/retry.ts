@@ -13,6 +13,11 @@ import type { OrbContext } from "../model/resolve.ts";
 const ATTEMPTS = 24;
 /** Each time that this many runs have met a conflict, compare the orb's fence with the live definition record. */
 const MEND = 3;
+/**
+ * After this many attempts, about 300 ms, reopen the definition in force. A publication that looks at the last writes keeps it
+ * closed for some milliseconds, and could never finish if each writer reopened it at once.
+ */
+const REOPEN = 11;
 
 /** Reads the current definition before a retry. @throws AppError not_found */
 export async function renewDefinition(
@@ -56,11 +61,9 @@ export async function retryOnConflict<T>(
       }
       if (!(error instanceof Conflict)) throw error;
       if (attempt >= ATTEMPTS) throw writeConflict();
-      // Reading again did not resolve the conflict. A process may have stopped between moving the fence and writing
-      // the live definition record.
-      if (attempt % MEND === MEND - 1) await repairFence(deps, orb);
-      // Retry at once the first time, because most conflicts are over after one round trip. Then back off with random
-      // delays.
+      // Two fresh reads did not help: a publisher can have stopped between the fence and the live record.
+      if (attempt % MEND === MEND - 1) await repairFence(deps, orb, attempt >= REOPEN);
+      // The first retry at once: most conflicts are over by then. Later ones spread out.
       if (attempt > 0) await pause(Math.random() * Math.min(80, 4 * 2 ** Math.min(attempt, 5)));
     }
   }

@@ -12,6 +12,7 @@ import { withReservations } from "../../entry/index/entry-keys.ts";
 import { isEqualityKey } from "../../entry/model/index-keys.ts";
 import { keyChange } from "../../entry/model/key-messages.ts";
 import { storedInput } from "../../entry/model/known.ts";
+import { maskValues } from "../../entry/model/masking.ts";
 import { messagesOf } from "../../entry/model/messages.ts";
 import {
   addressOf,
@@ -20,7 +21,7 @@ import {
   nullIfMissing,
   parseEntry,
 } from "../../entry/model/resolve.ts";
-import { type EntrySnapshot, effective, maskValues, type StoredValue } from "../../entry/model/snapshot.ts";
+import { type EntrySnapshot, effective, type StoredValue } from "../../entry/model/snapshot.ts";
 import { commit } from "../../entry/write/commit.ts";
 import { planNew } from "../../entry/write/create.ts";
 import { appendFenced } from "../../entry/write/fenced.ts";

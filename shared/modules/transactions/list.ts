@@ -137,7 +137,7 @@ export async function listTransactions(
           if (items.length === query.limit) return early();
           bytes += size;
           if (items.length > 0 && bytes > READ_BYTES) return early();
-          items.push(recordView(snapshot));
+          items.push(recordView(schema, snapshot));
           last = { seq: found.seq, density };
         }
         const reached = wanted.at(-1);

@@ -67,7 +67,7 @@ export async function recordTransaction(
     if (before !== null) {
       const stored: RecordSnapshot = before.head;
       if (stored.request === undefined || !requests.includes(stored.request)) throw mismatch();
-      return { record: recordView(stored), replayed: true };
+      return { record: recordView(schema, stored), replayed: true };
     }
     const plan = await planNew(deps, actor, live, schema, { module: schema.module, values }, id);
     const [made] = plan.snapshots;
@@ -94,9 +94,9 @@ export async function recordTransaction(
           : publishMessages(address, schema.liveRole, snapshot, null, deps.clock.now()),
     };
     const sure = attempt === 0 ? write : await withReservations(deps, live, schema, write);
-    // With a key, two requests may write the same record. One batch keeps it from appearing twice in lists.
+    // With a key two may write the same record: then all of it is one act, or lists would show it twice.
     await commit(deps, live, sure, { atomic: request !== undefined });
-    return { record: recordView(snapshot), replayed: false };
+    return { record: recordView(schema, snapshot), replayed: false };
   };
   return counted(deps, actor, first.orb, () => retryOnConflict(deps, first.orb, write));
 }

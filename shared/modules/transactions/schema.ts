@@ -1,5 +1,7 @@
-/** Finds the schema of a transaction handler and formats records for responses. */
-import { type EntrySnapshot, maskValues } from "../../entry/model/snapshot.ts";
+/** Shared by the handlers of transactions: finding the schema, and records in responses. */
+import type { CompiledSchema } from "../../definition/compile.ts";
+import { maskValues } from "../../entry/model/masking.ts";
+import type { EntrySnapshot } from "../../entry/model/snapshot.ts";
 import { type EntryAddress, isToken, subjects } from "../../store/subjects.ts";
 import type { Append } from "../../store/types.ts";
 
@@ -21,10 +23,10 @@ export interface RecordSnapshot extends EntrySnapshot {
   request?: string;
 }
 
-/** A record without encrypted values. */
-export function recordView(snapshot: EntrySnapshot): RecordView {
+/** A record, masked by the definition in force. */
+export function recordView(definition: CompiledSchema, snapshot: EntrySnapshot): RecordView {
   const { id, module, schema, createdAt, createdBy, values } = snapshot;
-  return { id, module, schema, createdAt, createdBy, values: maskValues(values) };
+  return { id, module, schema, createdAt, createdBy, values: maskValues(values, definition) };
 }
 
 /** Returns the index messages for an account's own records; none for other modules. */

@@ -133,9 +133,24 @@ export async function enforce(
       },
     );
   }
-  const context = { orb, revision, compiled: compileOrb(to) };
-  for (const schema of plan.claims) {
-    const { duplicates } = await backfillExisting(deps, context, schema);
+  await claimValues(deps, { orb, revision, compiled: compileOrb(to) }, plan, plan.claims);
+}
+
+/**
+ * Reserves the unique values of stored entries.
+ * @param since only of entries that were written after this sequence
+ * @throws AppError conflict `unique_conflict` with the duplicates
+ */
+export async function claimValues(
+  deps: Deps,
+  context: { orb: string; revision: number; compiled: CompiledOrb },
+  plan: Plan,
+  schemas: readonly CompiledSchema[],
+  since?: number,
+): Promise<void> {
+  for (const schema of schemas) {
+    const options = since === undefined ? {} : { since };
+    const { duplicates } = await backfillExisting(deps, context, schema, options);
     if (duplicates.length === 0) continue;
     const details = duplicates.map((one) => ({ module: schema.module, schema: schema.id, ...one }));
     throw new AppError(
@@ -149,7 +164,7 @@ export async function enforce(
   }
 }
 
-function homeOf(schema: CompiledSchema): Home {
+export function homeOf(schema: CompiledSchema): Home {
   return { type: schema.subjectType, schema: schema.id };
 }
 

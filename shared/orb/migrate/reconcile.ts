@@ -6,6 +6,7 @@
 import { eraseRealm } from "../../access/users.ts";
 import { compileOrb } from "../../definition/compile.ts";
 import type { OrbDocument } from "../../definition/document/document.ts";
+import type { Fence } from "../../definition/live-orb.ts";
 import {
   appendRecord,
   type EntryWork,
@@ -36,13 +37,16 @@ import { BUCKET_BYTES, indexBytes, ReadBudget } from "../../store/budget.ts";
 import { buckets, streams, subjects } from "../../store/subjects.ts";
 import { Conflict, StreamMissing } from "../../store/types.ts";
 
-/** Finishes an orb's derived state. If it is complete, does nothing after one read. */
-export async function reconcileOrb(deps: Deps, orb: string, head: OrbHead): Promise<void> {
+/**
+ * Finishes what is undone of an orb. Does nothing, and reads once, when all is done.
+ * @param moved the fence that was moved for this very revision already
+ */
+export async function reconcileOrb(deps: Deps, orb: string, head: OrbHead, moved?: Fence): Promise<void> {
   if (head.operation === "deleting") return finishDeletion(deps, orb, head);
   const current = await liveRecord(deps, orb);
   if (isReconciled(head, current?.record ?? null)) return;
   const record = await wantedRecord(deps, orb, head);
-  if (record !== null) await followUp(deps, await activateRecord(deps, record, current), head);
+  if (record !== null) await followUp(deps, await activateRecord(deps, record, current, moved), head);
 }
 
 /** Updates stored entries after a definition has been activated, then marks the work as done. */
@@ -70,7 +74,7 @@ async function doWork(
   for (const { from, to, ...home } of work.moves) {
     if (to !== null) await moveLive(deps, orb, home, { from, to, fence: current.record.fence });
     else if (from !== null) {
-      await cancelScheduled(deps, orb, home);
+      await cancelScheduled(deps, orb, home, current.record.fence);
       await eraseLive(deps, current, subjects.schemaLive({ orb, ...home }, from));
     }
   }

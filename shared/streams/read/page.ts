@@ -24,7 +24,7 @@ export interface StreamPage {
   /** The page starts after this sequence. */
   from: number;
   next: number;
-  /** Whether no more messages matched when the page was read. */
+  /** Whether the page reached the end of the stream when it was read. */
   upToDate: boolean;
   state: StreamState;
   /** Differs for different content of the same range. */

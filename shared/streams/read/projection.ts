@@ -4,9 +4,9 @@
  * Stored messages are not rewritten when a definition changes, because one change may affect many entries.
  */
 import { may } from "../../access/authorize.ts";
-import type { CompiledField, CompiledOrb, CompiledSchema } from "../../definition/compile.ts";
-import { MASK } from "../../definition/document/mask.ts";
+import type { CompiledOrb, CompiledSchema } from "../../definition/compile.ts";
 import type { Choice } from "../../entry/model/localize.ts";
+import { maskValues } from "../../entry/model/masking.ts";
 import { addressIn, schemaOf } from "../../entry/model/resolve.ts";
 import type { EntrySnapshot, LiveCopy, Tombstone } from "../../entry/model/snapshot.ts";
 import { presentValues } from "../../entry/read/present.ts";
@@ -135,19 +135,5 @@ function shownValues(
   schema: CompiledSchema,
   stored: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
-  const values = presentValues(schema, stored, { choice: WHOLE }, new Set());
-  for (const field of schema.sensitive) {
-    if (Object.hasOwn(values, field.name)) values[field.name] = masked(values[field.name], levelsOf(field));
-  }
-  return values;
-}
-
-/** Number of nested maps around a field's values: market, then language. */
-const levelsOf = (field: CompiledField) => Number(field.marketSpecific) + Number(field.translatable);
-
-/** Masks every value, sealed or not: a copy written before the field became sensitive holds it in plain text. */
-function masked(value: unknown, levels: number): unknown {
-  if (value === null) return null;
-  if (levels === 0 || !isObject(value)) return MASK;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, masked(item, levels - 1)]));
+  return maskValues(presentValues(schema, stored, { choice: WHOLE }, new Set()), schema);
 }

@@ -1,0 +1,185 @@
+/** A value that is stored in plain text under a field that is sensitive now is masked wherever the API shows the entry. */
+import { beforeAll, expect, test } from "vitest";
+import { MASK } from "../../shared/definition/document/mask.ts";
+import { type EntryAddress, streams, subjects } from "../../shared/store/subjects.ts";
+import type { Store } from "../../shared/store/types.ts";
+import { adminToken, call as request, type SignedIn, user } from "../support/auth.ts";
+import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+
+const ORB = "masked";
+const PLAIN = "plain words";
+const NOTE = { name: "note", type: "string", sensitive: true };
+let platform: TestPlatform;
+let store: Store;
+let token: string;
+let member: SignedIn;
+beforeAll(async () => {
+  platform = await sharedPlatform();
+  store = platform.operatorStore();
+  token = await adminToken(platform);
+  member = await user(platform);
+  const document = {
+    id: ORB,
+    languages: ["en", "de"],
+    markets: ["CH", "AT"],
+    uses: [
+      { service: "transactions", handlers: ["record", "list"] },
+      { service: "settings", handlers: ["get", "set"] },
+    ],
+    modules: [
+      ...(["TRANSACTIONS", "SETTINGS"] as const).map((type) => ({
+        id: type.toLowerCase(),
+        type,
+        schemas: [{ id: type.toLowerCase(), access: { read: "user" }, fields: [NOTE] }],
+      })),
+      {
+        id: "news",
+        type: "CONTENT",
+        schemas: [
+          {
+            id: "article",
+            fields: [
+              { name: "title", type: "string" },
+              NOTE,
+              { name: "text", type: "string", sensitive: true, translatable: true, marketSpecific: true },
+            ],
+          },
+          { id: "quote", fields: [{ name: "article", type: "reference", ref: `${ORB}/news/article` }] },
+        ],
+      },
+    ],
+  };
+  await managed("POST", "/orbs?publish=true", document);
+});
+
+const call = (method: string, path: string, body?: unknown, as?: string) =>
+  request(platform, method, path, {
+    ...(as === undefined ? {} : { token: as }),
+    ...(body === undefined ? {} : { body }),
+  });
+async function managed(method: string, path: string, body?: unknown) {
+  const answer = await call(method, `/api/admin${path}`, body, token);
+  expect(answer.status, `${method} ${path} ${JSON.stringify(answer.body)}`).toBeLessThan(300);
+  return answer.body;
+}
+
+const open = { title: "a", note: PLAIN, text: { CH: { en: PLAIN, fr: PLAIN }, DE: { en: PLAIN } } };
+const masked = { title: "a", note: MASK, text: { CH: { en: MASK } } };
+
+/** An entry as it is stored from before its fields were sensitive: in the log, and in the live copy. */
+async function storedOpen(): Promise<string> {
+  const made = await managed("POST", `/orbs/${ORB}/entries?publish=true`, {
+    module: "news",
+    schema: "article",
+    values: { title: "a", note: "x", text: { CH: { en: "x" } } },
+  });
+  const address: EntryAddress = { orb: ORB, type: "content", schema: "article", id: made.id };
+  for (const subject of [subjects.entryLog(address), subjects.entryLive(address, "public")]) {
+    const message = await store.get(streams.orb(ORB), subject);
+    const body = { ...message?.json<object>(), revision: 2, publishedRevision: 2, values: open };
+    await store.append(streams.orb(ORB), { subject, data: JSON.stringify(body) });
+  }
+  return made.id;
+}
+const headOf = async (id: string) => {
+  const subject = subjects.entryLog({ orb: ORB, type: "content", schema: "article", id });
+  return (await store.get(streams.orb(ORB), subject))?.json<{ values: Record<string, unknown> }>().values;
+};
+
+/** Reads the entry in every way that there is. @returns the values by path */
+async function everywhere(id: string): Promise<Map<string, unknown>> {
+  const runtime = `/api/${ORB}/news/article`;
+  const admin = `/api/admin/orbs/${ORB}/entries`;
+  const at = `at=${encodeURIComponent(new Date().toISOString())}`;
+  const found = new Map<string, unknown>();
+  const paths: [string, string | undefined][] = [
+    [`${runtime}/${id}?locale=*`, undefined],
+    [`${runtime}/${id}?revision=latest&locale=*`, token],
+    [`${runtime}?locale=*&filter[title]=a&sort=-title`, undefined],
+    [`${runtime}?locale=*&revision=latest`, token],
+    [`${admin}/${id}`, token],
+    [`${admin}/${id}?revision=published`, token],
+    [`${admin}/${id}?${at}`, token],
+    [`${admin}?module=news&schema=article&filter[title]=a&sort=title`, token],
+    [`${admin}?${at}&module=news&schema=article`, token],
+    [`${admin}/${id}/revisions/2`, token],
+  ];
+  for (const [path, as] of paths) {
+    const { status, body } = await call("GET", path, undefined, as);
+    expect(status, `${path} ${JSON.stringify(body)}`).toBe(200);
+    expect(JSON.stringify(body), path).not.toContain(PLAIN);
+    found.set(path, (body.items?.find((item: { id: string }) => item.id === id) ?? body).values);
+  }
+  return found;
+}
+
+test("masks it in both APIs, in lists, in revisions and where another entry refers to it", async () => {
+  const id = await storedOpen();
+  for (const [path, values] of await everywhere(id)) expect(values, path).toEqual(masked);
+  const one = await call("GET", `/api/${ORB}/news/article/${id}`);
+  expect(one.body.values).toEqual({ title: "a", note: MASK, text: MASK });
+
+  const quote = await managed("POST", `/orbs/${ORB}/entries?publish=true`, {
+    module: "news",
+    schema: "quote",
+    values: { article: id },
+  });
+  for (const [path, as] of [
+    [`/api/${ORB}/news/quote/${quote.id}?expand=article`, undefined],
+    [`/api/${ORB}/news/quote?expand=article`, undefined],
+    [`/api/admin/orbs/${ORB}/entries?module=news&schema=quote&expand=article`, token],
+  ] as const) {
+    const { body } = await call("GET", path, undefined, as);
+    expect(JSON.stringify(body), path).not.toContain(PLAIN);
+    expect((body.items?.[0] ?? body).expand.article.values, path).toMatchObject({ title: "a", note: MASK });
+  }
+  const compared = await managed("GET", `/orbs/${ORB}/entries/${id}/revisions/2?against=1`);
+  expect(JSON.stringify(compared)).not.toContain(PLAIN);
+  for (const asked of ["filter[note]=plain+words", "sort=note"])
+    expect((await call("GET", `/api/${ORB}/news/article?${asked}`)).status).toBe(400);
+  // Platform admins may still reveal it.
+  const { body } = await call("GET", `/api/admin/orbs/${ORB}/entries/${id}?reveal=true`, undefined, token);
+  expect(body.values.note).toBe(PLAIN);
+});
+
+test("masks the live copy beside a draft, and a write that sends the mask back seals the value", async () => {
+  const id = await storedOpen();
+  const path = `/api/admin/orbs/${ORB}/entries/${id}`;
+  const sent = await call("PUT", path, { values: { ...masked, title: "b" } }, token);
+  expect(sent).toMatchObject({ status: 200, body: { values: { ...masked, title: "b" } } });
+  const head = await headOf(id);
+  expect(JSON.stringify(head)).not.toContain(PLAIN);
+  expect(head).toMatchObject({ title: "b", note: { $sealed: expect.any(String) } });
+  const live = await call("GET", `/api/${ORB}/news/article/${id}?locale=*`);
+  expect(live.body.values).toEqual(masked);
+  const list = await call("GET", `/api/${ORB}/news/article?locale=*`);
+  expect(JSON.stringify(list.body)).not.toContain(PLAIN);
+  const published = await call("POST", `${path}/publish`, undefined, token);
+  expect(published.status).toBe(200);
+  const revealed = await call("GET", `${path}?reveal=true`, undefined, token);
+  expect(revealed.body.values).toMatchObject({ note: PLAIN, text: { CH: { en: PLAIN } } });
+});
+
+test("masks it in records of transactions and in settings", async () => {
+  const ask = async (handler: string, more: object = {}) => {
+    const { status, body } = await call("POST", `/api/${ORB}/${handler}`, more, member.token);
+    expect(status, JSON.stringify(body)).toBe(200);
+    return body;
+  };
+  await ask("record", { values: { note: "x" }, key: "k" });
+  await ask("set", { values: { note: "x" } });
+  for (const type of ["transactions", "settings"] as const) {
+    const found = await store.get(streams.orb(ORB), `${ORB}.${type}.owner.${type}.*`);
+    const body = { ...found?.json<object>(), revision: 2, publishedRevision: 2, values: { note: PLAIN } };
+    await store.append(streams.orb(ORB), { subject: found?.subject ?? "", data: JSON.stringify(body) });
+  }
+  const answers = [
+    await ask("list"),
+    await ask("record", { values: { note: "x" }, key: "k" }),
+    await ask("get"),
+  ];
+  for (const answer of answers) {
+    expect(JSON.stringify(answer)).not.toContain(PLAIN);
+    expect((answer.items?.[0] ?? answer).values).toEqual({ note: MASK });
+  }
+});

@@ -1,0 +1,251 @@
+/** What a publication found out about stored entries still holds when it is committed, whichever writes come between. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { fenceNow } from "../../shared/definition/stored/fence.ts";
+import { orbHead } from "../../shared/definition/stored/history.ts";
+import { definitionFor } from "../../shared/definition/stored/live.ts";
+import { liveRecord, repairFence } from "../../shared/definition/stored/live-record.ts";
+import { createEntry } from "../../shared/entry/index.ts";
+import { createOrb } from "../../shared/orb/create.ts";
+import { reconcileAll } from "../../shared/orb/migrate/reconcile.ts";
+import { updateOrb } from "../../shared/orb/update.ts";
+import { streams } from "../../shared/store/subjects.ts";
+import type { Append, Store } from "../../shared/store/types.ts";
+import { startBroker, type TestBroker } from "../support/broker.ts";
+import { countingStore } from "../support/counting.ts";
+import { admin, failureOf, type TestDeps, testDeps } from "../support/entries.ts";
+
+let broker: TestBroker;
+let store: Store;
+let deps: TestDeps;
+beforeAll(async () => {
+  broker = await startBroker();
+  store = broker.store("fn");
+  deps = testDeps(store);
+});
+afterAll(() => broker.stop());
+
+let number = 0;
+const fresh = () => `gate-${++number}`;
+const TITLE = { name: "title", type: "string" };
+const OTHER = { id: "other", fields: [TITLE] };
+const withSchemas = (id: string, schemas: object[]) => ({
+  id,
+  modules: [{ id: "news", type: "CONTENT", schemas }],
+});
+const withFields = (id: string, ...fields: object[]) =>
+  withSchemas(id, [OTHER, { id: "article", access: { read: "public" }, fields }]);
+const withoutSchema = (id: string) => withSchemas(id, [OTHER]);
+
+async function inForce(orb: string): Promise<LiveOrb> {
+  const found = await definitionFor(deps, orb);
+  if (found === null) throw new Error("there is no such orb");
+  return found;
+}
+const write = (by: LiveOrb, values: object, schema = "article") =>
+  createEntry(deps, admin, {
+    orbId: by.orb,
+    orb: by,
+    module: "news",
+    schema,
+    values: values as Record<string, never>,
+    publish: true,
+  });
+const publish = (orb: string, document: object, by = deps) =>
+  updateOrb(by, admin, { orb, document, publish: true });
+
+/** The same platform, where something happens once, before the first batch that is asked for. */
+function once(
+  when: (stream: string, messages: readonly Append[]) => boolean,
+  act: () => Promise<unknown>,
+): TestDeps {
+  let done = false;
+  return {
+    ...deps,
+    store: {
+      ...deps.store,
+      async batch(stream, messages) {
+        if (!done && when(stream, messages)) {
+          done = true;
+          await act();
+        }
+        return store.batch(stream, messages);
+      },
+    },
+  };
+}
+const moving = (orb: string) => (stream: string, messages: readonly Append[]) =>
+  stream === streams.orb(orb) && messages.some(({ subject }) => subject.startsWith(`${orb}._def.`));
+const committing = (stream: string) => stream === streams.platform;
+
+/** Runs an act, and fails if it takes so long that a writer had to reopen the orb. */
+async function promptly<T>(act: Promise<T>): Promise<T> {
+  const begun = performance.now();
+  const result = await act;
+  expect(performance.now() - begun).toBeLessThan(200);
+  return result;
+}
+
+/** With the refusal of the publication, and that of an old write once it is committed. */
+const changes: [string, (orb: string) => object, string, string][] = [
+  [
+    "becomes unique",
+    (orb) => withFields(orb, { ...TITLE, unique: true }),
+    "unique_conflict",
+    "unique_conflict",
+  ],
+  [
+    "becomes sensitive",
+    (orb) => withFields(orb, { ...TITLE, sensitive: true }),
+    "incompatible_change",
+    "written",
+  ],
+  [
+    "changes its type",
+    (orb) => withFields(orb, { ...TITLE, type: "integer" }),
+    "incompatible_change",
+    "validation_failed",
+  ],
+  ["goes with its schema", withoutSchema, "incompatible_change", "validation_failed"],
+];
+
+describe.each(changes)("a field that %s", (_name, next, code, refused) => {
+  /** What there is before the judgement: for a unique field one entry with the value. */
+  async function prepared() {
+    const orb = fresh();
+    await createOrb(deps, admin, { document: withFields(orb, TITLE), publish: true });
+    const old = await inForce(orb);
+    if (code === "unique_conflict") await write(old, { title: "same" });
+    return { orb, old };
+  }
+
+  test("is refused for an entry that lands after the judgement, and writers go on at once", async () => {
+    const { orb, old } = await prepared();
+    const racing = once(moving(orb), () => write(old, { title: "same" }));
+    expect((await failureOf(publish(orb, next(orb), racing))).code).toBe(code);
+    expect((await orbHead(deps, orb))?.revision).toBe(1);
+    await promptly(write(await inForce(orb), { title: "next" }));
+  });
+
+  test("is refused for an entry of a writer requiredRole took a slow publication for a dead one", async () => {
+    const { orb, old } = await prepared();
+    // The writer meets the closed orb, reopens it after a while, and writes by the definition before.
+    const overtaken = once(committing, () => write(old, { title: "same" }));
+    expect((await failureOf(publish(orb, next(orb), overtaken))).code).toBe(code);
+    expect((await orbHead(deps, orb))?.revision).toBe(1);
+    await promptly(write(await inForce(orb), { title: "next" }));
+  });
+
+  test("comes into force, or leaves the definition before, wherever the publication dies", async () => {
+    class Stopped extends Error {}
+    let reopened = 0;
+    for (let step = 0; ; step++) {
+      const { orb, old } = await prepared();
+      const dying = countingStore(store, (_call, index) => {
+        if (index >= step) throw new Stopped();
+      });
+      const through = await publish(orb, next(orb), { ...deps, store: dying.store } as TestDeps).then(
+        () => true,
+        (error: unknown) => {
+          if (!(error instanceof Stopped)) throw error;
+          return false;
+        },
+      );
+      const committed = ((await orbHead(deps, orb))?.revision ?? 0) > 1;
+      const moved = (await fenceNow(deps, orb, old.fence)).seq !== old.fence?.seq;
+      if (moved && !committed) reopened++;
+      // By the definition before: it is written if that is in force still, and decided again if not.
+      const late = await write(old, { title: "same" }).then(
+        () => "written",
+        (error: unknown) => (error as { code: string }).code,
+      );
+      expect([step, late]).toEqual([step, committed ? refused : "written"]);
+      await reconcileAll(deps);
+      const now = await inForce(orb);
+      expect(now.revision).toBe(committed ? 2 : 1);
+      if (committed) {
+        const { snapshot } = await write(now, { title: "other" }, "other");
+        expect(snapshot.defRevision).toBe(2);
+      }
+      if (!through) continue;
+      expect(committed).toBe(true);
+      break;
+    }
+    expect(reopened).toBeGreaterThan(1);
+  });
+});
+
+test("a value that lands after the judgement is reserved before the field is unique", async () => {
+  const orb = fresh();
+  await createOrb(deps, admin, { document: withFields(orb, TITLE), publish: true });
+  const old = await inForce(orb);
+  await write(old, { title: "one" });
+  const racing = once(moving(orb), () => write(old, { title: "two" }));
+  await publish(orb, withFields(orb, { ...TITLE, unique: true }), racing);
+  const now = await inForce(orb);
+  for (const title of ["one", "two"])
+    expect((await failureOf(write(now, { title }))).code).toBe("unique_conflict");
+});
+
+test("a field that is removed while its first value is written is remembered", async () => {
+  const orb = fresh();
+  const size = { name: "size", type: "string" };
+  await createOrb(deps, admin, { document: withFields(orb, TITLE, size), publish: true });
+  const old = await inForce(orb);
+  const racing = once(moving(orb), () => write(old, { title: "a", size: "large" }));
+  await publish(orb, withFields(orb, TITLE), racing);
+  const back = withFields(orb, TITLE, { ...size, type: "integer" });
+  expect((await failureOf(publish(orb, back))).code).toBe("incompatible_change");
+});
+
+test("a writer requiredRole is slow to reopen an orb does not open it under the next publication", async () => {
+  const orb = fresh();
+  await createOrb(deps, admin, { document: withFields(orb, TITLE), publish: true });
+  const old = await inForce(orb);
+  // A publication that died after it closed the orb.
+  const next = withFields(orb, { ...TITLE, type: "integer" });
+  const died = once(committing, () => Promise.reject(new Error("died")));
+  const dead: TestDeps = {
+    ...died,
+    store: { ...died.store, append: () => Promise.reject(new Error("died")) },
+  };
+  await expect(publish(orb, next, dead)).rejects.toThrow("died");
+  let during: Promise<unknown> | undefined;
+  const reached = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  const slow = once(moving(orb), async () => {
+    // It has left its mark, and now the next publication closes the orb.
+    const waiting = once(committing, async () => {
+      reached.resolve();
+      await released.promise;
+    });
+    during = publish(orb, next, waiting);
+    await reached.promise;
+  });
+  await repairFence(slow, orb);
+  const record = (await liveRecord(deps, orb))?.record;
+  expect((await fenceNow(deps, orb, record?.fence)).seq).not.toBe(record?.fence?.seq);
+  released.resolve();
+  await during;
+  expect((await inForce(orb)).revision).toBe(2);
+  expect((await failureOf(write(old, { title: "late" }))).code).toBe("validation_failed");
+});
+
+test("only changes that later writes could break cost round trips of their own", async () => {
+  const trips = async (next: (orb: string) => object) => {
+    const orb = fresh();
+    await createOrb(deps, admin, { document: withFields(orb, TITLE), publish: true });
+    const counted = countingStore(store, undefined, 30);
+    await publish(orb, next(orb), { ...deps, store: counted.store } as TestDeps);
+    const fences = counted.calls.filter((call) => call === "batch").length;
+    return { trips: counted.trips, batches: fences };
+  };
+  const size = { name: "size", type: "integer" };
+  const normal = await trips((orb) => withFields(orb, TITLE, size));
+  const delicate = await trips((orb) => withFields(orb, { ...TITLE, type: "integer" }));
+  // Where things stand, and what was written since.
+  expect({ normal, delicate }).toEqual({
+    normal: { trips: 6, batches: 2 },
+    delicate: { trips: 8, batches: 2 },
+  });
+});
