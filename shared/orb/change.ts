@@ -38,7 +38,7 @@ export interface OrbTarget {
   idempotency?: Idempotency | undefined;
 }
 
-/** What a new revision says. */
+/** The content of a new revision. */
 export interface Change extends Partial<OrbRecord> {
   /** The orb was closed to writers, so that the judgement of its entries stays true. */
   closed?: Closed | undefined;

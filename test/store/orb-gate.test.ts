@@ -1,4 +1,4 @@
-/** What a publication found out about stored entries still holds when it is committed, whichever writes come between. */
+/** A publication is committed only while its judgement of the stored entries is true, also when writes come between. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { fenceNow } from "../../shared/definition/stored/fence.ts";

@@ -2,7 +2,7 @@
  * Keeps the judgement of stored entries true until it is committed. A write by the definition in force that lands after the
  * judgement could break it: the first entry of a schema that is removed or changes its format, or an equal value in a field that
  * becomes unique. So the fence is moved before the commit. No such write lands from then on, and those that landed since the
- * judgement are looked at. A change that no write can break needs none of this.
+ * judgement are checked. A change that no write can break needs none of this.
  */
 import { compareDefinitions, type SchemaChange } from "../../definition/compat.ts";
 import { compileOrb } from "../../definition/compile.ts";
