@@ -1,7 +1,7 @@
 /** What the streams service answers to each request, and the answers that are still under way. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { parse as parseCookies } from "hono/utils/cookie";
 import { nothingAt, problemHeaders, problemText, STATUS } from "../../functions/http/problem.ts";
+import { cookieOf } from "../../functions/middleware/cookies.ts";
 import { bearerOf } from "../../functions/middleware/session.ts";
 import { authenticate } from "../../shared/access/authenticate.ts";
 import { requireOperator } from "../../shared/access/authorize.ts";
@@ -32,9 +32,6 @@ type Headers = Record<string, string>;
 const PROBLEM = { "content-type": "application/problem+json", "cache-control": "no-store" };
 const ALLOW = "GET, HEAD";
 const FAMILIES: readonly (string | undefined)[] = ["streams", "health", "metrics"];
-
-/** A cookie as the functions read it. */
-const cookieOf = (header: string | undefined, name: string) => parseCookies(header ?? "", name)[name];
 
 /** The token of a request. Several headers are none, as they are to the functions: it would not be clear whose counts. */
 const tokenOf = (request: IncomingMessage) => bearerOf(request.headersDistinct.authorization?.join(", "));

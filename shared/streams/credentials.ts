@@ -1,6 +1,6 @@
 /** Who may read: the bearer token, else a cookie. */
 import type { Actor } from "../access/actor.ts";
-import { authenticate } from "../access/authenticate.ts";
+import { authenticate, type Credentials } from "../access/authenticate.ts";
 import { claimedRealm } from "../access/tokens.ts";
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
@@ -9,9 +9,7 @@ import { isToken } from "../store/subjects.ts";
 const DEFAULT_REALM = "auth";
 
 /** What a request for streams presents. */
-export interface StreamCredentials {
-  bearer: string | undefined;
-  cookies: (name: string) => string | undefined;
+export interface StreamCredentials extends Credentials {
   /** The realm whose cookie counts: `?realm=`. */
   realm: string | undefined;
 }
