@@ -1,8 +1,10 @@
 /** Section E: /api/openapi describes every route, from the route definitions themselves. */
 import { type OpenAPIHono, z } from "@hono/zod-openapi";
+import { cookieName } from "../../shared/access/authenticate.ts";
+import { PLATFORM_REALM, SHARED_REALM } from "../../shared/access/authorize.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { liveDefinitions, noLiveOrb } from "../../shared/definition/stored/live.ts";
-import type { Deps } from "../../shared/deps.ts";
+import type { Config, Deps } from "../../shared/deps.ts";
 import { CachedValue, DESCRIBED } from "../../shared/discovery/cached-value.ts";
 import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
@@ -76,6 +78,14 @@ async function tagOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   return `"${base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes))).slice(0, 22)}"`;
 }
 
+/** The cookie of the routes that are not an orb's own. */
+const sharedCookie = (config: Config) => ({
+  type: "apiKey",
+  in: "cookie",
+  name: cookieName(config, SHARED_REALM),
+  description: `Session of the shared realm. Platform admins use \`${cookieName(config, PLATFORM_REALM)}\`.`,
+});
+
 /** Creates and caches the descriptions of one app. */
 class Describer {
   readonly #described: Described;
@@ -106,12 +116,6 @@ class Describer {
     own.components.schemas = { ...generic.components.schemas, ...own.components.schemas };
     own.components.securitySchemes = {
       bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "A token from a sign-in" },
-      cookie: {
-        type: "apiKey",
-        in: "cookie",
-        name: "session_auth",
-        description: "Session of the shared realm. Platform admins use `session_platform`.",
-      },
     };
     const joint = {
       paths: Object.fromEntries([
@@ -153,7 +157,7 @@ class Describer {
     const described = new Map<string, { live: LiveOrb; part: OrbPart }>();
     for (const live of orbs) {
       try {
-        described.set(live.orb, { live, part: describeOrb(source, live, handlers) });
+        described.set(live.orb, { live, part: describeOrb(source, live, handlers, deps.config) });
       } catch (error) {
         // One orb that cannot be described must not hide the others.
         deps.log.error("an orb cannot be described", { orb: live.orb, error: String(error) });
@@ -176,7 +180,11 @@ class Describer {
       components: {
         ...own.components,
         schemas: { ...own.components.schemas, ...merged("schemas") },
-        securitySchemes: { ...own.components.securitySchemes, ...merged("securitySchemes") },
+        securitySchemes: {
+          ...own.components.securitySchemes,
+          cookie: sharedCookie(deps.config),
+          ...merged("securitySchemes"),
+        },
       },
     };
   }

@@ -2,11 +2,13 @@
  * Describes one published orb: takes the generic runtime routes and fills in the orb's names, values, handlers and roles.
  * Everything about a route comes from its definition.
  */
+import { cookieName } from "../../shared/access/authenticate.ts";
 import { orbRealm } from "../../shared/access/realms.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import { exampleValues, listsNames, valuesSchema } from "../../shared/definition/describe.ts";
 import type { Json, JsonSchema } from "../../shared/definition/fields/index.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import type { Config } from "../../shared/deps.ts";
 import { type FaultyEntry, isFaulty } from "../../shared/handlers/contract/entry.ts";
 import { describedRoutes, HTTP_HANDLERS } from "../../shared/handlers/contract/http.ts";
 import type { Handler } from "../../shared/handlers/contract/types.ts";
@@ -48,6 +50,7 @@ export function describeOrb(
   generic: Pick<ApiDocument, "paths" | "components">,
   live: LiveOrb,
   handlers: Handlers,
+  config: Pick<Config, "publicUrl">,
 ): OrbPart {
   const { document } = live;
   const all = [...live.compiled.modules.values()].flatMap(({ schemas }) => [...schemas.values()]);
@@ -64,7 +67,7 @@ export function describeOrb(
     part.securitySchemes[cookie] = {
       type: "apiKey",
       in: "cookie",
-      name: `session_${realm.name}`,
+      name: cookieName(config, realm.name),
       description: `Session of the users of ${live.orb}`,
     };
   }
@@ -102,7 +105,7 @@ export function describeOrb(
         const known = handler === undefined || isFaulty(handler) ? undefined : handler;
         const called = handlerOperation(live, short, full, known, operation, part);
         add(`/api/${live.orb}/call/${short}`, method, called);
-        // A handler name may end in any word, so the part that tells the two forms apart comes first.
+        // A handler name may end in any word, so the part that distinguishes the two forms comes first.
         const direct = `${operation.operationId}Directly_${live.orb}_${short}`;
         add(`/api/${live.orb}/${short}`, method, { ...called, operationId: direct });
       }

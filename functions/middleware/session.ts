@@ -14,6 +14,7 @@ import { AppError } from "../../shared/kernel/errors.ts";
 import type { Consistency } from "../../shared/store/types.ts";
 import type { AppEnv } from "../request/context.ts";
 import { receiveBody } from "./body.ts";
+import { cookieOf } from "./cookies.ts";
 import { requireTrustedOrigin } from "./origin.ts";
 
 const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
@@ -36,7 +37,7 @@ export function bearerOf(header: string | undefined): string | undefined {
  */
 export function credentialsOf(c: Context<AppEnv>): Credentials {
   const bearer = bearerOf(c.req.header("authorization"));
-  return bearer === undefined ? { cookies: (name) => getCookie(c, name) } : { bearer };
+  return bearer === undefined ? { cookies: (name) => cookieOf(c.req.header("cookie"), name) } : { bearer };
 }
 
 /**
@@ -48,7 +49,9 @@ export async function mayBeAuthenticated(c: Context<AppEnv>): Promise<boolean> {
   const header = c.req.header("authorization");
   const tokens =
     header === undefined
-      ? Object.entries(getCookie(c)).flatMap(([name, value]) => (isSessionCookie(name) ? [value] : []))
+      ? Object.entries(getCookie(c)).flatMap(([name, value]) =>
+          isSessionCookie(config, name) ? [value] : [],
+        )
       : [BEARER.exec(header)?.[1] ?? ""];
   const checks = tokens.map(async (token) => {
     try {

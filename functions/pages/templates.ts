@@ -35,7 +35,7 @@ function title(state: PageState): string {
 function registerForm(realm: Realm, role: "owner" | "admin" | "user"): Html {
   const as = realm.name === "platform" ? "a platform admin" : ROLE_WORDS[role];
   return html`
-      <p>You are invited as ${as}. Your passkey is kept by this device and opens with your fingerprint, your face or your screen lock. There is no password.</p>
+      <p>You are invited as ${as}. This device stores your passkey and unlocks it with your fingerprint, your face or your screen lock. There is no password.</p>
       <form id="form" action="" novalidate>
         <div class="row">
           <label for="name">Your name <span class="hint">(optional)</span></label>
@@ -43,12 +43,12 @@ function registerForm(realm: Realm, role: "owner" | "admin" | "user"): Html {
         </div>
         <button class="primary" type="submit" disabled>Create passkey</button>
       </form>
-      <p class="foot">You have a passkey already? <a href="${realm.base}/signin">Sign in</a></p>`;
+      <p class="foot">Already have a passkey? <a href="${realm.base}/signin">Sign in</a></p>`;
 }
 
 function loginForm(): Html {
   return html`
-      <p>Use the passkey on this device, on your phone or on a security key. You need no name and no password.</p>
+      <p>Use the passkey on this device, on your phone or on a security key. You do not need a name or a password.</p>
       <form id="form" action="" novalidate>
         <div class="row" id="account-row" hidden>
           <label for="account-field">Account</label>
@@ -80,8 +80,8 @@ function body(realm: Realm, state: PageState): Html {
       return state.name === null ? loginForm() : knownForm(realm, state.name);
     case "bootstrap":
       return html`
-      <p>The first platform admin gets in by the address that the platform printed when it started. Open that address here.</p>
-      <p>Is the address lost? Whoever runs the platform sees it again after a new start, or after <code>npm run admin:invite</code>.</p>`;
+      <p>The platform printed a sign-in address for the first platform admin when it started. Open that address in this browser.</p>
+      <p>If you lost the address, restart the platform or run <code>npm run admin:invite</code> to print it again.</p>`;
     case "refused":
       return html`
       <p>${state.words}</p>${
@@ -99,8 +99,8 @@ function body(realm: Realm, state: PageState): Html {
 function next(realm: Realm, state: PageState): Html {
   if (realm.name !== "platform" || state.kind !== "register") return nothing;
   return html`
-      <h2>What next</h2>
-      <p>The token is what commands and programs need: in the README's tour it is <code>TOKEN</code>. Or <a href="/api/docs">try the API in this browser</a>, which knows you already.</p>`;
+      <h2>Next steps</h2>
+      <p>Commands and programs need the access token; in the README it is <code>TOKEN</code>. Or <a href="/api/docs">try the API in this browser</a>, where you are already signed in.</p>`;
 }
 
 function account(realm: Realm, state: PageState): Html {
@@ -149,7 +149,7 @@ export function signinPage(realm: Realm, state: PageState, origins: readonly str
     <div class="mark">${MARK}</div>${enter}${script === nothing ? nothing : account(realm, state)}
     <p id="status" role="status"></p>
     <p id="error" role="alert"></p>
-    <noscript><p>Passkeys need JavaScript: please allow it for this page.</p></noscript>
+    <noscript><p>Passkeys need JavaScript. Please allow it for this page.</p></noscript>
   </main>
 </body>
 </html>

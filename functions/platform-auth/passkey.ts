@@ -65,7 +65,7 @@ const completeRoute = defineRoute({
   path: "/api/_auth/passkey/complete",
   operationId: "completePlatformPasskey",
   summary: "Complete the registration or sign-in",
-  description: "Also sets the cookie `session_platform`.",
+  description: "Also sets the realm's session cookie.",
   tags,
   security: [],
   middleware: [bootstrapAccess("completed")],

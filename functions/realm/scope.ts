@@ -25,23 +25,27 @@ export function pathParams(prefix: string): { orbId?: z.ZodString } {
   return prefix.includes("{orbId}") ? { orbId: z.string() } : {};
 }
 
+/**
+ * Where a session's cookie belongs. Browsers demand `Secure` and the path `/` of a name that begins with `__Host-`. They
+ * differ in whether they accept Secure cookies from http://localhost, so Secure is left out there.
+ */
+const placeOf = ({ publicUrl }: { publicUrl: string }) =>
+  publicUrl.startsWith("https:") ? { secure: true, path: "/" } : { secure: false, path: "/api" };
+
 /** Sets a realm's token as a cookie that scripts cannot read and that forms of other sites do not send. */
 export function setSessionCookie(c: Context<AppEnv>, realm: Realm, session: StartedSession): void {
-  setCookie(c, cookieName(realm.name), session.token, {
+  const { config } = c.var.deps;
+  setCookie(c, cookieName(config, realm.name), session.token, {
     httpOnly: true,
     sameSite: "Lax",
-    // Browsers differ in whether they accept Secure cookies from http://localhost, so Secure is left out there.
-    secure: c.var.deps.config.publicUrl.startsWith("https:"),
-    path: "/api",
+    ...placeOf(config),
     maxAge: session.ttl,
   });
 }
 
 export function clearSessionCookie(c: Context<AppEnv>, realm: Realm): void {
-  deleteCookie(c, cookieName(realm.name), {
-    path: "/api",
-    secure: c.var.deps.config.publicUrl.startsWith("https:"),
-  });
+  const { config } = c.var.deps;
+  deleteCookie(c, cookieName(config, realm.name), placeOf(config));
 }
 
 /** Realms whose tokens identify an account of this realm. */

@@ -4,7 +4,6 @@
  */
 import { z } from "@hono/zod-openapi";
 import type { Context, MiddlewareHandler } from "hono";
-import { getCookie } from "hono/cookie";
 import { takeReader } from "../../shared/quotas/readers.ts";
 import { authenticateReader } from "../../shared/streams/credentials.ts";
 import { parseQuery, single } from "../../shared/streams/protocol/query.ts";
@@ -78,10 +77,8 @@ const varies: MiddlewareHandler<AppEnv> = async (c, next) => {
 
 /** Admits signed-in users of any realm. */
 const reader: MiddlewareHandler<AppEnv> = async (c, next) => {
-  const { bearer } = credentialsOf(c);
   const actor = await authenticateReader(c.var.deps, {
-    bearer,
-    cookies: (name) => getCookie(c, name),
+    ...credentialsOf(c),
     realm: single(new URL(c.req.url).searchParams, "realm"),
   });
   callerOf(actor);

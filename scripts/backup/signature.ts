@@ -13,7 +13,7 @@ const signatureSchema = z.object({ v: z.literal(1), kid: z.string(), hmac: z.str
 type Key = { kid: string; k: string };
 const keysOf = (encryptionKeys: string) => JSON.parse(encryptionKeys) as Key[];
 
-/** @param key one of ENCRYPTION_KEYS; the key of the signature is derived, so neither tells of the other */
+/** @param key one of ENCRYPTION_KEYS; the HMAC key is derived from it, so neither key reveals the other */
 function hmacOf({ k }: Key, manifest: Uint8Array): Buffer {
   const derived = hkdfSync("sha256", Buffer.from(k, "base64url"), "", "backup manifest", 32);
   return createHmac("sha256", Buffer.from(derived)).update(manifest).digest();

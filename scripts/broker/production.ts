@@ -31,18 +31,48 @@ function user(name: keyof typeof PERMISSIONS): string {
       }`;
 }
 
-/** Permissions of a service that handles `svc.<name>.…`. */
+const accountOf = (service: string) => `SERVICE_${service}`;
+const answers = (service: string) => `svc.${service}.>`;
+/** Requests that a service may send to the platform: store its registration, and read it. */
+const requests = (service: string) => [
+  `$KV.handlers.${service}.>`,
+  `$JS.API.DIRECT.GET.KV_handlers.$KV.handlers.${service}.>`,
+];
+
+/**
+ * The account of a service that handles `svc.<name>.…`. The broker does not check where a client lets the answers to its
+ * requests go. In the platform's account a service could let the broker send its own registration to any subject, and
+ * so store it as an account or an entry. In an account of its own, no subject reaches a stream but those exported to it.
+ */
 function service(name: string): string {
-  return `      {
+  return `  ${accountOf(name)} {
+    exports: [{ service: "${answers(name)}", accounts: [PLATFORM], allow_trace: true }]
+    imports: [
+${requests(name)
+  .map((subject) => `      { service: { account: PLATFORM, subject: "${subject}" } }`)
+  .join("\n")}
+    ]
+    users: [
+      {
         user: ${name}
         password: $${name.toUpperCase()}_PASSWORD
         permissions {
-          publish: { allow: ["$KV.handlers.${name}.>", "$JS.API.DIRECT.GET.KV_handlers.$KV.handlers.${name}.>"] }
-          subscribe: { allow: ["_INBOX.${name}.>", "svc.${name}.>"] }
+          publish: { allow: ${JSON.stringify(requests(name)).replaceAll(",", ", ")} }
+          subscribe: { allow: ["_INBOX.${name}.>", "${answers(name)}"] }
           allow_responses: { max: 1, expires: "30s" }
         }
-      }`;
+      }
+    ]
+  }`;
 }
+
+/** What the platform's account gives to a service, and takes from it. */
+const exportsTo = (name: string) =>
+  requests(name)
+    .map((subject) => `      { service: "${subject}", accounts: [${accountOf(name)}] }`)
+    .join("\n");
+const importsFrom = (name: string) =>
+  `      { service: { account: ${accountOf(name)}, subject: "${answers(name)}" } }`;
 
 /**
  * The text of `production.conf`.
@@ -50,6 +80,10 @@ function service(name: string): string {
  * example
  */
 export function renderProduction(services: readonly string[] = []): string {
+  const named = services.length === 0 ? ["shipping"] : services;
+  /** Comments out what is an example only. */
+  const shown = (indent: string, lines: string) =>
+    services.length === 0 ? lines.replace(new RegExp(`^${indent}`, "gm"), `${indent}# `) : lines;
   return `# One of three brokers in production: the same file on each, with a file variables.conf of its own beside it, mode 0600:
 #
 #   NODE_SERVER_NAME: "n1"                                 # unique, and for good: its copies are its own
@@ -128,10 +162,17 @@ accounts {
     jetstream: enabled
     users: [
 ${(Object.keys(PERMISSIONS) as (keyof typeof PERMISSIONS)[]).map(user).join("\n")}
-      # A handler service has a user of its own, who answers for its own name and registers it, and no more:
-${services.length === 0 ? service("shipping").replace(/^ {6}/gm, "      # ") : services.map(service).join("\n")}
+    ]
+    # Each handler service has an account and a user of its own, and answers for its own name and registers it, no more.
+    # It needs its lines in all three places:
+    exports: [
+${shown("      ", named.map(exportsTo).join("\n"))}
+    ]
+    imports: [
+${shown("      ", named.map(importsFrom).join("\n"))}
     ]
   }
+${shown("  ", named.map(service).join("\n"))}
 }
 `;
 }

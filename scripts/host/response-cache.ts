@@ -43,7 +43,7 @@ interface Generation extends Pick<EntryDependencies, "definition" | "sources"> {
   epoch: EntryDependencies["message"]["epoch"];
 }
 
-/** Number of addresses that the doorkeeper remembers. */
+/** Number of addresses that the admission filter remembers. */
 const ASKED = 16_384;
 /** Estimated bytes per dependency and per response, in addition to their text. */
 const DEPENDENCY_BYTES = 72;

@@ -1,7 +1,7 @@
 /** Serves the requests of the streams process, and keeps track of responses in progress. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { parse as parseCookies } from "hono/utils/cookie";
 import { noRouteDetail, problemHeaders, problemText, STATUS } from "../../functions/http/problem.ts";
+import { cookieOf } from "../../functions/middleware/cookies.ts";
 import { bearerOf } from "../../functions/middleware/session.ts";
 import { authenticate } from "../../shared/access/authenticate.ts";
 import { requireOperator } from "../../shared/access/authorize.ts";
@@ -33,10 +33,7 @@ const PROBLEM = { "content-type": "application/problem+json", "cache-control": "
 const ALLOW = "GET, HEAD";
 const FAMILIES: readonly (string | undefined)[] = ["streams", "health", "metrics"];
 
-/** Parses a cookie like the functions do. */
-const cookieOf = (header: string | undefined, name: string) => parseCookies(header ?? "", name)[name];
-
-/** Returns the token of a request. Like in the functions, several Authorization headers count as invalid. */
+/** The token of a request. Several headers are none, as they are to the functions: it would not be clear whose counts. */
 const tokenOf = (request: IncomingMessage) => bearerOf(request.headersDistinct.authorization?.join(", "));
 
 /** Decodes a path segment like the functions' router. */

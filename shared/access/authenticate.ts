@@ -9,7 +9,7 @@ import { badToken, claimedRealm, verifyToken } from "./tokens.ts";
 export interface Credentials {
   /** The bearer token. If there is one, cookies are ignored. */
   bearer?: string | undefined;
-  /** Reads a cookie by its name. */
+  /** Reads a cookie by its name. Undefined for a name that the request has several times. */
   cookies?: ((name: string) => string | undefined) | undefined;
 }
 
@@ -19,14 +19,17 @@ export interface AcceptedRealms {
   realms?: readonly string[];
 }
 
-/** Name of the cookie with a realm's token. */
-export function cookieName(realm: string): string {
-  return `session_${realm}`;
+/**
+ * Name of the cookie with a realm's token. Over https it begins with `__Host-`: browsers refuse such a cookie from any
+ * other host, so that a page on a sibling subdomain cannot put its own session in the place of the caller's.
+ */
+export function cookieName({ publicUrl }: { publicUrl: string }, realm: string): string {
+  return `${publicUrl.startsWith("https:") ? "__Host-" : ""}session_${realm}`;
 }
 
 /** Whether a cookie's name is one of {@link cookieName}. */
-export function isSessionCookie(name: string): boolean {
-  return name.startsWith(cookieName(""));
+export function isSessionCookie(config: { publicUrl: string }, name: string): boolean {
+  return name.startsWith(cookieName(config, ""));
 }
 
 /**
@@ -46,7 +49,7 @@ export async function authenticate(
   const realms = [...(want.realms ?? []), ...(want.platform === true ? [PLATFORM_REALM] : [])];
   if (credentials.bearer !== undefined) return actorOf(deps, credentials.bearer, realms, consistency);
   for (const realm of realms) {
-    const cookie = credentials.cookies?.(cookieName(realm));
+    const cookie = credentials.cookies?.(cookieName(deps.config, realm));
     if (cookie === undefined || claimedRealm(cookie) !== realm) continue;
     const actor = await actorOf(deps, cookie, [realm], consistency).catch((error: unknown) => {
       if (isBadToken(error)) return anonymous;

@@ -100,7 +100,7 @@ export const subjects = {
   allOrbPlaces: "platform.index.orbs.*",
   /** Touched before a writer reopens the definition in force under a new fence. */
   orbReopened: (orb: string) => `platform.reopened.${token(orb, "orb")}`,
-  /** Given every few seconds by the import that a revision began. */
+  /** Written every few seconds by the import that created a revision. */
   orbImport: (orb: string, revision: number) => `platform.imports.${token(orb, "orb")}.${revision}`,
   definition: (kind: "messages" | "modules", id: string) =>
     `platform.definitions.${kind}.${token(id, "definition")}`,

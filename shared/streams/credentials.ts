@@ -1,6 +1,6 @@
 /** Authenticates stream readers by bearer token or cookie. */
 import type { Actor } from "../access/actor.ts";
-import { authenticate } from "../access/authenticate.ts";
+import { authenticate, type Credentials } from "../access/authenticate.ts";
 import { claimedRealm } from "../access/tokens.ts";
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
@@ -8,11 +8,9 @@ import { isToken } from "../store/subjects.ts";
 
 const DEFAULT_REALM = "auth";
 
-/** The credentials in a stream request. */
-export interface StreamCredentials {
-  bearer: string | undefined;
-  cookies: (name: string) => string | undefined;
-  /** Realm whose cookie is used, from `?realm=`. */
+/** What a request for streams presents. */
+export interface StreamCredentials extends Credentials {
+  /** The realm whose cookie counts: `?realm=`. */
   realm: string | undefined;
 }
 

@@ -14,6 +14,7 @@ import { renderProduction } from "../../scripts/broker/production.ts";
 import { lastingBroker } from "../../scripts/platform/platform.ts";
 import { freePort } from "../../scripts/process/ports.ts";
 import { serve } from "../../shared/handlers/contract/kit.ts";
+import { call, register } from "../support/auth.ts";
 import { tempDir } from "../support/broker.ts";
 import { runScript, runStart } from "../support/start.ts";
 
@@ -105,6 +106,13 @@ afterAll(async () => {
   }
 });
 
+/** Headers of a message that deletes a key. */
+function deletion() {
+  const made = headers();
+  made.set("KV-Operation", "DEL");
+  return made;
+}
+
 const client = (user: string, pass = passwords[user]): Promise<NatsConnection> =>
   connect({
     servers: `localhost:${tcp[0]}`,
@@ -139,6 +147,30 @@ test("the platform runs on it over TLS, with three replicas and a user per part"
   expect((await fetch(`http://localhost:${port}/api/_auth/invitations`)).status).toBe(200);
 
   const operator = await client("operator");
+  const service = await client("shipping");
+  const quote = { description: "Quotes.", auth: "None", handle: () => "7 days" } as const;
+  const running = await serve({ connection: service, headers, service: "shipping", handlers: { quote } });
+  const at = { origin: `http://localhost:${port}` };
+  const { body: invited } = await call(at, "GET", "/api/_auth/invitations");
+  const { token } = await register(at, "/api/_auth", invited[0].token);
+  const document = { id: "shop", uses: [{ service: "shipping", handlers: ["quote"] }], modules: [] };
+  const made = await call(at, "POST", "/api/admin/orbs?publish=true", { token, body: document });
+  expect(made.status, JSON.stringify(made.body)).toBe(201);
+  expect(await call(at, "POST", "/api/shop/quote", { body: {} })).toMatchObject({
+    status: 200,
+    body: "7 days",
+  });
+  const statuses = async () =>
+    (await call(at, "GET", "/api/admin/registry/shipping", { token })).body.map(
+      (handler: { status: string }) => handler.status,
+    );
+  expect(await statuses()).toEqual(["available"]);
+  await running.stop();
+  expect(await statuses()).toEqual(["absent"]);
+  const unavailable = await call(at, "POST", "/api/shop/quote", { body: {} });
+  expect(unavailable).toMatchObject({ status: 503, body: { code: "handler_unavailable" } });
+  await service.close();
+
   const manager = await operator.jetstreamManager();
   for await (const { config } of manager.streams.list()) expect(config.num_replicas, config.name).toBe(3);
   await operator.close();
@@ -163,7 +195,43 @@ test("refuses connections without TLS, without a password, or on the wrong liste
   ).not.toBe("taken");
 });
 
-test("a service can register and answer, and nothing else", async () => {
+test("a service cannot let the broker write for it, by the subject that its answers go to", async () => {
+  const [service, operator] = [await client("shipping"), await client("operator")];
+  const key = "$KV.handlers.shipping.forged";
+  const get = `$JS.API.DIRECT.GET.KV_handlers.${key}`;
+  const manager = await operator.jetstreamManager();
+  const before = (await manager.streams.info("KV_platform_admins")).state.messages;
+  const heard: string[] = [];
+  operator.subscribe("svc.billing.>", { callback: (_, message) => heard.push(message.subject) });
+  await operator.flush();
+  await service.request(key, codec.encode('{"role":"owner"}'), { timeout: 3_000 });
+  for (const reply of ["$KV.platform_admins.shipping", "svc.billing.pay", "_INBOX.fn.x", "$KV.orbs.forged"]) {
+    service.publish(key, codec.encode("{}"), { reply });
+    service.publish(get, undefined, { reply });
+    const traced = headers();
+    traced.set("Nats-Trace-Dest", reply);
+    service.publish(key, codec.encode("{}"), { headers: traced });
+  }
+  await service.flush();
+  // Its own requests pass the same connection after the others. Any copy of the stream may answer them.
+  await expect
+    .poll(async () => codec.decode((await service.request(get, undefined, { timeout: 3_000 })).data))
+    .toBe("{}");
+  await operator.flush();
+  expect((await manager.streams.info("KV_platform_admins")).state.messages).toBe(before);
+  for (const [bucket, subject] of [
+    ["KV_platform_admins", "$KV.platform_admins.shipping"],
+    ["KV_orbs", "$KV.orbs.forged"],
+  ] as const) {
+    const stored = manager.streams.getMessage(bucket, { last_by_subj: subject });
+    await expect(stored).rejects.toThrow("no message found");
+  }
+  expect(heard).toEqual([]);
+  await service.request(key, undefined, { timeout: 3_000, headers: deletion() });
+  await Promise.all([service.close(), operator.close()]);
+});
+
+test("a service registers and answers for itself, and may do nothing else", async () => {
   const service = await client("shipping");
   const refusals: string[] = [];
   void (async () => {

@@ -2,8 +2,8 @@ import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { LIMIT_PER_WINDOW } from "../../shared/store/broker/provision.ts";
 import { streams } from "../../shared/store/subjects.ts";
-import { admin, adminToken, begin, call, complete, signIn, user } from "../support/auth.ts";
-import type { Authenticator } from "../support/authenticator.ts";
+import { admin, adminToken, begin, call, complete, register, signIn, user } from "../support/auth.ts";
+import { Authenticator } from "../support/authenticator.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 
 let platform: TestPlatform;
@@ -159,7 +159,84 @@ describe("cookies and cross-site requests", () => {
     expect((await ask(`${PLATFORM}/admins`, `session_platform=${value}`)).status).toBe(401);
   });
 
-  test("refuses a cross-site POST with a cookie", async () => {
+  test("refuses a cookie that comes twice, and acts for neither account", async () => {
+    const [victim, attacker] = [await user(platform), await user(platform)];
+    const ask = (...tokens: string[]) =>
+      call(platform, "GET", `${AUTH}/me`, {
+        headers: { cookie: tokens.map((token) => `session_auth=${token}`).join("; ") },
+      });
+    expect((await ask(victim.token)).status).toBe(200);
+    expect((await ask(attacker.token, victim.token)).status).toBe(401);
+    expect((await ask(victim.token, attacker.token)).status).toBe(401);
+  });
+
+  test("over https the cookie is one that no other host can set, and only that one isEffective", async () => {
+    const publicUrl = "https://platform.example";
+    await using secure = await startPlatform({ env: { PUBLIC_URL: publicUrl } });
+    const at = { ...secure, origin: `http://localhost:${secure.settings.port}` };
+    const here = (invite: string, base: string) => register(at, base, invite, new Authenticator(publicUrl));
+    const { body: first } = await call(at, "GET", `${PLATFORM}/invitations`);
+    const operator = await here(first[0].token, PLATFORM);
+    const invited = async () => {
+      const { body } = await call(at, "POST", `${AUTH}/invitations`, {
+        token: operator.token,
+        body: { role: "admin" },
+      });
+      return here(body.token, AUTH);
+    };
+    const [victim, attacker] = [await invited(), await invited()];
+
+    // The sign-in completes while a sibling subdomain has set cookies for all hosts below example.
+    const { sessionId, publicKey } = await begin(at, AUTH);
+    const done = await complete(at, AUTH, sessionId, victim.authenticator.get(publicKey), {
+      cookie: `session_auth=${attacker.token}`,
+      origin: publicUrl,
+    });
+    const set = done.headers.get("set-cookie") ?? "";
+    expect(set).toMatch(/^__Host-session_auth=ey/);
+    for (const part of ["HttpOnly", "SameSite=Lax", "Secure", "Path=/;"]) expect(`${set};`).toContain(part);
+    expect(set).not.toContain("Domain");
+
+    const own = set.split(";")[0] ?? "";
+    const ask = async (cookie: string, path = `${AUTH}/me`) => {
+      const { status, body } = await call(at, "GET", path, { headers: { cookie } });
+      return status === 200 ? body.id : status;
+    };
+    const tossed = `session_auth=${attacker.token}`;
+    const around = [
+      tossed,
+      `__Secure-${tossed}`,
+      `__host-${tossed}`,
+      `\xa0__Host-${tossed}`,
+      `"__Host-${tossed}"`,
+    ];
+    for (const cookie of around) {
+      expect(await ask(cookie)).toBe(401);
+      expect(await ask(`${cookie}; ${own}`)).toBe(victim.id);
+      expect(await ask(`${own}; ${cookie}`)).toBe(victim.id);
+    }
+    expect(await ask(`session_platform=${operator.token}`, `${PLATFORM}/me`)).toBe(401);
+    expect(await ask(`__Host-session_platform=${operator.token}`, `${PLATFORM}/me`)).toBe(operator.id);
+
+    // A page of a sibling subdomain is of the same site, so the browser sends the cookie along.
+    const post = await call(at, "POST", `${AUTH}/invitations`, {
+      headers: { cookie: own, origin: "https://evil.example" },
+    });
+    expect({ status: post.status, code: post.body.code }).toEqual({
+      status: 403,
+      code: "origin_not_allowed",
+    });
+
+    const out = await call(at, "POST", `${AUTH}/signout`, {
+      headers: { cookie: `${tossed}; ${own}`, origin: publicUrl },
+    });
+    expect(out.headers.get("set-cookie")).toMatch(/^__Host-session_auth=; Max-Age=0; Path=\/; Secure/);
+    expect(await ask(`${tossed}; ${own}`)).toBe(401);
+    const { components } = (await call(at, "GET", "/api/openapi")).body;
+    expect(components.securitySchemes.cookie.name).toBe("__Host-session_auth");
+  });
+
+  test("a cross-site POST with a cookie does nothing", async () => {
     const someone = await user(platform, "auth", "admin");
     const cookie = (await cookieOf(AUTH, someone.authenticator)).split(";")[0] ?? "";
     const post = (headers: Record<string, string>) =>

@@ -1,11 +1,12 @@
 /** The handler registry: which entries are valid, what it reports, and which orbs can use which handlers. */
 import type { NatsConnection } from "nats";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { orbStreamConfig } from "../../shared/store/broker/provision.ts";
+import { orbStreamConfig, provision } from "../../shared/store/broker/provision.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
-import { call, type SignedIn } from "../support/auth.ts";
-import type { TestPlatform } from "../support/platform.ts";
-import { entryOf, registrar, stage } from "../support/services.ts";
+import { adminToken, call, type SignedIn } from "../support/auth.ts";
+import { startBroker } from "../support/broker.ts";
+import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { brokerClient, entryOf, registrar, stage } from "../support/services.ts";
 
 let platform: TestPlatform;
 let client: NatsConnection;
@@ -215,7 +216,47 @@ describe("registry", () => {
     ]);
   });
 
-  test("refuses an orb with a handler and a module of the same name", async () => {
+  test("a service that fills the registry keeps no one from publishing orbs and reading descriptions", async () => {
+    await using flooded = await startPlatform();
+    const token = await adminToken(flooded);
+    const connection = await brokerClient(flooded);
+    const { register: store } = registrar(() => ({ platform: flooded, client: connection, admin: token }));
+    await store("honest.quote");
+    const description = "x".repeat(250_000);
+    for (let n = 0; n < 160; n++) {
+      connection.publish(
+        `$KV.handlers.greedy.h${n}`,
+        JSON.stringify(entryOf(`greedy.h${n}`, { description })),
+      );
+      if (n % 10 === 0) await connection.flush();
+    }
+    await connection.flush();
+    const more = JSON.stringify(entryOf("greedy.more", { description }));
+    const reply = await connection.request("$KV.handlers.greedy.more", more, { timeout: 2_000 });
+    expect(reply.json()).toMatchObject({ error: { description: "maximum bytes exceeded" } });
+    const document = { id: "calm", uses: [{ service: "honest", handlers: ["quote"] }], modules: [] };
+    const made = await call(flooded, "POST", "/api/admin/orbs?publish=true", { token, body: document });
+    expect(made.status, JSON.stringify(made.body)).toBe(201);
+    expect((await call(flooded, "GET", "/api/openapi")).status).toBe(200);
+    expect((await call(flooded, "GET", "/api/admin/registry", { token })).status).toBe(200);
+    // As SECURITY.md says: purging what the service stored makes room again.
+    await flooded.operatorStore().purge("KV_handlers", "$KV.handlers.greedy.>");
+    await store("honest.more", { description });
+    expect(await flooded.operatorStore().kvGet("handlers", "honest.more")).not.toBeNull();
+    await connection.close();
+  });
+
+  test("limits a registry that an earlier version made without a limit", async () => {
+    await using broker = await startBroker();
+    const deploy = broker.store("deploy");
+    const { config } = (await deploy.streamInfo("KV_handlers")) ?? {};
+    if (config === undefined) throw new Error("The bucket is missing.");
+    await deploy.updateStream({ ...config, max_bytes: -1 });
+    await provision(deploy, { replicas: 1 });
+    expect((await deploy.streamInfo("KV_handlers"))?.config).toEqual(config);
+  });
+
+  test("a handler named like a module is refused where it is written", async () => {
     const body = {
       id: "clash",
       uses: [{ service: "echo", handlers: ["say"] }],

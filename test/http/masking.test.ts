@@ -1,4 +1,7 @@
-/** A value that is stored in plain text under a field that is sensitive now is masked wherever the API shows the entry. */
+/**
+ * Values that were stored in plain text before their field became sensitive: the API masks them wherever it shows the
+ * entry.
+ */
 import { beforeAll, expect, test } from "vitest";
 import { MASK } from "../../shared/definition/document/mask.ts";
 import { type EntryAddress, streams, subjects } from "../../shared/store/subjects.ts";
@@ -66,7 +69,7 @@ async function managed(method: string, path: string, body?: unknown) {
 const open = { title: "a", note: PLAIN, text: { CH: { en: PLAIN, fr: PLAIN }, DE: { en: PLAIN } } };
 const masked = { title: "a", note: MASK, text: { CH: { en: MASK } } };
 
-/** An entry as it is stored from before its fields were sensitive: in the log, and in the live copy. */
+/** An entry as it was stored before its fields became sensitive, in the log and in the live copy. */
 async function storedOpen(): Promise<string> {
   const made = await managed("POST", `/orbs/${ORB}/entries?publish=true`, {
     module: "news",
@@ -86,7 +89,10 @@ const headOf = async (id: string) => {
   return (await store.get(streams.orb(ORB), subject))?.json<{ values: Record<string, unknown> }>().values;
 };
 
-/** Reads the entry in every way that there is. @returns the values by path */
+/**
+ * Reads the entry through every route.
+ * @returns the values by path
+ */
 async function everywhere(id: string): Promise<Map<string, unknown>> {
   const runtime = `/api/${ORB}/news/article`;
   const admin = `/api/admin/orbs/${ORB}/entries`;
@@ -113,7 +119,7 @@ async function everywhere(id: string): Promise<Map<string, unknown>> {
   return found;
 }
 
-test("masks it in both APIs, in lists, in revisions and where another entry refers to it", async () => {
+test("masks plain values in both APIs, in lists, in revisions and in expanded references", async () => {
   const id = await storedOpen();
   for (const [path, values] of await everywhere(id)) expect(values, path).toEqual(masked);
   const one = await call("GET", `/api/${ORB}/news/article/${id}`);
@@ -137,12 +143,12 @@ test("masks it in both APIs, in lists, in revisions and where another entry refe
   expect(JSON.stringify(compared)).not.toContain(PLAIN);
   for (const asked of ["filter[note]=plain+words", "sort=note"])
     expect((await call("GET", `/api/${ORB}/news/article?${asked}`)).status).toBe(400);
-  // Platform admins may still reveal it.
+  // Platform admins can still reveal the value.
   const { body } = await call("GET", `/api/admin/orbs/${ORB}/entries/${id}?reveal=true`, undefined, token);
   expect(body.values.note).toBe(PLAIN);
 });
 
-test("masks the live copy beside a draft, and a write that sends the mask back seals the value", async () => {
+test("masks the live copy beside a draft, and seals the value when a write sends the mask back", async () => {
   const id = await storedOpen();
   const path = `/api/admin/orbs/${ORB}/entries/${id}`;
   const sent = await call("PUT", path, { values: { ...masked, title: "b" } }, token);
@@ -160,7 +166,7 @@ test("masks the live copy beside a draft, and a write that sends the mask back s
   expect(revealed.body.values).toMatchObject({ note: PLAIN, text: { CH: { en: PLAIN } } });
 });
 
-test("masks it in records of transactions and in settings", async () => {
+test("masks plain values in transaction records and in settings", async () => {
   const ask = async (handler: string, more: object = {}) => {
     const { status, body } = await call("POST", `/api/${ORB}/${handler}`, more, member.token);
     expect(status, JSON.stringify(body)).toBe(200);

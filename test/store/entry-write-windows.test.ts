@@ -303,7 +303,7 @@ describe("300 edits that race with firing schedules", () => {
             );
           case 2:
             return unpublishEntry(deps, admin, at(id)).catch((error: { code: string }) => {
-              // The window closed first, so the entry is not published any more.
+              // The window closed first, so the entry is already unpublished.
               expect(error.code).toBe("wrong_state");
               return null;
             });

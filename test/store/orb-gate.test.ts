@@ -1,4 +1,6 @@
-/** A publication is committed only while its judgement of the stored entries is true, also when writes come between. */
+/**
+ * A publication is committed only if its check of the stored entries still holds, including entries written meanwhile.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { fenceNow } from "../../shared/definition/stored/fence.ts";
@@ -12,7 +14,7 @@ import { updateOrb } from "../../shared/orb/update.ts";
 import { streams } from "../../shared/store/subjects.ts";
 import type { Append, Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
-import { countingStore } from "../support/counting.ts";
+import { countingStore, Stopped, stoppingStore } from "../support/counting.ts";
 import { admin, failureOf, type TestDeps, testDeps } from "../support/entries.ts";
 
 let broker: TestBroker;
@@ -54,7 +56,7 @@ const write = (by: LiveOrb, values: object, schema = "article") =>
 const publish = (orb: string, document: object, by = deps) =>
   updateOrb(by, admin, { orb, document, publish: true });
 
-/** The same platform, where something happens once, before the first batch that is asked for. */
+/** Returns dependencies that run `act` once, before the first batch for which `when` is true. */
 function once(
   when: (stream: string, messages: readonly Append[]) => boolean,
   act: () => Promise<unknown>,
@@ -78,7 +80,7 @@ const moving = (orb: string) => (stream: string, messages: readonly Append[]) =>
   stream === streams.orb(orb) && messages.some(({ subject }) => subject.startsWith(`${orb}._def.`));
 const committing = (stream: string) => stream === streams.platform;
 
-/** Runs an act, and fails if it takes so long that a writer had to reopen the orb. */
+/** Runs `act` and fails if it takes long enough for a writer to have reopened the orb. */
 async function promptly<T>(act: Promise<T>): Promise<T> {
   const begun = performance.now();
   const result = await act;
@@ -86,7 +88,10 @@ async function promptly<T>(act: Promise<T>): Promise<T> {
   return result;
 }
 
-/** With the refusal of the publication, and that of an old write once it is committed. */
+/**
+ * Each change, with the error of the publication and the result of a late write under the former definition after the
+ * commit.
+ */
 const changes: [string, (orb: string) => object, string, string][] = [
   [
     "becomes unique",
@@ -106,11 +111,11 @@ const changes: [string, (orb: string) => object, string, string][] = [
     "incompatible_change",
     "validation_failed",
   ],
-  ["goes with its schema", withoutSchema, "incompatible_change", "validation_failed"],
+  ["is removed with its schema", withoutSchema, "incompatible_change", "validation_failed"],
 ];
 
 describe.each(changes)("a field that %s", (_name, next, code, refused) => {
-  /** What there is before the judgement: for a unique field one entry with the value. */
+  /** Creates the orb's state before the check: for a unique field, one entry with the value. */
   async function prepared() {
     const orb = fresh();
     await createOrb(deps, admin, { document: withFields(orb, TITLE), publish: true });
@@ -119,7 +124,7 @@ describe.each(changes)("a field that %s", (_name, next, code, refused) => {
     return { orb, old };
   }
 
-  test("is refused for an entry that lands after the judgement, and writers go on at once", async () => {
+  test("is refused for an entry that is stored after the check, and writers continue at once", async () => {
     const { orb, old } = await prepared();
     const racing = once(moving(orb), () => write(old, { title: "same" }));
     expect((await failureOf(publish(orb, next(orb), racing))).code).toBe(code);
@@ -127,24 +132,21 @@ describe.each(changes)("a field that %s", (_name, next, code, refused) => {
     await promptly(write(await inForce(orb), { title: "next" }));
   });
 
-  test("is refused for an entry of a writer requiredRole took a slow publication for a dead one", async () => {
+  test("is refused for an entry of a writer that mistook a slow publication for a crashed one", async () => {
     const { orb, old } = await prepared();
-    // The writer meets the closed orb, reopens it after a while, and writes by the definition before.
+    // The writer finds the orb closed, reopens it after a while, and writes under the former definition.
     const overtaken = once(committing, () => write(old, { title: "same" }));
     expect((await failureOf(publish(orb, next(orb), overtaken))).code).toBe(code);
     expect((await orbHead(deps, orb))?.revision).toBe(1);
     await promptly(write(await inForce(orb), { title: "next" }));
   });
 
-  test("comes into force, or leaves the definition before, wherever the publication dies", async () => {
-    class Stopped extends Error {}
+  test("is activated, or leaves the former definition active, wherever the publication crashes", async () => {
     let reopened = 0;
     for (let step = 0; ; step++) {
       const { orb, old } = await prepared();
-      const dying = countingStore(store, (_call, index) => {
-        if (index >= step) throw new Stopped();
-      });
-      const through = await publish(orb, next(orb), { ...deps, store: dying.store } as TestDeps).then(
+      const dying = { ...deps, store: stoppingStore(store, step) } as TestDeps;
+      const through = await publish(orb, next(orb), dying).then(
         () => true,
         (error: unknown) => {
           if (!(error instanceof Stopped)) throw error;
@@ -154,7 +156,7 @@ describe.each(changes)("a field that %s", (_name, next, code, refused) => {
       const committed = ((await orbHead(deps, orb))?.revision ?? 0) > 1;
       const moved = (await fenceNow(deps, orb, old.fence)).seq !== old.fence?.seq;
       if (moved && !committed) reopened++;
-      // By the definition before: it is written if that is in force still, and decided again if not.
+      // A write under the former definition: it succeeds if that one is still active, and is decided again otherwise.
       const late = await write(old, { title: "same" }).then(
         () => "written",
         (error: unknown) => (error as { code: string }).code,
@@ -175,7 +177,7 @@ describe.each(changes)("a field that %s", (_name, next, code, refused) => {
   });
 });
 
-test("a value that lands after the judgement is reserved before the field is unique", async () => {
+test("reserves a value that is stored after the check before the field becomes unique", async () => {
   const orb = fresh();
   await createOrb(deps, admin, { document: withFields(orb, TITLE), publish: true });
   const old = await inForce(orb);
@@ -187,7 +189,7 @@ test("a value that lands after the judgement is reserved before the field is uni
     expect((await failureOf(write(now, { title }))).code).toBe("unique_conflict");
 });
 
-test("a field that is removed while its first value is written is remembered", async () => {
+test("keeps track of a field that is removed while its first value is written", async () => {
   const orb = fresh();
   const size = { name: "size", type: "string" };
   await createOrb(deps, admin, { document: withFields(orb, TITLE, size), publish: true });
@@ -198,11 +200,11 @@ test("a field that is removed while its first value is written is remembered", a
   expect((await failureOf(publish(orb, back))).code).toBe("incompatible_change");
 });
 
-test("a writer requiredRole is slow to reopen an orb does not open it under the next publication", async () => {
+test("a writer that is slow to reopen an orb does not open it during the next publication", async () => {
   const orb = fresh();
   await createOrb(deps, admin, { document: withFields(orb, TITLE), publish: true });
   const old = await inForce(orb);
-  // A publication that died after it closed the orb.
+  // A publication that crashed after it closed the orb.
   const next = withFields(orb, { ...TITLE, type: "integer" });
   const died = once(committing, () => Promise.reject(new Error("died")));
   const dead: TestDeps = {
@@ -214,7 +216,7 @@ test("a writer requiredRole is slow to reopen an orb does not open it under the 
   const reached = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
   const slow = once(moving(orb), async () => {
-    // It has left its mark, and now the next publication closes the orb.
+    // The writer has left its mark, and now the next publication closes the orb.
     const waiting = once(committing, async () => {
       reached.resolve();
       await released.promise;
@@ -231,7 +233,7 @@ test("a writer requiredRole is slow to reopen an orb does not open it under the 
   expect((await failureOf(write(old, { title: "late" }))).code).toBe("validation_failed");
 });
 
-test("only changes that later writes could break cost round trips of their own", async () => {
+test("only changes that later writes could violate take additional round trips", async () => {
   const trips = async (next: (orb: string) => object) => {
     const orb = fresh();
     await createOrb(deps, admin, { document: withFields(orb, TITLE), publish: true });
@@ -243,7 +245,7 @@ test("only changes that later writes could break cost round trips of their own",
   const size = { name: "size", type: "integer" };
   const normal = await trips((orb) => withFields(orb, TITLE, size));
   const delicate = await trips((orb) => withFields(orb, { ...TITLE, type: "integer" }));
-  // Where things stand, and what was written since.
+  // Two more round trips: the end of the stream, and the messages written since the check.
   expect({ normal, delicate }).toEqual({
     normal: { trips: 6, batches: 2 },
     delicate: { trips: 8, batches: 2 },

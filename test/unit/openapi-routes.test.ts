@@ -70,7 +70,7 @@ test("describes many languages and markets generically, and few by name", () => 
       markets: Array.from({ length: markets }, (_, index) => `M${index}`),
       modules: [{ id: "m", type: "CONTENT", schemas: [{ id: "s", fields }] }],
     });
-    return describeOrb(generated(app.runtime), live, new Map()).schemas;
+    return describeOrb(generated(app.runtime), live, new Map(), { publicUrl: "http://localhost" }).schemas;
   };
   for (const [languages, markets, enumerated] of [
     [100, 200, 0],
@@ -129,7 +129,7 @@ test("lists and describes the routes of an additional HTTP handler with its meth
       handler,
     ]),
   ).toEqual(told);
-  const { paths } = describeOrb(generated(app.runtime), live, handlers);
+  const { paths } = describeOrb(generated(app.runtime), live, handlers, { publicUrl: "http://localhost" });
   const described = operationsOf(paths).filter(({ operation }) => operation["x-handler"] !== undefined);
   expect(
     described.map(({ method, path, operation }) => [

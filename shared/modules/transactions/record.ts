@@ -94,7 +94,7 @@ export async function recordTransaction(
           : publishMessages(address, schema.liveRole, snapshot, null, deps.clock.now()),
     };
     const sure = attempt === 0 ? write : await withReservations(deps, live, schema, write);
-    // With a key two may write the same record: then all of it is one act, or lists would show it twice.
+    // With a key, two requests may write the same record. One batch keeps it from appearing twice in lists.
     await commit(deps, live, sure, { atomic: request !== undefined });
     return { record: recordView(schema, snapshot), replayed: false };
   };

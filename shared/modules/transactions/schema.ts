@@ -1,4 +1,4 @@
-/** Shared by the handlers of transactions: finding the schema, and records in responses. */
+/** Finds the schema of a transaction handler and formats records for responses. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { maskValues } from "../../entry/model/masking.ts";
 import type { EntrySnapshot } from "../../entry/model/snapshot.ts";
@@ -23,7 +23,7 @@ export interface RecordSnapshot extends EntrySnapshot {
   request?: string;
 }
 
-/** A record, masked by the definition in force. */
+/** Returns a record for a response, masked by the active definition. */
 export function recordView(definition: CompiledSchema, snapshot: EntrySnapshot): RecordView {
   const { id, module, schema, createdAt, createdBy, values } = snapshot;
   return { id, module, schema, createdAt, createdBy, values: maskValues(values, definition) };

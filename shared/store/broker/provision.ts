@@ -44,6 +44,9 @@ export function republishedFilter(config: StreamConfig): string | undefined {
   return src !== undefined && dest === feedSubject(src) ? src : undefined;
 }
 
+/** Bytes of all registrations of handlers. The largest one that the platform accepts has 256 KiB. */
+const HANDLERS_BYTES = 8 * 1024 * 1024;
+
 function bucketConfig(bucket: string, replicas: number, more: Partial<StreamConfig> = {}): StreamConfig {
   const all = kvSubject(bucket, ">");
   return {
@@ -108,8 +111,9 @@ export function platformStreams(replicas: number): StreamConfig[] {
     bucketConfig(buckets.orbInvitations, replicas),
     bucketConfig(buckets.sessions, replicas),
     bucketConfig(buckets.challenges, replicas),
-    // Services may write their own keys here, but must not send a rollup, which could delete all keys.
-    bucketConfig(buckets.handlers, replicas, { allow_rollup_hdrs: false }),
+    // Services write their own keys here. They must not roll up the keys of others, nor store more than the platform can
+    // list: publishing an orb lists them all.
+    bucketConfig(buckets.handlers, replicas, { allow_rollup_hdrs: false, max_bytes: HANDLERS_BYTES }),
     bucketConfig(buckets.streamMappings, replicas),
   ];
 }
@@ -164,13 +168,22 @@ async function once(step: Promise<unknown>): Promise<void> {
   });
 }
 
-/** Creates a stream. An existing stream keeps its settings, except for `republish`, which this version requires. */
+/** Bytes that a stream may hold; -1 if it has no limit. */
+const limitOf = ({ max_bytes }: StreamConfig) => (typeof max_bytes === "number" ? max_bytes : -1);
+
+/**
+ * Creates a stream. One that exists keeps its settings, except that it republishes what this version wants, and gets the
+ * limit of this version if it has none.
+ */
 async function bringUp(store: Store, config: StreamConfig): Promise<void> {
   const there = await store.streamInfo(config.name);
   if (there === null) return store.createStream(config);
   const { republish } = config;
-  if (republishedFilter(config) !== republishedFilter(there.config))
-    await store.updateStream({ ...there.config, republish });
+  const unlimited = limitOf(there.config) < 0 && limitOf(config) > 0;
+  if (unlimited || republishedFilter(config) !== republishedFilter(there.config)) {
+    const max_bytes = unlimited ? limitOf(config) : limitOf(there.config);
+    await store.updateStream({ ...there.config, republish, max_bytes });
+  }
 }
 
 /**
