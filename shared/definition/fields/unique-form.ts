@@ -1,7 +1,7 @@
-/** Characters that a text can hold without showing them: zero-width ones, soft hyphens, variation selectors. */
-const INVISIBLE = /\p{Default_Ignorable_Code_Point}/gu;
-/** Every space of a line: no-break, thin, ideographic and so on. */
-const SPACE = /\p{Zs}/gu;
+/** Characters that a text can hold without showing them: zero-width ones, soft hyphens, variation selectors, controls. */
+const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Cc}\ufff9-\ufffb]/gu;
+/** Every white space: no-break, thin and ideographic spaces, tabs, ends of lines. Pages show each of them as a space. */
+const SPACE = /\p{White_Space}/gu;
 /** Printable ASCII without spaces at its ends is in the normal form already. */
 const PLAIN = /^[!-~](?:[ -~]*[!-~])?$/;
 
@@ -9,10 +9,11 @@ const PLAIN = /^[!-~](?:[ -~]*[!-~])?$/;
  * The normal form by which two texts of a unique field are one value. Texts that look the same to a reader because they
  * are the same characters must not be two values:
  *
- * 1. Default_Ignorable_Code_Point is removed (Unicode Standard 5.21; UAX #31 and UTS #39 do so for identifiers). That
- *    includes ZWJ and ZWNJ, which matter to the display in some scripts and emoji, and not to uniqueness.
- * 2. Every space character (general category Zs) is U+0020, and white space at both ends is removed (RFC 8265 4.2.2,
- *    OpaqueString, and RFC 8266, Nickname, do so).
+ * 1. Every white space character is U+0020. RFC 8265 4.2.2 (OpaqueString) and RFC 8266 (Nickname) do so with spaces.
+ * 2. Default_Ignorable_Code_Point is removed (Unicode Standard 5.21; UAX #31 and UTS #39 do so for identifiers). That
+ *    includes ZWJ and ZWNJ, which matter to the display in some scripts and emoji, and not to uniqueness. All other
+ *    controls, and interlinear annotation marks, are removed too: RFC 8264 9.7 allows them in no text that is compared.
+ *    White space at both ends is removed after that, because a control can stand behind it.
  * 3. The result is in Unicode Normalization Form C (UAX #15): canonically equivalent texts are equal (conformance C6).
  *
  * Case counts, and so do characters that merely resemble each other: there is no case folding, no compatibility mapping
@@ -20,5 +21,5 @@ const PLAIN = /^[!-~](?:[ -~]*[!-~])?$/;
  */
 export function uniqueForm(text: string): string {
   if (PLAIN.test(text)) return text;
-  return text.replace(INVISIBLE, "").replace(SPACE, " ").trim().normalize("NFC");
+  return text.replace(SPACE, " ").replace(INVISIBLE, "").trim().normalize("NFC");
 }
