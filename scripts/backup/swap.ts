@@ -82,9 +82,14 @@ export const waysOn = ({ from, before }: Journal) =>
 
 /**
  * Streams that stay as they are. They say what has happened in the last minutes: which challenges were used, and how often
- * a client tried. An older state would let a recorded sign-in be used again.
+ * a client tried and an account guessed. An older state would let a recorded sign-in be used again, and guessing go on.
  */
-const UNTOUCHED: readonly string[] = [streams.kv(buckets.challenges), streams.limits];
+const UNTOUCHED: readonly string[] = [
+  streams.kv(buckets.challenges),
+  streams.limits,
+  streams.quotas,
+  streams.longQuotas,
+];
 /** Restored only with --keep-sessions: a session that ended since the backup would be valid again. */
 const SESSIONS = streams.kv(buckets.sessions);
 /** While they are missing, no account can be read or written: a registration or a sign-in fails and changes nothing. */
