@@ -84,10 +84,15 @@ export const recoverySteps = ({ from, before }: Journal) =>
   `Finish it with: npm run restore -- ${from} --replace. Or undo it with: npm run restore -- ${before} --replace`;
 
 /**
- * Streams that a restore keeps. They record the challenges that were used and the rate limits of the last minutes. An
- * older state would allow a recorded sign-in to be replayed.
+ * Streams that stay as they are. They say what has happened in the last minutes: which challenges were used, and how often
+ * a client tried and an account guessed. An older state would let a recorded sign-in be used again, and guessing go on.
  */
-const UNTOUCHED: readonly string[] = [streams.kv(buckets.challenges), streams.limits];
+const UNTOUCHED: readonly string[] = [
+  streams.kv(buckets.challenges),
+  streams.limits,
+  streams.quotas,
+  streams.longQuotas,
+];
 /** Restored only with --keep-sessions: sessions that ended since the backup would be valid again. */
 const SESSIONS = streams.kv(buckets.sessions);
 /** Without these streams no account can be read or written, so registrations and sign-ins fail without changes. */

@@ -17,7 +17,7 @@ import { SIGNATURE, sign } from "../../scripts/backup/signature.ts";
 import { backup } from "../../scripts/backup.ts";
 import { type RestoreOptions, restore } from "../../scripts/restore.ts";
 import { buckets, streams } from "../../shared/store/subjects.ts";
-import { admin, call, signIn } from "../support/auth.ts";
+import { admin, call, signIn, user } from "../support/auth.ts";
 import type { Authenticator } from "../support/authenticator.ts";
 import { tempDir } from "../support/broker.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
@@ -442,4 +442,35 @@ describe("an interrupted restore", () => {
     expect(await titles({ ...platform, origin: platform.url })).toEqual(OF_THE_BACKUP);
     await signIn({ ...platform, origin: platform.url }, "/api/_auth", authenticator);
   });
+});
+
+test("a restore does not give back what an account has spent of its quotas", async () => {
+  await using platform = await startPlatform({ env: { QUOTA_ACCOUNT_CONFLICTS: "1" } });
+  const { token } = await admin(platform);
+  const fields = [{ name: "pin", type: "string", unique: true, sensitive: true }];
+  const guarded = [
+    {
+      id: "cards",
+      type: "CONTENT",
+      schemas: [{ id: "card", access: { read: "user", write: "user" }, fields }],
+    },
+  ];
+  const orb = await call(platform, "POST", "/api/admin/orbs?publish=true", {
+    token,
+    body: { id: "bank", modules: guarded },
+  });
+  expect(orb.status).toBe(201);
+  const [ann, bob] = [await user(platform), await user(platform)];
+  const guess = async (who: { token: string }) => {
+    const body = { values: { pin: "1234" } };
+    return (await call(platform, "POST", "/api/bank/cards", { token: who.token, body })).status;
+  };
+  expect(await guess(ann)).toBe(201);
+  await backup(platform.settings, folder, quiet);
+  // The windows are minutes of the clock.
+  const left = 60_000 - (Date.now() % 60_000);
+  if (left < 15_000) await new Promise((resolve) => setTimeout(resolve, left));
+  expect([await guess(bob), await guess(bob)]).toEqual([409, 429]);
+  await again(platform, { keepSessions: true });
+  expect(await guess(bob)).toBe(429);
 });

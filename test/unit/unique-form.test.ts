@@ -15,6 +15,11 @@ const same: [string, string, string][] = [
   ["a variation selector", "\u2764\ufe0f", "\u2764"],
   ["a no-break space", "a\u00a0b", "a b"],
   ["an ideographic space", "a\u3000b", "a b"],
+  ["a control", "a\u0001b\u007f\u009f", "ab"],
+  ["white space before a control at the end", "ab \u0001", "ab"],
+  ["a mark of an annotation", "a\ufff9b", "ab"],
+  ["a tab", "a\tb", "a b"],
+  ["a line separator", "a\u2028b", "a b"],
   ["white space at the ends", "\t a b \u2003\n", "a b"],
 ];
 test.each(same)("%s: both have the same form", (_name, a, b) => {
