@@ -114,6 +114,7 @@ const Environment = z.object({
   QUOTA_ACCOUNT_CONFLICTS: quota(5),
   STREAMS_MAX_PER_USER: count(DEFAULT_LIMITS.perUser, 1, 1_000_000),
   STREAMS_MAX_PER_ADMIN: count(DEFAULT_LIMITS.perAdmin, 1, 1_000_000),
+  STREAMS_MAX_PER_ORB: count(DEFAULT_LIMITS.perOrb, 1, 1_000_000),
   NATS_LINK_COUNT: count(1, 1, 64),
   NATS_LINK_LOCATION: optional.pipe(
     oneOf(["wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr", "me"]).optional(),
@@ -172,6 +173,7 @@ export function readSettings(env: Record<string, unknown>): Settings {
         accountConflicts: e.QUOTA_ACCOUNT_CONFLICTS,
         readersPerUser: e.STREAMS_MAX_PER_USER,
         readersPerAdmin: e.STREAMS_MAX_PER_ADMIN,
+        readersPerOrb: e.STREAMS_MAX_PER_ORB,
       },
     },
     broker: {

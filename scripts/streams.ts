@@ -48,6 +48,7 @@ const hub = new Hub(store, {
     total: own.STREAMS_MAX,
     perUser: own.STREAMS_MAX_PER_USER,
     perAdmin: own.STREAMS_MAX_PER_ADMIN,
+    perOrb: own.STREAMS_MAX_PER_ORB,
     cacheBytes: CACHE_BYTES,
   },
   times: { longPollMs: config.longPollMs, rotateMs: own.STREAMS_ROTATE_MS },

@@ -33,6 +33,8 @@ export interface Quotas {
   /** Live readers of one user, and of one platform admin. */
   readersPerUser: number;
   readersPerAdmin: number;
+  /** Live readers of one orb's streams. */
+  readersPerOrb: number;
 }
 
 /** Settings, parsed once by the host (functions/env.ts). Only the code that uses a secret reads it. */

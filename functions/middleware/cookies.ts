@@ -1,8 +1,8 @@
 import { parse } from "hono/utils/cookie";
 
 /**
- * The value of a cookie. Undefined if the request has several of that name: nothing in the header tells which one this
- * host set, and a page on another port or subdomain may have set the others.
+ * Returns the value of a cookie. Undefined if the request has several of that name: the header does not show which one
+ * this host set, and a page on another port or subdomain may have set the others.
  */
 export function cookieOf(header: string | undefined, name: string): string | undefined {
   const [value, ...others] = (header ?? "").split(";").flatMap((pair) => Object.values(parse(pair, name)));

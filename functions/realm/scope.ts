@@ -26,8 +26,8 @@ export function pathParams(prefix: string): { orbId?: z.ZodString } {
 }
 
 /**
- * Where a session's cookie belongs. Browsers demand `Secure` and the path `/` of a name that begins with `__Host-`. They
- * differ in whether they accept Secure cookies from http://localhost, so Secure is left out there.
+ * Returns the attributes of a session cookie. Browsers require `Secure` and the path `/` for names that begin with
+ * `__Host-`. They differ in whether they accept Secure cookies from http://localhost, so Secure is omitted there.
  */
 const placeOf = ({ publicUrl }: { publicUrl: string }) =>
   publicUrl.startsWith("https:") ? { secure: true, path: "/" } : { secure: false, path: "/api" };

@@ -4,7 +4,7 @@
  */
 import { z } from "@hono/zod-openapi";
 import type { Context, MiddlewareHandler } from "hono";
-import { takeReader } from "../../shared/quotas/readers.ts";
+import { takeOrbReader, takeReader } from "../../shared/quotas/readers.ts";
 import { authenticateReader } from "../../shared/streams/credentials.ts";
 import { parseQuery, single } from "../../shared/streams/protocol/query.ts";
 import { Hub } from "../../shared/streams/read/hub.ts";
@@ -160,16 +160,18 @@ export function streamsRoutes() {
     const { name } = c.req.valid("param");
     if (deps.config.streamsUrl !== undefined) return await handOver(c, deps.config.streamsUrl, name);
     const { signal, method, url } = c.req.raw;
+    /** Remove this request from the counts of live readers. */
+    const readers: (() => Promise<void>)[] = [];
     const hub = new Hub(deps.store, {
       limits: { page: PAGE_LIMIT },
       times: { longPollMs: deps.config.longPollMs, keepAliveMs: KEEP_ALIVE_MS },
       now: deps.clock.now,
+      admitToOrb: async (orb) => void readers.push(await takeOrbReader(deps, orb)),
     });
     const release = holdConnection(c);
-    let releaseReader = () => Promise.resolve();
     const ended = (): void => {
       hub.close();
-      void releaseReader()
+      void Promise.all(readers.map((remove) => remove()))
         .catch((error: unknown) =>
           deps.log.warn("a finished reader could not be removed from the count", { error: String(error) }),
         )
@@ -184,7 +186,7 @@ export function streamsRoutes() {
         signal,
       };
       const { mode } = parseQuery(request.params, request.header("last-event-id"));
-      if (method !== "HEAD" && mode !== "catch-up") releaseReader = await takeReader(deps, actor);
+      if (method !== "HEAD" && mode !== "catch-up") readers.push(await takeReader(deps, actor));
       const answer = await serveStream(hub, request, callerOf(actor));
       return toResponse(answer, signal, ended);
     } catch (error) {

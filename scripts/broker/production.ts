@@ -40,9 +40,9 @@ const requests = (service: string) => [
 ];
 
 /**
- * The account of a service that handles `svc.<name>.…`. The broker does not check where a client lets the answers to its
- * requests go. In the platform's account a service could let the broker send its own registration to any subject, and
- * so store it as an account or an entry. In an account of its own, no subject reaches a stream but those exported to it.
+ * Renders the broker account of a service that handles `svc.<name>.…`. The broker does not check the reply subject of a
+ * client's request. In the platform's account, a service could make the broker send its registration to any subject, and
+ * so store it as an account or an entry. From a separate account, only the exported subjects reach a stream.
  */
 function service(name: string): string {
   return `  ${accountOf(name)} {
@@ -66,7 +66,7 @@ ${requests(name)
   }`;
 }
 
-/** What the platform's account gives to a service, and takes from it. */
+/** Renders the subjects that the platform's account exports to a service and imports from it. */
 const exportsTo = (name: string) =>
   requests(name)
     .map((subject) => `      { service: "${subject}", accounts: [${accountOf(name)}] }`)
@@ -81,7 +81,7 @@ const importsFrom = (name: string) =>
  */
 export function renderProduction(services: readonly string[] = []): string {
   const named = services.length === 0 ? ["shipping"] : services;
-  /** Comments out what is an example only. */
+  /** Comments out the example. */
   const shown = (indent: string, lines: string) =>
     services.length === 0 ? lines.replace(new RegExp(`^${indent}`, "gm"), `${indent}# `) : lines;
   return `# One of three brokers in production: the same file on each, with a file variables.conf of its own beside it, mode 0600:

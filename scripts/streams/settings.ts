@@ -12,6 +12,7 @@ const Environment = z.object({
   STREAMS_MAX: most(DEFAULT_LIMITS.total),
   STREAMS_MAX_PER_USER: most(DEFAULT_LIMITS.perUser),
   STREAMS_MAX_PER_ADMIN: most(DEFAULT_LIMITS.perAdmin),
+  STREAMS_MAX_PER_ORB: most(DEFAULT_LIMITS.perOrb),
   STREAMS_ROTATE_MS: most(DEFAULT_TIMES.rotateMs),
 });
 

@@ -11,6 +11,8 @@ import { requireOperator } from "./authorize.ts";
 const LOOK_LIMIT = 10_000;
 const FIRST_WINDOW = 256;
 const LARGEST_PAGE = 512;
+/** Maximum number of matching messages in one window. A window with more is read again with fewer sequences. */
+const LARGEST_WINDOW = 4 * FIRST_WINDOW;
 
 export interface AuditQuery {
   realm?: string | undefined;
@@ -94,6 +96,11 @@ async function backwards(deps: Deps, subject: string, query: AuditQuery, from: n
   for (let width = FIRST_WINDOW; high >= 1; ) {
     const low = Math.max(1, high - width + 1);
     const messages = await between(deps, subject, low, high);
+    if (messages === null) {
+      width = Math.max(FIRST_WINDOW, Math.ceil(width / 8));
+      looked += LARGEST_WINDOW;
+      continue;
+    }
     for (const message of messages.reverse()) {
       if (items.length === query.limit) return { items, next: message.seq };
       const item = matching(message, query);
@@ -108,8 +115,13 @@ async function backwards(deps: Deps, subject: string, query: AuditQuery, from: n
   return { items, next: null };
 }
 
-/** Matching messages between two sequences, oldest first. */
-async function between(deps: Deps, subject: string, low: number, high: number): Promise<StoredMessage[]> {
+/** Matching messages between two sequences, oldest first; null if there are more than {@link LARGEST_WINDOW}. */
+async function between(
+  deps: Deps,
+  subject: string,
+  low: number,
+  high: number,
+): Promise<StoredMessage[] | null> {
   const found: StoredMessage[] = [];
   for (let fromSeq = low; fromSeq <= high; ) {
     const page = await deps.store.scan(streams.platform, subject, {
@@ -123,6 +135,7 @@ async function between(deps: Deps, subject: string, low: number, high: number): 
     }
     const last = page.messages.at(-1);
     if (last === undefined || page.pending === 0) break;
+    if (found.length > LARGEST_WINDOW) return null;
     fromSeq = last.seq + 1;
   }
   return found;

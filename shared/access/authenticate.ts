@@ -9,7 +9,7 @@ import { badToken, claimedRealm, verifyToken } from "./tokens.ts";
 export interface Credentials {
   /** The bearer token. If there is one, cookies are ignored. */
   bearer?: string | undefined;
-  /** Reads a cookie by its name. Undefined for a name that the request has several times. */
+  /** Reads a cookie by its name. Undefined if the request has several cookies of that name. */
   cookies?: ((name: string) => string | undefined) | undefined;
 }
 
@@ -20,8 +20,8 @@ export interface AcceptedRealms {
 }
 
 /**
- * Name of the cookie with a realm's token. Over https it begins with `__Host-`: browsers refuse such a cookie from any
- * other host, so that a page on a sibling subdomain cannot put its own session in the place of the caller's.
+ * Returns the name of the cookie with a realm's token. Over https it begins with `__Host-`: browsers reject such a
+ * cookie from any other host, so a page on a sibling subdomain cannot replace the caller's session with its own.
  */
 export function cookieName({ publicUrl }: { publicUrl: string }, realm: string): string {
   return `${publicUrl.startsWith("https:") ? "__Host-" : ""}session_${realm}`;

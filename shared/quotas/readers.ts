@@ -10,15 +10,30 @@ const WINDOW_SECONDS = 90;
 const RETRY_SECONDS = 10;
 
 /**
- * Adds a live reader. If its process dies, it counts until the end of the next window. One round trip.
+ * Adds a live reader of an account. If its process dies, it counts until the end of the next window. One round trip.
  * @returns removes the reader; call it once
  * @throws AppError too_many `too_many_streams`
  */
-export async function takeReader(deps: Deps, actor: Actor): Promise<() => Promise<void>> {
+export function takeReader(deps: Deps, actor: Actor): Promise<() => Promise<void>> {
   const { readersPerUser, readersPerAdmin } = deps.config.quotas;
   const most = actor.kind === "platform" ? readersPerAdmin : readersPerUser;
+  const detail = `You already read ${most} streams, which is the limit. Close one and try again.`;
+  return take(deps, `account.${accountOf(actor).replace("/", ".")}`, most, detail);
+}
+
+/** Adds a live reader of an orb's streams, like {@link takeReader}. */
+export function takeOrbReader(deps: Deps, orb: string): Promise<() => Promise<void>> {
+  const { readersPerOrb: most } = deps.config.quotas;
+  return take(
+    deps,
+    `orb.${orb}`,
+    most,
+    `The orb has ${most} live readers, which is the limit. Try again later.`,
+  );
+}
+
+async function take(deps: Deps, key: string, most: number, detail: string): Promise<() => Promise<void>> {
   const { number } = windowAt(deps.clock.now(), WINDOW_SECONDS);
-  const key = `account.${accountOf(actor).replace("/", ".")}`;
   const subjectOf = (window: number) => subjects.quota(streams.quotas, "readers", key, window);
   const subject = subjectOf(number);
   const release = async () => void (await deps.store.count(streams.quotas, subject, -1));
@@ -29,14 +44,7 @@ export async function takeReader(deps: Deps, actor: Actor): Promise<() => Promis
   const reading = began + Number(before?.json<{ val: string }>().val ?? 0);
   if (reading > most) {
     deps.afterwards(release());
-    throw new AppError(
-      "too_many",
-      "too_many_streams",
-      `You already read ${most} streams, which is the limit. Close one and try again.`,
-      {
-        retryAfter: RETRY_SECONDS,
-      },
-    );
+    throw new AppError("too_many", "too_many_streams", detail, { retryAfter: RETRY_SECONDS });
   }
   return release;
 }

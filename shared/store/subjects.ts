@@ -98,7 +98,7 @@ export const subjects = {
   /** Written when an orb is created, which gives the order of the list of orbs. A tombstone follows its deletion. */
   orbPlace: (orb: string) => `platform.index.orbs.${token(orb, "orb")}`,
   allOrbPlaces: "platform.index.orbs.*",
-  /** Touched before a writer reopens the definition in force under a new fence. */
+  /** Written before a writer reopens the active definition under a new fence. */
   orbReopened: (orb: string) => `platform.reopened.${token(orb, "orb")}`,
   /** Written every few seconds by the import that created a revision. */
   orbImport: (orb: string, revision: number) => `platform.imports.${token(orb, "orb")}.${revision}`,

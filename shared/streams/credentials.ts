@@ -8,9 +8,9 @@ import { isToken } from "../store/subjects.ts";
 
 const DEFAULT_REALM = "auth";
 
-/** What a request for streams presents. */
+/** The credentials in a stream request. */
 export interface StreamCredentials extends Credentials {
-  /** The realm whose cookie counts: `?realm=`. */
+  /** Realm whose cookie is used, from `?realm=`. */
   realm: string | undefined;
 }
 
@@ -25,7 +25,7 @@ export async function authenticateReader(deps: Deps, credentials: StreamCredenti
     throw new AppError(
       "malformed",
       "invalid_realm",
-      "The realm name is not valid. Use lower-case letters, digits and hyphens.",
+      "The realm name is not valid. Use letters, digits, hyphens and underscores.",
     );
   const claimed = bearer === undefined ? realm : claimedRealm(bearer);
   const realms = claimed === null || !isToken(claimed) ? [] : [claimed];

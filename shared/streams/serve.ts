@@ -163,7 +163,7 @@ async function longPoll(
   query: Query,
   caller: Caller,
 ): Promise<Answer> {
-  const release = hub.admit(caller.userId, caller.admin);
+  const release = await hub.admit(caller.userId, caller.admin, mapping.stream);
   try {
     const { stream } = mapping;
     const until = Math.min(hub.now() + hub.times.longPollMs, caller.expiresAt);
@@ -198,7 +198,7 @@ async function live(
   caller: Caller,
 ): Promise<Answer> {
   const { stream } = mapping;
-  const release = hub.admit(caller.userId, caller.admin);
+  const release = await hub.admit(caller.userId, caller.admin, mapping.stream);
   try {
     const state = await hub.source.state(stream);
     const { start } = query;

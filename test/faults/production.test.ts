@@ -195,7 +195,7 @@ test("refuses connections without TLS, without a password, or on the wrong liste
   ).not.toBe("taken");
 });
 
-test("a service cannot let the broker write for it, by the subject that its answers go to", async () => {
+test("a service cannot make the broker write to other subjects by choosing a reply subject", async () => {
   const [service, operator] = [await client("shipping"), await client("operator")];
   const key = "$KV.handlers.shipping.forged";
   const get = `$JS.API.DIRECT.GET.KV_handlers.${key}`;
@@ -213,7 +213,7 @@ test("a service cannot let the broker write for it, by the subject that its answ
     service.publish(key, codec.encode("{}"), { headers: traced });
   }
   await service.flush();
-  // Its own requests pass the same connection after the others. Any copy of the stream may answer them.
+  // The service's own requests follow the others on the same connection. Any replica of the stream may reply.
   await expect
     .poll(async () => codec.decode((await service.request(get, undefined, { timeout: 3_000 })).data))
     .toBe("{}");
@@ -231,7 +231,7 @@ test("a service cannot let the broker write for it, by the subject that its answ
   await Promise.all([service.close(), operator.close()]);
 });
 
-test("a service registers and answers for itself, and may do nothing else", async () => {
+test("a service can register and answer, and nothing else", async () => {
   const service = await client("shipping");
   const refusals: string[] = [];
   void (async () => {

@@ -444,7 +444,7 @@ describe("an interrupted restore", () => {
   });
 });
 
-test("a restore does not give back what an account has spent of its quotas", async () => {
+test("a restore does not reset the quotas that an account has used", async () => {
   await using platform = await startPlatform({ env: { QUOTA_ACCOUNT_CONFLICTS: "1" } });
   const { token } = await admin(platform);
   const fields = [{ name: "pin", type: "string", unique: true, sensitive: true }];
@@ -467,7 +467,7 @@ test("a restore does not give back what an account has spent of its quotas", asy
   };
   expect(await guess(ann)).toBe(201);
   await backup(platform.settings, folder, quiet);
-  // The windows are minutes of the clock.
+  // The windows are aligned to minutes.
   const left = 60_000 - (Date.now() % 60_000);
   if (left < 15_000) await new Promise((resolve) => setTimeout(resolve, left));
   expect([await guess(bob), await guess(bob)]).toEqual([409, 429]);

@@ -101,7 +101,7 @@ test("a streams process whose port was taken is given up with one line", async (
   await using _other = await somethingElse(port);
   const given = () => logged.filter((line) => line.includes("does not start"));
   await expect.poll(given, { timeout: 90_000 }).toHaveLength(1);
-  expect(given()[0]).toContain(`Port ${port} is taken`);
+  expect(given()[0]).toContain(`Port ${port} is already in use`);
   const lines = logged.length;
   await delay(3_000);
   expect(logged).toHaveLength(lines);

@@ -159,7 +159,7 @@ describe("cookies and cross-site requests", () => {
     expect((await ask(`${PLATFORM}/admins`, `session_platform=${value}`)).status).toBe(401);
   });
 
-  test("refuses a cookie that comes twice, and acts for neither account", async () => {
+  test("refuses a repeated session cookie for both accounts", async () => {
     const [victim, attacker] = [await user(platform), await user(platform)];
     const ask = (...tokens: string[]) =>
       call(platform, "GET", `${AUTH}/me`, {
@@ -170,7 +170,7 @@ describe("cookies and cross-site requests", () => {
     expect((await ask(victim.token, attacker.token)).status).toBe(401);
   });
 
-  test("over https the cookie is one that no other host can set, and only that one isEffective", async () => {
+  test("uses a __Host- session cookie over https and ignores cookies of any other name", async () => {
     const publicUrl = "https://platform.example";
     await using secure = await startPlatform({ env: { PUBLIC_URL: publicUrl } });
     const at = { ...secure, origin: `http://localhost:${secure.settings.port}` };
@@ -218,7 +218,7 @@ describe("cookies and cross-site requests", () => {
     expect(await ask(`session_platform=${operator.token}`, `${PLATFORM}/me`)).toBe(401);
     expect(await ask(`__Host-session_platform=${operator.token}`, `${PLATFORM}/me`)).toBe(operator.id);
 
-    // A page of a sibling subdomain is of the same site, so the browser sends the cookie along.
+    // A page of a sibling subdomain is same-site, so the browser sends the cookie.
     const post = await call(at, "POST", `${AUTH}/invitations`, {
       headers: { cookie: own, origin: "https://evil.example" },
     });
@@ -236,7 +236,7 @@ describe("cookies and cross-site requests", () => {
     expect(components.securitySchemes.cookie.name).toBe("__Host-session_auth");
   });
 
-  test("a cross-site POST with a cookie does nothing", async () => {
+  test("refuses a cross-site POST with a cookie", async () => {
     const someone = await user(platform, "auth", "admin");
     const cookie = (await cookieOf(AUTH, someone.authenticator)).split(";")[0] ?? "";
     const post = (headers: Record<string, string>) =>

@@ -216,7 +216,7 @@ describe("registry", () => {
     ]);
   });
 
-  test("a service that fills the registry keeps no one from publishing orbs and reading descriptions", async () => {
+  test("a service that fills the registry does not block publishing orbs and reading the OpenAPI document", async () => {
     await using flooded = await startPlatform();
     const token = await adminToken(flooded);
     const connection = await brokerClient(flooded);
@@ -239,14 +239,14 @@ describe("registry", () => {
     expect(made.status, JSON.stringify(made.body)).toBe(201);
     expect((await call(flooded, "GET", "/api/openapi")).status).toBe(200);
     expect((await call(flooded, "GET", "/api/admin/registry", { token })).status).toBe(200);
-    // As SECURITY.md says: purging what the service stored makes room again.
+    // As SECURITY.md says: a purge of the service's entries frees the space.
     await flooded.operatorStore().purge("KV_handlers", "$KV.handlers.greedy.>");
     await store("honest.more", { description });
     expect(await flooded.operatorStore().kvGet("handlers", "honest.more")).not.toBeNull();
     await connection.close();
   });
 
-  test("limits a registry that an earlier version made without a limit", async () => {
+  test("limits a registry that an earlier version created without a limit", async () => {
     await using broker = await startBroker();
     const deploy = broker.store("deploy");
     const { config } = (await deploy.streamInfo("KV_handlers")) ?? {};
@@ -256,7 +256,7 @@ describe("registry", () => {
     expect((await deploy.streamInfo("KV_handlers"))?.config).toEqual(config);
   });
 
-  test("a handler named like a module is refused where it is written", async () => {
+  test("refuses an orb with a handler and a module of the same name", async () => {
     const body = {
       id: "clash",
       uses: [{ service: "echo", handlers: ["say"] }],

@@ -27,6 +27,7 @@ beforeAll(async () => {
       QUOTA_ORB_MIB: "2",
       QUOTA_ACCOUNT_CONFLICTS: "2",
       STREAMS_MAX_PER_USER: "3",
+      STREAMS_MAX_PER_ORB: "4",
     },
   });
   admin = await adminToken(platform);
@@ -419,6 +420,32 @@ describe("stream readers", () => {
     });
     expect(again.response.status).toBe(200);
     for (const { end } of [...readers, more, again]) end();
+  });
+
+  test("limits the live readers of an orb, and frees a place when one disconnects", async () => {
+    const orb = await openOrb();
+    const mapping = { stream: `ø${orb}`, subjectFilter: `${orb}.*.public.>`, description: "" };
+    await call(platform, "PUT", `/api/admin/streams/${orb}`, { token: admin, body: mapping });
+    const people = await Promise.all(times(3, () => user(platform)));
+    const follow = async (who: SignedIn) => {
+      const gone = new AbortController();
+      const url = `${platform.origin}/api/streams/${orb}?offset=now&live=sse`;
+      const response = await fetch(url, { headers: who.headers, signal: gone.signal });
+      return { response, end: () => gone.abort() };
+    };
+    const readers = await Promise.all(people.flatMap((who) => times(2, () => follow(who))));
+    const refused = readers.filter(({ response }) => response.status === 429);
+    expect(readers.filter(({ response }) => response.status === 200)).toHaveLength(4);
+    expect(await refused[0]?.response.json()).toMatchObject({ code: "too_many_streams" });
+    readers.find(({ response }) => response.status === 200)?.end();
+    const other = await user(platform);
+    let again = await follow(other);
+    await until(async () => {
+      if (again.response.status !== 200) again = await follow(other);
+      return again.response.status === 200;
+    });
+    expect(again.response.status).toBe(200);
+    for (const { end } of [...readers, again]) end();
   });
 });
 

@@ -26,7 +26,10 @@ const document = (id: string) => ({
   modules: [{ id: "news", type: "CONTENT", schemas: [{ id: "post", fields }] }],
 });
 
-/** Forms of one text: composed, decomposed, with a zero-width space and joiner, a soft hyphen, other spaces, controls. */
+/**
+ * Unicode forms of one text: composed, decomposed, with zero-width space and joiner, soft hyphen, other spaces, and
+ * control characters.
+ */
 const FORMS = [
   "caf\u00e9 noir",
   "cafe\u0301 noir",

@@ -49,6 +49,7 @@ export const NO_QUOTAS: HandlerDeps["config"]["quotas"] = {
   accountConflicts: 0,
   readersPerUser: 100,
   readersPerAdmin: 6_000,
+  readersPerOrb: 5_000,
 };
 
 /** Dependencies around a store. */

@@ -41,6 +41,7 @@ test("has the documented default quotas, and 0 means no quota", () => {
     accountConflicts: 5,
     readersPerUser: 100,
     readersPerAdmin: 6_000,
+    readersPerOrb: 5_000,
   });
   expect(readSettings({ ...good, QUOTA_ORB_MIB: "0" }).config.quotas.orbBytes).toBe(0);
 });

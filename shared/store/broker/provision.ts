@@ -44,7 +44,7 @@ export function republishedFilter(config: StreamConfig): string | undefined {
   return src !== undefined && dest === feedSubject(src) ? src : undefined;
 }
 
-/** Bytes of all registrations of handlers. The largest one that the platform accepts has 256 KiB. */
+/** Maximum bytes of all handler registrations. The platform accepts registrations of up to 256 KiB. */
 const HANDLERS_BYTES = 8 * 1024 * 1024;
 
 function bucketConfig(bucket: string, replicas: number, more: Partial<StreamConfig> = {}): StreamConfig {
@@ -111,8 +111,8 @@ export function platformStreams(replicas: number): StreamConfig[] {
     bucketConfig(buckets.orbInvitations, replicas),
     bucketConfig(buckets.sessions, replicas),
     bucketConfig(buckets.challenges, replicas),
-    // Services write their own keys here. They must not roll up the keys of others, nor store more than the platform can
-    // list: publishing an orb lists them all.
+    // Services write their own keys here. They must not delete other services' keys by a rollup, nor store more than the
+    // platform can list: publishing an orb lists all registrations.
     bucketConfig(buckets.handlers, replicas, { allow_rollup_hdrs: false, max_bytes: HANDLERS_BYTES }),
     bucketConfig(buckets.streamMappings, replicas),
   ];
@@ -168,12 +168,12 @@ async function once(step: Promise<unknown>): Promise<void> {
   });
 }
 
-/** Bytes that a stream may hold; -1 if it has no limit. */
+/** Returns the maximum bytes of a stream; -1 if it has no limit. */
 const limitOf = ({ max_bytes }: StreamConfig) => (typeof max_bytes === "number" ? max_bytes : -1);
 
 /**
- * Creates a stream. One that exists keeps its settings, except that it republishes what this version wants, and gets the
- * limit of this version if it has none.
+ * Creates a stream. An existing stream keeps its settings, with two exceptions: `republish` is set as this version
+ * requires, and a stream without a byte limit gets the one of this version.
  */
 async function bringUp(store: Store, config: StreamConfig): Promise<void> {
   const there = await store.streamInfo(config.name);

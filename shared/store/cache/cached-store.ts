@@ -152,7 +152,7 @@ export function cachedStore(
 }
 
 /** Calls whose dependencies are tracked. Any other call makes the response uncacheable. */
-const TRACKED: ReadonlySet<PropertyKey> = new Set(["get", "getMany", "scan", "kvGet", "remembers"]);
+const TRACKED: ReadonlySet<PropertyKey> = new Set(["get", "getMany", "scan", "kvGet", "isCached"]);
 
 function marking(store: Store, tracker: DependencyTracker): Store {
   return new Proxy(store, {

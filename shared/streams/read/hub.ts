@@ -35,6 +35,8 @@ export interface HubOptions {
   now?: () => number;
   random?: () => number;
   onFailure?: (error: unknown) => void;
+  /** Counts a live reader of an orb outside this process, if each request has a hub of its own. @throws AppError too_many */
+  admitToOrb?: (orb: string) => Promise<void>;
 }
 
 const TICK_MS = 1000;
@@ -61,7 +63,11 @@ export class Hub {
   readonly #onFailure: (error: unknown) => void;
   readonly #tails = new Map<string, Tail>();
   readonly #states = new Map<string, { at: number; state: Promise<StreamState> }>();
+  /** Live readers by user. */
   readonly #readers = new Map<string, number>();
+  /** Live readers by orb. */
+  readonly #orbReaders = new Map<string, number>();
+  readonly #admitToOrb: HubOptions["admitToOrb"];
   readonly #pages: FairSemaphore;
   readonly #ticking = new Set<TimerListener>();
   #orbsAt = 0;
@@ -76,6 +82,7 @@ export class Hub {
     this.now = options.now ?? Date.now;
     this.random = options.random ?? Math.random;
     this.#onFailure = options.onFailure ?? (() => undefined);
+    this.#admitToOrb = options.admitToOrb;
     this.#pages = new FairSemaphore(this.limits.pages, this.limits.pagesPerUser);
     this.source = new Source(
       store,
@@ -119,33 +126,32 @@ export class Hub {
   /**
    * Counts a live reader.
    * @returns a function that removes the reader; repeated calls have no effect
-   * @throws AppError too_many if the user is at the limit; unavailable if the host is
+   * @throws AppError too_many if the user or the orb of the stream is at the limit; unavailable if the host is
    */
-  admit(user: string, admin: boolean): () => void {
+  async admit(user: string, admin: boolean, stream: string): Promise<() => void> {
     const mine = this.#readers.get(user) ?? 0;
     if (mine >= this.#most(admin))
       this.#refuse(`You already read ${mine} streams, which is the limit. Close one and try again.`);
+    const orb = orbOf(stream);
+    if (orb !== undefined && (this.#orbReaders.get(orb) ?? 0) >= this.limits.perOrb)
+      this.#refuse(`The orb has ${this.limits.perOrb} live readers, which is the limit. Try again later.`);
     if (this.#total >= this.limits.total) {
       this.figures.refused++;
-      throw new AppError(
-        "unavailable",
-        "streams_full",
-        "This server is at its limit of stream readers. Try again in a few seconds.",
-        {
-          retryAfter: 5,
-        },
-      );
+      const detail = "This server is at its limit of stream readers. Try again in a few seconds.";
+      throw new AppError("unavailable", "streams_full", detail, { retryAfter: 5 });
     }
-    this.#readers.set(user, mine + 1);
+    // Without a hook there is no pause between the checks and the counts.
+    if (orb !== undefined && this.#admitToOrb !== undefined) await this.#admitToOrb(orb);
+    add(this.#readers, user, 1);
+    if (orb !== undefined) add(this.#orbReaders, orb, 1);
     this.#total++;
     let held = true;
     return () => {
       if (!held) return;
       held = false;
       this.#total--;
-      const left = (this.#readers.get(user) ?? 1) - 1;
-      if (left === 0) this.#readers.delete(user);
-      else this.#readers.set(user, left);
+      add(this.#readers, user, -1);
+      if (orb !== undefined) add(this.#orbReaders, orb, -1);
     };
   }
 
@@ -283,4 +289,11 @@ export class Hub {
       this.#timer = undefined;
     }
   }
+}
+
+/** Changes a count and removes it at zero. */
+function add(counts: Map<string, number>, key: string, change: 1 | -1): void {
+  const count = (counts.get(key) ?? 0) + change;
+  if (count <= 0) counts.delete(key);
+  else counts.set(key, count);
 }

@@ -5,6 +5,8 @@ export interface HubLimits {
   /** Live readers per user, and per platform admin, because an admin's token may serve a whole backend. */
   perUser: number;
   perAdmin: number;
+  /** Live readers of one orb's streams. */
+  perOrb: number;
   total: number;
   /** Disconnect a slow reader with more than this many unsent bytes. */
   queueBytes: number;
@@ -31,6 +33,7 @@ export interface HubTimes {
 export const DEFAULT_LIMITS: HubLimits = {
   perUser: 100,
   perAdmin: 6000,
+  perOrb: 5000,
   total: 10_000,
   queueBytes: 1_000_000,
   cacheBytes: 0,
