@@ -149,7 +149,7 @@ export function freeName(taken: object, wanted: string): string {
 const EXAMPLES: Record<number, { code: string; detail: string; errors?: JsonSchema[] }> = {
   400: {
     code: "invalid_parameter",
-    detail: "Query parameters are not valid. See errors for each parameter.",
+    detail: "Query parameters or headers are not valid. See errors for each one.",
   },
   401: { code: "authentication_required", detail: "This needs you to be signed in." },
   403: { code: "forbidden", detail: "You may not do this." },

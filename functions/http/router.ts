@@ -1,7 +1,7 @@
 /** Creates routers: one definition per route drives path, validation, types and the OpenAPI description. */
 import { createRoute, OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
 import type { MiddlewareHandler } from "hono";
-import { AppError, type Fault, invalid } from "../../shared/kernel/errors.ts";
+import { type Fault, invalid, invalidParameters } from "../../shared/kernel/errors.ts";
 import { knownParameters } from "../../shared/kernel/faults.ts";
 import { jsonBody } from "../middleware/body.ts";
 import { receiveAuthenticated, receivePublic } from "../middleware/session.ts";
@@ -32,13 +32,8 @@ export function newRouter(inBody = (fault: Fault) => fault): Router {
       // The validator's result also contains the input, which the hook's type omits.
       const faults = faultsOf(result.error, Reflect.get(result, "data"));
       if (result.target === "json") throw invalid(faults.map(inBody));
-      throw new AppError(
-        "malformed",
-        "invalid_parameter",
-        "Query parameters or headers are not valid. See errors for each one.",
-        {
-          errors: faults.map((fault) => asParameter(fault, result.target, c.get("parameters") ?? [])),
-        },
+      throw invalidParameters(
+        faults.map((fault) => asParameter(fault, result.target, c.get("parameters") ?? [])),
       );
     },
   });

@@ -6,7 +6,7 @@ import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { parseListQuery, parseOneQuery } from "../../shared/entry/query/query.ts";
 import { getEntry, requireDraftReader, requireReader } from "../../shared/entry/read/get.ts";
 import { listEntries } from "../../shared/entry/read/list.ts";
-import { AppError } from "../../shared/kernel/errors.ts";
+import { invalidParameters } from "../../shared/kernel/errors.ts";
 import { matchesTag } from "../http/etag.ts";
 import { completeResponse } from "../middleware/headers.ts";
 import type { AppEnv } from "../request/context.ts";
@@ -36,14 +36,9 @@ function latestOf({ c, live, schema, actor }: Reading): boolean {
   if (latest) requireDraftReader(actor, live, schema);
   else requireReader(actor, live, schema);
   if (revision !== undefined && !latest && revision !== "published") {
-    throw new AppError(
-      "malformed",
-      "invalid_parameter",
-      "Query parameters are not valid. See errors for each parameter.",
-      {
-        errors: [{ path: "/revision", code: "invalid_value", message: "must be published or latest" }],
-      },
-    );
+    throw invalidParameters([
+      { path: "/revision", code: "invalid_value", message: "must be published or latest" },
+    ]);
   }
   return latest;
 }

@@ -77,6 +77,12 @@ export function invalid(errors: Fault[], detail?: string): AppError {
   return new AppError("invalid", "validation_failed", text, { errors });
 }
 
+/** 400 with a fault for each invalid query parameter or header. */
+export function invalidParameters(errors: Fault[]): AppError {
+  const detail = "Query parameters or headers are not valid. See errors for each one.";
+  return new AppError("malformed", "invalid_parameter", detail, { errors });
+}
+
 /** 412: the revision in If-Match is not the newest one. */
 export function revisionMismatch(newest: number): AppError {
   const detail = `If-Match must name the newest revision, which is ${newest}. Read it and apply your change again.`;

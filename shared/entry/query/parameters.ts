@@ -9,7 +9,7 @@ import {
   type FilterOperator,
   type Json,
 } from "../../definition/fields/index.ts";
-import { AppError } from "../../kernel/errors.ts";
+import { invalidParameters } from "../../kernel/errors.ts";
 import { clip, escapeSegment, Faults, joinNames } from "../../kernel/faults.ts";
 
 const MAX_SORT_KEYS = 5;
@@ -232,14 +232,7 @@ export class Reader {
 
   finish(): void {
     if (!this.#faults.any) return;
-    throw new AppError(
-      "malformed",
-      "invalid_parameter",
-      "A query parameter is not valid. Correct the parameters listed in errors.",
-      {
-        errors: this.#faults.list(),
-      },
-    );
+    throw invalidParameters(this.#faults.list());
   }
 }
 

@@ -1,7 +1,7 @@
 /** Point-in-time reads: entries as they were, from their logs. A log keeps every revision until a purge. */
 import { normaliseInstant } from "../../definition/fields/calendar.ts";
 import type { Deps } from "../../deps.ts";
-import { AppError } from "../../kernel/errors.ts";
+import { AppError, invalidParameters } from "../../kernel/errors.ts";
 import { MOMENT_FORM } from "../../kernel/faults.ts";
 import { READ_BYTES, ReadBudget } from "../../store/budget.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
@@ -21,14 +21,7 @@ const SLACK_MS = 5000;
 export function readMoment(text: string): number {
   const instant = normaliseInstant(text);
   if (instant !== undefined) return Date.parse(instant);
-  throw new AppError(
-    "malformed",
-    "invalid_parameter",
-    "A query parameter is not valid. Correct the parameters listed in errors.",
-    {
-      errors: [{ path: "/at", code: "invalid_value", message: MOMENT_FORM }],
-    },
-  );
+  throw invalidParameters([{ path: "/at", code: "invalid_value", message: MOMENT_FORM }]);
 }
 
 /** An entry at a point in time. */

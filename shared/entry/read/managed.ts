@@ -5,7 +5,7 @@ import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Status } from "../../definition/document/lifecycle.ts";
 import { STATUSES } from "../../definition/document/lifecycle.ts";
 import type { Deps } from "../../deps.ts";
-import { AppError } from "../../kernel/errors.ts";
+import { type AppError, invalidParameters } from "../../kernel/errors.ts";
 import type { ReadBudget } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { readPage } from "../index/scan.ts";
@@ -44,14 +44,7 @@ export interface ManagedPage {
 
 function unknown(path: string, known: Iterable<string>): AppError {
   const message = `must be one of: ${[...known].join(", ")}`;
-  return new AppError(
-    "malformed",
-    "invalid_parameter",
-    "A query parameter is not valid. Correct the parameters listed in errors.",
-    {
-      errors: [{ path, code: "invalid_value", message }],
-    },
-  );
+  return invalidParameters([{ path, code: "invalid_value", message }]);
 }
 
 /** Returns the schemas to list, or undefined for all of the orb. */

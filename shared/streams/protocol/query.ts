@@ -1,5 +1,5 @@
 /** Parses the query parameters of stream requests. */
-import { AppError } from "../../kernel/errors.ts";
+import { AppError, invalidParameters } from "../../kernel/errors.ts";
 import { escapeSegment, Faults, knownParameters } from "../../kernel/faults.ts";
 import { parseOffset, type Start } from "./offset.ts";
 
@@ -51,14 +51,7 @@ export function requireKnownParameters(
   }
   const errors = faults.list();
   if (errors.length === 0) return;
-  throw new AppError(
-    "malformed",
-    "invalid_parameter",
-    "Query parameters are not valid. See errors for each parameter.",
-    {
-      errors,
-    },
-  );
+  throw invalidParameters(errors);
 }
 
 /**
