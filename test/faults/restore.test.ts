@@ -397,7 +397,7 @@ describe("an interrupted restore", () => {
     const failing = again(platform, {}, (line) => {
       if (line.startsWith("KV_handlers")) killed = platform.broker?.pause();
     });
-    await expect(failing).rejects.toThrow(/stopped half-way/);
+    await expect(failing).rejects.toThrow(/was interrupted/);
     await killed;
     await platform.broker?.resume();
     await again(platform);
@@ -430,7 +430,7 @@ describe("an interrupted restore", () => {
       ({ authenticator } = await filled(platform));
       PUBLIC_URL = platform.settings.publicUrl;
       const failing = again(platform, {}, (line) => {
-        if (line.startsWith("Sessions")) throw new Error("the process ends here");
+        if (line.startsWith("All sessions")) throw new Error("the process ends here");
       });
       await expect(failing).rejects.toThrow(/ends here/);
       // The accounts are missing now. The platform must not enter bootstrap mode.
