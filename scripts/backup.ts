@@ -35,7 +35,7 @@ async function snapshot(
   let bytes = 0;
   const { promise: whole, resolve: arrived, reject } = Promise.withResolvers<void>();
   const fail = (what: string) => reject(new Failure(`The snapshot of ${stream} ${what}.`));
-  const silence = setTimeout(() => fail("stopped half-way"), SILENCE_MS);
+  const silence = setTimeout(() => fail("stopped halfway through"), SILENCE_MS);
   const subscription = store.subscribe(inbox, (message) => {
     silence.refresh();
     if (message.data.length === 0) {
