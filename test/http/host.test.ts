@@ -145,7 +145,7 @@ test("exits or retries if the port is in use, and leaves no process behind", asy
   const processes = () => childrenOf(process.pid, /platform-host\.mjs/);
   process.kill(processes()[0] ?? 0, "SIGKILL");
   const second = await take(port);
-  const refusals = () => log.filter((line) => line.includes(`Port ${port} is taken`)).length;
+  const refusals = () => log.filter((line) => line.includes(`Port ${port} is already in use`)).length;
   await expect.poll(refusals, { timeout: 30_000 }).toBeGreaterThan(2);
   expect(processes().length).toBeLessThan(2);
   await new Promise((resolve) => second.close(resolve));
