@@ -1,17 +1,10 @@
 import { numberFromText, numericRules, numericSchema, numericToken, parseNumber } from "./numeric.ts";
-import { compareScalars, type FieldType } from "./type.ts";
+import { type FieldType, ordered } from "./type.ts";
 
 /** A whole number within ±(2^53 - 1). */
 export const integerType: FieldType = {
   name: "integer",
-  bounds: "value",
-  pattern: false,
-  enumerable: true,
-  unique: true,
-  default: true,
-  sensitive: true,
-  sortable: true,
-  operators: ["eq", "ne", "in", "gt", "gte", "lt", "lte", "null"],
+  ...ordered,
   parse(value, report) {
     const number = parseNumber(value, report);
     if (number === undefined || Number.isInteger(number)) return number;
@@ -23,7 +16,6 @@ export const integerType: FieldType = {
     return Number.isInteger(number) ? number : undefined;
   },
   rules: numericRules,
-  compare: compareScalars,
   token: numericToken,
   jsonSchema: (field) => numericSchema("integer", field),
 };

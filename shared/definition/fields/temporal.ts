@@ -1,6 +1,6 @@
 /** Shared by date and datetime fields, whose normal forms sort by time. */
 import type { FieldDefinition } from "../document/document.ts";
-import { compareScalars, type FieldType, type Rule } from "./type.ts";
+import { type FieldType, ordered, type Rule } from "./type.ts";
 
 /** The differences between the two types. */
 interface Temporal {
@@ -17,14 +17,7 @@ interface Temporal {
 export function temporalType({ name, format, read, faults }: Temporal): FieldType {
   return {
     name,
-    bounds: "value",
-    pattern: false,
-    enumerable: true,
-    unique: true,
-    default: true,
-    sensitive: true,
-    sortable: true,
-    operators: ["eq", "ne", "in", "gt", "gte", "lt", "lte", "null"],
+    ...ordered,
     parse(value, report) {
       if (typeof value !== "string") {
         report("type", faults.type);
@@ -36,7 +29,6 @@ export function temporalType({ name, format, read, faults }: Temporal): FieldTyp
     },
     fromText: read,
     rules: (field) => bounds(field, read),
-    compare: compareScalars,
     token: (value) => (typeof value === "string" ? `t:${value}` : null),
     jsonSchema: () => ({ type: "string", format }),
   };

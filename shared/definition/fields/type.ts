@@ -66,3 +66,16 @@ export function compareScalars(a: Json, b: Json): number {
   if (typeof a === "string" && typeof b === "string") return a < b ? -1 : a > b ? 1 : 0;
   return 0;
 }
+
+/** What the types of ordered values have in common: numbers, dates and datetimes. */
+export const ordered = {
+  bounds: "value",
+  pattern: false,
+  enumerable: true,
+  unique: true,
+  default: true,
+  sensitive: true,
+  sortable: true,
+  operators: ["eq", "ne", "in", "gt", "gte", "lt", "lte", "null"],
+  compare: compareScalars,
+} satisfies Partial<FieldType>;
