@@ -145,8 +145,8 @@ function appListener(host: Host): ReturnType<typeof getRequestListener> {
 }
 
 /**
- * Accepts no more connections. Resolves once the requests in progress have ended, or were cut off after {@link
- * GRACE_MS}.
+ * Closes the server to new connections. Resolves when the requests in progress have ended. Aborts those that take
+ * longer than {@link GRACE_MS}.
  */
 async function closeServer(server: Server): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));

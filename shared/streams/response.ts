@@ -8,7 +8,7 @@ const LOW_WATER = 64 * 1024;
 /**
  * Turns an answer into a response.
  * @param signal aborted when the client disconnects
- * @param ended called once the answer holds no more resources
+ * @param ended called when the answer has released its resources
  */
 export function toResponse(
   answer: Answer,

@@ -338,7 +338,7 @@ describe.each(HOSTS)("an orb's stream, served by the %s", (host) => {
     const reached = (seq: number) => soon(() => Number(end) >= seq);
     await reached(await lay(id, entry, copy));
     await become(id, documentOf(id, [title], { access: { read: "admin" } }));
-    // The late copy replaces the tombstone, so the reader must have it by then.
+    // The next copy replaces the tombstone, so wait until the reader has received it.
     await soon(() => got.some(({ tombstone }) => tombstone === true));
     // A hidden message advances the offset too.
     await reached(await lay(id, entry, copy));

@@ -18,7 +18,7 @@ const sources = ["functions", "shared", "scripts"].flatMap((top) =>
 );
 const texts = new Map(sources.map((path) => [path, readFileSync(posix.join(root, path), "utf8")]));
 
-/** What a source imports, by every form of import that names it in plain text. */
+/** Returns the specifiers of all static imports, exports and literal `import()` calls in a source. */
 function specifiersIn(text: string): string[] {
   const statement = /^(?:import|export)\b(?:[^;"'`]*?\bfrom)?\s*["']([^"'\n]+)["']/gm;
   const call = /\bimport\(\s*["']([^"'\n]+)["']/g;

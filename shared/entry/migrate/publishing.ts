@@ -61,8 +61,8 @@ export interface Claimed {
 const NAMED = 50;
 
 /**
- * Makes stored entries hold what a new definition says that they hold: claims of fields that become unique, and index
- * messages. Call it before the definition goes live and, for what was written meanwhile, once more after it.
+ * Writes what stored entries lack under a new definition: claims of fields that become unique, and index messages.
+ * Call it before the definition goes live, and again afterwards for the entries written in between.
  * @throws AppError conflict `write_conflict` when others kept writing these entries
  * @param context the new definition, with the revision that it will be live as
  * @param options.dryRun only looks for duplicates

@@ -65,7 +65,7 @@ export async function sealValues(
     const binding = sealBinding(schema.orb, id, field.name);
     const before = existing[field.name];
     stored[field.name] = await mapLeaves(given, before, depthOf(field), async (sent, old) => {
-      // What is kept may be stored in plain text, from before the field was sensitive.
+      // An unchanged value may be stored in plain text, because the field was not always sensitive.
       const value = sent === MASK ? old : sent;
       if (value === undefined || value === null || isSealed(value)) return value;
       const text = JSON.stringify(value);

@@ -63,7 +63,7 @@ export async function retryOnConflict<T>(
       if (attempt >= ATTEMPTS) throw writeConflict();
       // Two fresh reads did not help: a publisher can have stopped between the fence and the live record.
       if (attempt % MEND === MEND - 1) await repairFence(deps, orb, attempt >= REOPEN);
-      // The first retry at once: most conflicts are over by then. Later ones spread out.
+      // Retry once without a pause, because most conflicts are over by then. Then pause for a growing, random time.
       if (attempt > 0) await pause(Math.random() * Math.min(80, 4 * 2 ** Math.min(attempt, 5)));
     }
   }

@@ -116,7 +116,7 @@ export async function leaderGet(
   throw unavailable(answer.error?.description);
 }
 
-/** Collects a batch of direct get responses: messages, then an end-of-batch status. @throws Nobody */
+/** Collects a batch of direct get responses: messages, then an end-of-batch status. */
 export function collect(connection: Connection, stream: string, body: string): Promise<Page> {
   const messages: StoredMessage[] = [];
   let held = 0;

@@ -5,7 +5,7 @@ import { DeliveredMessage } from "./message.ts";
 /**
  * Delivers messages published on a subject from now on, once the connection is open.
  * @param callbacks the connection's callbacks for when it is lost for good
- * @param lost called once if no more messages will be delivered, unless the subscription was stopped
+ * @param lost called at most once, when the connection is lost and no more messages will arrive
  */
 export function subscribeOn(
   connected: Promise<NatsConnection>,
