@@ -76,6 +76,11 @@ export function schemaFor(context: OrbContext, module: string, schema: string | 
   ]);
 }
 
+/** The write of a new entry. It appends one revision. */
+export interface NewEntryWrite extends EntryWrite {
+  snapshots: [EntrySnapshot];
+}
+
 /** Validates and seals a new entry. Returns the write to commit. */
 export async function planNew(
   deps: Deps,
@@ -84,7 +89,7 @@ export async function planNew(
   schema: CompiledSchema,
   input: NewEntry,
   id: string,
-): Promise<EntryWrite> {
+): Promise<NewEntryWrite> {
   const publish = input.publish === true;
   const { window, faults } = readWindow(input, { validFrom: null, validTo: null });
   const now = deps.clock.now();

@@ -28,7 +28,7 @@ import { appendFenced } from "../../entry/write/fenced.ts";
 import { prepare } from "../../entry/write/prepare.ts";
 import { retryOnConflict } from "../../entry/write/retry.ts";
 import { requireUsing, schemaOf } from "../../handlers/contract/target.ts";
-import { AppError, invalid } from "../../kernel/errors.ts";
+import { invalid } from "../../kernel/errors.ts";
 import { derivedId } from "../../kernel/ids.ts";
 import { counted } from "../../quotas/write.ts";
 import { streams, subjects } from "../../store/subjects.ts";
@@ -196,12 +196,6 @@ async function create(
 ): Promise<EntrySnapshot> {
   const plan = await planNew(deps, actor, live, lenient(schema), { module: schema.module, values }, id);
   const [made] = plan.snapshots;
-  if (made === undefined)
-    throw new AppError(
-      "internal",
-      "internal_error",
-      "No write was planned. This is a fault of the platform; report it.",
-    );
   const snapshot: EntrySnapshot = { ...made, status: "PUBLISHED", publishedRevision: 1 };
   const write = { ...plan, headSeq, snapshots: [snapshot] };
   const sure = attempt === 0 ? write : await withReservations(deps, live, schema, write);

@@ -71,12 +71,6 @@ export async function recordTransaction(
     }
     const plan = await planNew(deps, actor, live, schema, { module: schema.module, values }, id);
     const [made] = plan.snapshots;
-    if (made === undefined)
-      throw new AppError(
-        "internal",
-        "internal_error",
-        "No write was planned. This is a fault of the platform; report it.",
-      );
     const snapshot: RecordSnapshot = {
       ...made,
       status: "PUBLISHED",
