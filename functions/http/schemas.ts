@@ -2,6 +2,28 @@
 import { z } from "@hono/zod-openapi";
 import { PAGE_SIZE } from "../../shared/entry/query/query.ts";
 
+const header = (description: string, more: { example?: string; enum?: string[] } = {}) => ({
+  description,
+  schema: { type: "string" as const, ...more },
+});
+type ResponseHeaders = Record<string, ReturnType<typeof header>>;
+
+/** A response with a JSON body. @param headers headers that clients act on */
+export const json = <T extends z.ZodType>(description: string, schema: T, headers?: ResponseHeaders) => ({
+  description,
+  ...(headers === undefined ? {} : { headers }),
+  content: { "application/json": { schema } },
+});
+
+/** A JSON request body. */
+export const jsonRequest = <T extends z.ZodType>(schema: T, required = true) => ({
+  required,
+  content: { "application/json": { schema } },
+});
+
+/** Security of routes that accept a bearer token or the realm's cookie. */
+export const SESSION = [{ bearer: [] }, { cookie: [] }];
+
 export const FaultSchema = z
   .object({
     path: z.string().openapi({ description: "JSON Pointer to the value", example: "/modules/0/id" }),
@@ -68,11 +90,6 @@ export const IdempotencyKey = z.object({
 
 /** Query of pages and files. They ignore unknown parameters, because other sites link to them. */
 export const AnyQuery = z.looseObject({});
-
-const header = (description: string, more: { example?: string; enum?: string[] } = {}) => ({
-  description,
-  schema: { type: "string" as const, ...more },
-});
 
 /** Response headers that clients act on. */
 export const RevisionTag = { ETag: header("Number of the newest revision", { example: '"7"' }) };

@@ -49,15 +49,7 @@ export function orbAuth(
   });
   inner.onError(onError);
   inner.notFound(wrongAddress(inner));
-  inner.route(
-    "/",
-    realmRoutes({
-      prefix: PREFIX,
-      name: "Orb",
-      tag: "Orb-level authentication",
-      realm: (c) => handedTo(c).realm,
-    }),
-  );
+  inner.route("/", realmRoutes({ prefix: PREFIX, name: "Orb", realm: (c) => handedTo(c).realm }));
   inner.openapi(
     defineRoute({
       method: "get",

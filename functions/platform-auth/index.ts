@@ -2,24 +2,29 @@
 import { platformRealm } from "../../shared/access/realms.ts";
 import { newRouter } from "../http/router.ts";
 import { accountRoutes } from "../realm/account.ts";
+import { invitationRoutes } from "../realm/invitations.ts";
+import type { Scope } from "../realm/scope.ts";
 import { adminRoutes } from "./admins.ts";
-import { invitationRoutes } from "./invitations.ts";
+import { bootstrapAccess } from "./bootstrap.ts";
+import { invitationList } from "./invitations.ts";
 import { passkeyRoutes } from "./passkey.ts";
+
+const scope: Scope = {
+  prefix: "/api/_auth",
+  name: "Platform",
+  tag: "Platform authentication",
+  accounts: { noun: "platform admin", roles: ["owner"] },
+  realm: () => platformRealm,
+  attempt: bootstrapAccess,
+};
 
 /** The platform's sign-in, invitation and admin routes, without the sign-in page. */
 export function platformAuthRoutes() {
   const router = newRouter();
-  router.route("/", passkeyRoutes());
-  router.route("/", invitationRoutes());
-  router.route("/", adminRoutes());
-  router.route(
-    "/",
-    accountRoutes({
-      prefix: "/api/_auth",
-      name: "Platform",
-      tag: "Platform authentication",
-      realm: () => platformRealm,
-    }),
-  );
+  router.route("/", passkeyRoutes(scope));
+  router.route("/", invitationList(scope));
+  router.route("/", invitationRoutes(scope));
+  router.route("/", adminRoutes(scope));
+  router.route("/", accountRoutes(scope));
   return router;
 }

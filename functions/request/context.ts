@@ -1,6 +1,7 @@
 /** Context of each request: ids, dependencies, log, and the store, which is released at the end. */
 import type { Context, MiddlewareHandler } from "hono";
 import type { Actor } from "../../shared/access/actor.ts";
+import type { Realm } from "../../shared/access/realms.ts";
 import type { Config, Deps, Log } from "../../shared/deps.ts";
 import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
 import { newId, randomToken } from "../../shared/kernel/ids.ts";
@@ -18,6 +19,8 @@ export interface AppEnv {
     host: Host;
     /** Set by the authentication middleware of a route. */
     actor: Actor;
+    /** Set by the routes of a realm. */
+    realm: Realm;
     /** The body, once it was received. */
     received: Received | undefined;
     /** The matched route's pattern, for logs and metrics. */

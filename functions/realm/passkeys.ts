@@ -1,0 +1,69 @@
+/** Passkey ceremonies, apart from the formats of requests and responses, which differ by realm. */
+import { z } from "@hono/zod-openapi";
+import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
+import type { Context } from "hono";
+import { begin, beginAdding } from "../../shared/access/ceremony/begin.ts";
+import { complete } from "../../shared/access/ceremony/complete.ts";
+import { jsonRequest } from "../http/schemas.ts";
+import { refuseForeignOrigin } from "../middleware/origin.ts";
+import { identify } from "../middleware/session.ts";
+import type { AppEnv } from "../request/context.ts";
+import { BeginSchema, InviteQuery, optionsResponse } from "./schemas.ts";
+import { accountsOf, pathParams, realmRoute, type Scope, setSessionCookie } from "./scope.ts";
+
+/** Shared settings of the two routes of a ceremony. */
+export function ceremonyRoutes(scope: Scope) {
+  const { prefix, name } = scope;
+  const params = z.object(pathParams(prefix));
+  const common = {
+    method: "post",
+    problems: [401, 403, 404, 409, 410, 429],
+  } as const;
+  return {
+    params,
+    begin: {
+      ...realmRoute(scope, "anyone", "passkey", "begun"),
+      ...common,
+      path: `${prefix}/passkey/begin`,
+      operationId: `begin${name}Passkey`,
+      summary: "Start a registration (with an invitation) or a sign-in",
+      request: { params, query: InviteQuery, body: jsonRequest(BeginSchema, false) },
+    },
+    complete: {
+      ...realmRoute(scope, "anyone", "passkey", "completed"),
+      ...common,
+      path: `${prefix}/passkey/complete`,
+      operationId: `complete${name}Passkey`,
+      summary: "Complete the registration or sign-in",
+      description: "Also sets the realm's session cookie.",
+    },
+  };
+}
+
+/** Begins a registration or a sign-in, or to add a passkey. */
+export async function beginCeremony(
+  c: Context<AppEnv>,
+  query: z.infer<typeof InviteQuery>,
+  { add, name, email, invite }: z.infer<typeof BeginSchema>,
+) {
+  refuseForeignOrigin(c);
+  const { deps, realm } = c.var;
+  const { publicKey, ...begun } =
+    add === true
+      ? await beginAdding(deps, await identify(c, accountsOf(realm)), realm)
+      : await begin(deps, { realm, invite: query.invite ?? invite, name, email });
+  return { ...begun, publicKey: optionsResponse(publicKey) };
+}
+
+/** Completes a ceremony and sets the session's cookie. */
+export async function completeCeremony(
+  c: Context<AppEnv>,
+  sessionId: string,
+  response: RegistrationResponseJSON | AuthenticationResponseJSON,
+) {
+  refuseForeignOrigin(c);
+  const { deps, realm } = c.var;
+  const completed = await complete(deps, { realm, sessionId, response });
+  setSessionCookie(c, realm, completed.session);
+  return completed;
+}
