@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { listAudit } from "../../shared/access/audit-log.ts";
 import { readCursor, writeCursor } from "../http/cursors.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { Limit, listOf } from "../http/schemas.ts";
+import { json, Limit, listOf } from "../http/schemas.ts";
 import { platformAdmin } from "../middleware/session.ts";
 
 const AuditSchema = z
@@ -50,7 +50,7 @@ const list = defineRoute({
     }),
   },
   responses: {
-    200: { description: "A page", content: { "application/json": { schema: listOf(AuditSchema) } } },
+    200: json("A page", listOf(AuditSchema)),
   },
   problems: [400, 401, 403],
 });

@@ -12,7 +12,7 @@ import {
 import { DEFINITION_KINDS, moduleFrom } from "../../shared/library/shapes.ts";
 import { ifMatch, revisionTag } from "../http/etag.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { IfMatch, VersionTag } from "../http/schemas.ts";
+import { IfMatch, json, jsonRequest, VersionTag } from "../http/schemas.ts";
 import { platformAdmin } from "../middleware/session.ts";
 
 const Kind = z
@@ -49,7 +49,6 @@ const DefinitionBody = z
   })
   .openapi("DefinitionBody");
 
-const json = { "application/json": { schema: DefinitionSchema } };
 const path = "/api/admin/definitions/{kind}/{id}" as const;
 const common = { tags: ["Definitions"], security: [{ bearer: [] }], middleware: [platformAdmin] };
 
@@ -61,7 +60,7 @@ const list = defineRoute({
   summary: "List definitions of a kind",
   request: { params: KindParam },
   responses: {
-    200: { description: "All", content: { "application/json": { schema: z.array(DefinitionSchema) } } },
+    200: json("All", z.array(DefinitionSchema)),
   },
   problems: [400, 401, 403],
 });
@@ -81,7 +80,7 @@ const get = defineRoute({
         .openapi({ description: "An older version, also of a removed definition" }),
     }),
   },
-  responses: { 200: { description: "The definition", headers: VersionTag, content: json } },
+  responses: { 200: json("The definition", DefinitionSchema, VersionTag) },
   problems: [400, 401, 403, 404],
 });
 const instance = defineRoute({
@@ -104,10 +103,7 @@ const instance = defineRoute({
     }),
   },
   responses: {
-    200: {
-      description: "The module",
-      content: { "application/json": { schema: z.unknown().openapi({ type: "object" }) } },
-    },
+    200: json("The module", z.unknown().openapi({ type: "object" })),
   },
   problems: [400, 401, 403, 404],
 });
@@ -120,11 +116,11 @@ const put = defineRoute({
   request: {
     params: Params,
     headers: IfMatch,
-    body: { required: true, content: { "application/json": { schema: DefinitionBody } } },
+    body: jsonRequest(DefinitionBody),
   },
   responses: {
-    200: { description: "A new version", headers: VersionTag, content: json },
-    201: { description: "Created", headers: VersionTag, content: json },
+    200: json("A new version", DefinitionSchema, VersionTag),
+    201: json("Created", DefinitionSchema, VersionTag),
   },
   problems: [400, 401, 403, 404, 409, 412],
 });

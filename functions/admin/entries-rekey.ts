@@ -6,7 +6,7 @@ import { z } from "@hono/zod-openapi";
 import { type RekeyProgress, rekeyEntries } from "../../shared/entry/index.ts";
 import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { OrbIdParam } from "../http/schemas.ts";
+import { json, OrbIdParam } from "../http/schemas.ts";
 import { definition } from "./entry-schemas.ts";
 
 const RekeySchema = z
@@ -31,7 +31,7 @@ export function entryRekeyRoutes(prefix: AdminPrefix) {
     summary: "Encrypt sensitive values with the current keys",
     description: "For a whole platform or a large orb, use `npm run rekey`. The request can be repeated.",
     request: { params: OrbIdParam },
-    responses: { 200: { description: "Done", content: { "application/json": { schema: RekeySchema } } } },
+    responses: { 200: json("Done", RekeySchema) },
     problems: [400, 401, 403, 404],
   });
   return newRouter().openapi(route, async (c) => {

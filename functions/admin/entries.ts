@@ -11,7 +11,7 @@ import {
 import { idempotencyOf } from "../http/idempotency.ts";
 import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { IdempotencyKey, IfMatch, Location, OrbIdParam, Replayed } from "../http/schemas.ts";
+import { IdempotencyKey, IfMatch, jsonRequest, Location, OrbIdParam, Replayed } from "../http/schemas.ts";
 import {
   answer,
   asEntryFault,
@@ -43,7 +43,7 @@ export function entryWriteRoutes(prefix: AdminPrefix) {
       params: OrbIdParam,
       query: WriteQuery,
       headers: IdempotencyKey,
-      body: { required: true, content: { "application/json": { schema: NewEntryBody } } },
+      body: jsonRequest(NewEntryBody),
     },
     responses: { 201: entryAnswer("Created", { ...Location, ...Replayed }) },
     problems: [401, 403, 404, 409, 410],
@@ -60,7 +60,7 @@ export function entryWriteRoutes(prefix: AdminPrefix) {
       params: EntryParams,
       query: WriteQuery,
       headers: IfMatch,
-      body: { required: true, content: { "application/json": { schema: EntryBody } } },
+      body: jsonRequest(EntryBody),
     },
     responses: { 200: entryAnswer("The new revision") },
     problems: [401, 403, 404, 409, 412],

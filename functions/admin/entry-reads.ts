@@ -8,7 +8,7 @@ import { getManaged } from "../../shared/entry/read/managed-get.ts";
 import { matchesTag, revisionTag } from "../http/etag.ts";
 import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { IfNoneMatch, listOf, OrbIdParam } from "../http/schemas.ts";
+import { IfNoneMatch, json, listOf, OrbIdParam } from "../http/schemas.ts";
 import { definition, EntryParams, EntrySchema, entryAnswer } from "./entry-schemas.ts";
 
 /**
@@ -55,7 +55,7 @@ export function entryReadRoutes(prefix: AdminPrefix) {
       "Further parameters: `filter[field]=value`, `filter[field][operator]=value`. A condition on a translatable or market-specific field matches if any of its values matches.",
     request: { params: OrbIdParam, query: ListQuery },
     responses: {
-      200: { description: "A page", content: { "application/json": { schema: listOf(EntrySchema) } } },
+      200: json("A page", listOf(EntrySchema)),
     },
     problems: [400, 401, 403, 404, 422],
   });

@@ -12,7 +12,7 @@ import { readCursor, writeCursor } from "../http/cursors.ts";
 import { revisionTag } from "../http/etag.ts";
 import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { Limit, listOf, Replayed, RevisionTag } from "../http/schemas.ts";
+import { json, Limit, listOf, Replayed, RevisionTag } from "../http/schemas.ts";
 import {
   answer,
   definition,
@@ -97,11 +97,7 @@ export function entryRevisionRoutes(prefix: AdminPrefix) {
       }),
     },
     responses: {
-      200: {
-        description: "A page",
-        headers: RevisionTag,
-        content: { "application/json": { schema: listOf(RevisionItemSchema) } },
-      },
+      200: json("A page", listOf(RevisionItemSchema), RevisionTag),
     },
     problems: [400, 401, 403, 404],
   });
@@ -118,10 +114,7 @@ export function entryRevisionRoutes(prefix: AdminPrefix) {
       }),
     },
     responses: {
-      200: {
-        description: "The revision; with `against`, the comparison",
-        content: { "application/json": { schema: z.union([RevisionSchema, ComparisonSchema]) } },
-      },
+      200: json("The revision; with `against`, the comparison", z.union([RevisionSchema, ComparisonSchema])),
     },
     problems: [400, 401, 403, 404],
   });

@@ -1,12 +1,9 @@
-/** Response headers and content of orbs. */
-import type { z } from "@hono/zod-openapi";
+/** Response headers of orbs. */
 import type { Context } from "hono";
 import type { ExistingOrb } from "../../shared/definition/stored/history.ts";
 import { isReplayed } from "../../shared/orb/idempotency.ts";
 import { revisionTag } from "../http/etag.ts";
 import type { AppEnv } from "../request/context.ts";
-
-export const json = <T extends z.ZodType>(schema: T) => ({ "application/json": { schema } });
 
 /** Sets the headers of a response that contains an orb. @returns its ETag */
 export function orbHeaders(

@@ -6,8 +6,8 @@ import { ifMatch } from "../http/etag.ts";
 import { idempotencyOf } from "../http/idempotency.ts";
 import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
 import { defineRoute, type Router } from "../http/router.ts";
-import { IdempotencyKey, IfMatch, OrbIdParam, Replayed, RevisionTag } from "../http/schemas.ts";
-import { json, orbHeaders } from "./orb-headers.ts";
+import { IdempotencyKey, IfMatch, json, OrbIdParam, Replayed, RevisionTag } from "../http/schemas.ts";
+import { orbHeaders } from "./orb-headers.ts";
 import { DryRunFlag, DryRunSchema, ForceFlag, OrbSchema } from "./orbs-schemas.ts";
 
 /** Routes that change an orb's status. */
@@ -27,11 +27,10 @@ export function addLifecycle(router: Router, prefix: AdminPrefix): void {
       query: z.strictObject({ dryRun: DryRunFlag, force: ForceFlag }),
     },
     responses: {
-      200: {
-        description: "The orb; with `dryRun=true` the effects of the change",
-        headers: { ...RevisionTag, ...Replayed },
-        content: json(z.union([OrbSchema, DryRunSchema])),
-      },
+      200: json("The orb; with `dryRun=true` the effects of the change", z.union([OrbSchema, DryRunSchema]), {
+        ...RevisionTag,
+        ...Replayed,
+      }),
     },
     problems: [400, 401, 403, 404, 409, 412, 422],
   });
@@ -66,7 +65,7 @@ export function addLifecycle(router: Router, prefix: AdminPrefix): void {
         headers: IfMatch.extend(IdempotencyKey.shape),
       },
       responses: {
-        200: { description: "The orb", headers: { ...RevisionTag, ...Replayed }, content: json(OrbSchema) },
+        200: json("The orb", OrbSchema, { ...RevisionTag, ...Replayed }),
       },
       problems: [400, 401, 403, 404, 409, 412, 422],
     });

@@ -12,6 +12,7 @@ import { defineRoute, newRouter } from "../http/router.ts";
 import {
   IdempotencyKey,
   IfMatch,
+  json,
   Limit,
   OrbIdParam,
   Replayed,
@@ -31,7 +32,6 @@ import {
   RouteSchema,
 } from "./orbs-schemas.ts";
 
-const json = <T extends z.ZodType>(schema: T) => ({ "application/json": { schema } });
 const Revision = wholeNumber(Number.MAX_SAFE_INTEGER).openapi({ example: 3 });
 const RevisionParam = OrbIdParam.extend({ revision: Revision });
 
@@ -58,7 +58,7 @@ export function orbRevisionRoutes(prefix: AdminPrefix) {
         count: z.enum(["true", "false"]).optional(),
       }),
     },
-    responses: { 200: { description: "A page", content: json(RevisionListSchema) } },
+    responses: { 200: json("A page", RevisionListSchema) },
     problems: [400, 401, 403, 404],
   });
   router.openapi(list, async (c) => {
@@ -87,7 +87,7 @@ export function orbRevisionRoutes(prefix: AdminPrefix) {
         }),
       }),
     },
-    responses: { 200: { description: "The revision", content: json(RevisionSchema) } },
+    responses: { 200: json("The revision", RevisionSchema) },
     problems: [400, 401, 403, 404],
   });
   router.openapi(get, async (c) => {
@@ -109,11 +109,10 @@ export function orbRevisionRoutes(prefix: AdminPrefix) {
       query: z.strictObject({ publish: PublishFlag, dryRun: DryRunFlag, force: ForceFlag }),
     },
     responses: {
-      200: {
-        description: "The orb; with `dryRun=true` the effects of the change",
-        headers: { ...RevisionTag, ...Replayed },
-        content: json(z.union([OrbSchema, DryRunSchema])),
-      },
+      200: json("The orb; with `dryRun=true` the effects of the change", z.union([OrbSchema, DryRunSchema]), {
+        ...RevisionTag,
+        ...Replayed,
+      }),
     },
     problems: [400, 401, 403, 404, 409, 412, 422],
   });
@@ -147,7 +146,7 @@ export function routeListing() {
     security: [{ bearer: [] }],
     middleware: [platformAdmin],
     responses: {
-      200: { description: "All", content: { "application/json": { schema: z.array(RouteSchema) } } },
+      200: json("All", z.array(RouteSchema)),
     },
     problems: [400, 401, 403],
   });

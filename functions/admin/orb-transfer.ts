@@ -5,7 +5,7 @@ import { importOrb } from "../../shared/orb/transfer/import.ts";
 import { orbView } from "../../shared/orb/view.ts";
 import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { Location, OrbIdParam, RevisionTag } from "../http/schemas.ts";
+import { json, Location, OrbIdParam, RevisionTag } from "../http/schemas.ts";
 import { parseJson } from "../middleware/body.ts";
 import { readLines } from "../middleware/lines.ts";
 import { stillPlatformAdmin } from "../middleware/session.ts";
@@ -75,11 +75,7 @@ export function orbTransferRoutes(prefix: AdminPrefix) {
       "Keeps ids, authors, times, statuses and revision numbers of entries. The orb itself starts at revision 1, or continues the numbers of an earlier orb with this id. All or nothing. Your access is checked again during the upload; if it ends, nothing is imported.",
     request: { body: { required: true, content: { [TYPE]: { schema: z.string() } } } },
     responses: {
-      201: {
-        description: "Created",
-        headers: { ...RevisionTag, ...Location },
-        content: { "application/json": { schema: z.object({ orb: OrbSchema, entries: z.int() }) } },
-      },
+      201: json("Created", z.object({ orb: OrbSchema, entries: z.int() }), { ...RevisionTag, ...Location }),
     },
     problems: [400, 401, 403, 409, 413, 415, 422],
   });

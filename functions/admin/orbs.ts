@@ -16,13 +16,15 @@ import {
   IdempotencyKey,
   IfMatch,
   IfNoneMatch,
+  json,
+  jsonRequest,
   Limit,
   Location,
   OrbIdParam,
   Replayed,
   RevisionTag,
 } from "../http/schemas.ts";
-import { json, orbHeaders } from "./orb-headers.ts";
+import { orbHeaders } from "./orb-headers.ts";
 import { addLifecycle } from "./orb-lifecycle.ts";
 import {
   DryRunFlag,
@@ -63,7 +65,7 @@ function addCollection(router: Router, prefix: AdminPrefix): void {
         count: z.enum(["true", "false"]).optional(),
       }),
     },
-    responses: { 200: { description: "A page", content: json(OrbListSchema) } },
+    responses: { 200: json("A page", OrbListSchema) },
     problems: [400, 401, 403],
   });
   router.openapi(list, async (c) => {
@@ -94,14 +96,10 @@ function addCollection(router: Router, prefix: AdminPrefix): void {
     request: {
       headers: IdempotencyKey,
       query: z.strictObject({ publish: PublishFlag }),
-      body: { required: true, content: json(OrbBody) },
+      body: jsonRequest(OrbBody),
     },
     responses: {
-      201: {
-        description: "Created",
-        headers: { ...RevisionTag, ...Location, ...Replayed },
-        content: json(OrbSchema),
-      },
+      201: json("Created", OrbSchema, { ...RevisionTag, ...Location, ...Replayed }),
     },
     problems: [401, 403, 409],
   });
@@ -139,7 +137,7 @@ function addDocument(router: Router, prefix: AdminPrefix): void {
       }),
     },
     responses: {
-      200: { description: "The orb", headers: RevisionTag, content: json(OrbSchema) },
+      200: json("The orb", OrbSchema, RevisionTag),
       304: { description: "Not modified" },
     },
     problems: [400, 401, 403, 404],
@@ -166,14 +164,14 @@ function addDocument(router: Router, prefix: AdminPrefix): void {
       params: OrbIdParam,
       headers: IfMatch,
       query: z.strictObject({ publish: PublishFlag, dryRun: DryRunFlag, force: ForceFlag }),
-      body: { required: true, content: json(OrbBody) },
+      body: jsonRequest(OrbBody),
     },
     responses: {
-      200: {
-        description: "The orb; with `dryRun=true` the effects of the change",
-        headers: RevisionTag,
-        content: json(z.union([OrbSchema, DryRunSchema])),
-      },
+      200: json(
+        "The orb; with `dryRun=true` the effects of the change",
+        z.union([OrbSchema, DryRunSchema]),
+        RevisionTag,
+      ),
     },
     problems: [401, 403, 404, 409, 412],
   });

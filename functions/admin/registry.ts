@@ -7,7 +7,7 @@ import { respondingSubjects } from "../../shared/handlers/presence.ts";
 import { capturedFault, listHandlers, subjectsOf } from "../../shared/handlers/registry.ts";
 import { notFound } from "../../shared/kernel/errors.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { FaultSchema } from "../http/schemas.ts";
+import { FaultSchema, json } from "../http/schemas.ts";
 import { platformAdmin } from "../middleware/session.ts";
 
 const schema = z.unknown().optional();
@@ -43,10 +43,7 @@ const common = {
   security: [{ bearer: [] }],
   middleware: [platformAdmin],
   responses: {
-    200: {
-      description: "Handlers in order of their names",
-      content: { "application/json": { schema: z.array(RegistrySchema) } },
-    },
+    200: json("Handlers in order of their names", z.array(RegistrySchema)),
   },
 };
 const all = defineRoute({

@@ -7,6 +7,7 @@ import {
   putMapping,
 } from "../../shared/streams/mappings/mapping.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
+import { json, jsonRequest } from "../http/schemas.ts";
 import { platformAdmin } from "../middleware/session.ts";
 
 const MappingBody = z
@@ -29,7 +30,6 @@ const MappingSchema = z
   })
   .openapi("StreamMapping");
 
-const json = { "application/json": { schema: MappingSchema } };
 const common = {
   path: "/api/admin/streams/{name}" as const,
   tags: ["Streams"],
@@ -45,7 +45,7 @@ const list = defineRoute({
   operationId: "listStreamMappings",
   summary: "List stream mappings",
   responses: {
-    200: { description: "All", content: { "application/json": { schema: z.array(MappingSchema) } } },
+    200: json("All", z.array(MappingSchema)),
   },
   problems: [401, 403],
 });
@@ -56,7 +56,7 @@ const get = defineRoute({
   operationId: "getStreamMapping",
   summary: "Get a stream mapping",
   request: { params },
-  responses: { 200: { description: "The mapping", content: json } },
+  responses: { 200: json("The mapping", MappingSchema) },
   problems: [401, 403, 404],
 });
 
@@ -67,10 +67,10 @@ const put = defineRoute({
   summary: "Create or replace a stream mapping",
   description:
     "A mapping cannot name internal streams and buckets of the platform. For an orb's stream, it can only select public subjects: `<orb>.*.public.>`.",
-  request: { params, body: { required: true, content: { "application/json": { schema: MappingBody } } } },
+  request: { params, body: jsonRequest(MappingBody) },
   responses: {
-    200: { description: "Replaced", content: json },
-    201: { description: "Created", content: json },
+    200: json("Replaced", MappingSchema),
+    201: json("Created", MappingSchema),
   },
   problems: [401, 403, 404],
 });

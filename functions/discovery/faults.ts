@@ -4,6 +4,7 @@ import { liveDefinitions } from "../../shared/definition/stored/live.ts";
 import { isFaulty } from "../../shared/handlers/contract/entry.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
+import { json } from "../http/schemas.ts";
 import { platformAdmin } from "../middleware/session.ts";
 
 const StoredFault = z
@@ -26,7 +27,7 @@ const route = defineRoute({
   security: [{ bearer: [] }],
   middleware: [platformAdmin],
   responses: {
-    200: { description: "All", content: { "application/json": { schema: z.array(StoredFault) } } },
+    200: json("All", z.array(StoredFault)),
   },
   problems: [400, 401, 403],
 });

@@ -2,6 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import { VERSION } from "../../shared/kernel/version.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
+import { json } from "../http/schemas.ts";
 
 const HealthSchema = z
   .object({
@@ -26,7 +27,7 @@ const health = defineRoute({
   tags: ["Discovery"],
   security: [],
   request: { query: z.strictObject({ probe: z.enum(["ready", "live"]).optional() }) },
-  responses: { 200: { description: "Ready", content: { "application/json": { schema: HealthSchema } } } },
+  responses: { 200: json("Ready", HealthSchema) },
   problems: [400],
 });
 

@@ -15,7 +15,7 @@ import { entriesPath } from "../../shared/orb/routes.ts";
 import { isOfOrb, listMappings, type Mapping } from "../../shared/streams/mappings/mapping.ts";
 import { matchesTag } from "../http/etag.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { IfNoneMatch } from "../http/schemas.ts";
+import { IfNoneMatch, json } from "../http/schemas.ts";
 import { type FieldView, type OrbView, Overview } from "./overview-schemas.ts";
 
 /** Removes undefined properties. */
@@ -152,11 +152,9 @@ const route = defineRoute({
     }),
   },
   responses: {
-    200: {
-      description: "The overview",
-      headers: { ETag: { description: "Changes with the overview", schema: { type: "string" } } },
-      content: { "application/json": { schema: Overview } },
-    },
+    200: json("The overview", Overview, {
+      ETag: { description: "Changes with the overview", schema: { type: "string" } },
+    }),
     304: { description: "Not modified" },
   },
   problems: [400, 404],

@@ -7,7 +7,7 @@ import { z } from "@hono/zod-openapi";
 import { LIST_PARAMETERS, PAGE_SIZE } from "../../shared/entry/query/query.ts";
 import { EntrySchema, MOMENT, ReadOnlyMembers, ValuesSchema } from "../admin/entry-schemas.ts";
 import { defineRoute, type ProblemStatus } from "../http/router.ts";
-import { IdempotencyKey, IfMatch, IfNoneMatch, Location, listOf, Replayed } from "../http/schemas.ts";
+import { IdempotencyKey, IfMatch, IfNoneMatch, json, Location, listOf, Replayed } from "../http/schemas.ts";
 
 const flag = z.enum(["true", "false"]).optional();
 const moment = z.unknown().openapi(MOMENT);
@@ -152,11 +152,7 @@ export const definitions = {
       }),
     },
     responses: {
-      200: {
-        description: "A page",
-        headers: languages,
-        content: { "application/json": { schema: listOf(RuntimeEntry).openapi("RuntimeEntryList") } },
-      },
+      200: json("A page", listOf(RuntimeEntry).openapi("RuntimeEntryList"), languages),
     },
     problems: [400, 401, 403, 404, 422],
   }),

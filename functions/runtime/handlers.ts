@@ -22,7 +22,7 @@ import { countCall } from "../../shared/quotas/quotas.ts";
 import { idempotencyKeyOf } from "../http/idempotency.ts";
 import { problem } from "../http/problem.ts";
 import { defineRoute } from "../http/router.ts";
-import { IdempotencyKey } from "../http/schemas.ts";
+import { IdempotencyKey, json } from "../http/schemas.ts";
 import { readJson } from "../middleware/body.ts";
 import type { AppEnv } from "../request/context.ts";
 import { parametersOf } from "./read.ts";
@@ -151,7 +151,7 @@ export const callRoute = defineRoute({
     }),
   },
   responses: {
-    200: { description: "The handler's output", content: { "application/json": { schema: z.unknown() } } },
+    200: json("The handler's output", z.unknown()),
   },
   problems: [400, 401, 403, 404, 409, 413, 415, 422, 429, 502, 507],
 });

@@ -12,7 +12,7 @@ import { toResponse } from "../../shared/streams/response.ts";
 import { callerOf, listStreams, STREAM_VARY, serveStream } from "../../shared/streams/serve.ts";
 import { issueTicket, TICKET } from "../../shared/streams/ticket.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { IfNoneMatch } from "../http/schemas.ts";
+import { IfNoneMatch, json } from "../http/schemas.ts";
 import { credentialsOf } from "../middleware/session.ts";
 import { type AppEnv, holdConnection } from "../request/context.ts";
 
@@ -98,10 +98,7 @@ const list = (path: "/api/streams" | "/api/streams/") =>
     hide: path === "/api/streams",
     request: { query: RealmQuery },
     responses: {
-      200: {
-        description: "All streams",
-        content: { "application/json": { schema: z.array(ListingSchema) } },
-      },
+      200: json("All streams", z.array(ListingSchema)),
       307: redirect,
     },
     problems: [401],
