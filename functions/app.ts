@@ -1,6 +1,5 @@
 /** The application: all routes, and the middleware around every request. */
 import type { OpenAPIHono } from "@hono/zod-openapi";
-import type { Context } from "hono";
 import { getPath } from "hono/utils/url";
 import { isPlatformRoute } from "../shared/definition/document/ids.ts";
 import { auditRoutes } from "./admin/audit.ts";
@@ -17,8 +16,8 @@ import { metricsRoutes } from "./discovery/metrics.ts";
 import { openApiRoutes } from "./discovery/openapi.ts";
 import { overviewRoutes } from "./discovery/overview.ts";
 import { PREFIXES } from "./http/prefixes.ts";
-import { noRouteDetail, onError, problem } from "./http/problem.ts";
-import { newRouter } from "./http/router.ts";
+import { onError } from "./http/problem.ts";
+import { answerUnmatched, newRouter } from "./http/router.ts";
 import { readToEnd } from "./middleware/body.ts";
 import { cors } from "./middleware/cors.ts";
 import { securityHeaders } from "./middleware/headers.ts";
@@ -37,48 +36,6 @@ function isOwnPath(path: string): boolean {
   const [, api, family = "", rest] = path.split("/", 4);
   if (api !== "api" || family === "" || isPlatformRoute(family)) return true;
   return family === "docs" && rest === undefined;
-}
-
-/** Returns a router's distinct patterns by number of segments, each with its methods. */
-function patternsOf(app: OpenAPIHono<AppEnv>): Map<number, { parts: string[]; methods: Set<string> }[]> {
-  const methods = Map.groupBy(
-    app.routes.filter(({ method }) => method !== "ALL"),
-    ({ path }) => path,
-  );
-  const patterns = [...methods].map(([path, routes]) => ({
-    parts: path.split("/"),
-    methods: new Set(routes.map(({ method }) => method)),
-  }));
-  return Map.groupBy(patterns, ({ parts }) => parts.length);
-}
-
-/**
- * Responds for addresses without a matching route: 405 with `Allow` if the address supports another method, otherwise
- * 404.
- */
-function notFoundOrWrongMethod(app: OpenAPIHono<AppEnv>) {
-  let patterns: ReturnType<typeof patternsOf> | undefined;
-  return (c: Context<AppEnv>) => {
-    patterns ??= patternsOf(app);
-    const have = c.req.path.split("/");
-    const allowed = new Set<string>();
-    for (const { parts, methods } of patterns.get(have.length) ?? []) {
-      if (parts.every((part, i) => part.startsWith(":") || part === have[i]))
-        for (const method of methods) allowed.add(method);
-    }
-    if (allowed.has("GET")) allowed.add("HEAD");
-    if (allowed.size === 0 || allowed.has(c.req.method)) {
-      return problem(c, 404, "route_not_found", noRouteDetail(c.req.path));
-    }
-    const allow = [...allowed].sort().join(", ");
-    return problem(
-      c,
-      405,
-      "method_not_allowed",
-      `This method is not supported at this address. Use ${allow}.`,
-      { headers: { allow } },
-    );
-  };
 }
 
 /** The two routers of the API, for hosts and for the OpenAPI description. */
@@ -108,8 +65,8 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   for (const app of [own, runtime]) {
     // Outermost: the rest of an unread body is discarded after the broker connection is released.
     app.use("*", readToEnd, context(hostOf), securityHeaders, cors);
+    answerUnmatched(app);
     app.onError(onError);
-    app.notFound(notFoundOrWrongMethod(app));
   }
 
   own.route("/", healthRoutes());
@@ -134,7 +91,7 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   own.route("/", routeListing());
   own.route("/", streamsRoutes());
 
-  const access = orbAuth(notFoundOrWrongMethod);
+  const access = orbAuth();
   runtime.use("/api/:orbId/*", access.middleware);
   for (const definition of access.router.openAPIRegistry.definitions) {
     if (definition.type === "route") runtime.openAPIRegistry.registerPath(definition.route);

@@ -102,6 +102,13 @@ export function problem(
   });
 }
 
+/** 405 with the methods of the address. */
+export function wrongMethod(c: Context<AppEnv>, methods: readonly string[]): Response {
+  const allow = [...methods].sort().join(", ");
+  const detail = `This method is not supported at this address. Use ${allow}.`;
+  return problem(c, 405, "method_not_allowed", detail, { headers: { allow } });
+}
+
 /** Converts zod issues to faults with a JSON Pointer, a stable code and a message. */
 export function faultsOf(error: ZodError, input: unknown): Fault[] {
   const faults = new Faults();

@@ -1,12 +1,13 @@
 /** Creates routers: one definition per route drives path, validation, types and the OpenAPI description. */
 import { createRoute, OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
 import type { MiddlewareHandler } from "hono";
+import { methodNotAllowed } from "hono/method-not-allowed";
 import { type Fault, invalid, invalidParameters } from "../../shared/kernel/errors.ts";
 import { knownParameters } from "../../shared/kernel/faults.ts";
 import { jsonBody } from "../middleware/body.ts";
 import { receiveAuthenticated, receivePublic } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
-import { faultsOf, TITLES } from "./problem.ts";
+import { faultsOf, noRouteDetail, problem, TITLES, wrongMethod } from "./problem.ts";
 import { ProblemSchema } from "./schemas.ts";
 
 /** Rewords a fault of a parameter, which is not a property, with the same codes as lists. */
@@ -37,6 +38,12 @@ export function newRouter(inBody = (fault: Fault) => fault): Router {
       );
     },
   });
+}
+
+/** Responds to requests without a matching route: 405 if the address supports another method, otherwise 404. */
+export function answerUnmatched(app: Router): void {
+  app.use("*", methodNotAllowed({ app, onMethodNotAllowed: wrongMethod }));
+  app.notFound((c) => problem(c, 404, "route_not_found", noRouteDetail(c.req.path)));
 }
 
 export type ProblemStatus =

@@ -10,7 +10,7 @@ import { isRealmSegment, isSigninPage } from "../../shared/definition/document/i
 import { liveOrb, noLiveOrb } from "../../shared/definition/stored/live.ts";
 import { notFound } from "../../shared/kernel/errors.ts";
 import { onError } from "../http/problem.ts";
-import { defineRoute, newRouter } from "../http/router.ts";
+import { answerUnmatched, defineRoute, newRouter } from "../http/router.ts";
 import { hasBody } from "../middleware/body.ts";
 import { receiveEarly } from "../middleware/session.ts";
 import { PageQuery, pageResponses } from "../pages/index.ts";
@@ -33,10 +33,8 @@ function handedTo(c: Context<AppEnv>): Handed {
   return found;
 }
 
-/** @param wrongAddress responds if no realm route matches */
-export function orbAuth(
-  wrongAddress: (app: ReturnType<typeof newRouter>) => (c: Context<AppEnv>) => Response,
-) {
+/** The realm routes of orbs, and the middleware that tries them. */
+export function orbAuth() {
   const inner = newRouter();
   inner.use("*", async (c, next) => {
     const { outer } = handedTo(c);
@@ -48,7 +46,7 @@ export function orbAuth(
     outer.set("actor", c.var.actor);
   });
   inner.onError(onError);
-  inner.notFound(wrongAddress(inner));
+  answerUnmatched(inner);
   inner.route("/", realmRoutes({ prefix: PREFIX, name: "Orb", realm: (c) => handedTo(c).realm }));
   inner.openapi(
     defineRoute({

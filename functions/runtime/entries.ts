@@ -8,7 +8,7 @@ import { isOrbId } from "../../shared/definition/document/ids.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { lastLive, liveOrb, noLiveOrb } from "../../shared/definition/stored/live.ts";
 import { lastOf } from "../../shared/entry/read/list.ts";
-import { problem } from "../http/problem.ts";
+import { wrongMethod } from "../http/problem.ts";
 import { newRouter } from "../http/router.ts";
 import { hasBody } from "../middleware/body.ts";
 import { receiveEarly } from "../middleware/session.ts";
@@ -93,16 +93,7 @@ async function answerBy(
   const address = addressOf(live.compiled, segments);
   c.set("route", ROUTES[address.kind]);
   const { method } = c.req;
-  if (!METHODS[address.kind].includes(method)) {
-    const allow = METHODS[address.kind].join(", ");
-    return problem(
-      c,
-      405,
-      "method_not_allowed",
-      `This method is not supported at this address. Use ${allow}.`,
-      { headers: { allow } },
-    );
-  }
+  if (!METHODS[address.kind].includes(method)) return wrongMethod(c, METHODS[address.kind]);
   return answer(c, live, address, { actor: await caller(live), last });
 }
 
