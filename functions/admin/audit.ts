@@ -1,9 +1,9 @@
 import { z } from "@hono/zod-openapi";
 import { listAudit } from "../../shared/access/audit-log.ts";
 import { readCursor, writeCursor } from "../http/cursors.ts";
+import { operatorRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { json, Limit, listOf } from "../http/schemas.ts";
-import { platformAdmin } from "../middleware/session.ts";
 
 const AuditSchema = z
   .object({
@@ -26,15 +26,13 @@ const AuditSchema = z
 const time = z.iso.datetime({ offset: true }).optional();
 
 const list = defineRoute({
+  ...operatorRoute("Audit"),
   method: "get",
   path: "/api/admin/audit",
   operationId: "listAudit",
   summary: "List records of the audit log",
   description:
     "Sign-ins, rejected sign-ins, invitations, role changes, reveals and deletions. Newest first unless `sort=at`. A page may be shorter than `limit` and still have a next one: follow `nextCursor`.",
-  tags: ["Audit"],
-  security: [{ bearer: [] }],
-  middleware: [platformAdmin],
   request: {
     query: z.strictObject({
       limit: Limit,
@@ -49,9 +47,7 @@ const list = defineRoute({
       "filter[at][lte]": time,
     }),
   },
-  responses: {
-    200: json("A page", listOf(AuditSchema)),
-  },
+  responses: { 200: json("A page", listOf(AuditSchema)) },
   problems: [400, 401, 403],
 });
 

@@ -11,9 +11,9 @@ import {
 } from "../../shared/library/definitions.ts";
 import { DEFINITION_KINDS, moduleFrom } from "../../shared/library/shapes.ts";
 import { ifMatch, revisionTag } from "../http/etag.ts";
+import { operatorRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { IfMatch, json, jsonRequest, VersionTag } from "../http/schemas.ts";
-import { platformAdmin } from "../middleware/session.ts";
 
 const Kind = z
   .enum(DEFINITION_KINDS)
@@ -50,7 +50,7 @@ const DefinitionBody = z
   .openapi("DefinitionBody");
 
 const path = "/api/admin/definitions/{kind}/{id}" as const;
-const common = { tags: ["Definitions"], security: [{ bearer: [] }], middleware: [platformAdmin] };
+const common = operatorRoute("Definitions");
 
 const list = defineRoute({
   ...common,
@@ -59,9 +59,7 @@ const list = defineRoute({
   operationId: "listDefinitions",
   summary: "List definitions of a kind",
   request: { params: KindParam },
-  responses: {
-    200: json("All", z.array(DefinitionSchema)),
-  },
+  responses: { 200: json("All", z.array(DefinitionSchema)) },
   problems: [400, 401, 403],
 });
 const get = defineRoute({
@@ -102,9 +100,7 @@ const instance = defineRoute({
         .openapi({ description: "Id of the module; the template's id by default", example: "news" }),
     }),
   },
-  responses: {
-    200: json("The module", z.unknown().openapi({ type: "object" })),
-  },
+  responses: { 200: json("The module", z.unknown().openapi({ type: "object" })) },
   problems: [400, 401, 403, 404],
 });
 const put = defineRoute({

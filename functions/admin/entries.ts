@@ -1,4 +1,5 @@
 /** C: /api/admin/orbs/{orbId}/entries. Creates, updates and deletes entries, and changes their status. */
+import { z } from "@hono/zod-openapi";
 import {
   archiveEntry,
   createEntry,
@@ -11,7 +12,15 @@ import {
 import { idempotencyOf } from "../http/idempotency.ts";
 import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { IdempotencyKey, IfMatch, jsonRequest, Location, OrbIdParam, Replayed } from "../http/schemas.ts";
+import {
+  IdempotencyKey,
+  IfMatch,
+  jsonRequest,
+  Location,
+  OrbIdParam,
+  Replayed,
+  WriteHeaders,
+} from "../http/schemas.ts";
 import {
   answer,
   asEntryFault,
@@ -24,7 +33,6 @@ import {
   ForceQuery,
   NewEntryBody,
   targetOf,
-  WriteHeaders,
   WriteQuery,
 } from "./entry-schemas.ts";
 
@@ -119,45 +127,33 @@ export function entryWriteRoutes(prefix: AdminPrefix) {
 }
 
 const MOVES = [
-  { name: "publish", verb: publishEntry, summary: "Publish the newest draft of an entry" },
-  { name: "unpublish", verb: unpublishEntry, summary: "Unpublish an entry" },
-  { name: "restore", verb: restoreEntry, summary: "Restore an archived entry as unpublished" },
+  { name: "publish", verb: publishEntry, query: {}, summary: "Publish the newest draft of an entry" },
+  { name: "unpublish", verb: unpublishEntry, query: {}, summary: "Unpublish an entry" },
+  { name: "restore", verb: restoreEntry, query: {}, summary: "Restore an archived entry as unpublished" },
+  { name: "archive", verb: archiveEntry, query: ForceQuery.shape, summary: "Archive an entry" },
 ] as const;
 
 export function entryMoveRoutes(prefix: AdminPrefix) {
   const common = adminRoute(prefix, "Entries");
   const one = `${prefix}/{orbId}/entries/{entryId}` as const;
   const router = newRouter();
-  for (const { name, verb, summary } of MOVES) {
+  for (const { name, verb, query, summary } of MOVES) {
     const route = defineRoute({
       ...common,
       method: "post",
       path: `${one}/${name}`,
       operationId: `${name}Entry`,
       summary,
-      request: { params: EntryParams, headers: WriteHeaders },
+      request: { params: EntryParams, query: z.strictObject(query), headers: WriteHeaders },
       responses: { 200: entryAnswer("The new revision", Replayed) },
       problems: [400, 401, 403, 404, 409, 410, 412, 422],
     });
     router.openapi(route, async (c) => {
       const target = targetOf(c, c.req.valid("param"), c.req.valid("header"));
-      return c.json(await answer(c, target, await verb(c.var.deps, c.var.actor, target)), 200);
+      const force = c.req.query("force") === "true";
+      const written = await verb(c.var.deps, c.var.actor, { ...target, force });
+      return c.json(await answer(c, target, written), 200);
     });
   }
-  const archive = defineRoute({
-    ...common,
-    method: "post",
-    path: `${one}/archive`,
-    operationId: "archiveEntry",
-    summary: "Archive an entry",
-    request: { params: EntryParams, query: ForceQuery, headers: WriteHeaders },
-    responses: { 200: entryAnswer("The new revision", Replayed) },
-    problems: [400, 401, 403, 404, 409, 410, 412, 422],
-  });
-  return router.openapi(archive, async (c) => {
-    const target = targetOf(c, c.req.valid("param"), c.req.valid("header"));
-    const force = c.req.valid("query").force === "true";
-    const written = await archiveEntry(c.var.deps, c.var.actor, { ...target, force });
-    return c.json(await answer(c, target, written), 200);
-  });
+  return router;
 }

@@ -54,9 +54,7 @@ export function entryReadRoutes(prefix: AdminPrefix) {
     description:
       "Further parameters: `filter[field]=value`, `filter[field][operator]=value`. A condition on a translatable or market-specific field matches if any of its values matches.",
     request: { params: OrbIdParam, query: ListQuery },
-    responses: {
-      200: json("A page", listOf(EntrySchema)),
-    },
+    responses: { 200: json("A page", listOf(EntrySchema)) },
     problems: [400, 401, 403, 404, 422],
   });
   const one = defineRoute({

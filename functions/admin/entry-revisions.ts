@@ -12,16 +12,8 @@ import { readCursor, writeCursor } from "../http/cursors.ts";
 import { revisionTag } from "../http/etag.ts";
 import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { json, Limit, listOf, Replayed, RevisionTag } from "../http/schemas.ts";
-import {
-  answer,
-  definition,
-  EntryParams,
-  entryAnswer,
-  targetOf,
-  ValuesSchema,
-  WriteHeaders,
-} from "./entry-schemas.ts";
+import { json, listOf, pageQuery, Replayed, RevisionTag, WriteHeaders } from "../http/schemas.ts";
+import { answer, definition, EntryParams, entryAnswer, targetOf, ValuesSchema } from "./entry-schemas.ts";
 
 const moment = z.iso.datetime().nullable();
 
@@ -89,16 +81,9 @@ export function entryRevisionRoutes(prefix: AdminPrefix) {
       "Oldest first, or newest first with `sort=-revision`. Revisions of a deleted entry stay readable until it is purged.",
     request: {
       params: EntryParams,
-      query: z.strictObject({
-        limit: Limit,
-        cursor: z.string().optional(),
-        sort: z.enum(["revision", "-revision"]).default("revision"),
-        count: z.enum(["true", "false"]).optional(),
-      }),
+      query: pageQuery(["revision", "-revision"]),
     },
-    responses: {
-      200: json("A page", listOf(RevisionItemSchema), RevisionTag),
-    },
+    responses: { 200: json("A page", listOf(RevisionItemSchema), RevisionTag) },
     problems: [400, 401, 403, 404],
   });
   const one = defineRoute({

@@ -9,7 +9,7 @@ import { currentView, requireOrb } from "../../shared/entry/index.ts";
 import type { Fault } from "../../shared/kernel/errors.ts";
 import { ifMatch, revisionTag } from "../http/etag.ts";
 import { idempotencyOf } from "../http/idempotency.ts";
-import { IdempotencyKey, IfMatch, OrbIdParam, RevisionTag } from "../http/schemas.ts";
+import { json, OrbIdParam, RevisionTag } from "../http/schemas.ts";
 import type { AppEnv } from "../request/context.ts";
 
 const moment = z.iso.datetime({ offset: true }).nullable();
@@ -136,14 +136,9 @@ export const DeleteQuery = z.strictObject({
 export const EntryParams = OrbIdParam.extend({
   entryId: z.string().openapi({ param: { name: "entryId", in: "path" } }),
 });
-export const WriteHeaders = IfMatch.extend(IdempotencyKey.shape);
 
-const entryJson = { "application/json": { schema: EntrySchema } };
-export const entryAnswer = (description: string, further = {}) => ({
-  description,
-  headers: { ...RevisionTag, ...further },
-  content: entryJson,
-});
+export const entryAnswer = (description: string, further = {}) =>
+  json(description, EntrySchema, { ...RevisionTag, ...further });
 
 /**
  * Starts to read the definition that an orb's entries are validated against. The promise may be passed on and never

@@ -2,8 +2,15 @@
 import type { Context } from "hono";
 import type { ExistingOrb } from "../../shared/definition/stored/history.ts";
 import { isReplayed } from "../../shared/orb/idempotency.ts";
+import { orbView } from "../../shared/orb/view.ts";
 import { revisionTag } from "../http/etag.ts";
 import type { AppEnv } from "../request/context.ts";
+
+/** The body of a response that contains an orb. Sets the headers. */
+export function orbAnswer(c: Context<AppEnv>, orb: ExistingOrb) {
+  orbHeaders(c, orb);
+  return orbView(orb);
+}
 
 /** Sets the headers of a response that contains an orb. @returns its ETag */
 export function orbHeaders(

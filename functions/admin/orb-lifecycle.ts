@@ -1,14 +1,13 @@
 /** Publish, unpublish, archive and restore orbs. */
 import { z } from "@hono/zod-openapi";
 import { archiveOrb, publishOrb, restoreOrb, tryPublish, unpublishOrb } from "../../shared/orb/operate.ts";
-import { orbView } from "../../shared/orb/view.ts";
 import { ifMatch } from "../http/etag.ts";
 import { idempotencyOf } from "../http/idempotency.ts";
 import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
 import { defineRoute, type Router } from "../http/router.ts";
-import { IdempotencyKey, IfMatch, json, OrbIdParam, Replayed, RevisionTag } from "../http/schemas.ts";
-import { orbHeaders } from "./orb-headers.ts";
-import { DryRunFlag, DryRunSchema, ForceFlag, OrbSchema } from "./orbs-schemas.ts";
+import { json, OrbIdParam, Replayed, RevisionTag, WriteHeaders } from "../http/schemas.ts";
+import { orbAnswer } from "./orb-headers.ts";
+import { DryRunFlag, ForceFlag, OrbSchema, outcome } from "./orbs-schemas.ts";
 
 /** Routes that change an orb's status. */
 export function addLifecycle(router: Router, prefix: AdminPrefix): void {
@@ -23,11 +22,11 @@ export function addLifecycle(router: Router, prefix: AdminPrefix): void {
     summary: "Publish the newest revision of an orb",
     request: {
       params: OrbIdParam,
-      headers: IfMatch.extend(IdempotencyKey.shape),
+      headers: WriteHeaders,
       query: z.strictObject({ dryRun: DryRunFlag, force: ForceFlag }),
     },
     responses: {
-      200: json("The orb; with `dryRun=true` the effects of the change", z.union([OrbSchema, DryRunSchema]), {
+      200: outcome({
         ...RevisionTag,
         ...Replayed,
       }),
@@ -44,8 +43,7 @@ export function addLifecycle(router: Router, prefix: AdminPrefix): void {
     };
     if (dryRun === true) return c.json(await tryPublish(c.var.deps, c.var.actor, input), 200);
     const orb = await publishOrb(c.var.deps, c.var.actor, input);
-    orbHeaders(c, orb);
-    return c.json(orbView(orb), 200);
+    return c.json(orbAnswer(c, orb), 200);
   });
 
   const moves = [
@@ -62,11 +60,9 @@ export function addLifecycle(router: Router, prefix: AdminPrefix): void {
       summary,
       request: {
         params: OrbIdParam,
-        headers: IfMatch.extend(IdempotencyKey.shape),
+        headers: WriteHeaders,
       },
-      responses: {
-        200: json("The orb", OrbSchema, { ...RevisionTag, ...Replayed }),
-      },
+      responses: { 200: json("The orb", OrbSchema, { ...RevisionTag, ...Replayed }) },
       problems: [400, 401, 403, 404, 409, 412, 422],
     });
     router.openapi(move, async (c) => {
@@ -76,8 +72,7 @@ export function addLifecycle(router: Router, prefix: AdminPrefix): void {
         ifMatch: ifMatch(c.req.header("if-match")),
         idempotency: idempotencyOf(c),
       });
-      orbHeaders(c, orb);
-      return c.json(orbView(orb), 200);
+      return c.json(orbAnswer(c, orb), 200);
     });
   }
 }

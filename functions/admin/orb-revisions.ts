@@ -3,29 +3,25 @@ import { z } from "@hono/zod-openapi";
 import { getOrbRevision, listOrbRevisions } from "../../shared/orb/read.ts";
 import { listRoutes } from "../../shared/orb/routes.ts";
 import { revertOrb, tryUpdate } from "../../shared/orb/update.ts";
-import { orbView } from "../../shared/orb/view.ts";
 import { readCursor, writeCursor } from "../http/cursors.ts";
 import { ifMatch } from "../http/etag.ts";
 import { idempotencyOf } from "../http/idempotency.ts";
-import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
+import { type AdminPrefix, adminRoute, operatorRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import {
-  IdempotencyKey,
-  IfMatch,
   json,
-  Limit,
   OrbIdParam,
+  pageQuery,
   Replayed,
   RevisionTag,
+  WriteHeaders,
   wholeNumber,
 } from "../http/schemas.ts";
-import { platformAdmin } from "../middleware/session.ts";
-import { orbHeaders } from "./orb-headers.ts";
+import { orbAnswer } from "./orb-headers.ts";
 import {
   DryRunFlag,
-  DryRunSchema,
   ForceFlag,
-  OrbSchema,
+  outcome,
   PublishFlag,
   RevisionListSchema,
   RevisionSchema,
@@ -51,12 +47,7 @@ export function orbRevisionRoutes(prefix: AdminPrefix) {
       "Revisions outlive the orb. If an orb with the same id is created again, their numbers continue.",
     request: {
       params: OrbIdParam,
-      query: z.strictObject({
-        limit: Limit,
-        cursor: z.string().optional(),
-        sort: z.enum(["revision", "-revision"]).default("revision"),
-        count: z.enum(["true", "false"]).optional(),
-      }),
+      query: pageQuery(["revision", "-revision"]),
     },
     responses: { 200: json("A page", RevisionListSchema) },
     problems: [400, 401, 403, 404],
@@ -105,11 +96,11 @@ export function orbRevisionRoutes(prefix: AdminPrefix) {
     summary: "Restore an older document as a new revision",
     request: {
       params: RevisionParam,
-      headers: IfMatch.extend(IdempotencyKey.shape),
+      headers: WriteHeaders,
       query: z.strictObject({ publish: PublishFlag, dryRun: DryRunFlag, force: ForceFlag }),
     },
     responses: {
-      200: json("The orb; with `dryRun=true` the effects of the change", z.union([OrbSchema, DryRunSchema]), {
+      200: outcome({
         ...RevisionTag,
         ...Replayed,
       }),
@@ -129,8 +120,7 @@ export function orbRevisionRoutes(prefix: AdminPrefix) {
       revision,
       idempotency: idempotencyOf(c),
     });
-    orbHeaders(c, made);
-    return c.json(orbView(made), 200);
+    return c.json(orbAnswer(c, made), 200);
   });
   return router;
 }
@@ -138,16 +128,12 @@ export function orbRevisionRoutes(prefix: AdminPrefix) {
 /** Route that lists the active routes. */
 export function routeListing() {
   const list = defineRoute({
+    ...operatorRoute("Orbs"),
     method: "get",
     path: "/api/admin/routes",
     operationId: "listRoutes",
     summary: "List active routes of published orbs",
-    tags: ["Orbs"],
-    security: [{ bearer: [] }],
-    middleware: [platformAdmin],
-    responses: {
-      200: json("All", z.array(RouteSchema)),
-    },
+    responses: { 200: json("All", z.array(RouteSchema)) },
     problems: [400, 401, 403],
   });
   return newRouter().openapi(list, async (c) => c.json(await listRoutes(c.var.deps, c.var.actor), 200));

@@ -2,7 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import { MODULE_TYPES, orbDocumentSchema } from "../../shared/definition/document/document.ts";
 import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
-import { listOf } from "../http/schemas.ts";
+import { json, listOf } from "../http/schemas.ts";
 
 const time = z.iso.datetime();
 const revisionNumber = z.int().openapi({ example: 7 });
@@ -99,6 +99,10 @@ export const DryRunSchema = z
     }),
   })
   .openapi("OrbDryRun", { description: "Effects of an update or publication on stored entries." });
+
+/** The response to a change, which may be a dry run. */
+export const outcome = (headers: Parameters<typeof json>[2]) =>
+  json("The orb; with `dryRun=true` the effects of the change", z.union([OrbSchema, DryRunSchema]), headers);
 
 export const RouteSchema = z
   .object({

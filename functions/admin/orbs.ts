@@ -18,21 +18,21 @@ import {
   IfNoneMatch,
   json,
   jsonRequest,
-  Limit,
   Location,
   OrbIdParam,
+  pageQuery,
   Replayed,
   RevisionTag,
 } from "../http/schemas.ts";
-import { orbHeaders } from "./orb-headers.ts";
+import { orbAnswer, orbHeaders } from "./orb-headers.ts";
 import { addLifecycle } from "./orb-lifecycle.ts";
 import {
   DryRunFlag,
-  DryRunSchema,
   ForceFlag,
   OrbBody,
   OrbListSchema,
   OrbSchema,
+  outcome,
   PublishFlag,
 } from "./orbs-schemas.ts";
 
@@ -57,13 +57,7 @@ function addCollection(router: Router, prefix: AdminPrefix): void {
     operationId: "listOrbs",
     summary: "List orbs in order of creation",
     request: {
-      query: z.strictObject({
-        limit: Limit,
-        cursor: z.string().optional(),
-        sort: z.enum(["createdAt", "-createdAt"]).default("createdAt"),
-        "filter[status]": z.enum(STATUSES).optional(),
-        count: z.enum(["true", "false"]).optional(),
-      }),
+      query: pageQuery(["createdAt", "-createdAt"]).extend({ "filter[status]": z.enum(STATUSES).optional() }),
     },
     responses: { 200: json("A page", OrbListSchema) },
     problems: [400, 401, 403],
@@ -98,9 +92,7 @@ function addCollection(router: Router, prefix: AdminPrefix): void {
       query: z.strictObject({ publish: PublishFlag }),
       body: jsonRequest(OrbBody),
     },
-    responses: {
-      201: json("Created", OrbSchema, { ...RevisionTag, ...Location, ...Replayed }),
-    },
+    responses: { 201: json("Created", OrbSchema, { ...RevisionTag, ...Location, ...Replayed }) },
     problems: [401, 403, 409],
   });
   router.openapi(create, async (c) => {
@@ -109,9 +101,8 @@ function addCollection(router: Router, prefix: AdminPrefix): void {
       publish: c.req.valid("query").publish,
       idempotency: idempotencyOf(c),
     });
-    orbHeaders(c, orb);
     c.header("location", `${prefix}/${orb.document.id}`);
-    return c.json(orbView(orb), 201);
+    return c.json(orbAnswer(c, orb), 201);
   });
 }
 
@@ -167,11 +158,7 @@ function addDocument(router: Router, prefix: AdminPrefix): void {
       body: jsonRequest(OrbBody),
     },
     responses: {
-      200: json(
-        "The orb; with `dryRun=true` the effects of the change",
-        z.union([OrbSchema, DryRunSchema]),
-        RevisionTag,
-      ),
+      200: outcome(RevisionTag),
     },
     problems: [401, 403, 404, 409, 412],
   });
@@ -186,8 +173,7 @@ function addDocument(router: Router, prefix: AdminPrefix): void {
     };
     if (dryRun === true) return c.json(await tryUpdate(c.var.deps, c.var.actor, input), 200);
     const orb = await updateOrb(c.var.deps, c.var.actor, input);
-    orbHeaders(c, orb);
-    return c.json(orbView(orb), 200);
+    return c.json(orbAnswer(c, orb), 200);
   });
 
   const remove = defineRoute({

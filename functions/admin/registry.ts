@@ -6,9 +6,9 @@ import { HANDLER_AUTH, HANDLER_KINDS, type HandlerDeps } from "../../shared/hand
 import { respondingSubjects } from "../../shared/handlers/presence.ts";
 import { capturedFault, listHandlers, subjectsOf } from "../../shared/handlers/registry.ts";
 import { notFound } from "../../shared/kernel/errors.ts";
+import { operatorRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { FaultSchema, json } from "../http/schemas.ts";
-import { platformAdmin } from "../middleware/session.ts";
 
 const schema = z.unknown().optional();
 const RegistrySchema = z
@@ -39,12 +39,8 @@ const RegistrySchema = z
 
 const common = {
   method: "get" as const,
-  tags: ["Handlers"],
-  security: [{ bearer: [] }],
-  middleware: [platformAdmin],
-  responses: {
-    200: json("Handlers in order of their names", z.array(RegistrySchema)),
-  },
+  ...operatorRoute("Handlers"),
+  responses: { 200: json("Handlers in order of their names", z.array(RegistrySchema)) },
 };
 const all = defineRoute({
   ...common,

@@ -6,9 +6,9 @@ import {
   listMappings,
   putMapping,
 } from "../../shared/streams/mappings/mapping.ts";
+import { operatorRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { json, jsonRequest } from "../http/schemas.ts";
-import { platformAdmin } from "../middleware/session.ts";
+import { json, jsonRequest, SESSION } from "../http/schemas.ts";
 
 const MappingBody = z
   .strictObject({
@@ -32,9 +32,8 @@ const MappingSchema = z
 
 const common = {
   path: "/api/admin/streams/{name}" as const,
-  tags: ["Streams"],
-  security: [{ bearer: [] }, { cookie: [] }],
-  middleware: [platformAdmin],
+  ...operatorRoute("Streams"),
+  security: SESSION,
 };
 const params = z.object({ name: z.string().openapi({ example: "shop-live" }) });
 
@@ -44,9 +43,7 @@ const list = defineRoute({
   path: "/api/admin/streams",
   operationId: "listStreamMappings",
   summary: "List stream mappings",
-  responses: {
-    200: json("All", z.array(MappingSchema)),
-  },
+  responses: { 200: json("All", z.array(MappingSchema)) },
   problems: [401, 403],
 });
 

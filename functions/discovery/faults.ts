@@ -3,9 +3,9 @@ import { z } from "@hono/zod-openapi";
 import { liveDefinitions } from "../../shared/definition/stored/live.ts";
 import { isFaulty } from "../../shared/handlers/contract/entry.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
+import { operatorRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { json } from "../http/schemas.ts";
-import { platformAdmin } from "../middleware/session.ts";
 
 const StoredFault = z
   .object({
@@ -17,18 +17,14 @@ const StoredFault = z
   .openapi("StoredFault");
 
 const route = defineRoute({
+  ...operatorRoute("Discovery"),
   method: "get",
   path: "/api/admin/faults",
   operationId: "listFaults",
   summary: "List damaged stored definitions",
   description:
     "Live definitions of orbs and handler registrations that the platform cannot use. All others work.",
-  tags: ["Discovery"],
-  security: [{ bearer: [] }],
-  middleware: [platformAdmin],
-  responses: {
-    200: json("All", z.array(StoredFault)),
-  },
+  responses: { 200: json("All", z.array(StoredFault)) },
   problems: [400, 401, 403],
 });
 

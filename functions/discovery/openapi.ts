@@ -12,7 +12,7 @@ import { base64url } from "../../shared/kernel/ids.ts";
 import { VERSION } from "../../shared/kernel/version.ts";
 import { matchesTag } from "../http/etag.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { IfNoneMatch } from "../http/schemas.ts";
+import { header, IfNoneMatch, json } from "../http/schemas.ts";
 import type { AppEnv } from "../request/context.ts";
 import { type ApiDocument, generated, nameHeaders, shareParts } from "./document.ts";
 import { describeOrb, type Handlers, type OrbPart } from "./orb.ts";
@@ -56,19 +56,15 @@ const route = defineRoute({
     }),
   },
   responses: {
-    200: {
-      description: "The description",
-      headers: { ETag: { description: "Changes with the description", schema: { type: "string" } } },
-      content: {
-        "application/json": {
-          schema: z.looseObject({
-            openapi: z.string().openapi({ example: "3.0.3" }),
-            info: z.looseObject({ title: z.string(), version: z.string() }),
-            paths: z.record(z.string(), z.unknown()),
-          }),
-        },
-      },
-    },
+    200: json(
+      "The description",
+      z.looseObject({
+        openapi: z.string().openapi({ example: "3.0.3" }),
+        info: z.looseObject({ title: z.string(), version: z.string() }),
+        paths: z.record(z.string(), z.unknown()),
+      }),
+      { ETag: header("Changes with the description") },
+    ),
     304: { description: "Not modified" },
   },
   problems: [400, 404],

@@ -15,7 +15,7 @@ import { entriesPath } from "../../shared/orb/routes.ts";
 import { isOfOrb, listMappings, type Mapping } from "../../shared/streams/mappings/mapping.ts";
 import { matchesTag } from "../http/etag.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { IfNoneMatch, json } from "../http/schemas.ts";
+import { header, IfNoneMatch, json } from "../http/schemas.ts";
 import { type FieldView, type OrbView, Overview } from "./overview-schemas.ts";
 
 /** Removes undefined properties. */
@@ -153,7 +153,7 @@ const route = defineRoute({
   },
   responses: {
     200: json("The overview", Overview, {
-      ETag: { description: "Changes with the overview", schema: { type: "string" } },
+      ETag: header("Changes with the overview"),
     }),
     304: { description: "Not modified" },
   },

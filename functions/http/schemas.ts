@@ -2,7 +2,8 @@
 import { z } from "@hono/zod-openapi";
 import { PAGE_SIZE } from "../../shared/entry/query/query.ts";
 
-const header = (description: string, more: { example?: string; enum?: string[] } = {}) => ({
+/** A response header of the OpenAPI description. */
+export const header = (description: string, more: { example?: string; enum?: string[] } = {}) => ({
   description,
   schema: { type: "string" as const, ...more },
 });
@@ -58,6 +59,16 @@ export const Limit = wholeNumber(PAGE_SIZE.max)
   .default(PAGE_SIZE.default)
   .openapi({ description: "Items per page", default: PAGE_SIZE.default });
 
+/** Query of a list that has two orders, the first by default. */
+export function pageQuery<const O extends readonly [string, string]>(orders: O) {
+  return z.strictObject({
+    limit: Limit,
+    cursor: z.string().optional(),
+    sort: z.enum(orders).default(orders[0]),
+    count: z.enum(["true", "false"]).optional(),
+  });
+}
+
 /** A list's envelope. */
 export function listOf<T extends z.ZodType>(item: T) {
   return z.object({
@@ -87,6 +98,8 @@ export const IdempotencyKey = z.object({
     description: "A repeated request with the same key and body gets the same response for 24 hours",
   }),
 });
+
+export const WriteHeaders = IfMatch.extend(IdempotencyKey.shape);
 
 /** Query of pages and files. They ignore unknown parameters, because other sites link to them. */
 export const AnyQuery = z.looseObject({});

@@ -7,7 +7,19 @@ import { z } from "@hono/zod-openapi";
 import { LIST_PARAMETERS, PAGE_SIZE } from "../../shared/entry/query/query.ts";
 import { EntrySchema, MOMENT, ReadOnlyMembers, ValuesSchema } from "../admin/entry-schemas.ts";
 import { defineRoute, type ProblemStatus } from "../http/router.ts";
-import { IdempotencyKey, IfMatch, IfNoneMatch, json, Location, listOf, Replayed } from "../http/schemas.ts";
+import {
+  header,
+  IdempotencyKey,
+  IfMatch,
+  IfNoneMatch,
+  json,
+  jsonRequest,
+  Location,
+  listOf,
+  Replayed,
+  SESSION,
+  WriteHeaders,
+} from "../http/schemas.ts";
 
 const flag = z.enum(["true", "false"]).optional();
 const moment = z.unknown().openapi(MOMENT);
@@ -74,35 +86,22 @@ const Answering = {
 };
 const Force = { force: flag.openapi({ description: "`true`: even if other entries refer to it" }) };
 
-const tags = ["Entries of orbs"];
-const security = [{}, { bearer: [] }, { cookie: [] }];
+const common = { tags: ["Entries of orbs"], security: [{}, ...SESSION] };
 const collection = "/api/{orbId}/{moduleId}/{schemaId}";
 const one = `${collection}/{id}` as const;
 const CollectionParams = z.object({ orbId: z.string(), moduleId: z.string(), schemaId: z.string() });
 const EntryParams = CollectionParams.extend({ id: z.string().openapi({ description: "The entry's id" }) });
 
 const etag = {
-  ETag: {
-    description: "Number of the newest revision, and a hash of everything else that the response depends on",
-    schema: { type: "string" as const, example: '"7-1c"' },
-  },
+  ETag: header("Number of the newest revision, and a hash of everything else that the response depends on", {
+    example: '"7-1c"',
+  }),
 };
 const languages = {
-  "Content-Language": {
-    description: "Languages of the translatable values",
-    schema: { type: "string" as const, example: "en" },
-  },
+  "Content-Language": header("Languages of the translatable values", { example: "en" }),
 };
-const content = { "application/json": { schema: RuntimeEntry } };
-const answer = (description: string, further = {}) => ({
-  description,
-  headers: { ...etag, ...languages, ...further },
-  content,
-});
-const sending = <T extends z.ZodType>(schema: T) => ({
-  required: true,
-  content: { "application/json": { schema } },
-});
+const answer = (description: string, further = {}) =>
+  json(description, RuntimeEntry, { ...etag, ...languages, ...further });
 
 const move = (name: string, summary: string, query: z.ZodRawShape, stores: ProblemStatus[] = []) =>
   defineRoute({
@@ -110,12 +109,11 @@ const move = (name: string, summary: string, query: z.ZodRawShape, stores: Probl
     path: `${one}/${name}`,
     operationId: `${name}EntryOf`,
     summary,
-    tags,
-    security,
+    ...common,
     request: {
       params: EntryParams,
       query: z.strictObject({ ...Answering, ...query }),
-      headers: IfMatch.extend(IdempotencyKey.shape),
+      headers: WriteHeaders,
     },
     responses: { 200: answer("The new revision", Replayed) },
     problems: [400, 401, 403, 404, 409, 410, 412, 422, 429, ...stores],
@@ -128,8 +126,7 @@ export const definitions = {
     path: collection,
     operationId: "listEntriesOf",
     summary: "List entries",
-    tags,
-    security,
+    ...common,
     request: {
       params: CollectionParams,
       query: z.strictObject({
@@ -151,9 +148,7 @@ export const definitions = {
         ...Reading,
       }),
     },
-    responses: {
-      200: json("A page", listOf(RuntimeEntry).openapi("RuntimeEntryList"), languages),
-    },
+    responses: { 200: json("A page", listOf(RuntimeEntry).openapi("RuntimeEntryList"), languages) },
     problems: [400, 401, 403, 404, 422],
   }),
   get: defineRoute({
@@ -161,8 +156,7 @@ export const definitions = {
     path: one,
     operationId: "getEntryOf",
     summary: "Get an entry",
-    tags,
-    security,
+    ...common,
     request: {
       params: EntryParams,
       query: z.strictObject({ ...Showing, ...Reading }),
@@ -176,17 +170,14 @@ export const definitions = {
     path: collection,
     operationId: "createEntryOf",
     summary: "Create an entry",
-    tags,
-    security,
+    ...common,
     request: {
       params: CollectionParams,
       query: z.strictObject(Writing),
       headers: IdempotencyKey,
-      body: sending(RuntimeNew),
+      body: jsonRequest(RuntimeNew),
     },
-    responses: {
-      201: answer("Created", { ...Location, ...Replayed }),
-    },
+    responses: { 201: answer("Created", { ...Location, ...Replayed }) },
     problems: [401, 403, 404, 409, 410, 429, 507],
   }),
   update: defineRoute({
@@ -196,13 +187,12 @@ export const definitions = {
     summary: "Update an entry",
     description:
       "Writes a new revision. The live revision does not change until the entry is published, here with `publish=true` or later. The body can be an edited response of `GET`, with the same `locale` and `market`.",
-    tags,
-    security,
+    ...common,
     request: {
       params: EntryParams,
       query: z.strictObject(Writing),
       headers: IfMatch,
-      body: sending(RuntimeChange),
+      body: jsonRequest(RuntimeChange),
     },
     responses: { 200: answer("The new revision") },
     problems: [401, 403, 404, 409, 412, 429, 507],
@@ -212,8 +202,7 @@ export const definitions = {
     path: one,
     operationId: "deleteEntryOf",
     summary: "Delete an entry",
-    tags,
-    security,
+    ...common,
     request: { params: EntryParams, query: z.strictObject(Force), headers: IfMatch },
     responses: { 204: { description: "Deleted" } },
     problems: [400, 401, 403, 404, 409, 412, 429],

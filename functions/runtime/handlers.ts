@@ -150,8 +150,6 @@ export const callRoute = defineRoute({
       }),
     }),
   },
-  responses: {
-    200: json("The handler's output", z.unknown()),
-  },
+  responses: { 200: json("The handler's output", z.unknown()) },
   problems: [400, 401, 403, 404, 409, 413, 415, 422, 429, 502, 507],
 });
