@@ -1,35 +1,15 @@
 /** Finds the position where a text stops being JSON, which parsers do not report reliably. */
 
 const SPACE = /[ \t\n\r]*/y;
-const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-const WORD = /true|false|null/y;
-const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
+const SCALAR = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/y;
+/** A string up to its closing quote, or up to its first fault. */
+const STRING = /"[ !#-[\]-\uffff]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[ !#-[\]-\uffff]*)*/y;
 
-/** End of the match of a sticky expression at a position; undefined without a match. */
-function matchAt(expression: RegExp, text: string, at: number): number | undefined {
+/** End of the match of a sticky expression at a position; the position itself without a match. */
+function endOf(expression: RegExp, text: string, at: number): number {
   expression.lastIndex = at;
-  return expression.test(text) ? expression.lastIndex : undefined;
+  return expression.test(text) ? expression.lastIndex : at;
 }
-
-/** Scans a string from its opening quote. @returns its end, or the position of the fault */
-function readString(text: string, from: number): { end: number; whole: boolean } {
-  let at = from + 1;
-  while (at < text.length) {
-    const code = text.charCodeAt(at);
-    if (code === 34) return { end: at + 1, whole: true };
-    if (code < 32) break;
-    if (code !== 92) at++;
-    else {
-      const behind = matchAt(ESCAPE, text, at);
-      if (behind === undefined) break;
-      at = behind;
-    }
-  }
-  return { end: at, whole: false };
-}
-
-/** The next expected token: a value, a property name, its colon, or the continuation after a value. */
-type Awaited = "value" | "name" | "colon" | "more";
 
 /**
  * Index of the first invalid character, or the length of a text that ends too early; undefined for valid JSON. One pass
@@ -37,48 +17,37 @@ type Awaited = "value" | "name" | "colon" | "more";
  */
 export function malformedAt(text: string): number | undefined {
   const closers: string[] = [];
-  let awaited: Awaited = "value";
-  // A closing bracket may directly follow its opening bracket.
+  /** The next expected token. After an opening bracket, its closing bracket may follow too. */
+  let awaited: "value" | "name" | "colon" | "more" = "value";
   let opened = false;
-  for (let at = 0; ; ) {
-    at = matchAt(SPACE, text, at) ?? at;
+  for (let at = 0; ; at++) {
+    at = endOf(SPACE, text, at);
     const char = text[at];
     const closer = closers.at(-1);
-    if (awaited === "more" && closer === undefined) return char === undefined ? undefined : at;
-    if (char === undefined) return at;
+    if (char === undefined) return awaited === "more" && closer === undefined ? undefined : at;
     if (char === closer && (awaited === "more" || opened)) {
       closers.pop();
       awaited = "more";
-      opened = false;
-      at++;
-      continue;
-    }
-    opened = false;
-    if (awaited === "more") {
-      if (char !== ",") return at;
+    } else if (awaited === "more") {
+      if (char !== "," || closer === undefined) return at;
       awaited = closer === "}" ? "name" : "value";
-      at++;
     } else if (awaited === "colon") {
       if (char !== ":") return at;
       awaited = "value";
-      at++;
     } else if (char === '"') {
-      const read = readString(text, at);
-      if (!read.whole) return read.end;
+      at = endOf(STRING, text, at);
+      if (text[at] !== '"') return at;
       awaited = awaited === "name" ? "colon" : "more";
-      at = read.end;
-    } else if (awaited === "name") return at;
-    else if (char === "{" || char === "[") {
+    } else if (awaited === "value" && (char === "{" || char === "[")) {
       closers.push(char === "{" ? "}" : "]");
       awaited = char === "{" ? "name" : "value";
-      opened = true;
-      at++;
     } else {
-      const end = matchAt(NUMBER, text, at) ?? matchAt(WORD, text, at);
-      if (end === undefined) return at;
+      const end = awaited === "value" ? endOf(SCALAR, text, at) : at;
+      if (end === at) return at;
       awaited = "more";
-      at = end;
+      at = end - 1;
     }
+    opened = (char === "{" || char === "[") && awaited !== "more";
   }
 }
 
