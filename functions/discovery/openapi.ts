@@ -8,7 +8,7 @@ import type { Config, Deps } from "../../shared/deps.ts";
 import { CachedValue, DESCRIBED } from "../../shared/discovery/cached-value.ts";
 import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
-import { base64url } from "../../shared/kernel/ids.ts";
+import { sha256 } from "../../shared/kernel/ids.ts";
 import { VERSION } from "../../shared/kernel/version.ts";
 import { matchesTag } from "../http/etag.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
@@ -69,10 +69,6 @@ const route = defineRoute({
   },
   problems: [400, 404],
 });
-
-async function tagOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-  return `"${base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes))).slice(0, 22)}"`;
-}
 
 /** The cookie of the routes that are not an orb's own. */
 const sharedCookie = (config: Config) => ({
@@ -140,7 +136,7 @@ class Describer {
     );
     // Keep bytes: a string with characters beyond Latin-1 takes twice the memory and must be encoded for each response.
     const bytes = new TextEncoder().encode(JSON.stringify(document));
-    const rendered = { bytes, tag: await tagOf(bytes) };
+    const rendered = { bytes, tag: `"${(await sha256(bytes)).slice(0, 22)}"` };
     state.rendered.set(orb, rendered);
     return rendered;
   }

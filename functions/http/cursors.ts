@@ -1,4 +1,5 @@
 /** Cursors of lists that page by a number. They are opaque and valid only for the same kind of list and order. */
+import { base64url } from "jose";
 import { AppError } from "../../shared/kernel/errors.ts";
 
 function invalidCursor(): AppError {
@@ -12,7 +13,7 @@ function invalidCursor(): AppError {
 /** The cursor of the page that starts at a number; null at the end. @param kind kind of list and order */
 export function writeCursor(kind: string, value: number | null): string | null {
   if (value === null) return null;
-  return btoa(`${kind}:${value}`).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  return base64url.encode(`${kind}:${value}`);
 }
 
 /** The number in a cursor; undefined without one. @throws AppError malformed for a cursor of another list */
@@ -20,7 +21,7 @@ export function readCursor(kind: string, cursor: string | undefined): number | u
   if (cursor === undefined) return undefined;
   let text: string;
   try {
-    text = atob(cursor.replaceAll("-", "+").replaceAll("_", "/"));
+    text = new TextDecoder().decode(base64url.decode(cursor));
   } catch {
     throw invalidCursor();
   }

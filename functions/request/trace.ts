@@ -1,5 +1,5 @@
 /** The id of a request and its trace context. */
-import { base64url, randomBytes } from "../../shared/kernel/ids.ts";
+import { randomBytes, randomToken } from "../../shared/kernel/ids.ts";
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
@@ -17,7 +17,7 @@ export function namesOf(
   given: string | undefined,
   incoming: string | undefined,
 ): { requestId: string; traceparent: string } {
-  const requestId = given !== undefined && REQUEST_ID.test(given) ? given : base64url(randomBytes(12));
+  const requestId = given !== undefined && REQUEST_ID.test(given) ? given : randomToken(12);
   return { requestId, traceparent: trace(incoming) };
 }
 

@@ -3,7 +3,7 @@
  * and does not deliver it.
  */
 import type { Deps } from "../deps.ts";
-import { base64url } from "../kernel/ids.ts";
+import { randomToken } from "../kernel/ids.ts";
 import { subjects } from "../store/subjects.ts";
 
 /** Milliseconds to wait for the broker's traces. */
@@ -36,7 +36,7 @@ export async function respondingSubjects(
   const answers = new Map<string, boolean | null>(asked.map((subject) => [subject, null]));
   if (answers.size === 0) return answers;
   const { store } = deps;
-  const id = base64url(crypto.getRandomValues(new Uint8Array(12)));
+  const id = randomToken(12);
   const names = [...answers.keys()];
   const open = new Set(names.keys());
   /** Number of traces still to come: each trace names how many further servers received the message, in any order. */

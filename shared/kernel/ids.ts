@@ -1,7 +1,7 @@
 /** Random ids and tokens. */
+import { base64url } from "jose";
 
 const ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz";
-const BASE64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 const POOL_BYTES = 4096;
 const pool = new Uint8Array(POOL_BYTES);
@@ -34,28 +34,13 @@ export function newId(now: number): string {
 
 /** Unguessable URL-safe text (base64url) of `bytes` random bytes. */
 export function randomToken(bytes: number): string {
-  return base64url(crypto.getRandomValues(new Uint8Array(bytes)));
-}
-
-/** Base64url without padding (RFC 4648 section 5). */
-export function base64url(bytes: Uint8Array): string {
-  let out = "";
-  for (let i = 0; i < bytes.length; i += 3) {
-    const a = bytes[i] ?? 0;
-    const b = bytes[i + 1];
-    const c = bytes[i + 2];
-    out += BASE64URL[a >> 2] ?? "";
-    out += BASE64URL[((a & 3) << 4) | ((b ?? 0) >> 4)] ?? "";
-    if (b !== undefined) out += BASE64URL[((b & 15) << 2) | ((c ?? 0) >> 6)] ?? "";
-    if (c !== undefined) out += BASE64URL[c & 63] ?? "";
-  }
-  return out;
+  return base64url.encode(crypto.getRandomValues(new Uint8Array(bytes)));
 }
 
 /** SHA-256 of a text or of bytes as base64url. Stored secrets use it as their key. */
 export async function sha256(data: string | Uint8Array<ArrayBuffer>): Promise<string> {
   const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data;
-  return base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
+  return base64url.encode(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
 }
 
 /** A deterministic id in the format of entry ids: the same parts give the same id. */

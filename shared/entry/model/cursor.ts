@@ -4,9 +4,9 @@
  * position reveals nothing that its list does not show, and every page checks access again. Clients can forge
  * cursors, so their content is validated like any other input.
  */
+import { base64url } from "jose";
 import { z } from "zod";
 import { AppError } from "../../kernel/errors.ts";
-import { base64url } from "../../kernel/ids.ts";
 
 const seq = z.int().min(0);
 const density = z.number().min(0).max(1);
@@ -46,7 +46,6 @@ export function fingerprint(text: string): string {
   return (4294967296 * (2097151 & b) + (a >>> 0)).toString(36);
 }
 
-const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /** 400: the cursor does not belong to this list and query. */
@@ -70,7 +69,7 @@ export function refusedCursor(): AppError {
 /** Encodes a cursor. `query` identifies everything that the position depends on. */
 export function writeCursor(position: Position, query: string): string {
   const text = JSON.stringify(position);
-  return base64url(encoder.encode(`${fingerprint(`${query}\n${text}`)}.${text}`));
+  return base64url.encode(`${fingerprint(`${query}\n${text}`)}.${text}`);
 }
 
 /**
@@ -84,8 +83,7 @@ export function readCursor(cursor: string, query: string): Position {
   if (cursor.length > LONGEST || !/^[A-Za-z0-9_-]+$/.test(cursor)) throw refusedCursor();
   let decoded: string;
   try {
-    const binary = atob(cursor.replaceAll("-", "+").replaceAll("_", "/"));
-    decoded = decoder.decode(Uint8Array.from(binary, (character) => character.charCodeAt(0)));
+    decoded = decoder.decode(base64url.decode(cursor));
   } catch {
     throw refusedCursor();
   }

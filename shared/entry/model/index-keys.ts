@@ -8,12 +8,13 @@
  * - `e.<field>.<token>`: equality index
  * - `r.<field>.<target id>`: reference to another entry
  */
+import { base64url } from "jose";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import type { Json } from "../../definition/fields/index.ts";
 import type { Values } from "../../definition/validate.ts";
 import { type Leaf, leavesOf, referenceTargets } from "../../definition/values.ts";
 import type { Config } from "../../deps.ts";
-import { base64url, sha256 } from "../../kernel/ids.ts";
+import { sha256 } from "../../kernel/ids.ts";
 import { type EntryAddress, subjects } from "../../store/subjects.ts";
 import type { EntrySnapshot } from "./snapshot.ts";
 
@@ -154,15 +155,16 @@ export function hmacs(config: Config, text: string): Promise<string[]> {
   return Promise.all(
     config.claimKeys.map(async (secret) => {
       const hmac = { name: "HMAC", hash: "SHA-256" };
-      const key = await crypto.subtle.importKey("raw", base64urlBytes(secret), hmac, false, ["sign"]);
-      return base64url(new Uint8Array(await crypto.subtle.sign("HMAC", key, encoder.encode(text))));
+      const key = await crypto.subtle.importKey(
+        "raw",
+        new Uint8Array(base64url.decode(secret)),
+        hmac,
+        false,
+        ["sign"],
+      );
+      return base64url.encode(new Uint8Array(await crypto.subtle.sign("HMAC", key, encoder.encode(text))));
     }),
   );
-}
-
-function base64urlBytes(text: string): Uint8Array<ArrayBuffer> {
-  const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
-  return Uint8Array.from(binary, (character) => character.charCodeAt(0));
 }
 
 /** Returns whether a key is a reservation of a unique value. */
