@@ -35,11 +35,11 @@ export interface Fault {
 /** Optional parts of an error. */
 export interface ErrorExtras {
   /** All faults of an invalid input. */
-  errors?: Fault[];
+  errors?: Fault[] | undefined;
   /** Seconds to wait before a retry. */
-  retryAfter?: number;
+  retryAfter?: number | undefined;
   /** Further properties of the problem document. Never a secret. */
-  data?: Record<string, unknown>;
+  data?: Record<string, unknown> | undefined;
   /** The underlying error, only for the log. */
   cause?: unknown;
 }

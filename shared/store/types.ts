@@ -119,18 +119,16 @@ export interface StreamInfo {
 
 /** The response to a request over the broker's request/reply messaging. */
 export interface Reply {
-  data: Uint8Array;
+  readonly data: Uint8Array;
+  /** All headers as the broker sends them. */
+  readonly headerText: string;
   header(name: string): string | undefined;
-  headerNames(): readonly string[];
 }
 
 /** A message that a subscription delivers. */
-export interface Delivery {
-  subject: string;
-  data: Uint8Array;
-  reply: string | undefined;
-  header(name: string): string | undefined;
-  headerNames(): readonly string[];
+export interface Delivery extends Reply {
+  readonly subject: string;
+  readonly reply: string | undefined;
 }
 
 /** An open subscription. */

@@ -7,7 +7,7 @@ import { DependencyTracker, openCachedStore } from "../../shared/store/cache/cac
 import type { Dependency } from "../../shared/store/cache/dependencies.ts";
 import { MessageCache } from "../../shared/store/cache/message-cache.ts";
 import { SieveCache } from "../../shared/store/cache/sieve-cache.ts";
-import { MemoryMessage } from "../../shared/store/client/message.ts";
+import { CachedMessage } from "../../shared/store/client/message.ts";
 import { type EntryAddress, streams, subjects } from "../../shared/store/subjects.ts";
 import { startBroker } from "../support/broker.ts";
 import { pause, until } from "../support/races.ts";
@@ -51,7 +51,7 @@ test("the cache admits new values and evicts values that are no longer used", ()
 
 test("a cached response does not keep the data in memory that it was computed from", async () => {
   const epoch = { ended: false };
-  const message = (seq: number) => new MemoryMessage({ subject: "a", seq, time: 0 }, '{"a":1}', undefined);
+  const message = (seq: number) => new CachedMessage({ subject: "a", seq, time: 0 }, '{"a":1}');
   const memory = new MessageCache(1024 * 1024);
   const dependencies: (Dependency | undefined)[] = [];
   const parts: WeakRef<object>[] = [];

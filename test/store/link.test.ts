@@ -231,19 +231,6 @@ describe("link in workerd", () => {
     expect(await silent.get(SHOP_STREAM, subject("b"))).toBeNull();
   });
 
-  test("a result can exceed what the runtime copies at once", async () => {
-    const store = broker.store("operator");
-    const subjects = Array.from({ length: 45 }, (_, i) => subject(`large${i}`));
-    const data = `${"x".repeat(1024 * 1024)}é`;
-    await store.pipeline(
-      SHOP_STREAM,
-      subjects.map((of) => ({ subject: of, data })),
-    );
-    const asked = ask("getMany", SHOP_STREAM, subjects, { consistency: "stale", ...BOUND });
-    const [outcome] = await alone.ask(asked);
-    expect(outcome).toEqual(await outcomeOf(store, asked));
-  });
-
   test("calls fail as unavailable when the object is reset, and the next call works", async () => {
     const service = broker.store("operator");
     const heard = Promise.withResolvers<void>();

@@ -2,7 +2,7 @@ import { AppError, unavailable } from "../../kernel/errors.ts";
 import { ApiCode, NO_RESPONDERS } from "../client/codes.ts";
 import type { Connection } from "../client/connection.ts";
 import { ResponseHeaders } from "../client/headers.ts";
-import { DirectMessage, type LeaderAnswer, LeaderMessage } from "../client/message.ts";
+import { type LeaderAnswer, leaderMessage, Message } from "../client/message.ts";
 import { type Page, type StoredMessage, type StreamInfo, StreamMissing, TooMuch } from "../types.ts";
 
 const NOT_FOUND = 404;
@@ -91,7 +91,7 @@ function direct(
   const read = connection.ask<StoredMessage | null>(api, body, (message, resolve, reject) => {
     const headers = ResponseHeaders.of(message);
     const { status } = headers;
-    if (status === 0) resolve(new DirectMessage(headers, message.data));
+    if (status === 0) resolve(new Message(headers, message.data));
     else if (status === NOT_FOUND) resolve(null);
     else reject(refused(status));
     return true;
@@ -108,7 +108,7 @@ export async function leaderGet(
   const reply = await connection.request(`$JS.API.STREAM.MSG.GET.${stream}`, JSON.stringify(which));
   if (reply.status === NO_RESPONDERS) throw unavailable("JetStream does not respond");
   const answer = JSON.parse(decoder.decode(reply.data)) as LeaderAnswer;
-  if (answer.message !== undefined) return new LeaderMessage(answer.message);
+  if (answer.message !== undefined) return leaderMessage(answer.message);
   if (answer.error?.err_code === ApiCode.noMessage || answer.error?.code === NOT_FOUND) {
     if (answer.error.err_code === ApiCode.streamNotFound) throw new StreamMissing(stream);
     return null;
@@ -124,7 +124,7 @@ export function collect(connection: Connection, stream: string, body: string): P
     const headers = ResponseHeaders.of(message);
     const { status } = headers;
     if (status === 0) {
-      messages.push(new DirectMessage(headers, message.data));
+      messages.push(new Message(headers, message.data));
       held += message.data.length;
       if (connection.hold(message.data.length, held)) return false;
       reject(unavailable("too many bytes are being read at the same time"));

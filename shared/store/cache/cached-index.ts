@@ -1,29 +1,7 @@
 /** One index in memory: the messages that match a filter, in stream order. Serves list pages. */
-import { MemoryMessage } from "../client/message.ts";
+import { CachedMessage, type Message } from "../client/message.ts";
 import type { Page, StoredMessage } from "../types.ts";
 import type { Dependency, Epoch } from "./dependencies.ts";
-import type { ChangeEvent } from "./feed.ts";
-
-/** The change that a stored message makes to an index. */
-export interface IndexChange {
-  /** Sequence of the subject's previous message; 0 if there was none. */
-  previous: number;
-  message: StoredMessage;
-  /** Whether the message replaces the previous one (`Nats-Rollup: sub`). */
-  replaces: boolean;
-  /** Whether the broker will remove the message by itself. Readers skip such messages, so the index leaves them out. */
-  passing: boolean;
-}
-
-/** The change that a feed event makes to the index of its subject. */
-export function changeOf({ delivery, message }: ChangeEvent): IndexChange {
-  return {
-    previous: Number(delivery.header("Nats-Last-Sequence") ?? 0),
-    message,
-    replaces: delivery.header("Nats-Rollup") !== undefined,
-    passing: isExpiring(delivery),
-  };
-}
 
 /** Whether the broker removes a message by itself. */
 export function isExpiring(message: Pick<StoredMessage, "header">): boolean {
@@ -97,9 +75,12 @@ export class CachedIndex {
     return low;
   }
 
-  /** Appends a message. Ignores a message that is not newer than the last one. */
+  /**
+   * Appends a message. Ignores a message that is not newer than the last one, and those that the broker will remove by
+   * itself, which readers skip.
+   */
   add(message: StoredMessage): void {
-    if (message.seq <= (this.#seqs.at(-1) ?? 0)) return;
+    if (message.seq <= (this.#seqs.at(-1) ?? 0) || isExpiring(message)) return;
     this.#invalidate();
     const last = this.#bodies.at(-1);
     const body = message.text();
@@ -122,16 +103,17 @@ export class CachedIndex {
     this.#bodies.splice(at, 1);
   }
 
-  /** Applies the next change from the feed. */
-  apply({ replaces, previous, passing, message }: IndexChange): void {
-    if (replaces && previous > 0) this.#remove(previous);
-    if (!passing) this.add(message);
+  /** Applies the next message from the feed. */
+  apply(message: Message): void {
+    const replaced = Number(message.headers.last("Nats-Last-Sequence") ?? 0);
+    if (message.header("Nats-Rollup") !== undefined && replaced > 0) this.#remove(replaced);
+    this.add(message);
   }
 
   #message(at: number): StoredMessage {
     const subject = this.#prefix + (this.#names[at] ?? "");
     const place = { subject, seq: this.#seqs[at] ?? 0, time: this.#times[at] ?? 0 };
-    return new MemoryMessage(place, this.#bodies[at] ?? "", undefined);
+    return new CachedMessage(place, this.#bodies[at] ?? "");
   }
 
   /** The last message, or null. */

@@ -5,52 +5,22 @@
  */
 import { feedSubject, republishedFilter } from "../broker/provision.ts";
 import type { OpenStore } from "../broker/store.ts";
-import { MemoryMessage } from "../client/message.ts";
+import { ResponseHeaders } from "../client/headers.ts";
+import { Message } from "../client/message.ts";
 import type { Delivery, Subscription } from "../types.ts";
 import type { Dependency, Epoch } from "./dependencies.ts";
 
 /** Receives the events of a feed. */
 export interface Listener {
   /** A message was stored. Called only while the feed is live, in stream order. */
-  stored(feed: Feed, event: ChangeEvent): void;
+  stored(feed: Feed, message: Message): void;
   /** The epoch has ended: everything cached from the stream is invalid. */
   reset(feed: Feed): void;
-}
-
-/** A stored message. Decodes its parts on demand, because most events are irrelevant. */
-export class ChangeEvent {
-  readonly subject: string;
-  readonly seq: number;
-  readonly delivery: Delivery;
-  readonly #freeze: boolean;
-  #message: MemoryMessage | undefined;
-
-  constructor(delivery: Delivery, seq: number, freeze: boolean) {
-    this.subject = delivery.header("Nats-Subject") ?? "";
-    this.seq = seq;
-    this.delivery = delivery;
-    this.#freeze = freeze;
-  }
-
-  /** The body is a slice of a larger frame. Copy it to keep it. */
-  get message(): MemoryMessage {
-    this.#message ??= this.#read();
-    return this.#message;
-  }
-
-  #read(): MemoryMessage {
-    const { subject, seq, delivery } = this;
-    const time = Date.parse(delivery.header("Nats-Time-Stamp") ?? "");
-    const header = (name: string) => delivery.header(name);
-    return new MemoryMessage({ subject, seq, time }, delivery.data, header, this.#freeze);
-  }
 }
 
 export interface FeedOptions {
   /** Milliseconds to wait for the event of an acknowledged write before the epoch ends. */
   patienceMs: number;
-  /** Freezes cached JSON, so that tests find code that changes it. */
-  freeze: boolean;
 }
 
 export class Feed {
@@ -126,7 +96,8 @@ export class Feed {
   }
 
   #deliver(delivery: Delivery): void {
-    const seq = Number(delivery.header("Nats-Sequence") ?? 0);
+    const message = new Message(new ResponseHeaders(delivery.headerText), delivery.data);
+    const { seq } = message;
     if (this.#state !== "live") {
       this.position = Math.max(this.position, seq);
       return;
@@ -141,7 +112,7 @@ export class Feed {
       return;
     }
     this.position = seq;
-    this.#listener.stored(this, new ChangeEvent(delivery, seq, this.#options.freeze));
+    this.#listener.stored(this, message);
     if (this.#waiting.length > 0) this.#wake();
   }
 

@@ -4,8 +4,9 @@
  */
 import type { OpenStore } from "../broker/store.ts";
 import { indexBytes } from "../budget.ts";
-import { CachedIndex, changeOf, type IndexChange, isExpiring } from "./cached-index.ts";
-import type { ChangeEvent, Feed } from "./feed.ts";
+import type { Message } from "../client/message.ts";
+import { CachedIndex } from "./cached-index.ts";
+import type { Feed } from "./feed.ts";
 import { type Evictable, SieveCache } from "./sieve-cache.ts";
 
 /**
@@ -27,8 +28,8 @@ class Slot implements Evictable {
   used = false;
   readonly index: CachedIndex;
   state: "loading" | "known" | "refused" = "loading";
-  /** Changes that arrived during the read. */
-  queued: IndexChange[] = [];
+  /** Messages that arrived during the read. */
+  queued: Message[] = [];
   readonly #onRemoved: (messages: number) => void;
 
   /** @param onRemoved called with the number of messages that are removed */
@@ -92,15 +93,15 @@ export class IndexCache {
     return undefined;
   }
 
-  /** Applies the next change from a feed. */
-  apply(event: ChangeEvent): void {
+  /** Applies the next message from a feed. */
+  apply(message: Message): void {
     if (this.#known.size === 0) return;
-    const { subject } = event;
+    const { subject } = message;
     for (const filter of [subject, `${subject.slice(0, subject.lastIndexOf(".") + 1)}*`]) {
       const known = this.#known.get(filter);
-      if (known?.state === "loading") known.queued.push(changeOf(event));
+      if (known?.state === "loading") known.queued.push(message);
       else if (known?.state === "known") {
-        const fits = this.#modify(known, () => known.index.apply(changeOf(event)));
+        const fits = this.#modify(known, () => known.index.apply(message));
         // The next request reads the index again if there is room.
         if (!fits) this.#known.delete(filter);
       }
@@ -126,9 +127,7 @@ export class IndexCache {
       });
       if (this.#known.get(filter) !== known) return;
       const fits = this.#modify(known, () => {
-        for (const message of page.messages) {
-          if (message.seq <= end && !isExpiring(message)) known.index.add(message);
-        }
+        for (const message of page.messages) if (message.seq <= end) known.index.add(message);
       });
       if (!fits) return this.#refuse(feed, filter);
       const last = page.messages.at(-1);
@@ -136,7 +135,7 @@ export class IndexCache {
       fromSeq = last.seq + 1;
     }
     this.#modify(known, () => {
-      for (const change of known.queued) known.index.apply(change);
+      for (const message of known.queued) known.index.apply(message);
     });
     known.queued = [];
     known.state = "known";

@@ -9,19 +9,12 @@
 
 import type { OpenStore } from "../broker/store.ts";
 import { PAIR_BYTES } from "../budget.ts";
-import {
-  copyOf,
-  DirectMessage,
-  LeaderMessage,
-  MemoryMessage,
-  ownHeaders,
-  type ReceivedMessage,
-} from "../client/message.ts";
+import { CachedMessage, Message } from "../client/message.ts";
 import { buckets, streams } from "../subjects.ts";
 import { type Page, type ReadOptions, type StoredMessage, TooMuch } from "../types.ts";
 import { isExpiring } from "./cached-index.ts";
 import type { Dependency, Epoch } from "./dependencies.ts";
-import type { ChangeEvent, Feed } from "./feed.ts";
+import type { Feed } from "./feed.ts";
 import { MessageCache } from "./message-cache.ts";
 
 /** Sessions contain their own expiry, so they can be cached although no event reports it. */
@@ -44,11 +37,7 @@ export type LastMessagesRead = ReadOptions & { maxBytes?: number };
 interface InFlightRead {
   readers: number;
   /** The newest message from the feed since the read started. */
-  newest: MemoryMessage | undefined;
-}
-
-function isAnswered(message: StoredMessage | undefined): message is ReceivedMessage {
-  return message instanceof DirectMessage || message instanceof LeaderMessage;
+  newest: Message | undefined;
 }
 
 export class LastMessages {
@@ -76,7 +65,7 @@ export class LastMessages {
   }
 
   /** The last message; null if there is none for certain; undefined if nothing is cached in this epoch. */
-  get(subject: string, epoch: Epoch): MemoryMessage | null | undefined {
+  get(subject: string, epoch: Epoch): CachedMessage | null | undefined {
     return this.#cache.get(subject, epoch);
   }
 
@@ -109,26 +98,23 @@ export class LastMessages {
     if (seq < (this.#acknowledged.get(stream) ?? 0)) this.streamDeleted(stream);
   }
 
-  /** Applies the next change from a feed to the cached message of its subject. */
-  apply(feed: Feed, event: ChangeEvent): void {
-    const { subject, delivery } = event;
+  /** Applies the next message from a feed to the cached message of its subject. */
+  apply(feed: Feed, message: Message): void {
+    const { subject } = message;
     const inFlight = this.#inFlight.get(subject);
     const seq = this.#cache.seqOf(subject, feed.epoch);
+    if (inFlight !== undefined) inFlight.newest = message;
     // A read may have returned a newer message than the feed.
-    if (inFlight === undefined && (seq === undefined || seq >= event.seq)) return;
-    const { message } = event;
-    const headers = ownHeaders(delivery.headerNames(), (name) => delivery.header(name));
-    const copy = new MemoryMessage(message, message.text(), headers, this.#options.freeze);
-    if (inFlight !== undefined) inFlight.newest = copy;
-    if ((seq ?? 0) < message.seq) this.#put(subject, copy, feed, isExpiring(delivery));
+    else if (seq === undefined) return;
+    if ((seq ?? 0) < message.seq) this.#put(subject, message, feed);
   }
 
   /**
-   * Never caches messages that the broker will remove by itself (`passing`), because no event reports their removal.
+   * Caches a message, unless the broker will remove it by itself, because no event reports their removal.
    */
-  #put(subject: string, message: MemoryMessage | null, feed: Feed, passing: boolean): void {
-    if (passing && feed.stream !== SESSIONS) this.#cache.delete(subject);
-    else this.#cache.set(subject, message, feed.epoch);
+  #put(subject: string, message: Message | null, feed: Feed): void {
+    if (message !== null && isExpiring(message) && feed.stream !== SESSIONS) this.#cache.delete(subject);
+    else this.#cache.set(subject, message && CachedMessage.of(message, this.#options.freeze), feed.epoch);
   }
 
   /**
@@ -179,18 +165,14 @@ export class LastMessages {
         const newest = inFlight[i]?.newest;
         // A message from before this read may have been removed.
         if (newest !== undefined && newest.seq > position && newest.seq >= (message?.seq ?? 0)) {
-          found.set(subject, newest.apart());
+          found.set(subject, newest);
           continue;
         }
-        if (subjects.length > MOST_CACHED) {
-          if (message !== undefined) found.set(subject, message);
-          continue;
-        }
-        const copy = isAnswered(message) ? copyOf(message, this.#options.freeze) : undefined;
+        if (message !== undefined) found.set(subject, message);
+        if (subjects.length > MOST_CACHED || feed.epoch !== epoch) continue;
         // Another read may have started later and finished earlier.
-        if (feed.epoch === epoch && (this.#cache.seqOf(subject, epoch) ?? -1) < (copy?.seq ?? 0))
-          this.#put(subject, copy ?? null, feed, message !== undefined && isExpiring(message));
-        if (copy !== undefined) found.set(subject, copy.apart());
+        if ((this.#cache.seqOf(subject, epoch) ?? -1) < (message?.seq ?? 0))
+          this.#put(subject, message instanceof Message ? message : null, feed);
       }
       return found;
     } finally {

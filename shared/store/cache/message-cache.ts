@@ -1,5 +1,5 @@
 /** Last messages by subject, limited in bytes. `last-messages.ts` updates and invalidates them. */
-import type { MemoryMessage } from "../client/message.ts";
+import type { CachedMessage } from "../client/message.ts";
 import type { Dependency, Epoch } from "./dependencies.ts";
 import { type Evictable, SieveCache } from "./sieve-cache.ts";
 
@@ -8,21 +8,21 @@ const OVERHEAD = 350;
 /** Parsed JSON takes about three times the size of its text, which is kept as well. */
 const JSON_FACTOR = 3;
 
-const parsed = (message: MemoryMessage | null) => (message === null ? 0 : message.size * JSON_FACTOR);
+const parsed = (message: CachedMessage | null) => (message === null ? 0 : message.size * JSON_FACTOR);
 
 /** The cached state of a subject: its last message, or null if there is none. Responses depend on it. */
 class CachedSubject implements Dependency, Evictable {
   readonly subject: string;
   readonly seq: number;
   readonly epoch: Epoch;
-  last: MemoryMessage | null;
+  last: CachedMessage | null;
   /** Whether the parsed JSON is kept too. */
   used: boolean;
   bytes: number;
   /** Whether it was invalidated or evicted. */
   #gone = false;
 
-  constructor(subject: string, message: MemoryMessage | null, epoch: Epoch, used: boolean) {
+  constructor(subject: string, message: CachedMessage | null, epoch: Epoch, used: boolean) {
     this.subject = subject;
     this.seq = message?.seq ?? 0;
     this.epoch = epoch;
@@ -68,7 +68,7 @@ export class MessageCache {
   }
 
   /** The last message; null if there is none for certain; undefined if nothing is cached in this epoch. */
-  get(subject: string, epoch: Epoch): MemoryMessage | null | undefined {
+  get(subject: string, epoch: Epoch): CachedMessage | null | undefined {
     const slot = this.#slots.get(subject);
     if (slot === undefined) return undefined;
     if (slot.epoch !== epoch) {
@@ -100,7 +100,7 @@ export class MessageCache {
     return slot?.epoch === epoch ? slot.seq : undefined;
   }
 
-  set(subject: string, message: MemoryMessage | null, epoch: Epoch): void {
+  set(subject: string, message: CachedMessage | null, epoch: Epoch): void {
     const slot = new CachedSubject(subject, message, epoch, this.#slots.get(subject)?.used ?? false);
     // A single message must not evict all others.
     if (slot.bytes + parsed(message) > this.#maxBytes / 8) this.#slots.delete(subject);

@@ -3,11 +3,12 @@
  * `./cached-store.ts` describes the protocol.
  */
 import type { OpenStore } from "../broker/store.ts";
+import type { Message } from "../client/message.ts";
 import { DEFINITIONS, definedStream, followedFilter } from "../subjects.ts";
 import { type Page, type StoredMessage, TooMuch } from "../types.ts";
 import type { CachedIndex } from "./cached-index.ts";
 import type { DependencyTracker, Epoch } from "./dependencies.ts";
-import { type ChangeEvent, Feed, type FeedOptions, type Listener } from "./feed.ts";
+import { Feed, type FeedOptions, type Listener } from "./feed.ts";
 import { IndexCache } from "./index-cache.ts";
 import { LastMessages, type LastMessagesRead, SESSIONS, sizeOf } from "./last-messages.ts";
 import type { CacheOptions, CacheStats } from "./options.ts";
@@ -127,11 +128,11 @@ export class StreamCache implements Listener {
     return undefined;
   }
 
-  stored(feed: Feed, event: ChangeEvent): void {
-    const { subject } = event;
-    this.#lastMessages.apply(feed, event);
+  stored(feed: Feed, message: Message): void {
+    const { subject } = message;
+    this.#lastMessages.apply(feed, message);
     this.#options.onStored(subject);
-    this.#indexes.apply(event);
+    this.#indexes.apply(message);
     // A stream has no event for its own deletion, nor an immediate one for a new stream with the same name.
     const defined = definedStream(subject);
     if (defined !== undefined) this.unfollow(defined);

@@ -4,10 +4,10 @@
  */
 import { Events, type Msg, type NatsConnection } from "nats.ws";
 import { AppError, unavailable } from "../../kernel/errors.ts";
-import type { Delivery, Reply, Subscription } from "../types.ts";
+import type { Delivery, Subscription } from "../types.ts";
 import { type ConnectOptions, dial } from "./dial.ts";
 import { type Liveness, livenessOf, onceHeard } from "./liveness.ts";
-import { replyOf } from "./message.ts";
+import { ReceivedMessage } from "./message.ts";
 import { brokerTimeout, PendingRequests } from "./pending-requests.ts";
 import { mostBytes, publish, randomName } from "./publish.ts";
 import { ASSUMED_MAX_PAYLOAD } from "./socket.ts";
@@ -228,12 +228,12 @@ export class Connection {
     subject: string,
     data: string | Uint8Array,
     options: RequestOptions = {},
-  ): Promise<Reply & { status: number }> {
+  ): Promise<ReceivedMessage> {
     return this.ask(
       subject,
       data,
       (message, resolve) => {
-        resolve(replyOf(message));
+        resolve(new ReceivedMessage(message));
         return true;
       },
       options,

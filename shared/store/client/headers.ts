@@ -82,12 +82,14 @@ export class ResponseHeaders {
     return text[VERSION.length] === " " ? Number(text.slice(VERSION.length + 1, VERSION.length + 4)) : 0;
   }
 
-  get names(): string[] {
-    return this.text
-      .split("\r\n")
-      .slice(1)
-      .filter((line) => line.includes(":"))
-      .map((line) => line.slice(0, line.indexOf(":")));
+  /**
+   * The headers that describe the body, which nearly no message has. Caching the broker's headers and the expectations
+   * would take many times the space.
+   */
+  own(): ResponseHeaders | undefined {
+    const lines = this.text.split("\r\n").slice(1, -2);
+    const own = lines.filter((line) => !line.startsWith("Nats-") || line.startsWith("Nats-Marker-Reason:"));
+    return own.length === 0 ? undefined : new ResponseHeaders(["", ...own, ""].join("\r\n"));
   }
 
   /** The first value of a header. */

@@ -1,6 +1,6 @@
 import type { NatsConnection } from "nats.ws";
 import type { Delivery, Subscription } from "../types.ts";
-import { DeliveredMessage } from "./message.ts";
+import { ReceivedMessage } from "./message.ts";
 
 /**
  * Delivers messages published on a subject from now on, once the connection is open.
@@ -28,7 +28,7 @@ export function subscribeOn(
         // The broker rejected the subscription: this user has no permission.
         if (error !== null) over();
         if (error !== null || stopped) return;
-        deliver(new DeliveredMessage(message));
+        deliver(new ReceivedMessage(message));
       },
     });
   };

@@ -45,12 +45,12 @@ export function linkedStore(far: LinkStub, direct: () => Store): Store {
       return session.call(call, args);
     };
     // Any failure of the link leaves the outcome unknown, like a lost connection.
-    const parcel = await Promise.race([answered(), late])
+    const result = await Promise.race([answered(), late])
       .catch((error: unknown) => {
         throw error instanceof AppError ? error : unavailable(error);
       })
       .finally(() => clearTimeout(timer));
-    return (await decodeResult(parcel)) as Answer<C>;
+    return decodeResult(result) as Answer<C>;
   }
 
   const linked = Object.fromEntries(

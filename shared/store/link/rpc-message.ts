@@ -1,12 +1,11 @@
 /**
- * Encodes RPC messages of the link as plain values, which the runtime copies between isolates. A stored message travels
- * as the broker sent it and is decoded by the client. An error travels as its fields and is thrown again with the same
- * class.
+ * Encodes results of the link as plain values, which the runtime copies between isolates. A stored message travels as
+ * the broker sent it. An error travels as its fields and is thrown again with the same class.
  */
 import { concatBytes } from "../../kernel/bytes.ts";
-import { AppError, type ErrorKind, type Fault } from "../../kernel/errors.ts";
+import { AppError } from "../../kernel/errors.ts";
 import { ResponseHeaders } from "../client/headers.ts";
-import { DirectMessage, LeaderMessage, type LeaderShape } from "../client/message.ts";
+import { Message } from "../client/message.ts";
 import {
   Conflict,
   type KvEntry,
@@ -51,129 +50,83 @@ export type Call = (typeof CALLS)[number];
 /** The result of a call. */
 export type Answer<C extends Call> = Awaited<ReturnType<Store[C]>>;
 
-/** Stored messages: their origins, and the concatenated bodies of those from direct gets. */
+/**
+ * Stored messages: the headers and size of each, and all bodies in one array. Copying an array for each message takes
+ * several times as long. The runtime copies at most 32 MiB as one value; no read of messages allows more than 8 MiB.
+ */
 interface Messages {
-  heads: (string | LeaderShape)[];
+  headers: string[];
   sizes: number[];
-  bodies: Uint8Array | ReadableStream<Uint8Array>;
+  bodies: Uint8Array;
 }
 
-/** Larger messages travel as a stream, because the runtime copies at most 32 MiB as one value. */
-const STREAMED_BYTES = 16 * 1024 * 1024;
-
-interface PlainKv {
-  key: string;
-  revision: number;
-  time: number;
-  text: string;
-}
+type PlainKv = Pick<KvEntry, "key" | "revision" | "time"> & { body: string };
 
 /** A result or error by type. */
 export type RpcMessage =
   | { is: "value"; value: unknown }
   | { is: "message" | "map"; messages: Messages }
   | { is: "page"; messages: Messages; pending: number; lastSeq: number }
-  | { is: "kv"; entries: PlainKv[]; one: boolean }
-  | { is: "reply"; data: Uint8Array; headers: Record<string, string> }
+  | { is: "kv"; entry: PlainKv | null }
+  | { is: "kvs"; entries: PlainKv[] }
+  | { is: "reply"; data: Uint8Array; headers: string }
   | { is: "failure"; failure: Failure };
 
 /** The fields of an error. The cause is text, for the log only. */
 type Failure =
-  | {
-      name: "AppError";
-      kind: ErrorKind;
-      code: string;
-      detail: string;
-      errors: Fault[] | undefined;
-      retryAfter: number | undefined;
-      data: Record<string, unknown> | undefined;
-      cause: string | undefined;
-    }
-  | { name: "StreamMissing"; stream: string }
-  | { name: string; message: string };
+  | (Pick<AppError, "kind" | "code" | "detail" | "errors" | "retryAfter" | "data"> & { cause?: string })
+  | { name: string; message: string; stream?: string };
 
-/** Streams bytes without copying them. */
-function streamed(parts: readonly Uint8Array[]): ReadableStream<Uint8Array> {
-  const left = parts.filter(({ length }) => length > 0);
-  return new ReadableStream({
-    type: "bytes",
-    pull(controller) {
-      const part = left.shift();
-      if (part === undefined) controller.close();
-      else controller.enqueue(part.slice());
-    },
-  });
-}
-
-function packMessages(messages: readonly StoredMessage[]): Messages {
-  const heads: Messages["heads"] = [];
+function packMessages(messages: Iterable<StoredMessage>): Messages {
+  const packed: Messages = { headers: [], sizes: [], bodies: new Uint8Array() };
   const bodies: Uint8Array[] = [];
   for (const message of messages) {
-    if (message instanceof LeaderMessage) {
-      heads.push(message.shape);
-    } else if (message instanceof DirectMessage) {
-      heads.push(message.headers.text);
-      bodies.push(message.data);
-    } else throw new Error("unknown type of message");
+    if (!(message instanceof Message)) throw new Error("the store returned a cached message");
+    packed.headers.push(message.headers.text);
+    packed.sizes.push(message.size);
+    bodies.push(message.data);
   }
-  const sizes = bodies.map(({ length }) => length);
-  const large = sizes.reduce((sum, size) => sum + size, 0) > STREAMED_BYTES;
-  return { heads, sizes, bodies: large ? streamed(bodies) : concatBytes(bodies) };
+  packed.bodies = concatBytes(bodies);
+  return packed;
 }
 
-async function unpackMessages({ heads, sizes, bodies }: Messages): Promise<StoredMessage[]> {
-  const whole =
-    bodies instanceof Uint8Array ? bodies : new Uint8Array(await new Response(bodies).arrayBuffer());
-  let next = 0;
+function unpackMessages({ headers, sizes, bodies }: Messages): Message[] {
   let end = 0;
-  return heads.map((head) => {
-    if (typeof head !== "string") return new LeaderMessage(head);
+  return headers.map((text, i) => {
     const start = end;
-    end += sizes[next++] ?? 0;
-    return new DirectMessage(new ResponseHeaders(head), whole.subarray(start, end));
+    end += sizes[i] ?? 0;
+    return new Message(new ResponseHeaders(text), bodies.subarray(start, end));
   });
 }
 
 function plainKv(entry: KvEntry): PlainKv {
   const { key, revision, time } = entry;
-  return { key, revision, time, text: entry.text() };
+  return { key, revision, time, body: entry.text() };
 }
 
-function kvOf({ key, revision, time, text }: PlainKv): KvEntry {
-  return { key, revision, time, text: () => text, json: <T>() => JSON.parse(text) as T };
+function kvOf({ body, ...place }: PlainKv): KvEntry {
+  return { ...place, text: () => body, json: <T>() => JSON.parse(body) as T };
 }
 
 /** Errors of the store that have only a name. */
 const NAMED = { Conflict, SubjectFull, TooMuch, SubjectsTaken } as const;
 
 /** Encodes an error that a call threw. */
-export function encodeFailure(error: unknown): RpcMessage {
-  if (error instanceof AppError) {
-    const { kind, code, detail, errors, retryAfter, data } = error;
-    const cause = error.cause === undefined ? undefined : String(error.cause);
+export function encodeFailure(thrown: unknown): RpcMessage {
+  const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+  const { name, message, cause } = error;
+  if (!(error instanceof AppError))
     return {
       is: "failure",
-      failure: { name: "AppError", kind, code, detail, errors, retryAfter, data, cause },
+      failure: { name, message, ...(error instanceof StreamMissing && { stream: error.stream }) },
     };
-  }
-  if (error instanceof StreamMissing)
-    return { is: "failure", failure: { name: "StreamMissing", stream: error.stream } };
-  const { name, message } = error instanceof Error ? error : new Error(String(error));
-  return { is: "failure", failure: { name, message } };
+  return { is: "failure", failure: { ...error, ...(cause === undefined ? {} : { cause: String(cause) }) } };
 }
 
-function thrown(failure: Failure): Error {
-  if ("kind" in failure) {
-    const { kind, code, detail, errors, retryAfter, data, cause } = failure;
-    return new AppError(kind, code, detail, {
-      ...(errors === undefined ? {} : { errors }),
-      ...(retryAfter === undefined ? {} : { retryAfter }),
-      ...(data === undefined ? {} : { data }),
-      ...(cause === undefined ? {} : { cause }),
-    });
-  }
-  if ("stream" in failure) return new StreamMissing(failure.stream);
-  const { name, message } = failure;
+function decodeFailure(failure: Failure): Error {
+  if ("kind" in failure) return new AppError(failure.kind, failure.code, failure.detail, failure);
+  const { name, message, stream } = failure;
+  if (stream !== undefined) return new StreamMissing(stream);
   if (Object.hasOwn(NAMED, name)) return new NAMED[name as keyof typeof NAMED]();
   return new Error(`${name}: ${message}`);
 }
@@ -183,26 +136,21 @@ export function encodeResult<C extends Call>(call: C, answer: Answer<C>): RpcMes
   switch (call) {
     case "get":
     case "getSeq":
-    case "nextMessage": {
-      const message = answer as StoredMessage | null;
-      return { is: "message", messages: packMessages(message === null ? [] : [message]) };
-    }
+    case "nextMessage":
+      return { is: "message", messages: packMessages(answer === null ? [] : [answer as StoredMessage]) };
     case "getMany":
-      return { is: "map", messages: packMessages([...(answer as Map<string, StoredMessage>).values()]) };
+      return { is: "map", messages: packMessages((answer as Map<string, StoredMessage>).values()) };
     case "scan": {
-      const { messages, pending, lastSeq } = answer as Page;
-      return { is: "page", messages: packMessages(messages), pending, lastSeq };
+      const page = answer as Page;
+      return { is: "page", ...page, messages: packMessages(page.messages) };
     }
-    case "kvGet": {
-      const entry = answer as KvEntry | null;
-      return { is: "kv", entries: entry === null ? [] : [plainKv(entry)], one: true };
-    }
+    case "kvGet":
+      return { is: "kv", entry: answer && plainKv(answer as KvEntry) };
     case "kvList":
-      return { is: "kv", entries: (answer as KvEntry[]).map(plainKv), one: false };
+      return { is: "kvs", entries: (answer as KvEntry[]).map(plainKv) };
     case "request": {
-      const reply = answer as Reply;
-      const headers = Object.fromEntries(reply.headerNames().map((name) => [name, reply.header(name) ?? ""]));
-      return { is: "reply", data: concatBytes([reply.data]), headers };
+      const { data, headerText } = answer as Reply;
+      return { is: "reply", data: concatBytes([data]), headers: headerText };
     }
     default:
       return { is: "value", value: answer };
@@ -213,33 +161,28 @@ export function encodeResult<C extends Call>(call: C, answer: Answer<C>): RpcMes
  * Decodes a result.
  * @throws the error that the call threw
  */
-export async function decodeResult(parcel: RpcMessage): Promise<unknown> {
-  switch (parcel.is) {
+export function decodeResult(result: RpcMessage): unknown {
+  switch (result.is) {
     case "value":
-      return parcel.value;
+      return result.value;
     case "message":
-      return (await unpackMessages(parcel.messages))[0] ?? null;
+      return unpackMessages(result.messages)[0] ?? null;
     case "map":
-      return new Map((await unpackMessages(parcel.messages)).map((message) => [message.subject, message]));
-    case "page":
-      return {
-        messages: await unpackMessages(parcel.messages),
-        pending: parcel.pending,
-        lastSeq: parcel.lastSeq,
-      } satisfies Page;
-    case "kv": {
-      const entries = parcel.entries.map(kvOf);
-      return parcel.one ? (entries[0] ?? null) : entries;
+      return new Map(unpackMessages(result.messages).map((message) => [message.subject, message]));
+    case "page": {
+      const { messages, pending, lastSeq } = result;
+      return { messages: unpackMessages(messages), pending, lastSeq } satisfies Page;
     }
+    case "kv":
+      return result.entry && kvOf(result.entry);
+    case "kvs":
+      return result.entries.map(kvOf);
     case "reply": {
-      const { data, headers } = parcel;
-      return {
-        data,
-        header: (name) => (Object.hasOwn(headers, name) ? headers[name] : undefined) || undefined,
-        headerNames: () => Object.keys(headers),
-      } satisfies Reply;
+      const headers = new ResponseHeaders(result.headers);
+      const header = (name: string) => headers.last(name) || undefined;
+      return { data: result.data, headerText: headers.text, header } satisfies Reply;
     }
     case "failure":
-      throw thrown(parcel.failure);
+      throw decodeFailure(result.failure);
   }
 }
