@@ -1,7 +1,7 @@
 /** The application: all routes, and the middleware around every request. */
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import { getPath } from "hono/utils/url";
-import { isPlatformRoute } from "../shared/definition/document/ids.ts";
+import { isPlatformRoute, isRealmSegment, isSigninPage } from "../shared/definition/document/ids.ts";
 import { auditRoutes } from "./admin/audit.ts";
 import { definitionRoutes } from "./admin/definitions.ts";
 import { adminEntryRoutes } from "./admin/entry-routes.ts";
@@ -19,8 +19,7 @@ import { PREFIXES } from "./http/prefixes.ts";
 import { onError } from "./http/problem.ts";
 import { answerUnmatched, newRouter } from "./http/router.ts";
 import { readToEnd } from "./middleware/body.ts";
-import { cors } from "./middleware/cors.ts";
-import { securityHeaders } from "./middleware/headers.ts";
+import { cors, securityHeaders } from "./middleware/headers.ts";
 import { sharedAuthRoutes } from "./orb-auth/index.ts";
 import { orbAuth } from "./orb-auth/orbs.ts";
 import { docsRoutes } from "./pages/docs.ts";
@@ -28,7 +27,7 @@ import { pageRoutes } from "./pages/index.ts";
 import { platformAuthRoutes } from "./platform-auth/index.ts";
 import { type AppEnv, context, type Host } from "./request/context.ts";
 import { runtimeRoutes } from "./runtime/entries.ts";
-import { httpHandlers } from "./runtime/handlers-http.ts";
+import { httpHandlers, MOUNTED } from "./runtime/handlers-http.ts";
 import { streamsRoutes } from "./streams/routes.ts";
 
 /** Whether a path belongs to the platform: its first segment cannot be the id of an orb. */
@@ -92,11 +91,14 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   own.route("/", streamsRoutes());
 
   const access = orbAuth();
-  runtime.use("/api/:orbId/*", access.middleware);
+  runtime.use("/api/:orbId/*", (c, next) => {
+    const [, , orbId = "", segment = ""] = c.req.path.split("/", 4);
+    return isRealmSegment(segment) || isSigninPage(segment) ? access.answer(c, next, orbId, segment) : next();
+  });
   for (const definition of access.router.openAPIRegistry.definitions) {
     if (definition.type === "route") runtime.openAPIRegistry.registerPath(definition.route);
   }
-  runtime.use("/api/:orbId/*", httpHandlers());
+  if (MOUNTED.length > 0) runtime.use("/api/:orbId/*", httpHandlers(MOUNTED));
   // Last, because its generic paths match every address below an orb.
   runtime.route("/", runtimeRoutes());
 

@@ -121,15 +121,13 @@ const Environment = z.object({
   ),
 });
 
-export type LogLevel = z.infer<typeof Environment>["LOG_LEVEL"];
-
 /** The settings of a host, from its environment. */
 export interface Settings {
   config: Config;
   broker: ConnectOptions & { replicas: number };
   /** Number of Durable Objects that hold broker connections, and their location. */
   link: { count: number; location: string | undefined };
-  logLevel: LogLevel;
+  logLevel: z.infer<typeof Environment>["LOG_LEVEL"];
 }
 
 /**

@@ -4,8 +4,8 @@ import { ReadSemaphore } from "../shared/store/client/read-semaphore.ts";
 import { type App, createApp, type ExecutionContextLike } from "./app.ts";
 import { readSettings, type Settings } from "./env.ts";
 import { linkOf } from "./link.ts";
-import { consoleLog } from "./log.ts";
 import type { Host } from "./request/context.ts";
+import { consoleLog } from "./request/log.ts";
 
 /** Number of requests in progress in this isolate. Requests must not share anything but plain values. */
 let inFlight = 0;

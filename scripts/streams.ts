@@ -1,6 +1,6 @@
 /** The streams process: reads its settings from the environment, serves until SIGTERM, then ends every response. */
 import { readSettings } from "../functions/env.ts";
-import { consoleLog } from "../functions/log.ts";
+import { consoleLog } from "../functions/request/log.ts";
 import { openStore } from "../shared/store/broker/store.ts";
 import { Hub } from "../shared/streams/read/hub.ts";
 import { exitWith, oneLine } from "./process/failure.ts";

@@ -1,7 +1,7 @@
 /** Builds OpenAPI 3.0 documents as plain JSON, and cleans up generated ones. */
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Json, JsonSchema } from "../../shared/definition/fields/index.ts";
-import { REQUEST_HEADERS } from "../middleware/cors.ts";
+import { REQUEST_HEADERS } from "../middleware/headers.ts";
 import type { AppEnv } from "../request/context.ts";
 
 export type Method = "get" | "put" | "post" | "delete";

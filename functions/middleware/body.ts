@@ -1,6 +1,6 @@
 import type { Context, MiddlewareHandler, Next } from "hono";
-import { concatBytes } from "../../shared/kernel/bytes.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
+import { concatBytes } from "../../shared/kernel/ids.ts";
 import { DEPTH_LIMIT, tooDeep } from "../../shared/kernel/json.ts";
 import { malformedAt, placeIn } from "../../shared/kernel/json-fault.ts";
 import type { AppEnv } from "../request/context.ts";

@@ -5,7 +5,7 @@
 import type { Context } from "hono";
 import { AppError } from "../../shared/kernel/errors.ts";
 import type { AppEnv } from "../request/context.ts";
-import { isTrustedOrigin } from "./cors.ts";
+import { isTrustedOrigin } from "./headers.ts";
 
 const SAFE = new Set(["GET", "HEAD", "OPTIONS"]);
 

@@ -1,20 +1,20 @@
 /** Authenticates the caller by bearer token, otherwise by the realm's cookie. */
 import type { Context, MiddlewareHandler } from "hono";
 import { getCookie } from "hono/cookie";
-import type { Actor } from "../../shared/access/actor.ts";
+import { parse } from "hono/utils/cookie";
+import { type Actor, anonymous } from "../../shared/access/actor.ts";
 import {
   type AcceptedRealms,
   authenticate,
   type Credentials,
   isSessionCookie,
 } from "../../shared/access/authenticate.ts";
-import { realmOf, refusal } from "../../shared/access/authorize.ts";
+import { realmOf, refusal, SHARED_REALM } from "../../shared/access/authorize.ts";
 import { claimedRealm, verifyToken } from "../../shared/access/tokens.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import type { Consistency } from "../../shared/store/types.ts";
 import type { AppEnv } from "../request/context.ts";
-import { receiveBody } from "./body.ts";
-import { cookieOf } from "./cookies.ts";
+import { hasBody, receiveBody } from "./body.ts";
 import { requireTrustedOrigin } from "./origin.ts";
 
 const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
@@ -29,6 +29,15 @@ export function bearerOf(header: string | undefined): string | undefined {
   if (bearer !== undefined) return bearer;
   const detail = "The Authorization header must have the form: Bearer <token>.";
   throw new AppError("unauthenticated", "invalid_token", detail);
+}
+
+/**
+ * Returns the value of a cookie. Undefined if the request has several of that name: the header does not show which one
+ * this host set, and a page on another port or subdomain may have set the others.
+ */
+export function cookieOf(header: string | undefined, name: string): string | undefined {
+  const [value, ...others] = (header ?? "").split(";").flatMap((pair) => Object.values(parse(pair, name)));
+  return others.length > 0 ? undefined : value;
 }
 
 /**
@@ -81,6 +90,7 @@ export const receivePublic: MiddlewareHandler<AppEnv> = async (c, next) => {
 
 /** Receives the body of a request whose route is not known yet, unless its bearer token is invalid. */
 export async function receiveEarly(c: Context<AppEnv>): Promise<void> {
+  if (!hasBody(c)) return;
   if (c.req.header("authorization") === undefined || (await mayBeAuthenticated(c))) await receiveBody(c);
 }
 
@@ -94,7 +104,7 @@ export async function identify(
   want: AcceptedRealms,
   consistency: Consistency = "cached",
 ): Promise<Actor> {
-  const known = c.get("actor");
+  const known = c.get("actor") ?? (hasCredentials(c) ? undefined : anonymous);
   if (known !== undefined) return known;
   const credentials = credentialsOf(c);
   const actor = await authenticate(c.get("deps"), credentials, want, consistency);
@@ -106,6 +116,29 @@ export async function identify(
 /** Returns the caller of a runtime route: a user of the orb's realm, or a platform admin. */
 export function actorFor(c: Context<AppEnv>, orb: string, usesAccess: boolean): Promise<Actor> {
   return identify(c, { platform: true, realms: [realmOf(orb, usesAccess)] });
+}
+
+/** Whether the request has any credentials. */
+export function hasCredentials(c: Context<AppEnv>): boolean {
+  return c.req.header("authorization") !== undefined || (c.req.header("cookie") ?? "").includes("session_");
+}
+
+/**
+ * Starts to authenticate the caller of an orb's route while the orb's definition is read. The returned function
+ * completes it as {@link actorFor} does.
+ */
+export function beginCaller(c: Context<AppEnv>, orb: string): (usesAccess: boolean) => Promise<Actor> {
+  const early = identify(c, { platform: true, realms: [orb, SHARED_REALM] });
+  // The promise is awaited later. Without this handler an early rejection would be unhandled.
+  early.catch(() => undefined);
+  return async (usesAccess) => {
+    const actor = await early;
+    const realm = realmOf(orb, usesAccess);
+    if (actor.kind !== "orb" || actor.realm === realm) return actor;
+    const other = await authenticate(c.get("deps"), credentialsOf(c), { platform: true, realms: [realm] });
+    c.set("actor", other);
+    return other;
+  };
 }
 
 /**

@@ -4,14 +4,13 @@
  */
 
 import { z } from "@hono/zod-openapi";
-import type { Context, MiddlewareHandler, Next } from "hono";
+import type { Context, Next } from "hono";
 import { orbRealm, type Realm } from "../../shared/access/realms.ts";
-import { isRealmSegment, isSigninPage } from "../../shared/definition/document/ids.ts";
+import { isSigninPage } from "../../shared/definition/document/ids.ts";
 import { liveOrb, noLiveOrb } from "../../shared/definition/stored/live.ts";
 import { notFound } from "../../shared/kernel/errors.ts";
 import { onError } from "../http/problem.ts";
 import { answerUnmatched, defineRoute, newRouter } from "../http/router.ts";
-import { hasBody } from "../middleware/body.ts";
 import { receiveEarly } from "../middleware/session.ts";
 import { PageQuery, pageResponses } from "../pages/index.ts";
 import { showSignin } from "../pages/signin.ts";
@@ -64,18 +63,14 @@ export function orbAuth() {
     (c) => showSignin(c, handedTo(c).realm),
   );
 
-  /** Serves realm routes of orbs that use `access`, and the sign-in page of every orb. Passes on all other requests. */
-  const middleware: MiddlewareHandler<AppEnv> = (c, next) => {
-    const [, , orbId = "", segment = ""] = c.req.path.split("/", 4);
-    return isRealmSegment(segment) || isSigninPage(segment) ? answer(c, next, orbId, segment) : next();
-  };
+  /** Serves a realm route of an orb that uses `access`, or the sign-in page of any orb. Passes on other requests. */
   async function answer(
     c: Context<AppEnv>,
     next: Next,
     orbId: string,
     segment: string,
   ): Promise<Response | undefined> {
-    if (hasBody(c)) await receiveEarly(c);
+    await receiveEarly(c);
     const live = await liveOrb(c.var.deps, orbId);
     if (live === null) throw noLiveOrb();
     const realm = orbRealm(live.document);
@@ -90,7 +85,7 @@ export function orbAuth() {
     handed.set(c.req.raw, { outer: c, realm });
     return inner.fetch(c.req.raw, c.env, executionCtx(c));
   }
-  return { router: inner, middleware };
+  return { router: inner, answer };
 }
 
 function executionCtx(c: Context<AppEnv>) {

@@ -10,11 +10,9 @@ import { lastLive, liveOrb, noLiveOrb } from "../../shared/definition/stored/liv
 import { lastOf } from "../../shared/entry/read/list.ts";
 import { wrongMethod } from "../http/problem.ts";
 import { newRouter } from "../http/router.ts";
-import { hasBody } from "../middleware/body.ts";
-import { receiveEarly } from "../middleware/session.ts";
+import { beginCaller, hasCredentials, receiveEarly } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
 import { type Address, addressOf, METHODS } from "./address.ts";
-import { beginCaller, hasCredentials } from "./caller.ts";
 import { definitions } from "./definitions.ts";
 import { callHandler, callRoute } from "./handlers.ts";
 import { get, list } from "./read.ts";
@@ -22,13 +20,14 @@ import { create, operate, remove, update } from "./write.ts";
 
 const SEGMENTS = ["first", "second", "third", "fourth"] as const;
 
+const isRead = (c: Context<AppEnv>) => c.req.method === "GET" || c.req.method === "HEAD";
+
 /**
  * Starts to read the last sequence of the orb's stream, in parallel with the definition, for lists that begin with the
  * newest entry.
  */
 function lookAhead(c: Context<AppEnv>, orb: string): Promise<number | undefined> | undefined {
-  const isRead = c.req.method === "GET" || c.req.method === "HEAD";
-  if (!isRead || c.get("deps").store.isCached === true) return undefined;
+  if (!isRead(c) || c.get("deps").store.isCached === true) return undefined;
   const { search } = new URL(c.req.url);
   if (!search.includes("sort=-createdAt") || /[?&](cursor=|filter)/.test(search)) return undefined;
   const last = lastOf(c.get("deps"), orb);
@@ -55,8 +54,7 @@ interface SpeculativeRead {
  * looked up. It rarely changes, and this saves one round trip.
  */
 function begin(c: Context<AppEnv>, orb: string): SpeculativeRead | undefined {
-  const isRead = c.req.method === "GET" || c.req.method === "HEAD";
-  if (!isRead || hasCredentials(c) || c.get("deps").store.isCached === true) return undefined;
+  if (!isRead(c) || hasCredentials(c) || c.get("deps").store.isCached === true) return undefined;
   const live = lastLive(orb);
   if (live === undefined) return undefined;
   const answer = answerBy(c, live, async () => anonymous, lookAhead(c, orb));
@@ -68,7 +66,7 @@ async function serve(c: Context<AppEnv>): Promise<Response> {
   const orb = c.req.param("orbId") ?? "";
   c.set("route", "/api/{orbId}/…");
   if (!isOrbId(orb)) throw noLiveOrb();
-  if (hasBody(c)) await receiveEarly(c);
+  if (!isRead(c)) await receiveEarly(c);
   const suspicion = begin(c, orb);
   const caller = beginCaller(c, orb);
   const last = suspicion === undefined ? lookAhead(c, orb) : undefined;
@@ -86,7 +84,7 @@ async function serve(c: Context<AppEnv>): Promise<Response> {
 async function answerBy(
   c: Context<AppEnv>,
   live: LiveOrb,
-  caller: (live: LiveOrb) => Promise<Actor>,
+  caller: (usesAccess: boolean) => Promise<Actor>,
   last: Promise<number | undefined> | undefined,
 ): Promise<Response> {
   const segments = SEGMENTS.map((name) => c.req.param(name)).filter((segment) => segment !== undefined);
@@ -94,7 +92,7 @@ async function answerBy(
   c.set("route", ROUTES[address.kind]);
   const { method } = c.req;
   if (!METHODS[address.kind].includes(method)) return wrongMethod(c, METHODS[address.kind]);
-  return answer(c, live, address, { actor: await caller(live), last });
+  return answer(c, live, address, { actor: await caller(live.compiled.usesAccess), last });
 }
 
 function answer(

@@ -37,7 +37,8 @@ export interface MountedHandler {
 
 const CODE: Record<FurtherHttpHandler, HttpCode> = {};
 
-const MOUNTED: readonly MountedHandler[] = HTTP_HANDLERS.flatMap((handler) => {
+/** The HTTP handlers of this build. */
+export const MOUNTED: readonly MountedHandler[] = HTTP_HANDLERS.flatMap((handler) => {
   const run = Object.hasOwn(CODE, handler.name) ? (Reflect.get(CODE, handler.name) as HttpCode) : undefined;
   return run === undefined ? [] : [{ handler, run }];
 });
@@ -46,7 +47,7 @@ const MOUNTED: readonly MountedHandler[] = HTTP_HANDLERS.flatMap((handler) => {
  * Serves requests to HTTP handlers that the orb uses: logs, authenticates, checks the role. Passes on all other
  * requests.
  */
-export function httpHandlers(mounted: readonly MountedHandler[] = MOUNTED): MiddlewareHandler<AppEnv> {
+export function httpHandlers(mounted: readonly MountedHandler[]): MiddlewareHandler<AppEnv> {
   const byName = new Map(mounted.map((each) => [each.handler.name, each] as const));
   const shorts = new Set([...byName.keys()].map((name) => name.slice(name.indexOf(".") + 1)));
   async function answer(

@@ -29,8 +29,7 @@ import { completeResponse } from "../middleware/headers.ts";
 import type { AppEnv } from "../request/context.ts";
 import type { Operation } from "./address.ts";
 import { bodies, definitions, parameterNames } from "./definitions.ts";
-import { parametersOf } from "./read.ts";
-import { choiceOf, responseHeaders } from "./response-headers.ts";
+import { choiceOf, parametersOf, responseHeaders } from "./read.ts";
 
 /** The state of a write. */
 export interface Writing {

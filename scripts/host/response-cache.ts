@@ -7,7 +7,7 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:
 import type { Context } from "hono";
 import { matchesTag } from "../../functions/http/etag.ts";
 import { type AppEnv, type Host, logOf, recordFinished } from "../../functions/request/context.ts";
-import { namesOf } from "../../functions/request/trace.ts";
+import { namesOf } from "../../functions/request/log.ts";
 import {
   DependencyTracker,
   type EntryDependencies,

@@ -1,6 +1,6 @@
 /** Entry of the host process: serves the app in Node until it is stopped, or until its parent process is gone. */
 import { readSettings } from "../../functions/env.ts";
-import { consoleLog } from "../../functions/log.ts";
+import { consoleLog } from "../../functions/request/log.ts";
 import { outliveRejections } from "../process/rejections.ts";
 import type { Word } from "../process/supervise.ts";
 import { serveNode } from "./node.ts";

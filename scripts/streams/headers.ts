@@ -2,12 +2,12 @@
 import type { IncomingMessage } from "node:http";
 import {
   ALLOWED_METHODS,
+  defaultHeaders,
   EXPOSED_HEADERS,
   isTrustedOrigin,
   REQUEST_HEADERS,
-} from "../../functions/middleware/cors.ts";
-import { defaultHeaders } from "../../functions/middleware/headers.ts";
-import { namesOf } from "../../functions/request/trace.ts";
+} from "../../functions/middleware/headers.ts";
+import { namesOf } from "../../functions/request/log.ts";
 import type { Config } from "../../shared/deps.ts";
 import { STREAM_VARY } from "../../shared/streams/serve.ts";
 import { TICKET } from "../../shared/streams/ticket.ts";

@@ -1,8 +1,7 @@
 /** Serves the requests of the streams process, and keeps track of responses in progress. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { noRouteDetail, problemHeaders, problemText, STATUS } from "../../functions/http/problem.ts";
-import { cookieOf } from "../../functions/middleware/cookies.ts";
-import { bearerOf } from "../../functions/middleware/session.ts";
+import { bearerOf, cookieOf } from "../../functions/middleware/session.ts";
 import { authenticate } from "../../shared/access/authenticate.ts";
 import { requireOperator } from "../../shared/access/authorize.ts";
 import type { Config, Deps, Log } from "../../shared/deps.ts";

@@ -2,7 +2,7 @@
  * The only place that decides what a role may do. Every verb calls it. Everything that it does not allow is forbidden.
  */
 import { AppError } from "../kernel/errors.ts";
-import type { Actor, Role } from "./actor.ts";
+import { type Actor, actorId, type Role } from "./actor.ts";
 
 /** Realm of the users that all orbs without their own realm share. */
 export const SHARED_REALM = "auth";
@@ -117,6 +117,24 @@ export function may(
     default:
       return false;
   }
+}
+
+/**
+ * Returns whether an orb user created an entry. False for platform admins and the platform, who do not need
+ * ownership.
+ */
+export function isOwn(actor: Actor, createdBy: string): boolean {
+  return actor.kind === "orb" && actorId(actor) === createdBy;
+}
+
+/** Whether an actor may do something with one entry of an orb. */
+export function mayWith(
+  actor: Actor,
+  orb: { id: string; usesAccess: boolean },
+  operation: EntryOperation,
+  { access, createdBy }: { access: SchemaAccess; createdBy: string },
+): boolean {
+  return may(roleIn(actor, orb.id, orb), operation, { access, own: isOwn(actor, createdBy) });
 }
 
 function mayRead(role: Role, { access, own }: { access: SchemaAccess; own: boolean }): boolean {

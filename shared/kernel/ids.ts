@@ -1,4 +1,4 @@
-/** Random ids and tokens. */
+/** Ids and tokens, and the bytes that they are made of. */
 import { base64url } from "jose";
 
 const ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz";
@@ -35,6 +35,19 @@ export function newId(now: number): string {
 /** Unguessable URL-safe text (base64url) of `bytes` random bytes. */
 export function randomToken(bytes: number): string {
   return base64url.encode(crypto.getRandomValues(new Uint8Array(bytes)));
+}
+
+/** Concatenates parts into a buffer of its own. Some runtimes copy the whole underlying buffer of a view. */
+export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  let size = 0;
+  for (const part of parts) size += part.length;
+  const all = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
 }
 
 /** SHA-256 of a text or of bytes as base64url. Stored secrets use it as their key. */

@@ -15,7 +15,7 @@ import {
   operationsOf,
   type Parameter,
 } from "../../functions/discovery/document.ts";
-import { EXPOSED_HEADERS } from "../../functions/middleware/cors.ts";
+import { EXPOSED_HEADERS } from "../../functions/middleware/headers.ts";
 import { adminToken, call, user } from "../support/auth.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 import { seededRandom } from "../support/random.ts";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { onError } from "../../functions/http/problem.ts";
 import { newRouter } from "../../functions/http/router.ts";
-import { consoleLog } from "../../functions/log.ts";
 import { context } from "../../functions/request/context.ts";
+import { consoleLog } from "../../functions/request/log.ts";
 import { httpHandlers, type MountedHandler } from "../../functions/runtime/handlers-http.ts";
 import { anonymous } from "../../shared/access/actor.ts";
 import { invoke, resolveHandler } from "../../shared/handlers/dispatch.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { CompiledField, CompiledSchema } from "../../shared/definition/compile.ts";
-import { fingerprint, readCursor, writeCursor } from "../../shared/entry/model/cursor.ts";
+import { readCursor, writeCursor } from "../../shared/entry/model/cursor.ts";
 import {
   choose,
   isLocale,
@@ -11,6 +11,7 @@ import {
 import { compareRanked, type FilterInput, matches, sortValues } from "../../shared/entry/query/filter.ts";
 import { creationOrder, parseListQuery, parseOneQuery } from "../../shared/entry/query/query.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
+import { fingerprint } from "../../shared/kernel/tags.ts";
 import { definition, SHOP } from "../support/entries.ts";
 
 function productSchema(): CompiledSchema {

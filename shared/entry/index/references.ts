@@ -1,7 +1,6 @@
 /** References between entries: validates targets and finds referrers. */
 import type { Actor } from "../../access/actor.ts";
-import { actorId } from "../../access/actor.ts";
-import { may, roleIn } from "../../access/authorize.ts";
+import { isOwn, may, roleIn } from "../../access/authorize.ts";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { liveOrb } from "../../definition/stored/live.ts";
 import type { Values } from "../../definition/validate.ts";
@@ -51,14 +50,6 @@ function pointersOf(schema: CompiledSchema, values: Readonly<Values>): Pointer[]
 /** Returns whether a field refers to entries of its own schema. Only then can an entry refer to itself. */
 function pointsTo({ target }: CompiledField, { orb, module, id }: CompiledSchema): boolean {
   return target?.orb === orb && target.module === module && target.schema === id;
-}
-
-/**
- * Returns whether an orb user created an entry. False for platform admins and the platform, who do not need
- * ownership.
- */
-export function isOwn(actor: Actor, createdBy: string): boolean {
-  return actor.kind === "orb" && actorId(actor) === createdBy;
 }
 
 type TargetState = "missing" | "draft" | "live";

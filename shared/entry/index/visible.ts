@@ -1,19 +1,21 @@
-/** Reads visible entries for the runtime API: the live revision, verified against the head. */
+/** Visible entries of the runtime API: the live revision, verified against the head, and its form in responses. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import type { Consistency, Store, StoredMessage } from "../../store/types.ts";
+import { type Presentation, presentValues } from "../model/localize.ts";
 import { maskValues } from "../model/masking.ts";
 import { addressOf, nullIfMissing } from "../model/resolve.ts";
 import {
   type EntrySnapshot,
+  type EntryView,
   effective,
   hasDraft,
-  type LiveCopy,
   liveCopyOf,
   nextEdge,
   snapshotOf,
+  viewWith,
   visible,
 } from "../model/snapshot.ts";
 import { publishedOf } from "./entry-keys.ts";
@@ -25,8 +27,7 @@ export interface VisibleEntry {
   /** The newest stored revision. */
   head: EntrySnapshot;
   /** The revision to show, without sealed values. */
-  shown: Omit<LiveCopy, "v" | "status" | "publishedRevision"> &
-    Pick<EntrySnapshot, "status" | "publishedRevision">;
+  shown: EntryView;
   /** Number of the newest revision. Entity tags begin with it. */
   newest: number;
 }
@@ -136,4 +137,22 @@ export function newestRevision(
 ): VisibleEntry {
   const at = effective(head, now);
   return { schema, address, head, shown: maskedRevision(schema, at), newest: at.revision };
+}
+
+/**
+ * An entry in runtime API responses. `expand` contains referenced entries by field, or null for those that the caller
+ * cannot see.
+ */
+export interface RuntimeEntry extends EntryView {
+  expand?: Record<string, unknown>;
+}
+
+/** Returns an entry for a runtime API response. @param languages collects the languages of its values */
+export function presentEntry(
+  { shown, schema }: VisibleEntry,
+  presentation: Presentation,
+  languages: Set<string>,
+): RuntimeEntry {
+  const view = viewWith(shown, presentValues(schema, shown.values, presentation, languages));
+  return { ...view, module: schema.module, schema: schema.id };
 }

@@ -7,6 +7,7 @@
 import { base64url } from "jose";
 import { z } from "zod";
 import { AppError } from "../../kernel/errors.ts";
+import { fingerprint } from "../../kernel/tags.ts";
 
 const seq = z.int().min(0);
 const density = z.number().min(0).max(1);
@@ -31,20 +32,6 @@ const positions = z.discriminatedUnion("kind", [
 
 /** A position in a list. */
 export type Position = z.infer<typeof positions>;
-
-/** Returns a 53-bit non-cryptographic hash (cyrb53) for cursors and entity tags. */
-export function fingerprint(text: string): string {
-  let a = 0xdeadbeef;
-  let b = 0x41c6ce57;
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    a = Math.imul(a ^ code, 2654435761);
-    b = Math.imul(b ^ code, 1597334677);
-  }
-  a = Math.imul(a ^ (a >>> 16), 2246822507) ^ Math.imul(b ^ (b >>> 13), 3266489909);
-  b = Math.imul(b ^ (b >>> 16), 2246822507) ^ Math.imul(a ^ (a >>> 13), 3266489909);
-  return (4294967296 * (2097151 & b) + (a >>> 0)).toString(36);
-}
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 

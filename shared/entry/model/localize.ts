@@ -1,7 +1,8 @@
-/** Chooses the language and market of a response, and the value of a field for them. */
-import type { CompiledField } from "../../definition/compile.ts";
+/** Chooses the language and market of a response, and the values of an entry for them. */
+import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { canonicalLanguage, MARKET } from "../../definition/document/ids.ts";
 import { isObject } from "../../kernel/json.ts";
+import { knownLocales } from "./known.ts";
 import { isSealed } from "./masking.ts";
 
 /** The languages and markets of a response, in order of preference. */
@@ -131,4 +132,41 @@ export function resolveField(field: CompiledField, stored: unknown, choice: Choi
     }
   }
   return { value: null, language: undefined };
+}
+
+/** Language, market and fields of a response. */
+export interface Presentation {
+  choice: Choice;
+  /** Names of the fields to show. All if omitted. */
+  fields?: ReadonlySet<string> | undefined;
+}
+
+/** Returns a field's value for a response: one value, or the whole map. Adds the value's language to `languages`. */
+export function presentField(
+  field: CompiledField,
+  stored: unknown,
+  choice: Choice,
+  languages?: Set<string>,
+): unknown {
+  if (choice.allLocales || (!field.translatable && !field.marketSpecific)) return stored;
+  const { value, language } = resolveField(field, stored, choice);
+  if (language !== undefined) languages?.add(language);
+  return value;
+}
+
+/** Returns an entry's values for a response, without fields that the definition no longer has. */
+export function presentValues(
+  schema: CompiledSchema,
+  values: Readonly<Record<string, unknown>>,
+  { choice, fields }: Presentation,
+  languages: Set<string>,
+): Record<string, unknown> {
+  const out: Record<string, unknown> = {};
+  for (const [name, field] of schema.fields) {
+    if (fields !== undefined && !fields.has(name)) continue;
+    const stored = Object.hasOwn(values, name) ? values[name] : undefined;
+    const known = choice.allLocales ? knownLocales(schema, field, stored) : stored;
+    if (known !== undefined) out[name] = presentField(field, known, choice, languages);
+  }
+  return out;
 }

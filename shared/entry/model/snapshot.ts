@@ -29,32 +29,36 @@ export const SCHEDULER = "scheduler";
 /** A field's stored value: any JSON value; sealed ones are `Sealed`; per language and market, maps of them. */
 export type StoredValue = unknown;
 
-/** One revision of an entry, as its log holds it. Times are ISO 8601 in UTC with milliseconds. */
-export interface EntrySnapshot {
-  v: 1;
+/** The members of an entry that clients see. Times are ISO 8601 in UTC with milliseconds. */
+export interface EntryView {
   id: string;
   orb: string;
   module: string;
   schema: string;
-  operation: EntryOperation;
   status: Status | "DELETED";
-  /** This snapshot's revision number, from 1. */
+  /** Revision number, from 1. */
   revision: number;
   /** The live revision, or null. Its window may be closed or not yet open. */
   publishedRevision: number | null;
-  /** Sequence of the log message of the live revision. Null if there is none, and if it is this message. */
-  publishedSeq: number | null;
-  /** Validity window of the newest revision, as its author wrote it. */
+  /** Validity window of this revision, as its author wrote it. */
   validFrom: string | null;
   validTo: string | null;
-  /** Validity window of the live revision. It decides visibility. */
-  liveFrom: string | null;
-  liveTo: string | null;
   createdAt: string;
   createdBy: string;
   updatedAt: string;
   updatedBy: string;
   values: Record<string, StoredValue>;
+}
+
+/** One revision of an entry, as its log holds it. */
+export interface EntrySnapshot extends EntryView {
+  v: 1;
+  operation: EntryOperation;
+  /** Sequence of the log message of the live revision. Null if there is none, and if it is this message. */
+  publishedSeq: number | null;
+  /** Validity window of the live revision. It decides visibility. */
+  liveFrom: string | null;
+  liveTo: string | null;
   /** Index keys of this revision's values (`index-keys.ts`): reservations, equality index, references. */
   claims: string[];
   /** Index keys of the live revision, if that is another one. */
@@ -64,22 +68,10 @@ export interface EntrySnapshot {
 }
 
 /** The live copy: the live revision as published on its live subject, without sealed values. */
-export interface LiveCopy {
+export interface LiveCopy extends EntryView {
   v: 1;
-  id: string;
-  orb: string;
-  module: string;
-  schema: string;
   status: "PUBLISHED";
-  revision: number;
   publishedRevision: number;
-  validFrom: string | null;
-  validTo: string | null;
-  createdAt: string;
-  createdBy: string;
-  updatedAt: string;
-  updatedBy: string;
-  values: Record<string, StoredValue>;
 }
 
 /**
@@ -170,25 +162,10 @@ export function hasDraft(head: EntrySnapshot): boolean {
   return head.publishedRevision === null || head.revision !== head.publishedRevision;
 }
 
-/** What goes onto the live subject for a published revision. `snapshot` is that very revision. */
+/** Returns the live copy of a published revision. `snapshot` is that very revision. */
 export function liveCopy(snapshot: EntrySnapshot): LiveCopy {
-  return {
-    v: 1,
-    id: snapshot.id,
-    orb: snapshot.orb,
-    module: snapshot.module,
-    schema: snapshot.schema,
-    status: "PUBLISHED",
-    revision: snapshot.revision,
-    publishedRevision: snapshot.revision,
-    validFrom: snapshot.validFrom,
-    validTo: snapshot.validTo,
-    createdAt: snapshot.createdAt,
-    createdBy: snapshot.createdBy,
-    updatedAt: snapshot.updatedAt,
-    updatedBy: snapshot.updatedBy,
-    values: maskValues(snapshot.values),
-  };
+  const view = entryView(snapshot);
+  return { v: 1, ...view, status: "PUBLISHED", publishedRevision: snapshot.revision };
 }
 
 /** Returns the tombstone for an entry that is no longer live. */
@@ -209,43 +186,30 @@ export function tombstone(
   };
 }
 
-/** An entry in responses of the management API. Responses of the runtime API start from it too. */
-export interface EntryView {
-  id: string;
-  orb: string;
-  module: string;
-  schema: string;
-  status: Status | "DELETED";
-  revision: number;
-  publishedRevision: number | null;
-  validFrom: string | null;
-  validTo: string | null;
-  createdAt: string;
-  createdBy: string;
-  updatedAt: string;
-  updatedBy: string;
-  values: Record<string, StoredValue>;
+/** Returns the members of a revision that clients see, with these values. */
+export function viewWith(stored: EntryView, values: EntryView["values"]): EntryView {
+  return {
+    id: stored.id,
+    orb: stored.orb,
+    module: stored.module,
+    schema: stored.schema,
+    status: stored.status,
+    revision: stored.revision,
+    publishedRevision: stored.publishedRevision,
+    validFrom: stored.validFrom,
+    validTo: stored.validTo,
+    createdAt: stored.createdAt,
+    createdBy: stored.createdBy,
+    updatedAt: stored.updatedAt,
+    updatedBy: stored.updatedBy,
+    values,
+  };
 }
 
 /**
- * Returns the response form of a snapshot, masked. Pass `effective(head, now)` for the newest revision.
+ * Returns the response form of a revision, masked. Pass `effective(head, now)` for the newest revision.
  * @param schema as of {@link maskValues}
  */
-export function entryView(snapshot: EntrySnapshot, schema?: Secrets): EntryView {
-  return {
-    id: snapshot.id,
-    orb: snapshot.orb,
-    module: snapshot.module,
-    schema: snapshot.schema,
-    status: snapshot.status,
-    revision: snapshot.revision,
-    publishedRevision: snapshot.publishedRevision,
-    validFrom: snapshot.validFrom,
-    validTo: snapshot.validTo,
-    createdAt: snapshot.createdAt,
-    createdBy: snapshot.createdBy,
-    updatedAt: snapshot.updatedAt,
-    updatedBy: snapshot.updatedBy,
-    values: maskValues(snapshot.values, schema),
-  };
+export function entryView(stored: EntryView, schema?: Secrets): EntryView {
+  return viewWith(stored, maskValues(stored.values, schema));
 }

@@ -3,8 +3,8 @@
  * and returns only entries that the caller may read.
  */
 import type { Actor } from "../../access/actor.ts";
-import { may, roleIn } from "../../access/authorize.ts";
-import type { CompiledField, CompiledOrb, CompiledSchema } from "../../definition/compile.ts";
+import { mayWith } from "../../access/authorize.ts";
+import type { CompiledField, CompiledOrb } from "../../definition/compile.ts";
 import { isEntryId } from "../../definition/document/ids.ts";
 import { liveOrb } from "../../definition/stored/live.ts";
 import type { Deps } from "../../deps.ts";
@@ -12,21 +12,14 @@ import { AppError } from "../../kernel/errors.ts";
 import { ReadBudget } from "../../store/budget.ts";
 import type { Consistency } from "../../store/types.ts";
 import { inBatches } from "../index/batches.ts";
-import { isOwn } from "../index/references.ts";
-import { type EntryKey, readLive, type VisibleEntry } from "../index/visible.ts";
-import { type Choice, choose } from "../model/localize.ts";
-import { presentEntry, presentField, type RuntimeEntry } from "./present.ts";
-
-/** Returns whether an actor may read the live revision of an entry. */
-export function mayReadLive(
-  actor: Actor,
-  compiled: CompiledOrb,
-  schema: CompiledSchema,
-  createdBy: string,
-): boolean {
-  const own = isOwn(actor, createdBy);
-  return may(roleIn(actor, compiled.id, compiled), "read", { access: schema.access, own });
-}
+import {
+  type EntryKey,
+  presentEntry,
+  type RuntimeEntry,
+  readLive,
+  type VisibleEntry,
+} from "../index/visible.ts";
+import { type Choice, choose, presentField } from "../model/localize.ts";
 
 /** The fields to expand, and the caller. */
 export interface Expansion {
@@ -134,7 +127,9 @@ async function targetsIn(
     readLive(charged, orb, some, consistency, maxBytes);
   for await (const { result } of inBatches(budget, wanted, read)) {
     for (const seen of result) {
-      if (seen === undefined || !mayReadLive(actor, compiled, seen.schema, seen.shown.createdBy)) continue;
+      if (seen === undefined) continue;
+      const { createdBy } = seen.head;
+      if (!mayWith(actor, compiled, "read", { access: seen.schema.access, createdBy })) continue;
       targets.set(`${seen.schema.module}/${seen.schema.id}/${seen.address.id}`, {
         entry: presentEntry(seen, { choice: there }, languages),
         // The entry's presentation also depends on its orb's definition.

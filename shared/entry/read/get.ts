@@ -1,20 +1,26 @@
 /** Reads one entry for the runtime API. */
 import type { Actor } from "../../access/actor.ts";
-import { entryRefusal, may, requireMay, roleIn } from "../../access/authorize.ts";
+import { mayWith, requireMay, roleIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { isEntryId } from "../../definition/document/ids.ts";
 import type { Deps } from "../../deps.ts";
 import { notFound } from "../../kernel/errors.ts";
+import { fingerprint } from "../../kernel/tags.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import type { Consistency } from "../../store/types.ts";
-import { isOwn } from "../index/references.ts";
-import { maskedRevision, newestRevision, readLive, type VisibleEntry } from "../index/visible.ts";
+import {
+  maskedRevision,
+  newestRevision,
+  presentEntry,
+  type RuntimeEntry,
+  readLive,
+  type VisibleEntry,
+} from "../index/visible.ts";
 import type { Choice } from "../model/localize.ts";
 import { addressOf, loadEntry, type OrbContext } from "../model/resolve.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
 import type { OneQuery } from "../query/query.ts";
-import { expandAll, mayReadLive } from "./expand.ts";
-import { choiceKey, presentEntry, type RuntimeEntry, runtimeTag } from "./present.ts";
+import { expandAll } from "./expand.ts";
 
 /** The entry to read, and the form of the response. */
 export interface GetInput {
@@ -41,35 +47,18 @@ function consistencyFor(actor: Actor): Consistency {
 }
 
 /**
- * Returns whether the caller could read some entry of the schema. If not, the response is 401 or 403 instead of 404:
- * 401 if signing in could give access, 403 if it could not.
+ * Requires that the actor can read some entry of the schema, or some draft. Otherwise the response is 401 or 403
+ * instead of 404: 401 if signing in could give access, 403 if it could not.
+ * @throws AppError unauthenticated, forbidden
  */
-function mightSee(actor: Actor, context: OrbContext, schema: CompiledSchema): boolean {
-  const role = roleIn(actor, context.orb, context.compiled);
-  return may(role, "read", { access: schema.access, own: true });
-}
-
-/** Requires that the actor can read some entry of the schema. @throws AppError unauthenticated, forbidden */
-export function requireReader(actor: Actor, context: OrbContext, schema: CompiledSchema): void {
-  if (!mightSee(actor, context, schema))
-    throw entryRefusal(actor, "read", { access: schema.access, own: true });
-}
-
-/** Requires that the actor can read some draft of the schema. @throws AppError unauthenticated, forbidden */
-export function requireDraftReader(actor: Actor, context: OrbContext, schema: CompiledSchema): void {
-  const role = roleIn(actor, context.orb, context.compiled);
-  requireMay(actor, role, "readDraft", { access: schema.access, own: true });
-}
-
-/** Returns whether the actor may read the draft of an entry. */
-export function maySeeDraft(
+export function requireReader(
   actor: Actor,
-  context: OrbContext,
-  schema: CompiledSchema,
-  createdBy: string,
-): boolean {
-  const own = isOwn(actor, createdBy);
-  return may(roleIn(actor, context.orb, context.compiled), "readDraft", { access: schema.access, own });
+  { compiled }: OrbContext,
+  { access }: CompiledSchema,
+  drafts: boolean,
+): void {
+  const role = roleIn(actor, compiled.id, compiled);
+  requireMay(actor, role, drafts ? "readDraft" : "read", { access, own: true });
 }
 
 async function find(deps: Deps, actor: Actor, input: GetInput): Promise<VisibleEntry | undefined> {
@@ -77,14 +66,29 @@ async function find(deps: Deps, actor: Actor, input: GetInput): Promise<VisibleE
   if (latest === true) {
     const entry = await loadEntry(deps, orb.orb, id, schema);
     if (entry === null || entry.head.status === "DELETED") return undefined;
-    if (maySeeDraft(actor, orb, schema, entry.head.createdBy)) {
+    const { createdBy } = entry.head;
+    if (mayWith(actor, orb.compiled, "readDraft", { access: schema.access, createdBy })) {
       return newestRevision(schema, entry.address, entry.head, deps.clock.now());
     }
   }
   const [seen] = await readLive(deps, orb.orb, [{ schema, id }], consistencyFor(actor), SMALL_BYTES);
-  return seen !== undefined && mayReadLive(actor, orb.compiled, schema, seen.head.createdBy)
-    ? seen
-    : undefined;
+  if (seen === undefined) return undefined;
+  const { createdBy } = seen.head;
+  return mayWith(actor, orb.compiled, "read", { access: schema.access, createdBy }) ? seen : undefined;
+}
+
+/**
+ * Returns the entity tag of a runtime API response: the newest revision number, and a hash of what else the response
+ * depends on.
+ * @param parts definition revision, choice, fields, expanded entries …
+ */
+function runtimeTag(newest: number, parts: readonly unknown[]): string {
+  return `"${newest}-${fingerprint(JSON.stringify(parts))}"`;
+}
+
+/** Returns the part of a choice that affects a response. */
+function choiceKey(choice: Choice): unknown[] {
+  return choice.allLocales ? ["*"] : [choice.languages, choice.markets];
 }
 
 /** Returns what a response depends on besides the newest revision number. It becomes part of the entity tag. */
@@ -130,8 +134,7 @@ export function presentWritten(
  */
 export async function getEntry(deps: Deps, actor: Actor, input: GetInput): Promise<GetResult> {
   const { orb, schema, query, choice } = input;
-  if (input.latest === true) requireDraftReader(actor, orb, schema);
-  else requireReader(actor, orb, schema);
+  requireReader(actor, orb, schema, input.latest === true);
   const missing = () => notFound("entry", "There is no such entry, or it is not live.");
   if (!isEntryId(input.id)) throw missing();
   const seen = await find(deps, actor, input);

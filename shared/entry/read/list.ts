@@ -1,12 +1,18 @@
 /** Lists entries for the runtime API: live revisions or, with `latest`, also drafts for callers who may read them. */
 import type { Actor } from "../../access/actor.ts";
-import { may, roleIn } from "../../access/authorize.ts";
+import { may, mayWith, roleIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import type { ReadBudget } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { readPage } from "../index/scan.ts";
-import { type ListedEntry, newestRevision, readLive } from "../index/visible.ts";
+import {
+  type ListedEntry,
+  newestRevision,
+  presentEntry,
+  type RuntimeEntry,
+  readLive,
+} from "../index/visible.ts";
 import type { Choice } from "../model/localize.ts";
 import { addressOf, nullIfMissing, type OrbContext } from "../model/resolve.ts";
 import { snapshotOf } from "../model/snapshot.ts";
@@ -14,9 +20,8 @@ import { READ_LIMIT } from "../query/candidates.ts";
 import type { Collection } from "../query/matching.ts";
 import { readListPage } from "../query/page.ts";
 import type { ListQuery } from "../query/query.ts";
-import { expandAll, mayReadLive } from "./expand.ts";
-import { maySeeDraft, requireDraftReader, requireReader } from "./get.ts";
-import { presentEntry, type RuntimeEntry } from "./present.ts";
+import { expandAll } from "./expand.ts";
+import { requireReader } from "./get.ts";
 
 /** The entries to list, and the form of the response. */
 export interface ListInput {
@@ -76,7 +81,8 @@ async function readLatest(
     const message = heads.get(logs[i] ?? "");
     const head = snapshotOf(message);
     if (head === null || head.status === "DELETED") return undefined;
-    if (maySeeDraft(actor, orb, schema, head.createdBy)) {
+    const { createdBy } = head;
+    if (mayWith(actor, orb.compiled, "readDraft", { access: schema.access, createdBy })) {
       return { ...newestRevision(schema, addressOf(schema, id), head, now), bytes: message?.size ?? 0 };
     }
     return live[i];
@@ -111,11 +117,11 @@ function collectionOf(
               "stale",
               maxBytes,
             );
-      return found.map((seen) =>
-        seen !== undefined && mayReadLive(actor, orb.compiled, schema, seen.head.createdBy)
-          ? seen
-          : undefined,
-      );
+      return found.map((seen) => {
+        if (seen === undefined) return undefined;
+        const { createdBy } = seen.head;
+        return mayWith(actor, orb.compiled, "read", { access: schema.access, createdBy }) ? seen : undefined;
+      });
     },
     judged: ({ shown }) => shown,
     bytes: ({ bytes }) => bytes,
@@ -140,8 +146,7 @@ function collectionOf(
  */
 export async function listEntries(deps: Deps, actor: Actor, input: ListInput): Promise<ListResult> {
   const { orb, schema, query, choice } = input;
-  if (input.latest === true) requireDraftReader(actor, orb, schema);
-  else requireReader(actor, orb, schema);
+  requireReader(actor, orb, schema, input.latest === true);
   const page = await readListPage(deps, (budget) => collectionOf(deps, budget, actor, input), query);
   const languages = new Set<string>();
   const items = page.items.map((seen) => presentEntry(seen, { choice, fields: query.fields }, languages));

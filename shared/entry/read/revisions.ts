@@ -1,6 +1,6 @@
 /** The history of an entry: its log, read by sequence. */
 import type { Actor } from "../../access/actor.ts";
-import { may, mayOperate, refusal, roleIn } from "../../access/authorize.ts";
+import { isOwn, may, mayOperate, refusal, roleIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { type Operation, patch } from "../../definition/document/diff.ts";
 import { MASK } from "../../definition/document/mask.ts";
@@ -8,7 +8,6 @@ import type { Deps } from "../../deps.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
 import { pause } from "../../kernel/pause.ts";
 import { streams, subjects } from "../../store/subjects.ts";
-import { isOwn } from "../index/references.ts";
 import { maskValues } from "../model/masking.ts";
 import { type LoadedEntry, loadEntry, type OrbContext, schemaOf } from "../model/resolve.ts";
 import { type EntrySnapshot, effective, SCHEDULER, type StoredValue, snapshotOf } from "../model/snapshot.ts";

@@ -16,7 +16,14 @@
  *   its own.
  */
 import type { Actor } from "../../access/actor.ts";
-import { type EntryOperation as Act, may, refusal, requireMay, roleIn } from "../../access/authorize.ts";
+import {
+  type EntryOperation as Act,
+  isOwn,
+  may,
+  refusal,
+  requireMay,
+  roleIn,
+} from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { notFound, revisionMismatch } from "../../kernel/errors.ts";
@@ -24,7 +31,6 @@ import { counted } from "../../quotas/write.ts";
 import { isToken, streams, subjects } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";
 import { entryKeys } from "../index/entry-keys.ts";
-import { isOwn } from "../index/references.ts";
 import { repairAfterCancel } from "../index/schedules.ts";
 import { type Idempotency, idempotencyClaim, replay } from "../model/idempotency.ts";
 import {

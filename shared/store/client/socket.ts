@@ -6,7 +6,7 @@
  * subscription and requests.
  */
 
-import { concatBytes } from "../../kernel/bytes.ts";
+import { concatBytes } from "../../kernel/ids.ts";
 import { CHECK_MS, type Liveness, livenessOf, markFailed, SilenceTimer } from "./liveness.ts";
 
 /** The INFO to assume until the broker's own arrives. */

@@ -2,8 +2,8 @@
  * Encodes results of the link as plain values, which the runtime copies between isolates. A stored message travels as
  * the broker sent it. An error travels as its fields and is thrown again with the same class.
  */
-import { concatBytes } from "../../kernel/bytes.ts";
 import { AppError } from "../../kernel/errors.ts";
+import { concatBytes } from "../../kernel/ids.ts";
 import { ResponseHeaders } from "../client/headers.ts";
 import { Message } from "../client/message.ts";
 import {

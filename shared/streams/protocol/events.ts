@@ -1,5 +1,5 @@
 /** Encodes messages as server-sent events or as a JSON array. */
-import { concatBytes } from "../../kernel/bytes.ts";
+import { concatBytes } from "../../kernel/ids.ts";
 import type { Messages } from "./messages.ts";
 import { formatOffset } from "./offset.ts";
 

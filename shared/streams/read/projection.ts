@@ -5,11 +5,10 @@
  */
 import { may } from "../../access/authorize.ts";
 import type { CompiledOrb, CompiledSchema } from "../../definition/compile.ts";
-import type { Choice } from "../../entry/model/localize.ts";
+import { type Choice, presentValues } from "../../entry/model/localize.ts";
 import { maskValues } from "../../entry/model/masking.ts";
 import { addressIn, schemaOf } from "../../entry/model/resolve.ts";
-import type { EntrySnapshot, LiveCopy, Tombstone } from "../../entry/model/snapshot.ts";
-import { presentValues } from "../../entry/read/present.ts";
+import { type EntrySnapshot, type LiveCopy, type Tombstone, viewWith } from "../../entry/model/snapshot.ts";
 import { isObject } from "../../kernel/json.ts";
 import { type EntryAddress, isToken, MODULE_TOKENS } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";
@@ -109,23 +108,8 @@ function tombstoneEvent({ v, id, orb, module, schema, revision, at }: Tombstone)
 }
 
 function copyEvent(copy: LiveCopy, schema: CompiledSchema): Record<string, unknown> {
-  return {
-    v: copy.v,
-    id: copy.id,
-    orb: copy.orb,
-    module: schema.module,
-    schema: schema.id,
-    status: copy.status,
-    revision: copy.revision,
-    publishedRevision: copy.publishedRevision,
-    validFrom: copy.validFrom,
-    validTo: copy.validTo,
-    createdAt: copy.createdAt,
-    createdBy: copy.createdBy,
-    updatedAt: copy.updatedAt,
-    updatedBy: copy.updatedBy,
-    values: shownValues(schema, copy.values),
-  };
+  const view = viewWith(copy, shownValues(schema, copy.values));
+  return { v: copy.v, ...view, module: schema.module, schema: schema.id };
 }
 
 /** A stream has no language and no market, so maps are delivered whole. */
