@@ -7,7 +7,8 @@ import { type Candidates, candidatesOf, idsTellTime, READ_LIMIT, tooBroad } from
 import { compareRanked, type SortPosition, sortValues } from "./filter.ts";
 import { type ListStep, scanAll, scanByValue } from "./list-scan.ts";
 import { CHUNK, type Collection, eachMatch, type Match, readAll, readMatching } from "./matching.ts";
-import { BY_CREATION, creationOrder, type ListQuery } from "./query.ts";
+import { BY_CREATION } from "./parameters.ts";
+import { creationOrder, type ListQuery } from "./query.ts";
 
 export interface ListPage<T> {
   items: T[];

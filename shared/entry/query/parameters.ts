@@ -1,6 +1,4 @@
-/**
- * Parses the query parameters of lists against a schema. Every unknown value is a fault that lists the allowed ones.
- */
+/** Filters and sort orders of lists. Every unknown name is a fault that lists the allowed ones. */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { ENTRY_PROPERTIES, isEntryId } from "../../definition/document/ids.ts";
 import {
@@ -9,14 +7,11 @@ import {
   type FilterOperator,
   type Json,
 } from "../../definition/fields/index.ts";
-import { invalidParameters } from "../../kernel/errors.ts";
-import { clip, escapeSegment, Faults, joinNames } from "../../kernel/faults.ts";
+import { clip, joinNames } from "../../kernel/faults.ts";
 
 const MAX_SORT_KEYS = 5;
 const MAX_VALUES = 100;
 const MAX_TEXT = 1000;
-/** Maximum number of faults in a response: a short URL must not cause a long response. */
-const MAX_FAULTS = 50;
 
 /** Properties of every entry that lists can be filtered and sorted by. Fields cannot have these names. */
 export const PROPERTIES = ENTRY_PROPERTIES;
@@ -63,178 +58,129 @@ export const PROPERTY_TYPES: Record<Property, FieldType> = {
   validTo: FIELD_TYPES.datetime,
 };
 
-function isProperty(name: string): name is Property {
+export function isProperty(name: string): name is Property {
   return (PROPERTIES as readonly string[]).includes(name);
 }
 
-/** Parses parameters one by one and throws all faults together in {@link Reader.finish}. */
-export class Reader {
-  readonly #faults = new Faults(MAX_FAULTS);
+/** The parser of a query, as far as filters and sort keys need it. */
+interface ParameterReader {
   readonly schema: CompiledSchema | undefined;
-
-  constructor(schema: CompiledSchema | undefined) {
-    this.schema = schema;
-  }
-
-  fault(parameter: string, code: string, message: string): void {
-    this.#faults.add(`/${escapeSegment(parameter)}`, code, message);
-  }
-
-  /** Resolves a name in `filter` or `sort`. Sensitive fields are always refused. */
-  subject(parameter: string, name: string, use: "filter" | "sort"): Subject | undefined {
-    if (isProperty(name)) return { kind: "property", name, type: PROPERTY_TYPES[name] };
-    const field = this.schema?.fields.get(name);
-    if (field === undefined) {
-      if (this.schema === undefined) {
-        this.fault(
-          parameter,
-          "needs_schema",
-          `must be one of ${PROPERTIES.join(", ")} in a list without module and schema`,
-        );
-        return undefined;
-      }
-      const known = [...this.schema.fields.values()].filter((f) =>
-        use === "sort" ? f.sortable : f.operators.length > 0,
-      );
-      this.fault(
-        parameter,
-        "unknown_field",
-        `must not name the unknown field "${clip(name)}". Use ${joinNames([...known.map((f) => f.name), ...PROPERTIES])}.`,
-      );
-      return undefined;
-    }
-    if (field.sensitive) {
-      this.fault(
-        parameter,
-        "sensitive_field",
-        `must not contain the sensitive field "${name}", because lists cannot be filtered or sorted by it`,
-      );
-      return undefined;
-    }
-    return { kind: "field", name, type: field.type, field };
-  }
-
-  condition(parameter: string, match: RegExpExecArray, texts: string[]): Condition | undefined {
-    const [, name = "", op = "eq"] = match;
-    const subject = this.subject(parameter, name, "filter");
-    if (subject === undefined) return undefined;
-    const allowed = subject.kind === "field" ? subject.field.operators : subject.type.operators;
-    const operator = allowed.find((known) => known === op);
-    if (operator === undefined) {
-      const can = allowed.length === 0 ? "no filter at all" : allowed.join(", ");
-      this.fault(
-        parameter,
-        "unknown_operator",
-        `must not use the operator "${clip(op)}", because ${name} takes ${can}`,
-      );
-      return undefined;
-    }
-    if (operator !== "in" && texts.length > 1) {
-      const several = allowed.includes("in") ? `. For several values, use filter[${name}][in]=a,b.` : "";
-      this.fault(parameter, "repeated", `must be given only once${several}`);
-      return undefined;
-    }
-    const values = operator === "in" ? texts.flatMap(splitValues) : texts;
-    if (values.length > MAX_VALUES || values.some((text) => text.length > MAX_TEXT)) {
-      this.fault(
-        parameter,
-        "too_many",
-        `must have at most ${MAX_VALUES} values of at most ${MAX_TEXT} characters`,
-      );
-      return undefined;
-    }
-    const parsed = values.map((text) => parseValue(subject, operator, text));
-    const wrong = parsed.indexOf(undefined);
-    if (wrong >= 0) {
-      const text = values[wrong] ?? "";
-      const kind = operator === "null" ? "true or false" : `a value of type ${subject.type.name}`;
-      const form = (operator === "null" ? undefined : formOf(subject, text)) ?? `must be ${kind}`;
-      this.fault(parameter, "invalid_value", `${form} (is "${clip(text)}")`);
-      return undefined;
-    }
-    return { subject, operator, values: parsed as Json[] };
-  }
-
-  sort(text: string): SortKey[] {
-    const keys: SortKey[] = [];
-    for (const part of this.parts("sort", text, MAX_SORT_KEYS)) {
-      const descending = part.startsWith("-");
-      const name = descending ? part.slice(1) : part;
-      const subject = this.subject("sort", name, "sort");
-      if (subject === undefined) continue;
-      if (subject.kind === "field" && !subject.field.sortable) {
-        this.fault(
-          "sort",
-          "not_sortable",
-          `must not contain "${name}", because lists cannot be sorted by it`,
-        );
-      } else if (keys.some((key) => key.subject.name === name)) {
-        this.fault("sort", "repeated", `must not name "${name}" more than once`);
-      } else keys.push({ subject, descending });
-    }
-    return keys;
-  }
-
-  fields(text: string): ReadonlySet<string> | undefined {
-    if (this.schema === undefined) {
-      this.fault("fields", "needs_schema", "must only be given in lists of one schema");
-      return undefined;
-    }
-    const known = [...this.schema.fields.keys()];
-    const names = this.parts("fields", text, known.length + PROPERTIES.length);
-    const unknown = names.find((name) => !this.schema?.fields.has(name) && !isProperty(name));
-    if (unknown !== undefined) {
-      const message = `must not name the unknown field "${clip(unknown)}". Use ${joinNames(known)}.`;
-      this.fault("fields", "unknown_field", message);
-    }
-    return new Set(names);
-  }
-
-  expand(text: string): CompiledField[] {
-    const chosen = new Set<CompiledField>();
-    const known = this.schema?.references.map((f) => f.name) ?? [];
-    for (const name of this.parts("expand", text, Math.max(1, known.length))) {
-      const field = this.schema?.fields.get(name);
-      if (field?.target !== undefined) {
-        chosen.add(field);
-        continue;
-      }
-      this.fault(
-        "expand",
-        field === undefined ? "unknown_field" : "not_a_reference",
-        known.length === 0
-          ? "is not supported here, because the schema has no reference fields. Remove the parameter."
-          : `must name reference fields ("${clip(name)}" is not one). Use ${joinNames(known)}.`,
-      );
-    }
-    return [...chosen];
-  }
-
-  /** Splits a text at commas. Returns nothing if there are too many parts, to keep the list of faults short. */
-  parts(parameter: string, text: string, most: number): string[] {
-    const parts = text.split(",");
-    if (parts.length <= most) return parts;
-    this.fault(parameter, "too_many", `must name at most ${most}`);
-    return [];
-  }
-
-  number(parameter: string, text: string, most: number): number {
-    const value = /^\d{1,9}$/.test(text) ? Number(text) : 0;
-    if (value >= 1 && value <= most) return value;
-    this.fault(parameter, "invalid_value", `must be a whole number from 1 to ${most}`);
-    return 1;
-  }
-
-  flag(parameter: string, text: string): boolean {
-    if (text !== "true" && text !== "false") this.fault(parameter, "invalid_value", "must be true or false");
-    return text === "true";
-  }
-
-  finish(): void {
-    if (!this.#faults.any) return;
-    throw invalidParameters(this.#faults.list());
-  }
+  fault(parameter: string, code: string, message: string): void;
+  parts(parameter: string, text: string, most: number): string[];
 }
+
+/** Resolves a name in `filter` or `sort`. Sensitive fields are always refused. */
+function subjectOf(
+  reader: ParameterReader,
+  parameter: string,
+  name: string,
+  use: "filter" | "sort",
+): Subject | undefined {
+  if (isProperty(name)) return { kind: "property", name, type: PROPERTY_TYPES[name] };
+  const field = reader.schema?.fields.get(name);
+  if (field === undefined) {
+    if (reader.schema === undefined) {
+      reader.fault(
+        parameter,
+        "needs_schema",
+        `must be one of ${PROPERTIES.join(", ")} in a list without module and schema`,
+      );
+      return undefined;
+    }
+    const known = [...reader.schema.fields.values()].filter((f) =>
+      use === "sort" ? f.sortable : f.operators.length > 0,
+    );
+    reader.fault(
+      parameter,
+      "unknown_field",
+      `must not name the unknown field "${clip(name)}". Use ${joinNames([...known.map((f) => f.name), ...PROPERTIES])}.`,
+    );
+    return undefined;
+  }
+  if (field.sensitive) {
+    reader.fault(
+      parameter,
+      "sensitive_field",
+      `must not contain the sensitive field "${name}", because lists cannot be filtered or sorted by it`,
+    );
+    return undefined;
+  }
+  return { kind: "field", name, type: field.type, field };
+}
+
+/** Parses one filter. Returns undefined after a fault. @param match name and operator in the parameter's name */
+export function readCondition(
+  reader: ParameterReader,
+  parameter: string,
+  match: RegExpExecArray,
+  texts: string[],
+): Condition | undefined {
+  const [, name = "", op = "eq"] = match;
+  const subject = subjectOf(reader, parameter, name, "filter");
+  if (subject === undefined) return undefined;
+  const allowed = subject.kind === "field" ? subject.field.operators : subject.type.operators;
+  const operator = allowed.find((known) => known === op);
+  if (operator === undefined) {
+    const can = allowed.length === 0 ? "no filter at all" : allowed.join(", ");
+    reader.fault(
+      parameter,
+      "unknown_operator",
+      `must not use the operator "${clip(op)}", because ${name} takes ${can}`,
+    );
+    return undefined;
+  }
+  if (operator !== "in" && texts.length > 1) {
+    const several = allowed.includes("in") ? `. For several values, use filter[${name}][in]=a,b.` : "";
+    reader.fault(parameter, "repeated", `must be given only once${several}`);
+    return undefined;
+  }
+  const values = operator === "in" ? texts.flatMap(splitValues) : texts;
+  if (values.length > MAX_VALUES || values.some((text) => text.length > MAX_TEXT)) {
+    reader.fault(
+      parameter,
+      "too_many",
+      `must have at most ${MAX_VALUES} values of at most ${MAX_TEXT} characters`,
+    );
+    return undefined;
+  }
+  const parsed = values.map((text) => parseValue(subject, operator, text));
+  const wrong = parsed.indexOf(undefined);
+  if (wrong >= 0) {
+    const text = values[wrong] ?? "";
+    const kind = operator === "null" ? "true or false" : `a value of type ${subject.type.name}`;
+    const form = (operator === "null" ? undefined : formOf(subject, text)) ?? `must be ${kind}`;
+    reader.fault(parameter, "invalid_value", `${form} (is "${clip(text)}")`);
+    return undefined;
+  }
+  return { subject, operator, values: parsed as Json[] };
+}
+
+/** Parses `sort`. */
+export function readSort(reader: ParameterReader, text: string): SortKey[] {
+  const keys: SortKey[] = [];
+  for (const part of reader.parts("sort", text, MAX_SORT_KEYS)) {
+    const descending = part.startsWith("-");
+    const name = descending ? part.slice(1) : part;
+    const subject = subjectOf(reader, "sort", name, "sort");
+    if (subject === undefined) continue;
+    if (subject.kind === "field" && !subject.field.sortable) {
+      reader.fault(
+        "sort",
+        "not_sortable",
+        `must not contain "${name}", because lists cannot be sorted by it`,
+      );
+    } else if (keys.some((key) => key.subject.name === name)) {
+      reader.fault("sort", "repeated", `must not name "${name}" more than once`);
+    } else keys.push({ subject, descending });
+  }
+  return keys;
+}
+
+/** The default sort order, for lists that must be sorted in memory. */
+export const BY_CREATION: SortKey = {
+  subject: { kind: "property", name: "createdAt", type: PROPERTY_TYPES.createdAt },
+  descending: false,
+};
 
 /** Parses the values of `in`: separated by commas, or a JSON array if a value contains a comma. */
 function splitValues(text: string): string[] {

@@ -1,12 +1,22 @@
 /** Parses the query of lists and of single entries. Reports all faults at once. */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
-import { knownParameters } from "../../kernel/faults.ts";
+import { invalidParameters } from "../../kernel/errors.ts";
+import { clip, escapeSegment, Faults, joinNames, knownParameters } from "../../kernel/faults.ts";
 import { isLocale, isMarket } from "../model/localize.ts";
-import { type Condition, PROPERTY_TYPES, Reader, type SortKey } from "./parameters.ts";
+import {
+  type Condition,
+  isProperty,
+  PROPERTIES,
+  readCondition,
+  readSort,
+  type SortKey,
+} from "./parameters.ts";
 
 /** Default and maximum page size of lists. */
 export const PAGE_SIZE = { default: 50, max: 200 } as const;
 const MAX_CONDITIONS = 20;
+/** Maximum number of faults in a response: a short URL must not cause a long response. */
+const MAX_FAULTS = 50;
 
 /** A parsed list query. */
 export interface ListQuery {
@@ -32,6 +42,80 @@ const EXTRA_CHECKS: Record<string, { test: (text: string) => boolean; message: s
   locale: { test: isLocale, message: "must be a language tag such as en or de-CH, or *" },
   market: { test: isMarket, message: "must be the name of a market" },
 };
+
+/** Parses parameters one by one and throws all faults together in {@link Reader.finish}. */
+class Reader {
+  readonly #faults = new Faults(MAX_FAULTS);
+  readonly schema: CompiledSchema | undefined;
+
+  constructor(schema: CompiledSchema | undefined) {
+    this.schema = schema;
+  }
+
+  fault(parameter: string, code: string, message: string): void {
+    this.#faults.add(`/${escapeSegment(parameter)}`, code, message);
+  }
+
+  fields(text: string): ReadonlySet<string> | undefined {
+    if (this.schema === undefined) {
+      this.fault("fields", "needs_schema", "must only be given in lists of one schema");
+      return undefined;
+    }
+    const known = [...this.schema.fields.keys()];
+    const names = this.parts("fields", text, known.length + PROPERTIES.length);
+    const unknown = names.find((name) => !this.schema?.fields.has(name) && !isProperty(name));
+    if (unknown !== undefined) {
+      const message = `must not name the unknown field "${clip(unknown)}". Use ${joinNames(known)}.`;
+      this.fault("fields", "unknown_field", message);
+    }
+    return new Set(names);
+  }
+
+  expand(text: string): CompiledField[] {
+    const chosen = new Set<CompiledField>();
+    const known = this.schema?.references.map((f) => f.name) ?? [];
+    for (const name of this.parts("expand", text, Math.max(1, known.length))) {
+      const field = this.schema?.fields.get(name);
+      if (field?.target !== undefined) {
+        chosen.add(field);
+        continue;
+      }
+      this.fault(
+        "expand",
+        field === undefined ? "unknown_field" : "not_a_reference",
+        known.length === 0
+          ? "is not supported here, because the schema has no reference fields. Remove the parameter."
+          : `must name reference fields ("${clip(name)}" is not one). Use ${joinNames(known)}.`,
+      );
+    }
+    return [...chosen];
+  }
+
+  /** Splits a text at commas. Returns nothing if there are too many parts, to keep the list of faults short. */
+  parts(parameter: string, text: string, most: number): string[] {
+    const parts = text.split(",");
+    if (parts.length <= most) return parts;
+    this.fault(parameter, "too_many", `must name at most ${most}`);
+    return [];
+  }
+
+  number(parameter: string, text: string, most: number): number {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+    if (value >= 1 && value <= most) return value;
+    this.fault(parameter, "invalid_value", `must be a whole number from 1 to ${most}`);
+    return 1;
+  }
+
+  flag(parameter: string, text: string): boolean {
+    if (text !== "true" && text !== "false") this.fault(parameter, "invalid_value", "must be true or false");
+    return text === "true";
+  }
+
+  finish(): void {
+    if (!this.#faults.any) return;
+    throw invalidParameters(this.#faults.list());
+  }
+}
 
 /** Groups parameters by name. Only filters may be repeated. */
 function grouped(reader: Reader, parameters: Iterable<[string, string]>, known: readonly string[]) {
@@ -84,7 +168,7 @@ export function parseListQuery(
   if (filters.size > MAX_CONDITIONS)
     reader.fault("filter", "too_many", `must not be given more than ${MAX_CONDITIONS} times in one query`);
   for (const [name, { match, texts }] of [...filters].slice(0, MAX_CONDITIONS)) {
-    const condition = reader.condition(name, match, texts);
+    const condition = readCondition(reader, name, match, texts);
     if (condition !== undefined) conditions.push(condition);
   }
   const { limit, cursor, sort, fields, expand, count } = Object.fromEntries(values);
@@ -92,7 +176,7 @@ export function parseListQuery(
     limit: limit === undefined ? PAGE_SIZE.default : reader.number("limit", limit, PAGE_SIZE.max),
     cursor,
     conditions,
-    sort: sort === undefined ? [] : reader.sort(sort),
+    sort: sort === undefined ? [] : readSort(reader, sort),
     fields: fields === undefined ? undefined : reader.fields(fields),
     expand: expand === undefined ? [] : reader.expand(expand),
     count: count === undefined ? false : reader.flag("count", count),
@@ -143,12 +227,6 @@ export function parseExtras(
   reader.finish();
   return out;
 }
-
-/** The default sort order, for lists that must be sorted in memory. */
-export const BY_CREATION: SortKey = {
-  subject: { kind: "property", name: "createdAt", type: PROPERTY_TYPES.createdAt },
-  descending: false,
-};
 
 /** Returns the direction of a list in creation order, or undefined for any other sort order. */
 export function creationOrder(query: Pick<ListQuery, "sort">): "asc" | "desc" | undefined {
