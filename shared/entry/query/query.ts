@@ -45,7 +45,8 @@ const EXTRA_CHECKS: Record<string, { test: (text: string) => boolean; message: s
 
 /** Parses parameters one by one and throws all faults together in {@link Reader.finish}. */
 class Reader {
-  readonly #faults = new Faults(MAX_FAULTS);
+  /** Created with the first fault, because most queries have none. */
+  #faults: Faults | undefined;
   readonly schema: CompiledSchema | undefined;
 
   constructor(schema: CompiledSchema | undefined) {
@@ -53,6 +54,7 @@ class Reader {
   }
 
   fault(parameter: string, code: string, message: string): void {
+    this.#faults ??= new Faults(MAX_FAULTS);
     this.#faults.add(`/${escapeSegment(parameter)}`, code, message);
   }
 
@@ -112,8 +114,7 @@ class Reader {
   }
 
   finish(): void {
-    if (!this.#faults.any) return;
-    throw invalidParameters(this.#faults.list());
+    if (this.#faults !== undefined) throw invalidParameters(this.#faults.list());
   }
 }
 

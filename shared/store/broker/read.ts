@@ -1,8 +1,7 @@
 import { AppError, unavailable } from "../../kernel/errors.ts";
 import { ApiCode, NO_RESPONDERS } from "../client/codes.ts";
 import type { Connection } from "../client/connection.ts";
-import { ResponseHeaders } from "../client/headers.ts";
-import { type LeaderAnswer, leaderMessage, Message } from "../client/message.ts";
+import { type LeaderAnswer, leaderMessage, Message, ResponseHeaders } from "../client/message.ts";
 import { type Page, type StoredMessage, type StreamInfo, StreamMissing, TooMuch } from "../types.ts";
 
 const NOT_FOUND = 404;

@@ -5,8 +5,7 @@
  */
 import { feedSubject, republishedFilter } from "../broker/provision.ts";
 import type { OpenStore } from "../broker/store.ts";
-import { ResponseHeaders } from "../client/headers.ts";
-import { Message } from "../client/message.ts";
+import { Message, ResponseHeaders } from "../client/message.ts";
 import type { Delivery, Subscription } from "../types.ts";
 import type { Dependency, Epoch } from "./dependencies.ts";
 

@@ -1,10 +1,78 @@
+/** Messages of the broker, and their headers. */
 import type { Msg } from "nats.ws";
 import type { Delivery, StoredMessage } from "../types.ts";
-import { ResponseHeaders } from "./headers.ts";
 
+/** First line of the headers of a message, without a status. */
+export const VERSION = "NATS/1.0";
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 const EMPTY = new Uint8Array(0);
+
+/**
+ * The headers of a message as text. The client decodes every header, which costs more than the rest of a read. This
+ * class searches the bytes in front of the body instead.
+ */
+function headersOf(message: Msg & { size?: () => number }): string {
+  const { data } = message;
+  const length =
+    (message.size?.() ?? 0) - message.subject.length - (message.reply?.length ?? 0) - data.length;
+  if (length > VERSION.length && length <= data.byteOffset) {
+    const text = decoder.decode(new Uint8Array(data.buffer, data.byteOffset - length, length));
+    if (text.startsWith(VERSION) && text.endsWith("\r\n\r\n")) return text;
+  }
+  const { headers } = message;
+  const code = headers?.code ?? 0;
+  const lines = headers
+    ?.keys()
+    .flatMap((name) => headers.values(name).map((value) => `${name}: ${value}\r\n`));
+  return `${VERSION}${code === 0 ? "" : ` ${code}`}\r\n${lines?.join("") ?? ""}\r\n`;
+}
+
+/** Headers of a direct get response: those of the publisher come first, then those of the broker. */
+export class ResponseHeaders {
+  /** The raw text with the empty line at its end. */
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  static of(message: Msg): ResponseHeaders {
+    return new ResponseHeaders(headersOf(message));
+  }
+
+  /** Status code; 0 for a message. */
+  get status(): number {
+    const { text } = this;
+    return text[VERSION.length] === " " ? Number(text.slice(VERSION.length + 1, VERSION.length + 4)) : 0;
+  }
+
+  /**
+   * The headers that describe the body, which nearly no message has. Caching the broker's headers and the expectations
+   * would take many times the space.
+   */
+  own(): ResponseHeaders | undefined {
+    const lines = this.text.split("\r\n").slice(1, -2);
+    const own = lines.filter((line) => !line.startsWith("Nats-") || line.startsWith("Nats-Marker-Reason:"));
+    return own.length === 0 ? undefined : new ResponseHeaders(["", ...own, ""].join("\r\n"));
+  }
+
+  /** The first value of a header. */
+  first(name: string): string | undefined {
+    return this.#at(this.text.indexOf(`\r\n${name}:`), name);
+  }
+
+  /** The last value of a header, which the broker wrote. */
+  last(name: string): string | undefined {
+    return this.#at(this.text.lastIndexOf(`\r\n${name}:`), name);
+  }
+
+  #at(at: number, name: string): string | undefined {
+    if (at < 0) return undefined;
+    const from = at + name.length + 3;
+    return this.text.slice(from, this.text.indexOf("\r\n", from)).trim();
+  }
+}
 
 /** A stored message from the broker. Its headers contain subject, sequence and time. */
 export class Message implements StoredMessage {

@@ -1,6 +1,9 @@
-import type { NatsConnection, PublishOptions } from "nats.ws";
+/**
+ * Sends messages, and encodes their headers. The client library's own encoder costs as much as the rest of a message.
+ */
+import type { MsgHdrs, NatsConnection, PublishOptions } from "nats.ws";
 import { AppError } from "../../kernel/errors.ts";
-import { toHeaders } from "./headers.ts";
+import { VERSION } from "./message.ts";
 
 /** Returns an upper bound of a body's size in bytes: a UTF-16 unit takes at most three bytes. */
 export function mostBytes(data: string | Uint8Array): number {
@@ -14,6 +17,42 @@ const encoder = new TextEncoder();
 function bytes(data: string | Uint8Array): Uint8Array {
   if (typeof data !== "string") return data;
   return data === "" ? EMPTY : encoder.encode(data);
+}
+
+const BREAKS = /[\r\n]/;
+const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** Encoded headers by their text, because most messages of new entries have the same. */
+const blocks = new Map<string, Uint8Array>();
+const MOST_BLOCKS = 256;
+
+/**
+ * Whether headers are worth caching: they only name a stream and expect no earlier message. Others may contain secrets.
+ */
+function comesAgain(values: Record<string, string>): boolean {
+  const { "Nats-Expected-Stream": stream, "Nats-Expected-Last-Subject-Sequence": seq, ...others } = values;
+  return stream !== undefined && (seq ?? "0") === "0" && Object.keys(others).length === 0;
+}
+
+/**
+ * Headers for the client library, which only needs their bytes.
+ * @throws Error if a name or value contains a line break
+ */
+function toHeaders(values: Record<string, string>): MsgHdrs {
+  let text = `${VERSION}\r\n`;
+  for (const name in values) {
+    const value = values[name];
+    if (value === undefined) continue;
+    if (!NAME.test(name) || BREAKS.test(value)) throw new Error(`no header of a message: ${name}`);
+    text += `${name}: ${value}\r\n`;
+  }
+  text += "\r\n";
+  const known = blocks.get(text);
+  const block = known ?? encoder.encode(text);
+  if (known === undefined && comesAgain(values)) {
+    if (blocks.size >= MOST_BLOCKS) blocks.clear();
+    blocks.set(text, block);
+  }
+  return { encode: () => block } as unknown as MsgHdrs;
 }
 
 /** Returns a random name for the inbox of a connection. */

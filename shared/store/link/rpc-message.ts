@@ -4,8 +4,7 @@
  */
 import { AppError } from "../../kernel/errors.ts";
 import { concatBytes } from "../../kernel/ids.ts";
-import { ResponseHeaders } from "../client/headers.ts";
-import { Message } from "../client/message.ts";
+import { Message, ResponseHeaders } from "../client/message.ts";
 import {
   Conflict,
   type KvEntry,
