@@ -145,6 +145,7 @@ export interface RecordPage<T> {
 /**
  * Records whose keys match a filter, as fresh as the leader's: reads again if the page came from a lagging replica.
  * Two requests in one round trip.
+ * @param least revision of a key that the last page must have reached
  */
 export async function pageRecords<T>(
   deps: Deps,
@@ -152,6 +153,7 @@ export async function pageRecords<T>(
   filter: string,
   fromSeq: number,
   limit = RECORDS_PER_READ,
+  least = 0,
 ): Promise<RecordPage<T>> {
   const stream = streams.kv(bucket);
   const subject = kvSubject(bucket, filter);
@@ -162,7 +164,8 @@ export async function pageRecords<T>(
     ]);
     const last = page.messages.at(-1)?.seq ?? 0;
     const atEnd = page.pending === 0;
-    if (atEnd && newest !== null && newest.seq >= fromSeq && newest.seq > last) {
+    const end = Math.max(newest?.seq ?? 0, least);
+    if (atEnd && end >= fromSeq && end > last) {
       await pause(5);
       continue;
     }
@@ -180,16 +183,37 @@ export async function pageRecords<T>(
 }
 
 /** All records, page by page. */
-export async function* recordPages<T>(
+async function* recordPages<T>(
+  deps: Deps,
+  bucket: string,
+  filter: string,
+  least?: number,
+): AsyncGenerator<Versioned<T>[]> {
+  for (let from: number | null = 1; from !== null; ) {
+    const page: RecordPage<T> = await pageRecords<T>(deps, bucket, filter, from, RECORDS_PER_READ, least);
+    yield page.records;
+    from = page.next;
+  }
+}
+
+/** Seconds after which the broker removes the key that {@link recordsToRevoke} writes. */
+const MARK_SECONDS = 60;
+
+/**
+ * All records, page by page, for ending or revoking them: a record that is missed here stays valid.
+ *
+ * A broker that was cut off or stopped may believe for seconds that it still leads the bucket. Both reads of
+ * {@link pageRecords} can then lack the newest records. So this writes a deleted key that the filter matches, which only
+ * the true leader can store, and reads until it has come to that key.
+ */
+export async function* recordsToRevoke<T>(
   deps: Deps,
   bucket: string,
   filter: string,
 ): AsyncGenerator<Versioned<T>[]> {
-  for (let from: number | null = 1; from !== null; ) {
-    const page: RecordPage<T> = await pageRecords<T>(deps, bucket, filter, from);
-    yield page.records;
-    from = page.next;
-  }
+  const mark = filter.replaceAll("*", "-");
+  const least = await deps.store.kvDelete(bucket, mark, { ttl: MARK_SECONDS });
+  yield* recordPages<T>(deps, bucket, filter, least);
 }
 
 /** All records at once. Only for small sets: platform admins, the invitations of a realm. */

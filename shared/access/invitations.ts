@@ -14,6 +14,7 @@ import {
   listRecords,
   readAccount,
   readRecord,
+  recordsToRevoke,
   replaceRecord,
   type Versioned,
 } from "./accounts.ts";
@@ -215,25 +216,21 @@ export async function revokeInvitationsOf(
 ): Promise<void> {
   // Most accounts were never allowed to invite.
   if (!mayInRealm(before, "invitations.write") || mayGrant(account, "owner")) return;
-  const all = await listRecords<InvitationRecord>(deps, realm.buckets.invitations, keys.all(realm));
-  for (const found of all) {
-    const { createdBy, role, status, hash } = found.value;
-    if (createdBy !== account.id || status !== "active" || mayGrant(account, role)) continue;
-    try {
-      await replaceRecord(deps, realm.buckets.invitations, found, { ...found.value, status: "revoked" });
-    } catch (error) {
-      // Used or revoked at the same moment, which is fine.
-      if (error instanceof Conflict) continue;
-      throw error;
+  const { invitations } = realm.buckets;
+  for await (const page of recordsToRevoke<InvitationRecord>(deps, invitations, keys.all(realm))) {
+    for (const found of page) {
+      const { createdBy, role, status, hash } = found.value;
+      if (createdBy !== account.id || status !== "active" || mayGrant(account, role)) continue;
+      try {
+        await replaceRecord(deps, invitations, found, { ...found.value, status: "revoked" });
+      } catch (error) {
+        // Used or revoked at the same moment, which is fine.
+        if (error instanceof Conflict) continue;
+        throw error;
+      }
+      const act = { action: "invitation", outcome: "ok", detail: "revoked" } as const;
+      await audit(deps, { ...act, realm: realm.name, actor, target: hash });
     }
-    await audit(deps, {
-      realm: realm.name,
-      action: "invitation",
-      actor,
-      target: hash,
-      outcome: "ok",
-      detail: "revoked",
-    });
   }
 }
 

@@ -2,7 +2,7 @@
 import type { Deps } from "../deps.ts";
 import { buckets, token } from "../store/subjects.ts";
 import type { Consistency } from "../store/types.ts";
-import { type AccountRecord, recordPages } from "./accounts.ts";
+import { type AccountRecord, recordsToRevoke } from "./accounts.ts";
 import type { Role } from "./actor.ts";
 import type { Realm } from "./realms.ts";
 import { issueToken } from "./tokens.ts";
@@ -115,7 +115,7 @@ export async function endSessions(
   of: { credential?: string; but?: string } = {},
 ): Promise<void> {
   const filter = `${token(realm, "realm")}.${sub === undefined ? "*" : token(sub, "user")}.*`;
-  for await (const sessions of recordPages<SessionRecord>(deps, buckets.sessions, filter)) {
+  for await (const sessions of recordsToRevoke<SessionRecord>(deps, buckets.sessions, filter)) {
     await Promise.all(
       sessions
         .filter(({ value }) => of.credential === undefined || value.credential === of.credential)
