@@ -30,6 +30,8 @@ const FIELDS = [
   { field: "updated", type: "timestamp", meta: { special: ["date-updated"] } },
 ];
 
+const PAGE = `/items/{table}?limit=${LIST_SIZE}`;
+
 const cli = (dir: string) => join(dir, "node_modules", "directus", "cli.js");
 
 const settings = (at: PeerDirectory, port: number): Record<string, string> => ({
@@ -95,22 +97,15 @@ export const directus: Peer = {
     return { id: n + 1, ...columnsOf(n), created: at, updated: at };
   },
 
-  questions(token) {
-    const page = (table: string, more = "") => ({ path: `/items/${table}?limit=${LIST_SIZE}${more}` });
-    const ofCategory = `&filter[category][_eq]=${CATEGORY}`;
-    return {
-      one: (keys) => ({ path: "/items/products/{any}", keys }),
-      list: () => page("products"),
-      counted: () => page("products", "&meta=filter_count"),
-      dear: (table) => page(table, `&filter[price][_gte]=${DEAR}&sort=-price`),
-      category: (table) => page(table, `${ofCategory}&sort=-created`),
-      dearOfCategory: (table) => page(table, `${ofCategory}&sort=-price`),
-      create: () => ({
-        path: "/items/products",
-        method: "POST",
-        body: JSON.stringify(values(1)),
-        headers: { authorization: `Bearer ${token}` },
-      }),
-    };
+  paths: {
+    one: "/items/{table}/{any}",
+    list: PAGE,
+    counted: `${PAGE}&meta=filter_count`,
+    dear: `${PAGE}&filter[price][_gte]=${DEAR}&sort=-price`,
+    category: `${PAGE}&filter[category][_eq]=${CATEGORY}&sort=-created`,
+    dearOfCategory: `${PAGE}&filter[category][_eq]=${CATEGORY}&sort=-price`,
+    create: "/items/{table}",
   },
+  body: values(1),
+  authorization: (token) => `Bearer ${token}`,
 };

@@ -18,16 +18,7 @@ import type { Stand } from "../stand.ts";
 import type { Seeded } from "../targets.ts";
 import { directus } from "./directus.ts";
 import { pocketbase } from "./pocketbase.ts";
-import {
-  type Ask,
-  CATEGORY,
-  DEAR,
-  LIST_SIZE,
-  type Peer,
-  type Questions,
-  type Running,
-  startPeer,
-} from "./setup.ts";
+import { CATEGORY, DEAR, LIST_SIZE, type Peer, type Requests, type Running, startPeer } from "./setup.ts";
 import { strapi } from "./strapi.ts";
 
 const PEERS: readonly Peer[] = [pocketbase, directus, strapi];
@@ -40,42 +31,45 @@ const OURS = "host";
 const DURABILITY =
   "the broker's file store: survives the process, a power cut costs up to NATS_SYNC_INTERVAL";
 
-const ours = ({ orb }: Seeded, token: string): Questions & { publish(): Ask } => {
+const ours = ({ orb }: Seeded): Requests => {
   const base = `/api/${orb}/catalog`;
-  const page = (more: string) => ({ path: `${base}?limit=${LIST_SIZE}${more}` });
-  const create = {
-    path: base,
-    method: "POST",
-    body: JSON.stringify({ values: values(1) }),
-    headers: { authorization: `Bearer ${token}` },
-  };
+  const page = `${base}?limit=${LIST_SIZE}`;
   return {
-    one: (keys) => ({ path: `${base}/{any}`, keys }),
-    list: () => page(""),
-    counted: () => page("&count=true"),
-    // The platform indexes every unique and enum field, so there is no index to add by hand.
-    dear: () => page(`&filter[price][gte]=${DEAR}&sort=-price`),
-    category: () => page(`&filter[category]=${CATEGORY}&sort=-createdAt`),
-    dearOfCategory: () => page(`&filter[category]=${CATEGORY}&sort=-price`),
-    create: () => create,
-    publish: () => ({ ...create, path: `${base}?publish=true` }),
+    paths: {
+      one: `${base}/{any}`,
+      list: page,
+      counted: `${page}&count=true`,
+      // The platform indexes every unique and enum field, so there is no index to add by hand.
+      dear: `${page}&filter[price][gte]=${DEAR}&sort=-price`,
+      category: `${page}&filter[category]=${CATEGORY}&sort=-createdAt`,
+      dearOfCategory: `${page}&filter[category]=${CATEGORY}&sort=-price`,
+      create: base,
+      publish: `${base}?publish=true`,
+    },
+    body: { values: values(1) },
+    authorization: (token) => `Bearer ${token}`,
   };
 };
 
-/** The requests to all products, by the name of the row in the report. */
-function asks(of: Questions, keys: string[]): Record<string, Ask> {
+type Ask = Pick<Target, "path" | "method" | "body" | "headers" | "keys">;
+
+/** The requests to a product, by the name of the row in the report. */
+function asks({ paths, body, authorization }: Requests, keys: string[], token: string): Record<string, Ask> {
+  const { one, create, publish, ...lists } = paths;
+  const at = (path: string, table = "products") => ({ path: path.replace("{table}", table) });
+  const headers = { authorization: authorization(token) };
+  const write = { method: "POST", body: JSON.stringify(body), headers };
   return {
-    any: of.one(keys),
-    hot: of.one(keys.slice(0, HOT)),
-    list: of.list(),
-    counted: of.counted(),
-    dear: of.dear("products"),
-    "dear+": of.dear("indexed"),
-    category: of.category("products"),
-    "category+": of.category("indexed"),
-    dearOfCategory: of.dearOfCategory("products"),
-    "dearOfCategory+": of.dearOfCategory("indexed"),
-    create: of.create(),
+    any: { ...at(one), keys },
+    hot: { ...at(one), keys: keys.slice(0, HOT) },
+    ...Object.fromEntries(
+      Object.entries(lists).flatMap(([name, path]) => [
+        [name, at(path)],
+        [`${name}+`, at(path, "indexed")],
+      ]),
+    ),
+    create: { ...at(create), ...write },
+    ...(publish === undefined ? {} : { publish: { ...at(publish), ...write } }),
   };
 }
 
@@ -124,17 +118,12 @@ export async function peers(
 ): Promise<unknown> {
   const running = await startAll(root, seeded.ids.length);
   try {
-    const mine = ours(seeded, token);
     const all: [string, Pick<Target, "url" | "pid" | "brokerPid">, Record<string, Ask>][] = [
-      [
-        OURS,
-        { url: stand.host.url, pid: stand.host.pid, brokerPid: stand.brokerPid },
-        { ...asks(mine, seeded.ids), publish: mine.publish() },
-      ],
-      ...running.map(({ peer, url, pid, keys, questions }): (typeof all)[number] => [
+      [OURS, { ...stand.host, brokerPid: stand.brokerPid }, asks(ours(seeded), seeded.ids, token)],
+      ...running.map(({ peer, url, pid, keys, token }): (typeof all)[number] => [
         peer.name,
         { url, pid, brokerPid: undefined },
-        asks(questions, keys),
+        asks(peer, keys, token),
       ]),
     ];
     const targetsFor = (name: string) =>

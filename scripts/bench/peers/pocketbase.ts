@@ -48,6 +48,10 @@ const FIELDS = [
   { name: "updated", type: "autodate", onCreate: true, onUpdate: true },
 ];
 
+const RECORDS = "/api/collections/{table}/records";
+const PAGE = `perPage=${LIST_SIZE}&skipTotal=1`;
+const OF_CATEGORY = encodeURIComponent(`category='${CATEGORY}'`);
+
 const program = (dir: string) => join(dir, `pocketbase-${VERSION}`);
 
 async function signIn(url: string, users: string, password: string): Promise<string> {
@@ -100,25 +104,15 @@ export const pocketbase: Peer = {
     return { id: this.key(n), ...columnsOf(n), created: at, updated: at };
   },
 
-  questions(token) {
-    const base = (table: string) => `/api/collections/${table}/records`;
-    const page = `perPage=${LIST_SIZE}&skipTotal=1`;
-    const where = (filter: string, sort: string) =>
-      `${page}&filter=${encodeURIComponent(filter)}&sort=${sort}`;
-    const ofCategory = `category='${CATEGORY}'`;
-    return {
-      one: (keys) => ({ path: `${base("products")}/{any}`, keys }),
-      list: () => ({ path: `${base("products")}?${page}` }),
-      counted: () => ({ path: `${base("products")}?perPage=${LIST_SIZE}` }),
-      dear: (table) => ({ path: `${base(table)}?${where(`price>=${DEAR}`, "-price")}` }),
-      category: (table) => ({ path: `${base(table)}?${where(ofCategory, "-created")}` }),
-      dearOfCategory: (table) => ({ path: `${base(table)}?${where(ofCategory, "-price")}` }),
-      create: () => ({
-        path: base("products"),
-        method: "POST",
-        body: JSON.stringify(values(1)),
-        headers: { authorization: token },
-      }),
-    };
+  paths: {
+    one: `${RECORDS}/{any}`,
+    list: `${RECORDS}?${PAGE}`,
+    counted: `${RECORDS}?perPage=${LIST_SIZE}`,
+    dear: `${RECORDS}?${PAGE}&filter=${encodeURIComponent(`price>=${DEAR}`)}&sort=-price`,
+    category: `${RECORDS}?${PAGE}&filter=${OF_CATEGORY}&sort=-created`,
+    dearOfCategory: `${RECORDS}?${PAGE}&filter=${OF_CATEGORY}&sort=-price`,
+    create: RECORDS,
   },
+  body: values(1),
+  authorization: (token) => token,
 };

@@ -16,28 +16,32 @@ import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import { Failure } from "../../process/failure.ts";
 import { freePort } from "../../process/ports.ts";
-import type { Target } from "../measure.ts";
 import { values } from "../seed.ts";
-
-/** One HTTP request for the load client. */
-export type Ask = Pick<Target, "path" | "method" | "body" | "headers" | "keys">;
 
 /** The table of nearly all rows, and its copy with the indexes that a user would add by hand. */
 export const TABLES = ["products", "indexed"] as const;
-export type Table = (typeof TABLES)[number];
 
-/** The requests to each product, for one table. */
-export interface Questions {
-  one(keys: string[]): Ask;
-  list(): Ask;
-  counted(): Ask;
-  /** The most expensive rows with a price of at least {@link DEAR}. */
-  dear(table: Table): Ask;
-  /** Rows of one category, newest first. */
-  category(table: Table): Ask;
-  /** Rows of one category, most expensive first. */
-  dearOfCategory(table: Table): Ask;
-  create(): Ask;
+/** The requests to one product. `{table}` in a path is the table. */
+export interface Requests {
+  paths: {
+    one: string;
+    list: string;
+    /** The list with the total. */
+    counted: string;
+    /** The most expensive rows with a price of at least {@link DEAR}. */
+    dear: string;
+    /** Rows of one category, newest first. */
+    category: string;
+    /** Rows of one category, most expensive first. */
+    dearOfCategory: string;
+    create: string;
+    /** Creates and publishes. */
+    publish?: string;
+  };
+  /** The body of a creation. */
+  body: object;
+  /** The `Authorization` header. */
+  authorization(token: string): string;
 }
 
 export const LIST_SIZE = 50;
@@ -46,7 +50,7 @@ export const DEAR = 9_000;
 export const CATEGORY = "category-7";
 
 /** A product that can run on this machine with one SQLite file as its database. */
-export interface Peer {
+export interface Peer extends Requests {
   name: string;
   version: string;
   /** When a created row is durable on disk. */
@@ -69,7 +73,6 @@ export interface Peer {
   key(n: number): string;
   /** The column with the creation time. */
   created: string;
-  questions(token: string): Questions;
 }
 
 /** Folders of a peer. */
@@ -86,7 +89,7 @@ export interface Running {
   url: string;
   pid: number | undefined;
   keys: string[];
-  questions: Questions;
+  token: string;
   stop(): Promise<void>;
 }
 
@@ -257,6 +260,6 @@ export async function startPeer(root: string, peer: Peer, count: number): Promis
     peer,
     ...server,
     keys: Array.from({ length: count }, (_, n) => peer.key(n)),
-    questions: peer.questions(token),
+    token,
   };
 }

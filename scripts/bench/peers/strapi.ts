@@ -18,6 +18,8 @@ import {
 
 const VERSION = "5.54.0";
 
+const PAGE = `/api/{table}?pagination[limit]=${LIST_SIZE}&pagination[withCount]=false`;
+
 /** Names of a content type. The table uses the plural. */
 const TYPES: Record<(typeof TABLES)[number], { singular: string; plural: string }> = {
   products: { singular: "product", plural: "products" },
@@ -144,24 +146,15 @@ export const strapi: Peer = {
     return { document_id: this.key(n), ...columnsOf(n), created_at: at, updated_at: at, published_at: at };
   },
 
-  questions(token) {
-    const page = (table: string, more = "", count = false) => ({
-      path: `/api/${table}?pagination[limit]=${LIST_SIZE}&pagination[withCount]=${count}${more}`,
-    });
-    const ofCategory = `&filters[category][$eq]=${CATEGORY}`;
-    return {
-      one: (keys) => ({ path: "/api/products/{any}", keys }),
-      list: () => page("products"),
-      counted: () => page("products", "", true),
-      dear: (table) => page(table, `&filters[price][$gte]=${DEAR}&sort=price:desc`),
-      category: (table) => page(table, `${ofCategory}&sort=createdAt:desc`),
-      dearOfCategory: (table) => page(table, `${ofCategory}&sort=price:desc`),
-      create: () => ({
-        path: "/api/products",
-        method: "POST",
-        body: JSON.stringify({ data: values(1) }),
-        headers: { authorization: `Bearer ${token}` },
-      }),
-    };
+  paths: {
+    one: "/api/{table}/{any}",
+    list: PAGE,
+    counted: PAGE.replace("=false", "=true"),
+    dear: `${PAGE}&filters[price][$gte]=${DEAR}&sort=price:desc`,
+    category: `${PAGE}&filters[category][$eq]=${CATEGORY}&sort=createdAt:desc`,
+    dearOfCategory: `${PAGE}&filters[category][$eq]=${CATEGORY}&sort=price:desc`,
+    create: "/api/{table}",
   },
+  body: { data: values(1) },
+  authorization: (token) => `Bearer ${token}`,
 };
