@@ -1,7 +1,7 @@
 /**
  * Generates load in a separate process, so that measuring does not slow down the measured server. Each keep-alive
- * connection sends its next request when the last one is answered (closed loop, like wrk), or requests go out at a fixed
- * rate (open loop). The parent sends one job over IPC and receives one result, any number of times.
+ * connection sends its next request when the last one is answered (closed loop, like wrk). The parent sends one job over
+ * IPC and receives one result, any number of times.
  */
 import { connect, type Socket } from "node:net";
 
@@ -17,15 +17,13 @@ export interface Job {
   keys: string[];
   connections: number;
   durationMs: number;
-  /** Requests per second over all connections. If missing, each connection sends its next request at once. */
-  rate?: number;
   /** First value of `{n}`. */
   first: number;
   /** Index of the first key to use. The others follow in a fixed order that repeats a key only after all were used. */
   firstKey: number;
 }
 
-/** Latencies in milliseconds. In an open loop they count from the moment when the request was due. */
+/** Latencies in milliseconds. */
 export interface Result {
   requests: number;
   /** Responses other than 2xx and requests without a response. */
@@ -102,27 +100,14 @@ function run(job: Job): Promise<Result> {
     for (let i = 0; i < job.connections; i++) {
       const socket = connect({ host: job.host, port: job.port, noDelay: true });
       let buffer: Buffer = Buffer.alloc(0);
-      let due = begin;
-      let slot = i;
+      let sentAt = begin;
       const next = () => {
-        const now = performance.now();
+        sentAt = performance.now();
         // Send at least one request, even in a very short round.
-        if (sent > 0 && now >= until) {
+        if (sent > 0 && sentAt >= until) {
           done(socket);
           return;
         }
-        if (job.rate === undefined) due = now;
-        else {
-          due = begin + (slot * 1000) / job.rate;
-          slot += job.connections;
-          if (due > now + 1) {
-            setTimeout(send, due - now);
-            return;
-          }
-        }
-        send();
-      };
-      const send = () => {
         socket.write(message());
         sent++;
       };
@@ -138,7 +123,7 @@ function run(job: Job): Promise<Result> {
           failure = status;
         }
         buffer = Buffer.alloc(0);
-        latencies.push(performance.now() - due);
+        latencies.push(performance.now() - sentAt);
         next();
       });
       socket.on("error", reject);

@@ -2,36 +2,19 @@
  * `node scripts/bench/handlers.ts`: compares a remote handler call with a bare request to the same service and with a
  * request to the functions that finds no orb. All three run alternately in one run.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { connect } from "nats";
 import { system } from "../../shared/access/actor.ts";
 import { createOrb } from "../../shared/orb/create.ts";
 import { openStore } from "../../shared/store/broker/store.ts";
-import { readSettings } from "../config/settings.ts";
 import { scriptDeps } from "../platform/deps.ts";
-import { lastingBroker, startPlatform } from "../platform/platform.ts";
-import { freePort } from "../process/ports.ts";
+import { startTemporary } from "./stand.ts";
 
 const ROUNDS = 5;
 const CALLS = 300;
-const dir = mkdtempSync(join(tmpdir(), "platform-bench-"));
-const env = {
-  PORT: String(await freePort()),
-  STREAMS_PORT: String(await freePort()),
-  DATA_DIR: dir,
-  LOG_LEVEL: "error",
-  // One address calls as fast as it can.
-  QUOTA_ACCOUNT_CALLS: "0",
-  QUOTA_ORB_CALLS: "0",
-};
-const platform = await startPlatform(readSettings(env), {
-  natsServer: lastingBroker(),
-  streams: false,
-  say: () => undefined,
-  log: (line) => console.error(line),
-});
+// One address calls as fast as it can.
+const settings = { LOG_LEVEL: "error", QUOTA_ACCOUNT_CALLS: "0", QUOTA_ORB_CALLS: "0" };
+await using started = await startTemporary(settings, console.error);
+const { platform } = started;
 const { user = "", pass = "" } = platform.operatorAccess;
 const servers = `127.0.0.1:${platform.broker?.port}`;
 const [service, client] = [await connect({ servers, user, pass }), await connect({ servers, user, pass })];
@@ -100,6 +83,4 @@ try {
   }
 } finally {
   await Promise.all([service.close(), client.close(), store.close()]);
-  await platform.stop();
-  rmSync(dir, { recursive: true, force: true });
 }

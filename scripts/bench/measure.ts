@@ -8,7 +8,7 @@ import type { Job, Result } from "./client.ts";
 const TICKS = 100;
 
 /** Processor seconds that a process has used; 0 if /proc is not available. */
-function cpuSeconds(pid: number | undefined): number {
+export function cpuSeconds(pid: number | undefined): number {
   if (pid === undefined) return 0;
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];

@@ -2,19 +2,15 @@
  * `npm run soak [-- --seconds 300]`: runs the whole platform under a steady mixed load. Each line shows requests,
  * failures, latency, memory and broker connections of one slice. The end compares the last third with the first.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
 import { setTimeout as delay } from "node:timers/promises";
-import { readSettings } from "../config/settings.ts";
 import { scriptDeps } from "../platform/deps.ts";
-import { lastingBroker, startPlatform } from "../platform/platform.ts";
 import { withStore } from "../platform/prepare-broker.ts";
 import { exitWith, Failure } from "../process/failure.ts";
-import { freePort } from "../process/ports.ts";
 import { childrenOf, memoryMiB } from "./measure.ts";
 import { adminToken, document, values } from "./seed.ts";
+import { startTemporary } from "./stand.ts";
 
 const CLIENTS = 8;
 const SLICES = 15;
@@ -43,100 +39,87 @@ const mean = (numbers: readonly number[]) => numbers.reduce((a, b) => a + b, 0) 
 
 async function main(): Promise<void> {
   const total = seconds();
-  const dataDir = mkdtempSync(join(tmpdir(), "platform-soak-"));
-  const env = { PORT: String(await freePort()), STREAMS_PORT: String(await freePort()), DATA_DIR: dataDir };
-  const platform = await startPlatform(readSettings(env), {
-    natsServer: lastingBroker(),
-    streams: false,
-    say: () => undefined,
-    log: () => undefined,
-  });
-  let failedAtEnd = "";
-  try {
-    const token = await withStore(platform.operatorAccess, 1, (store) =>
-      adminToken(scriptDeps(store, platform.bindings)),
-    );
-    const ask = async (method: string, path: string, body?: unknown) => {
-      const answer = await fetch(`${platform.url}${path}`, {
-        method,
-        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      });
-      return { status: answer.status, text: await answer.text() };
-    };
-    const created = await ask("POST", "/api/admin/orbs?publish=true", document("soak"));
-    if (created.status !== 201) throw new Failure(`The orb could not be created: ${created.text}`);
+  await using started = await startTemporary({}, () => undefined);
+  const { platform } = started;
+  const token = await withStore(platform.operatorAccess, 1, (store) =>
+    adminToken(scriptDeps(store, platform.bindings)),
+  );
+  const ask = async (method: string, path: string, body?: unknown) => {
+    const answer = await fetch(`${platform.url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return { status: answer.status, text: await answer.text() };
+  };
+  const created = await ask("POST", "/api/admin/orbs?publish=true", document("soak"));
+  if (created.status !== 201) throw new Failure(`The orb could not be created: ${created.text}`);
 
-    let latencies: number[] = [];
-    let failures = 0;
-    let running = true;
-    const ids: string[] = [];
-    const client = async (n: number) => {
-      for (let i = 0; running; i++) {
-        const id = ids[(i * 7919 + n) % Math.max(1, ids.length)];
-        const kind = id === undefined ? 0 : i % 10;
-        const before = performance.now();
-        const answer = await (kind === 0
-          ? ask("POST", "/api/soak/catalog?publish=true", { values: values(i) })
-          : kind === 1
-            ? ask("PUT", `/api/soak/catalog/${id}?publish=true`, { values: values(i + 1) })
-            : kind < 4
-              ? ask("GET", "/api/soak/catalog?limit=20")
-              : ask("GET", `/api/soak/catalog/${id}`)
-        ).catch((error: unknown) => ({ status: 0, text: String(error) }));
-        latencies.push(performance.now() - before);
-        if (kind === 0 && answer.status === 201) ids.push((JSON.parse(answer.text) as { id: string }).id);
-        // 409 and 412 report concurrent writes of one entry. Every other request must succeed.
-        else if (answer.status !== 200 && answer.status !== 409 && answer.status !== 412) failures++;
-      }
-    };
-    const clients = Array.from({ length: CLIENTS }, (_, n) => client(n));
-    const [runtime] = childrenOf(process.pid, /workerd/);
-    const slices: Slice[] = [];
-    console.log("requests  failed  p50 ms  p99 ms  functions MiB  broker MiB  connections");
-    for (let n = 0; n < SLICES; n++) {
-      await delay((total / SLICES) * 1000);
-      const sorted = latencies.sort((a, b) => a - b);
-      const slice: Slice = {
-        requests: sorted.length,
-        failures,
-        p50: quantile(sorted, 0.5),
-        p99: quantile(sorted, 0.99),
-        functionsMiB: memoryMiB(runtime),
-        brokerMiB: memoryMiB(platform.broker?.pid),
-        connections: await connectionsOf(platform.broker?.wsPort),
-      };
-      latencies = [];
-      failures = 0;
-      slices.push(slice);
-      const { requests, p50, p99, functionsMiB, brokerMiB, connections } = slice;
-      const columns = [requests, slice.failures, p50.toFixed(1), p99.toFixed(1), functionsMiB.toFixed(0)];
-      console.log(
-        [...columns, brokerMiB.toFixed(0), connections].map((column) => String(column).padStart(8)).join(""),
-      );
+  let latencies: number[] = [];
+  let failures = 0;
+  let running = true;
+  const ids: string[] = [];
+  const client = async (n: number) => {
+    for (let i = 0; running; i++) {
+      const id = ids[(i * 7919 + n) % Math.max(1, ids.length)];
+      const kind = id === undefined ? 0 : i % 10;
+      const before = performance.now();
+      const answer = await (kind === 0
+        ? ask("POST", "/api/soak/catalog?publish=true", { values: values(i) })
+        : kind === 1
+          ? ask("PUT", `/api/soak/catalog/${id}?publish=true`, { values: values(i + 1) })
+          : kind < 4
+            ? ask("GET", "/api/soak/catalog?limit=20")
+            : ask("GET", `/api/soak/catalog/${id}`)
+      ).catch((error: unknown) => ({ status: 0, text: String(error) }));
+      latencies.push(performance.now() - before);
+      if (kind === 0 && answer.status === 201) ids.push((JSON.parse(answer.text) as { id: string }).id);
+      // 409 and 412 report concurrent writes of one entry. Every other request must succeed.
+      else if (answer.status !== 200 && answer.status !== 409 && answer.status !== 412) failures++;
     }
-    running = false;
-    await Promise.all(clients);
-    failedAtEnd = summary(slices);
-  } finally {
-    await platform.stop();
-    rmSync(dataDir, { recursive: true, force: true });
+  };
+  const clients = Array.from({ length: CLIENTS }, (_, n) => client(n));
+  const [runtime] = childrenOf(process.pid, /workerd/);
+  const slices: Slice[] = [];
+  console.log("requests  failed  p50 ms  p99 ms  functions MiB  broker MiB  connections");
+  for (let n = 0; n < SLICES; n++) {
+    await delay((total / SLICES) * 1000);
+    const sorted = latencies.sort((a, b) => a - b);
+    const slice: Slice = {
+      requests: sorted.length,
+      failures,
+      p50: quantile(sorted, 0.5),
+      p99: quantile(sorted, 0.99),
+      functionsMiB: memoryMiB(runtime),
+      brokerMiB: memoryMiB(platform.broker?.pid),
+      connections: connectionsOf(platform.broker?.wsPort),
+    };
+    latencies = [];
+    failures = 0;
+    slices.push(slice);
+    const { requests, p50, p99, functionsMiB, brokerMiB, connections } = slice;
+    const columns = [requests, slice.failures, p50.toFixed(1), p99.toFixed(1), functionsMiB.toFixed(0)];
+    console.log(
+      [...columns, brokerMiB.toFixed(0), connections].map((column) => String(column).padStart(8)).join(""),
+    );
   }
-  if (failedAtEnd !== "") throw new Failure(failedAtEnd);
+  running = false;
+  await Promise.all(clients);
+  const failed = summary(slices);
+  if (failed > 0) throw new Failure(`${failed} requests failed.`);
 }
 
 /** Returns the number of established connections to a local port, from the kernel's table; -1 without that table. */
-async function connectionsOf(port: number | undefined): Promise<number> {
+function connectionsOf(port: number | undefined): number {
   if (port === undefined || process.platform !== "linux") return -1;
-  const { readFileSync } = await import("node:fs");
   const hex = port.toString(16).toUpperCase().padStart(4, "0");
   const lines = readFileSync("/proc/net/tcp", "utf8").split("\n");
   return lines.filter((line) => new RegExp(`^\\s*\\d+: [0-9A-F]{8}:${hex} [0-9A-F:]{13} 01 `).test(line))
     .length;
 }
 
-/** Prints the drift. @returns the failures in one line, or an empty text */
-function summary(slices: readonly Slice[]): string {
+/** Prints the drift. @returns the number of failed requests */
+function summary(slices: readonly Slice[]): number {
   const third = Math.floor(slices.length / 3);
   const [first, last] = [slices.slice(0, third), slices.slice(-third)];
   const drift = (what: keyof Slice) => {
@@ -146,8 +129,7 @@ function summary(slices: readonly Slice[]): string {
   console.log(
     `first third → last: ${(["p50", "p99", "functionsMiB", "brokerMiB", "connections"] as const).map(drift).join(", ")}`,
   );
-  const failures = slices.reduce((sum, one) => sum + one.failures, 0);
-  return failures === 0 ? "" : `${failures} requests failed.`;
+  return slices.reduce((sum, one) => sum + one.failures, 0);
 }
 
 try {

@@ -60,73 +60,64 @@ export async function childOf<T>(
   return { value, pid: childrenOf(process.pid, command).find((pid) => !before.has(pid)) };
 }
 
+/** Starts the platform in a temporary folder, without the streams process, and removes the folder afterwards. */
+export async function startTemporary(settings: Record<string, string>, log: (line: string) => void) {
+  await using stack = new AsyncDisposableStack();
+  const dataDir = mkdtempSync(join(tmpdir(), "platform-bench-"));
+  stack.defer(() => rmSync(dataDir, { recursive: true, force: true }));
+  const ports = { PORT: String(await freePort()), STREAMS_PORT: String(await freePort()) };
+  const env = { ...ports, DATA_DIR: dataDir, ...settings };
+  const options = { natsServer: lastingBroker(log), streams: false, say: log, log };
+  const platform = await startPlatform(readSettings(env), options);
+  stack.defer(() => platform.stop());
+  const all = stack.move();
+  return { env, platform, [Symbol.asyncDispose]: () => all.disposeAsync() };
+}
+
 /** Starts all servers in a temporary folder and removes it afterwards. */
 export async function startStand(): Promise<Stand> {
-  const dataDir = mkdtempSync(join(tmpdir(), "platform-bench-"));
-  const stops: (() => Promise<unknown> | unknown)[] = [
-    () => rmSync(dataDir, { recursive: true, force: true }),
-  ];
-  const stop = async () => {
-    for (const act of stops.splice(0).reverse()) await act();
+  await using stack = new AsyncDisposableStack();
+  const log = (line: string) => console.error(`  ${line}`);
+  // Logging costs the same on every server, so the benchmark turns it off.
+  const { value, pid } = await childOf(/workerd/, () => startTemporary({ LOG_LEVEL: "error" }, log));
+  const { env, platform } = stack.use(value);
+  const { bindings, broker } = platform;
+
+  const floorPort = await freePort();
+  const bundle = await bundleFunctions(script("./floor-worker.ts"));
+  const floor = await childOf(/workerd/, () =>
+    serveFunctions({ host: "127.0.0.1", port: floorPort, bindings, log, bundle }),
+  );
+  stack.use(floor.value);
+
+  const hostPort = await freePort();
+  const host = spawn(process.execPath, [script("../host.ts")], {
+    env: { ...process.env, ...env, PORT: String(hostPort) },
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  stack.defer(() => endChild(host, "SIGTERM", STOP_LIMIT_MS));
+
+  const hostFloor = spawn(process.execPath, [script("./floor-node.ts")], {
+    env: { ...process.env, ...bindings },
+    stdio: ["ignore", "pipe", "inherit", "ipc"],
+  });
+  stack.defer(() => endChild(hostFloor, "SIGTERM", STOP_LIMIT_MS));
+  if (hostFloor.stdout === null) throw new Error("no output to read the port from");
+  const [line] = (await once(hostFloor.stdout, "data")) as [Buffer];
+  const { port: hostFloorPort } = JSON.parse(line.toString()) as { port: number };
+  await answering(`http://127.0.0.1:${hostPort}`);
+
+  const store = openStore({ ...platform.operatorAccess, replicas: 1, reconnect: true });
+  stack.defer(() => store.close());
+  const all = stack.move();
+  return {
+    functions: { url: platform.url, pid },
+    floor: { url: `http://127.0.0.1:${floorPort}`, pid: floor.pid },
+    host: { url: `http://127.0.0.1:${hostPort}`, pid: childrenOf(host.pid ?? 0, /platform-host/)[0] },
+    hostFloor: { url: `http://127.0.0.1:${hostFloorPort}`, pid: hostFloor.pid },
+    brokerPid: broker?.pid,
+    deps: scriptDeps(store, bindings),
+    bindings,
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
-  try {
-    const env = {
-      PORT: String(await freePort()),
-      STREAMS_PORT: String(await freePort()),
-      DATA_DIR: dataDir,
-      // Logging costs the same on every server, so the benchmark turns it off.
-      LOG_LEVEL: "error",
-    };
-    const log = (line: string) => console.error(`  ${line}`);
-    const platform = await childOf(/workerd/, () =>
-      startPlatform(readSettings(env), {
-        natsServer: lastingBroker(log),
-        streams: false,
-        say: log,
-        log,
-      }),
-    );
-    stops.push(() => platform.value.stop());
-    const { bindings, broker } = platform.value;
-
-    const floorPort = await freePort();
-    const bundle = await bundleFunctions(script("./floor-worker.ts"));
-    const floor = await childOf(/workerd/, () =>
-      serveFunctions({ host: "127.0.0.1", port: floorPort, bindings, log, bundle }),
-    );
-    stops.push(() => floor.value.stop());
-
-    const hostPort = await freePort();
-    const host = spawn(process.execPath, [script("../host.ts")], {
-      env: { ...process.env, ...env, PORT: String(hostPort) },
-      stdio: ["ignore", "ignore", "inherit"],
-    });
-    stops.push(() => endChild(host, "SIGTERM", STOP_LIMIT_MS));
-
-    const hostFloor = spawn(process.execPath, [script("./floor-node.ts")], {
-      env: { ...process.env, ...bindings },
-      stdio: ["ignore", "pipe", "inherit", "ipc"],
-    });
-    stops.push(() => endChild(hostFloor, "SIGTERM", STOP_LIMIT_MS));
-    if (hostFloor.stdout === null) throw new Error("no output to read the port from");
-    const [line] = (await once(hostFloor.stdout, "data")) as [Buffer];
-    const { port: hostFloorPort } = JSON.parse(line.toString()) as { port: number };
-    await answering(`http://127.0.0.1:${hostPort}`);
-
-    const store = openStore({ ...platform.value.operatorAccess, replicas: 1, reconnect: true });
-    stops.push(() => store.close());
-    return {
-      functions: { url: platform.value.url, pid: platform.pid },
-      floor: { url: `http://127.0.0.1:${floorPort}`, pid: floor.pid },
-      host: { url: `http://127.0.0.1:${hostPort}`, pid: childrenOf(host.pid ?? 0, /platform-host/)[0] },
-      hostFloor: { url: `http://127.0.0.1:${hostFloorPort}`, pid: hostFloor.pid },
-      brokerPid: broker?.pid,
-      deps: scriptDeps(store, bindings),
-      bindings,
-      [Symbol.asyncDispose]: stop,
-    };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
 }

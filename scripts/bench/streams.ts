@@ -5,12 +5,13 @@
  *   node scripts/bench/streams.ts [--seconds 5] [--subscribers 5000] [--json result.json]
  */
 import { fork } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, get } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import { cpuSeconds, memoryMiB } from "./measure.ts";
 import type { LoadCommand, LoadReport } from "./streams-load.ts";
 import { answerOf, file, type Server, startOurs, startReference } from "./streams-servers.ts";
 
@@ -73,25 +74,6 @@ function load() {
   };
 }
 
-/** Processor seconds that a process has used (Linux; 0 elsewhere). */
-function processorSeconds(pid: number): number {
-  try {
-    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
-    return (Number(fields[11]) + Number(fields[12])) / 100;
-  } catch {
-    return 0;
-  }
-}
-
-/** Resident memory of a process in bytes (Linux; 0 elsewhere). */
-function residentBytes(pid: number): number {
-  try {
-    return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1024;
-  } catch {
-    return 0;
-  }
-}
-
 const at = (sorted: Float64Array, part: number) =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
 
@@ -110,7 +92,7 @@ async function deliver(
   }
   await delay(500);
   clients.reset();
-  const before = processorSeconds(server.pid);
+  const before = cpuSeconds(server.pid);
   const begun = performance.now();
   const count = perSecond * seconds;
   for (let i = 0; i < count; i++) {
@@ -118,7 +100,7 @@ async function deliver(
     await server.append(stream, [message()]);
   }
   await delay(1000);
-  const used = processorSeconds(server.pid) - before;
+  const used = cpuSeconds(server.pid) - before;
   const { latencies, received } = await clients.report();
   latencies.sort();
   const [p50, p99, max] = [at(latencies, 0.5), at(latencies, 0.99), at(latencies, 1)];
@@ -249,10 +231,10 @@ try {
     await using clients = load();
     await ours.create("many");
     await delay(3000);
-    const before = residentBytes(ours.pid);
+    const before = memoryMiB(ours.pid);
     await clients.open(ours, "many", many);
     await delay(5000);
-    idle = { subscribers: many, bytesEach: Math.round((residentBytes(ours.pid) - before) / many) };
+    idle = { subscribers: many, bytesEach: Math.round(((memoryMiB(ours.pid) - before) * 2 ** 20) / many) };
     deliveries.push(await deliver(ours, "many", clients, many, 1, seconds));
   }
 } finally {
