@@ -29,6 +29,7 @@ interface Building {
   patterns: number;
 }
 
+/** Keywords whose value is a schema. */
 const ONE = [
   "not",
   "if",
@@ -40,31 +41,40 @@ const ONE = [
   "additionalItems",
   "unevaluatedItems",
   "contains",
-] as const;
-const LISTS = ["anyOf", "allOf", "oneOf", "prefixItems"] as const;
-const MAPS = ["properties", "dependentSchemas", "$defs", "definitions"] as const;
-const VALUES = [
-  "type",
-  "const",
-  "enum",
-  "required",
+];
+const LISTS = ["anyOf", "allOf", "oneOf", "prefixItems"];
+const MAPS = ["properties", "dependentSchemas", "$defs", "definitions"];
+const NUMBERS = [
   "minProperties",
   "maxProperties",
-  "dependentRequired",
   "minContains",
   "maxContains",
   "minItems",
   "maxItems",
-  "uniqueItems",
   "minimum",
   "maximum",
-  "exclusiveMinimum",
-  "exclusiveMaximum",
   "multipleOf",
   "minLength",
   "maxLength",
-  "format",
-] as const;
+];
+
+const isText = (value: unknown) => typeof value === "string";
+const isNumber = (value: unknown) => typeof value === "number";
+const isFlag = (value: unknown) => typeof value === "boolean";
+const isBound = (value: unknown) => isNumber(value) || isFlag(value);
+
+/** Keywords whose values need a check, because an invalid value would make the compiler throw. */
+const VALUES: { [keyword: string]: (value: unknown) => boolean } = {
+  type: (value) => [value].flat().every(isText),
+  enum: Array.isArray,
+  required: (value) => Array.isArray(value) && value.every(isText),
+  dependentRequired: (value) => isObject(value) && Object.values(value).every(Array.isArray),
+  uniqueItems: isFlag,
+  exclusiveMinimum: isBound,
+  exclusiveMaximum: isBound,
+  format: isText,
+  ...Object.fromEntries(NUMBERS.map((keyword) => [keyword, isNumber])),
+};
 const REFUSED = [
   "$id",
   "$anchor",
@@ -109,9 +119,8 @@ function compile(schema: unknown, text: string): Check | Fault[] {
     return [{ path: "", code: "too_long", message: `must be at most ${SCHEMA_LIMIT / 1024} KiB` }];
   }
   const building: Building = { faults: [], patterns: 0 };
-  const root = rebuild(schema, "", 0, building);
-  if (building.faults.length > 0) return building.faults;
-  const plain: Schema = typeof root === "boolean" ? (root ? {} : { not: {} }) : root;
+  if (!isSchema(schema, "", 0, building)) return building.faults;
+  const plain: Schema = typeof schema === "boolean" ? (schema ? {} : { not: {} }) : schema;
   try {
     return checkOf(compileSchema(plain, draftOf(schema)));
   } catch (error) {
@@ -146,94 +155,53 @@ function draftOf(schema: unknown): SchemaDraft {
   return DRAFTS.find(([pattern]) => pattern.test(named))?.[1] ?? "2020-12";
 }
 
-/** Copies the known keywords of a schema, without annotations. */
-function rebuild(schema: unknown, path: string, depth: number, building: Building): Schema | boolean {
+/** Checks the known keywords of a schema. */
+function isSchema(
+  schema: unknown,
+  path: string,
+  depth: number,
+  building: Building,
+): schema is Schema | boolean {
   const fault = (at: string, code: string, message: string) =>
     building.faults.push({ path: path + at, code, message });
-  if (typeof schema === "boolean") return schema;
+  if (typeof schema === "boolean") return true;
   if (!isObject(schema)) {
     fault("", "type", "must be an object, true or false");
-    return {};
+    return false;
   }
   if (depth > DEPTH_LIMIT) {
     fault("", "too_deep", `must be nested at most ${DEPTH_LIMIT} levels deep`);
-    return {};
+    return false;
   }
-  const inner = (value: unknown, at: string) => rebuild(value, path + at, depth + 1, building);
-  const out: Schema = {};
-  for (const keyword of REFUSED) {
+  const inner = (value: unknown, at: string) => isSchema(value, path + at, depth + 1, building);
+  const given = (keywords: readonly string[]) =>
+    keywords.filter((keyword) => schema[keyword] !== undefined).map((key) => [key, schema[key]] as const);
+  for (const [keyword] of given(REFUSED)) {
     if (keyword === "$id" && depth === 0) continue;
-    if (schema[keyword] !== undefined) {
-      fault(`/${keyword}`, "not_supported", "is not a supported keyword in schemas of handlers");
-    }
+    fault(`/${keyword}`, "not_supported", "is not a supported keyword in schemas of handlers");
   }
-  for (const keyword of VALUES) {
-    if (schema[keyword] !== undefined) Object.assign(out, { [keyword]: schema[keyword] });
+  for (const [keyword, value] of given(Object.keys(VALUES))) {
+    if (VALUES[keyword]?.(value) === false) fault(`/${keyword}`, "type", "has a value of the wrong type");
   }
-  valueFaults(schema, fault);
-  for (const keyword of ONE) {
-    if (schema[keyword] !== undefined) {
-      Object.assign(out, { [keyword]: inner(schema[keyword], `/${keyword}`) });
-    }
+  const isTuple = Array.isArray(schema.items);
+  for (const [keyword, value] of given(isTuple ? ONE : [...ONE, "items"])) inner(value, `/${keyword}`);
+  for (const [keyword, value] of given(isTuple ? ["items", ...LISTS] : LISTS)) {
+    if (Array.isArray(value)) for (const [i, item] of value.entries()) inner(item, `/${keyword}/${i}`);
+    else fault(`/${keyword}`, "type", "must be a list of schemas");
   }
-  const { items } = schema;
-  if (Array.isArray(items)) out.items = items.map((item, i) => inner(item, `/items/${i}`));
-  else if (items !== undefined) out.items = inner(items, "/items") as Schema;
-  for (const keyword of LISTS) {
-    const list = schema[keyword];
-    if (list === undefined) continue;
-    if (Array.isArray(list)) {
-      out[keyword] = list.map((item, i) => inner(item, `/${keyword}/${i}`)) as Schema[];
-    } else fault(`/${keyword}`, "type", "must be a list of schemas");
+  for (const [keyword, value] of given(MAPS)) {
+    if (!isObject(value)) fault(`/${keyword}`, "type", "must be an object of schemas");
+    else for (const [name, item] of Object.entries(value)) inner(item, `/${keyword}/${escapeSegment(name)}`);
   }
-  for (const keyword of MAPS) {
-    const map = schema[keyword];
-    if (map === undefined) continue;
-    if (isObject(map)) {
-      const entries = Object.entries(map).map(
-        ([name, item]) => [name, inner(item, `/${keyword}/${escapeSegment(name)}`)] as const,
-      );
-      out[keyword] = Object.fromEntries(entries);
-    } else fault(`/${keyword}`, "type", "must be an object of schemas");
-  }
-  if (schema.$ref !== undefined) {
-    if (typeof schema.$ref === "string" && LOCAL.test(schema.$ref)) out.$ref = schema.$ref;
-    else fault("/$ref", "remote_reference", "must refer to the same schema: use # or #/$defs/<name>");
-  }
-  if (schema.pattern !== undefined) addPattern(out, schema.pattern, building, fault);
-  return out;
-}
-
-const NUMBERS = /^(min|max|exclusive|multipleOf)/;
-
-/** Keywords whose values need a check, because an invalid value would make the validator throw. */
-function valueFaults(
-  schema: Record<string, unknown>,
-  fault: (at: string, code: string, message: string) => void,
-): void {
-  for (const keyword of VALUES) {
-    const value = schema[keyword];
-    if (value === undefined || keyword === "const") continue;
-    const sound = NUMBERS.test(keyword)
-      ? typeof value === "number" || (keyword.startsWith("exclusive") && typeof value === "boolean")
-      : keyword === "type"
-        ? [value].flat().every((name) => typeof name === "string")
-        : keyword === "enum"
-          ? Array.isArray(value)
-          : keyword === "required"
-            ? Array.isArray(value) && value.every((name) => typeof name === "string")
-            : keyword === "uniqueItems"
-              ? typeof value === "boolean"
-              : keyword === "dependentRequired"
-                ? isObject(value) && Object.values(value).every(Array.isArray)
-                : typeof value === "string";
-    if (!sound) fault(`/${keyword}`, "type", "has a value of the wrong type");
-  }
+  const { $ref, pattern } = schema;
+  if ($ref !== undefined && !(typeof $ref === "string" && LOCAL.test($ref)))
+    fault("/$ref", "remote_reference", "must refer to the same schema: use # or #/$defs/<name>");
+  if (pattern !== undefined) checkPattern(pattern, building, fault);
+  return building.faults.length === 0;
 }
 
 /** Rejects patterns that the linear-time engine does not support. */
-function addPattern(
-  out: Schema,
+function checkPattern(
   pattern: unknown,
   building: Building,
   fault: (at: string, code: string, message: string) => void,
@@ -254,5 +222,4 @@ function addPattern(
   const compiled = compilePattern(pattern);
   building.patterns += typeof compiled === "string" ? PATTERN_LIMIT : compiled.programSize();
   if (typeof compiled === "string") fault("/pattern", "unsafe_pattern", compiled);
-  else out.pattern = pattern;
 }

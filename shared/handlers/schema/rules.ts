@@ -99,14 +99,8 @@ function addAllowed(node: Node, values: readonly unknown[], words: string): void
 }
 
 function addTexts(node: Node, { minLength, maxLength, format, pattern }: Schema): void {
-  if (minLength !== undefined) {
-    const message = `must be at least ${minLength} characters long`;
-    node.text.push((text, run) => lengthOf(text, run) >= minLength || run.fault("too_short", message));
-  }
-  if (maxLength !== undefined) {
-    const message = `must be at most ${maxLength} characters long`;
-    node.text.push((text, run) => lengthOf(text, run) <= maxLength || run.fault("too_long", message));
-  }
+  const inWords = (limit: string) => `must be ${limit} characters long`;
+  addLimits(node.text, lengthOf, minLength, maxLength, ["too_short", "too_long"], inWords);
   const hasFormat = format === undefined ? undefined : formatOf(format);
   if (hasFormat !== undefined) {
     node.text.push((text, run) => {
@@ -151,43 +145,37 @@ function addNumbers(node: Node, schema: Schema): void {
   }
 }
 
+/** Adds the limits of a size. @param inWords the fault, given a limit such as `at least 2` */
+function addLimits<T>(
+  rules: Rule<T>[],
+  sizeOf: (value: T, run: Run) => number,
+  least: number | undefined,
+  most: number | undefined,
+  [low, high]: readonly [low: string, high: string],
+  inWords: (limit: string) => string,
+): void {
+  const add = (code: string, limit: string, holds: (size: number) => boolean) =>
+    rules.push((value, run) => holds(sizeOf(value, run)) || run.fault(code, inWords(limit)));
+  if (least !== undefined) add(low, `at least ${least}`, (size) => size >= least);
+  if (most !== undefined) add(high, `at most ${most}`, (size) => size <= most);
+}
+
 function addSizes(node: Node, schema: Schema): void {
   const { minItems, maxItems, uniqueItems, minProperties, maxProperties } = schema;
-  if (minItems !== undefined) {
-    node.array.push(
-      (items, run) =>
-        items.length >= minItems || run.fault("too_few", `must have at least ${minItems} items`),
+  const codes = ["too_few", "too_many"] as const;
+  const items = (limit: string) => `must have ${limit} items`;
+  const properties = (limit: string) => `must have ${limit} properties`;
+  const countOf = (value: Members, run: Run) => namesOf(value, run).length;
+  addLimits(node.array, (value) => value.length, minItems, maxItems, codes, items);
+  addLimits(node.object, countOf, minProperties, maxProperties, codes, properties);
+  if (uniqueItems !== true) return;
+  node.array.push((items, run) => {
+    const equal = equalItems(items, run);
+    return (
+      equal === undefined ||
+      run.fault("duplicate", `must have unique items (items ${equal[0]} and ${equal[1]} are equal)`)
     );
-  }
-  if (maxItems !== undefined) {
-    node.array.push(
-      (items, run) =>
-        items.length <= maxItems || run.fault("too_many", `must have at most ${maxItems} items`),
-    );
-  }
-  if (uniqueItems === true) {
-    node.array.push((items, run) => {
-      const equal = equalItems(items, run);
-      return (
-        equal === undefined ||
-        run.fault("duplicate", `must have unique items (items ${equal[0]} and ${equal[1]} are equal)`)
-      );
-    });
-  }
-  if (minProperties !== undefined) {
-    node.object.push(
-      (value, run) =>
-        namesOf(value, run).length >= minProperties ||
-        run.fault("too_few", `must have at least ${minProperties} properties`),
-    );
-  }
-  if (maxProperties !== undefined) {
-    node.object.push(
-      (value, run) =>
-        namesOf(value, run).length <= maxProperties ||
-        run.fault("too_many", `must have at most ${maxProperties} properties`),
-    );
-  }
+  });
 }
 
 function addRequired(node: Node, { required, dependentRequired }: Schema): void {

@@ -1,5 +1,5 @@
 /** Comparisons of JSON values in time that grows at most linearly with their size. */
-import { format as formats } from "@cfworker/json-schema";
+import { format as formats, ucs2length } from "@cfworker/json-schema";
 import { isObject } from "../../kernel/json.ts";
 import type { Run } from "./run.ts";
 
@@ -50,12 +50,7 @@ export function equalItems(items: readonly unknown[], run: Run): readonly [numbe
 /** Number of Unicode code points. */
 export function lengthOf(text: string, run: Run): number {
   run.spend(text.length / 16);
-  let length = 0;
-  for (let index = 0; index < text.length; index++) {
-    length++;
-    if ((text.codePointAt(index) ?? 0) > 0xffff) index++;
-  }
-  return length;
+  return ucs2length(text);
 }
 
 /** A number as digits and a power of ten, exactly as written. */
