@@ -1,6 +1,15 @@
 import type { Store } from "../../shared/store/types.ts";
 import { Failure } from "../process/failure.ts";
+import { inspectCertificate } from "./certificate.ts";
 import { isRecentEnough, MINIMUM } from "./version.ts";
+
+/** Host names in NATS_URL for messages, without credentials. */
+export function hostsOf(url: string): string {
+  return url
+    .split(",")
+    .map((one) => new URL(one).host)
+    .join(", ");
+}
 
 /** Returns every code and message of an error and its causes. */
 function words(error: unknown): string {
@@ -10,12 +19,22 @@ function words(error: unknown): string {
   return `${code} ${error.message} ${cause}`;
 }
 
+/** Returns why a broker could not be reached. A WebSocket reports a refused certificate like any other failure. */
+async function unreachable(url: string): Promise<string> {
+  const encrypted = url.split(",").filter((one) => one.trim().startsWith("wss:"));
+  const reports = await Promise.all(encrypted.map((one) => inspectCertificate(one.trim())));
+  const fault = reports.find((report) => report.fault !== undefined)?.fault;
+  const certificate = fault === undefined ? "" : ` ${fault.says} ${fault.remedy}`;
+  return `The broker at ${hostsOf(url)} cannot be reached.${certificate || " Check NATS_URL and that its WebSocket listener runs."}`;
+}
+
 /**
  * Checks that a broker is usable: it responds, accepts the credentials, is recent enough and has JetStream.
- * @param address address for messages; must not contain credentials
+ * @param url the NATS_URL of the store
  * @throws Failure with one line
  */
-export async function checkBroker(store: Store, address: string): Promise<void> {
+export async function checkBroker(store: Store, url: string): Promise<void> {
+  const address = hostsOf(url);
   let server: { version: string };
   try {
     server = await store.server();
@@ -25,12 +44,7 @@ export async function checkBroker(store: Store, address: string): Promise<void> 
         `The broker at ${address} rejects the credentials. Check NATS_USER and NATS_PASS, NATS_TOKEN or NATS_CREDS.`,
       );
     }
-    throw new Failure(
-      `The broker at ${address} cannot be reached. Check NATS_URL and that its WebSocket listener runs.`,
-      {
-        cause: error,
-      },
-    );
+    throw new Failure(await unreachable(url), { cause: error });
   }
   if (!isRecentEnough(server.version)) {
     throw new Failure(

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, stop as stopBundler } from "esbuild";
+import { systemVariables } from "../process/environment.ts";
 import { backoff, supervise } from "../process/supervise.ts";
 import type { Functions, FunctionsOptions } from "./functions.ts";
 
@@ -51,9 +52,6 @@ export async function serveProcess(options: FunctionsOptions): Promise<Functions
   const { host, port, bindings, log } = options;
   const dir = mkdtempSync(join(tmpdir(), "platform-host-"));
   const file = join(dir, "platform-host.mjs");
-  // Variables that the system needs in addition to the settings.
-  const { PATH, TMPDIR } = process.env;
-  const system = { ...(PATH ? { PATH } : {}), ...(TMPDIR ? { TMPDIR } : {}) };
 
   const child = supervise({
     failure: "The host did not start",
@@ -61,7 +59,7 @@ export async function serveProcess(options: FunctionsOptions): Promise<Functions
       spawn(process.execPath, [...FLAGS, file], {
         stdio: ["ignore", "pipe", "pipe", "ipc"],
         // One arena of the C library, so that memory freed by one thread can be reused by all.
-        env: { ...system, MALLOC_ARENA_MAX: "1", ...bindings, HOST: host, PORT: String(port) },
+        env: { ...systemVariables(), MALLOC_ARENA_MAX: "1", ...bindings, HOST: host, PORT: String(port) },
       }),
     readyLimitMs: 20_000,
     graceMs: 5_000,

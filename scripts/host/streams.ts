@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { systemVariables } from "../process/environment.ts";
 import { backoff, supervise } from "../process/supervise.ts";
 
 const SCRIPT = join(fileURLToPath(new URL("..", import.meta.url)), "streams.ts");
@@ -11,7 +12,7 @@ const MOST_FAILURES = 4;
 export interface StreamsOptions {
   host: string;
   port: number;
-  /** The process's variables in addition to PATH; it gets no others. */
+  /** The process's variables in addition to the system's. */
   env: Record<string, string>;
   log: (line: string) => void;
 }
@@ -31,13 +32,13 @@ export interface Streams extends AsyncDisposable {
  */
 export async function serveStreams(options: StreamsOptions): Promise<Streams> {
   const { host, port, env, log } = options;
-  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  const { NODE_COMPILE_CACHE } = process.env;
   const child = supervise({
     failure: "The streams process does not start",
     spawn: () =>
       spawn(process.execPath, [SCRIPT], {
         stdio: ["ignore", "pipe", "pipe", "ipc"],
-        env: { PATH, NODE_COMPILE_CACHE, ...env, HOST: host, STREAMS_PORT: String(port) },
+        env: { ...systemVariables(), NODE_COMPILE_CACHE, ...env, HOST: host, STREAMS_PORT: String(port) },
       }),
     readyLimitMs: 15_000,
     graceMs: 3_000,

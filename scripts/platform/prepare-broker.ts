@@ -6,7 +6,7 @@ import { provision } from "../../shared/store/broker/provision.ts";
 import { openStore } from "../../shared/store/broker/store.ts";
 import type { ConnectOptions } from "../../shared/store/client/connection.ts";
 import type { Store } from "../../shared/store/types.ts";
-import { checkBroker } from "../broker/check.ts";
+import { checkBroker, hostsOf } from "../broker/check.ts";
 import type { Settings } from "../config/settings.ts";
 import { Failure, why } from "../process/failure.ts";
 import { scriptDeps } from "./deps.ts";
@@ -26,14 +26,6 @@ export async function withStore<T>(
   } finally {
     await store.close().catch(() => undefined);
   }
-}
-
-/** Host names in a URL for messages, without credentials. */
-function hostsOf(url: string): string {
-  return url
-    .split(",")
-    .map((one) => new URL(one).host)
-    .join(", ");
 }
 
 /** A new cluster must elect its leaders before JetStream responds. */
@@ -58,7 +50,7 @@ export async function withReadyBroker(
   act: (store: Store) => Promise<void>,
 ): Promise<void> {
   await withStore(access, replicas, async (store) => {
-    await settled(brokers, () => checkBroker(store, hostsOf(access.url)));
+    await settled(brokers, () => checkBroker(store, access.url));
     await act(store);
   });
 }
@@ -76,7 +68,7 @@ export function prepareBroker(
   brokers: number,
 ): ReturnType<typeof ensureBootstrap> {
   return withStore(access, settings.replicas, async (store) => {
-    await settled(brokers, () => checkBroker(store, hostsOf(access.url)));
+    await settled(brokers, () => checkBroker(store, access.url));
     await provision(store, { replicas: settings.replicas, patienceMs: 10_000 }).catch((error: unknown) => {
       if (!(error instanceof AppError)) throw error;
       throw new Failure(

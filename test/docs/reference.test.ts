@@ -92,9 +92,11 @@ describe("settings.md", () => {
     for (const file of readdirSync(join(root, "scripts"))) {
       if (file.endsWith(".ts")) take(`scripts/${file}`, /process\.env\.([A-Z_]+)/g);
     }
+    take("scripts/doctor/doctor.ts", /process\.env\.([A-Z_]+)/g);
+    take("scripts/process/environment.ts", /"([A-Z][A-Z_]{3,})"/g);
     take("scripts/tools/chromium.ts", /process\.env\.([A-Z_]+)/g);
     // The shell sets these.
-    for (const name of ["PATH"]) found.delete(name);
+    for (const name of ["PATH", "TMPDIR", "SYSTEM"]) found.delete(name);
     return [...found].sort();
   }
 

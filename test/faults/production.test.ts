@@ -23,6 +23,8 @@ const codec = StringCodec();
 const brokers: ChildProcess[] = [];
 const names = ["fn", "streams", "deploy", "operator", "system", "shipping", "billing"] as const;
 const passwords = Object.fromEntries(names.map((name) => [name, randomBytes(12).toString("hex")]));
+const credentials = (user: string) => ({ NATS_USER: user, NATS_PASS: String(passwords[user]) });
+const dataDir = tempDir("production-data");
 let ca: string;
 let tcp: number[];
 let urls: string;
@@ -128,13 +130,8 @@ test("the checked-in file matches the table of permissions", () => {
 });
 
 test("the platform runs on it over TLS, with three replicas and a user per part", async () => {
-  const keys = {
-    DATA_DIR: tempDir("production-data"),
-    NODE_EXTRA_CA_CERTS: ca,
-    NATS_URL: urls,
-    NATS_REPLICAS: "3",
-  };
-  const as = (user: string) => ({ ...keys, NATS_USER: user, NATS_PASS: String(passwords[user]) });
+  const keys = { DATA_DIR: dataDir, NODE_EXTRA_CA_CERTS: ca, NATS_URL: urls, NATS_REPLICAS: "3" };
+  const as = (user: string) => ({ ...keys, ...credentials(user) });
   await using provisioning = runScript("provision", as("deploy"));
   expect(await provisioning.exited(), provisioning.output()).toBe(0);
 
@@ -177,6 +174,53 @@ test("the platform runs on it over TLS, with three replicas and a user per part"
   started.child.kill("SIGTERM");
   await started.exited();
 }, 60_000);
+
+test("says how to trust an authority of your own, instead of that the broker is away", async () => {
+  const env = { DATA_DIR: tempDir("untrusted"), NATS_URL: urls, NATS_REPLICAS: "3" };
+  await using provisioning = runScript("provision", { ...env, ...credentials("deploy") });
+  expect(await provisioning.exited()).toBe(1);
+  expect(provisioning.output()).toMatch(
+    /cannot be reached\. The certificate of localhost:\d+ is not trusted \(\w+\)\. Set NODE_EXTRA_CA_CERTS to /,
+  );
+}, 60_000);
+
+test("npm run host and its streams process trust the authority, and the doctor finds everything in order", async () => {
+  const port = await freePort();
+  const env = {
+    DATA_DIR: dataDir,
+    NODE_EXTRA_CA_CERTS: ca,
+    NATS_URL: urls,
+    NATS_REPLICAS: "3",
+    PORT: String(port),
+    STREAMS_PORT: String(await freePort()),
+    ...credentials("fn"),
+  };
+  await using host = runScript("host", env);
+  await host.printed(/ready at/);
+  const streams = await fetch(`http://localhost:${env.STREAMS_PORT}/api/health`);
+  expect(streams.status, await streams.text()).toBe(200);
+
+  const doctor = async (more: Record<string, string> = {}) => {
+    await using run = runScript("doctor/doctor", { ...env, ...more });
+    const code = await run.exited();
+    return { code, said: run.output() };
+  };
+  const well = await doctor({ NATS_SYSTEM_PASS: String(passwords.system) });
+  expect(well.code, well.said).toBe(0);
+  expect(well.said).toMatch(/WARN {2}tls {7}The certificate of localhost:\d+ expires in 1 days/);
+  for (const name of ["n1", "n2", "n3"]) {
+    expect(well.said).toMatch(new RegExp(`ok {4}disk {6}${name} stores `));
+    expect(well.said).toMatch(new RegExp(`clock {5}The clock of ${name} is `));
+  }
+  expect(well.said).toMatch(/ok {4}rights {4}The broker user fn can /);
+  expect(well.said).toMatch(/streams have 3 of 3 copies/);
+
+  const reader = await doctor(credentials("streams"));
+  expect(reader.code).toBe(1);
+  expect(reader.said).toMatch(/FAIL {2}rights {4}The broker user streams cannot append a message/);
+  const other = await doctor({ NATS_REPLICAS: "1" });
+  expect(other.said).toMatch(/FAIL {2}replicas {2}These streams do not have 1 copies: /);
+}, 120_000);
 
 test("refuses connections without TLS, without a password, or on the wrong listener", async () => {
   const refused = async (attempt: Promise<NatsConnection>) =>

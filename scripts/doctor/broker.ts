@@ -1,0 +1,182 @@
+/** Checks of the brokers: reachable, recent, of one version, with a right clock and the rights that the host needs. */
+import { setTimeout as delay } from "node:timers/promises";
+import { newId } from "../../shared/kernel/ids.ts";
+import type { ConnectOptions } from "../../shared/store/client/connection.ts";
+import { buckets, kvSubject, streams, subjects } from "../../shared/store/subjects.ts";
+import type { Store } from "../../shared/store/types.ts";
+import { api } from "../backup/format.ts";
+import { checkBroker } from "../broker/check.ts";
+import { withStore } from "../platform/prepare-broker.ts";
+import { type Finding, fail, messageOf, ok, sizeOf, warn } from "./finding.ts";
+
+/** Clock differences in milliseconds. Tokens and windows are judged by the host's clock, streams by the broker's. */
+const CLOCK_WARN_MS = 500;
+const CLOCK_FAIL_MS = 5_000;
+/** Share of the broker's storage limit at which the check warns and fails. */
+const DISK_WARN = 0.8;
+const DISK_FAIL = 0.95;
+/** Milliseconds to collect the replies of all brokers. */
+const COLLECT_MS = 1_000;
+
+/** Checks each address of NATS_URL alone, so that one broken broker of a cluster is found. */
+export async function checkAddresses(access: ConnectOptions, replicas: number): Promise<Finding[]> {
+  const versions = new Set<string>();
+  const findings = await Promise.all(
+    access.url.split(",").map(async (address): Promise<Finding> => {
+      const url = address.trim();
+      const { host } = new URL(url);
+      try {
+        return await withStore({ ...access, url }, replicas, async (store) => {
+          await checkBroker(store, url);
+          const { version } = await store.server();
+          versions.add(version);
+          return ok("broker", `${host} is nats-server ${version}, round trip ${await store.ping()} ms.`);
+        });
+      } catch (error) {
+        return fail("broker", messageOf(error), "Repair this broker: the others serve without it meanwhile.");
+      }
+    }),
+  );
+  if (versions.size > 1) findings.push(skew([...versions]));
+  return findings;
+}
+
+function skew(versions: string[]): Finding {
+  return warn(
+    "version",
+    `The brokers have different versions: ${versions.sort().join(", ")}.`,
+    "Update all brokers to the newest of them, one after the other.",
+  );
+}
+
+function clockFinding(name: string, differenceMs: number): Finding {
+  const ms = Math.round(Math.abs(differenceMs));
+  const direction = differenceMs > 0 ? "behind" : "ahead of";
+  const says = `The clock of ${name} is ${ms} ms ${direction} this machine's.`;
+  const remedy = "Synchronise the clocks of all machines with NTP, for example with chrony.";
+  if (ms >= CLOCK_FAIL_MS) return fail("clock", says, remedy);
+  return ms >= CLOCK_WARN_MS ? warn("clock", says, remedy) : ok("clock", says);
+}
+
+/** Compares this machine's clock with that of the broker. */
+export async function checkClock(store: Store): Promise<Finding> {
+  const sent = Date.now();
+  const { ts } = await api(store, `STREAM.INFO.${streams.platform}`, {});
+  const half = (Date.now() - sent) / 2;
+  return clockFinding("the broker", sent + half - Date.parse(String(ts)));
+}
+
+/** Tries what a host does with the broker: read a bucket, append a message, create and delete a stream. */
+export async function checkRights(store: Store, user: string | undefined): Promise<Finding[]> {
+  const id = newId(Date.now());
+  const trial = `doctor_${id}`;
+  const acts: [string, () => Promise<unknown>][] = [
+    ["read the bucket of orbs", () => store.kvGet(buckets.orbs, "doctor")],
+    [
+      "read the bucket of orbs directly",
+      () =>
+        store.getMany(streams.kv(buckets.orbs), [kvSubject(buckets.orbs, "doctor")], {
+          consistency: "stale",
+          maxBytes: 1024,
+        }),
+    ],
+    [
+      "append a message",
+      () => store.append(streams.limits, { subject: subjects.limit("doctor", id), data: "" }),
+    ],
+    [
+      "create and delete a stream",
+      async () => {
+        await store.createStream({ name: trial, subjects: [`_doctor.${id}`], storage: "memory" });
+        await store.deleteStream(trial);
+      },
+    ],
+  ];
+  const name = user === undefined ? "This broker user" : `The broker user ${user}`;
+  const refused: Finding[] = [];
+  for (const [act, attempt] of acts) {
+    try {
+      await attempt();
+    } catch (error) {
+      refused.push(
+        fail(
+          "rights",
+          `${name} cannot ${act} (${messageOf(error)}).`,
+          "Run the doctor as the user of the hosts (NATS_USER=fn), or render production.conf again and reload the brokers.",
+        ),
+      );
+    }
+  }
+  return refused.length > 0
+    ? refused
+    : [ok("rights", `${name} can read, write, and create and delete streams.`)];
+}
+
+/** Facts that a broker reports about itself to the system account. */
+interface BrokerFacts {
+  name: string;
+  version: string;
+  /** Difference to this machine's clock. */
+  differenceMs: number;
+  usedBytes: number;
+  limitBytes: number;
+}
+
+interface VarzReply {
+  server: { name: string; ver: string; time: string };
+  data?: { jetstream?: { config?: { max_storage?: number }; stats?: { storage?: number } } };
+}
+
+/** Collects the facts of all brokers of the cluster. */
+async function brokerFacts(store: Store): Promise<BrokerFacts[]> {
+  const { user } = SYSTEM;
+  const inbox = `_INBOX.${user}.doctor.${newId(Date.now())}`;
+  const found: BrokerFacts[] = [];
+  const sent = Date.now();
+  const subscription = store.subscribe(inbox, ({ data }) => {
+    const { server, data: facts } = JSON.parse(new TextDecoder().decode(data)) as VarzReply;
+    found.push({
+      name: server.name,
+      version: server.ver,
+      differenceMs: (sent + Date.now()) / 2 - Date.parse(server.time),
+      usedBytes: facts?.jetstream?.stats?.storage ?? 0,
+      limitBytes: facts?.jetstream?.config?.max_storage ?? 0,
+    });
+  });
+  await store.ping();
+  store.publish("$SYS.REQ.SERVER.PING.VARZ", "", undefined, inbox);
+  await delay(COLLECT_MS);
+  subscription.unsubscribe();
+  return found;
+}
+
+const SYSTEM = { user: "system" };
+
+/** Checks disk, clock and version of every broker, with the broker's system user. */
+export async function checkSystem(access: ConnectOptions, password: string): Promise<Finding[]> {
+  const { token: _, creds: __, ...address } = access;
+  const facts = await withStore({ ...address, ...SYSTEM, pass: password }, 1, brokerFacts);
+  if (facts.length === 0) {
+    return [
+      warn(
+        "disk",
+        "No broker answered the system user.",
+        "Check that NATS_SYSTEM_PASS is the password of the user system.",
+      ),
+    ];
+  }
+  const versions = new Set(facts.map(({ version }) => version));
+  return [
+    ...facts.flatMap((one) => [diskFinding(one), clockFinding(one.name, one.differenceMs)]),
+    ...(versions.size > 1 ? [skew([...versions])] : []),
+  ];
+}
+
+function diskFinding({ name, usedBytes, limitBytes }: BrokerFacts): Finding {
+  const share = limitBytes === 0 ? 1 : usedBytes / limitBytes;
+  const says = `${name} stores ${sizeOf(usedBytes)} of ${sizeOf(limitBytes)} (${Math.round(share * 100)} %).`;
+  const remedy =
+    "Raise NODE_MAX_FILE_STORE and the disk, or delete orbs that nobody uses. A full broker refuses writes.";
+  if (share >= DISK_FAIL) return fail("disk", says, remedy);
+  return share >= DISK_WARN ? warn("disk", says, remedy) : ok("disk", says);
+}

@@ -1,0 +1,83 @@
+/** `npm run doctor`: checks the machine, the brokers and the public address, and says how to repair what is wrong. */
+import { prepareDataDir, readRunning } from "../config/data-dir.ts";
+import { readSettings } from "../config/settings.ts";
+import { withStore } from "../platform/prepare-broker.ts";
+import { runningPlatformOf } from "../platform/running-platform.ts";
+import { readArguments } from "../process/arguments.ts";
+import { exitWith, Failure } from "../process/failure.ts";
+import { checkAddresses, checkClock, checkRights, checkSystem } from "./broker.ts";
+import { type Finding, fail, lineOf, messageOf } from "./finding.ts";
+import { checkCertificate, checkDisk, checkHost, checkKeys, checkSettings } from "./machine.ts";
+import { checkStreams } from "./streams.ts";
+
+const found: Finding[] = [];
+
+/** Prints findings as soon as a check ends. A check that breaks is a finding too. */
+async function check(
+  about: string,
+  run: () => Finding | Finding[] | Promise<Finding | Finding[]>,
+): Promise<void> {
+  let findings: Finding | Finding[];
+  try {
+    findings = await run();
+  } catch (error) {
+    findings =
+      error instanceof Failure
+        ? { level: "fail", about, says: error.message }
+        : fail(about, `The check could not run (${messageOf(error)}).`, "Repair what failed above first.");
+  }
+  for (const finding of [findings].flat()) {
+    found.push(finding);
+    console.log(lineOf(finding));
+  }
+}
+
+try {
+  readArguments("npm run doctor");
+  const settings = readSettings(process.env);
+  const { dataDir } = settings;
+  prepareDataDir(dataDir);
+  const running = readRunning(dataDir);
+  const publicUrl =
+    process.env.PUBLIC_URL === undefined ? (running?.url ?? settings.publicUrl) : settings.publicUrl;
+
+  await check("settings", () => checkSettings({ ...settings, publicUrl }));
+  await check("keys", () => checkKeys(dataDir));
+  await check("disk", () => checkDisk(dataDir));
+  // Damaged keys are a finding of their own. Without them there is no access to a started broker.
+  const platform = await runningPlatformOf(settings, running, "fn").catch(() => undefined);
+  if (platform === undefined) {
+    await check("broker", () =>
+      fail(
+        "broker",
+        `No platform with the data folder ${dataDir} is running, and NATS_URL is not set.`,
+        "Run npm start or npm run host first, or name the broker with NATS_URL.",
+      ),
+    );
+  } else {
+    const { access } = platform;
+    const { replicas } = platform.settings;
+    const encrypted = access.url.split(",").filter((url) => url.trim().startsWith("wss:"));
+    for (const url of encrypted) await check("tls", () => checkCertificate(url.trim()));
+    await check("broker", () => checkAddresses(access, replicas));
+    const isReachable = found.some(({ about, level }) => about === "broker" && level === "ok");
+    if (isReachable) {
+      await withStore(access, replicas, async (store) => {
+        await check("clock", () => checkClock(store));
+        await check("rights", () => checkRights(store, access.user));
+        await check("replicas", () => checkStreams(store, replicas));
+      });
+      const system = process.env.NATS_SYSTEM_PASS;
+      if (system) await check("disk", () => checkSystem(access, system));
+    }
+  }
+  if (publicUrl.startsWith("https:")) await check("tls", () => checkCertificate(publicUrl));
+  await check("host", () => checkHost(publicUrl));
+
+  const faults = found.filter(({ level }) => level === "fail").length;
+  const warnings = found.filter(({ level }) => level === "warn").length;
+  console.log(`\n${found.length} checks, ${faults} failed, ${warnings} with a warning.`);
+  process.exit(faults > 0 ? 1 : 0);
+} catch (error) {
+  exitWith(error);
+}

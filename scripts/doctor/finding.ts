@@ -1,0 +1,46 @@
+/** Severity of a finding. `fail` makes the command end with exit code 1. */
+export type Level = "ok" | "warn" | "fail";
+
+/** The result of one check. */
+export interface Finding {
+  level: Level;
+  /** What was checked, such as `clock`. */
+  about: string;
+  /** What was found. Contains no secret. */
+  says: string;
+  /** What the operator should do. Omitted if there is nothing to do. */
+  remedy?: string;
+}
+
+export function ok(about: string, says: string): Finding {
+  return { level: "ok", about, says };
+}
+
+export function warn(about: string, says: string, remedy: string): Finding {
+  return { level: "warn", about, says, remedy };
+}
+
+export function fail(about: string, says: string, remedy: string): Finding {
+  return { level: "fail", about, says, remedy };
+}
+
+/** Returns one finding, such as `FAIL  clock  …` with the remedy on a line of its own. */
+export function lineOf({ level, about, says, remedy }: Finding): string {
+  const mark = { ok: "ok  ", warn: "WARN", fail: "FAIL" }[level];
+  const line = `${mark}  ${about.padEnd(9)} ${says}`;
+  return remedy === undefined ? line : `${line}\n                → ${remedy}`;
+}
+
+/** The message of any thrown value. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Bytes as text, such as `1.5 GiB`. */
+export function sizeOf(bytes: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let value = bytes;
+  let unit = 0;
+  for (; value >= 1024 && unit < units.length - 1; unit++) value /= 1024;
+  return `${value >= 10 || unit === 0 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
+}
