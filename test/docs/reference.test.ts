@@ -54,6 +54,7 @@ describe("errors.md", () => {
       "`too_many_{counted.what}`",
       '`{what.replaceAll(" ", "_")}_not_found`',
       "code",
+      "failure.code",
       "known.code",
       "notFound(what)",
     ]);
