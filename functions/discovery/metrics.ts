@@ -4,11 +4,17 @@ import type { MiddlewareHandler } from "hono";
 import type { Deps } from "../../shared/deps.ts";
 import { MAX_ORBS, type OrbFigures, readFigures } from "../../shared/discovery/gauges.ts";
 import { sameSecret } from "../../shared/kernel/ids.ts";
+import {
+  METRICS_TYPE,
+  type Metric,
+  metric,
+  renderMetrics,
+  type Sample,
+} from "../../shared/kernel/metrics.ts";
 import { VERSION } from "../../shared/kernel/version.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { credentialsOf, platformAdmin } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
-import { type Metric, renderMetrics, type Sample } from "../request/request-counts.ts";
 
 /** Admits requests with the scrape token, and platform admins. */
 const scraper: MiddlewareHandler<AppEnv> = async (c, next) => {
@@ -21,19 +27,14 @@ const scraper: MiddlewareHandler<AppEnv> = async (c, next) => {
 
 async function brokerMetrics(deps: Deps): Promise<Metric[]> {
   const { orbs, damaged, platform, sessions, roundTripMs, server, figures } = await readFigures(deps);
-  const gauge = (name: string, help: string, samples: Sample[]): Metric => ({
-    name,
-    type: "gauge",
-    help,
-    samples,
-  });
+  const gauge = (name: string, help: string, value: Parameters<typeof metric>[3]) =>
+    metric("gauge", name, help, value);
   const byOrb = (value: (each: OrbFigures) => number): Sample[] =>
     figures.map((each) => [{ orb: each.orb }, value(each)]);
-  const one = (value: number | undefined): Sample[] => (value === undefined ? [] : [[{}, value]]);
   return [
     gauge("platform_info", "Versions.", [[{ version: VERSION, broker: server.version }, 1]]),
-    gauge("platform_broker_round_trip_seconds", "Round trip to the broker.", one(roundTripMs / 1000)),
-    gauge("platform_orbs_published", "Published orbs.", one(orbs.length)),
+    gauge("platform_broker_round_trip_seconds", "Round trip to the broker.", roundTripMs / 1000),
+    gauge("platform_orbs_published", "Published orbs.", orbs.length),
     gauge(
       "platform_orb_damaged",
       "Orbs whose stored definition is damaged.",
@@ -62,14 +63,14 @@ async function brokerMetrics(deps: Deps): Promise<Metric[]> {
     gauge(
       "platform_history_bytes",
       "Bytes of the histories of orbs and the audit log.",
-      one(platform?.state.bytes),
+      platform?.state.bytes,
     ),
     // Includes sessions that ended within the last minute, whose markers still exist. Excluding them would read every
     // key.
     gauge(
       "platform_sessions",
       "Sessions, including those that ended within the last minute.",
-      one(sessions?.state.messages),
+      sessions?.state.messages,
     ),
   ];
 }
@@ -97,6 +98,6 @@ export function metricsRoutes() {
   return newRouter().openapi(route, async (c) => {
     const own = c.var.host.metrics?.() ?? [];
     const text = renderMetrics([...own, ...(await brokerMetrics(c.var.deps))]);
-    return c.body(text, 200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" }) as never;
+    return c.body(text, 200, { "content-type": METRICS_TYPE }) as never;
   });
 }

@@ -5,9 +5,9 @@ import type { Realm } from "../../shared/access/realms.ts";
 import type { Config, Deps, Log } from "../../shared/deps.ts";
 import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
 import { newId, randomToken } from "../../shared/kernel/ids.ts";
+import type { Metric } from "../../shared/kernel/metrics.ts";
 import { BUILT_IN } from "../../shared/modules/builtin.ts";
 import { namesOf } from "./log.ts";
-import type { Metric } from "./request-counts.ts";
 
 /** A request body that was received before authentication, or the error of receiving it. */
 export type Received = { bytes: Uint8Array } | { error: unknown };

@@ -12,10 +12,11 @@ import { TITLES } from "../../functions/http/problem.ts";
 import { SECURITY_HEADERS } from "../../functions/middleware/headers.ts";
 import type { AppEnv, Host } from "../../functions/request/context.ts";
 import { consoleLog } from "../../functions/request/log.ts";
-import { type Metric, RequestCounts } from "../../functions/request/request-counts.ts";
+import { RequestCounts } from "../../functions/request/request-counts.ts";
 import { type CachedStore, type CacheStats, openCachedStore } from "../../shared/store/cache/cached-store.ts";
 import { ReadSemaphore } from "../../shared/store/client/read-semaphore.ts";
 import { Failure, systemCode } from "../process/failure.ts";
+import { processMetrics } from "../process/metrics.ts";
 import { assetResponse } from "./assets.ts";
 import { readBody } from "./body.ts";
 import { forwardedAddress } from "./forwarded.ts";
@@ -80,30 +81,6 @@ function refuseHost(response: ServerResponse): void {
     connection: "close",
   });
   response.end(JSON.stringify({ ...problem, code: "invalid_host" }));
-}
-
-function processMetrics(): Metric[] {
-  const { user, system } = process.cpuUsage();
-  return [
-    {
-      name: "process_resident_memory_bytes",
-      type: "gauge",
-      help: "Resident memory.",
-      samples: [[{}, process.memoryUsage.rss()]],
-    },
-    {
-      name: "process_cpu_seconds_total",
-      type: "counter",
-      help: "Processor time.",
-      samples: [[{}, (user + system) / 1e6]],
-    },
-    {
-      name: "process_start_time_seconds",
-      type: "gauge",
-      help: "When the process started.",
-      samples: [[{}, Math.round(Date.now() / 1000 - process.uptime())]],
-    },
-  ];
 }
 
 async function listen(server: Server, port: number, host: string): Promise<void> {

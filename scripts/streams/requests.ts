@@ -7,6 +7,7 @@ import { requireOperator } from "../../shared/access/authorize.ts";
 import type { Config, Deps, Log } from "../../shared/deps.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { newId, randomToken, sameSecret } from "../../shared/kernel/ids.ts";
+import { METRICS_TYPE, renderMetrics } from "../../shared/kernel/metrics.ts";
 import { type Store, StreamMissing } from "../../shared/store/types.ts";
 import { authenticateReader } from "../../shared/streams/credentials.ts";
 import { requireKnownParameters, single } from "../../shared/streams/protocol/query.ts";
@@ -15,7 +16,7 @@ import type { Reader } from "../../shared/streams/read/reader.ts";
 import { type Caller, callerOf, listStreams, serveStream } from "../../shared/streams/serve.ts";
 import { redeemTicket, TICKET } from "../../shared/streams/ticket.ts";
 import { commonHeaders, isPreflight, preflightHeaders } from "./headers.ts";
-import { type HttpCounts, METRICS_TYPE, renderMetrics } from "./metrics.ts";
+import { type HttpCounts, streamsMetrics } from "./metrics.ts";
 import { beginStream, socketSink } from "./socket.ts";
 
 /** Inputs for responses. */
@@ -206,7 +207,7 @@ export class Requests {
       response,
       200,
       { ...common, "content-type": METRICS_TYPE },
-      renderMetrics(this.#hub, this.#counts),
+      renderMetrics(streamsMetrics(this.#hub, this.#counts)),
     );
   }
 

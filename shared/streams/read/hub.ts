@@ -1,5 +1,6 @@
 /** State that all readers of a host share: the broker connection, tails, the timer, limits and metrics. */
 import { AppError, unavailable } from "../../kernel/errors.ts";
+import { Histogram } from "../../kernel/metrics.ts";
 import { orbOf } from "../../store/subjects.ts";
 import type { Store } from "../../store/types.ts";
 import { isServed } from "../mappings/served.ts";
@@ -16,7 +17,7 @@ export interface TimerListener {
 }
 
 /** Upper bounds of the histogram buckets for the delay between storage at the broker and delivery, in milliseconds. */
-export const LAG_BUCKETS = [1, 2, 5, 10, 25, 50, 100, 250, 1000] as const;
+const LAG_BUCKETS = [1, 2, 5, 10, 25, 50, 100, 250, 1000] as const;
 
 /** Counters since the host started. */
 export interface Figures {
@@ -26,7 +27,7 @@ export interface Figures {
   refused: number;
   reconnects: number;
   failures: number;
-  lag: { buckets: number[]; sum: number; count: number };
+  lag: Histogram;
 }
 
 export interface HubOptions {
@@ -58,7 +59,7 @@ export class Hub {
     refused: 0,
     reconnects: 0,
     failures: 0,
-    lag: { buckets: LAG_BUCKETS.map(() => 0), sum: 0, count: 0 },
+    lag: new Histogram(LAG_BUCKETS),
   };
   readonly #onFailure: (error: unknown) => void;
   readonly #tails = new Map<string, Tail>();
@@ -236,11 +237,7 @@ export class Hub {
     const { figures } = this;
     figures.messages += messages;
     figures.deliveries += messages * listeners;
-    if (messages === 0) return;
-    figures.lag.sum += ageMs;
-    figures.lag.count++;
-    const bucket = LAG_BUCKETS.findIndex((limit) => ageMs <= limit);
-    if (bucket >= 0) figures.lag.buckets[bucket] = (figures.lag.buckets[bucket] ?? 0) + 1;
+    if (messages > 0) figures.lag.observe(ageMs);
   }
 
   #recentState(stream: string): Promise<StreamState> {
