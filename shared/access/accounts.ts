@@ -4,6 +4,7 @@ import { AppError, notFound, unavailable } from "../kernel/errors.ts";
 import { pause } from "../kernel/pause.ts";
 import { isMarker } from "../store/broker/store.ts";
 import { READ_BYTES } from "../store/budget.ts";
+import { untilWritten } from "../store/pages.ts";
 import { kvSubject, streams } from "../store/subjects.ts";
 import { Conflict } from "../store/types.ts";
 import type { Role } from "./actor.ts";
@@ -118,18 +119,14 @@ export async function changeAccount(
   sub: string,
   change: (account: AccountRecord) => AccountRecord | null,
 ): Promise<AccountRecord> {
-  for (let attempt = 0; ; attempt++) {
+  return untilWritten(async () => {
     const found = await readAccount(deps, realm, sub);
     if (found === null) throw notFound("user");
     const changed = change(found.value);
     if (changed === null) return found.value;
     changed.updatedAt = new Date(deps.clock.now()).toISOString();
-    try {
-      return (await replaceRecord(deps, realm.buckets.accounts, found, changed)).value;
-    } catch (error) {
-      if (!(error instanceof Conflict) || attempt >= 8) throw error;
-    }
-  }
+    return (await replaceRecord(deps, realm.buckets.accounts, found, changed)).value;
+  });
 }
 
 const RECORDS_PER_READ = 256;

@@ -1,6 +1,7 @@
 /** Reads the audit log. */
 import type { Deps } from "../deps.ts";
 import { READ_BYTES } from "../store/budget.ts";
+import { scanPages } from "../store/pages.ts";
 import { isToken, streams, subjects } from "../store/subjects.ts";
 import type { StoredMessage } from "../store/types.ts";
 import type { Actor } from "./actor.ts";
@@ -69,23 +70,17 @@ function matching(message: StoredMessage, query: AuditQuery): AuditItem | null {
 async function forwards(deps: Deps, subject: string, query: AuditQuery, from: number): Promise<AuditPage> {
   const items: AuditItem[] = [];
   let looked = 0;
-  for (let fromSeq = from; ; ) {
-    const page = await deps.store.scan(streams.platform, subject, {
-      fromSeq,
-      limit: FIRST_WINDOW,
-      maxBytes: READ_BYTES,
-    });
-    for (const message of page.messages) {
-      if (items.length === query.limit) return { items, next: message.seq };
+  const page = { limit: FIRST_WINDOW, maxBytes: READ_BYTES };
+  const read = (fromSeq: number) => deps.store.scan(streams.platform, subject, { fromSeq, ...page });
+  for await (const messages of scanPages(read, { fromSeq: from })) {
+    for (const message of messages) {
+      if (items.length === query.limit || looked >= LOOK_LIMIT) return { items, next: message.seq };
       const item = matching(message, query);
       if (item !== null) items.push(item);
     }
-    const last = page.messages.at(-1);
-    if (last === undefined || page.pending === 0) return { items, next: null };
-    looked += page.messages.length;
-    fromSeq = last.seq + 1;
-    if (looked >= LOOK_LIMIT) return { items, next: fromSeq };
+    looked += messages.length;
   }
+  return { items, next: null };
 }
 
 /** Windows of sequences backwards from `from`: wider while few messages match, narrower while many do. */

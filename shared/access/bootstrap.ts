@@ -5,6 +5,7 @@
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
 import { isMarker } from "../store/broker/store.ts";
+import { untilWritten } from "../store/pages.ts";
 import { kvSubject, streams } from "../store/subjects.ts";
 import { Conflict } from "../store/types.ts";
 import { type AccountRecord, pageRecords, type RecordPage, readRecord, type Versioned } from "./accounts.ts";
@@ -57,7 +58,7 @@ export async function hasOwner(deps: Deps, realm: Realm): Promise<boolean> {
 async function currentOrNew(deps: Deps, realm: Realm, by: Actor): Promise<Versioned<InvitationRecord>> {
   const { invitations } = realm.buckets;
   const key = keys.bootstrap(realm);
-  for (let attempt = 0; ; attempt++) {
+  return untilWritten(async () => {
     const known = await readRecord<InvitationRecord>(deps, invitations, key);
     if (known !== null) {
       const status = statusOf(known.value, deps.clock.now());
@@ -65,30 +66,26 @@ async function currentOrNew(deps: Deps, realm: Realm, by: Actor): Promise<Versio
       await keepOld(deps, realm, { ...known.value, status: status === "active" ? "revoked" : status });
     }
     const { token, record } = await newInvitation(deps, realm, by, "owner", true);
-    try {
-      const revision = await deps.store.kvPut(invitations, key, JSON.stringify(record), {
-        expect: known?.revision ?? 0,
+    const revision = await deps.store.kvPut(invitations, key, JSON.stringify(record), {
+      expect: known?.revision ?? 0,
+    });
+    if (realm === platformRealm) {
+      // The specification requires the token in the log. Readers of the log operate the platform.
+      deps.log.info("bootstrap invitation created", {
+        token,
+        url: `${deps.config.publicUrl}${realm.base}/signin?invite=${token}`,
+        expiresAt: record.expiresAt,
       });
-      if (realm === platformRealm) {
-        // The specification requires the token in the log. Readers of the log operate the platform.
-        deps.log.info("bootstrap invitation created", {
-          token,
-          url: `${deps.config.publicUrl}${realm.base}/signin?invite=${token}`,
-          expiresAt: record.expiresAt,
-        });
-      }
-      await audit(deps, {
-        realm: realm.name,
-        action: "bootstrap",
-        actor: by,
-        outcome: "ok",
-        detail: "created",
-      });
-      return { key, value: record, revision };
-    } catch (error) {
-      if (!(error instanceof Conflict) || attempt >= 8) throw error;
     }
-  }
+    await audit(deps, {
+      realm: realm.name,
+      action: "bootstrap",
+      actor: by,
+      outcome: "ok",
+      detail: "created",
+    });
+    return { key, value: record, revision };
+  });
 }
 
 /**

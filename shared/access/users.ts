@@ -1,8 +1,8 @@
 /** Manages accounts: the users of a realm, and platform admins. */
 import type { Deps } from "../deps.ts";
 import { AppError, notFound } from "../kernel/errors.ts";
+import { untilWritten } from "../store/pages.ts";
 import { buckets, kvSubject, streams, token } from "../store/subjects.ts";
-import { Conflict } from "../store/types.ts";
 import {
   type AccountRecord,
   type AccountRole,
@@ -164,7 +164,7 @@ export async function listAdmins(deps: Deps, actor: Actor): Promise<AccountRecor
 export async function removeAdmin(deps: Deps, actor: Actor, id: string): Promise<void> {
   requireOperator(actor, "admins.write");
   const { accounts } = platformRealm.buckets;
-  for (let attempt = 0; ; attempt++) {
+  return untilWritten(async () => {
     const revision = await deps.store.kvLast(accounts);
     const found = await readAccount(deps, platformRealm, id);
     if (found === null) throw notFound("admin");
@@ -180,13 +180,9 @@ export async function removeAdmin(deps: Deps, actor: Actor, id: string): Promise
       );
     }
     const removed: AccountRecord = { ...found.value, status: "disabled" };
-    try {
-      await replaceRecord(deps, accounts, found, removed, { expectBucket: revision });
-      return await erase(deps, actor, platformRealm, removed);
-    } catch (error) {
-      if (!(error instanceof Conflict) || attempt >= 8) throw error;
-    }
-  }
+    await replaceRecord(deps, accounts, found, removed, { expectBucket: revision });
+    return erase(deps, actor, platformRealm, removed);
+  });
 }
 
 /** Erases all data of an orb's realm when the orb is deleted. Can be repeated. */

@@ -5,6 +5,7 @@ import type { Deps } from "../deps.ts";
 import type { HandlerDeps } from "../handlers/contract/types.ts";
 import { invalid, notFound, revisionMismatch } from "../kernel/errors.ts";
 import { READ_BYTES } from "../store/budget.ts";
+import { scanPages } from "../store/pages.ts";
 import { isToken, streams, subjects } from "../store/subjects.ts";
 import { Conflict, type StoredMessage } from "../store/types.ts";
 import { type DefinitionBody, type DefinitionKind, readDefinition } from "./shapes.ts";
@@ -40,18 +41,16 @@ async function newestOf(
   kind: DefinitionKind,
 ): Promise<Map<string, StoredMessage>> {
   const newest = new Map<string, StoredMessage>();
-  for (let fromSeq = 1; ; ) {
-    const page = await deps.store.scan(streams.platform, subjects.definitions(kind), {
-      fromSeq,
-      limit: DEFINITIONS_PER_READ,
-      maxBytes: READ_BYTES,
-    });
-    for (const message of page.messages) newest.set(message.subject, message);
-    const last = page.messages.at(-1);
-    if (page.pending === 0 || last === undefined) return newest;
-    fromSeq = last.seq + 1;
-  }
+  for await (const messages of versionsOf(deps, subjects.definitions(kind)))
+    for (const message of messages) newest.set(message.subject, message);
+  return newest;
 }
+
+/** Yields stored versions, oldest first. */
+const versionsOf = ({ store }: Pick<Deps, "store">, subject: string) =>
+  scanPages((fromSeq) =>
+    store.scan(streams.platform, subject, { fromSeq, limit: DEFINITIONS_PER_READ, maxBytes: READ_BYTES }),
+  );
 
 /** Returns every definition of a kind, ordered by id. One request per hundred versions. */
 export async function listDefinitions(
@@ -79,20 +78,13 @@ export async function getDefinition(
     if (view === null) throw notFound("definition");
     return view;
   }
-  for (let fromSeq = 1; ; ) {
-    const page = await deps.store.scan(streams.platform, subject, {
-      fromSeq,
-      limit: DEFINITIONS_PER_READ,
-      maxBytes: READ_BYTES,
-    });
-    for (const message of page.messages) {
+  for await (const messages of versionsOf(deps, subject)) {
+    for (const message of messages) {
       const view = viewOf(message);
       if (view?.version === version) return view;
     }
-    const last = page.messages.at(-1);
-    if (page.pending === 0 || last === undefined) throw notFound("definition");
-    fromSeq = last.seq + 1;
   }
+  throw notFound("definition");
 }
 
 /** The input of {@link putDefinition}. */

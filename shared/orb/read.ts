@@ -17,6 +17,7 @@ import type { Deps } from "../deps.ts";
 import { inBatches } from "../entry/index/batches.ts";
 import { notFound } from "../kernel/errors.ts";
 import { indexBytes, ReadBudget } from "../store/budget.ts";
+import { scanPages } from "../store/pages.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { readOrb } from "./change.ts";
 import { type RevisionItem, type RevisionView, revisionItem, revisionView } from "./view.ts";
@@ -124,17 +125,12 @@ async function totalOf(deps: Deps, input: ListOrbs): Promise<number | undefined>
 async function* pagesOf(deps: Deps, input: ListOrbs): AsyncGenerator<OrbPosition[]> {
   const limit = input.limit + 1;
   if (input.descending !== true) {
-    for (let fromSeq = (input.after ?? 0) + 1; ; ) {
-      const page = await deps.store.scan(streams.platform, subjects.allOrbPlaces, {
-        fromSeq,
-        limit,
-        maxBytes: indexBytes(limit),
-      });
-      yield page.messages.filter((message) => message.data.length > 0).map(placeOf);
-      const last = page.messages.at(-1);
-      if (page.pending === 0 || last === undefined) return;
-      fromSeq = last.seq + 1;
-    }
+    const maxBytes = indexBytes(limit);
+    const read = (fromSeq: number) =>
+      deps.store.scan(streams.platform, subjects.allOrbPlaces, { fromSeq, limit, maxBytes });
+    for await (const messages of scanPages(read, { fromSeq: (input.after ?? 0) + 1 }))
+      yield messages.filter(({ size }) => size > 0).map(placeOf);
+    return;
   }
   // Newest first: read windows of the stream backwards, each larger than the previous one, because positions are sparse.
   const newest = await deps.store.get(streams.platform, subjects.allOrbPlaces);

@@ -3,20 +3,13 @@
  * or rekeying.
  */
 import type { Deps } from "../../deps.ts";
-import { pause } from "../../kernel/pause.ts";
 import { indexBytes, READ_BYTES, ReadBudget } from "../../store/budget.ts";
+import { scanPages } from "../../store/pages.ts";
 import { type Home, type ModuleToken, streams, subjects } from "../../store/subjects.ts";
 import { type LoadedEntry, nullIfMissing, parseEntry } from "../model/resolve.ts";
 import { inBatches } from "./batches.ts";
 
 const ENTRIES_PER_PAGE = 200;
-
-/**
- * Retries of a lagging replica, and milliseconds between them. The number is limited because the missing message may
- * have expired meanwhile.
- */
-const MAX_CATCH_UPS = 10;
-const CATCH_UP_MS = 20;
 
 /**
  * Yields pages of existing entries, oldest first. Two requests per page, more for large entries. Entries created
@@ -64,23 +57,17 @@ async function* walk(
   // Pages may come from a replica that lags: the leader tells how far they must reach.
   const newest = await nullIfMissing(deps.store.get(stream, filter));
   if (newest !== null && newest.seq < start.fromSeq) return;
-  let catchUps = MAX_CATCH_UPS;
-  for (let { fromSeq } = start; ; ) {
-    const page = await nullIfMissing(
+  const page = async (fromSeq: number) =>
+    (await nullIfMissing(
       deps.store.scan(stream, filter, { fromSeq, limit: ENTRIES_PER_PAGE, maxBytes }),
-    );
-    if (page === null) return;
-    const some = page.messages.filter((message) => message.size > 0).map(({ subject }) => logIn(subject));
+    )) ?? { messages: [], pending: 0 };
+  for await (const messages of scanPages(page, { fromSeq: start.fromSeq, until: newest?.seq ?? 0 })) {
+    const some = messages.filter((message) => message.size > 0).map(({ subject }) => logIn(subject));
     const logs = [...new Set(some)];
     const read = (some: readonly string[], maxBytes: number) => store.getMany(stream, some, { maxBytes });
     for await (const { wanted, result } of inBatches(budget, logs, read)) {
       const entries = wanted.map((log) => parseEntry(result.get(log)));
       yield entries.filter((entry) => entry !== null && entry.head.status !== "DELETED") as LoadedEntry[];
     }
-    const last = page.messages.at(-1);
-    if (last !== undefined) fromSeq = last.seq + 1;
-    if (page.pending > 0 && last !== undefined) continue;
-    if (newest === null || fromSeq > newest.seq || catchUps-- === 0) return;
-    await pause(CATCH_UP_MS);
   }
 }

@@ -6,7 +6,7 @@ import { type Operation, patch } from "../../definition/document/diff.ts";
 import { MASK } from "../../definition/document/mask.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
-import { pause } from "../../kernel/pause.ts";
+import { scanPages } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { maskValues } from "../model/masking.ts";
 import { type LoadedEntry, loadEntry, type OrbContext, schemaOf } from "../model/resolve.ts";
@@ -97,10 +97,6 @@ const REVISIONS_PER_READ = 250;
 /** Maximum bytes per page, because entries may be large. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 
-/** Retries of a lagging replica, and milliseconds between them. */
-const MAX_CATCH_UPS = 10;
-const CATCH_UP_MS = 10;
-
 /**
  * Yields the log's snapshots, oldest first, and finally the closing of the window if no write has appended it yet.
  * Retries until it has reached the given head, because pages may come from a lagging replica.
@@ -108,24 +104,19 @@ const CATCH_UP_MS = 10;
 async function* snapshots(deps: Deps, entry: LoadedEntry): AsyncGenerator<EntrySnapshot> {
   const log = subjects.entryLog(entry.address);
   let newest: EntrySnapshot | undefined;
-  let catchUps = MAX_CATCH_UPS;
-  for (let fromSeq = 1; ; ) {
-    const page = await deps.store.scan(streams.orb(entry.address.orb), log, {
+  const read = (fromSeq: number) =>
+    deps.store.scan(streams.orb(entry.address.orb), log, {
       fromSeq,
       limit: REVISIONS_PER_READ,
       maxBytes: PAGE_BYTES,
     });
-    for (const message of page.messages) {
+  for await (const messages of scanPages(read, { until: entry.seq })) {
+    for (const message of messages) {
       const snapshot = snapshotOf(message);
       if (snapshot === null) continue;
       newest = snapshot;
       yield snapshot;
     }
-    const last = page.messages.at(-1);
-    if (last !== undefined) fromSeq = last.seq + 1;
-    if (page.pending > 0 && last !== undefined) continue;
-    if (fromSeq > entry.seq || catchUps-- === 0) break;
-    await pause(CATCH_UP_MS);
   }
   if (newest === undefined) return;
   const now = effective(newest, deps.clock.now());

@@ -2,6 +2,7 @@
 import type { Fence } from "../../definition/live-orb.ts";
 import { fenceGuard } from "../../definition/stored/fence.ts";
 import type { Deps } from "../../deps.ts";
+import { untilWritten } from "../../store/pages.ts";
 import { type LiveRole, streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
 import { publishedOf } from "../index/entry-keys.ts";
@@ -32,20 +33,15 @@ export async function moveEntries(deps: Deps, entries: readonly LoadedEntry[], m
   // One of the entries was written meanwhile. Read each again and move it in a batch of its own.
   let moved = 0;
   for (const entry of entries) {
-    for (let attempt = 0; attempt < 8; attempt++) {
+    await untilWritten(async () => {
       const log = subjects.entryLog(entry.address);
       const now = parseEntry(await deps.store.get(streams.orb(orb), log));
-      if (now === null) break;
-      const some = now.head.publishedRevision === null ? [] : await moveMessages(deps, now, move);
-      if (some.length === 0) break;
-      try {
-        await deps.store.batch(streams.orb(orb), fenced(orb, move.fence, some));
-        moved++;
-        break;
-      } catch (error) {
-        if (!(error instanceof Conflict) || attempt === 7) throw error;
-      }
-    }
+      if (now === null || now.head.publishedRevision === null) return;
+      const some = await moveMessages(deps, now, move);
+      if (some.length === 0) return;
+      await deps.store.batch(streams.orb(orb), fenced(orb, move.fence, some));
+      moved++;
+    });
   }
   return moved;
 }

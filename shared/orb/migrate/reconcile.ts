@@ -34,6 +34,7 @@ import { backfillExisting, cancelScheduled, moveLive } from "../../entry/migrate
 import { warnOfShared } from "../../entry/write/backfill.ts";
 import { orbStreamConfig } from "../../store/broker/provision.ts";
 import { BUCKET_BYTES, indexBytes, ReadBudget } from "../../store/budget.ts";
+import { scanPages } from "../../store/pages.ts";
 import { buckets, streams, subjects } from "../../store/subjects.ts";
 import { Conflict, StreamMissing } from "../../store/types.ts";
 
@@ -173,13 +174,15 @@ export async function reconcileAll(deps: Deps): Promise<number> {
   const live = new Map<string, LiveRecord>();
   for (const entry of await deps.store.kvList(buckets.orbs, "*", { maxBytes: BUCKET_BYTES }))
     live.set(entry.key, recordOf(entry));
-  for (let fromSeq = 1; ; ) {
-    const page = await deps.store.scan(streams.platform, subjects.allOrbPlaces, {
+  const places = scanPages((fromSeq) =>
+    deps.store.scan(streams.platform, subjects.allOrbPlaces, {
       fromSeq,
       limit: 100,
       maxBytes: indexBytes(100),
-    });
-    const orbs = page.messages.map((message) => message.subject.split(".").at(-1) ?? "");
+    }),
+  );
+  for await (const messages of places) {
+    const orbs = messages.map((message) => message.subject.split(".").at(-1) ?? "");
     const read = (some: readonly string[], maxBytes: number) =>
       store.getMany(streams.platform, some.map(subjects.orbHistory), { maxBytes });
     for await (const { wanted, result } of inBatches(budget, orbs, read)) {
@@ -196,8 +199,6 @@ export async function reconcileAll(deps: Deps): Promise<number> {
         mended++;
       }
     }
-    const last = page.messages.at(-1);
-    if (page.pending === 0 || last === undefined) return mended;
-    fromSeq = last.seq + 1;
   }
+  return mended;
 }

@@ -2,6 +2,7 @@ import { AppError, unavailable } from "../../kernel/errors.ts";
 import { READ_BYTES } from "../budget.ts";
 import { ApiCode, NO_RESPONDERS } from "../client/codes.ts";
 import { Connection, type ConnectOptions } from "../client/connection.ts";
+import { scanPages } from "../pages.ts";
 import { kvSubject, streams } from "../subjects.ts";
 import {
   type Append,
@@ -68,22 +69,17 @@ export async function listBucket(
 ): Promise<KvEntry[]> {
   const entries: KvEntry[] = [];
   let left = maxBytes;
-  for (let fromSeq = 1; ; ) {
-    const page = await scan(streams.kv(bucket), kvSubject(bucket, filter), {
-      fromSeq,
-      limit: KEYS_PER_READ,
-      maxBytes: READ_BYTES,
-    });
-    for (const message of page.messages) {
+  const page = { limit: KEYS_PER_READ, maxBytes: READ_BYTES };
+  const read = (fromSeq: number) => scan(streams.kv(bucket), kvSubject(bucket, filter), { fromSeq, ...page });
+  for await (const messages of scanPages(read)) {
+    for (const message of messages) {
       met(message);
       left -= message.size;
       if (!isMarker(message)) entries.push(kvEntry(bucket, message));
     }
     if (left < 0) throw new TooMuch();
-    const last = page.messages.at(-1);
-    if (page.pending === 0 || last === undefined) return entries;
-    fromSeq = last.seq + 1;
   }
+  return entries;
 }
 
 /** A store with methods for its host and for a cache in front of it only. */

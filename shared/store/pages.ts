@@ -1,0 +1,46 @@
+/** Loops over the store that many verbs need: pages until the end, and compare-and-set until it succeeds. */
+import { pause } from "../kernel/pause.ts";
+import { Conflict, type Page, type StoredMessage } from "./types.ts";
+
+/** Retries of a lagging replica, and milliseconds between them. Limited, because the missing message may have expired. */
+const MAX_CATCH_UPS = 10;
+const CATCH_UP_MS = 20;
+
+/**
+ * Yields the messages of all pages in stream order. The caller may stop early.
+ * @param read reads the page that starts at a sequence
+ * @param until sequence of the last message according to the leader, because a page may come from a replica that lags
+ */
+export async function* scanPages(
+  read: (fromSeq: number) => Promise<Pick<Page, "messages" | "pending">>,
+  { fromSeq = 1, until = 0 }: { fromSeq?: number; until?: number } = {},
+): AsyncGenerator<StoredMessage[]> {
+  let catchUps = MAX_CATCH_UPS;
+  for (let next = fromSeq; ; ) {
+    const { messages, pending } = await read(next);
+    yield messages;
+    const last = messages.at(-1);
+    if (last !== undefined) next = last.seq + 1;
+    if (pending > 0 && last !== undefined) continue;
+    if (next > until || catchUps-- === 0) return;
+    await pause(CATCH_UP_MS);
+  }
+}
+
+/** Attempts of a compare-and-set. */
+const ATTEMPTS = 9;
+
+/**
+ * Repeats a compare-and-set until no other process writes first.
+ * @param write reads again, decides again and writes
+ * @throws Conflict after too many attempts
+ */
+export async function untilWritten<T>(write: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await write();
+    } catch (error) {
+      if (!(error instanceof Conflict) || attempt === ATTEMPTS) throw error;
+    }
+  }
+}
