@@ -15,6 +15,11 @@ import type { Fence } from "../live-orb.ts";
 /** The fence of orbs that were stored by versions without fences. */
 export const UNFENCED: Fence = { incarnation: 0, seq: 0 };
 
+/** Whether two fences belong to different orbs of one id. An orb's first fence follows an unfenced time of the same orb. */
+export function isAnotherOrb(before: Fence | undefined, now: Fence | undefined): boolean {
+  return before !== undefined && now?.incarnation !== before.incarnation;
+}
+
 const PARTS = 256;
 
 /** The part that the next write expects. Concurrent writes should expect different parts. */

@@ -6,8 +6,9 @@
 import type { Actor } from "../../access/actor.ts";
 import { requireMay, roleIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
+import { isAnotherOrb } from "../../definition/stored/fence.ts";
 import type { Deps } from "../../deps.ts";
-import { AppError, type Fault, unavailable } from "../../kernel/errors.ts";
+import { AppError, type Fault, notFound, unavailable } from "../../kernel/errors.ts";
 import { withReservations } from "../index/entry-keys.ts";
 import { isUniqueKey } from "../model/index-keys.ts";
 import { type EntryWrite, messagesOf } from "../model/messages.ts";
@@ -44,6 +45,8 @@ const GROUP_ENTRIES = 150;
 const GROUP_MESSAGES = 900;
 /** Bytes of one group, well below what the broker accepts as one batch. */
 const GROUP_BYTES = 4 * 1024 * 1024;
+const ORB_DELETED =
+  "The orb was deleted during the upload. Lines that were answered with 201 are deleted with it. Send all lines again if the new orb must have them.";
 /** The properties that a line may have. */
 const MEMBERS = new Set([
   "module",
@@ -73,7 +76,7 @@ export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): A
     waiting = [];
     if (some.length === 0) return [];
     // An upload takes minutes, so each group needs a valid session and the current definition.
-    const [who, orb] = await Promise.all([input.authority?.() ?? actor, renewDefinition(deps, input)]);
+    const [who, orb] = await Promise.all([input.authority?.() ?? actor, renewed(deps, input)]);
     actor = who;
     input = { ...input, orb };
     return Promise.all(some.map((each) => prepareLine(deps, actor, input, each.line, each.text)));
@@ -135,6 +138,16 @@ export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): A
   if (failure !== undefined) throw failure.cause;
 }
 
+/**
+ * Reads the current definition of the orb that the upload began with. @throws AppError not_found if that orb was deleted,
+ * even if there is a new orb of its id
+ */
+async function renewed(deps: Deps, input: BulkInput): Promise<OrbContext> {
+  const now = await renewDefinition(deps, input);
+  if (isAnotherOrb(input.orb.fence, now.fence)) throw notFound("orb", ORB_DELETED);
+  return now;
+}
+
 async function prepareLine(
   deps: Deps,
   actor: Actor,
@@ -152,6 +165,7 @@ async function prepareLine(
         ...entry,
         orbId: input.orbId,
         orb: context,
+        renew: () => renewed(deps, input),
         idempotency: { key, route: `${route}#${line}` },
       });
       return { line, snapshot: made.snapshot };
@@ -261,7 +275,7 @@ async function writeGroup(
 /** Writes one entry of a group that met a conflict, after looking up the owners of its unique values. */
 function writeAlone(deps: Deps, actor: Actor, input: BulkInput, item: Item): Promise<EntryWrite> {
   return retryOnConflict(deps, input.orbId, async () => {
-    const context = await renewDefinition(deps, input);
+    const context = await renewed(deps, input);
     const schema = authorised(actor, context, item.entry);
     const plan = await planNew(deps, actor, context, schema, item.entry, item.write.address.id);
     const write = await withReservations(deps, context, schema, plan);

@@ -1,0 +1,404 @@
+/**
+ * An orb that changes while a body arrives. Every route that takes a body gets its head and half of its body, then the
+ * orb changes, then the rest arrives. {@link ROUTES} says what is expected of each route, and why.
+ */
+
+import { setTimeout as wait } from "node:timers/promises";
+import { beforeAll, describe, expect, test } from "vitest";
+import type { Store } from "../../shared/store/types.ts";
+import { adminToken, begin, call, type SignedIn, user } from "../support/auth.ts";
+import { Authenticator } from "../support/authenticator.ts";
+import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+import {
+  beginSplit,
+  bodyRoutes,
+  REACHED_MS,
+  type SlowRequest,
+  type SplitAnswer,
+  type SplitRequest,
+  TRANSFERS,
+  type Transfer,
+} from "../support/split-body.ts";
+import { writtenState } from "../support/written.ts";
+
+let platform: TestPlatform;
+let store: Store;
+let token: string;
+let owner: SignedIn;
+let member: SignedIn;
+let spare: SignedIn;
+beforeAll(async () => {
+  platform = await sharedPlatform();
+  store = platform.operatorStore();
+  token = await adminToken(platform);
+  owner = await user(platform, "auth", "owner");
+  member = await user(platform, "auth");
+  spare = await user(platform, "auth");
+});
+
+const as = (method: string, path: string, body?: unknown, by = token) =>
+  call(platform, method, path, { token: by, ...(body === undefined ? {} : { body }) });
+
+type Access = { read: string; write: string };
+const OPEN: Access = { read: "public", write: "user" };
+const CLOSED: Access = { read: "public", write: "owner" };
+const fields = [{ name: "title", type: "string" }];
+
+/** An orb with accounts of its own, or one that uses the accounts that orbs share. */
+const document = (id: string, realm: Realm, access = OPEN) => ({
+  id,
+  uses: [
+    ...(realm === "own" ? [{ service: "access", handlers: ["passkey", "invitations"] }] : []),
+    { service: "transactions", handlers: ["record"] },
+    { service: "settings", handlers: ["set"] },
+  ],
+  modules: [
+    { id: "news", type: "CONTENT", schemas: [{ id: "article", access, fields }] },
+    {
+      id: "ledger",
+      type: "TRANSACTIONS",
+      schemas: [{ id: "payment", access: { write: access.write }, fields }],
+    },
+    { id: "choices", type: "SETTINGS", schemas: [{ id: "choice", fields }] },
+  ],
+});
+
+type Realm = "own" | "shared";
+
+/** The changes of an orb. */
+const CHANGES = {
+  "stays as it is": async () => undefined,
+  "lets only owners write": ({ orb, realm }: Place) =>
+    as("PUT", `/api/admin/orbs/${orb}?publish=true`, document(orb, realm, CLOSED)),
+  "gives up its own accounts": ({ orb }: Place) =>
+    as("PUT", `/api/admin/orbs/${orb}?publish=true`, document(orb, "shared")),
+  "is unpublished": ({ orb }: Place) => as("POST", `/api/admin/orbs/${orb}/unpublish`),
+  "is archived": ({ orb }: Place) => as("POST", `/api/admin/orbs/${orb}/archive`),
+  "is deleted": ({ orb }: Place) => as("DELETE", `/api/admin/orbs/${orb}`),
+  "is deleted and recreated": async ({ orb, realm }: Place) => {
+    expect((await as("DELETE", `/api/admin/orbs/${orb}`)).status).toBe(204);
+    return as("POST", "/api/admin/orbs?publish=true", document(orb, realm, CLOSED));
+  },
+} as const;
+type ChangeName = keyof typeof CHANGES;
+
+/** The status of the refusal after each change. After every other change the request is accepted. */
+type Refusals = Partial<Record<ChangeName, number>>;
+
+/** An orb with its accounts and one entry. */
+interface Place {
+  orb: string;
+  realm: Realm;
+  owner: SignedIn;
+  member: SignedIn;
+  /** An account of the orb's realm that no other request uses. */
+  other: SignedIn;
+  /** An entry that the member created. */
+  entry: string;
+}
+
+/** A request, and when it is refused. */
+interface Row extends Omit<SplitRequest, "method" | "path"> {
+  refused: Refusals;
+  /** Replaces the path of the route. */
+  path?: string;
+}
+
+/** An account of the platform or of the shared realm does not depend on an orb. */
+const NEVER: Refusals = {};
+/** A platform admin may write the document and new entries of every orb that exists, live or not. */
+const WITHOUT_ORB: Refusals = { "is deleted": 404 };
+/** Without If-Match the client asks to replace whatever is there, unless its status forbids that. */
+const OF_EXISTING: Refusals = { ...WITHOUT_ORB, "is archived": 409 };
+/** The recreated orb does not have this entry, or is not the one that the upload began with. */
+const IN_ANOTHER_ORB: Refusals = { "is deleted": 404, "is deleted and recreated": 404 };
+/** Each change is a revision that the client does not know. */
+const AT_ANOTHER_REVISION: Refusals = {
+  "lets only owners write": 412,
+  "gives up its own accounts": 412,
+  "is unpublished": 412,
+  "is archived": 412,
+  "is deleted": 404,
+  "is deleted and recreated": 412,
+};
+/** Only a live orb has routes. */
+const OFFLINE: Refusals = { "is unpublished": 404, "is archived": 404, "is deleted": 404 };
+/** Only an orb with accounts of its own has these routes, and the recreated orb does not have the account. */
+const OF_ACCOUNT: Refusals = {
+  ...OFFLINE,
+  "gives up its own accounts": 404,
+  "is deleted and recreated": 401,
+};
+
+/** An owner may still write. The recreated orb knows the owner only if its accounts are those that orbs share. */
+const byOwner = ({ realm }: Place, inAnother?: number): Refusals => ({
+  ...OFFLINE,
+  ...(realm === "own" ? { "gives up its own accounts": 401, "is deleted and recreated": 401 } : {}),
+  ...(realm === "shared" && inAnother !== undefined ? { "is deleted and recreated": inAnother } : {}),
+});
+/** A member may not write any more. */
+const byMember = (at: Place, inAnother = 403): Refusals => ({
+  ...byOwner(at, inAnother),
+  "lets only owners write": 403,
+});
+
+let number = 0;
+const fresh = (prefix: string) => `${prefix}${++number}`;
+const json = (value: unknown) => JSON.stringify(value);
+const late = json({ values: { title: "late" } });
+const lateManaged = json({ module: "news", values: { title: "late" } });
+const lines = "application/x-ndjson";
+
+/** Begins a registration, and returns the request that completes it. */
+async function registering(base: string): Promise<Pick<SplitRequest, "body" | "headers">> {
+  const wanted = base === "/api/_auth" ? undefined : { role: "user" };
+  const { body } = await as("POST", `${base}/invitations`, wanted);
+  const { sessionId, publicKey } = await begin(platform, base, { invite: body.token });
+  const credential = new Authenticator(platform.origin).create(publicKey);
+  return base === "/api/_auth"
+    ? { body: json({ sessionId, credential }) }
+    : { body: json(credential), headers: { SessionID: sessionId } };
+}
+
+/** Begins a sign-in, and returns the request that completes it. */
+async function signingIn(base: string, by: SignedIn): Promise<Pick<SplitRequest, "body" | "headers">> {
+  const { sessionId, publicKey } = await begin(platform, base);
+  return { body: json(by.authenticator.get(publicKey)), headers: { SessionID: sessionId } };
+}
+
+const orbLine = (orb: object) => ({
+  kind: "orb",
+  v: 1,
+  document: orb,
+  status: "SAVED",
+  revision: 1,
+  publishedRevision: null,
+  published: null,
+  exportedAt: new Date().toISOString(),
+});
+
+type Rows = (at: Place, route: string) => Row[] | Promise<Row[]>;
+
+/** The requests of one account to its realm. */
+const ofAccount = (
+  route: string,
+  base: (at: Place) => string,
+  by: (at: Place) => string,
+  refused: Refusals,
+) => ({
+  [`POST ${route}/passkey/begin`]: (at: Place) => [{ by: by(at), body: json({ add: true }), refused }],
+  [`POST ${route}/invitations`]: (at: Place) => [{ by: by(at), body: "{ }", refused }],
+  [`PUT ${route}/me`]: (at: Place) => [{ by: by(at), body: json({ name: "Late" }), refused }],
+  [`PUT ${route}/passkeys/{id}`]: async (at: Place) => {
+    const { body } = await as("GET", `${base(at)}/passkeys`, undefined, by(at));
+    const path = `${base(at)}/passkeys/${body[0].id}`;
+    return [{ by: by(at), path, body: json({ name: "late" }), refused }];
+  },
+});
+
+/** The requests to every route that takes a body, and what is expected of each. */
+const ROUTES: Record<string, Rows> = {
+  ...ofAccount(
+    "/api/_auth",
+    () => "/api/_auth",
+    () => token,
+    NEVER,
+  ),
+  "POST /api/_auth/passkey/complete": async () => [{ ...(await registering("/api/_auth")), refused: NEVER }],
+
+  ...ofAccount(
+    "/api/auth",
+    () => "/api/auth",
+    () => owner.token,
+    NEVER,
+  ),
+  "POST /api/auth/passkey/complete": async () => [{ ...(await registering("/api/auth")), refused: NEVER }],
+  "PUT /api/auth/users/{id}": () => [
+    { by: owner.token, path: `/api/auth/users/${spare.id}`, body: json({ role: "admin" }), refused: NEVER },
+  ],
+
+  // A mapping and a library definition name an orb at most. Reading the stream checks what they name.
+  "PUT /api/admin/streams/{name}": ({ orb }) => [
+    {
+      by: token,
+      path: `/api/admin/streams/${fresh("late")}`,
+      body: json({ stream: `ø${orb}`, subjectFilter: `${orb}.*.public.>` }),
+      refused: NEVER,
+    },
+  ],
+  "PUT /api/admin/definitions/{kind}/{id}": () => [
+    {
+      by: token,
+      path: `/api/admin/definitions/messages/${fresh("late")}`,
+      body: json({ schema: { type: "object" } }),
+      refused: NEVER,
+    },
+  ],
+
+  "POST /api/admin/orbs": () => [{ by: token, body: json(document(fresh("late"), "own")), refused: NEVER }],
+  "POST /api/admin/orbs/import": () => [
+    {
+      by: token,
+      type: lines,
+      body: `${json(orbLine(document(fresh("late"), "own")))}\n${json({ kind: "end", entries: 0 })}\n`,
+      refused: NEVER,
+    },
+  ],
+  "PUT /api/admin/orbs/{orbId}": ({ orb, realm }, route) => {
+    const body = json(document(orb, realm));
+    // Only the first of several requests can name the newest revision.
+    return route.startsWith("/api/admin/")
+      ? [{ by: token, body, headers: { "If-Match": '"1"' }, refused: AT_ANOTHER_REVISION }]
+      : [{ by: token, body, refused: OF_EXISTING }];
+  },
+  "POST /api/admin/orbs/{orbId}/entries": () => [{ by: token, body: lateManaged, refused: WITHOUT_ORB }],
+  "POST /api/admin/orbs/{orbId}/entries/bulk": () => [
+    { by: token, type: lines, body: `${lateManaged}\n`.repeat(20), refused: IN_ANOTHER_ORB },
+  ],
+  "PUT /api/admin/orbs/{orbId}/entries/{entryId}": () => [{ by: token, body: late, refused: IN_ANOTHER_ORB }],
+
+  ...onlyOwn(
+    ofAccount(
+      "/api/{orbId}",
+      ({ orb }) => `/api/${orb}`,
+      ({ owner }) => owner.token,
+      OF_ACCOUNT,
+    ),
+  ),
+  ...onlyOwn({
+    "PUT /api/{orbId}/users/{id}": ({ orb, owner, other }) => [
+      {
+        by: owner.token,
+        path: `/api/${orb}/users/${other.id}`,
+        body: json({ role: "admin" }),
+        refused: OF_ACCOUNT,
+      },
+    ],
+    // The recreated orb has neither the challenge's invitation nor the passkey.
+    "POST /api/{orbId}/passkey/complete": async ({ orb, other }) => [
+      { ...(await registering(`/api/${orb}`)), refused: { ...OF_ACCOUNT, "is deleted and recreated": 404 } },
+      { ...(await signingIn(`/api/${orb}`, other)), refused: OF_ACCOUNT },
+    ],
+  }),
+  "POST /api/{orbId}/call/{handler}": (at) =>
+    // The settings of an account have no access of their own.
+    [
+      { by: at.member.token, path: `/api/${at.orb}/call/record`, body: late, refused: byMember(at) },
+      { by: at.member.token, path: `/api/${at.orb}/record`, body: late, refused: byMember(at) },
+      { by: at.member.token, path: `/api/${at.orb}/call/set`, body: late, refused: byOwner(at) },
+      { by: at.owner.token, path: `/api/${at.orb}/set`, body: late, refused: byOwner(at) },
+    ],
+  "POST /api/{orbId}/{moduleId}/{schemaId}": (at) => [
+    ...["", "?publish=true"].flatMap((query) => [
+      { by: at.member.token, path: `/api/${at.orb}/news${query}`, body: late, refused: byMember(at) },
+      { by: at.owner.token, path: `/api/${at.orb}/news/article${query}`, body: late, refused: byOwner(at) },
+    ]),
+    { by: token, path: `/api/${at.orb}/news`, body: late, refused: OFFLINE },
+  ],
+  "PUT /api/{orbId}/{moduleId}/{schemaId}/{id}": (at) => {
+    const path = `/api/${at.orb}/news/${at.entry}`;
+    return [
+      { by: at.member.token, path, body: late, refused: byMember(at) },
+      { by: at.owner.token, path: `${path}?publish=true`, body: late, refused: byOwner(at, 404) },
+      { by: token, path, body: late, refused: { ...OFFLINE, "is deleted and recreated": 404 } },
+    ];
+  },
+};
+
+/** Restricts requests to orbs with accounts of their own. */
+function onlyOwn(routes: Record<string, Rows>): Record<string, Rows> {
+  return Object.fromEntries(
+    Object.entries(routes).map(([route, rows]) => [
+      route,
+      (at: Place, route: string) => (at.realm === "own" ? rows(at, route) : []),
+    ]),
+  );
+}
+
+/** The prefixes of the management API serve the same routes. */
+const described = (path: string) => path.replace("/api/_orbs", "/api/admin/orbs");
+
+test("expects something of every route that takes a body", () => {
+  const routes = bodyRoutes().map(({ method, path }) => `${method} ${described(path)}`);
+  expect(Object.keys(ROUTES).sort()).toEqual([...new Set(routes)].sort());
+});
+
+async function newPlace(realm: Realm): Promise<Place> {
+  const orb = fresh("moved");
+  expect((await as("POST", "/api/admin/orbs?publish=true", document(orb, realm))).status).toBe(201);
+  const people =
+    realm === "own"
+      ? {
+          owner: await user(platform, orb, "owner"),
+          member: await user(platform, orb),
+          other: await user(platform, orb),
+        }
+      : { owner, member, other: spare };
+  const made = await as(
+    "POST",
+    `/api/${orb}/news?publish=true`,
+    { values: { title: "first" } },
+    people.member.token,
+  );
+  expect(made.status).toBe(201);
+  return { orb, realm, ...people, entry: made.body.id };
+}
+
+interface Begun {
+  route: string;
+  refusal: number | undefined;
+  request: SlowRequest;
+}
+
+/** Starts the requests to every route. */
+async function beginAll(at: Place, change: ChangeName, transfer: Transfer): Promise<Begun[]> {
+  const begun: Begun[] = [];
+  for (const { method, path } of bodyRoutes()) {
+    const rows = (await ROUTES[`${method} ${described(path)}`]?.(at, path)) ?? [];
+    for (const { refused, ...row } of rows) {
+      const own = (row.path ?? path).replace("{orbId}", at.orb).replace("{entryId}", at.entry);
+      const request = beginSplit(platform.origin, { ...row, method, path: own }, transfer);
+      begun.push({ route: `${method} ${row.path ?? path}`, refusal: refused[change], request });
+    }
+  }
+  return begun;
+}
+
+/** The status of a response. That of an upload is in its last line. */
+function statusOf({ status, body }: SplitAnswer): number {
+  if (status !== 200 || !body.includes('"done":')) return status;
+  const last = body.match(/\{"done":.*\}/)?.[0] ?? "{}";
+  return (JSON.parse(last) as { status?: number }).status ?? status;
+}
+
+describe.each(TRANSFERS)("a body with %s", (transfer) => {
+  describe.each(["own", "shared"] as const)("for an orb with %s accounts", (realm) => {
+    const names = Object.keys(CHANGES) as ChangeName[];
+    test.each(names.filter((change) => realm === "own" || change !== "gives up its own accounts"))(
+      "is treated as the orb is when it has arrived: the orb %s",
+      async (change) => {
+        const at = await newPlace(realm);
+        const begun = await beginAll(at, change, transfer);
+        await wait(REACHED_MS);
+        const done = await CHANGES[change](at);
+        if (done !== undefined) expect(done.status).toBeLessThan(300);
+        const before = await writtenState(store, at.orb);
+        const late = begun.filter(({ refusal }) => refusal !== undefined);
+        await Promise.all(
+          late.map(async ({ route, refusal, request }) => {
+            const response = await request.finish();
+            expect([route, statusOf(response)], response.body).toEqual([route, refusal]);
+          }),
+        );
+        expect(await writtenState(store, at.orb)).toEqual(before);
+        // The others prove that the requests are sound.
+        for (const { route, refusal, request } of begun) {
+          if (refusal !== undefined) continue;
+          const response = await request.finish();
+          const accepted = statusOf(response) >= 200 && statusOf(response) < 300;
+          expect([route, accepted], response.body).toEqual([route, true]);
+        }
+      },
+    );
+  });
+});
