@@ -1,6 +1,6 @@
 /**
  * An orb that changes while a body arrives. Every route that takes a body gets its head and half of its body, then the
- * orb changes, then the rest arrives. {@link ROUTES} says what is expected of each route, and why.
+ * orb changes, then the rest arrives. {@link ROUTES} has the expected refusals of each route, and the reasons.
  */
 
 import { setTimeout as wait } from "node:timers/promises";
@@ -136,7 +136,7 @@ const byOwner = ({ realm }: Place, inAnother?: number): Refusals => ({
   ...(realm === "own" ? { "gives up its own accounts": 401, "is deleted and recreated": 401 } : {}),
   ...(realm === "shared" && inAnother !== undefined ? { "is deleted and recreated": inAnother } : {}),
 });
-/** A member may not write any more. */
+/** A member may no longer write. */
 const byMember = (at: Place, inAnother = 403): Refusals => ({
   ...byOwner(at, inAnother),
   "lets only owners write": 403,
@@ -196,7 +196,7 @@ const ofAccount = (
   },
 });
 
-/** The requests to every route that takes a body, and what is expected of each. */
+/** The requests to every route that takes a body, with the expected refusals. */
 const ROUTES: Record<string, Rows> = {
   ...ofAccount(
     "/api/_auth",
