@@ -99,7 +99,7 @@ export function accountRoutes(scope: Scope) {
       if (actor.kind === "platform" || actor.kind === "orb") {
         const { sub, sid } = actor;
         await endSession(deps, realm.name, sub, sid);
-        await audit(deps, { realm: realm.name, action: "signout", actor, target: sub, outcome: "ok" });
+        await audit(deps, { realm: realm.name, action: "signout", actor, target: sub });
       }
       clearSessionCookie(c, realm);
       return c.body(null, 204);

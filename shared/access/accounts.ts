@@ -4,9 +4,8 @@ import { AppError, notFound, unavailable } from "../kernel/errors.ts";
 import { pause } from "../kernel/pause.ts";
 import { isMarker } from "../store/broker/store.ts";
 import { READ_BYTES } from "../store/budget.ts";
-import { untilWritten } from "../store/pages.ts";
+import { nullOnConflict, untilWritten } from "../store/pages.ts";
 import { kvSubject, streams } from "../store/subjects.ts";
-import { Conflict } from "../store/types.ts";
 import type { Role } from "./actor.ts";
 import { keys, type Realm } from "./realms.ts";
 
@@ -100,12 +99,9 @@ export async function createCredential(
   key: string,
   credential: CredentialRecord,
 ): Promise<void> {
-  try {
-    await deps.store.kvPut(realm.buckets.credentials, key, JSON.stringify(credential), { expect: 0 });
-  } catch (error) {
-    if (!(error instanceof Conflict)) throw error;
+  const value = JSON.stringify(credential);
+  if ((await nullOnConflict(deps.store.kvPut(realm.buckets.credentials, key, value, { expect: 0 }))) === null)
     throw new AppError("conflict", "passkey_known", "This passkey is already registered. Sign in with it.");
-  }
 }
 
 /**

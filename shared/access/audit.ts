@@ -27,7 +27,8 @@ export interface AuditEvent {
   actor: Actor | { sub: string };
   /** Id of the object, never a secret. */
   target?: string | undefined;
-  outcome: "ok" | "refused";
+  /** `ok` if missing. */
+  outcome?: "ok" | "refused";
   /** A stable code: details of the action, or the reason of a refusal. */
   detail?: string | undefined;
 }
@@ -57,7 +58,7 @@ export async function audit(deps: Deps, event: AuditEvent): Promise<void> {
     action: event.action,
     actor: "kind" in event.actor ? actorId(event.actor) : event.actor.sub,
     target: event.target ?? null,
-    outcome: event.outcome,
+    outcome: event.outcome ?? "ok",
     detail: event.detail ?? null,
     requestId: deps.request.requestId,
     client: deps.request.client,

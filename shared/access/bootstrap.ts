@@ -5,9 +5,8 @@
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
 import { isMarker } from "../store/broker/store.ts";
-import { untilWritten } from "../store/pages.ts";
+import { nullOnConflict, untilWritten } from "../store/pages.ts";
 import { kvSubject, streams } from "../store/subjects.ts";
-import { Conflict } from "../store/types.ts";
 import { type AccountRecord, pageRecords, type RecordPage, readRecord, type Versioned } from "./accounts.ts";
 import { type Actor, anonymous, system } from "./actor.ts";
 import { audit } from "./audit.ts";
@@ -77,13 +76,7 @@ async function currentOrNew(deps: Deps, realm: Realm, by: Actor): Promise<Versio
         expiresAt: record.expiresAt,
       });
     }
-    await audit(deps, {
-      realm: realm.name,
-      action: "bootstrap",
-      actor: by,
-      outcome: "ok",
-      detail: "created",
-    });
+    await audit(deps, { realm: realm.name, action: "bootstrap", actor: by, detail: "created" });
     return { key, value: record, revision };
   });
 }
@@ -93,11 +86,8 @@ async function currentOrNew(deps: Deps, realm: Realm, by: Actor): Promise<Versio
  */
 async function keepOld(deps: Deps, realm: Realm, old: InvitationRecord): Promise<void> {
   const key = keys.invitation(realm, old.hash);
-  try {
-    await deps.store.kvPut(realm.buckets.invitations, key, JSON.stringify(old), { expect: 0 });
-  } catch (error) {
-    if (!(error instanceof Conflict)) throw error; // another process already stored it
-  }
+  // On a conflict, another process has stored it.
+  await nullOnConflict(deps.store.kvPut(realm.buckets.invitations, key, JSON.stringify(old), { expect: 0 }));
 }
 
 /**
@@ -134,13 +124,7 @@ export async function noteBootstrapAccess(
   detail: string,
 ): Promise<void> {
   deps.log.warn("bootstrap access", { outcome, detail, client: deps.request.client });
-  await audit(deps, {
-    realm: platformRealm.name,
-    action: "bootstrap",
-    actor: anonymous,
-    outcome,
-    detail,
-  });
+  await audit(deps, { realm: platformRealm.name, action: "bootstrap", actor: anonymous, outcome, detail });
 }
 
 /**

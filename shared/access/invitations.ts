@@ -2,12 +2,13 @@
  * Invitations: valid for 7 days, single use, keyed by the hash of their token. The token itself is stored encrypted,
  * for the list.
  */
+
 import type { Deps } from "../deps.ts";
-import { AppError, notFound } from "../kernel/errors.ts";
+import { AppError, notFound, writeConflict } from "../kernel/errors.ts";
 import { sha256 } from "../kernel/ids.ts";
 import { open, seal } from "../kernel/seal.ts";
+import { nullOnConflict } from "../store/pages.ts";
 import { buckets, isToken } from "../store/subjects.ts";
-import { Conflict } from "../store/types.ts";
 import {
   type AccountRecord,
   type AccountRole,
@@ -133,7 +134,6 @@ export async function createInvitation(
       action: "invitation",
       actor,
       target: record.hash,
-      outcome: "ok",
       detail: `created_${role}`,
     }),
   ]);
@@ -221,15 +221,9 @@ export async function revokeInvitationsOf(
     for (const found of page) {
       const { createdBy, role, status, hash } = found.value;
       if (createdBy !== account.id || status !== "active" || mayGrant(account, role)) continue;
-      try {
-        await replaceRecord(deps, invitations, found, { ...found.value, status: "revoked" });
-      } catch (error) {
-        // Used or revoked at the same moment, which is fine.
-        if (error instanceof Conflict) continue;
-        throw error;
-      }
-      const act = { action: "invitation", outcome: "ok", detail: "revoked" } as const;
-      await audit(deps, { ...act, realm: realm.name, actor, target: hash });
+      // On a conflict, it was used or revoked at the same moment, which is fine.
+      if ((await nullOnConflict(revoke(deps, invitations, found))) === null) continue;
+      await audit(deps, { realm: realm.name, action: "invitation", actor, target: hash, detail: "revoked" });
     }
   }
 }
@@ -244,12 +238,15 @@ export async function revokeOpenInvitations(deps: Deps): Promise<number> {
   for (const bucket of [buckets.platformInvitations, buckets.orbInvitations]) {
     for (const found of await listRecords<InvitationRecord>(deps, bucket, ">")) {
       if (statusOf(found.value, deps.clock.now()) !== "active") continue;
-      await replaceRecord(deps, bucket, found, { ...found.value, status: "revoked" });
+      await revoke(deps, bucket, found);
       revoked++;
     }
   }
   return revoked;
 }
+
+const revoke = (deps: Deps, bucket: string, found: Versioned<InvitationRecord>) =>
+  replaceRecord(deps, bucket, found, { ...found.value, status: "revoked" });
 
 /** Revokes an unused invitation. @throws AppError not_found, gone */
 export async function revokeInvitation(
@@ -262,20 +259,16 @@ export async function revokeInvitation(
   const found = await findInvitation(deps, realm, code);
   requireUsable(found, deps.clock.now());
   requireInRealm(actor, realm.name, "invitations.write", found.value.role);
-  try {
-    await replaceRecord(deps, realm.buckets.invitations, found, { ...found.value, status: "revoked" });
-  } catch (error) {
-    if (!(error instanceof Conflict)) throw error;
+  if ((await nullOnConflict(revoke(deps, realm.buckets.invitations, found))) === null) {
     // Used or revoked at the same moment: report which.
     requireUsable(await findInvitation(deps, realm, code), deps.clock.now());
-    throw error;
+    throw writeConflict();
   }
   await audit(deps, {
     realm: realm.name,
     action: "invitation",
     actor,
     target: found.value.hash,
-    outcome: "ok",
     detail: "revoked",
   });
 }

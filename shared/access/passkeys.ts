@@ -81,13 +81,6 @@ export async function removePasskey(
   await endSessions(deps, realm.name, sub, { credential: id, but: sid });
   await Promise.all([
     deps.store.kvDelete(realm.buckets.credentials, await keys.credential(realm, id), { ttl: 60 }),
-    audit(deps, {
-      realm: realm.name,
-      action: "passkey",
-      actor,
-      target: sub,
-      outcome: "ok",
-      detail: "removed",
-    }),
+    audit(deps, { realm: realm.name, action: "passkey", actor, target: sub, detail: "removed" }),
   ]);
 }

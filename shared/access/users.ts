@@ -104,7 +104,6 @@ export async function changeUser(
     action: role === undefined ? "user" : "role",
     actor,
     target: id,
-    outcome: "ok",
     detail: role === undefined ? changed.status : `role_${role}`,
   });
   return changed;
@@ -137,14 +136,7 @@ async function erase(deps: Deps, actor: Actor, realm: Realm, account: AccountRec
     ),
   );
   await deps.store.kvDelete(realm.buckets.accounts, keys.account(realm, account.id), { ttl: 60 });
-  await audit(deps, {
-    realm: realm.name,
-    action: "user",
-    actor,
-    target: account.id,
-    outcome: "ok",
-    detail: "removed",
-  });
+  await audit(deps, { realm: realm.name, action: "user", actor, target: account.id, detail: "removed" });
 }
 
 /** All platform admins. */
@@ -164,7 +156,7 @@ export async function listAdmins(deps: Deps, actor: Actor): Promise<AccountRecor
 export async function removeAdmin(deps: Deps, actor: Actor, id: string): Promise<void> {
   requireOperator(actor, "admins.write");
   const { accounts } = platformRealm.buckets;
-  return untilWritten(async () => {
+  const removed = await untilWritten(async () => {
     const revision = await deps.store.kvLast(accounts);
     const found = await readAccount(deps, platformRealm, id);
     if (found === null) throw notFound("admin");
@@ -179,10 +171,10 @@ export async function removeAdmin(deps: Deps, actor: Actor, id: string): Promise
         "The last platform admin cannot be removed. Invite another one first.",
       );
     }
-    const removed: AccountRecord = { ...found.value, status: "disabled" };
-    await replaceRecord(deps, accounts, found, removed, { expectBucket: revision });
-    return erase(deps, actor, platformRealm, removed);
+    const disabled: AccountRecord = { ...found.value, status: "disabled" };
+    return replaceRecord(deps, accounts, found, disabled, { expectBucket: revision });
   });
+  await erase(deps, actor, platformRealm, removed.value);
 }
 
 /** Erases all data of an orb's realm when the orb is deleted. Can be repeated. */

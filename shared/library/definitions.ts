@@ -5,9 +5,9 @@ import type { Deps } from "../deps.ts";
 import type { HandlerDeps } from "../handlers/contract/types.ts";
 import { invalid, notFound, revisionMismatch } from "../kernel/errors.ts";
 import { READ_BYTES } from "../store/budget.ts";
-import { scanPages } from "../store/pages.ts";
+import { nullOnConflict, scanPages } from "../store/pages.ts";
 import { isToken, streams, subjects } from "../store/subjects.ts";
-import { Conflict, type StoredMessage } from "../store/types.ts";
+import type { StoredMessage } from "../store/types.ts";
 import { type DefinitionBody, type DefinitionKind, readDefinition } from "./shapes.ts";
 
 /** A stored version. Numbers continue after a removal. */
@@ -172,11 +172,7 @@ export async function storeBuiltInMessages(deps: HandlerDeps): Promise<void> {
       // Never overwrite a definition that an operator has changed or removed.
       if (known !== undefined && known.by !== actorId(system)) continue;
       const description = `${part === "input" ? "Input" : "Answer"} of the handler ${handler.name}.`;
-      try {
-        await append(deps, system, "messages", id, { description, schema }, undefined);
-      } catch (error) {
-        if (!(error instanceof Conflict)) throw error;
-      }
+      await nullOnConflict(append(deps, system, "messages", id, { description, schema }, undefined));
     }
   }
 }

@@ -2,6 +2,7 @@
  * Updates an existing orb: read, check If-Match, let the operation decide, append a revision, reconcile derived
  * state. Retries from the start on a write conflict.
  */
+
 import { type Actor, actorId } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import type { OrbDocument } from "../definition/document/document.ts";
@@ -24,6 +25,7 @@ import type { Idempotency, IdempotencyClaim } from "../entry/model/idempotency.t
 import { notFound, revisionMismatch, writeConflict } from "../kernel/errors.ts";
 import { equal } from "../kernel/json.ts";
 import { pause } from "../kernel/pause.ts";
+import { nullOnConflict } from "../store/pages.ts";
 import { Conflict } from "../store/types.ts";
 import { orbClaim, orbReplay, withKeyRecord } from "./idempotency.ts";
 import { beforeJudging, type Closed, close, reopen } from "./migrate/gate.ts";
@@ -80,7 +82,7 @@ export async function changeOrb(
     if (target.ifMatch !== undefined && target.ifMatch !== head.revision)
       throw revisionMismatch(head.revision);
     const act: Act = { operation, by: actorId(actor), now: deps.clock.now() };
-    const decided = await orNull(decide(head));
+    const decided = await nullOnConflict(decide(head));
     if (decided !== null) {
       const { closed, ...change } = decided;
       const made = await appended(deps, target.orb, nextRevision(head, act, change), { head, claim, closed });
@@ -112,19 +114,12 @@ async function appended(
   const { work, publishedRevision, basis } = record;
   const undone = work !== undefined || publishedRevision !== head.publishedRevision || basis !== head.basis;
   // It is committed: who comes next finishes what others kept from being finished now.
-  if (undone && (await orNull(reconcileOrb(deps, orb, made, closed?.fence).then(() => true))) === null)
+  if (
+    undone &&
+    (await nullOnConflict(reconcileOrb(deps, orb, made, closed?.fence).then(() => true))) === null
+  )
     deps.log.warn("entries follow their definition later", { orb });
   return exists(made) ? made : null;
-}
-
-/** Returns null on a write conflict. */
-async function orNull<T>(act: Promise<T>): Promise<T | null> {
-  try {
-    return await act;
-  } catch (error) {
-    if (error instanceof Conflict) return null;
-    throw error;
-  }
 }
 
 /** Returns the stored response to an earlier request, after finishing the derived state that it has left unfinished. */

@@ -1,4 +1,5 @@
 /** Creates orbs. The first message of an orb's history is the commit point; its stream is created afterwards. */
+
 import { type Actor, actorId } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import { eraseRealm } from "../access/users.ts";
@@ -21,8 +22,9 @@ import type { Idempotency, IdempotencyClaim } from "../entry/model/idempotency.t
 import type { HandlerDeps } from "../handlers/contract/types.ts";
 import { handlersUnder } from "../handlers/registry.ts";
 import { AppError, writeConflict } from "../kernel/errors.ts";
+import { nullOnConflict } from "../store/pages.ts";
 import { streams, subjects } from "../store/subjects.ts";
-import { Conflict, SubjectsTaken } from "../store/types.ts";
+import { SubjectsTaken } from "../store/types.ts";
 import { replayed } from "./change.ts";
 import { requireHandlers } from "./handlers.ts";
 import { orbClaim, orbReplay, withKeyRecord } from "./idempotency.ts";
@@ -60,17 +62,15 @@ export async function createOrb(deps: HandlerDeps, actor: Actor, input: CreateOr
   if (head !== null) await eraseRealm(deps, orb);
   await requireFreeSubjects(deps, orb);
   const record = firstRecord(document, head, { by: actorId(actor), now: deps.clock.now(), publish });
-  let made: OrbHead;
-  try {
-    made = { ...record, seq: await append(deps, orb, record, head, claim) };
-  } catch (error) {
-    if (!(error instanceof Conflict)) throw error;
+  const seq = await nullOnConflict(append(deps, orb, record, head, claim));
+  if (seq === null) {
     // Another request created the orb at the same time, perhaps a copy of this one.
     const same = await orbReplay(deps, claim);
     if (same !== null) return replayed(deps, orb, same);
     requireAbsent(orb, await orbHead(deps, orb));
     throw writeConflict();
   }
+  const made: OrbHead = { ...record, seq };
   await createStream(deps, made, orb);
   await reconcileOrb(deps, orb, made);
   if (!exists(made)) throw new AppError("internal", "internal", "The orb could not be read back.");
@@ -124,15 +124,14 @@ export async function beginImport(deps: HandlerDeps, actor: Actor, orb: string):
     createdBy: by,
     basis: revision + 1,
   };
-  try {
-    const made = { ...record, seq: await append(deps, orb, record, head, undefined) };
-    await createStream(deps, made, orb);
-    return made;
-  } catch (error) {
-    if (!(error instanceof Conflict)) throw error;
+  const seq = await nullOnConflict(append(deps, orb, record, head, undefined));
+  if (seq === null) {
     requireAbsent(orb, await orbHead(deps, orb));
     throw writeConflict();
   }
+  const made = { ...record, seq };
+  await createStream(deps, made, orb);
+  return made;
 }
 
 /**

@@ -1,4 +1,5 @@
 /** The lifecycle operations of an orb: publish, unpublish, archive, restore, delete. */
+
 import { type Actor, actorId } from "../access/actor.ts";
 import { audit } from "../access/audit.ts";
 import { requireOperator } from "../access/authorize.ts";
@@ -8,7 +9,7 @@ import { type ExistingOrb, exists, type OrbHead, orbHead } from "../definition/s
 import type { Deps } from "../deps.ts";
 import type { HandlerDeps } from "../handlers/contract/types.ts";
 import { notFound, revisionMismatch, writeConflict } from "../kernel/errors.ts";
-import { Conflict } from "../store/types.ts";
+import { nullOnConflict } from "../store/pages.ts";
 import { ATTEMPTS, activate, changeOrb, impactOf, type OrbTarget, readOrb } from "./change.ts";
 import { requireHandlers } from "./handlers.ts";
 import { beginDeletion, finishDeletion } from "./migrate/reconcile.ts";
@@ -89,11 +90,7 @@ export async function deleteOrb(deps: Deps, actor: Actor, input: OrbTarget): Pro
     if (head === null || !(exists(head) || importing)) throw notFound("orb");
     if (ifMatch !== undefined && ifMatch !== head.revision) throw revisionMismatch(head.revision);
     if (!importing) next(head.status, "delete");
-    try {
-      return await eraseOrb(deps, actor, orb, head);
-    } catch (error) {
-      if (!(error instanceof Conflict)) throw error;
-    }
+    if ((await nullOnConflict(eraseOrb(deps, actor, orb, head))) !== null) return;
   }
   throw writeConflict();
 }
@@ -108,12 +105,5 @@ export async function eraseOrb(deps: Deps, actor: Actor, orb: string, head: OrbH
 }
 
 function noteDeletion(deps: Deps, actor: Actor, orb: string): Promise<void> {
-  return audit(deps, {
-    realm: "platform",
-    action: "orb",
-    actor,
-    target: orb,
-    outcome: "ok",
-    detail: "delete",
-  });
+  return audit(deps, { realm: "platform", action: "orb", actor, target: orb, detail: "delete" });
 }

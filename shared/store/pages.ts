@@ -1,4 +1,4 @@
-/** Loops over the store that many verbs need: pages until the end, and compare-and-set until it succeeds. */
+/** What many verbs need around the store: pages until the end, and ways to go on after a write conflict. */
 import { pause } from "../kernel/pause.ts";
 import { Conflict, type Page, type StoredMessage } from "./types.ts";
 
@@ -24,6 +24,16 @@ export async function* scanPages(
     if (pending > 0 && last !== undefined) continue;
     if (next > until || catchUps-- === 0) return;
     await pause(CATCH_UP_MS);
+  }
+}
+
+/** Returns the result of a write; null if another process wrote first. */
+export async function nullOnConflict<T>(write: Promise<T>): Promise<T | null> {
+  try {
+    return await write;
+  } catch (error) {
+    if (error instanceof Conflict) return null;
+    throw error;
   }
 }
 

@@ -72,13 +72,6 @@ export async function add(
     await deps.store.kvDelete(realm.buckets.credentials, key, { ttl: 60 });
     throw error;
   }
-  await audit(deps, {
-    realm: realm.name,
-    action: "passkey",
-    actor: { sub },
-    target: sub,
-    outcome: "ok",
-    detail: "added",
-  });
+  await audit(deps, { realm: realm.name, action: "passkey", actor: { sub }, target: sub, detail: "added" });
   return { session, account };
 }

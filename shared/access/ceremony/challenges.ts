@@ -2,12 +2,13 @@
  * Challenges between begin and complete. The session id *is* the challenge with everything that it is bound to,
  * encrypted. So nothing is stored until it comes back; then a compare-and-set consumes it.
  */
+
 import type { Deps } from "../../deps.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
 import { sha256 } from "../../kernel/ids.ts";
 import { open, seal } from "../../kernel/seal.ts";
+import { nullOnConflict } from "../../store/pages.ts";
 import { buckets } from "../../store/subjects.ts";
-import { Conflict } from "../../store/types.ts";
 
 /** Lifetime of a challenge in seconds. */
 export const CHALLENGE_SECONDS = 300;
@@ -61,13 +62,8 @@ export async function openChallenge(deps: Deps, realm: string, sessionId: string
  * @throws AppError gone if it was used before
  */
 export async function consumeChallenge(deps: Deps, challenge: Challenge): Promise<void> {
-  try {
-    await deps.store.kvPut(buckets.challenges, await sha256(challenge.challenge), "used", {
-      expect: 0,
-      ttl: REMEMBER_SECONDS,
-    });
-  } catch (error) {
-    if (!(error instanceof Conflict)) throw error;
+  const key = await sha256(challenge.challenge);
+  const use = deps.store.kvPut(buckets.challenges, key, "used", { expect: 0, ttl: REMEMBER_SECONDS });
+  if ((await nullOnConflict(use)) === null)
     throw new AppError("gone", "session_used", "This sign-in was already used. Start again.");
-  }
 }

@@ -2,6 +2,7 @@ import type { AuthenticationResponseJSON } from "@simplewebauthn/server";
 import { base64url } from "jose";
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
+import { nullOnConflict, untilWritten } from "../../store/pages.ts";
 import { isToken } from "../../store/subjects.ts";
 import { Conflict } from "../../store/types.ts";
 import {
@@ -61,7 +62,7 @@ export async function login(
   // that was written after that.
   const [now] = await Promise.all([
     readAccount(deps, realm, sub),
-    audit(deps, { realm: realm.name, action: "signin", actor: { sub }, target: sub, outcome: "ok" }),
+    audit(deps, { realm: realm.name, action: "signin", actor: { sub }, target: sub }),
   ]);
   if (now === null || now.value.status !== "active" || now.value.role !== usable.role) {
     await endSession(deps, realm.name, sub, session.sid);
@@ -94,12 +95,8 @@ async function activated(
   if (account.value.status !== "pending") return account.value;
   if (!(await isEffective(deps, realm, account.value))) return null;
   const active: AccountRecord = { ...account.value, status: "active" };
-  try {
-    return (await replaceRecord(deps, realm.buckets.accounts, account, active)).value;
-  } catch (error) {
-    if (!(error instanceof Conflict)) throw error;
-    return (await readAccount(deps, realm, account.value.id))?.value ?? null;
-  }
+  const made = await nullOnConflict(replaceRecord(deps, realm.buckets.accounts, account, active));
+  return (made ?? (await readAccount(deps, realm, account.value.id)))?.value ?? null;
 }
 
 /**
@@ -113,21 +110,17 @@ async function rememberUse(
   used: { counter: number; backedUp: boolean },
 ): Promise<void> {
   let known = credential;
-  for (let attempt = 0; ; attempt++) {
-    const value: CredentialRecord = {
+  await untilWritten(async () => {
+    const lastUsedAt = new Date(deps.clock.now()).toISOString();
+    const write = replaceRecord(deps, realm.buckets.credentials, known, {
       ...known.value,
       ...used,
-      lastUsedAt: new Date(deps.clock.now()).toISOString(),
-    };
-    try {
-      await replaceRecord(deps, realm.buckets.credentials, known, value);
-      return;
-    } catch (error) {
-      if (!(error instanceof Conflict) || attempt >= 8) throw error;
-    }
-    if (used.counter === 0) return;
+      lastUsedAt,
+    });
+    if ((await nullOnConflict(write)) !== null || used.counter === 0) return;
     const fresh = await readCredential(deps, realm, credential.value.id);
     if (fresh === null || fresh.value.counter >= used.counter) throw passkeyRefused();
     known = fresh;
-  }
+    throw new Conflict();
+  });
 }

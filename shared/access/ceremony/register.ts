@@ -1,6 +1,7 @@
 import type { RegistrationResponseJSON } from "@simplewebauthn/server";
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
+import { nullOnConflict, untilWritten } from "../../store/pages.ts";
 import { Conflict } from "../../store/types.ts";
 import {
   type AccountRecord,
@@ -106,7 +107,6 @@ export async function register(
       action: "register",
       actor: { sub },
       target: sub,
-      outcome: "ok",
       detail: `role_${role}`,
     }),
   ]);
@@ -170,33 +170,23 @@ async function commit(
   sub: string,
 ): Promise<void> {
   let known = invitation;
-  for (let attempt = 0; ; attempt++) {
-    try {
-      await replaceRecord(deps, realm.buckets.invitations, known, {
-        ...known.value,
-        status: "used",
-        account: sub,
-      });
-      return;
-    } catch (error) {
-      if (!(error instanceof Conflict) || attempt >= 8) throw error;
-    }
+  await untilWritten(async () => {
+    const value: InvitationRecord = { ...known.value, status: "used", account: sub };
+    if ((await nullOnConflict(replaceRecord(deps, realm.buckets.invitations, known, value))) !== null) return;
     const fresh = await readRecord<InvitationRecord>(deps, realm.buckets.invitations, invitation.key);
     // The response to our own earlier attempt was lost.
     if (fresh?.value.account === sub) return;
     if (fresh?.value.hash !== invitation.value.hash) requireUsable(null, deps.clock.now());
     requireUsable(fresh, deps.clock.now());
     known = fresh;
-  }
+    throw new Conflict();
+  });
 }
 
 async function activate(deps: Deps, realm: Realm, pending: Versioned<AccountRecord>): Promise<AccountRecord> {
   const active: AccountRecord = { ...pending.value, status: "active" };
-  try {
-    return (await replaceRecord(deps, realm.buckets.accounts, pending, active)).value;
-  } catch (error) {
-    if (!(error instanceof Conflict)) throw error;
-    // The account was removed or disabled at the same moment.
-    throw passkeyRefused(error);
-  }
+  const made = await nullOnConflict(replaceRecord(deps, realm.buckets.accounts, pending, active));
+  // The account was removed or disabled at the same moment.
+  if (made === null) throw passkeyRefused();
+  return made.value;
 }

@@ -2,7 +2,9 @@
  * The live record of an orb in the bucket `orbs`. The fence moves before each new record is written, so no write
  * under an older definition can follow.
  */
+
 import type { Deps } from "../../deps.ts";
+import { nullOnConflict } from "../../store/pages.ts";
 import { buckets, streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict, StreamMissing } from "../../store/types.ts";
 import type { Fence } from "../live-orb.ts";
@@ -107,13 +109,9 @@ async function put(
   record: LiveRecord,
   expect: number,
 ): Promise<CurrentLiveRecord> {
-  try {
-    const revision = await deps.store.kvPut(buckets.orbs, record.orb, JSON.stringify(record), { expect });
-    return { record, revision };
-  } catch (error) {
-    if (error instanceof Conflict) return null;
-    throw error;
-  }
+  const write = deps.store.kvPut(buckets.orbs, record.orb, JSON.stringify(record), { expect });
+  const revision = await nullOnConflict(write);
+  return revision === null ? null : { record, revision };
 }
 
 /** Writes the record of an orb that is being deleted. It needs no fence, because the stream is deleted next. */

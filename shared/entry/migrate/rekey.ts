@@ -76,13 +76,7 @@ export async function* rekeyEntries(
       conflicts: [...new Set([...shared, ...progress.conflicts])],
     };
   }
-  await audit(deps, {
-    realm: orb.orb,
-    action: "entry",
-    actor,
-    outcome: "ok",
-    detail: `rekeyed_${progress.resealed}`,
-  });
+  await audit(deps, { realm: orb.orb, action: "entry", actor, detail: `rekeyed_${progress.resealed}` });
 }
 
 /**

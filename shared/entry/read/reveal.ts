@@ -27,7 +27,6 @@ export async function revealValues(
     action: "reveal",
     actor,
     target: `${snapshot.id}/${snapshot.revision}`,
-    outcome: "ok",
   });
   const schema = schemaOf(orb.compiled, address);
   const values =

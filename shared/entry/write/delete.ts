@@ -88,12 +88,5 @@ async function purge(deps: Deps, actor: Actor, orb: string, id: string): Promise
     });
     return entry.address;
   });
-  await audit(deps, {
-    realm: orb,
-    action: "entry",
-    actor,
-    target: address.id,
-    outcome: "ok",
-    detail: "purged",
-  });
+  await audit(deps, { realm: orb, action: "entry", actor, target: address.id, detail: "purged" });
 }

@@ -7,8 +7,10 @@
  * twenty times as long as a message. There the guard is sent right behind the head, and a write is taken back if the
  * guard is refused.
  */
+
 import { fenceGuard, fenceNow, UNFENCED } from "../../definition/stored/fence.ts";
 import type { Deps } from "../../deps.ts";
+import { nullOnConflict } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
 import { type EntryWrite, GONE_SECONDS } from "../model/messages.ts";
@@ -80,9 +82,5 @@ async function takeBack(deps: Deps, { address, snapshots, before }: EntryWrite, 
     defRevision: before.defRevision,
   };
   const message = { subject: subjects.entryLog(address), data: JSON.stringify(restored), expect: { seq } };
-  try {
-    await deps.store.append(streams.orb(address.orb), message);
-  } catch (error) {
-    if (!(error instanceof Conflict)) throw error;
-  }
+  await nullOnConflict(deps.store.append(streams.orb(address.orb), message));
 }

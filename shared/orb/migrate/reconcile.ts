@@ -34,9 +34,9 @@ import { backfillExisting, cancelScheduled, moveLive } from "../../entry/migrate
 import { warnOfShared } from "../../entry/write/backfill.ts";
 import { orbStreamConfig } from "../../store/broker/provision.ts";
 import { BUCKET_BYTES, indexBytes, ReadBudget } from "../../store/budget.ts";
-import { scanPages } from "../../store/pages.ts";
+import { nullOnConflict, scanPages } from "../../store/pages.ts";
 import { buckets, streams, subjects } from "../../store/subjects.ts";
-import { Conflict, StreamMissing } from "../../store/types.ts";
+import { StreamMissing } from "../../store/types.ts";
 
 /**
  * Finishes what is undone of an orb. Does nothing, and reads once, when all is done.
@@ -57,11 +57,10 @@ async function followUp(deps: Deps, current: CurrentLiveRecord, head: OrbHead): 
   const { orb, revision } = done;
   const basis = done.document === null && exists(head) ? await entryDefinitionOf(deps, orb, head) : null;
   await doWork(deps, current, work, { revision, document: done.document ?? basis?.document ?? null });
-  try {
-    await deps.store.kvPut(buckets.orbs, done.orb, JSON.stringify(done), { expect: current.revision });
-  } catch (error) {
-    if (!(error instanceof Conflict)) throw error; // another process has finished it or activated another definition
-  }
+  // On a conflict, another process has finished it or activated another definition.
+  await nullOnConflict(
+    deps.store.kvPut(buckets.orbs, done.orb, JSON.stringify(done), { expect: current.revision }),
+  );
 }
 
 /** Moves live copies and backfills index keys. Every step is idempotent. */
@@ -139,11 +138,8 @@ export async function finishDeletion(deps: Deps, orb: string, head: OrbHead): Pr
     { operation: "deleted", by: head.by, now: deps.clock.now() },
     { summary: ["deleted"] },
   );
-  try {
-    await appendRecord(deps, orb, done, head.seq, [placeTombstone(orb)]);
-  } catch (error) {
-    if (!(error instanceof Conflict)) throw error; // another call has finished it
-  }
+  // On a conflict, another call has finished it.
+  await nullOnConflict(appendRecord(deps, orb, done, head.seq, [placeTombstone(orb)]));
 }
 
 /**
@@ -152,13 +148,9 @@ export async function finishDeletion(deps: Deps, orb: string, head: OrbHead): Pr
  */
 export async function eraseAbandoned(deps: Deps, orb: string, head: OrbHead): Promise<boolean> {
   if (await isAlive(deps, orb, head)) return false;
-  try {
-    await finishDeletion(deps, orb, await beginDeletion(deps, orb, head, head.by));
-    return true;
-  } catch (error) {
-    if (!(error instanceof Conflict)) throw error;
-    return false; // another process erased it, or the import has just finished
-  }
+  // On a conflict, another process erased it, or the import has just finished.
+  const erasing = beginDeletion(deps, orb, head, head.by).then((began) => finishDeletion(deps, orb, began));
+  return (await nullOnConflict(erasing)) !== null;
 }
 
 /** Returns the empty message that removes an orb from the list. */

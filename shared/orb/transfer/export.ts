@@ -62,14 +62,7 @@ export async function exportOrb(
 ): Promise<AsyncGenerator<OrbLine | EntryLine | EndLine>> {
   requireOperator(actor, "entries.manage");
   const head = await readOrb(deps, input.orb);
-  await audit(deps, {
-    realm: "platform",
-    action: "orb",
-    actor,
-    target: input.orb,
-    outcome: "ok",
-    detail: "export",
-  });
+  await audit(deps, { realm: "platform", action: "orb", actor, target: input.orb, detail: "export" });
   return lines(deps, input.orb, head);
 }
 

@@ -1,7 +1,9 @@
 /** The platform's streams and buckets. Provisioning is idempotent. */
+
 import { pause } from "../../kernel/pause.ts";
+import { nullOnConflict } from "../pages.ts";
 import { buckets, FOLLOWED, kvSubject, streams, subjects } from "../subjects.ts";
-import { Conflict, type Store, type StreamConfig } from "../types.ts";
+import type { Store, StreamConfig } from "../types.ts";
 import { baseConfig } from "./store.ts";
 
 const NANOS_PER_SECOND = 1_000_000_000;
@@ -157,15 +159,8 @@ async function mapStreams(store: Store): Promise<void> {
   for (const { name, ...mapping } of DEFAULT_MAPPINGS) {
     // A removed mapping has left a tombstone.
     if ((await store.get(streams.kv(bucket), kvSubject(bucket, name))) !== null) continue;
-    await once(store.kvPut(bucket, name, JSON.stringify({ v: 1, ...mapping }), { expect: 0 }));
+    await nullOnConflict(store.kvPut(bucket, name, JSON.stringify({ v: 1, ...mapping }), { expect: 0 }));
   }
-}
-
-/** Runs a step that another process may run at the same time. */
-async function once(step: Promise<unknown>): Promise<void> {
-  await step.catch((error: unknown) => {
-    if (!(error instanceof Conflict)) throw error;
-  });
 }
 
 /** Returns the maximum bytes of a stream; -1 if it has no limit. */
@@ -207,6 +202,6 @@ export async function provision(
       }
     }
   }
-  await once(scheduleHeartbeat(store));
+  await nullOnConflict(scheduleHeartbeat(store));
   await mapStreams(store);
 }

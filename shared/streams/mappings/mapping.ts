@@ -170,5 +170,5 @@ export async function deleteMapping(deps: Deps, actor: Actor, name: string): Pro
 
 /** Writes an audit record, because a mapping decides which messages users can read. */
 function note(deps: Deps, actor: Actor, target: string, detail: string): Promise<void> {
-  return audit(deps, { realm: "platform", action: "stream", actor, target, outcome: "ok", detail });
+  return audit(deps, { realm: "platform", action: "stream", actor, target, detail });
 }
