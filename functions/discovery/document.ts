@@ -183,13 +183,14 @@ const EXAMPLES: Record<number, { code: string; detail: string; errors?: JsonSche
   },
 };
 
+const RETRY = {
+  "Retry-After": { schema: { type: "string" }, description: "Seconds to wait before a retry" },
+};
 const HEADERS: Record<number, JsonSchema> = {
   401: { "WWW-Authenticate": { schema: { type: "string" }, description: 'Bearer realm="platform"' } },
-  429: { "Retry-After": { schema: { type: "string" }, description: "Seconds to wait before a retry" } },
-  503: { "Retry-After": { schema: { type: "string" }, description: "Seconds to wait before a retry" } },
-  504: {
-    "Retry-After": { schema: { type: "string" }, description: "Seconds to wait before a retry" },
-  },
+  429: RETRY,
+  503: RETRY,
+  504: RETRY,
 };
 
 function problemResponse(status: number, response: JsonSchema): JsonSchema {

@@ -25,12 +25,18 @@ const scraper: MiddlewareHandler<AppEnv> = async (c, next) => {
   return isToken ? next() : platformAdmin(c, next);
 };
 
+/** Gauges with a sample for each orb. */
+const PER_ORB: readonly [name: string, help: string, value: (each: OrbFigures) => number][] = [
+  ["platform_orb_entries", "Entries of an orb.", ({ entries }) => entries],
+  ["platform_orb_bytes", "Bytes of an orb's stream.", ({ info }) => info.state.bytes],
+  ["platform_orb_messages", "Messages of an orb's stream.", ({ info }) => info.state.messages],
+  ["platform_orb_consumers", "Consumers of an orb's stream.", ({ info }) => info.state.consumer_count],
+];
+
 async function brokerMetrics(deps: Deps): Promise<Metric[]> {
   const { orbs, damaged, platform, sessions, roundTripMs, server, figures } = await readFigures(deps);
   const gauge = (name: string, help: string, value: Parameters<typeof metric>[3]) =>
     metric("gauge", name, help, value);
-  const byOrb = (value: (each: OrbFigures) => number): Sample[] =>
-    figures.map((each) => [{ orb: each.orb }, value(each)]);
   return [
     gauge("platform_info", "Versions.", [[{ version: VERSION, broker: server.version }, 1]]),
     gauge("platform_broker_round_trip_seconds", "Round trip to the broker.", roundTripMs / 1000),
@@ -40,25 +46,12 @@ async function brokerMetrics(deps: Deps): Promise<Metric[]> {
       "Orbs whose stored definition is damaged.",
       damaged.slice(0, MAX_ORBS).map(({ orb, reason }): Sample => [{ orb, reason }, 1]),
     ),
-    gauge(
-      "platform_orb_entries",
-      "Entries of an orb.",
-      byOrb(({ entries }) => entries),
-    ),
-    gauge(
-      "platform_orb_bytes",
-      "Bytes of an orb's stream.",
-      byOrb(({ info }) => info.state.bytes),
-    ),
-    gauge(
-      "platform_orb_messages",
-      "Messages of an orb's stream.",
-      byOrb(({ info }) => info.state.messages),
-    ),
-    gauge(
-      "platform_orb_consumers",
-      "Consumers of an orb's stream.",
-      byOrb(({ info }) => info.state.consumer_count),
+    ...PER_ORB.map(([name, help, value]) =>
+      gauge(
+        name,
+        help,
+        figures.map((each): Sample => [{ orb: each.orb }, value(each)]),
+      ),
     ),
     gauge(
       "platform_history_bytes",

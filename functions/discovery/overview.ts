@@ -1,22 +1,19 @@
 /** Section E: /api/discovery lists what is published, in enough detail to build menus and forms from it. */
-import { z } from "@hono/zod-openapi";
+import type { z } from "@hono/zod-openapi";
 import { realmOf } from "../../shared/access/authorize.ts";
 import type { CompiledField, CompiledModule, CompiledSchema } from "../../shared/definition/compile.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
-import { liveDefinitions, noLiveOrb } from "../../shared/definition/stored/live.ts";
-import { CachedValue, LISTED } from "../../shared/discovery/cached-value.ts";
+import { liveDefinitions } from "../../shared/definition/stored/live.ts";
+import { LISTED } from "../../shared/discovery/cached-value.ts";
 import { type FaultyEntry, isFaulty } from "../../shared/handlers/contract/entry.ts";
 import { describedRoutes } from "../../shared/handlers/contract/http.ts";
 import type { Handler, HandlerDeps } from "../../shared/handlers/contract/types.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
-import { sha256 } from "../../shared/kernel/ids.ts";
 import { VERSION } from "../../shared/kernel/version.ts";
 import { entriesPath } from "../../shared/orb/routes.ts";
 import { isOfOrb, listMappings, type Mapping } from "../../shared/streams/mappings/mapping.ts";
-import { matchesTag } from "../http/etag.ts";
-import { defineRoute, newRouter } from "../http/router.ts";
-import { header, IfNoneMatch, json } from "../http/schemas.ts";
 import { type FieldView, type OrbView, Overview } from "./overview-schemas.ts";
+import { publishedRoutes } from "./published.ts";
 
 /** Removes undefined properties. */
 function present<T extends object>(members: T): { [K in keyof T]: Exclude<T[K], undefined> } {
@@ -137,29 +134,6 @@ async function overview(deps: HandlerDeps): Promise<OrbView[]> {
   return orbs.map((live) => orbView(live, handlers, mappings, paths));
 }
 
-const route = defineRoute({
-  method: "get",
-  path: "/api/discovery",
-  operationId: "discover",
-  summary: "List published orbs with their modules, schemas, fields and handlers",
-  description: "Contains everything that menus and forms need. Lists only published orbs.",
-  tags: ["Discovery"],
-  security: [],
-  request: {
-    headers: IfNoneMatch,
-    query: z.strictObject({
-      orb: z.string().optional().openapi({ description: "Only this orb", example: "shop" }),
-    }),
-  },
-  responses: {
-    200: json("The overview", Overview, {
-      ETag: header("Changes with the overview"),
-    }),
-    304: { description: "Not modified" },
-  },
-  problems: [400, 404],
-});
-
 const LINKS = {
   openapi: "/api/openapi",
   docs: "/api/docs",
@@ -169,27 +143,20 @@ const LINKS = {
 };
 
 export function overviewRoutes() {
-  const kept = new CachedValue(LISTED, async (deps) => ({
-    orbs: await overview(deps),
-    rendered: new Map<string, { text: string; tag: string }>(),
-  }));
-  return newRouter().openapi(route, async (c) => {
-    const { orb } = c.req.valid("query");
-    const { orbs, rendered } = await kept.get(c.var.deps);
-    const shown = orb === undefined ? orbs : orbs.filter(({ id }) => id === orb);
-    if (orb !== undefined && shown.length === 0) throw noLiveOrb();
-    let known = rendered.get(orb ?? "");
-    if (known === undefined) {
-      const text = JSON.stringify({ version: VERSION, links: LINKS, orbs: shown } satisfies z.infer<
-        typeof Overview
-      >);
-      known = { text, tag: `"${(await sha256(text)).slice(0, 22)}"` };
-      rendered.set(orb ?? "", known);
-    }
-    const { text, tag } = known;
-    c.header("etag", tag);
-    c.header("cache-control", "public, no-cache");
-    if (matchesTag(c.req.header("if-none-match"), tag)) return c.body(null, 304);
-    return c.body(text, 200, { "content-type": "application/json" }) as never;
+  return publishedRoutes({
+    path: "/api/discovery",
+    operationId: "discover",
+    summary: "List published orbs with their modules, schemas, fields and handlers",
+    description: "Contains everything that menus and forms need. Lists only published orbs.",
+    response: "The overview",
+    schema: Overview,
+    orb: "Only this orb",
+    buckets: LISTED,
+    read: overview,
+    show: (all, _, orb) => {
+      const orbs = orb === undefined ? all : all.filter(({ id }) => id === orb);
+      if (orb !== undefined && orbs.length === 0) return undefined;
+      return { version: VERSION, links: LINKS, orbs } satisfies z.infer<typeof Overview>;
+    },
   });
 }
