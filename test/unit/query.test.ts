@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { CompiledField, CompiledSchema } from "../../shared/definition/compile.ts";
-import { readCursor, writeCursor } from "../../shared/entry/model/cursor.ts";
+import { positionAt, readCursor, writeCursor } from "../../shared/entry/model/cursor.ts";
 import {
   choose,
   isLocale,
@@ -156,7 +156,7 @@ describe("list query", () => {
 });
 
 describe("cursor", () => {
-  const position = { kind: "sorted", keys: ["größer", 1, null], id: "0abc" } as const;
+  const position = { kind: "sorted", seq: 0, density: 0, id: "0abc", keys: ["größer", 1, null] } as const;
 
   it("is read back unchanged", () => {
     expect(readCursor(writeCursor({ ...position, keys: [...position.keys] }, "q"), "q")).toEqual(position);
@@ -171,19 +171,20 @@ describe("cursor", () => {
       return Buffer.from(`${fingerprint(`q\n${text}`)}.${text}`).toString("base64url");
     };
     const wrong: object[] = [
-      { kind: "order", seq: 1e9, density: "x" },
-      { kind: "order", seq: 1e9, density: -1 },
-      { kind: "order", seq: 1e9, density: 7 },
-      { kind: "order", seq: 1e9 },
-      { kind: "index", seq: 1e300, density: 0.1 },
-      { kind: "index", seq: "1e999", density: 0.1 },
-      { kind: "index", seq: -1, density: 0.1 },
-      { kind: "index", seq: 1.5, density: 0.1 },
-      { kind: "value", seq: 1, density: 0.1 },
-      { kind: "set" },
-      { kind: "sorted", id: "0abc" },
-      { kind: "sorted", keys: [{}], id: "0abc" },
-      { kind: "else" },
+      { ...position, density: "x" },
+      { ...position, density: -1 },
+      { ...position, density: 7 },
+      { ...position, density: undefined },
+      { ...position, seq: 1e300 },
+      { ...position, seq: "1e999" },
+      { ...position, seq: -1 },
+      { ...position, seq: 1.5 },
+      { ...position, id: undefined },
+      { ...position, id: 1 },
+      { ...position, keys: undefined },
+      { ...position, keys: [{}] },
+      { ...position, kind: "else" },
+      { ...position, more: 1 },
       [],
     ];
     for (const position of wrong)
@@ -196,7 +197,7 @@ describe("cursor", () => {
   });
 
   it("is refused if it was altered or belongs to another query", () => {
-    const cursor = writeCursor({ kind: "index", seq: 17, density: 0.2 }, "q");
+    const cursor = writeCursor(positionAt("index", { seq: 17, density: 0.2 }), "q");
     const wrong = [`${cursor}A`, cursor.slice(1), cursor.replace(/.$/, "!"), "", "AAAA", "x".repeat(9000)];
     for (const text of wrong) expect(faults(() => readCursor(text, "q"))).toEqual(["/cursor invalid_cursor"]);
     expect(faults(() => readCursor(cursor, "r"))).toEqual(["/cursor invalid_cursor"]);

@@ -68,41 +68,90 @@ export interface IndexScan {
   first: number;
 }
 
+/**
+ * Returns all index entries of some indexes, or undefined if there are more than `most`. Each request reads `first`
+ * entries.
+ */
+export async function readPlaces(
+  store: Store,
+  scans: readonly IndexScan[],
+  most: number,
+): Promise<IndexEntry[] | undefined> {
+  const places: IndexEntry[] = [];
+  let count = 0;
+  const one = async (indexScan: IndexScan): Promise<void> => {
+    for (let fromSeq = 1; count <= most; ) {
+      const { orb, filter, first } = indexScan;
+      const page = await readPage(store, orb, filter, { fromSeq, limit: first });
+      places.push(...placesOf(page.messages, indexScan));
+      count += page.messages.length;
+      const last = page.messages.at(-1);
+      if (page.pending === 0 || last === undefined) return;
+      if (count + page.pending > most) count = most + 1;
+      fromSeq = last.seq + 1;
+    }
+  };
+  await Promise.all(scans.map(one));
+  return count > most ? undefined : places;
+}
+
+/** Part of an index, in the order of the scan. */
+export interface IndexWindow {
+  places: IndexEntry[];
+  /** Index messages per sequence, which determines the width of the next window of a backward scan. 0 if unknown. */
+  density: number;
+}
+
 /** Yields index entries oldest first, after a sequence. */
 export async function* scanForwards(
   store: Store,
   indexScan: IndexScan,
   after: number,
-): AsyncGenerator<IndexEntry[]> {
+): AsyncGenerator<IndexWindow> {
   let fromSeq = after + 1;
   for (let size = indexScan.first; ; size = Math.min(MAX_WINDOW, size * 4)) {
     const page = await readPage(store, indexScan.orb, indexScan.filter, { fromSeq, limit: size });
-    yield placesOf(page.messages, indexScan);
+    yield { places: placesOf(page.messages, indexScan), density: 0 };
     const last = page.messages.at(-1);
     if (page.pending === 0 || last === undefined) return;
     fromSeq = last.seq + 1;
   }
 }
 
-/** One window of a backward scan, newest entry first. */
-export interface BackwardWindow {
-  places: IndexEntry[];
-  /** Index messages per sequence. It determines the width of the next window. */
-  density: number;
+/** Where a scan begins: after this sequence, or before it for newest first. A density of 0 is unknown. */
+export type ScanStart = Pick<IndexWindow, "density"> & { seq: number };
+
+/**
+ * Yields index entries in creation order.
+ * @param after the position to continue from
+ * @param newest returns a start after the newest entry, for a scan that begins with it; undefined if there is none
+ */
+export async function* scanInOrder(
+  store: Store,
+  indexScan: IndexScan,
+  descending: boolean,
+  after: ScanStart | undefined,
+  newest: () => Promise<ScanStart | undefined>,
+): AsyncGenerator<IndexWindow> {
+  if (!descending) {
+    yield* scanForwards(store, indexScan, after?.seq ?? 0);
+    return;
+  }
+  const start = after ?? (await newest());
+  if (start !== undefined) yield* scanBackwards(store, indexScan, start);
 }
 
 /**
  * Yields index entries newest first, before a sequence. The broker reads forward only. The width of a window is
  * therefore estimated from the density of index messages, and corrected if the estimate was wrong.
  */
-export async function* scanBackwards(
+async function* scanBackwards(
   store: Store,
   indexScan: IndexScan,
-  before: number,
-  hint = USUAL_DENSITY,
-): AsyncGenerator<BackwardWindow> {
-  let upper = before;
-  let density = hint > 0 ? hint : USUAL_DENSITY;
+  before: ScanStart,
+): AsyncGenerator<IndexWindow> {
+  let upper = before.seq;
+  let density = before.density > 0 ? before.density : USUAL_DENSITY;
   let want = indexScan.first;
   while (upper > 1) {
     const width = Math.max(1, Math.ceil((want * 1.2) / density));

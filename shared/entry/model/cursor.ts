@@ -13,30 +13,31 @@ const seq = z.int().min(0);
 const density = z.number().min(0).max(1);
 const key = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 
-const positions = z.discriminatedUnion("kind", [
-  /**
-   * Creation order by the index: after this sequence (before it, for newest first). `density` is the number of index
-   * messages per sequence, a hint for reading backwards.
-   */
-  z.strictObject({ kind: z.enum(["index", "order"]), seq, density }),
-  /**
-   * Creation order by the index of one value: like `index`, and after this entry among those that got the value
-   * later.
-   */
-  z.strictObject({ kind: z.literal("value"), seq, density, id: z.string() }),
-  /** Creation order of a known set: after this id. */
-  z.strictObject({ kind: z.literal("set"), key: z.string() }),
-  /** Sorted: after the entry with these sort keys and id. */
-  z.strictObject({ kind: z.literal("sorted"), keys: z.array(key), id: z.string() }),
-]);
+const positions = z.strictObject({
+  /** How the first page was read, which the following pages keep. */
+  kind: z.enum(["index", "order", "value", "set", "sorted"]),
+  /** The last sequence of the index that was read. */
+  seq,
+  /** Index messages per sequence, a hint for reading backwards. 0 if unknown. */
+  density,
+  /** The last entry of a known set or of a sort order, and the last of those that got a value after their creation. */
+  id: z.string(),
+  /** Sort keys of that entry. */
+  keys: z.array(key),
+});
 
-/** A position in a list. */
+/** A position in a list: everything up to it was read. */
 export type Position = z.infer<typeof positions>;
+
+/** Returns a position. Members that its kind does not use are empty. */
+export function positionAt(kind: Position["kind"], at: Partial<Position>): Position {
+  return { seq: 0, density: 0, id: "", keys: [], ...at, kind };
+}
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /** 400: the cursor does not belong to this list and query. */
-export function refusedCursor(): AppError {
+function refusedCursor(): AppError {
   return new AppError(
     "malformed",
     "invalid_cursor",

@@ -4,7 +4,7 @@ import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import { type Home, streams, subjects } from "../../store/subjects.ts";
-import { type IndexEntry, readPage } from "../index/scan.ts";
+import { type IndexEntry, readPlaces } from "../index/scan.ts";
 import { equalityToken, indexKind, uniqueTokens } from "../model/index-keys.ts";
 import { nullIfMissing } from "../model/resolve.ts";
 import type { Condition } from "./parameters.ts";
@@ -110,35 +110,15 @@ async function holders(deps: Deps, schema: CompiledSchema, condition: Condition)
     .map((message) => placeOf(schema, message.text(), message.seq));
 }
 
-/** Returns all index entries under some filters, or undefined if there are more than {@link READ_LIMIT}. */
-export async function readIndexes(
+/** Returns all entries in the indexes of some values, or undefined if there are more than {@link READ_LIMIT}. */
+export function readIndexes(
   deps: Pick<Deps, "store">,
-  schema: CompiledSchema,
+  { orb, subjectType, id }: CompiledSchema,
   filters: readonly string[],
 ): Promise<IndexEntry[] | undefined> {
-  const places: IndexEntry[] = [];
-  let count = 0;
-  const one = async (filter: string): Promise<void> => {
-    for (let fromSeq = 1; ; ) {
-      const page = await readPage(deps.store, schema.orb, filter, { fromSeq, limit: WINDOW });
-      count += page.messages.length;
-      for (const message of page.messages) {
-        if (message.size === 0) continue;
-        places.push(
-          placeOf(schema, message.subject.slice(message.subject.lastIndexOf(".") + 1), message.seq),
-        );
-      }
-      const last = page.messages.at(-1);
-      if (page.pending === 0 || last === undefined) return;
-      if (count + page.pending > READ_LIMIT) {
-        count = READ_LIMIT + 1;
-        return;
-      }
-      fromSeq = last.seq + 1;
-    }
-  };
-  await Promise.all(filters.map(one));
-  return count > READ_LIMIT ? undefined : places;
+  const home = { type: subjectType, schema: id };
+  const scans = filters.map((filter) => ({ orb, filter, home, first: WINDOW }));
+  return readPlaces(deps.store, scans, READ_LIMIT);
 }
 
 /**

@@ -1,60 +1,47 @@
-/** Scans lists in creation order. Each index entry comes with the cursor position after it. */
+/** The entries of a list in creation order. Each comes with the cursor position after it. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { streams, subjects } from "../../store/subjects.ts";
-import { type IndexEntry, type IndexScan, readPage, scanBackwards, scanForwards } from "../index/scan.ts";
-import type { Position } from "../model/cursor.ts";
+import { type IndexEntry, type IndexScan, readPage, type ScanStart, scanInOrder } from "../index/scan.ts";
+import { type Position, positionAt } from "../model/cursor.ts";
 import { nullIfMissing } from "../model/resolve.ts";
 import { readIndexes, tooBroad, type ValueIndex } from "./candidates.ts";
 import type { Collection } from "./matching.ts";
 import { creationOrder, type ListQuery } from "./query.ts";
 
-/** How a list is scanned. */
-interface Route {
-  scan: IndexScan;
-  after: { seq: number; density: number } | undefined;
-  descending: boolean;
-  /** Where a backward scan begins, if it was read in advance. */
-  start?: Promise<Edge | undefined> | undefined;
-}
-
-/** An upper bound of an index's sequences, and the index's density (0: unknown). */
-interface Edge {
-  last: number;
-  density: number;
-}
-
-/** Reads the end of an index. Two concurrent requests. */
-async function edgeOf(deps: Deps, orb: string, filter: string): Promise<Edge | undefined> {
+/** Returns the start of a scan that begins with the newest entry. Two concurrent requests. */
+async function newestOf(deps: Deps, { orb, filter }: IndexScan): Promise<ScanStart | undefined> {
   const [last, page] = await Promise.all([
     nullIfMissing(deps.store.get(streams.orb(orb), filter, { consistency: "stale" })),
     readPage(deps.store, orb, filter, { fromSeq: 1, limit: 1 }),
   ]);
   const [first] = page.messages;
   if (last === null || first === undefined) return undefined;
-  return { last: last.seq, density: (page.pending + 1) / (last.seq - first.seq + 1) };
-}
-
-/** Yields windows of an index in the list's direction. */
-async function* windows(deps: Deps, route: Route): AsyncGenerator<{ places: IndexEntry[]; density: number }> {
-  const { scan, after } = route;
-  if (!route.descending) {
-    for await (const places of scanForwards(deps.store, scan, after?.seq ?? 0)) yield { places, density: 0 };
-    return;
-  }
-  if (after !== undefined) {
-    yield* scanBackwards(deps.store, scan, after.seq, after.density === 0 ? undefined : after.density);
-    return;
-  }
-  const edge = (await route.start) ?? (await edgeOf(deps, scan.orb, scan.filter));
-  if (edge === undefined) return;
-  yield* scanBackwards(deps.store, scan, edge.last + 1, edge.density === 0 ? undefined : edge.density);
+  return { seq: last.seq + 1, density: (page.pending + 1) / (last.seq - first.seq + 1) };
 }
 
 /** An index entry, and the cursor position after it. */
 export interface ListStep {
   place: IndexEntry;
   position: Position;
+}
+
+/**
+ * Yields known entries in creation order, in one window.
+ * @param kind whether their order is that of their ids or that of the index
+ */
+export async function* scanKnown(
+  places: readonly IndexEntry[],
+  query: ListQuery,
+  after: Position | undefined,
+  kind: "set" | "index",
+): AsyncGenerator<ListStep[]> {
+  const descending = creationOrder(query) === "desc";
+  const isAfter = ({ id, seq }: IndexEntry, { id: lastId, seq: lastSeq }: Position) =>
+    kind === "set" ? (descending ? id < lastId : id > lastId) : descending ? seq < lastSeq : seq > lastSeq;
+  const ordered = descending ? places.toReversed() : places;
+  const rest = after === undefined ? ordered : ordered.filter((place) => isAfter(place, after));
+  yield rest.map((place) => ({ place, position: positionAt(kind, { id: place.id, seq: place.seq }) }));
 }
 
 /** Yields all entries in creation order: from the index, or from the schema's single order subject. */
@@ -67,21 +54,21 @@ export async function* scanAll<T>(
 ): AsyncGenerator<ListStep[]> {
   const { orb, schema } = list;
   const first = query.limit + 1;
-  const start = list.last?.then((last) => (last === undefined ? undefined : { last, density: 0 }));
-  // Prevents an unhandled rejection: not every scan awaits it.
-  start?.catch(() => undefined);
   const home = schema === undefined ? undefined : { type: schema.subjectType, schema: schema.id };
-  const route: Route = {
-    scan:
-      kind === "order" && home !== undefined
-        ? { orb, filter: subjects.schemaOrder({ orb, ...home }), home, literal: true, first }
-        : { orb, filter: list.index, first },
-    after: after?.kind === kind ? after : undefined,
-    descending: creationOrder(query) === "desc",
-    start,
+  const scan: IndexScan =
+    kind === "order" && home !== undefined
+      ? { orb, filter: subjects.schemaOrder({ orb, ...home }), home, literal: true, first }
+      : { orb, filter: list.index, first };
+  // Prevents an unhandled rejection: not every scan awaits it.
+  list.last?.catch(() => undefined);
+  const newest = async () => {
+    const last = await list.last;
+    return last === undefined ? newestOf(deps, scan) : { seq: last + 1, density: 0 };
   };
-  for await (const { places, density } of windows(deps, route)) {
-    yield places.map((place) => ({ place, position: { kind, seq: place.seq, density } }));
+  const from = after?.kind === kind ? after : undefined;
+  const windows = scanInOrder(deps.store, scan, creationOrder(query) === "desc", from, newest);
+  for await (const { places, density } of windows) {
+    yield places.map((place) => ({ place, position: positionAt(kind, { seq: place.seq, density }) }));
   }
 }
 
@@ -99,13 +86,13 @@ export async function* scanByValue<T>(
 ): AsyncGenerator<ListStep[]> {
   const descending = creationOrder(query) === "desc";
   const from = after?.kind === "value" ? after : undefined;
-  const route: Route = {
-    scan: { orb: list.orb, filter: index.filter, home: index.home, first: query.limit + 1 },
-    after: from,
-    descending,
+  const scan: IndexScan = {
+    orb: list.orb,
+    filter: index.filter,
+    home: index.home,
+    first: query.limit + 1,
   };
-  if (descending && from === undefined) route.start = edgeOf(deps, list.orb, index.filter);
-  const walked = windows(deps, route);
+  const walked = scanInOrder(deps.store, scan, descending, from, () => newestOf(deps, scan));
   // Read the first window and the marks concurrently.
   const [first, marked] = await Promise.all([walked.next(), readIndexes(deps, schema, [index.late])]);
   if (marked === undefined) throw tooBroad(list.schema);
@@ -118,7 +105,7 @@ export async function* scanByValue<T>(
   let at = { seq: from?.seq ?? 0, density: from?.density ?? 0, id: from?.id ?? "" };
   const step = (place: IndexEntry, seq: number, density: number): ListStep => {
     at = { seq, density, id: at.id === "" || passed(at.id, place.id) ? place.id : at.id };
-    return { place, position: { kind: "value", ...at } };
+    return { place, position: positionAt("value", at) };
   };
   for (let window = first; window.done !== true; window = await walked.next()) {
     const { places, density } = window.value;

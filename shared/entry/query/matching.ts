@@ -3,9 +3,9 @@ import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import type { ReadBudget } from "../../store/budget.ts";
 import { inBatches } from "../index/batches.ts";
-import { type IndexEntry, type IndexScan, scanForwards } from "../index/scan.ts";
+import { type IndexEntry, readPlaces } from "../index/scan.ts";
 import type { Choice } from "../model/localize.ts";
-import { type Candidates, candidatesOf, READ_LIMIT, tooBroad } from "./candidates.ts";
+import { candidatesOf, READ_LIMIT, tooBroad } from "./candidates.ts";
 import { type FilterInput, matches } from "./filter.ts";
 import type { ListQuery } from "./query.ts";
 
@@ -18,6 +18,8 @@ export interface Collection<T> {
   scope: string;
   /** Subject filter of the list's index. */
   index: string;
+  /** All index entries in creation order, if they are known without the index. */
+  places?: readonly IndexEntry[];
   /** The schema of the entries, or undefined if there are several. */
   schema: CompiledSchema | undefined;
   /**
@@ -105,27 +107,27 @@ export async function readAll<T>(
   }
 }
 
-/** Returns every index entry of the list. @throws AppError invalid `too_broad` when there are too many to read */
-async function everyPlace<T>(deps: Deps, list: Collection<T>): Promise<IndexEntry[]> {
-  const places: IndexEntry[] = [];
-  const indexScan: IndexScan = { orb: list.orb, filter: list.index, first: READ_LIMIT + 1 };
-  for await (const window of scanForwards(deps.store, indexScan, 0)) {
-    places.push(...window);
-    if (places.length > READ_LIMIT) throw tooBroad(list.schema);
-  }
+/** Returns the index entries that a query must read, from indexes if possible. @throws AppError invalid `too_broad` */
+async function placesFor<T>(
+  deps: Deps,
+  list: Collection<T>,
+  query: ListQuery,
+): Promise<readonly IndexEntry[]> {
+  const { orb, index, schema } = list;
+  if (list.places !== undefined) return list.places;
+  const plan = schema === undefined ? undefined : await candidatesOf(deps, schema, query.conditions, false);
+  if (plan?.kind === "set") return plan.places;
+  const places = await readPlaces(deps.store, [{ orb, filter: index, first: READ_LIMIT + 1 }], READ_LIMIT);
+  if (places === undefined) throw tooBroad(schema);
   return places;
 }
 
-/** Calls `each` with all matches, in no particular order. Uses indexes to read as few entries as possible. */
+/** Calls `each` with all matches, in no particular order. */
 export async function eachMatch<T>(
   deps: Deps,
   list: Collection<T>,
   query: ListQuery,
   each: (found: readonly Match<T>[]) => void,
 ): Promise<void> {
-  const found: Candidates =
-    list.schema === undefined
-      ? { kind: "all" }
-      : await candidatesOf(deps, list.schema, query.conditions, false);
-  await readAll(list, query, found.kind === "set" ? found.places : await everyPlace(deps, list), each);
+  await readAll(list, query, await placesFor(deps, list, query), each);
 }

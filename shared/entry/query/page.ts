@@ -2,10 +2,10 @@
 import type { Deps } from "../../deps.ts";
 import { READ_BYTES, ReadBudget } from "../../store/budget.ts";
 import { type IndexEntry, readPage } from "../index/scan.ts";
-import { type Position, readCursor, writeCursor } from "../model/cursor.ts";
+import { type Position, positionAt, readCursor, writeCursor } from "../model/cursor.ts";
 import { type Candidates, candidatesOf, idsTellTime, READ_LIMIT, tooBroad } from "./candidates.ts";
 import { compareRanked, type SortPosition, sortValues } from "./filter.ts";
-import { type ListStep, scanAll, scanByValue } from "./list-scan.ts";
+import { type ListStep, scanAll, scanByValue, scanKnown } from "./list-scan.ts";
 import { CHUNK, type Collection, eachMatch, type Match, readAll, readMatching } from "./matching.ts";
 import { BY_CREATION } from "./parameters.ts";
 import { creationOrder, type ListQuery } from "./query.ts";
@@ -17,10 +17,7 @@ export interface ListPage<T> {
 }
 
 /** Returns everything that a cursor's position depends on, as text. */
-export function signatureOf(
-  list: Pick<Collection<unknown>, "orb" | "scope" | "choice">,
-  query: ListQuery,
-): string {
+function signatureOf(list: Collection<unknown>, query: ListQuery): string {
   const conditions = query.conditions.map(({ subject, operator, values }) => [
     subject.name,
     operator,
@@ -71,73 +68,20 @@ function endedEarly<T>(found: readonly Match<T>[], last: Position, signed: strin
   return { items: found.map(({ item }) => item), nextCursor: writeCursor(last, signed) };
 }
 
-/** Reads a page in creation order from a known set of index entries. */
-async function pageOfSet<T>(
-  list: Collection<T>,
-  query: ListQuery,
-  places: readonly IndexEntry[],
-  after: Position | undefined,
-  signed: string,
-): Promise<ListPage<T>> {
-  const descending = creationOrder(query) === "desc";
-  const ordered = descending ? places.toReversed() : places;
-  const from = after?.kind === "set" ? after.key : undefined;
-  const rest = ordered.filter(({ id }) => from === undefined || (descending ? id < from : id > from));
-  const position = ({ place }: Match<T>): Position => ({ kind: "set", key: place.id });
-  const found: Match<T>[] = [];
-  let size = query.limit + 1;
-  const full = () => fitting(list, query.limit, found) < found.length;
-  for (let at = 0; at < rest.length && !full(); size = CHUNK) {
-    const part = rest.slice(at, at + size);
-    const next = await readMatching(list, query, part);
-    found.push(...next.found);
-    at += next.read;
-    const last = rest[at - 1];
-    const cutOff = (next.read < part.length && found.length > 0) || list.budget.over;
-    if (!cutOff || last === undefined || at === rest.length || full()) continue;
-    return endedEarly(found, { kind: "set", key: last.id }, signed);
-  }
-  return cut(list, found, query.limit, position, signed);
-}
-
-/**
- * Reads a page of all entries. The order subject still names deleted entries. If the first page would skip too many
- * of them, it scans the index instead, which does not.
- */
-async function pageOfAll<T>(
-  deps: Deps,
-  list: Collection<T>,
-  query: ListQuery,
-  after: Position | undefined,
-  signed: string,
-): Promise<ListPage<T>> {
-  // The order is not used for settings: settings that were purged and set again are in it twice.
-  const { schema } = list;
-  const hasOrder = schema !== undefined && schema.subjectType !== "settings";
-  const byOrder = after === undefined ? hasOrder : after.kind === "order";
-  if (byOrder) {
-    const steps = scanAll(deps, list, query, after, "order");
-    const page = await pageOfSteps(list, query, steps, signed, after === undefined ? PASSED : READ_LIMIT);
-    if (page !== undefined) return page;
-  }
-  const steps = scanAll(deps, list, query, byOrder ? undefined : after, "index");
-  const page = await pageOfSteps(list, query, steps, signed, READ_LIMIT);
-  if (page === undefined) throw tooBroad(list.schema);
-  return page;
-}
-
 /** Maximum number of entries that a first page reads by the order before it switches to the index. */
 const PASSED = 2000;
 
 /**
- * Reads a page in creation order until it is full. Returns undefined if `most`, when below the limit, was not enough.
+ * Reads a page in creation order until it is full.
+ * @param options.most maximum number of entries to read. If it is below the limit and not enough, returns undefined.
+ * @param options.known whether the scan has a single window with all entries
  */
 async function pageOfSteps<T>(
   list: Collection<T>,
   query: ListQuery,
   scan: AsyncGenerator<ListStep[]>,
   signed: string,
-  most: number,
+  { most = READ_LIMIT, known = false }: { most?: number; known?: boolean } = {},
 ): Promise<ListPage<T> | undefined> {
   const found: Match<T>[] = [];
   const positions = new Map<IndexEntry, Position>();
@@ -146,13 +90,13 @@ async function pageOfSteps<T>(
   let read = 0;
   let reached: Position | undefined;
   // Without filters, the first read is usually the page.
-  let size = query.conditions.length === 0 ? wanted : CHUNK;
+  let size = known || query.conditions.length === 0 ? wanted : CHUNK;
   // An entry that was purged and created again with the same id is in the order twice.
   const seen = new Set<string>();
   for await (const steps of scan) {
     const window = steps.filter(({ place: { id } }) => !seen.has(id) && seen.add(id));
     for (let at = 0; at < window.length && !full(); size = CHUNK) {
-      if (read >= most) {
+      if (!known && read >= most) {
         if (most < READ_LIMIT) return undefined;
         // The page is not full although the read limit is reached. A filter must be narrowed. If entries are only
         // hidden from the caller, end the page early.
@@ -160,7 +104,7 @@ async function pageOfSteps<T>(
           throw tooBroad(list.schema);
         return endedEarly(found, reached, signed);
       }
-      const chunk = window.slice(at, at + Math.min(size, most - read));
+      const chunk = window.slice(at, at + (known ? size : Math.min(size, most - read)));
       for (const { place, position } of chunk) positions.set(place, position);
       const next = await readMatching(
         list,
@@ -171,14 +115,14 @@ async function pageOfSteps<T>(
       read += next.read;
       at += next.read;
       reached = window[at - 1]?.position;
-      if (full() || reached === undefined) continue;
+      if (full() || reached === undefined || (known && at === window.length)) continue;
       const cutOff = (next.read < chunk.length && found.length > 0) || list.budget.over;
       if (cutOff) return endedEarly(found, reached, signed);
     }
     if (full()) break;
   }
   const position = ({ place }: Match<T>): Position =>
-    positions.get(place) ?? { kind: "index", seq: place.seq, density: 0 };
+    positions.get(place) ?? positionAt("index", { seq: place.seq });
   return cut(list, found, query.limit, position, signed);
 }
 
@@ -217,7 +161,7 @@ async function pageOfSorted<T>(
     list,
     first,
     query.limit,
-    ({ rank }) => ({ kind: "sorted", ...rank }),
+    ({ rank }) => positionAt("sorted", rank),
     signed,
   );
   return query.count ? { ...page, total } : page;
@@ -246,22 +190,35 @@ async function pageInOrder<T>(
   signed: string,
 ): Promise<ListPage<T>> {
   const { schema } = list;
+  const pageOf = async (steps: AsyncGenerator<ListStep[]>, known = false) => {
+    const page = await pageOfSteps(list, query, steps, signed, { known });
+    if (page === undefined) throw tooBroad(schema);
+    return page;
+  };
+  if (list.places !== undefined) return pageOf(scanKnown(list.places, query, after, "index"), true);
   const ofSet = after?.kind === "set" || after?.kind === "sorted";
-  const found: Candidates =
+  const plan: Candidates =
     schema === undefined || after?.kind === "index" || after?.kind === "order"
       ? { kind: "all" }
       : await candidatesOf(deps, schema, query.conditions, !ofSet);
-  if (found.kind === "set" && schema !== undefined && !idsTellTime(schema)) {
+  if (plan.kind === "set" && schema !== undefined && !idsTellTime(schema)) {
     const [sort = BY_CREATION] = query.sort;
-    return pageOfSorted(deps, list, { ...query, sort: [sort], count: false }, after, signed, found.places);
+    return pageOfSorted(deps, list, { ...query, sort: [sort], count: false }, after, signed, plan.places);
   }
-  if (found.kind === "set") return pageOfSet(list, query, found.places, after, signed);
+  if (plan.kind === "set") return pageOf(scanKnown(plan.places, query, after, "set"), true);
   if (ofSet) throw tooBroad(schema);
-  if (found.kind !== "value" || schema === undefined) return pageOfAll(deps, list, query, after, signed);
-  const steps = scanByValue(deps, list, schema, found, query, after);
-  const page = await pageOfSteps(list, query, steps, signed, READ_LIMIT);
-  if (page === undefined) throw tooBroad(schema);
-  return page;
+  if (plan.kind === "value" && schema !== undefined) {
+    return pageOf(scanByValue(deps, list, schema, plan, query, after));
+  }
+  if (after?.kind === "order") return pageOf(scanAll(deps, list, query, after, "order"));
+  // The order still names deleted entries. If the first page would skip too many of them, scan the index instead, which
+  // does not. Settings that were purged and set again are in the order twice.
+  if (after === undefined && schema !== undefined && schema.subjectType !== "settings") {
+    const steps = scanAll(deps, list, query, after, "order");
+    const page = await pageOfSteps(list, query, steps, signed, { most: PASSED });
+    if (page !== undefined) return page;
+  }
+  return pageOf(scanAll(deps, list, query, after, "index"));
 }
 
 /**

@@ -27,6 +27,8 @@ export function readMoment(text: string): number {
 /** An entry at a point in time. */
 export interface PastEntry {
   address: EntryAddress;
+  /** Sequence of its first revision. */
+  seq: number;
   /** The revision at that time, after the closing of its window if that was before. */
   snapshot: EntrySnapshot;
 }
@@ -45,7 +47,7 @@ async function fold(
   filter: string,
   at: number,
 ): Promise<PastEntry[]> {
-  const found = new Map<string, { snapshot: EntrySnapshot; size: number }>();
+  const found = new Map<string, { seq: number; snapshot: EntrySnapshot; size: number }>();
   let read = 0;
   let held = 0;
   const budget = new ReadBudget(READ_MIB * 1024 * 1024);
@@ -63,8 +65,9 @@ async function fold(
       const snapshot = snapshotOf(message);
       if (snapshot === null || Date.parse(snapshot.updatedAt) > at) continue;
       const { subject, size } = message;
-      held += size - (found.get(subject)?.size ?? 0);
-      found.set(subject, { snapshot, size });
+      const before = found.get(subject);
+      held += size - (before?.size ?? 0);
+      found.set(subject, { seq: before?.seq ?? message.seq, snapshot, size });
     }
     if (budget.over) throw tooManyRevisions(`${READ_MIB} MiB of revisions`);
     if (held > HELD_MIB * 1024 * 1024) throw tooManyRevisions(`${HELD_MIB} MiB of entries`);
@@ -75,7 +78,9 @@ async function fold(
     fromSeq = last.seq + 1;
   }
   return [...found]
-    .map(([subject, { snapshot }]) => ({ address: addressIn(subject), snapshot: effective(snapshot, at) }))
+    .map(([subject, { seq, snapshot }]) => {
+      return { address: addressIn(subject), seq, snapshot: effective(snapshot, at) };
+    })
     .filter(({ snapshot }) => snapshot.status !== "DELETED");
 }
 

@@ -9,15 +9,13 @@ import { type AppError, invalidParameters } from "../../kernel/errors.ts";
 import type { ReadBudget } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { readPage } from "../index/scan.ts";
-import { readCursor, refusedCursor, writeCursor } from "../model/cursor.ts";
 import { currentView } from "../model/known.ts";
 import { choose } from "../model/localize.ts";
 import { nullIfMissing, type OrbContext, schemaOf } from "../model/resolve.ts";
 import { type EntryView, effective, entryView, snapshotOf } from "../model/snapshot.ts";
-import { compareRanked, matches, sortValues } from "../query/filter.ts";
 import type { Collection } from "../query/matching.ts";
-import { readListPage, signatureOf } from "../query/page.ts";
-import { creationOrder, type ListQuery, parseListQuery } from "../query/query.ts";
+import { readListPage } from "../query/page.ts";
+import { type ListQuery, parseListQuery } from "../query/query.ts";
 import { entriesAt, type PastEntry, readMoment } from "./at.ts";
 import { expandAll } from "./expand.ts";
 
@@ -139,43 +137,36 @@ function collectionOf(
 }
 
 /**
- * Returns a page of a list in the past. All entries have been read, so the page is cut out of memory.
+ * Returns the collection of a list in the past. All entries have been read.
  * @param scope identifies the list and its time. Cursors of another list are refused.
  */
-function pageOfPast(
+function pastCollection(
   past: readonly PastEntry[],
-  context: OrbContext,
-  query: ListQuery,
+  budget: ReadBudget,
+  { orb, compiled }: OrbContext,
   status: string | undefined,
   scope: string,
-): ManagedPage {
-  const choice = choose(context.compiled, {});
-  const signed = signatureOf({ orb: context.orb, scope, choice }, query);
-  const views = past
-    .map(({ address, snapshot }) => entryView(snapshot, schemaOf(context.compiled, address)))
-    .filter((view) => status === undefined || view.status === status)
-    .filter((view) => matches(query.conditions, view, undefined));
-  const order = creationOrder(query);
-  if (order === "desc") views.reverse();
-  else if (order === undefined) {
-    const rank = (view: EntryView) => ({ keys: sortValues(query.sort, view, choice), id: view.id });
-    const ranked = views.map((view) => ({ view, rank: rank(view) }));
-    ranked.sort((a, b) => compareRanked(query.sort, a.rank, b.rank));
-    views.splice(0, views.length, ...ranked.map(({ view }) => view));
-  }
-  // The past does not change, so the last entry's id is a sufficient position.
-  const after = query.cursor === undefined ? undefined : readCursor(query.cursor, signed);
-  const from =
-    after === undefined ? 0 : views.findIndex(({ id }) => after.kind === "set" && id === after.key) + 1;
-  // This happens only if `at` is in the future: the entry may have been deleted meanwhile.
-  if (after !== undefined && from === 0) throw refusedCursor();
-  const items = views.slice(from, from + query.limit);
-  const last = items.at(-1);
-  const more = last !== undefined && views.length > from + query.limit;
+): Collection<Sized> {
+  const entries = new Map(past.map((entry) => [entry.seq, entry]));
   return {
-    items,
-    nextCursor: more ? writeCursor({ kind: "set", key: last.id }, signed) : null,
-    ...(query.count ? { total: views.length } : {}),
+    orb,
+    budget,
+    scope,
+    index: "",
+    schema: undefined,
+    places: past.map(({ address, seq }) => ({ ...address, seq })),
+    read: async (places) =>
+      places.map(({ seq }) => {
+        const entry = entries.get(seq);
+        if (entry === undefined) return undefined;
+        const view = entryView(entry.snapshot, schemaOf(compiled, entry.address));
+        return status === undefined || view.status === status ? { view, bytes: 0 } : undefined;
+      }),
+    judged: ({ view }) => view,
+    bytes: ({ bytes }) => bytes,
+    choice: choose(compiled, {}),
+    localized: false,
+    narrowed: true,
   };
 }
 
@@ -225,17 +216,18 @@ export async function listManaged(deps: Deps, actor: Actor, input: ManagedList):
   const query = parseListQuery(input.parameters, one, LIST_EXTRA);
   const { status, at } = query.extra;
   if (status !== undefined && !STATUSES.includes(status as Status)) throw unknown("/status", STATUSES);
+  let open = (budget: ReadBudget) => collectionOf(deps, budget, orb, schemas, status);
   if (at !== undefined) {
     const asked = readMoment(at);
     const moment = Math.min(asked, deps.clock.now());
     const home = one === undefined ? undefined : { type: one.subjectType, schema: one.id };
-    const past = await entriesAt(deps, orb.orb, home, moment);
     const homes = schemas?.map((schema) => `${schema.subjectType}/${schema.id}`);
-    const kept = past.filter(({ address }) => homes === undefined || homes.includes(own(address)));
-    const page = pageOfPast(kept, orb, query, status, `at ${asked}/${scopeOf(schemas, status)}`);
-    return { ...page, items: await present(deps, actor, orb, query, page.items) };
+    const past = (await entriesAt(deps, orb.orb, home, moment)).filter(
+      ({ address }) => homes === undefined || homes.includes(own(address)),
+    );
+    open = (budget) => pastCollection(past, budget, orb, status, `at ${asked}/${scopeOf(schemas, status)}`);
   }
-  const page = await readListPage(deps, (budget) => collectionOf(deps, budget, orb, schemas, status), query);
+  const page = await readListPage(deps, open, query);
   const views = page.items.map(({ view }) => view);
   return { ...page, items: await present(deps, actor, orb, query, views) };
 }

@@ -77,7 +77,7 @@ async function liveRules(
 ): Promise<Rule[]> {
   const filter = subjects.schemaIndex({ orb: live.orb, type: schema.subjectType, schema: schema.id });
   const rules: Rule[] = [];
-  for await (const places of scanForwards(deps.store, { orb: live.orb, filter, first: CHUNK }, 0)) {
+  for await (const { places } of scanForwards(deps.store, { orb: live.orb, filter, first: CHUNK }, 0)) {
     const wanted = places.map(({ id }) => ({ schema, id }));
     const read = (some: readonly EntryKey[], maxBytes: number) =>
       readLive(deps, live.orb, some, "stale", maxBytes);

@@ -6,8 +6,8 @@ import { normaliseInstant } from "../../definition/fields/calendar.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import type { Deps } from "../../deps.ts";
 import { inBatches } from "../../entry/index/batches.ts";
-import { type IndexEntry, type IndexScan, scanBackwards, scanForwards } from "../../entry/index/scan.ts";
-import { readCursor, writeCursor } from "../../entry/model/cursor.ts";
+import { type IndexEntry, type IndexScan, type ScanStart, scanInOrder } from "../../entry/index/scan.ts";
+import { positionAt, readCursor, writeCursor } from "../../entry/model/cursor.ts";
 import { addressOf, nullIfMissing } from "../../entry/model/resolve.ts";
 import { type EntrySnapshot, snapshotOf } from "../../entry/model/snapshot.ts";
 import { PAGE_SIZE } from "../../entry/query/query.ts";
@@ -35,34 +35,6 @@ export interface RecordQuery {
 export interface RecordPage {
   items: RecordView[];
   nextCursor: string | null;
-}
-
-/** Where the scan continues: after a sequence of the index, or before it for newest first. */
-interface Start {
-  seq: number;
-  density: number | undefined;
-}
-
-async function* scanRecords(
-  deps: Deps,
-  at: Pick<IndexScan, "orb" | "filter" | "home">,
-  query: RecordQuery,
-  start: Start | undefined,
-): AsyncGenerator<{ places: IndexEntry[]; density: number }> {
-  const along: IndexScan = { ...at, literal: true, first: query.limit + 1 };
-  if (query.order === "asc") {
-    for await (const places of scanForwards(deps.store, along, start?.seq ?? 0)) {
-      yield { places, density: 0 };
-    }
-    return;
-  }
-  let before = start?.seq;
-  if (before === undefined) {
-    const last = await nullIfMissing(deps.store.get(streams.orb(at.orb), at.filter));
-    if (last === null) return;
-    before = last.seq + 1;
-  }
-  yield* scanBackwards(deps.store, along, before, start?.density);
 }
 
 /** A record with its size in stored bytes. */
@@ -106,22 +78,27 @@ export async function listTransactions(
   const place = { orb: live.orb, type: schema.subjectType, schema: schema.id };
   if (owner !== undefined && !isToken(owner)) return { items: [], nextCursor: null };
   const filter = owner === undefined ? subjects.schemaOrder(place) : subjects.ownOrder(place, owner);
-  const at = { orb: live.orb, filter, home: { type: schema.subjectType, schema: schema.id } };
+  const home = { type: schema.subjectType, schema: schema.id };
+  const along: IndexScan = { orb: live.orb, filter, home, literal: true, first: query.limit + 1 };
+  const newest = async (): Promise<ScanStart | undefined> => {
+    const last = await nullIfMissing(deps.store.get(streams.orb(live.orb), filter));
+    return last === null ? undefined : { seq: last.seq + 1, density: 0 };
+  };
   const signed = JSON.stringify([filter, query.order, query.from ?? null, query.to ?? null]);
   const position = query.cursor === undefined ? undefined : readCursor(query.cursor, signed);
-  const start = position?.kind === "index" ? position : undefined;
 
   const items: RecordView[] = [];
   let bytes = 0;
-  let last: { seq: number; density: number } | undefined;
+  let last: ScanStart | undefined;
   const budget = new ReadBudget();
   const store = budget.charging(deps.store);
   const read = (some: readonly IndexEntry[], maxBytes: number) => heads(store, schema, some, maxBytes);
   const early = () => ({
     items,
-    nextCursor: last === undefined ? null : writeCursor({ kind: "index", ...last }, signed),
+    nextCursor: last === undefined ? null : writeCursor(positionAt("index", last), signed),
   });
-  for await (const { places: all, density } of scanRecords(deps, at, query, start)) {
+  const windows = scanInOrder(deps.store, along, query.order === "desc", position, newest);
+  for await (const { places: all, density } of windows) {
     // The index has approximate times, good enough to skip records far outside the range without reading them.
     const places = all.filter(({ time }) => time === undefined || near(time, query));
     // Reads one record more than the page holds. If the time range excludes many, reads on.
