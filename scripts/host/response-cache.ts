@@ -8,6 +8,7 @@ import type { Context } from "hono";
 import { matchesTag } from "../../functions/http/etag.ts";
 import { type AppEnv, type Host, logOf, recordFinished } from "../../functions/request/context.ts";
 import { namesOf } from "../../functions/request/log.ts";
+import { BoundedMap } from "../../shared/kernel/bounded-map.ts";
 import {
   DependencyTracker,
   type EntryDependencies,
@@ -58,7 +59,7 @@ export class ResponseCache {
   readonly #maxBytes: number;
   readonly #file: ResponseFile | undefined;
   readonly #cached: SieveCache<CachedAnswer>;
-  readonly #heads = new Map<string, Head>();
+  readonly #heads = new BoundedMap<string, Head>(MOST_HEADS);
   /** Generations by their number in the file, oldest first. */
   readonly #generations = new Map<number, Generation>();
   /** Number of the newest generation of each head. */
@@ -235,7 +236,6 @@ export class ResponseCache {
   #sameHead(head: Head): Head {
     const same = this.#heads.get(head.key);
     if (same !== undefined) return same;
-    if (this.#heads.size >= MOST_HEADS) this.#heads.clear();
     this.#heads.set(head.key, head);
     return head;
   }

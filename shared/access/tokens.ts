@@ -1,5 +1,6 @@
 /** Tokens: JWT with EdDSA. A token is valid only together with its session record. */
 import { type CryptoKey, decodeJwt, importJWK, type JWK, type JWTPayload, jwtVerify, SignJWT } from "jose";
+import { BoundedMap } from "../kernel/bounded-map.ts";
 import { AppError } from "../kernel/errors.ts";
 import { isToken } from "../store/subjects.ts";
 import type { Role } from "./actor.ts";
@@ -117,8 +118,7 @@ export function claimedRealm(token: string): string | null {
 }
 
 /** Cache of verified signatures. The session is still read for every request. */
-const verified = new Map<string, { keys: KeySet; issuer: string; payload: JWTPayload }>();
-const VERIFIED = 1_000;
+const verified = new BoundedMap<string, { keys: KeySet; issuer: string; payload: JWTPayload }>(1_000);
 
 /** The payload of a token with a valid signature, algorithm, issuer and lifetime. Verifies each signature only once. */
 async function payloadOf(config: TokenConfig, token: string, now: number): Promise<JWTPayload> {
@@ -144,8 +144,6 @@ async function payloadOf(config: TokenConfig, token: string, now: number): Promi
       clockTolerance: TOLERANCE,
     },
   );
-  const oldest = verified.size >= VERIFIED ? verified.keys().next().value : undefined;
-  if (oldest !== undefined) verified.delete(oldest);
   verified.set(token, { keys, issuer: config.publicUrl, payload });
   return payload;
 }

@@ -1,5 +1,6 @@
 /** Calls a remote service over the broker and validates its response. */
 import type { Deps } from "../deps.ts";
+import { BoundedMap } from "../kernel/bounded-map.ts";
 import { AppError, type ErrorKind, type Fault } from "../kernel/errors.ts";
 import { tooDeep } from "../kernel/json.ts";
 import type { Reply } from "../store/types.ts";
@@ -43,8 +44,7 @@ export class ServiceRefusal extends AppError {
 }
 
 /** Last known subjects of handlers. A guess that saves a round trip; the registration always decides. */
-const lastSubjects = new Map<string, string>();
-const REMEMBERED = 1_000;
+const lastSubjects = new BoundedMap<string, string>(1_000);
 
 /** The check of a guessed subject, started before the registration is known. */
 export interface SpeculativeCheck {
@@ -59,11 +59,6 @@ export function checkSpeculatively(deps: Pick<Deps, "store">, name: string): Spe
   const free = requireUncaptured(deps.store, subject);
   free.catch(() => undefined);
   return { subject, free };
-}
-
-function remember(name: string, subject: string): void {
-  if (lastSubjects.size >= REMEMBERED) lastSubjects.clear();
-  lastSubjects.set(name, subject);
 }
 
 /**
@@ -81,7 +76,7 @@ export async function askRemote(
   }: { guess?: SpeculativeCheck | undefined; idempotencyKey?: string | undefined } = {},
 ): Promise<unknown> {
   await (guess?.subject === handler.subject ? guess.free : requireUncaptured(deps.store, handler.subject));
-  remember(handler.name, handler.subject);
+  lastSubjects.set(handler.name, handler.subject);
   const { requestId, traceparent } = deps.request;
   const headers: Record<string, string> = {
     "X-Request-Id": requestId,

@@ -3,10 +3,11 @@
  * or connections.
  */
 import type { Config } from "../deps.ts";
+import { BoundedMap } from "../kernel/bounded-map.ts";
 
 /** A bounded map for each host of this process. It drops the oldest value first. */
 export class PerHost<T> {
-  readonly #hosts = new WeakMap<Config, Map<string, T>>();
+  readonly #hosts = new WeakMap<Config, BoundedMap<string, T>>();
   readonly #most: number;
 
   constructor(most: number) {
@@ -18,11 +19,8 @@ export class PerHost<T> {
   }
 
   set(config: Config, name: string, value: T): T {
-    const values = this.#hosts.get(config) ?? new Map<string, T>();
+    const values = this.#hosts.get(config) ?? new BoundedMap<string, T>(this.#most);
     this.#hosts.set(config, values);
-    values.delete(name);
-    const [oldest] = values.keys();
-    if (values.size >= this.#most && oldest !== undefined) values.delete(oldest);
     values.set(name, value);
     return value;
   }

@@ -3,6 +3,7 @@
  * Schema, a pattern may match anywhere; `^` and `$` anchor it.
  */
 import { RE2JS } from "re2js";
+import { BoundedMap } from "../../kernel/bounded-map.ts";
 
 /** Maximum length of a pattern in characters. */
 const MAX_PATTERN = 500;
@@ -11,18 +12,13 @@ export const PATTERN_LIMIT = 2_000;
 /** Maximum length of a value with a pattern, in characters. */
 export const MAX_MATCHED = 10_000;
 
-const CACHED = 500;
-const cache = new Map<string, RE2JS | string>();
+const cache = new BoundedMap<string, RE2JS | string>(500);
 
 /** Compiles a pattern, or returns why it is invalid. Caches results, because compiling takes milliseconds. */
 export function compilePattern(pattern: string): RE2JS | string {
   const known = cache.get(pattern);
   if (known !== undefined) return known;
   const result = compile(pattern);
-  if (cache.size >= CACHED) {
-    const oldest = cache.keys().next();
-    if (!oldest.done) cache.delete(oldest.value);
-  }
   cache.set(pattern, result);
   return result;
 }

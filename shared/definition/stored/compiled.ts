@@ -2,14 +2,14 @@
  * Cache of compiled documents by orb and revision. Contains only plain data, and nothing that belongs to one request
  * or connection.
  */
+
+import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { equal } from "../../kernel/json.ts";
 import { type CompiledOrb, compileOrb } from "../compile.ts";
 import type { OrbDocument } from "../document/document.ts";
 
 /** Maximum number of compiled documents. */
-const SIZE = 64;
-
-const cache = new Map<string, CompiledOrb>();
+const cache = new BoundedMap<string, CompiledOrb>(64);
 
 /**
  * Returns the compiled form of a document. The cache also compares the document, because one process may serve
@@ -18,18 +18,9 @@ const cache = new Map<string, CompiledOrb>();
 export function compiled(orbId: string, revision: number, document: OrbDocument): CompiledOrb {
   const key = `${orbId}/${revision}`;
   const known = cache.get(key);
-  if (known !== undefined) {
-    cache.delete(key);
-    if (equal(known.document, document)) {
-      cache.set(key, known); // reinsert: the first key of the map is the least recently used
-      return known;
-    }
-  }
-  const result = compileOrb(document);
+  const same = known !== undefined && equal(known.document, document);
+  const result = same ? known : compileOrb(document);
+  // Set it again even if it is known, so that the least recently used one is dropped.
   cache.set(key, result);
-  if (cache.size > SIZE) {
-    const oldest = cache.keys().next();
-    if (!oldest.done) cache.delete(oldest.value);
-  }
   return result;
 }

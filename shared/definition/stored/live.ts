@@ -1,5 +1,6 @@
 /** Live definitions, which runtime requests read first. One request. */
 import type { Deps } from "../../deps.ts";
+import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
 import { BUCKET_BYTES } from "../../store/budget.ts";
 import { buckets } from "../../store/subjects.ts";
@@ -38,15 +39,15 @@ export function noLiveOrb(): AppError {
   return notFound("orb", "There is no such orb, or it is not published.");
 }
 
+const RECENT = 256;
 /** The last record read of each orb, with the position of its message. Plain values only. */
-const recent = new Map<string, Recent>();
+const recent = new BoundedMap<string, Recent>(RECENT);
 interface Recent {
   revision: number;
   time: number;
   live: LiveOrb | null;
   fence: Fence | undefined;
 }
-const RECENT = 256;
 
 /**
  * Returns the definition that was live at this process's last read, for speculative work while {@link liveOrb}
@@ -88,10 +89,7 @@ async function readLive(
   const live = tryLive(entry);
   if (live !== null && "reason" in live) throw damagedDefinition(live);
   const read = { revision, time, live, fence: live?.fence ?? entry.json<LiveRecord>().fence };
-  recent.delete(orb);
   recent.set(orb, read);
-  const oldest = recent.size > RECENT ? recent.keys().next().value : undefined;
-  if (oldest !== undefined) recent.delete(oldest);
   return read;
 }
 
@@ -171,7 +169,7 @@ export async function liveOrbs(deps: Pick<Deps, "store" | "log">): Promise<LiveO
 }
 
 /** The last bases looked up for orbs without a live definition, by head and basis. Plain values only. */
-const bases = new Map<string, EntryDefinition>();
+const bases = new BoundedMap<string, EntryDefinition>(RECENT);
 
 /** Returns the basis of an orb. A newer draft that was never validated against stored entries does not count. */
 async function basisFor(deps: Pick<Deps, "store">, orb: string, head: ExistingOrb): Promise<EntryDefinition> {
@@ -180,7 +178,6 @@ async function basisFor(deps: Pick<Deps, "store">, orb: string, head: ExistingOr
   const known = bases.get(key);
   if (known !== undefined) return known;
   const basis = await entryDefinitionOf(deps, orb, head);
-  if (bases.size >= RECENT) bases.clear();
   bases.set(key, basis);
   return basis;
 }

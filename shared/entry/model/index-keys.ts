@@ -14,6 +14,7 @@ import type { Json } from "../../definition/fields/index.ts";
 import type { Values } from "../../definition/validate.ts";
 import { type Leaf, leavesOf, referenceTargets } from "../../definition/values.ts";
 import type { Config } from "../../deps.ts";
+import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { sha256 } from "../../kernel/ids.ts";
 import { type EntryAddress, subjects } from "../../store/subjects.ts";
 import type { EntrySnapshot } from "./snapshot.ts";
@@ -30,8 +31,7 @@ export function indexKind(field: CompiledField): "uq" | "ref" | "eq" | null {
 }
 
 /** Cache of the hashes of short texts, because enums have few distinct values. */
-const hashes = new Map<string, string>();
-const HASHES = 1000;
+const hashes = new BoundedMap<string, string>(1_000);
 const SHORT = 64;
 
 /** Returns the token of a value in a field's equality index, or null if the value has none. */
@@ -41,10 +41,7 @@ export async function equalityToken(field: CompiledField, value: Json): Promise<
   const known = hashes.get(token);
   if (known !== undefined) return known;
   const hash = `h${(await sha256(token)).slice(0, 22)}`;
-  if (token.length <= SHORT) {
-    if (hashes.size >= HASHES) hashes.clear();
-    hashes.set(token, hash);
-  }
+  if (token.length <= SHORT) hashes.set(token, hash);
   return hash;
 }
 

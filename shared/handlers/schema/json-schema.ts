@@ -6,6 +6,7 @@
  */
 import type { Schema, SchemaDraft } from "@cfworker/json-schema";
 import { compilePattern, PATTERN_LIMIT } from "../../definition/fields/pattern.ts";
+import { BoundedMap } from "../../kernel/bounded-map.ts";
 import type { Fault } from "../../kernel/errors.ts";
 import { escapeSegment } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
@@ -95,8 +96,7 @@ const DRAFTS: readonly (readonly [RegExp, SchemaDraft])[] = [
 /** Validates a value. @returns its faults, with JSON Pointers into the value */
 export type Check = (value: unknown) => Fault[];
 
-const KEPT = 200;
-const compiledByText = new Map<string, Check | Fault[]>();
+const compiledByText = new BoundedMap<string, Check | Fault[]>(200);
 
 /**
  * Compiles a schema, or returns its faults with JSON Pointers into the schema. Caches results.
@@ -106,10 +106,6 @@ export function compileJsonSchema(schema: unknown): Check | Fault[] {
   const known = compiledByText.get(text);
   if (known !== undefined) return known;
   const result = compile(schema, text);
-  if (compiledByText.size >= KEPT) {
-    const oldest = compiledByText.keys().next();
-    if (!oldest.done) compiledByText.delete(oldest.value);
-  }
   compiledByText.set(text, result);
   return result;
 }

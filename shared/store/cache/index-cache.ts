@@ -2,6 +2,8 @@
  * Indexes in memory, limited in number and total messages. Each index is read once, page by page, and then updated by
  * the feed. Changes that arrive during the read are queued and applied afterwards.
  */
+
+import { BoundedMap } from "../../kernel/bounded-map.ts";
 import type { OpenStore } from "../broker/store.ts";
 import { indexBytes } from "../budget.ts";
 import type { Message } from "../client/message.ts";
@@ -51,7 +53,7 @@ export class IndexCache {
   /** By filter, which contains the orb id. */
   readonly #known = new SieveCache<Slot>(MOST_INDEXES);
   /** Start time of the last read of each index. */
-  readonly #loads = new Map<string, number>();
+  readonly #loads = new BoundedMap<string, number>(10_000);
   #size = 0;
 
   /** @param maxIndexMessages limit over all indexes; an index that exceeds it is not cached */
@@ -87,7 +89,6 @@ export class IndexCache {
     const now = Date.now();
     const wait = known === undefined ? RELOAD_MS : REFUSED_MS;
     if (now - (this.#loads.get(filter) ?? 0) < wait) return undefined;
-    if (this.#loads.size > 10_000) this.#loads.clear();
     this.#loads.set(filter, now);
     this.#load(feed, filter).catch(() => this.#known.delete(filter));
     return undefined;

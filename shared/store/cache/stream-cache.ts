@@ -2,6 +2,8 @@
  * Decides which streams are followed, which reads the caches answer, and when a stream's cached values become invalid.
  * `./cached-store.ts` describes the protocol.
  */
+
+import { BoundedMap } from "../../kernel/bounded-map.ts";
 import type { OpenStore } from "../broker/store.ts";
 import type { Message } from "../client/message.ts";
 import { DEFINITIONS, definedStream, followedFilter } from "../subjects.ts";
@@ -25,7 +27,7 @@ export class StreamCache implements Listener {
   readonly #feeds = new Map<string, Feed>();
   readonly #indexes: IndexCache;
   /** Streams that cannot be followed for now, and until when. */
-  readonly #refused = new Map<string, number>();
+  readonly #refused = new BoundedMap<string, number>(10_000);
   readonly #timer: ReturnType<typeof setInterval>;
   #checks = 0;
   #checking = false;
@@ -118,7 +120,6 @@ export class StreamCache implements Listener {
     this.#feeds.set(stream, feed);
     const refuse = () => {
       if (this.#feeds.get(stream) === feed) this.unfollow(stream);
-      if (this.#refused.size > 10_000) this.#refused.clear();
       this.#refused.set(stream, Date.now() + RETRY_MS);
     };
     feed.start().then((follows) => {

@@ -2,6 +2,7 @@
  * Sends messages, and encodes their headers. The client library's own encoder costs as much as the rest of a message.
  */
 import type { MsgHdrs, NatsConnection, PublishOptions } from "nats.ws";
+import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { VERSION } from "./message.ts";
 
@@ -22,8 +23,7 @@ function bytes(data: string | Uint8Array): Uint8Array {
 const BREAKS = /[\r\n]/;
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** Encoded headers by their text, because most messages of new entries have the same. */
-const blocks = new Map<string, Uint8Array>();
-const MOST_BLOCKS = 256;
+const blocks = new BoundedMap<string, Uint8Array>(256);
 
 /**
  * Whether headers are worth caching: they only name a stream and expect no earlier message. Others may contain secrets.
@@ -48,10 +48,7 @@ function toHeaders(values: Record<string, string>): MsgHdrs {
   text += "\r\n";
   const known = blocks.get(text);
   const block = known ?? encoder.encode(text);
-  if (known === undefined && comesAgain(values)) {
-    if (blocks.size >= MOST_BLOCKS) blocks.clear();
-    blocks.set(text, block);
-  }
+  if (known === undefined && comesAgain(values)) blocks.set(text, block);
   return { encode: () => block } as unknown as MsgHdrs;
 }
 
