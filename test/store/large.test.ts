@@ -30,6 +30,16 @@ it("reads all requested messages, even beyond the size of one response", async (
   expect([...found.keys()].sort()).toEqual(logs.toSorted());
 });
 
+it("appends messages in the order of the calls, whatever their sizes", async () => {
+  await using broker = await startBroker();
+  const store = broker.store("operator");
+  await installOrb(store, SHOP);
+  const subject = "shop.content.owner.note.0order";
+  const append = (data: string) => store.append(streams.orb("shop"), { subject, data });
+  const [large, small] = await Promise.all([append("x".repeat(500 * 1024)), append("guard")]);
+  expect(small).toBe(large + 1);
+});
+
 it("refuses to read more bytes than allowed, at every consistency", async () => {
   await using broker = await startBroker();
   const replicated = broker.store("operator", { replicas: 3 });

@@ -32,6 +32,8 @@ export class Connection {
   #connection: NatsConnection | undefined;
   /** Resolves when the broker has sent its own limits. */
   #informed: Promise<void> = Promise.resolve();
+  /** Messages up to this many bytes are sent at once, in the order of the calls. Larger ones wait for the limits. */
+  #atOnce = ASSUMED_MAX_PAYLOAD;
   #closed = false;
   /** The connection is lost but will come back. Requests fail until then. */
   #away = false;
@@ -68,7 +70,7 @@ export class Connection {
    */
   async ready(largest = 0): Promise<void> {
     if (this.#connection === undefined) await this.#connected();
-    if (largest + 1024 > ASSUMED_MAX_PAYLOAD) await this.#introduced();
+    if (largest + 1024 > this.#atOnce) await this.#introduced();
   }
 
   #introduced(): Promise<void> {
@@ -94,6 +96,11 @@ export class Connection {
       this.#liveness = pulse;
     });
     this.#informed = introduced;
+    this.#atOnce = ASSUMED_MAX_PAYLOAD;
+    const unlimited = () => {
+      this.#atOnce = Number.POSITIVE_INFINITY;
+    };
+    introduced.then(unlimited, () => undefined);
     if (this.#closed) {
       await connection.close();
       throw new Error("closed while connecting");
@@ -179,7 +186,7 @@ export class Connection {
   ): Promise<T> {
     const open = this.#connection;
     const most = mostBytes(data);
-    if (open !== undefined && most + 1024 <= ASSUMED_MAX_PAYLOAD)
+    if (open !== undefined && most + 1024 <= this.#atOnce)
       return this.#askOn(open, subject, data, receive, options);
     return this.ready(most)
       .then(() => this.#connected())
