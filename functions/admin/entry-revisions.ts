@@ -8,7 +8,7 @@ import {
   revertEntry,
   revisionNumber,
 } from "../../shared/entry/index.ts";
-import { readCursor, writeCursor } from "../http/cursors.ts";
+import { readPlace, writePlace } from "../http/cursors.ts";
 import { revisionTag } from "../http/etag.ts";
 import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
@@ -124,14 +124,13 @@ export function entryRevisionRoutes(prefix: AdminPrefix) {
         id: entryId,
         order: sort === "-revision" ? "desc" : "asc",
         limit,
-        after: readCursor(sort, cursor),
+        after: readPlace(sort, cursor),
+        count: count === "true",
       });
       c.header("etag", revisionTag(page.newest));
-      const nextCursor = writeCursor(sort, page.nextAfter);
-      return c.json(
-        { items: page.items, nextCursor, ...(count === "true" ? { total: page.total } : {}) },
-        200,
-      );
+      const { items, next, total } = page;
+      const nextCursor = writePlace(sort, next);
+      return c.json({ items, nextCursor, ...(total === undefined ? {} : { total }) }, 200);
     })
     .openapi(one, async (c) => {
       const { orbId, entryId, revision } = c.req.valid("param");

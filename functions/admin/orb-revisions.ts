@@ -3,8 +3,9 @@ import { z } from "@hono/zod-openapi";
 import { getOrbRevision, listOrbRevisions } from "../../shared/orb/read.ts";
 import { listRoutes } from "../../shared/orb/routes.ts";
 import { revertOrb, tryUpdate } from "../../shared/orb/update.ts";
-import { readCursor, writeCursor } from "../http/cursors.ts";
+import { readPlace, writePlace } from "../http/cursors.ts";
 import { ifMatch } from "../http/etag.ts";
+
 import { idempotencyOf } from "../http/idempotency.ts";
 import { type AdminPrefix, adminRoute, operatorRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
@@ -58,9 +59,9 @@ export function orbRevisionRoutes(prefix: AdminPrefix) {
       orb: c.req.valid("param").orbId,
       limit,
       descending: sort === "-revision",
-      after: readCursor(sort, cursor),
+      after: readPlace(sort, cursor),
     });
-    const nextCursor = writeCursor(sort, page.next);
+    const nextCursor = writePlace(sort, page.next);
     return c.json({ items: page.items, nextCursor, ...(count === "true" ? { total: page.total } : {}) }, 200);
   });
 

@@ -1,6 +1,7 @@
-/** Cursors of lists that page by a number. They are opaque and valid only for the same kind of list and order. */
+/** Cursors of lists that page by numbers. They are opaque and valid only for the same kind of list and order. */
 import { base64url } from "jose";
 import { AppError } from "../../shared/kernel/errors.ts";
+import type { Place } from "../../shared/store/types.ts";
 
 function invalidCursor(): AppError {
   return new AppError(
@@ -12,20 +13,39 @@ function invalidCursor(): AppError {
 
 /** The cursor of the page that starts at a number; null at the end. @param kind kind of list and order */
 export function writeCursor(kind: string, value: number | null): string | null {
-  if (value === null) return null;
-  return base64url.encode(`${kind}:${value}`);
+  return value === null ? null : encode(kind, value);
 }
 
 /** The number in a cursor; undefined without one. @throws AppError malformed for a cursor of another list */
 export function readCursor(kind: string, cursor: string | undefined): number | undefined {
+  return cursor === undefined ? undefined : decode(kind, cursor, 1)[0];
+}
+
+/** The cursor of the page behind a place in a log; null at the end. @param kind kind of list and order */
+export function writePlace(kind: string, place: Place | null): string | null {
+  return place === null ? null : encode(kind, place.number, place.seq);
+}
+
+/** The place in a cursor; undefined without one. @throws AppError malformed for a cursor of another list */
+export function readPlace(kind: string, cursor: string | undefined): Place | undefined {
   if (cursor === undefined) return undefined;
+  const [number = 0, seq = 0] = decode(kind, cursor, 2);
+  return { number, seq };
+}
+
+function encode(kind: string, ...numbers: number[]): string {
+  return base64url.encode(`${kind}:${numbers.join(":")}`);
+}
+
+function decode(kind: string, cursor: string, count: number): number[] {
   let text: string;
   try {
     text = new TextDecoder().decode(base64url.decode(cursor));
   } catch {
     throw invalidCursor();
   }
-  const match = /^([A-Za-z-]+):([1-9]\d{0,14})$/.exec(text);
-  if (match === null || match[1] !== kind) throw invalidCursor();
-  return Number(match[2]);
+  const [is, ...numbers] = text.split(":");
+  const valid = numbers.length === count && numbers.every((number) => /^[1-9]\d{0,14}$/.test(number));
+  if (is !== kind || !valid) throw invalidCursor();
+  return numbers.map(Number);
 }

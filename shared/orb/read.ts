@@ -9,16 +9,19 @@ import {
   exists,
   findRevision,
   headOf,
+  historyLog,
   type OrbHead,
   orbHead,
-  readRevisions,
 } from "../definition/stored/history.ts";
 import type { Deps } from "../deps.ts";
 import { inBatches } from "../entry/index/batches.ts";
 import { notFound } from "../kernel/errors.ts";
 import { indexBytes, ReadBudget } from "../store/budget.ts";
+import { nextPlace } from "../store/numbered-log.ts";
 import { scanPages } from "../store/pages.ts";
 import { streams, subjects } from "../store/subjects.ts";
+import type { Place } from "../store/types.ts";
+
 import { readOrb } from "./change.ts";
 import { type RevisionItem, type RevisionView, revisionItem, revisionView } from "./view.ts";
 
@@ -176,25 +179,25 @@ async function historyHead(deps: Deps, actor: Actor, orb: string): Promise<OrbHe
   return head;
 }
 
-/** Returns a page of revisions, oldest or newest first. `after` is the last number of the previous page. */
+/** Parameters of the list of an orb's revisions. */
+export interface ListOrbRevisions {
+  orb: string;
+  limit: number;
+  descending: boolean;
+  /** Last revision of the previous page, in the direction of the list. */
+  after?: Place | undefined;
+}
+
+/** Returns a page of revisions, oldest or newest first. A page of large documents may end early. */
 export async function listOrbRevisions(
   deps: Deps,
   actor: Actor,
-  input: { orb: string; limit: number; descending: boolean; after?: number | undefined },
-): Promise<{ items: RevisionItem[]; next: number | null; total: number }> {
-  const head = await historyHead(deps, actor, input.orb);
-  const total = head.revision;
-  const { limit, descending } = input;
-  if (descending) {
-    const last = Math.min(total, (input.after ?? total + 1) - 1);
-    const first = Math.max(1, last - limit + 1);
-    const items = last < 1 ? [] : await readRevisions(deps, input.orb, head, first, last, revisionItem);
-    return { items: items.reverse(), next: first > 1 && last >= 1 ? first : null, total };
-  }
-  const first = (input.after ?? 0) + 1;
-  const last = Math.min(total, first + limit - 1);
-  const items = first > total ? [] : await readRevisions(deps, input.orb, head, first, last, revisionItem);
-  return { items, next: last < total ? last : null, total };
+  { orb, limit, descending, after }: ListOrbRevisions,
+): Promise<{ items: RevisionItem[]; next: Place | null; total: number }> {
+  const head = await historyHead(deps, actor, orb);
+  const log = historyLog(deps, orb, head, revisionItem);
+  const page = descending ? await log.descending(limit, after) : await log.ascending(limit, after);
+  return { items: page.items.map(({ value }) => value), next: nextPlace(page), total: head.revision };
 }
 
 /** Returns one revision, compared with the previous one or with `against`. @throws AppError not_found */

@@ -74,6 +74,12 @@ export interface Page {
   lastSeq: number;
 }
 
+/** The place of a message in a log of numbered ones: its number, and its sequence in the stream. */
+export interface Place {
+  number: number;
+  seq: number;
+}
+
 /** The newest value of a key. Pass `revision` to {@link KvWrite.expect}. */
 export interface KvEntry {
   key: string;

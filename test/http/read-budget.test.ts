@@ -4,6 +4,7 @@ import { serveProcess } from "../../scripts/host/process.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { liveOrb } from "../../shared/definition/stored/live.ts";
 import { createEntry } from "../../shared/entry/write/create.ts";
+import { updateEntry } from "../../shared/entry/write/update.ts";
 import { recordTransaction } from "../../shared/modules/transactions/record.ts";
 import { admin, call, user } from "../support/auth.ts";
 import { admin as operator, type TestDeps, testDeps, user as userActor } from "../support/entries.ts";
@@ -18,6 +19,7 @@ const PROCESS_BYTES = 2 * 128 * 1024 * 1024;
 const BOOKS = 240;
 const NOTES = 100;
 const RECORDS = 200;
+const REVISIONS = 120;
 
 const text = { name: "body", type: "text" };
 const title = { name: "title", type: "string" };
@@ -52,6 +54,8 @@ let live: LiveOrb;
 let token: string;
 let ann: { token: string; id: string };
 const books: string[] = [];
+/** An entry with a long history of large revisions. */
+let edited: string;
 
 async function each(count: number, make: (n: number) => Promise<unknown>): Promise<void> {
   for (let at = 0; at < count; at += 10)
@@ -89,6 +93,11 @@ beforeAll(async () => {
       values: { body: "x".repeat(480_000) },
     }),
   );
+  edited = books[0] ?? "";
+  for (let n = 2; n <= REVISIONS; n++) {
+    const values = { title: `edition ${n}`, body: `${n} `.padEnd(400_000, "x") };
+    await updateEntry(deps, operator, { orbId: "large", orb: live, id: edited, values });
+  }
   await deps.settled();
 }, 240_000);
 afterAll(() => platform?.stop());
@@ -113,6 +122,8 @@ const list = (path: string, query: string, by?: string) => (cursor?: string) => 
 };
 const managed = (query: string) => () =>
   call(platform, "GET", `/api/admin/orbs/large/entries?${query}`, { token });
+const history = (path: string, method = "GET") =>
+  call(platform, method, `/api/admin/orbs/large/entries/${edited}/revisions${path}`, { token });
 const records = (cursor?: string) =>
   call(platform, "POST", "/api/large/call/list", {
     token: ann.token,
@@ -131,6 +142,10 @@ test.each<[name: string, ask: () => ReturnType<typeof call>, expected: number, c
   ["the management list filtered by status", managed("status=ARCHIVED"), 200],
   ["the management list at a past time", () => managed(`at=${new Date().toISOString()}`)(), 422, 4],
   ["transaction records", records, 200],
+  ["the oldest revisions of an entry", () => history("?limit=200&count=true"), 200],
+  ["the newest revisions of an entry", () => history("?limit=200&sort=-revision"), 200],
+  ["a revision of an entry", () => history("/60"), 200],
+  ["a comparison of revisions", () => history("/100?against=20"), 200],
   ["references to large entries", () => shelf(books)(), 422],
 ])(
   "reads %s, several at once, within the memory limit of an isolate",
@@ -157,6 +172,37 @@ test("returns each entry exactly once across pages that end early", async () => 
   const own = await pages(records);
   expect(new Set(own.ids).size).toBe(RECORDS);
   expect(own.ids).toHaveLength(RECORDS);
+});
+
+test("returns each revision exactly once in both orders, over pages that end early", async () => {
+  const numbers = Array.from({ length: REVISIONS }, (_, n) => n + 1);
+  for (const sort of ["revision", "-revision"]) {
+    const revisions: number[] = [];
+    let asked = 0;
+    for (let cursor = ""; ; asked++) {
+      const { status, body } = await history(`?limit=200&count=true&sort=${sort}${cursor}`);
+      expect(status, JSON.stringify(body).slice(0, 300)).toBe(200);
+      expect(body.total).toBe(REVISIONS);
+      revisions.push(...body.items.map(({ revision }: { revision: number }) => revision));
+      if (body.nextCursor === null) break;
+      cursor = `&cursor=${body.nextCursor}`;
+    }
+    expect(asked).toBeGreaterThan(0);
+    expect(revisions).toEqual(sort === "revision" ? numbers : numbers.toReversed());
+  }
+  expect((await history(`?cursor=${btoa("revision:7")}`)).body).toMatchObject({ code: "invalid_cursor" });
+});
+
+test("finds one revision among many large ones", async () => {
+  expect((await history("/60")).body).toMatchObject({ revision: 60, values: { title: "edition 60" } });
+  expect((await history("/100?against=20")).body.patch).toContainEqual({
+    op: "replace",
+    path: "/values/title",
+    value: "edition 100",
+  });
+  expect((await history(`/${REVISIONS + 1}`)).status).toBe(404);
+  const reverted = await history("/60/restore", "POST");
+  expect(reverted.body).toMatchObject({ revision: REVISIONS + 1, values: { title: "edition 60" } });
 });
 
 test("refuses too large requests with the limit and advice", async () => {

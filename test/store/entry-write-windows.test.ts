@@ -7,6 +7,7 @@ import {
   createEntry,
   deleteEntry,
   effective,
+  getRevision,
   listRevisions,
   liveCopyOf,
   loadEntry,
@@ -16,7 +17,7 @@ import {
   visible,
 } from "../../shared/entry/index.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
-import type { Store } from "../../shared/store/types.ts";
+import type { Place, Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { admin, failureOf, installOrb, SHOP, type TestDeps, testDeps, until } from "../support/entries.ts";
 import { testRandom } from "../support/random.ts";
@@ -68,6 +69,39 @@ async function agrees(id: string): Promise<boolean> {
 }
 
 describe("validity window", () => {
+  it.each(["asc", "desc"] as const)("lists its closing once in pages of one revision (%s)", async (order) => {
+    const { snapshot } = await note("closing", { publish: true, validTo: soon(60_000) });
+    await updateEntry(deps, admin, at(snapshot.id, { values: { text: "draft" } }));
+    const listed = async () => {
+      const items: [number, string, string][] = [];
+      let after: Place | undefined;
+      for (let more = true; more; ) {
+        const page = await listRevisions(deps, admin, {
+          ...at(snapshot.id),
+          order,
+          limit: 1,
+          after,
+          count: true,
+        });
+        for (const { revision, operation, by } of page.items) items.push([revision, operation, by]);
+        expect(page).toMatchObject({ total: 3, newest: 3 });
+        more = page.next !== null;
+        after = page.next ?? undefined;
+      }
+      return order === "asc" ? items : items.reverse();
+    };
+    deps.clock.now = () => Date.now() + 120_000;
+    const expected = [
+      [1, "create", "admin1"],
+      [2, "update", "admin1"],
+      [3, "unpublish", "scheduler"],
+    ];
+    expect(await listed()).toEqual(expected);
+    expect(await getRevision(deps, admin, { ...at(snapshot.id), revision: 3 })).toMatchObject({
+      by: "scheduler",
+    });
+  });
+
   it("notifies subscribers when it opens and closes, and adds both to the history", async () => {
     const seen: string[] = [];
     const feed = store.subscribe("_feed.shop.*.public.>", (message) => {

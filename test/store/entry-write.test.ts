@@ -4,9 +4,11 @@ import { MASK } from "../../shared/definition/document/mask.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import {
   archiveEntry,
+  compareRevisions,
   createEntry,
   deleteEntry,
   effective,
+  getRevision,
   listRevisions,
   loadEntry,
   publishEntry,
@@ -15,7 +17,7 @@ import {
   updateEntry,
 } from "../../shared/entry/index.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
-import type { Store } from "../../shared/store/types.ts";
+import type { Place, Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { type Counted, countingStore } from "../support/counting.ts";
 import {
@@ -427,20 +429,70 @@ describe("sensitive values", () => {
 });
 
 describe("history", () => {
+  const large = (index: number) => ({ title: { en: "T" }, data: { [`part${index}`]: "x".repeat(450_000) } });
+
   it("is read in bounded pages, however large the revisions", async () => {
     const { snapshot } = await product({ data: "" });
-    for (let i = 0; i < 12; i++) {
-      const values = { title: { en: "T" }, data: { [`part${i}`]: "x".repeat(450_000) } };
+    for (let i = 0; i < 12; i++) await updateEntry(deps, admin, at(snapshot.id, { values: large(i) }));
+    const which = { orbId: "shop", orb, id: snapshot.id, order: "desc" as const };
+    const page = await listRevisions(deps, admin, { ...which, limit: 3 });
+    expect(page.items.map(({ revision }) => revision)).toEqual([13, 12, 11]);
+    expect(page.total).toBeUndefined();
+    const rest = await listRevisions(deps, admin, {
+      ...which,
+      limit: 50,
+      after: page.next ?? undefined,
+      count: true,
+    });
+    expect(rest.items).toHaveLength(10);
+    expect(rest).toMatchObject({ next: null, total: 13, newest: 13 });
+  });
+
+  it("is read in one round trip behind the head while it is small", async () => {
+    const { snapshot } = await product();
+    for (let i = 0; i < 49; i++) {
+      const values = { title: { en: `T${i}` }, data: { part: "x".repeat(2_000) } };
       await updateEntry(deps, admin, at(snapshot.id, { values }));
     }
-    counted.reset();
     const which = { orbId: "shop", orb, id: snapshot.id };
-    const page = await listRevisions(deps, admin, { ...which, order: "desc", limit: 3 });
-    expect(page.items.map(({ revision }) => revision)).toEqual([13, 12, 11]);
-    expect(counted.calls.filter((call) => call === "scan").length).toBeGreaterThan(1);
-    const rest = await listRevisions(deps, admin, { ...which, order: "desc", limit: 50, after: 11 });
-    expect(rest.items).toHaveLength(10);
-    expect(rest.nextAfter).toBeNull();
+    const trips = async (work: () => Promise<unknown>) => {
+      counted.reset();
+      await work();
+      return counted.trips;
+    };
+    for (const order of ["asc", "desc"] as const) {
+      expect(await trips(() => listRevisions(deps, admin, { ...which, order, limit: 50, count: true }))).toBe(
+        2,
+      );
+    }
+    expect(await trips(() => getRevision(deps, admin, { ...which, revision: 50 }))).toBe(1);
+    expect(await trips(() => getRevision(deps, admin, { ...which, revision: 3 }))).toBe(2);
+    expect(await trips(() => compareRevisions(deps, admin, { ...which, revision: 48, against: 2 }))).toBe(2);
+  });
+
+  it("is complete and in order, whatever is written between two pages", async () => {
+    const { snapshot } = await product();
+    const write = async (index: number) => {
+      await updateEntry(deps, admin, at(snapshot.id, { values: large(index) }));
+      await product();
+    };
+    for (let i = 0; i < 20; i++) await write(i);
+    const which = { orbId: "shop", orb, id: snapshot.id, limit: 4 };
+    for (const order of ["asc", "desc"] as const) {
+      const { newest } = await listRevisions(deps, admin, { ...which, order });
+      const all: number[] = [];
+      let after: Place | undefined;
+      for (let more = true; more; ) {
+        const page = await listRevisions(deps, admin, { ...which, order, after });
+        all.push(...page.items.map(({ revision }) => revision));
+        after = page.next ?? undefined;
+        more = page.next !== null;
+        if (page.newest < newest + 3) await write(page.newest);
+      }
+      const count = order === "asc" ? newest + 3 : newest;
+      const numbers = Array.from({ length: count }, (_, index) => index + 1);
+      expect(all).toEqual(order === "asc" ? numbers : numbers.toReversed());
+    }
   });
 });
 

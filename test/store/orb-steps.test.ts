@@ -530,7 +530,7 @@ describe("round trips", () => {
       update: 5,
       publish: 5,
       draft: 2,
-      revisions: 3,
+      revisions: 2,
       revision: 1,
       list: 2,
       unpublish: 5,

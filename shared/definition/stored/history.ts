@@ -4,6 +4,7 @@
  */
 import type { Deps } from "../../deps.ts";
 import { READ_BYTES } from "../../store/budget.ts";
+import { NumberedLog } from "../../store/numbered-log.ts";
 import { type Home, type LiveRole, streams, subjects } from "../../store/subjects.ts";
 import type { Append, Consistency, StoredMessage } from "../../store/types.ts";
 import type { Operation as PatchOperation } from "../document/diff.ts";
@@ -146,9 +147,6 @@ export function appendRecord(
   ]);
 }
 
-/** History messages per request. Each contains a whole document. */
-const REVISIONS_PER_READ = 16;
-
 /**
  * Finds a revision's message by bisection over the stream, in which an orb's revisions are in order and without gaps.
  * @returns null if there is no such revision
@@ -201,29 +199,22 @@ export async function entryDefinitionOf(
 }
 
 /**
- * Returns revisions `first` to `last`, in this order. Reads page by page and passes each to `take`, so that only one
- * page of documents is in memory.
+ * Returns an orb's history as a log, to list parts of it.
+ * @param view what to keep of a revision. A page holds many of them, so leave the document out
  */
-export async function readRevisions<T>(
+export function historyLog<T>(
   deps: Pick<Deps, "store">,
   orb: string,
   head: OrbHead,
-  first: number,
-  last: number,
-  take: (record: OrbHead) => T,
-): Promise<T[]> {
-  const start = await findRevision(deps, orb, head, first);
-  const out: T[] = [];
-  for (let fromSeq = start?.seq; fromSeq !== undefined && out.length <= last - first; ) {
-    const limit = Math.min(REVISIONS_PER_READ, last - first + 1 - out.length);
-    const page = await deps.store.scan(streams.platform, subjects.orbHistory(orb), {
-      fromSeq,
-      limit,
-      maxBytes: READ_BYTES,
-    });
-    for (const message of page.messages) out.push(take(headOf(message)));
-    const end = page.messages.at(-1);
-    fromSeq = end === undefined || page.pending === 0 ? undefined : end.seq + 1;
-  }
-  return out;
+  view: (record: OrbHead) => T,
+): NumberedLog<T> {
+  return new NumberedLog(deps.store, {
+    stream: streams.platform,
+    subject: subjects.orbHistory(orb),
+    last: { number: head.revision, seq: head.seq },
+    parse: (message) => {
+      const record = headOf(message);
+      return { number: record.revision, value: view(record) };
+    },
+  });
 }

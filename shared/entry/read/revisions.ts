@@ -6,8 +6,9 @@ import { type Operation, patch } from "../../definition/document/diff.ts";
 import { MASK } from "../../definition/document/mask.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
-import { scanPages } from "../../store/pages.ts";
+import { NumberedLog, nextPlace, placeAfter } from "../../store/numbered-log.ts";
 import { streams, subjects } from "../../store/subjects.ts";
+import type { Place } from "../../store/types.ts";
 import { maskValues } from "../model/masking.ts";
 import { type LoadedEntry, loadEntry, type OrbContext, schemaOf } from "../model/resolve.ts";
 import { type EntrySnapshot, effective, SCHEDULER, type StoredValue, snapshotOf } from "../model/snapshot.ts";
@@ -93,71 +94,89 @@ function revisionOf(snapshot: EntrySnapshot, schema: CompiledSchema | undefined,
   };
 }
 
-const REVISIONS_PER_READ = 250;
-/** Maximum bytes per page, because entries may be large. */
-const PAGE_BYTES = 4 * 1024 * 1024;
-
-/**
- * Yields the log's snapshots, oldest first, and finally the closing of the window if no write has appended it yet.
- * Retries until it has reached the given head, because pages may come from a lagging replica.
- */
-async function* snapshots(deps: Deps, entry: LoadedEntry): AsyncGenerator<EntrySnapshot> {
-  const log = subjects.entryLog(entry.address);
-  let newest: EntrySnapshot | undefined;
-  const read = (fromSeq: number) =>
-    deps.store.scan(streams.orb(entry.address.orb), log, {
-      fromSeq,
-      limit: REVISIONS_PER_READ,
-      maxBytes: PAGE_BYTES,
-    });
-  for await (const messages of scanPages(read, { until: entry.seq })) {
-    for (const message of messages) {
+/** Returns the entry's log up to its head. The log of an imported entry begins with the revision that was live. */
+function logOf<T>(deps: Deps, entry: LoadedEntry, view: (snapshot: EntrySnapshot) => T): NumberedLog<T> {
+  return new NumberedLog(deps.store, {
+    stream: streams.orb(entry.address.orb),
+    subject: subjects.entryLog(entry.address),
+    last: { number: entry.head.revision, seq: entry.seq },
+    parse: (message) => {
       const snapshot = snapshotOf(message);
-      if (snapshot === null) continue;
-      newest = snapshot;
-      yield snapshot;
-    }
-  }
-  if (newest === undefined) return;
-  const now = effective(newest, deps.clock.now());
-  if (now !== newest) yield now;
+      return snapshot === null ? null : { number: snapshot.revision, value: view(snapshot) };
+    },
+  });
 }
 
 /** A page of an entry's revisions. */
 export interface RevisionPage {
   items: RevisionItem[];
-  /** `after` of the next page: the last revision number of this one. Null at the end. */
-  nextAfter: number | null;
-  /** Number of all revisions. */
-  total: number;
+  /** `after` of the next page: the place of the last revision. Null at the end. */
+  next: Place | null;
+  /** Number of all revisions, if it was requested. */
+  total: number | undefined;
   /** Newest revision number, for entity tags. */
   newest: number;
 }
 
+/** Parameters of a list of revisions. */
+export interface ListRevisions {
+  order: "asc" | "desc";
+  limit: number;
+  /** Last revision of the previous page, in the direction of the list. */
+  after?: Place | undefined;
+  count?: boolean | undefined;
+}
+
 /**
- * Lists revisions. Reads the entry's whole log, one request for every 250 revisions.
- * @param input.after last revision number of the previous page, in the direction of the list
+ * Lists revisions. Reads only those of the page. Ends the page early when the request's read budget is used up.
  * @throws AppError not_found; forbidden, unauthenticated
  */
 export async function listRevisions(
   deps: Deps,
   actor: Actor,
-  input: Which & { order: "asc" | "desc"; limit: number; after?: number | undefined },
+  input: Which & ListRevisions,
 ): Promise<RevisionPage> {
   const { entry } = await readable(deps, actor, input);
   const now = deps.clock.now();
-  const all: RevisionItem[] = [];
-  for await (const snapshot of snapshots(deps, entry)) all.push(item(snapshot, now));
-  const newest = all.at(-1)?.revision ?? 0;
-  if (input.order === "desc") all.reverse();
-  const { after } = input;
-  const rest =
-    after === undefined
-      ? all
-      : all.filter(({ revision }) => (input.order === "asc" ? revision > after : revision < after));
-  const items = rest.slice(0, input.limit);
-  const nextAfter = rest.length > input.limit ? (items.at(-1)?.revision ?? null) : null;
-  return { items, nextAfter, total: all.length, newest };
+  const log = logOf(deps, entry, (snapshot) => item(snapshot, now));
+  const newest = effective(entry.head, now);
+  const behind = placeAfter({ number: entry.head.revision, seq: entry.seq });
+  // A closing that no write has appended yet stands behind the head.
+  const closings = newest === entry.head ? [] : [{ value: item(newest, now), ...behind }];
+  const [page, total] = await Promise.all([
+    input.order === "asc" ? oldestFirst(log, input, closings) : newestFirst(log, input, closings),
+    input.count === true ? log.total() : undefined,
+  ]);
+  return {
+    items: page.items.map(({ value }) => value),
+    next: nextPlace(page),
+    total: total === undefined ? undefined : total + closings.length,
+    newest: newest.revision,
+  };
+}
+
+type Item = Place & { value: RevisionItem };
+type ItemPage = { items: Item[]; more: boolean };
+
+async function oldestFirst(
+  log: NumberedLog<RevisionItem>,
+  { limit, after }: ListRevisions,
+  closings: readonly Item[],
+): Promise<ItemPage> {
+  const { items, more } = await log.ascending(limit, after);
+  if (more) return { items, more };
+  const all = [...items, ...closings];
+  return { items: all.slice(0, limit), more: all.length > limit };
+}
+
+async function newestFirst(
+  log: NumberedLog<RevisionItem>,
+  { limit, after }: ListRevisions,
+  closings: readonly Item[],
+): Promise<ItemPage> {
+  const first = after === undefined ? closings : [];
+  const { items, more } = await log.descending(limit - first.length, after);
+  return { items: [...first, ...items], more };
 }
 
 /** Returns one stored revision. @throws AppError not_found `revision_not_found` */
@@ -169,8 +188,9 @@ export async function revisionSnapshot(
   const now = effective(entry.head, deps.clock.now());
   if (now.revision === revision) return now;
   if (entry.head.revision === revision) return entry.head;
-  for await (const snapshot of snapshots(deps, entry)) if (snapshot.revision === revision) return snapshot;
-  throw notFound("revision");
+  const found = await logOf(deps, entry, (snapshot) => snapshot).find(revision);
+  if (found === null) throw notFound("revision");
+  return found.value;
 }
 
 /** Reads one revision. @throws AppError not_found; forbidden, unauthenticated */
