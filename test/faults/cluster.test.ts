@@ -1,30 +1,12 @@
 /** Three brokers give the same guarantees as one, and survive the loss of one within seconds. */
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { connect } from "nats";
 import { expect, test } from "vitest";
 import { adminToken, call, user } from "../support/auth.ts";
-import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { leaderOf, startPlatform } from "../support/platform.ts";
 import { Writers } from "../support/writers.ts";
 
 const RECOVERY_MS = 15_000;
-
-/** Returns the index of the broker that leads a stream. */
-async function leaderOf(platform: TestPlatform, stream: string, timeout: number): Promise<number> {
-  const { user: name, pass } = platform.operatorAccess;
-  const client = await connect({
-    servers: platform.brokers.map((broker) => `127.0.0.1:${broker.port}`),
-    ...(name === undefined ? {} : { user: name }),
-    ...(pass === undefined ? {} : { pass }),
-  });
-  try {
-    const manager = await client.jetstreamManager({ timeout });
-    const leader = (await manager.streams.info(stream)).cluster?.leader ?? "";
-    return Number(leader.replace("n", "")) - 1;
-  } finally {
-    await client.close();
-  }
-}
 
 const shop: unknown = JSON.parse(
   readFileSync(new URL("../../scripts/examples/shop.json", import.meta.url), "utf8"),

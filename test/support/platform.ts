@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { connect } from "nats";
 import { afterAll, inject } from "vitest";
 import { type Environment, readSettings } from "../../scripts/config/settings.ts";
 import {
@@ -88,6 +89,23 @@ export async function startPlatform(options: TestPlatformOptions = {}): Promise<
     stop,
     [Symbol.asyncDispose]: stop,
   };
+}
+
+/** Returns the index of the broker that leads a stream. @param timeout milliseconds to wait for the cluster's answer */
+export async function leaderOf(platform: TestPlatform, stream: string, timeout: number): Promise<number> {
+  const { user: name, pass } = platform.operatorAccess;
+  const client = await connect({
+    servers: platform.brokers.map((broker) => `127.0.0.1:${broker.port}`),
+    ...(name === undefined ? {} : { user: name }),
+    ...(pass === undefined ? {} : { pass }),
+  });
+  try {
+    const manager = await client.jetstreamManager({ timeout });
+    const leader = (await manager.streams.info(stream)).cluster?.leader ?? "";
+    return Number(leader.replace("n", "")) - 1;
+  } finally {
+    await client.close();
+  }
 }
 
 let shared: Promise<TestPlatform> | undefined;
