@@ -534,7 +534,7 @@ describe("round trips", () => {
       revision: 1,
       list: 2,
       unpublish: 5,
-      delete: 11,
+      delete: 12,
     });
   });
 });
