@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { generateKeys } from "../../scripts/config/secrets.ts";
 import { type Actor, actorId, system } from "../../shared/access/actor.ts";
 import { authenticate } from "../../shared/access/authenticate.ts";
@@ -21,22 +21,18 @@ import type { Deps } from "../../shared/deps.ts";
 import { buckets, streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { Authenticator } from "../support/authenticator.ts";
-import { startBroker, type TestBroker } from "../support/broker.ts";
 import { countingStore, stoppingStore } from "../support/counting.ts";
-import { admin, testDeps, user } from "../support/entries.ts";
+import { admin, fileDeps, testDeps, user } from "../support/entries.ts";
 
 const ORIGIN = "http://localhost:8787";
-let broker: TestBroker;
-let store: Store;
-let config: Partial<Deps["config"]>;
 
-beforeAll(async () => {
-  broker = await startBroker();
-  store = broker.store("fn");
-  const keys = await generateKeys();
-  config = { jwtSigningKeys: keys.JWT_SIGNING_KEYS, encryptionKeys: keys.ENCRYPTION_KEYS, publicUrl: ORIGIN };
-});
-afterAll(() => broker.stop());
+const { broker, store } = await fileDeps();
+const generated = await generateKeys();
+const config: Partial<Deps["config"]> = {
+  jwtSigningKeys: generated.JWT_SIGNING_KEYS,
+  encryptionKeys: generated.ENCRYPTION_KEYS,
+  publicUrl: ORIGIN,
+};
 
 const deps = (over: Store = store) => testDeps(over, config);
 

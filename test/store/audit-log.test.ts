@@ -1,17 +1,10 @@
 /** Pages of the audit log if the filters match unevenly. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { listAudit } from "../../shared/access/audit-log.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
-import { startBroker, type TestBroker } from "../support/broker.ts";
-import { admin, type TestDeps, testDeps } from "../support/entries.ts";
+import { admin, fileDeps, type TestDeps } from "../support/entries.ts";
 
-let broker: TestBroker;
-let deps: TestDeps;
-beforeAll(async () => {
-  broker = await startBroker();
-  deps = testDeps(broker.store("fn"));
-});
-afterAll(() => broker.stop());
+const { deps } = await fileDeps();
 
 /** Appends records of one action. */
 async function record(action: string, count: number): Promise<void> {

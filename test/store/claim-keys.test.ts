@@ -2,8 +2,7 @@
  * Rotation of the claim key during writes. Instances with the old key, with both keys and with the new key run side by
  * side, as in a rolling deployment. A sensitive unique value has one holder at any time.
  */
-import { afterAll, beforeAll, expect, test } from "vitest";
-import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { expect, test } from "vitest";
 import { definitionFor } from "../../shared/definition/stored/live.ts";
 import {
   createEntry,
@@ -18,8 +17,7 @@ import { recordTransaction } from "../../shared/modules/transactions/record.ts";
 import { createOrb } from "../../shared/orb/create.ts";
 import { updateOrb } from "../../shared/orb/update.ts";
 import { streams } from "../../shared/store/subjects.ts";
-import { startBroker, type TestBroker } from "../support/broker.ts";
-import { admin, failureOf, installOrb, key, type TestDeps, testDeps } from "../support/entries.ts";
+import { admin, failureOf, fileOrb, key, type TestDeps, testDeps } from "../support/entries.ts";
 
 const [OLD, NEW] = [key(), key()];
 const encryptionKeys = JSON.stringify([{ kid: "k", k: key() }]);
@@ -35,21 +33,14 @@ const MODULE = {
   ],
 };
 
-let broker: TestBroker;
-let orb: LiveOrb;
-
-beforeAll(async () => {
-  broker = await startBroker();
-  orb = await installOrb(broker.store("operator"), {
-    id: "vault",
-    uses: [{ service: "transactions", handlers: ["record"] }],
-    modules: [
-      { id: "passes", type: "CONTENT", ...MODULE },
-      { id: "ledger", type: "TRANSACTIONS", ...MODULE },
-    ],
-  });
+const { broker, orb } = await fileOrb({
+  id: "vault",
+  uses: [{ service: "transactions", handlers: ["record"] }],
+  modules: [
+    { id: "passes", type: "CONTENT", ...MODULE },
+    { id: "ledger", type: "TRANSACTIONS", ...MODULE },
+  ],
 });
-afterAll(() => broker.stop());
 
 /** Returns an instance of the functions with these keys, the current one first. */
 const instance = (...claimKeys: string[]): TestDeps =>

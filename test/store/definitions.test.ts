@@ -1,5 +1,5 @@
 /** Data that the platform stores for all orbs: message and module definitions, and stream mappings. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { anonymous } from "../../shared/access/actor.ts";
 import {
   deleteDefinition,
@@ -8,16 +8,9 @@ import {
   storeBuiltInMessages,
 } from "../../shared/library/definitions.ts";
 import { deleteMapping, putMapping } from "../../shared/streams/mappings/mapping.ts";
-import { startBroker, type TestBroker } from "../support/broker.ts";
-import { admin, failureOf, type TestDeps, testDeps, user } from "../support/entries.ts";
+import { admin, failureOf, fileDeps, user } from "../support/entries.ts";
 
-let broker: TestBroker;
-let deps: TestDeps;
-beforeAll(async () => {
-  broker = await startBroker();
-  deps = testDeps(broker.store("fn"));
-});
-afterAll(() => broker.stop());
+const { deps } = await fileDeps();
 
 test("lists more than a thousand definitions by their newest version, and provisions beside them", async () => {
   const ids = Array.from({ length: 1_100 }, (_, n) => `shape-${String(n).padStart(4, "0")}`);

@@ -1,24 +1,15 @@
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import { CachedValue } from "../../shared/discovery/cached-value.ts";
 import { buckets, kvSubject, streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
-import { startBroker, type TestBroker } from "../support/broker.ts";
-import { type TestDeps, testDeps } from "../support/entries.ts";
+import { fileDeps } from "../support/entries.ts";
 
 const BUCKET = buckets.handlers;
 const STREAM = streams.kv(BUCKET);
-let broker: TestBroker;
-let store: Store;
-let deps: TestDeps;
 let made = 0;
 let kept: CachedValue<string[]>;
 
-beforeAll(async () => {
-  broker = await startBroker();
-  store = broker.store("fn");
-  deps = testDeps(store);
-});
-afterAll(() => broker.stop());
+const { broker, store, deps } = await fileDeps();
 beforeEach(async () => {
   await broker.store("operator").purge(STREAM, ">");
   made = 0;

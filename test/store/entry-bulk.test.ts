@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
-import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { expect, it } from "vitest";
 import {
   type BulkResult,
   bulkWrite,
@@ -10,19 +9,9 @@ import {
 import { AppError } from "../../shared/kernel/errors.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
-import { startBroker, type TestBroker } from "../support/broker.ts";
-import { admin, failureOf, installOrb, SHOP, type TestDeps, testDeps } from "../support/entries.ts";
+import { admin, failureOf, fileOrb } from "../support/entries.ts";
 
-let broker: TestBroker;
-let deps: TestDeps;
-let orb: LiveOrb;
-
-beforeAll(async () => {
-  broker = await startBroker();
-  deps = testDeps(broker.store("fn"));
-  orb = await installOrb(broker.store("operator"), SHOP);
-});
-afterAll(() => broker.stop());
+const { deps, orb } = await fileOrb();
 
 async function* lines(values: readonly (object | string)[]): AsyncGenerator<string> {
   for (const value of values) yield typeof value === "string" ? value : JSON.stringify(value);

@@ -1,21 +1,10 @@
 /** The number of entries that a list reads before it refuses a query as too broad. */
-import { afterAll, beforeAll, expect, it } from "vitest";
-import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { expect, it } from "vitest";
 import { bulkWrite, createEntry } from "../../shared/entry/index.ts";
 import { listManaged } from "../../shared/entry/read/managed.ts";
-import { startBroker, type TestBroker } from "../support/broker.ts";
-import { admin, failureOf, installOrb, SHOP, type TestDeps, testDeps } from "../support/entries.ts";
+import { admin, failureOf, fileOrb } from "../support/entries.ts";
 
-let broker: TestBroker;
-let deps: TestDeps;
-let orb: LiveOrb;
-
-beforeAll(async () => {
-  broker = await startBroker();
-  deps = testDeps(broker.store("fn"));
-  orb = await installOrb(broker.store("operator"), SHOP);
-});
-afterAll(() => broker.stop());
+const { deps, orb } = await fileOrb();
 
 const place = { module: "catalog", schema: "note" };
 

@@ -1,24 +1,17 @@
 /** Purges of entries whose id is written again. */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { deleteEntry, listRevisions } from "../../shared/entry/index.ts";
 import { listManaged } from "../../shared/entry/read/managed.ts";
 import { getSettings, type SettingsTarget, setSettings } from "../../shared/modules/settings/settings.ts";
 import type { Store } from "../../shared/store/types.ts";
-import { startBroker, type TestBroker } from "../support/broker.ts";
-import { admin, failureOf, installOrb, type TestDeps, testDeps, user } from "../support/entries.ts";
+import { admin, failureOf, fileDeps, installOrb, type TestDeps, testDeps, user } from "../support/entries.ts";
 
-let broker: TestBroker;
-let store: Store;
 let deps: TestDeps;
 let live: LiveOrb;
 let number = 0;
 
-beforeAll(async () => {
-  broker = await startBroker();
-  store = broker.store("fn");
-});
-afterAll(() => broker.stop());
+const { broker, store } = await fileDeps();
 beforeEach(async () => {
   deps = testDeps(store);
   const schemas = [{ id: "pref", fields: [{ name: "size", type: "number" as const }] }];

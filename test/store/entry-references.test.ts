@@ -1,45 +1,30 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { describe, expect, it } from "vitest";
 import { bulkWrite, createEntry, deleteEntry, updateEntry } from "../../shared/entry/index.ts";
 import { nullIfMissing } from "../../shared/entry/model/resolve.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
-import { startBroker, type TestBroker } from "../support/broker.ts";
-import { admin, failureOf, installOrb, type TestDeps, testDeps } from "../support/entries.ts";
+import { admin, failureOf, fileOrb } from "../support/entries.ts";
 
-let broker: TestBroker;
-let store: Store;
-let deps: TestDeps;
-let orb: LiveOrb;
-
-beforeAll(async () => {
-  broker = await startBroker();
-  store = broker.store("fn");
-  orb = await installOrb(broker.store("operator"), {
-    id: "library",
-    modules: [
-      {
-        id: "shelf",
-        type: "CONTENT",
-        schemas: [
-          { id: "author", fields: [{ name: "name", type: "string" }] },
-          {
-            id: "book",
-            fields: [
-              { name: "author", type: "reference", ref: "library/shelf/author" },
-              { name: "elsewhere", type: "reference", ref: "nowhere/shelf/book" },
-              { name: "sequel", type: "reference", ref: "library/shelf/book" },
-              { name: "cited", type: "reference", ref: "library/shelf/author", list: true },
-            ],
-          },
-        ],
-      },
-    ],
-  });
-});
-afterAll(() => broker.stop());
-beforeEach(() => {
-  deps = testDeps(store);
+const { store, deps, orb } = await fileOrb({
+  id: "library",
+  modules: [
+    {
+      id: "shelf",
+      type: "CONTENT",
+      schemas: [
+        { id: "author", fields: [{ name: "name", type: "string" }] },
+        {
+          id: "book",
+          fields: [
+            { name: "author", type: "reference", ref: "library/shelf/author" },
+            { name: "elsewhere", type: "reference", ref: "nowhere/shelf/book" },
+            { name: "sequel", type: "reference", ref: "library/shelf/book" },
+            { name: "cited", type: "reference", ref: "library/shelf/author", list: true },
+          ],
+        },
+      ],
+    },
+  ],
 });
 
 const at = (id: string, more: object = {}) => ({ orbId: "library", orb, id, ...more });

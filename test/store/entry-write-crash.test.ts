@@ -2,8 +2,7 @@
  * Stops a write before each of its steps. The stored state is then the state before or after the write, never in
  * between.
  */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { describe, expect, it } from "vitest";
 import {
   archiveEntry,
   createEntry,
@@ -17,24 +16,13 @@ import {
   visible,
 } from "../../shared/entry/index.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
-import { Conflict, type Store } from "../../shared/store/types.ts";
-import { startBroker, type TestBroker } from "../support/broker.ts";
+import { Conflict } from "../../shared/store/types.ts";
 import { countingStore, Stopped, stoppingStore } from "../support/counting.ts";
-import { admin, failureOf, installOrb, SHOP, type TestDeps, testDeps } from "../support/entries.ts";
+import { admin, failureOf, fileOrb, installOrb, SHOP, type TestDeps } from "../support/entries.ts";
 
-let broker: TestBroker;
-let store: Store;
-let deps: TestDeps;
-let orb: LiveOrb;
 let serial = 0;
 
-beforeAll(async () => {
-  broker = await startBroker();
-  store = broker.store("fn");
-  deps = testDeps(store);
-  orb = await installOrb(broker.store("operator"), SHOP);
-});
-afterAll(() => broker.stop());
+const { broker, store, deps, orb } = await fileOrb();
 
 /** Returns dependencies whose store fails from its n-th call on. */
 const stoppingAt = (step: number) => ({ ...deps, store: stoppingStore(store, step) });

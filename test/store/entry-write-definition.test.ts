@@ -1,5 +1,5 @@
 /** How a changed definition and changed keys affect stored entries. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { OrbDocumentInput } from "../../shared/definition/document/document.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import {
@@ -23,11 +23,11 @@ import { isCurrent } from "../../shared/kernel/seal.ts";
 import { recordTransaction } from "../../shared/modules/transactions/record.ts";
 import { type LiveRole, streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
-import { startBroker, type TestBroker } from "../support/broker.ts";
 import {
   admin,
   definition,
   failureOf,
+  fileDeps,
   installOrb,
   key,
   type TestDeps,
@@ -35,8 +35,6 @@ import {
   until,
 } from "../support/entries.ts";
 
-let broker: TestBroker;
-let store: Store;
 let deps: TestDeps;
 let orb: LiveOrb;
 let number = 0;
@@ -67,11 +65,7 @@ const document = (id: string, fields: Record<string, object> = {}, more: object 
   ],
 });
 
-beforeAll(async () => {
-  broker = await startBroker();
-  store = broker.store("fn");
-});
-afterAll(() => broker.stop());
+const { broker, store } = await fileDeps();
 beforeEach(async () => {
   deps = testDeps(store);
   orb = await installOrb(broker.store("operator"), document(`orb${++number}`));

@@ -1,7 +1,6 @@
 /** Many writers run random operations on few entries. Afterwards all derived data matches the entries' heads. */
 
-import { afterAll, beforeAll, expect, it } from "vitest";
-import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { expect, it } from "vitest";
 import {
   archiveEntry,
   createEntry,
@@ -20,20 +19,10 @@ import { parseEntry } from "../../shared/entry/model/resolve.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { StoredMessage } from "../../shared/store/types.ts";
-import { startBroker, type TestBroker } from "../support/broker.ts";
-import { admin, installOrb, SHOP, type TestDeps, testDeps } from "../support/entries.ts";
+import { admin, fileOrb } from "../support/entries.ts";
 import { seededRandom } from "../support/random.ts";
 
-let broker: TestBroker;
-let deps: TestDeps;
-let orb: LiveOrb;
-
-beforeAll(async () => {
-  broker = await startBroker();
-  deps = testDeps(broker.store("fn"));
-  orb = await installOrb(broker.store("operator"), SHOP);
-});
-afterAll(() => broker.stop());
+const { deps, orb } = await fileOrb();
 
 const stream = streams.orb("shop");
 

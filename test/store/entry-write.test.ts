@@ -1,7 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { Actor } from "../../shared/access/actor.ts";
 import { MASK } from "../../shared/definition/document/mask.ts";
-import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import {
   archiveEntry,
   compareRevisions,
@@ -17,33 +16,24 @@ import {
   updateEntry,
 } from "../../shared/entry/index.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
-import type { Place, Store } from "../../shared/store/types.ts";
-import { startBroker, type TestBroker } from "../support/broker.ts";
+import type { Place } from "../../shared/store/types.ts";
 import { type Counted, countingStore } from "../support/counting.ts";
 import {
   admin,
   failureOf,
+  fileOrb,
   installOrb,
-  SHOP,
   type TestDeps,
   testDeps,
   until,
   user,
 } from "../support/entries.ts";
 
-let broker: TestBroker;
-let store: Store;
 let counted: Counted;
 let deps: TestDeps;
-let orb: LiveOrb;
 let serial = 0;
 
-beforeAll(async () => {
-  broker = await startBroker();
-  store = broker.store("fn");
-  orb = await installOrb(broker.store("operator"), SHOP);
-});
-afterAll(() => broker.stop());
+const { broker, store, orb } = await fileOrb();
 beforeEach(() => {
   counted = countingStore(store);
   deps = testDeps(counted.store);

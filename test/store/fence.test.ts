@@ -2,7 +2,7 @@
  * The fence of an orb: the broker stores no write that was decided under an outdated definition, from any host and at
  * any speed.
  */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { definitionFor } from "../../shared/definition/stored/live.ts";
 import { liveRecord } from "../../shared/definition/stored/live-record.ts";
@@ -15,19 +15,10 @@ import { updateOrb } from "../../shared/orb/update.ts";
 import { openStore } from "../../shared/store/broker/store.ts";
 import { cachedStore } from "../../shared/store/cache/cached-store.ts";
 import { buckets, streams, subjects } from "../../shared/store/subjects.ts";
-import { Conflict, type Store } from "../../shared/store/types.ts";
-import { startBroker, type TestBroker } from "../support/broker.ts";
-import { admin, failureOf, type TestDeps, testDeps, user } from "../support/entries.ts";
+import { Conflict } from "../../shared/store/types.ts";
+import { admin, failureOf, fileDeps, type TestDeps, testDeps, user } from "../support/entries.ts";
 
-let broker: TestBroker;
-let store: Store;
-let deps: TestDeps;
-beforeAll(async () => {
-  broker = await startBroker();
-  store = broker.store("fn");
-  deps = testDeps(store);
-});
-afterAll(() => broker.stop());
+const { broker, store, deps } = await fileDeps();
 
 let number = 0;
 const fresh = () => `fenced-${++number}`;

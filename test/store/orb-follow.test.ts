@@ -1,5 +1,5 @@
 /** Stored entries follow the definition that was committed, and none that was only attempted. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { definitionFor } from "../../shared/definition/stored/live.ts";
 import { liveRecord } from "../../shared/definition/stored/live-record.ts";
 import { bulkWrite, createEntry, liveCopyOf, rekeyEntries, updateEntry } from "../../shared/entry/index.ts";
@@ -9,19 +9,10 @@ import { reconcileAll } from "../../shared/orb/migrate/reconcile.ts";
 import { deleteOrb, publishOrb, unpublishOrb } from "../../shared/orb/operate.ts";
 import { updateOrb } from "../../shared/orb/update.ts";
 import { buckets, streams, subjects } from "../../shared/store/subjects.ts";
-import { type Append, Conflict, type Store } from "../../shared/store/types.ts";
-import { startBroker, type TestBroker } from "../support/broker.ts";
-import { admin, failureOf, type TestDeps, testDeps } from "../support/entries.ts";
+import { type Append, Conflict } from "../../shared/store/types.ts";
+import { admin, failureOf, fileDeps, type TestDeps } from "../support/entries.ts";
 
-let broker: TestBroker;
-let store: Store;
-let deps: TestDeps;
-beforeAll(async () => {
-  broker = await startBroker();
-  store = broker.store("fn");
-  deps = testDeps(store);
-});
-afterAll(() => broker.stop());
+const { broker, store, deps } = await fileDeps();
 
 let number = 0;
 const document = (id: string, read: string, more: object = {}) => ({

@@ -1,7 +1,7 @@
 /**
  * A publication is committed only if its check of the stored entries still holds, including entries written meanwhile.
  */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { fenceNow } from "../../shared/definition/stored/fence.ts";
 import { orbHead } from "../../shared/definition/stored/history.ts";
@@ -12,20 +12,11 @@ import { createOrb } from "../../shared/orb/create.ts";
 import { reconcileAll } from "../../shared/orb/migrate/reconcile.ts";
 import { updateOrb } from "../../shared/orb/update.ts";
 import { streams } from "../../shared/store/subjects.ts";
-import type { Append, Store } from "../../shared/store/types.ts";
-import { startBroker, type TestBroker } from "../support/broker.ts";
+import type { Append } from "../../shared/store/types.ts";
 import { countingStore, Stopped, stoppingStore } from "../support/counting.ts";
-import { admin, failureOf, type TestDeps, testDeps } from "../support/entries.ts";
+import { admin, failureOf, fileDeps, type TestDeps } from "../support/entries.ts";
 
-let broker: TestBroker;
-let store: Store;
-let deps: TestDeps;
-beforeAll(async () => {
-  broker = await startBroker();
-  store = broker.store("fn");
-  deps = testDeps(store);
-});
-afterAll(() => broker.stop());
+const { store, deps } = await fileDeps();
 
 let number = 0;
 const fresh = () => `gate-${++number}`;

@@ -1,5 +1,5 @@
 /** Every export can be imported, whatever its entries contain. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { definitionFor } from "../../shared/definition/stored/live.ts";
 import { createEntry, deleteEntry, updateEntry } from "../../shared/entry/index.ts";
 import { recordTransaction } from "../../shared/modules/transactions/record.ts";
@@ -7,16 +7,9 @@ import { createOrb } from "../../shared/orb/create.ts";
 import { deleteOrb, publishOrb } from "../../shared/orb/operate.ts";
 import { exportOrb } from "../../shared/orb/transfer/export.ts";
 import { importOrb } from "../../shared/orb/transfer/import.ts";
-import { startBroker, type TestBroker } from "../support/broker.ts";
-import { admin, failureOf, type TestDeps, testDeps } from "../support/entries.ts";
+import { admin, failureOf, fileDeps } from "../support/entries.ts";
 
-let broker: TestBroker;
-let deps: TestDeps;
-beforeAll(async () => {
-  broker = await startBroker();
-  deps = testDeps(broker.store("fn"));
-});
-afterAll(() => broker.stop());
+const { deps } = await fileDeps();
 
 async function inForce(orb: string) {
   const found = await definitionFor(deps, orb);

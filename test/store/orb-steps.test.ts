@@ -1,5 +1,5 @@
 /** Stops operations on orbs before each of their steps. The next call or start finishes them. */
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { exists, orbHead } from "../../shared/definition/stored/history.ts";
 import { definitionFor, liveOrb } from "../../shared/definition/stored/live.ts";
@@ -13,21 +13,12 @@ import { updateOrb } from "../../shared/orb/update.ts";
 import { orbStreamConfig } from "../../shared/store/broker/provision.ts";
 import { buckets, streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
-import { startBroker, type TestBroker } from "../support/broker.ts";
 import { type Counted, countingStore, Stopped, stoppingStore } from "../support/counting.ts";
-import { admin, failureOf, type TestDeps, testDeps } from "../support/entries.ts";
+import { admin, failureOf, fileDeps, type TestDeps } from "../support/entries.ts";
 
-let broker: TestBroker;
-let store: Store;
-let deps: TestDeps;
 let serial = 0;
 
-beforeAll(async () => {
-  broker = await startBroker();
-  store = broker.store("fn");
-  deps = testDeps(store);
-});
-afterAll(() => broker.stop());
+const { broker, store, deps } = await fileDeps();
 
 /** Returns dependencies whose store fails from its n-th call on. */
 const stoppingAt = (step: number) => ({ ...deps, store: stoppingStore(store, step) });

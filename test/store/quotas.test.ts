@@ -1,21 +1,12 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createEntry } from "../../shared/entry/index.ts";
 import { type Limit, spendLease } from "../../shared/quotas/leases.ts";
 import { requireStorage } from "../../shared/quotas/storage.ts";
 import { streams } from "../../shared/store/subjects.ts";
-import type { Store } from "../../shared/store/types.ts";
-import { startBroker, type TestBroker } from "../support/broker.ts";
 import { countingStore } from "../support/counting.ts";
-import { installOrb, NO_QUOTAS, SHOP, type TestDeps, testDeps, user } from "../support/entries.ts";
+import { fileDeps, installOrb, NO_QUOTAS, SHOP, type TestDeps, testDeps, user } from "../support/entries.ts";
 
-let broker: TestBroker;
-let store: Store;
-
-beforeAll(async () => {
-  broker = await startBroker();
-  store = broker.store("fn");
-});
-afterAll(() => broker.stop());
+const { broker, store } = await fileDeps();
 
 let serial = 0;
 const limitOf = (most: number, more: Partial<Limit> = {}): Limit => ({

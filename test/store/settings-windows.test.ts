@@ -1,41 +1,28 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { expect, it } from "vitest";
 import { listRevisions, updateEntry } from "../../shared/entry/index.ts";
 import { getManaged } from "../../shared/entry/read/managed-get.ts";
 import { setSettings } from "../../shared/modules/settings/settings.ts";
 import { subjects } from "../../shared/store/subjects.ts";
-import { startBroker, type TestBroker } from "../support/broker.ts";
-import { admin, failureOf, installOrb, type TestDeps, testDeps, user } from "../support/entries.ts";
+import { admin, failureOf, fileOrb, user } from "../support/entries.ts";
 
-let broker: TestBroker;
-let deps: TestDeps;
-let orb: LiveOrb;
-
-beforeAll(async () => {
-  broker = await startBroker();
-  orb = await installOrb(broker.store("operator"), {
-    id: "club",
-    uses: [{ service: "settings", handlers: ["set"] }],
-    modules: [
-      {
-        id: "preferences",
-        type: "SETTINGS",
-        schemas: [
-          {
-            id: "profile",
-            fields: [
-              { name: "nick", type: "string", unique: true },
-              { name: "loud", type: "boolean" },
-            ],
-          },
-        ],
-      },
-    ],
-  });
-});
-afterAll(() => broker.stop());
-beforeEach(() => {
-  deps = testDeps(broker.store("fn"));
+const { broker, deps, orb } = await fileOrb({
+  id: "club",
+  uses: [{ service: "settings", handlers: ["set"] }],
+  modules: [
+    {
+      id: "preferences",
+      type: "SETTINGS",
+      schemas: [
+        {
+          id: "profile",
+          fields: [
+            { name: "nick", type: "string", unique: true },
+            { name: "loud", type: "boolean" },
+          ],
+        },
+      ],
+    },
+  ],
 });
 
 const set = (sub: string, values: Record<string, unknown>) => {

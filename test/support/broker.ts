@@ -1,6 +1,6 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { inject } from "vitest";
+import { afterAll, inject } from "vitest";
 import { type Broker, type LaunchOptions, launchBroker } from "../../scripts/broker/launch.ts";
 import { lastingBroker } from "../../scripts/platform/platform.ts";
 import { provision } from "../../shared/store/broker/provision.ts";
@@ -94,4 +94,11 @@ export async function startBroker(
     await provision(store, { replicas: 1 }).finally(() => store.close());
   }
   return started;
+}
+
+/** Starts a broker for all tests of a file. It stops after them. */
+export async function fileBroker(): Promise<TestBroker> {
+  const broker = await startBroker();
+  afterAll(() => broker.stop());
+  return broker;
 }

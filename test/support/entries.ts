@@ -10,6 +10,7 @@ import { BUILT_IN } from "../../shared/modules/builtin.ts";
 import { orbStreamConfig } from "../../shared/store/broker/provision.ts";
 import { buckets } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
+import { fileBroker, type TestBroker } from "./broker.ts";
 import { type LookingStore, looking } from "./looking.ts";
 
 export const admin: Actor = {
@@ -109,6 +110,19 @@ export async function installOrb(
     JSON.stringify({ v: 1, orb: live.orb, revision, at: new Date().toISOString(), document: live.document }),
   );
   return live;
+}
+
+/** Starts a broker for all tests of a file, with the dependencies of verbs. @param more options of the store */
+export async function fileDeps(more: Parameters<TestBroker["store"]>[1] = {}) {
+  const broker = await fileBroker();
+  const store: Store = broker.store("fn", more);
+  return { broker, store, deps: testDeps(store) };
+}
+
+/** Starts a broker with an orb for all tests of a file. @param more options of the store */
+export async function fileOrb(document = SHOP, more: Parameters<TestBroker["store"]>[1] = {}) {
+  const started = await fileDeps(more);
+  return { ...started, orb: await installOrb(started.broker.store("operator"), document) };
 }
 
 /** The error of a promise that must reject. */
