@@ -86,20 +86,17 @@ export async function askRemote(
   const reply = await deps.store
     .request(handler.subject, JSON.stringify(request), { timeoutMs: handler.timeoutMs, headers })
     .catch((error: unknown) => {
-      throw error instanceof AppError ? translated(handler, error) : unreadable(deps, handler, error);
+      // Errors of the broker are coded. Any other error comes from headers that the client cannot parse.
+      throw error instanceof AppError ? translated(handler, error) : malformed(handler);
     });
-  try {
-    return answerOf(deps, handler, reply);
-  } catch (error) {
-    throw error instanceof AppError ? error : unreadable(deps, handler, error);
-  }
+  return answerOf(deps, handler, reply);
 }
 
-/** Errors of the broker have names. Any other error comes from a response whose headers cannot be parsed. */
-function unreadable(deps: Deps, handler: RemoteHandler, error: unknown): AppError {
-  const kind = error instanceof Error ? error.name : typeof error;
-  deps.log.warn("handler response cannot be parsed", { handler: handler.name, kind });
-  return nonsense(handler, "The handler's response cannot be parsed.");
+/** The store reads headers by name and checks none. A name is printable ASCII, as client libraries send it. */
+const WELL_FORMED = /^NATS\/1\.0[^\r\n]*\r\n(?:[!-9;-~]+:[^\r\n]*\r\n)*\r\n$/;
+
+function malformed(handler: RemoteHandler): AppError {
+  return nonsense(handler, "The headers of the handler's response are malformed.");
 }
 
 /** Converts an error of the broker for the caller, and logs which service it concerns. */
@@ -133,6 +130,7 @@ function nonsense({ name }: RemoteHandler, detail: string): AppError {
 }
 
 function answerOf(deps: Deps, handler: RemoteHandler, reply: Reply): unknown {
+  if (!WELL_FORMED.test(reply.headerText)) throw malformed(handler);
   const code = reply.header("Nats-Service-Error-Code");
   const words = reply.header("Nats-Service-Error");
   if (code !== undefined || words !== undefined) throw refusalOf(deps, handler, reply, code, words ?? "");
