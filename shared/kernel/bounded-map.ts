@@ -1,8 +1,7 @@
-/** A map of limited size. It drops the value that was set first, so set a value again to keep it. */
+/** A map with a maximum size. It evicts the key that was set least recently. */
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly #most: number;
 
-  /** @param most maximum number of values */
   constructor(most: number) {
     super();
     this.#most = most;

@@ -1,9 +1,6 @@
-/**
- * The error class of the application. Transports map `kind` to a status (HTTP: functions/http/problem.ts). Clients
- * branch on `code`, which is stable, and never on the text.
- */
+/** Application errors, independent of HTTP. Clients branch on the stable `code`, never on the text. */
 
-/** The kind of error, independent of the transport. HTTP maps each kind to one status. */
+/** Each kind maps to one HTTP status. */
 export type ErrorKind =
   | "malformed" // 400
   | "unauthenticated" // 401
@@ -22,29 +19,24 @@ export type ErrorKind =
   | "timeout" // 504
   | "full"; // 507
 
-/**
- * One fault in the input: a JSON Pointer (RFC 6901), a stable code, and a message that reads correctly after the
- * property's name.
- */
+/** One problem in the input. The message follows the property's name, as in "must be a string". */
 export interface Fault {
   path: string;
   code: string;
   message: string;
 }
 
-/** Optional parts of an error. */
 export interface ErrorExtras {
-  /** All faults of an invalid input. */
   errors?: Fault[] | undefined;
   /** Seconds to wait before a retry. */
   retryAfter?: number | undefined;
-  /** Further properties of the problem document. Never a secret. */
+  /** Additional properties of the problem document (RFC 9457). Never include a secret. */
   data?: Record<string, unknown> | undefined;
-  /** The underlying error, only for the log. */
+  /** The underlying error, for the log only. */
   cause?: unknown;
 }
 
-/** An error with a stable code. `detail` is for people. It must contain neither secrets nor messages of the broker. */
+/** `detail` reaches clients, so it must contain neither secrets nor messages of the broker. */
 export class AppError extends Error {
   readonly kind: ErrorKind;
   readonly code: string;
@@ -65,37 +57,37 @@ export class AppError extends Error {
   }
 }
 
-/** 404 with a code such as `orb_not_found`. */
+/** A 404 with a code such as `orb_not_found`. */
 export function notFound(what: string, detail = `There is no such ${what}.`): AppError {
   return new AppError("not_found", `${what.replaceAll(" ", "_")}_not_found`, detail);
 }
 
-/** 422 with all faults at once. */
+/** A 422 that lists all validation errors. */
 export function invalid(errors: Fault[], detail?: string): AppError {
   const text =
     detail ?? (errors.length === 1 ? "One value is not valid." : `${errors.length} values are not valid.`);
   return new AppError("invalid", "validation_failed", text, { errors });
 }
 
-/** 400 with a fault for each invalid query parameter or header. */
+/** A 400 that lists every invalid query parameter and header. */
 export function invalidParameters(errors: Fault[]): AppError {
   const detail = "Query parameters or headers are not valid. See errors for each one.";
   return new AppError("malformed", "invalid_parameter", detail, { errors });
 }
 
-/** 412: the revision in If-Match is not the newest one. */
+/** A 412: If-Match does not name the entry's newest revision. */
 export function revisionMismatch(newest: number): AppError {
   const detail = `If-Match must name the newest revision, which is ${newest}. Read it and apply your change again.`;
   return new AppError("precondition", "revision_mismatch", detail, { data: { revision: newest } });
 }
 
-/** 409: every retry met another concurrent write. */
+/** A 409: other requests changed the same data during every retry. */
 export function writeConflict(): AppError {
   const detail = "Other requests kept changing this at the same time. Read it again and retry.";
   return new AppError("conflict", "write_conflict", detail);
 }
 
-/** 503: the broker does not respond. Clients may retry after a second. */
+/** A 503: the message broker does not respond. Clients may retry after a second. */
 export function unavailable(cause?: unknown): AppError {
   return new AppError(
     "unavailable",

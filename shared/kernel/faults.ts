@@ -1,7 +1,7 @@
 /**
- * Collects all faults of an input, so that a caller learns all of them from one response.
+ * Collects all validation errors of an input, so that one response can report them together.
  *
- * Codes (stable): `required`, `type`, `unknown_property`, `format`, `reserved`, `duplicate`, `too_short`, `too_long`,
+ * Stable codes: `required`, `type`, `unknown_property`, `format`, `reserved`, `duplicate`, `too_short`, `too_long`,
  * `too_small`, `too_big`, `too_few`, `too_many`, `enum`, `pattern`, `not_applicable`, `unknown_reference`,
  * `unknown_language`, `unknown_market`, `mask`, `text`, `range`, `bounds`, `unsafe_pattern`, `too_deep`,
  * `too_many_faults`.
@@ -9,15 +9,15 @@
 import type { core } from "zod";
 import type { Fault } from "./errors.ts";
 
-/** Maximum number of faults in a response. Further ones are only counted. */
+/** Maximum number of validation errors in a response. */
 export const MAX_FAULTS = 1_000;
-/** Maximum total length of paths and messages, because many faults can repeat a long schema name. */
+/** Maximum total characters of paths and messages. Many errors could each repeat a long name. */
 const MAX_TEXT = 128_000;
 
-/** Reports a fault at a fixed path. `sub` is a JSON Pointer below it. */
+/** Reports a validation error. `sub` is a JSON Pointer relative to the checked value. */
 export type Report = (code: string, message: string, sub?: string) => void;
 
-/** A bounded list of faults without duplicates. */
+/** A list of validation errors with a maximum size and without duplicates. */
 export class Faults {
   readonly #most: number;
   readonly #list: Fault[] = [];
@@ -29,7 +29,7 @@ export class Faults {
     this.#most = most;
   }
 
-  /** Adds a fault unless there is one with the same path and code. */
+  /** Ignores an error whose path and code are already listed. */
   add(path: string, code: string, message: string): void {
     const key = `${code} ${path}`;
     if (this.#seen.has(key)) return;
@@ -43,17 +43,16 @@ export class Faults {
     this.#list.push({ path, code, message });
   }
 
-  /** A reporter for one path. */
+  /** Returns a function that reports errors at one path. */
   at(path: string): Report {
     return (code, message, sub = "") => this.add(path + sub, code, message);
   }
 
-  /** Whether there are any faults. */
   get any(): boolean {
     return this.#list.length > 0;
   }
 
-  /** All faults in the order in which they were added. */
+  /** Ends with the number of errors that did not fit. */
   list(): Fault[] {
     if (this.#more === 0) return [...this.#list];
     return [
@@ -63,20 +62,17 @@ export class Faults {
   }
 }
 
-/** The JSON Pointer (RFC 6901) of a path. */
+/** Builds a JSON Pointer (RFC 6901). */
 export function pointer(segments: readonly PropertyKey[]): string {
   return segments.map((segment) => `/${escapeSegment(String(segment))}`).join("");
 }
 
-/** One escaped segment of a JSON Pointer. */
+/** Escapes one segment of a JSON Pointer. */
 export function escapeSegment(segment: string): string {
   return segment.replaceAll("~", "~0").replaceAll("/", "~1");
 }
 
-/**
- * Converts zod issues to faults with stable codes. `input` is the checked value, which distinguishes missing from
- * mistyped.
- */
+/** Converts zod issues to validation errors. The input shows whether a value is missing or has a wrong type. */
 export function addZodIssues(faults: Faults, issues: readonly core.$ZodIssue[], input: unknown): void {
   for (const issue of issues) {
     if (issue.code === "unrecognized_keys") {
@@ -112,10 +108,9 @@ function codeOf(issue: core.$ZodIssue): string {
   }
 }
 
-/** Message for an invalid date and time. */
 export const MOMENT_FORM = "must be an existing date and time with an offset, such as 2026-03-01T10:00:00Z";
 
-/** Replacements for zod's messages by format. */
+/** Messages that replace zod's own, by format. */
 const FORMS: Record<string, string> = {
   datetime: MOMENT_FORM,
   email: "must be an email address",
@@ -133,27 +128,26 @@ function messageOf(issue: core.$ZodIssue): string {
   return issue.message;
 }
 
-/** A limit in words: the length of a text, or the value itself. */
 function measure(origin: string, bound: string, size: number | bigint): string {
   if (origin !== "string") return `${bound} ${size}`;
   return `${bound} ${size} character${Number(size) === 1 ? "" : "s"} long`;
 }
 
-/** A JSON type with its article: `a string`, `an array`. */
+/** Puts an article before a JSON type: `a string`, `an array`. */
 export function article(type: string): string {
   const word = type === "int" ? "integer" : type === "record" ? "object" : type;
   return `${/^[aeiou]/.test(word) ? "an" : "a"} ${word}`;
 }
 
-/** Shortens a caller's text for a message. */
+/** Shortens user input to 64 characters for an error message. */
 export function clip(text: string): string {
   return text.length <= 64 ? text : `${text.slice(0, 61)}...`;
 }
 
-/** Maximum number of names in a message, so that a short request cannot cause a long response. */
+/** Maximum names in a message. A short request must not cause a long response. */
 const MAX_NAMED = 20;
 
-/** Joins names for a message; `none` for an empty list. */
+/** Joins names with commas. Returns `none` for an empty list. */
 export function joinNames(names: readonly string[]): string {
   if (names.length === 0) return "none";
   const more = names.length - MAX_NAMED;

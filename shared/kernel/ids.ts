@@ -1,4 +1,3 @@
-/** Ids and tokens, and the bytes that they are made of. */
 import { base64url } from "jose";
 
 const ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz";
@@ -8,9 +7,10 @@ const pool = new Uint8Array(POOL_BYTES);
 let drawn = POOL_BYTES;
 
 /**
- * Random bytes for ids, drawn from a pool because requesting a few at a time is slow. Secrets do not use the pool
- * ({@link randomToken}), so that none waits in memory.
- * @param count at most 4,096; the result is valid until the next call
+ * Random bytes for ids, from a pool because many small requests are slow.
+ * Use {@link randomToken} for secrets: it leaves none in the pool.
+ * @param count at most 4,096
+ * @returns bytes that the next call may overwrite
  */
 export function randomBytes(count: number): Uint8Array {
   if (drawn + count > POOL_BYTES) {
@@ -21,10 +21,7 @@ export function randomBytes(count: number): Uint8Array {
   return pool.subarray(drawn - count, drawn);
 }
 
-/**
- * An entry id: 9 characters of time (base 36, milliseconds, until the year 5188; the first is a digit until 2863) and
- * 11 random characters (56 bits). Ids sort by creation time and practically never collide.
- */
+/** A sortable entry id: 9 characters of creation time (milliseconds in base 36) and 11 random ones (56 bits). */
 export function newId(now: number): string {
   const time = now.toString(36).padStart(9, "0");
   let out = time;
@@ -32,12 +29,12 @@ export function newId(now: number): string {
   return out;
 }
 
-/** Unguessable URL-safe text (base64url) of `bytes` random bytes. */
+/** Random base64url text for secrets. */
 export function randomToken(bytes: number): string {
   return base64url.encode(crypto.getRandomValues(new Uint8Array(bytes)));
 }
 
-/** Concatenates parts into a buffer of its own. Some runtimes copy the whole underlying buffer of a view. */
+/** Copies chunks into one new buffer. Some runtimes send the whole underlying buffer of a view. */
 export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   let size = 0;
   for (const part of parts) size += part.length;
@@ -50,13 +47,13 @@ export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffe
   return all;
 }
 
-/** SHA-256 of a text or of bytes as base64url. Stored secrets use it as their key. */
+/** SHA-256 as base64url. */
 export async function sha256(data: string | Uint8Array<ArrayBuffer>): Promise<string> {
   const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data;
   return base64url.encode(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
 }
 
-/** A deterministic id in the format of entry ids: the same parts give the same id. */
+/** A deterministic entry id: equal inputs give equal ids. */
 export async function derivedId(parts: readonly string[]): Promise<string> {
   const text = new TextEncoder().encode(JSON.stringify(parts));
   const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", text));
@@ -65,7 +62,7 @@ export async function derivedId(parts: readonly string[]): Promise<string> {
   return `0${number.toString(36).padStart(25, "0")}`;
 }
 
-/** Compares two secrets in time that does not depend on where they differ. */
+/** Compares secrets in constant time, against timing attacks. */
 export async function sameSecret(given: string, wanted: string): Promise<boolean> {
   const [a, b] = await Promise.all([sha256(given), sha256(wanted)]);
   let differs = a.length ^ b.length;

@@ -1,19 +1,18 @@
-/** Finds the position where a text stops being JSON, which parsers do not report reliably. */
+/** Finds the position of a JSON syntax error, which `JSON.parse` does not report reliably. */
 
 const SPACE = /[ \t\n\r]*/y;
 const SCALAR = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/y;
-/** A string up to its closing quote, or up to its first fault. */
+/** A string up to its closing quote or its first invalid character. */
 const STRING = /"[ !#-[\]-\uffff]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[ !#-[\]-\uffff]*)*/y;
 
-/** End of the match of a sticky expression at a position; the position itself without a match. */
 function endOf(expression: RegExp, text: string, at: number): number {
   expression.lastIndex = at;
   return expression.test(text) ? expression.lastIndex : at;
 }
 
 /**
- * Index of the first invalid character, or the length of a text that ends too early; undefined for valid JSON. One pass
- * without recursion.
+ * Returns the index of the first JSON syntax error, or undefined for valid JSON. An early end counts as an error at the
+ * text's length.
  */
 export function malformedAt(text: string): number | undefined {
   const closers: string[] = [];
@@ -51,7 +50,7 @@ export function malformedAt(text: string): number | undefined {
   }
 }
 
-/** A position for people: `line 3, column 14` (both from 1), or only the column in a single line. */
+/** Describes a position for people, counting from 1: `line 3, column 14`. */
 export function placeIn(text: string, at: number): string {
   const before = text.slice(0, at).split("\n");
   const column = `column ${(before.at(-1)?.length ?? 0) + 1}`;

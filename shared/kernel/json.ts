@@ -1,12 +1,12 @@
-/** Whether a value is a JSON object: neither null nor an array. */
+/** Returns whether a value is an object, neither null nor an array. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Maximum nesting of JSON from outside, which bounds recursion over it. */
+/** Maximum nesting of JSON from clients, so that recursion over it cannot exhaust the stack. */
 export const DEPTH_LIMIT = 64;
 
-/** Whether a JSON text is nested deeper than a limit, without parsing it. */
+/** Returns whether a JSON text exceeds the maximum nesting, without parsing it. */
 export function tooDeep(text: string, limit = DEPTH_LIMIT): boolean {
   let depth = 0;
   let inString = false;
@@ -23,7 +23,7 @@ export function tooDeep(text: string, limit = DEPTH_LIMIT): boolean {
   return false;
 }
 
-/** Whether two JSON values are equal, whatever the order of their properties. */
+/** Compares two JSON values deeply, ignoring the order of properties. */
 export function equal(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;

@@ -1,11 +1,9 @@
-/** Metrics in the text format of Prometheus, version 0.0.4. */
+/** Metrics in the Prometheus text format, version 0.0.4. */
 
 export const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-/** One sample line. */
 export type Sample = [labels: Record<string, string>, value: number, suffix?: string];
 
-/** A metric with its samples. */
 export interface Metric {
   name: string;
   type: "counter" | "gauge" | "histogram";
@@ -13,7 +11,7 @@ export interface Metric {
   samples: Sample[];
 }
 
-/** Returns a metric. @param value one number, all samples, or undefined for no sample */
+/** @param value one number, several samples, or undefined for none */
 export function metric(
   type: Metric["type"],
   name: string,
@@ -23,14 +21,13 @@ export function metric(
   return { name, type, help, samples: typeof value === "number" ? [[{}, value]] : (value ?? []) };
 }
 
-/** Counts durations. */
 export class Histogram {
   readonly #bounds: readonly number[];
   readonly #buckets: number[];
   #sum = 0;
   #count = 0;
 
-  /** @param bounds upper bounds of the buckets in milliseconds */
+  /** @param bounds upper bounds of the buckets, in milliseconds */
   constructor(bounds: readonly number[]) {
     this.#bounds = bounds;
     this.#buckets = bounds.map(() => 0);
@@ -43,7 +40,7 @@ export class Histogram {
     if (bucket >= 0) this.#buckets[bucket] = (this.#buckets[bucket] ?? 0) + 1;
   }
 
-  /** The samples in seconds. */
+  /** Returns cumulative buckets, in seconds as Prometheus expects. */
   samples(labels: Record<string, string>): Sample[] {
     let below = 0;
     const buckets = this.#bounds.map((bound, i): Sample => {

@@ -1,4 +1,4 @@
-/** Encrypts values at rest (JWE compact serialization, `dir` with A256GCM). */
+/** Encrypts values at rest as compact JWE with A256GCM. */
 import { base64url, CompactEncrypt, compactDecrypt, decodeProtectedHeader } from "jose";
 
 interface SealingKey {
@@ -6,7 +6,7 @@ interface SealingKey {
   key: Uint8Array;
 }
 
-/** Decoded keys by their JSON text. Plain values, which requests may share. */
+/** Decoded keys, cached by their JSON text. Requests may share plain values. */
 const parsed = new Map<string, readonly SealingKey[]>();
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -24,9 +24,8 @@ function keysOf(keysJson: string): readonly SealingKey[] {
 }
 
 /**
- * Encrypts a text with the first key. The protected header authenticates the owner of the value, so that a copy
- * elsewhere cannot be decrypted.
- * @param keysJson `[{ "kid", "k" }]`, k 256 bits in base64url; the first encrypts, all decrypt
+ * Encrypts a text with the first key. The owner is authenticated, so a copy under another owner cannot be decrypted.
+ * @param keysJson `[{ "kid", "k" }]` with 256-bit keys in base64url. The first encrypts, all decrypt.
  * @param binding owner of the value, such as `shop/<entry>/<field>`
  */
 export async function seal(keysJson: string, plaintext: string, binding: string): Promise<string> {
@@ -37,10 +36,7 @@ export async function seal(keysJson: string, plaintext: string, binding: string)
     .encrypt(first.key);
 }
 
-/**
- * Decrypts a value that {@link seal} created for the same binding.
- * @returns null if it was changed, copied from elsewhere, encrypted with an unknown key, or is not an encrypted value
- */
+/** Decrypts a value. @returns null if the key is unknown, the owner differs, or the value was changed */
 export async function open(keysJson: string, sealed: string, binding: string): Promise<string | null> {
   try {
     const header = decodeProtectedHeader(sealed);
@@ -57,7 +53,7 @@ export async function open(keysJson: string, sealed: string, binding: string): P
   }
 }
 
-/** Whether the value is encrypted with the first key. False after a rotation. */
+/** Returns whether a value is encrypted with the first key. It is not after a key rotation. */
 export function isCurrent(keysJson: string, sealed: string): boolean {
   try {
     return decodeProtectedHeader(sealed).kid === keysOf(keysJson)[0]?.kid;

@@ -1,15 +1,13 @@
-/** Substring search where clients choose both the text and the pattern. */
-
-/** Patterns up to this length use the engine's own search, whose worst case is this factor times the text's length. */
+/** Maximum length for the built-in search, whose worst case is this many times the text's length. */
 const SHORT = 32;
 
 /**
- * Returns whether a text contains a part, in linear time. The engine's own search takes the product of both lengths
- * for texts of equal letters, which is half a minute for two of 250 KB.
+ * Returns whether a text contains a substring, in linear time even if an attacker chooses both. The built-in search can
+ * take half a minute for two texts of 250 KB.
  */
 export function containsText(text: string, part: string): boolean {
   if (part.length <= SHORT || part.length >= text.length) return text.includes(part);
-  // Knuth-Morris-Pratt: the failure function tells how much of the part still matches after a mismatch.
+  // Knuth-Morris-Pratt: after a mismatch, the failure table tells how much of the substring still matches.
   const borders = new Int32Array(part.length);
   let known = 0;
   for (let at = 1; at < part.length; at++) {

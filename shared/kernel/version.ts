@@ -1,2 +1,2 @@
-/** The platform's version, equal to package.json (a test compares them). */
+/** Must equal the version in package.json. A test compares them. */
 export const VERSION = "0.1.0";
