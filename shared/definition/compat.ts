@@ -1,7 +1,4 @@
-/**
- * Compares a new definition with the old one and lists the changes that affect stored entries. Pure: the caller
- * counts the affected entries.
- */
+/** Compares two definitions of an orb and lists the changes that affect stored entries. Does no I/O. */
 import { equal } from "../kernel/json.ts";
 import {
   accessOf,
@@ -13,26 +10,21 @@ import {
 import { FIELD_TYPES } from "./fields/index.ts";
 
 /**
- * Effect of a change on stored entries:
- * - `removal`: their module or schema is removed. Rejected unless forced; the entries then stay stored but cannot be
- *   reached.
+ * How a change affects stored entries:
+ * - `removal`: their module or schema disappears. Needs `force`, and makes them unreachable.
  * - `dangerous`: their values would be misread. Always rejected.
- * - `claim`: their values must first be reserved as unique. Rejected if two are equal.
- * - `access`: their live copies move to the subjects of another audience.
+ * - `claim`: a field becomes unique. Rejected if two entries have equal values.
+ * - `access`: their published copies move to another audience.
  * - `tightened`: they stay readable, but their next write may be rejected.
- * - `index`: an index over their values must be built.
+ * - `index`: the platform must index their values.
  */
 export type Severity = "removal" | "dangerous" | "claim" | "access" | "tightened" | "index";
 
-/** One change that affects the stored entries of one schema of the old definition. */
 export interface SchemaChange {
   severity: Severity;
-  /**
-   * Stable code: `removed_module`, `removed_schema`, `moved_schema`, `changed_module_type`, `changed_<attribute>`,
-   * `added_unique` …
-   */
+  /** Stable code such as `removed_schema`, `changed_type` or `added_unique`. */
   code: string;
-  /** Where the old definition stores the entries. */
+  /** Module of the affected entries in the old definition. */
   module: string;
   moduleType: ModuleDefinition["type"];
   schema: string;
@@ -40,13 +32,11 @@ export interface SchemaChange {
   message: string;
 }
 
-/** Attributes that define the format of stored values. */
+/** Attributes that determine how stored values are read. */
 export const FIELD_MEANING = ["type", "list", "translatable", "marketSpecific", "sensitive"] as const;
 
-/** The attributes that stored values of a field are read by. */
 export type FieldMeaning = Pick<FieldDefinition, "name" | (typeof FIELD_MEANING)[number]>;
 
-/** Returns all changes between two live definitions that affect stored entries. */
 export function compareDefinitions(from: OrbDocument, to: OrbDocument): SchemaChange[] {
   const changes: SchemaChange[] = [];
   const modules = new Map(to.modules.map((module) => [module.id, module]));
@@ -143,7 +133,7 @@ function compareSchemas(
   return changes;
 }
 
-/** Returns the changes of a field that alter the meaning of stored values. */
+/** Lists changed attributes that would make stored values unreadable. */
 export function meaningChanges(before: FieldMeaning, after: FieldMeaning): Change[] {
   const field = after.name;
   const changed = FIELD_MEANING.filter(
@@ -205,7 +195,7 @@ function compareFields(before: FieldDefinition, after: FieldDefinition): Change[
   return changes;
 }
 
-/** Returns changes by removed languages and markets, if the field has values for each. */
+/** Lists removed languages and markets that the field may have values for. */
 function compareKeys(from: OrbDocument, to: OrbDocument, field: FieldDefinition): Change[] {
   const changes: Change[] = [];
   const gone = (before: readonly string[], after: readonly string[]) =>

@@ -1,5 +1,5 @@
 /**
- * Compiles a valid document: lookups by id, default access, special fields, and the rules of each field. Pure, so
+ * Prepares a valid document for fast use: lookups by id, default values and compiled field rules. Does no I/O, so
  * results can be cached.
  */
 import {
@@ -15,7 +15,6 @@ import {
 } from "./document/document.ts";
 import { FIELD_TYPES, type FieldType, type FilterOperator, type Rule } from "./fields/index.ts";
 
-/** A compiled field. */
 export interface CompiledField {
   readonly name: string;
   readonly definition: FieldDefinition;
@@ -26,39 +25,31 @@ export interface CompiledField {
   readonly sensitive: boolean;
   readonly unique: boolean;
   readonly required: boolean;
-  /**
-   * Returns the text by which values are compared for equality. For unique fields, that is the normal form of unique
-   * values.
-   */
+  /** Converts a value to text for equality tests. Unique fields normalize it first. */
   readonly equality: FieldType["token"];
-  /**
-   * Whether an index answers equality filters: enum, boolean, reference and unique fields, unless they are lists, maps
-   * or sensitive.
-   */
+  /** Whether equality filters can use an index. Lists, maps and sensitive fields have none. */
   readonly indexed: boolean;
-  /** Whether lists can be sorted by it. */
   readonly sortable: boolean;
-  /** Filter operators. For a list field, they apply to its items. */
+  /** Filter operators. On a list field, they apply to its items. */
   readonly operators: readonly FilterOperator[];
-  /** The parts of `ref`. */
+  /** The schema that a reference field points to. */
   readonly target: { orb: string; module: string; schema: string } | undefined;
-  /** Index tokens of the allowed values. */
+  /** Allowed values, as index keys. */
   readonly allowed: ReadonlySet<string> | undefined;
-  /** `min`, `max` and `pattern`. */
+  /** Checks `min`, `max` and `pattern`. */
   readonly rules: Rule;
 }
 
-/** A compiled schema. */
 export interface CompiledSchema {
   readonly orb: string;
   readonly module: string;
   readonly moduleType: ModuleType;
-  /** The module type in subjects. */
+  /** The module type as it appears in message subjects. */
   readonly subjectType: Lowercase<ModuleType>;
   readonly id: string;
   readonly definition: SchemaDefinition;
   readonly access: Access;
-  /** The audience in the subject of live copies. `own` uses `admin`. */
+  /** Audience of published copies, part of their message subject. Entries readable only by their owner use `admin`. */
   readonly liveRole: "public" | "user" | "admin";
   readonly fields: ReadonlyMap<string, CompiledField>;
   readonly unique: readonly CompiledField[];
@@ -71,24 +62,22 @@ export interface CompiledSchema {
   readonly markets: readonly string[];
 }
 
-/** A compiled module. */
 export interface CompiledModule {
   readonly id: string;
   readonly type: ModuleType;
   readonly definition: ModuleDefinition;
   readonly schemas: ReadonlyMap<string, CompiledSchema>;
-  /** The module's only schema, which paths may omit. */
+  /** The module's only schema. URLs may omit its id. */
   readonly only: CompiledSchema | undefined;
-  /** Whether the module has automatic routes. */
+  /** Whether the platform serves the module's entries over HTTP. */
   readonly routed: boolean;
 }
 
-/** A compiled orb. */
 export interface CompiledOrb {
   readonly id: string;
   readonly document: OrbDocument;
   readonly modules: ReadonlyMap<string, CompiledModule>;
-  /** Schemas by `<type in lower case>/<schema id>`, as in subjects. */
+  /** Schemas by `<type in lower case>/<schema id>`, as in message subjects. */
   readonly byType: ReadonlyMap<string, CompiledSchema>;
   readonly languages: readonly string[];
   readonly defaultLanguage: string;
@@ -96,15 +85,15 @@ export interface CompiledOrb {
   readonly defaultMarket: string | undefined;
   /** Lifetime of user sessions, in seconds. */
   readonly sessionTtl: number;
-  /** Full handler names by the name in routes. */
+  /** Full handler names (`service.handler`) by the short name in URLs. */
   readonly handlers: ReadonlyMap<string, string>;
-  /** Whether the orb has its own user realm. */
+  /** Whether the orb has user accounts. */
   readonly usesAccess: boolean;
-  /** Returns a schema by module and schema id. The schema id is optional if the module has only one. */
+  /** Finds a schema. The schema id is optional if the module has only one. */
   schema(module: string, schema?: string): CompiledSchema | undefined;
 }
 
-/** Compiles a valid document. */
+/** Prepares a valid document for fast use. */
 export function compileOrb(document: OrbDocument): CompiledOrb {
   const modules = new Map<string, CompiledModule>();
   const byType = new Map<string, CompiledSchema>();
@@ -148,7 +137,7 @@ export function compileOrb(document: OrbDocument): CompiledOrb {
   };
 }
 
-/** Compiles one schema of a document. */
+/** Prepares one schema of a valid document. */
 export function compileSchema(
   document: Pick<OrbDocument, "id" | "languages" | "markets">,
   module: Pick<ModuleDefinition, "id" | "type">,
@@ -178,7 +167,7 @@ export function compileSchema(
   };
 }
 
-/** Module types in subjects. */
+/** Module types as they appear in message subjects. */
 export const SUBJECT_TYPES = {
   CONTENT: "content",
   CONFIG: "config",
@@ -225,7 +214,7 @@ function compileField(definition: FieldDefinition): CompiledField {
   };
 }
 
-/** Filters on a list field test whether it contains an item or is empty. */
+/** Filters on a list test whether it contains an item or is empty. */
 function listOperators(type: FieldType): FilterOperator[] {
   return type.operators.includes("eq") ? ["contains", "null"] : ["null"];
 }

@@ -1,19 +1,18 @@
-/** Entry values as JSON Schema (OpenAPI 3.0), for the description of an orb's routes. */
+/** Describes entry values as JSON Schema (OpenAPI 3.0). */
 import type { CompiledField, CompiledSchema } from "./compile.ts";
 import { MASK } from "./document/mask.ts";
 import type { Json, JsonSchema } from "./fields/index.ts";
 import { MAX_ITEMS } from "./validate.ts";
 
-/** `input`: values in requests, whole maps or one value of each; `answer`: values in responses. */
+/** `input` describes requests, `answer` describes responses. */
 export type ValuesForm = "input" | "answer";
 
-/** Maximum bytes for maps that list languages and markets by name. */
+/** Maximum bytes of descriptions that list every language and market. */
 const MOST_LISTED = 2 * 1024 * 1024;
 
 /**
- * Returns whether maps list their languages and markets by name. Each name repeats the schema of the whole value, so
- * a document of six kilobytes with a hundred languages and two hundred markets would have a description of two
- * hundred megabytes.
+ * Returns whether the description can list every language and market. Each one repeats the schema of the value, so 100
+ * languages and 200 markets could take 200 MB.
  */
 export function listsNames(schemas: Iterable<CompiledSchema>): boolean {
   let bytes = 0;
@@ -29,9 +28,9 @@ export function listsNames(schemas: Iterable<CompiledSchema>): boolean {
 }
 
 /**
- * Returns the JSON Schema of a schema's values.
- * @param complete whether the body must contain all required fields
- * @param listed whether maps list their languages and markets; otherwise they accept any key
+ * Returns the JSON Schema of an entry's values.
+ * @param complete whether all required fields must be present
+ * @param listed whether to list languages and markets; otherwise any key is valid
  */
 export function valuesSchema(
   schema: CompiledSchema,
@@ -51,7 +50,6 @@ export function valuesSchema(
   };
 }
 
-/** Returns whether a new entry must have a value of the field. */
 function isNeeded(field: CompiledField): boolean {
   return field.required && field.definition.default === undefined;
 }
@@ -79,7 +77,7 @@ function fieldSchema(
   };
 }
 
-/** A field's value as a map for requests, and as one value for responses in one language and market. */
+/** Requests may send a value per language and market. Responses contain the one for the reader. */
 function kept(schema: CompiledSchema, field: CompiledField, form: ValuesForm, listed: boolean): JsonSchema {
   const single = oneValue(field, form);
   const languages = listed ? schema.languages : undefined;
@@ -95,11 +93,11 @@ function kept(schema: CompiledSchema, field: CompiledField, form: ValuesForm, li
   return anyOf(forms, true);
 }
 
-/** A single value, or a list of values, without a map. */
+/** A value or a list of values, for one language and market. */
 function oneValue(field: CompiledField, form: ValuesForm): JsonSchema {
   const { definition } = field;
   const text: JsonSchema = { type: "string", example: MASK };
-  // The mask can replace a value of any type.
+  // Responses show a mask instead of a sensitive value of any type.
   if (field.sensitive && form === "answer") return text;
   const value = portable(field.type.jsonSchema(definition));
   if (definition.enum !== undefined) value.enum = [...definition.enum];
@@ -107,7 +105,7 @@ function oneValue(field: CompiledField, form: ValuesForm): JsonSchema {
   return field.sensitive ? anyOf([complete, { type: "string", enum: [MASK] }], false) : complete;
 }
 
-/** Patterns are RE2, but readers of a description use ECMAScript. A pattern that is invalid there goes into the text. */
+/** Patterns use RE2 syntax. One that is no valid JavaScript pattern goes into the description text. */
 function portable({ pattern, ...value }: JsonSchema): JsonSchema {
   if (typeof pattern !== "string") return value;
   try {
@@ -118,7 +116,7 @@ function portable({ pattern, ...value }: JsonSchema): JsonSchema {
   }
 }
 
-/** Combines schemas. In OpenAPI 3.0 `nullable` needs a `type`, and `enum` must contain null explicitly. */
+/** Combines alternatives. In OpenAPI 3.0, `nullable` needs a `type`, and `enum` must list null. */
 function anyOf(forms: JsonSchema[], nullable: boolean): JsonSchema {
   const each = nullable ? forms.map(orNull) : forms;
   const [only] = each;
@@ -136,7 +134,7 @@ function orNull(schema: JsonSchema): JsonSchema {
   };
 }
 
-/** @param keys accepted keys; any key if missing */
+/** @param keys valid keys; undefined if any key is valid */
 function mapOf(value: JsonSchema, keys: readonly string[] | undefined): JsonSchema {
   if (keys === undefined) return { type: "object", additionalProperties: orNull(value) };
   return {
@@ -157,15 +155,14 @@ const EXAMPLES: Record<string, Json> = {
   json: { any: "value" },
 };
 
-/** Maximum length of a generated example text in characters. */
+/** Maximum characters of a generated example. */
 const MADE_UP = 1_000;
 
-/** An example text with the required length; undefined if it would be too long. */
 function textOf(length: Json | undefined): string | undefined {
   return typeof length === "number" && length <= MADE_UP ? "x".repeat(length) : undefined;
 }
 
-/** An example value for a field; undefined if none can be generated (patterns, references). */
+/** Returns undefined if no example can be generated, as for patterns and references. */
 function exampleOf(field: CompiledField): Json | undefined {
   const { definition } = field;
   const first = definition.enum?.[0];
@@ -193,7 +190,7 @@ function exampleOf(field: CompiledField): Json | undefined {
   return undefined;
 }
 
-/** Example values for a new entry; undefined if a required field has no example. */
+/** Example values for a new entry, or undefined if a required field has no example. */
 export function exampleValues(schema: CompiledSchema): { [name: string]: Json } | undefined {
   const values: { [name: string]: Json } = {};
   for (const field of schema.fields.values()) {

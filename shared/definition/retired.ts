@@ -1,6 +1,6 @@
 /**
- * Remembers removed fields and schemas whose values are still stored. If one of them is added again, it must be
- * compatible with the stored values, as in any change of a live definition.
+ * Remembers removed fields and schemas whose values are still stored. If one is added again, it must be able to read
+ * the stored values.
  */
 import { AppError } from "../kernel/errors.ts";
 import { FIELD_MEANING, type FieldMeaning, meaningChanges, type SchemaChange } from "./compat.ts";
@@ -12,17 +12,17 @@ import type {
   SchemaDefinition,
 } from "./document/document.ts";
 
-/** A removed schema, or removed fields of a schema, with stored entries. */
+/** A removed schema, or removed fields of a schema. */
 export interface Retired {
   module: string;
   moduleType: ModuleDefinition["type"];
   schema: string;
-  /** Whether the schema itself was removed, and not only these fields. */
+  /** Whether the schema itself was removed. */
   whole: boolean;
   fields: FieldMeaning[];
 }
 
-/** Maximum number of remembered fields per orb, which limits the size of its history's messages. */
+/** Maximum number of remembered fields, which limits the size of history messages. */
 const MOST_FIELDS = 2_000;
 
 interface SchemaLocation {
@@ -30,7 +30,7 @@ interface SchemaLocation {
   schema: SchemaDefinition;
 }
 
-/** Returns the storage location of a schema's entries, which all modules of one type share. */
+/** Identifies where entries are stored. Modules of one type share their location. */
 export function homeKey(type: ModuleDefinition["type"], schema: string): string {
   return `${SUBJECT_TYPES[type]}/${schema}`;
 }
@@ -50,7 +50,7 @@ function meaningOf(field: FieldMeaning): FieldMeaning {
   return meaning;
 }
 
-/** Returns the effects of returning fields and schemas on stored entries. */
+/** Lists how fields and schemas that are added again affect stored entries. */
 export function compareRetired(retired: readonly Retired[], to: OrbDocument): SchemaChange[] {
   const places = placesOf(to);
   return retired.flatMap((one): SchemaChange[] => {
@@ -84,10 +84,9 @@ export function compareRetired(retired: readonly Retired[], to: OrbDocument): Sc
 }
 
 /**
- * Returns the removed fields and schemas after `to` goes live.
- * @param from the previous live definition, with its own `retired`
+ * Returns the removed fields and schemas after `to` is published.
  * @param counts number of entries by {@link homeKey}. Schemas without entries are not remembered.
- * @throws AppError conflict `too_many_removed`
+ * @throws AppError `too_many_removed`
  */
 export function retiredAfter(
   from: OrbDocument,

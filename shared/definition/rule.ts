@@ -1,14 +1,14 @@
-/** Validates the rule in an entry of a RULES module and reports the position of every fault. */
+/** Validates JsonLogic rules and reports the position of every error. */
 import type { Fault } from "../kernel/errors.ts";
 import { clip, escapeSegment, Faults } from "../kernel/faults.ts";
 import { isObject } from "../kernel/json.ts";
 import type { CompiledField, CompiledSchema } from "./compile.ts";
 import { MASK } from "./document/mask.ts";
 
-/** Maximum nesting of a rule, and maximum number of operators and values. */
+/** Maximum nesting, and maximum number of operators and values. */
 const RULE_LIMITS = { depth: 32, nodes: 2_000 } as const;
 
-/** JsonLogic operators that rules may use, with the minimum and maximum number of arguments. */
+/** Allowed JsonLogic operators with their minimum and maximum number of arguments. */
 const OPERATORS: ReadonlyMap<string, readonly [number, number]> = new Map([
   ["var", [0, 2]],
   ["val", [0, 64]],
@@ -55,7 +55,7 @@ const OPERATORS: ReadonlyMap<string, readonly [number, number]> = new Map([
   ["eachKey", [1, 1]],
 ]);
 
-/** Operators that always need a list of arguments. */
+/** Operators whose arguments must be an array. */
 const LISTED = new Set([
   "if",
   "?:",
@@ -82,14 +82,13 @@ const LISTED = new Set([
   "missing_some",
 ]);
 
-/** Returns whether rules may use an operator. */
 export function isOperator(name: string): boolean {
   return OPERATORS.has(name);
 }
 
 /**
- * Returns the field of a RULES schema that contains the rule: `rule`, or the only json field. Undefined if there is
- * none, or if the field is translatable, market-specific, sensitive or a list.
+ * Returns the field that contains the rule: `rule`, or the schema's only json field. It must have one value, not a list
+ * or a map, and not be sensitive.
  */
 export function ruleField(schema: CompiledSchema): CompiledField | undefined {
   const json = [...schema.fields.values()].filter((field) => field.definition.type === "json");
@@ -101,7 +100,7 @@ export function ruleField(schema: CompiledSchema): CompiledField | undefined {
   return found;
 }
 
-/** Returns the faults of the rule in an entry's values; none for other module types. Paths begin with `/values`. */
+/** Validates the rule in an entry of a RULES module. Paths start with `/values`. */
 export function ruleFaults(schema: CompiledSchema, values: Readonly<Record<string, unknown>>): Fault[] {
   if (schema.moduleType !== "RULES") return [];
   const field = ruleField(schema);
@@ -110,7 +109,7 @@ export function ruleFaults(schema: CompiledSchema, values: Readonly<Record<strin
   return checkRule(rule, `/values/${field.name}`);
 }
 
-/** Validates one rule. @param base JSON Pointer of the rule */
+/** @param base JSON Pointer of the rule */
 export function checkRule(rule: unknown, base = ""): Fault[] {
   const faults = new Faults();
   if (typeof rule !== "boolean" && !(isObject(rule) && Object.keys(rule).length > 0)) {

@@ -1,7 +1,7 @@
 /**
- * Validates entry values with a compiled schema and converts them to their stored form. A translatable field is a map
- * `{ language: value }`, a market-specific one `{ market: value }`, and a field that is both is `{ market: { language:
- * value } }`. A list field has an array in place of a value.
+ * Validates entry values and converts them to their stored form.
+ * A translatable field is a map `{ language: value }`, a market-specific field a map `{ market: value }`, and a field
+ * that is both a map `{ market: { language: value } }`.
  */
 import type { Fault } from "../kernel/errors.ts";
 import { clip, escapeSegment, Faults, joinNames, type Report } from "../kernel/faults.ts";
@@ -10,31 +10,28 @@ import type { CompiledField, CompiledSchema } from "./compile.ts";
 import { MASK } from "./document/mask.ts";
 import type { Json } from "./fields/index.ts";
 
-/** Maximum number of items in a list. */
 export const MAX_ITEMS = 1_000;
 
 /** Values of an entry by field name. */
 export type Values = { [field: string]: Json };
 
-/** Options of a validation. */
 export interface ValidateOptions {
-  /** The newest revision's values, which a mask may refer to. Missing on create. */
+  /** The newest revision's values. The input may keep a sensitive one by sending its mask. */
   existing?: Readonly<Values> | undefined;
-  /** JSON Pointer of the values in the caller's input. Default `/values`. */
+  /** JSON Pointer of the values in the request. Default: `/values`. */
   base?: string;
 }
 
-/** The result of a validation. */
 export interface Validated {
-  /** Values in their stored form. A mask means that the stored value does not change. */
+  /** A mask means that the stored value does not change. */
   values: Values;
-  /** Positions of masks: field, then market and language if the field has them. */
+  /** Paths of masks: field, then market and language if the field has them. */
   masked: string[][];
-  /** All faults. Store the values only if there are none. */
+  /** Store the values only if this list is empty. */
   faults: Fault[];
 }
 
-/** Validates the values of an entry. Never throws because of the input. */
+/** Never throws because of invalid input. */
 export function validateValues(
   schema: CompiledSchema,
   input: unknown,
@@ -70,7 +67,7 @@ export function validateValues(
     const raw = given === undefined ? defaultOf(schema, field) : given;
     const value = raw === null || raw === undefined ? undefined : marketsOf(at, raw);
     if (value !== undefined) values[field.name] = value;
-    // Null or an empty map means "no value", whereas a missing field would get its default.
+    // Null or an empty map means "no value", whereas a missing field gets its default.
     else if (given !== undefined && field.definition.default !== undefined) values[field.name] = null;
     if (field.required) checkRequired(at, value, raw);
   }
@@ -106,7 +103,7 @@ function languagesOf(at: ValuePath, raw: unknown): Json | undefined {
   return mapOf(at, raw, at.schema.languages, "language", leaf);
 }
 
-/** A map by market or language. Drops keys without a value; an empty map means no value. */
+/** Drops keys without a value. An empty map counts as no value. */
 function mapOf(
   at: ValuePath,
   raw: unknown,
@@ -173,7 +170,7 @@ function single(field: CompiledField, raw: unknown, report: Report): Json | unde
   return value;
 }
 
-/** A required field must have a value in the default market and language, which all readers fall back to. */
+/** The default market and language need a value, because all readers fall back to it. */
 function checkRequired(at: ValuePath, value: Json | undefined, raw: unknown): void {
   const { field, schema } = at;
   const path = [
@@ -189,13 +186,12 @@ function checkRequired(at: ValuePath, value: Json | undefined, raw: unknown): vo
     given = isObject(given) ? get(given, key) : given === undefined || given === null ? undefined : given;
   }
   const empty = current === "" || (Array.isArray(current) && current.length === 0);
-  // A rejected value has its own fault already.
+  // A rejected value already has an error of its own.
   if (empty || (current === undefined && (given === undefined || given === null))) {
     place.report("required", "is required");
   }
 }
 
-/** The default value in the field's stored form, for the default market and language. */
 function defaultOf(schema: CompiledSchema, field: CompiledField): unknown {
   const value = field.definition.default;
   if (value === undefined) return undefined;

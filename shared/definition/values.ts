@@ -1,9 +1,8 @@
-/** Iterates over stored values, with the market and language of each. */
+/** Iterates over stored values with the market and language of each. */
 import type { CompiledField } from "./compile.ts";
 import type { Json } from "./fields/index.ts";
 import type { Values } from "./validate.ts";
 
-/** One stored value (or list) with its position. */
 export interface Leaf {
   value: Json;
   market: string | undefined;
@@ -12,7 +11,7 @@ export interface Leaf {
   trail: string[];
 }
 
-/** Returns all values of one field, without values in the format of an older definition. */
+/** Skips values whose format an older definition defined. */
 export function leavesOf(field: CompiledField, values: Readonly<Values>): Leaf[] {
   const stored = Object.hasOwn(values, field.name) ? values[field.name] : undefined;
   if (stored === undefined || stored === null) return [];
@@ -36,7 +35,7 @@ function entriesOf(value: Json, map: boolean): [string | undefined, Json][] {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? Object.entries(value) : [];
 }
 
-/** Returns the ids that a reference field refers to. */
+/** Returns the ids of the entries that a field refers to. */
 export function referenceTargets(field: CompiledField, values: Readonly<Values>): string[] {
   const ids = leavesOf(field, values).flatMap((leaf) =>
     Array.isArray(leaf.value) ? leaf.value : [leaf.value],

@@ -1,4 +1,4 @@
-/** Checks attributes of a field against each other, its type, its module and the document. */
+/** Checks a field's attributes against each other and against the whole document. */
 import { article, clip, type Faults } from "../../kernel/faults.ts";
 import { type FieldDefinition, fieldSchema, LIMITS } from "../document/document.ts";
 import { REF } from "../document/ids.ts";
@@ -6,17 +6,16 @@ import { FIELD_TYPES, type FieldType, type Json } from "../fields/index.ts";
 import { compilePattern } from "../fields/pattern.ts";
 import { type LooseDocument, type LooseField, type LooseModule, ownProperty } from "./loose.ts";
 
-/** Maximum number of fields with a pattern per document, because compiling each takes time. */
+/** Maximum number of fields with a pattern. Compiling patterns takes time. */
 const MAX_PATTERNS = 200;
 
-/** Reports faults that validating each attribute alone cannot find. */
 export function checkFields(document: LooseDocument, faults: Faults): void {
   let count = 0;
   let patterns = 0;
   for (const module of document.modules) {
     for (const schema of module.schemas) {
       count += schema.fields.length;
-      // A document that is too large gets only that fault.
+      // Report only the excess of fields, because checking each one would take too long.
       if (count > LIMITS.totalFields || schema.fields.length > LIMITS.fields) continue;
       for (const field of schema.fields) {
         if (ownProperty(field.raw, "pattern") !== undefined && ++patterns > MAX_PATTERNS) {
@@ -114,7 +113,7 @@ function checkApplicable(type: FieldType, field: LooseField, faults: Faults): vo
   }
 }
 
-/** Checks the bounds. Returns the field with only its valid bounds. */
+/** Returns the field with only its valid minimum and maximum. */
 function checkBounds(type: FieldType, field: LooseField, faults: Faults): FieldDefinition {
   const result: FieldDefinition = { name: field.name ?? "", type: type.name };
   if (type.bounds === "none") return result;
@@ -157,7 +156,7 @@ function checkPattern(type: FieldType, field: LooseField, faults: Faults): void 
   if (typeof compiled === "string") faults.add(`${field.path}/pattern`, "unsafe_pattern", compiled);
 }
 
-/** Checks the allowed values. Returns their normal forms, or undefined if they cannot be used. */
+/** Returns the normalized allowed values, or undefined if any is invalid. */
 function checkEnum(
   type: FieldType,
   field: LooseField,
@@ -211,7 +210,7 @@ function checkDefault(
   }
 }
 
-/** Checks a value in the document against the field's type, bounds and pattern. */
+/** Checks a default or an allowed value against the field's other rules. */
 function checkValue(
   type: FieldType,
   field: LooseField,

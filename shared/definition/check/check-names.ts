@@ -1,10 +1,9 @@
-/** Checks names: duplicates, and names that would hide a route. */
+/** Finds duplicate names, and names that would hide a route. */
 import { clip, type Faults } from "../../kernel/faults.ts";
 import { LIMITS } from "../document/document.ts";
 import { isRealmSegment, isSigninPage } from "../document/ids.ts";
 import type { LooseDocument, Placed } from "./loose.ts";
 
-/** Reports every name in a document that collides with another. */
 export function checkNames(document: LooseDocument, faults: Faults): void {
   const usesAccess = document.uses.some(({ service }) => service === "access");
   const handlers = checkUses(document, usesAccess, faults);
@@ -12,7 +11,7 @@ export function checkNames(document: LooseDocument, faults: Faults): void {
   noDuplicates(document.markets, "is listed twice", faults);
 
   const modules = new Map<string, string>();
-  /** Subjects contain the module type and the schema id, but not the module id. */
+  /** Message subjects contain the module's type, not its id. Modules of one type therefore share their schema ids. */
   const schemasByType = new Map<string, string>();
   let fields = 0;
   for (const module of document.modules) {
@@ -65,7 +64,7 @@ export function checkNames(document: LooseDocument, faults: Faults): void {
   }
 }
 
-/** Checks `uses` and returns the service of each handler name. */
+/** Returns the service that provides each handler name. */
 function checkUses(document: LooseDocument, usesAccess: boolean, faults: Faults): Map<string, string> {
   const services = new Set<string>();
   const handlers = new Map<string, string>();

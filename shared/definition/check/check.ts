@@ -1,4 +1,3 @@
-/** Validates a document: its shape and all cross-checks, reported together. */
 import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
 import { addZodIssues, Faults } from "../../kernel/faults.ts";
 import { type OrbDocument, orbDocumentSchema } from "../document/document.ts";
@@ -6,15 +5,13 @@ import { checkFields } from "./check-fields.ts";
 import { checkNames } from "./check-names.ts";
 import { readLoosely } from "./loose.ts";
 
-/** Maximum nesting of a document. Only the default of a json field can nest deeply. */
+/** Only the default value of a json field can nest deeply. */
 const MAX_DEPTH = 64;
 
 /**
- * Validates a document from a caller.
- * @param more faults found elsewhere in the same input, to include in the report
- * @returns the document with defaults
- * @throws AppError `invalid` with all faults. If the document is not an object or is nested too deeply, that is the
- * only fault.
+ * Validates a document from a client and fills in defaults.
+ * @param more validation errors to report together with those of the document
+ * @throws AppError `invalid` with all errors, or with one if the document cannot be checked at all
  */
 export function checkDocument(input: unknown, more: readonly Fault[] = []): { document: OrbDocument } {
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
@@ -41,7 +38,7 @@ export function checkDocument(input: unknown, more: readonly Fault[] = []): { do
   return { document: parsed.data };
 }
 
-/** Checks the nesting without recursion, because deep input could exhaust the stack. */
+/** Works without recursion, because deep input could exhaust the stack. */
 function nestsDeeperThan(input: object, limit: number): boolean {
   let level: object[] = [input];
   for (let depth = 0; level.length > 0; depth++) {

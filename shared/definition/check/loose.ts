@@ -1,6 +1,6 @@
 /**
- * Reads the valid parts of a possibly invalid document, so that cross-checks can report their faults together with
- * those of the shape. Omits every property with a wrong type, because the shape check reports it.
+ * Reads the valid properties of a possibly invalid document. Checks across properties can then report their errors
+ * together with those of single properties.
  */
 import { isObject } from "../../kernel/json.ts";
 import {
@@ -12,7 +12,6 @@ import {
 
 type Bag = Readonly<Record<string, unknown>>;
 
-/** A text with its path. */
 export interface Placed {
   path: string;
   value: string;
@@ -22,7 +21,7 @@ export interface LooseField {
   path: string;
   name: string | undefined;
   type: FieldDefinition["type"] | undefined;
-  /** The field's own properties, unchanged. */
+  /** The field's properties as the client sent them. */
   raw: Bag;
 }
 
@@ -47,7 +46,6 @@ export interface LooseDocument {
   modules: LooseModule[];
 }
 
-/** Reads the valid parts of a document. */
 export function readLoosely(input: unknown): LooseDocument {
   const orb = bag(input);
   return {
@@ -77,7 +75,7 @@ export function readLoosely(input: unknown): LooseDocument {
   };
 }
 
-/** An own property, never an inherited one. */
+/** Reads only own properties, so that names such as `constructor` find nothing. */
 export function ownProperty(value: Bag, key: string): unknown {
   return Object.hasOwn(value, key) ? value[key] : undefined;
 }

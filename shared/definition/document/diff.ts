@@ -1,27 +1,26 @@
-/** The change log between two documents: a JSON Patch (RFC 6902) and a summary for people. */
+/** Compares two documents: as a JSON Patch (RFC 6902) and as a summary for people. */
 import { createPatch, type Operation } from "rfc6902";
 import type { OrbDocument } from "./document.ts";
 import { summarise } from "./summary.ts";
 
 export type { Operation } from "rfc6902";
 
-/** The differences between two documents. */
 export interface ChangeLog {
-  /** JSON Patch that turns the old document into the new one. */
+  /** JSON Patch from the old document to the new one. */
   changes: Operation[];
-  /** One line per change, with ids instead of indices. */
+  /** One line per change, for people. Names modules and fields by id, not by array index. */
   summary: string[];
 }
 
-/** Compares two documents; null stands for no document. */
+/** Compares two documents. Null means that there is no document. */
 export function changeLog(from: OrbDocument | null, to: OrbDocument | null): ChangeLog {
   return { changes: patch(from, to), summary: summarise(from, to) };
 }
 
 /**
- * JSON Patch between two JSON values. Aligns lists by the `id`, `name` or `service` of their items, so that a module
- * inserted at the front does not rewrite all others. Other lists change only at their end or as a whole: the library
- * needs the product of their lengths, which is minutes for a thousand items.
+ * Creates a JSON Patch. It matches array items by `id`, `name` or `service`, so inserting a module does not rewrite all
+ * others.
+ * Other arrays change at their end or as a whole: the library needs minutes to compare two of a thousand items.
  */
 export function patch(from: unknown, to: unknown): Operation[] {
   return createPatch(from, to, (input, output, at) => {
@@ -34,13 +33,10 @@ export function patch(from: unknown, to: unknown): Operation[] {
   });
 }
 
-/**
- * Lists longer than any in a document are not aligned, because aligning takes the product of their length and the
- * number of moved items.
- */
+/** Longer arrays are compared as a whole, because matching items takes quadratic time. */
 const MOST_ALIGNED = 2_000;
 
-/** The identifying property of each item, if all items have a different one. */
+/** Returns each item's `id`, `name` or `service`, or undefined if they are not unique. */
 function keysOf(items: readonly unknown[]): string[] | undefined {
   if (items.length > MOST_ALIGNED) return undefined;
   const keys: string[] = [];
@@ -87,7 +83,7 @@ function alignedList(
   return operations;
 }
 
-/** Other lists (languages, allowed values, user content) change at their end, or as a whole. */
+/** Appends or removes items at the end, or replaces the whole array. */
 function plainList(input: readonly unknown[], output: readonly unknown[], path: string): Operation[] {
   if (JSON.stringify(input) === JSON.stringify(output)) return [];
   const common = Math.min(input.length, output.length);

@@ -1,6 +1,6 @@
 /**
- * The orb document. Types, validation, error paths and OpenAPI schemas all derive from this definition. Rules about one
- * property are here; rules that involve several properties are in `check-*.ts`.
+ * The orb document: types, validation and OpenAPI schemas derive from these zod schemas. Rules that involve several
+ * properties are in `../check/`.
  */
 import { z } from "zod";
 import {
@@ -19,14 +19,13 @@ import {
 } from "./ids.ts";
 import { textFlaw } from "./text.ts";
 
-/** Size limits of a document. A document beyond them gets `too_many`. */
+/** Size limits of a document. */
 export const LIMITS = {
   uses: 100,
   handlers: 100,
   modules: 100,
   schemas: 100,
   fields: 500,
-  /** Total number of fields in all schemas. */
   totalFields: 2_000,
   languages: 100,
   markets: 200,
@@ -36,7 +35,7 @@ export const LIMITS = {
 /** Session lifetime in seconds: one minute to one year, 24 hours by default. */
 export const SESSION_TTL = { min: 60, max: 31_536_000, default: 86_400 } as const;
 
-/** The language of an orb without languages. */
+/** Language of an orb that lists none. */
 export const DEFAULT_LANGUAGE = "en";
 
 export const MODULE_TYPES = ["CONTENT", "CONFIG", "RULES", "TRANSACTIONS", "SETTINGS"] as const;
@@ -54,7 +53,7 @@ export const FIELD_TYPE_NAMES = [
 
 const reserved = (message: string) => ({ error: message, params: { code: "reserved" } });
 
-/** Text for people, with the same rules as text fields. */
+/** Text for people: no NUL character and no unpaired surrogate. */
 const words = z.string().refine((text) => textFlaw(text) === undefined, {
   error: ({ input }) => textFlaw(String(input)) ?? "",
   params: { code: "text" },
@@ -110,7 +109,7 @@ const scalar = z.union([z.string(), z.number(), z.boolean()], "must be a string,
 const bound = z.union([z.number(), z.string()], "must be a number, or a date for date fields");
 const flag = (text: string) => z.boolean().optional().meta({ description: text });
 
-/** A field of a schema with its attributes. */
+/** A field of a schema. */
 export const fieldSchema = z
   .strictObject({
     name: fieldName,
@@ -144,7 +143,7 @@ export const fieldSchema = z
   })
   .meta({ id: "OrbField", description: "A field of a schema." });
 
-/** Roles that can read and write the entries of a schema. */
+/** Who can read and write the entries of a schema. */
 const accessSchema = z
   .strictObject({
     read: z.enum(["public", "user", "own", "admin"]).optional().meta({
@@ -157,7 +156,7 @@ const accessSchema = z
   })
   .meta({ id: "OrbAccess", description: "Who may read and write the entries of a schema." });
 
-/** A data structure inside a module. */
+/** A data structure, like a table of a database. */
 const schemaSchema = z
   .strictObject({
     id: schemaId,
@@ -168,7 +167,7 @@ const schemaSchema = z
   })
   .meta({ id: "OrbSchema", description: "A data structure inside a module." });
 
-/** A feature module inside an orb. */
+/** A group of schemas with one purpose, such as content or settings. */
 const moduleSchema = z
   .strictObject({
     id: moduleId,
@@ -179,7 +178,7 @@ const moduleSchema = z
   })
   .meta({ id: "OrbModule", description: "A feature module." });
 
-/** Handlers of one service that the orb uses. */
+/** Handlers of one service that the orb may call. */
 const useSchema = z
   .strictObject({
     service: handlerPart.meta({ description: "Service.", example: "access" }),
@@ -191,7 +190,6 @@ const useSchema = z
   })
   .meta({ id: "OrbUse", description: "Handlers of one service that the orb uses." });
 
-/** The whole document. */
 export const orbDocumentSchema = z
   .strictObject({
     id: orbId,
@@ -239,22 +237,21 @@ export const orbDocumentSchema = z
     description: "A declarative application: its handlers, modules, schemas and fields.",
   });
 
-/** A valid document with defaults. */
+/** A valid document with defaults filled in. */
 export type OrbDocument = z.output<typeof orbDocumentSchema>;
-/** A document as callers send it. */
+/** A document as clients send it. */
 export type OrbDocumentInput = z.input<typeof orbDocumentSchema>;
 export type ModuleDefinition = z.output<typeof moduleSchema>;
 export type SchemaDefinition = z.output<typeof schemaSchema>;
 export type FieldDefinition = z.output<typeof fieldSchema>;
 export type ModuleType = (typeof MODULE_TYPES)[number];
 
-/** Access with defaults. */
 export interface Access {
   read: "public" | "user" | "own" | "admin";
   write: "user" | "admin" | "owner";
 }
 
-/** Returns the roles that can read and write the entries of a schema, including defaults. */
+/** Returns who can read and write the entries of a schema, with defaults filled in. */
 export function accessOf(type: ModuleType, schema: Pick<SchemaDefinition, "access">): Access {
   const open = type === "CONTENT" || type === "CONFIG";
   return { read: schema.access?.read ?? (open ? "public" : "admin"), write: schema.access?.write ?? "admin" };

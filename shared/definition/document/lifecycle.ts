@@ -1,20 +1,15 @@
-/**
- * The lifecycle of orbs and entries: the states, and the operations that lead from one to another. Source: decisions,
- * section 4.
- */
+/** The states of orbs and entries, and the operations that change them. */
 import { AppError } from "../../kernel/errors.ts";
 
-/** All states, in the specification's order. */
 export const STATUSES = ["SAVED", "PUBLISHED", "UNPUBLISHED", "ARCHIVED"] as const;
 export type Status = (typeof STATUSES)[number];
 
-/** Operations that change the state of an orb or entry, and `update`, which does not. */
+/** Operations on an orb or entry. `update` keeps the state. */
 export type Operation = "create" | "update" | "publish" | "unpublish" | "archive" | "restore" | "delete";
 
-/** The result of an operation: a state, or `gone`. */
 export type Next = Status | "gone";
 
-/** The allowed transitions. `none` stands for an orb or entry that does not exist yet. */
+/** Allowed transitions. `none` stands for an orb or entry that does not exist yet. */
 const TRANSITIONS: Readonly<Record<Operation, Partial<Record<Status | "none", Next>>>> = {
   create: { none: "SAVED" },
   update: { SAVED: "SAVED", PUBLISHED: "PUBLISHED", UNPUBLISHED: "UNPUBLISHED" },
@@ -27,9 +22,9 @@ const TRANSITIONS: Readonly<Record<Operation, Partial<Record<Status | "none", Ne
 
 /**
  * Returns the state after an operation.
- * @param status the current state; null if it does not exist yet
- * @param draft whether a draft is newer than the live revision. Without one, PUBLISHED cannot be published again.
- * @throws AppError conflict `wrong_state`, with the state as `data.state`
+ * @param status the current state; null if the orb or entry does not exist yet
+ * @param draft whether there are unpublished changes. Without any, publishing again is a conflict.
+ * @throws AppError `wrong_state`, with the current state as `data.state`
  */
 export function next(status: Status | null, operation: "delete", draft?: boolean): "gone";
 export function next(status: Status | null, operation: Exclude<Operation, "delete">, draft?: boolean): Status;

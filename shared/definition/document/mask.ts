@@ -1,5 +1,2 @@
-/**
- * The mask that responses show instead of a sensitive value. In a write it means "unchanged", and is valid only if a
- * value is stored.
- */
+/** Responses show this mask instead of a sensitive value. In a request, it means that the value stays unchanged. */
 export const MASK = "••••••••";

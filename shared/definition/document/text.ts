@@ -1,4 +1,4 @@
-/** Returns why a text cannot be stored, or undefined. */
+/** Returns why a text cannot be stored, or undefined if it can. */
 export function textFlaw(text: string): string | undefined {
   if (text.includes("\u0000")) return "must not contain a NUL character";
   if (!text.isWellFormed()) return "must not contain half of a surrogate pair";

@@ -1,6 +1,5 @@
 import { compareScalars, type FieldType } from "./type.ts";
 
-/** True or false. */
 export const booleanType: FieldType = {
   name: "boolean",
   bounds: "none",

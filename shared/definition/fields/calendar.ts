@@ -1,10 +1,10 @@
-/** Validates dates and times. `Date.parse` is not strict: it turns 30 February into 2 March. */
+/** Validates dates strictly. `Date.parse` would turn 30 February into 2 March. */
 
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
 const INSTANT =
   /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
 
-/** Whether the text is an existing day, as `YYYY-MM-DD` from year 0001. */
+/** Accepts existing days as `YYYY-MM-DD`, from year 0001. */
 export function isDate(text: string): boolean {
   const parts = DATE.exec(text);
   if (parts === null) return false;
@@ -16,8 +16,8 @@ export function isDate(text: string): boolean {
 }
 
 /**
- * Parses an RFC 3339 date-time with an offset and returns it in UTC with milliseconds (`2026-03-01T10:00:00.000Z`),
- * without finer fractions. Undefined if it is invalid.
+ * Converts an RFC 3339 date-time to UTC with milliseconds, such as `2026-03-01T10:00:00.000Z`.
+ * @returns undefined if the text is invalid
  */
 export function normaliseInstant(text: string): string | undefined {
   const parts = INSTANT.exec(text);

@@ -1,11 +1,11 @@
-/** Rules for string and text fields. Lengths are in Unicode code points, as in JSON Schema. */
+/** Rules for string and text fields. Lengths count Unicode code points, as in JSON Schema. */
 import type { Report } from "../../kernel/faults.ts";
 import type { FieldDefinition } from "../document/document.ts";
 import { textFlaw } from "../document/text.ts";
 import { compilePattern, MAX_MATCHED } from "./pattern.ts";
 import type { JsonSchema, Rule } from "./type.ts";
 
-/** Accepts text that the broker and every client can handle: no NUL and no unpaired surrogate. */
+/** Rejects NUL characters and unpaired surrogates, which some clients cannot handle. */
 export function parseCharacters(value: unknown, longest: number, report: Report): string | undefined {
   if (typeof value !== "string") {
     report("type", "must be a string");
@@ -23,7 +23,7 @@ export function parseCharacters(value: unknown, longest: number, report: Report)
   return value;
 }
 
-/** Number of Unicode code points. */
+/** Counts Unicode code points. */
 export function characters(text: string): number {
   let count = text.length;
   for (let index = 0; index < text.length - 1; index++) {
@@ -36,7 +36,7 @@ export function characters(text: string): number {
   return count;
 }
 
-/** `min` and `max` as lengths, and `pattern`. */
+/** Checks length and pattern. */
 export function characterRules(field: FieldDefinition): Rule {
   const { min, max, pattern } = field;
   return (value, report) => {
@@ -56,7 +56,6 @@ export function characterRules(field: FieldDefinition): Rule {
   };
 }
 
-/** The same rules as JSON Schema. */
 export function characterSchema(field: FieldDefinition, longest: number): JsonSchema {
   return {
     type: "string",

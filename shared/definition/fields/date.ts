@@ -1,7 +1,7 @@
 import { isDate } from "./calendar.ts";
 import { temporalType } from "./temporal.ts";
 
-/** A day without a time or a zone, `YYYY-MM-DD`. */
+/** A day `YYYY-MM-DD`, without time zone. */
 export const dateType = temporalType({
   name: "date",
   format: "date",

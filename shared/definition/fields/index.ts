@@ -1,4 +1,3 @@
-/** All field types by name. */
 import type { FieldDefinition } from "../document/document.ts";
 import { booleanType } from "./boolean.ts";
 import { dateType } from "./date.ts";
@@ -11,7 +10,7 @@ import { stringType } from "./string.ts";
 import { textType } from "./text.ts";
 import type { FieldType } from "./type.ts";
 
-/** Every field type. */
+/** All field types by name. */
 export const FIELD_TYPES: Readonly<Record<FieldDefinition["type"], FieldType>> = {
   string: stringType,
   text: textType,

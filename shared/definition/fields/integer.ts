@@ -1,7 +1,7 @@
 import { numberFromText, numericRules, numericSchema, numericToken, parseNumber } from "./numeric.ts";
 import { type FieldType, ordered } from "./type.ts";
 
-/** A whole number within ±(2^53 - 1). */
+/** An integer that double precision represents exactly: within ±(2^53 - 1). */
 export const integerType: FieldType = {
   name: "integer",
   ...ordered,

@@ -3,12 +3,11 @@ import { textFlaw } from "../document/text.ts";
 import { characters } from "./characters.ts";
 import type { FieldType, Json } from "./type.ts";
 
-/** Maximum nesting of a JSON value. */
 const MAX_JSON_DEPTH = 32;
-/** Maximum number of values (properties, items and scalars) in one JSON value. */
+/** Maximum number of properties, items and scalars in one value. */
 const MAX_JSON_NODES = 20_000;
 
-/** Any JSON value except null, which means "no value". Cannot be filtered or sorted. */
+/** Any JSON value except null, which means "no value". */
 export const jsonType: FieldType = {
   name: "json",
   bounds: "none",
@@ -75,7 +74,7 @@ function isSound(
   for (const [key, item] of Object.entries(value)) {
     if (count.nodes > MAX_JSON_NODES || count.faults > 50) return false;
     const below = `${path}/${escapeSegment(key)}`;
-    // Sealed values are stored as objects with this property.
+    // Encrypted values are stored as objects with the property `$sealed`.
     if (key === "__proto__" || key === "$sealed" || textFlaw(key) !== undefined || characters(key) > 1_000) {
       count.faults++;
       report("text", "is not an allowed property name", below);

@@ -1,7 +1,7 @@
 import { numberFromText, numericRules, numericSchema, numericToken, parseNumber } from "./numeric.ts";
 import { type FieldType, ordered } from "./type.ts";
 
-/** A number with double precision. */
+/** A double-precision number. */
 export const numberType: FieldType = {
   name: "number",
   ...ordered,

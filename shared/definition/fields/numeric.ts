@@ -1,9 +1,8 @@
-/** Rules for number and integer fields. */
 import type { Report } from "../../kernel/faults.ts";
 import type { FieldDefinition } from "../document/document.ts";
 import type { Json, JsonSchema, Rule } from "./type.ts";
 
-/** Accepts numbers that double precision represents exactly as written: finite, and integers within ±(2^53 - 1). */
+/** Rejects integers beyond ±(2^53 - 1), which double precision cannot represent exactly. */
 export function parseNumber(value: unknown, report: Report): number | undefined {
   if (typeof value !== "number") {
     report("type", "must be a number");
@@ -19,13 +18,12 @@ export function parseNumber(value: unknown, report: Report): number | undefined 
   return value === 0 ? 0 : value; // no negative zero: it equals zero, yet JSON and comparisons would tell them apart
 }
 
-/** Parses a decimal number in a query parameter. */
+/** Parses a decimal number of a query parameter. */
 export function numberFromText(text: string): number | undefined {
   if (!/^-?\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?$/.test(text)) return undefined;
   return parseNumber(Number(text), () => {});
 }
 
-/** `min` and `max` as values. */
 export function numericRules(field: FieldDefinition): Rule {
   const { min, max } = field;
   return (value, report) => {
@@ -35,12 +33,10 @@ export function numericRules(field: FieldDefinition): Rule {
   };
 }
 
-/** The index token of a number. */
 export function numericToken(value: Json): string | null {
   return typeof value === "number" ? `n:${value}` : null;
 }
 
-/** The same rules as JSON Schema. */
 export function numericSchema(type: "number" | "integer", field: FieldDefinition): JsonSchema {
   return {
     type,

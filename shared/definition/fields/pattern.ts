@@ -1,20 +1,19 @@
 /**
- * Patterns are RE2 and run in linear time: thirty characters can block a backtracking engine for seconds. As in JSON
- * Schema, a pattern may match anywhere; `^` and `$` anchor it.
+ * Patterns use RE2, which matches in linear time. A backtracking engine could block for seconds. As in JSON Schema, `^`
+ * and `$` anchor a pattern.
  */
 import { RE2JS } from "re2js";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 
-/** Maximum length of a pattern in characters. */
 const MAX_PATTERN = 500;
-/** Maximum size of a compiled pattern in instructions, which limits the cost per character. */
+/** Maximum instructions of a compiled pattern. They determine the cost per character. */
 export const PATTERN_LIMIT = 2_000;
-/** Maximum length of a value with a pattern, in characters. */
+/** Maximum characters of a value that a pattern applies to. */
 export const MAX_MATCHED = 10_000;
 
 const cache = new BoundedMap<string, RE2JS | string>(500);
 
-/** Compiles a pattern, or returns why it is invalid. Caches results, because compiling takes milliseconds. */
+/** Returns the compiled pattern, or a message if it is invalid. Cached, because compiling takes milliseconds. */
 export function compilePattern(pattern: string): RE2JS | string {
   const known = cache.get(pattern);
   if (known !== undefined) return known;

@@ -1,7 +1,7 @@
 import { ENTRY_ID } from "../document/ids.ts";
 import { compareScalars, type FieldType } from "./type.ts";
 
-/** The id of an entry of the schema in `ref`. The write path checks that the entry exists. */
+/** The id of another entry. Writes check that the entry exists. */
 export const referenceType: FieldType = {
   name: "reference",
   bounds: "none",

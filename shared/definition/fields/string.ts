@@ -2,10 +2,10 @@ import { characterRules, characterSchema, parseCharacters } from "./characters.t
 import { compareScalars, type FieldType } from "./type.ts";
 import { uniqueForm } from "./unique-form.ts";
 
-/** Maximum length in characters. Use a text field for longer values. */
+/** Maximum characters. Text fields allow longer values. */
 const MAX_STRING = 10_000;
 
-/** A short text: can be filtered, sorted and unique. */
+/** A short text. It can be filtered, sorted and unique. */
 export const stringType: FieldType = {
   name: "string",
   bounds: "length",

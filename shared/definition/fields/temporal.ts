@@ -1,19 +1,16 @@
-/** Shared by date and datetime fields, whose normal forms sort by time. */
+/** Common code of date and datetime fields. Their stored texts sort by time. */
 import type { FieldDefinition } from "../document/document.ts";
 import { type FieldType, ordered, type Rule } from "./type.ts";
 
-/** The differences between the two types. */
 interface Temporal {
   name: "date" | "datetime";
-  /** Name of the format in JSON Schema. */
   format: "date" | "date-time";
-  /** The normal form of a text; undefined if it is invalid. */
+  /** Converts a text to its stored form, or undefined if it is invalid. */
   read: (text: string) => string | undefined;
-  /** Messages for a value that is not a string, and for an invalid text. */
+  /** Error messages for values of a wrong type and for invalid texts. */
   faults: { type: string; format: string };
 }
 
-/** Creates the field type for dates or for datetimes. */
 export function temporalType({ name, format, read, faults }: Temporal): FieldType {
   return {
     name,
@@ -34,7 +31,7 @@ export function temporalType({ name, format, read, faults }: Temporal): FieldTyp
   };
 }
 
-/** `min` and `max` in the type's own form. */
+/** Checks the earliest and the latest allowed value. */
 function bounds(field: FieldDefinition, read: Temporal["read"]): Rule {
   const [min, max] = [field.min, field.max].map((bound) =>
     typeof bound === "string" ? read(bound) : undefined,

@@ -1,10 +1,10 @@
 import { characterRules, characterSchema, parseCharacters } from "./characters.ts";
 import { compareScalars, type FieldType } from "./type.ts";
 
-/** Maximum length in characters. The size limit of the whole entry applies as well. */
+/** Maximum characters. The size limit of a whole entry applies too. */
 export const MAX_TEXT = 500_000;
 
-/** A long text, such as an article's body: can be filtered, but not sorted or unique. */
+/** A long text, such as an article's body. It can be filtered, but neither sorted nor unique. */
 export const textType: FieldType = {
   name: "text",
   bounds: "length",

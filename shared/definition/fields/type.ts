@@ -1,11 +1,10 @@
-/** The interface of a field type. A new type needs one file next to this one and one line in `index.ts`. */
+/** To add a field type, write one file next to this one and list it in `index.ts`. */
 import type { Report } from "../../kernel/faults.ts";
 import type { FieldDefinition } from "../document/document.ts";
 
-/** Any JSON value. */
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 
-/** The operators of `filter[field][op]=value`. */
+/** Operators of the query parameter `filter[field][op]=value`. */
 export type FilterOperator =
   | "eq"
   | "ne"
@@ -18,48 +17,40 @@ export type FilterOperator =
   | "startsWith"
   | "null";
 
-/** A JSON Schema as OpenAPI 3.0 writes it. */
+/** A JSON Schema as used by OpenAPI 3.0. */
 export type JsonSchema = { [key: string]: Json };
 
-/** Checks one parsed value against a field's `min`, `max`, `pattern` and the like. */
+/** Checks one value, for example against `min` and `max`. */
 export type Rule = (value: Json, report: Report) => void;
 
-/** One field type: parses, validates, compares and describes single values. Lists and maps are handled elsewhere. */
+/** A field type parses, validates, compares and describes single values. */
 export interface FieldType {
   readonly name: FieldDefinition["type"];
-  /** The property that `min` and `max` limit: the value, its length in characters, or nothing. */
+  /** Whether `min` and `max` limit the value or its length. */
   readonly bounds: "value" | "length" | "none";
-  /** Whether `pattern` applies. */
   readonly pattern: boolean;
-  /** Whether `enum` applies. */
   readonly enumerable: boolean;
-  /** Whether `unique` applies. */
   readonly unique: boolean;
-  /** Whether `default` applies. */
   readonly default: boolean;
-  /** Whether `sensitive` applies. */
   readonly sensitive: boolean;
-  /** Whether lists can be sorted by it. */
   readonly sortable: boolean;
-  /** Filter operators for single values. */
   readonly operators: readonly FilterOperator[];
-  /** Converts a JSON value to its normal form. Reports a fault and returns undefined if it is invalid. */
+  /** Converts a JSON value to its stored form. Returns undefined and reports an error if it is invalid. */
   parse(value: unknown, report: Report): Json | undefined;
-  /** Parses a query parameter; undefined if it is invalid. */
+  /** Parses a query parameter. Returns undefined if it is invalid. */
   fromText(text: string): Json | undefined;
-  /** Compiles a field's rules beyond its type. */
+  /** Returns a check of the field's `min`, `max` and `pattern`. */
   rules(field: FieldDefinition): Rule;
-  /** Compares two normal forms: negative, zero or positive. */
+  /** Compares two stored values, like a sort function. */
   compare(a: Json, b: Json): number;
-  /** A text that is equal exactly for equal values, for index keys; null if the type has none. */
+  /** Returns a text for index keys, equal only for equal values. Null if the value cannot be indexed. */
   token(value: Json): string | null;
-  /** Like {@link token}, for unique fields whose type treats further values as equal. */
+  /** Replaces {@link token} in unique fields, where similar values also count as equal. */
   uniqueToken?(value: Json): string | null;
-  /** JSON Schema of a field's values. */
   jsonSchema(field: FieldDefinition): JsonSchema;
 }
 
-/** Compares strings, numbers and booleans. Returns 0 for values without an order. */
+/** Compares two strings, numbers or booleans. Other values count as equal. */
 export function compareScalars(a: Json, b: Json): number {
   if (typeof a === "number" && typeof b === "number") return a - b;
   if (typeof a === "boolean" && typeof b === "boolean") return Number(a) - Number(b);
@@ -67,7 +58,7 @@ export function compareScalars(a: Json, b: Json): number {
   return 0;
 }
 
-/** What the types of ordered values have in common: numbers, dates and datetimes. */
+/** Properties that numbers, dates and datetimes have in common. */
 export const ordered = {
   bounds: "value",
   pattern: false,

@@ -1,24 +1,20 @@
-/** Characters that a text can hold without showing them: zero-width ones, soft hyphens, variation selectors, controls. */
+/** Characters that a reader cannot see, such as zero-width spaces, soft hyphens and control characters. */
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Cc}\ufff9-\ufffb]/gu;
-/** Every white space: no-break, thin and ideographic spaces, tabs, ends of lines. Pages show each of them as a space. */
+/** All white space, including tabs, line breaks and no-break spaces. */
 const SPACE = /\p{White_Space}/gu;
-/** Printable ASCII without spaces at its ends is in the normal form already. */
+/** Printable ASCII text without outer spaces needs no normalization. */
 const PLAIN = /^[!-~](?:[ -~]*[!-~])?$/;
 
 /**
- * Returns the normal form of a text in a unique field. Two texts with the same normal form count as the same value,
- * because they look the same to a reader.
+ * Normalizes a text of a unique field. Texts that look the same to a reader then count as equal.
  *
- * 1. Every white space character is U+0020. RFC 8265 4.2.2 (OpaqueString) and RFC 8266 (Nickname) do so with spaces.
- * 2. Default_Ignorable_Code_Point is removed (Unicode Standard 5.21; UAX #31 and UTS #39 do so for identifiers). That
- *    includes ZWJ and ZWNJ, which matter to the display in some scripts and emoji, and not to uniqueness. All other
- *    controls, and interlinear annotation marks, are removed too: RFC 8264 9.7 allows them in no text that is compared.
- *    White space at both ends is removed after that, because a control can stand behind it.
- * 3. The result is in Unicode Normalization Form C (UAX #15): canonically equivalent texts are equal (conformance C6).
+ * 1. White space becomes U+0020, as in RFC 8265 (OpaqueString) and RFC 8266 (Nickname).
+ * 2. Invisible characters are removed, as in UAX #31. Zero-width joiners are among them: they affect the display only.
+ * Outer spaces are removed after that, because an invisible character may follow them.
+ * 3. The text is converted to Unicode Normalization Form C (UAX #15).
  *
- * Case matters, and so do characters that only resemble each other: there is no case folding, no compatibility
- * mapping (NFKC would make `m²` and `m2` the same value) and no table of confusables. Stored values and responses
- * stay as sent.
+ * Case still matters. Compatibility mappings (NFKC) and confusables do not apply: `m²` and `m2` remain different. The
+ * stored value keeps its original form.
  */
 export function uniqueForm(text: string): string {
   if (PLAIN.test(text)) return text;

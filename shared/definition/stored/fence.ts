@@ -1,28 +1,29 @@
 /**
- * The fence of an orb: a fencing token that makes the broker refuse a write under an outdated definition, or for a
- * deleted orb with the same id. Each activation of a definition moves the fence first. Each write of an entry expects
- * the fence at the sequence that its definition names.
+ * Fencing token of an orb. The broker rejects writes that were decided under an outdated definition, or for a deleted
+ * orb with the same id.
  *
- * The fence has {@link PARTS} messages. If concurrent writes expect the same subject, a broker with replicas refuses
- * all but one, so each write expects another part. All parts move in one batch, so each part stands for the whole
- * fence.
+ * Publishing a definition moves the fence first. Every write of an entry expects the fence at the position that its
+ * definition names.
+ *
+ * The fence consists of 256 messages, all moved in one batch. Each write checks a different one, because a replicated
+ * broker rejects concurrent writes that check the same subject.
  */
 import type { Deps } from "../../deps.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Append, Consistency } from "../../store/types.ts";
 import type { Fence } from "../live-orb.ts";
 
-/** The fence of orbs that were stored by versions without fences. */
+/** Position for orbs that were stored before fences existed. */
 export const UNFENCED: Fence = { incarnation: 0, seq: 0 };
 
-/** Whether two fences belong to different orbs of one id. An orb's first fence follows an unfenced time of the same orb. */
+/** Returns whether two fences belong to different orbs with the same id. */
 export function isAnotherOrb(before: Fence | undefined, now: Fence | undefined): boolean {
   return before !== undefined && now?.incarnation !== before.incarnation;
 }
 
 const PARTS = 256;
 
-/** The part that the next write expects. Concurrent writes should expect different parts. */
+/** Starts at random and rotates, so that concurrent writes check different messages of the fence. */
 let next = Math.floor(Math.random() * PARTS);
 
 function partOf(orb: string, fence: Fence, part: number): { subject: string; seq: number } {
@@ -32,17 +33,13 @@ function partOf(orb: string, fence: Fence, part: number): { subject: string; seq
   };
 }
 
-/** Returns the expectation of a write: the next part of the fence. */
+/** Returns the condition that a write must send with its batch. */
 export function fenceGuard(orb: string, fence: Fence = UNFENCED): { subject: string; seq: number } {
   next = (next + 1) % PARTS;
   return partOf(orb, fence, next);
 }
 
-/**
- * Reads the position of the fence. One request; none on a host that follows the orb's stream, unless `consistency` is
- * `leader`.
- * @throws StreamMissing
- */
+/** Reads the current position of the fence. */
 export async function fenceNow(
   deps: Pick<Deps, "store">,
   orb: string,
@@ -55,11 +52,10 @@ export async function fenceNow(
 }
 
 /**
- * Moves the fence, so that the broker refuses every write that was decided before.
- * @param from the last position; undefined for an orb that has no fence yet
- * @param revision names a new incarnation; revisions of an orb's history are unique
- * @param options.expect the position that the fence must still have
- * @throws Conflict when others moved it at the same moment; StreamMissing
+ * Moves the fence, so that the broker rejects every write decided before.
+ * @param revision identifies the orb if it has no fence yet
+ * @param options.expect position that the fence must still have
+ * @throws Conflict when another process moved it at the same time
  */
 export async function moveFence(
   deps: Pick<Deps, "store">,
@@ -75,7 +71,7 @@ export async function moveFence(
       data: "",
       rollup: true,
     }));
-  // Writes for a deleted orb with this id, under a record without a fence, must fail too.
+  // Writes for a deleted orb with the same id must fail too, even if it had no fence.
   const legacy =
     from === undefined && incarnation !== UNFENCED.incarnation ? parts(UNFENCED.incarnation) : [];
   const expected = options.expect === undefined ? undefined : partOf(orb, options.expect, 0);

@@ -1,7 +1,4 @@
-/**
- * The history of an orb: one message per revision on `platform.orbs.<id>`. The last message is the truth about the
- * orb.
- */
+/** The history of an orb: one message per revision. The newest message is the authority on the orb's state. */
 import type { Deps } from "../../deps.ts";
 import { READ_BYTES } from "../../store/budget.ts";
 import { NumberedLog } from "../../store/numbered-log.ts";
@@ -12,7 +9,6 @@ import type { OrbDocument } from "../document/document.ts";
 import type { Status } from "../document/lifecycle.ts";
 import type { Retired } from "../retired.ts";
 
-/** The operation that created a revision. */
 export type OrbOperation =
   | "create"
   | "update"
@@ -20,32 +16,30 @@ export type OrbOperation =
   | "unpublish"
   | "archive"
   | "restore"
-  /** An older revision's document restored as a new draft. */
+  /** Copies an older revision's document into a new draft. */
   | "revert"
-  /** An import is writing entries. `create` follows when it succeeds, `deleting` when it fails. */
+  /** An import is writing entries. `create` follows on success, `deleting` on failure. */
   | "importing"
-  /** A deletion has begun. `deleted` finishes it. */
+  /** A deletion has begun. `deleted` completes it. */
   | "deleting"
   | "deleted";
 
-/** One stored revision. */
 export interface OrbRecord {
   v: 1;
-  /** Numbered from 1. Numbers continue after a deletion. */
+  /** Counts from 1, and continues if a deleted orb is created again. */
   revision: number;
   operation: OrbOperation;
   by: string;
-  /** ISO 8601. */
   at: string;
-  /** Null during an import, and during and after a deletion. */
+  /** Null during an import and after a deletion has begun. */
   status: Status | null;
-  /** Revision of the live document; null if none is live. */
+  /** Revision of the published document, or null. */
   publishedRevision: number | null;
-  /** Null for `importing`, `deleting` and `deleted`. */
+  /** Null during an import and after a deletion has begun. */
   document: OrbDocument | null;
-  /** JSON Patch against the previous revision. */
+  /** JSON Patch from the previous revision. */
   changes: PatchOperation[];
-  /** The changes in words. */
+  /** The changes described for people. */
   summary: string[];
   createdAt: string;
   createdBy: string;
@@ -53,39 +47,34 @@ export interface OrbRecord {
   basis: number;
   /** Removed fields and schemas whose values are still stored. */
   retired?: Retired[] | undefined;
-  /**
-   * Work on stored entries that the activation of this revision requires. Repeatable;
-   * `shared/orb/migrate/reconcile.ts` does it.
-   */
+  /** Updates of stored entries that publishing this revision requires. They are idempotent. */
   work?: EntryWork | undefined;
 }
 
-/** Work on stored entries after a definition has been activated. */
+/** Updates of stored entries that follow a publication. */
 export interface EntryWork {
-  /** Schemas whose index keys are backfilled again, for entries written in the meantime. */
+  /** Schemas whose entries need new index keys. */
   claims: Home[];
   /**
-   * Live copies that move to another audience. `to` is null if the schema was removed, `from` if it was added again.
+   * Published copies that move to another audience. `to` is null for a removed schema, `from` for one that was added
+   * again.
    */
   moves: (Home & { from: LiveRole | null; to: LiveRole | null })[];
 }
 
-/** The newest revision and its position. */
+/** The newest revision of an orb. */
 export interface OrbHead extends OrbRecord {
-  /** Sequence of the message in the platform's stream. The next write expects it. */
+  /** Sequence number of the message. The next write expects it (optimistic concurrency). */
   seq: number;
 }
 
-/** A revision of an orb that exists. */
+/** The newest revision of an orb that is neither deleted nor being imported. */
 export interface ExistingOrb extends OrbHead {
   status: Status;
   document: OrbDocument;
 }
 
-/**
- * Returns the last message of an orb's history, also after a deletion; null if there never was such an orb. One
- * request.
- */
+/** Returns the newest revision, also of a deleted orb. Null if the orb never existed. */
 export async function orbHead(
   deps: Pick<Deps, "store">,
   orb: string,
@@ -95,17 +84,15 @@ export async function orbHead(
   return message === null ? null : headOf(message);
 }
 
-/** Returns the revision in a history message. */
 export function headOf(message: StoredMessage): OrbHead {
   return { ...message.json<OrbRecord>(), seq: message.seq };
 }
 
-/** Returns whether the orb exists: not deleted, not being deleted and not being imported. */
+/** Returns whether the orb is neither deleted, nor being deleted, nor being imported. */
 export function exists(head: OrbHead | null): head is ExistingOrb {
   return head !== null && head.document !== null && head.status !== null;
 }
 
-/** The operation, author and time of a new revision. */
 export interface Act {
   operation: OrbOperation;
   by: string;
@@ -113,7 +100,7 @@ export interface Act {
   now: number;
 }
 
-/** Returns the next revision. Properties that `change` omits stay, except that the list of changes is empty. */
+/** Creates the next revision. Properties that `change` omits keep their value. */
 export function nextRevision(head: OrbHead, act: Act, change: Partial<OrbRecord>): OrbRecord {
   const { seq: _seq, work: _work, ...rest } = head;
   return {
@@ -129,10 +116,10 @@ export function nextRevision(head: OrbHead, act: Act, change: Partial<OrbRecord>
 }
 
 /**
- * Appends a revision, in one atomic batch.
- * @param also further messages of the batch; they come before the revision
- * @returns the sequence of the revision's message
- * @throws Conflict when another revision came first, or an expectation of `also` does not hold
+ * Appends a revision.
+ * @param also further messages of the same atomic batch
+ * @returns sequence number of the new message
+ * @throws Conflict when another process appended first
  */
 export function appendRecord(
   deps: Pick<Deps, "store">,
@@ -147,10 +134,7 @@ export function appendRecord(
   ]);
 }
 
-/**
- * Finds a revision's message by bisection over the stream, in which an orb's revisions are in order and without gaps.
- * @returns null if there is no such revision
- */
+/** Finds a revision by binary search over sequence numbers. Returns null if it does not exist. */
 export async function findRevision(
   deps: Pick<Deps, "store">,
   orb: string,
@@ -160,7 +144,7 @@ export async function findRevision(
   if (revision === head.revision) return head;
   if (!Number.isSafeInteger(revision) || revision < 1 || revision > head.revision) return null;
   let low = 1;
-  // Each later revision has a message, so this one is at least that many sequences before the newest.
+  // Each later revision has a message, so this one is at least that many sequence numbers before the newest.
   let high = head.seq - (head.revision - revision);
   let guess = high;
   while (low <= high) {
@@ -179,16 +163,12 @@ export async function findRevision(
   return null;
 }
 
-/** The definition that entries follow while none is live. */
 export interface EntryDefinition {
   revision: number;
   document: OrbDocument;
 }
 
-/**
- * Returns the revision whose document stored entries were last validated against. No request if that is the newest
- * one.
- */
+/** Returns the document that stored entries were last validated against. */
 export async function entryDefinitionOf(
   deps: Pick<Deps, "store">,
   orb: string,
@@ -199,8 +179,8 @@ export async function entryDefinitionOf(
 }
 
 /**
- * Returns an orb's history as a log, to list parts of it.
- * @param view what to keep of a revision. A page holds many of them, so leave the document out
+ * Returns the history as a log that can be listed in pages.
+ * @param view properties to keep. Omit the document, because a page has many revisions.
  */
 export function historyLog<T>(
   deps: Pick<Deps, "store">,

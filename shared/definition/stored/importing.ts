@@ -1,26 +1,22 @@
-/**
- * Signs of a running import: a heartbeat in the platform's stream, and a mark in the orb's own stream. Both contain
- * the number of the revision that began the import, which is never reused.
- */
+/** Signs of a running import: a heartbeat in the platform's stream, and a mark in the orb's own stream. */
 import type { Deps } from "../../deps.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, BATCH_LIMIT, Conflict } from "../../store/types.ts";
 import { type OrbHead, orbHead } from "./history.ts";
 
-/** Heartbeats: seconds between two, and seconds without one until the import counts as abandoned. */
+/** Seconds between two heartbeats, and seconds without any until the import counts as abandoned. */
 const SIGN = { every: 10, lasts: 60 } as const;
 
-/** Returns a heartbeat message. */
 export function heartbeat(orb: string, revision: number): Append {
   return { subject: subjects.orbImport(orb, revision), data: "{}", rollup: true, ttl: SIGN.lasts };
 }
 
-/** Returns whether an import is still running. One request. */
+/** Returns whether a running import sent a heartbeat recently. */
 export async function isAlive(deps: Pick<Deps, "store">, orb: string, head: OrbHead): Promise<boolean> {
   return (await deps.store.get(streams.platform, subjects.orbImport(orb, head.revision))) !== null;
 }
 
-/** Sends heartbeats until stopped. @returns a function that stops them and resolves when the last one has been sent */
+/** Returns a function that stops the heartbeats and waits for the last one. */
 export function startHeartbeat(deps: Pick<Deps, "store" | "log">, orb: string, begun: OrbHead) {
   let last: Promise<unknown> = Promise.resolve();
   const timer = setInterval(() => {
@@ -35,8 +31,8 @@ export function startHeartbeat(deps: Pick<Deps, "store" | "log">, orb: string, b
 }
 
 /**
- * A mark in an orb's stream. Each batch of an import expects the mark and moves it, so the broker refuses the batch
- * if the stream has been replaced by another one with the same name.
+ * A message that each batch of an import expects and replaces. The broker therefore rejects the batch if the orb's
+ * stream was deleted and created again.
  */
 export class ImportMark {
   readonly #store: Deps["store"];
@@ -50,9 +46,7 @@ export class ImportMark {
     this.#subject = subjects.importMark(orb, begun.revision);
   }
 
-  /**
-   * Sets the mark. @throws Conflict when the import was cancelled meanwhile; then the stream may belong to a new orb
-   */
+  /** @throws Conflict when the import was cancelled. The stream may then belong to a new orb. */
   static async set(deps: Pick<Deps, "store">, orb: string, begun: OrbHead): Promise<ImportMark> {
     const mark = new ImportMark(deps, orb, begun);
     mark.#seq = await deps.store.append(mark.#stream, mark.#next());
@@ -68,29 +62,27 @@ export class ImportMark {
   }
 
   /**
-   * Writes messages, split into batches. They need not be one batch, because an orb is not visible before its import
-   * ends.
-   * @returns the sequence of each message
-   * @throws Conflict, StreamMissing
+   * Writes messages in several batches, and returns their sequence numbers. One atomic batch is not needed, because
+   * an orb is invisible until its import ends.
+   * @throws Conflict if the stream was replaced, StreamMissing if it was deleted
    */
   async write(messages: readonly Append[]): Promise<number[]> {
     const sequences: number[] = [];
     for (let from = 0; from < messages.length; from += BATCH_LIMIT - 1) {
       const part = messages.slice(from, from + BATCH_LIMIT - 1);
       const last = await this.#store.batch(this.#stream, [this.#next(), ...part]);
-      // Messages of a batch have consecutive sequences; the mark's is the first.
+      // Messages of a batch have consecutive sequence numbers. The mark has the first.
       this.#seq = last - part.length;
       for (const index of part.keys()) sequences.push(this.#seq + 1 + index);
     }
     return sequences;
   }
 
-  /** Returns whether the stream is still the one that was marked. @throws StreamMissing */
+  /** Returns whether the stream still contains the mark. */
   async holds(): Promise<boolean> {
     return (await this.#store.get(this.#stream, this.#subject))?.seq === this.#seq;
   }
 
-  /** Removes the mark. @throws Conflict, StreamMissing when it is already gone */
   async erase(): Promise<void> {
     await this.#store.append(this.#stream, { ...this.#next(), data: "", ttl: 1 });
   }

@@ -1,6 +1,6 @@
 /**
- * The live record of an orb in the bucket `orbs`. The fence moves before each new record is written, so no write
- * under an older definition can follow.
+ * Writes the published definition of an orb to the bucket `orbs`. The fence moves first, so no write under an older
+ * definition can follow.
  */
 
 import type { Deps } from "../../deps.ts";
@@ -12,33 +12,33 @@ import { fenceNow, moveFence, UNFENCED } from "./fence.ts";
 import { type EntryWork, exists, findRevision, type OrbHead, orbHead } from "./history.ts";
 import { type LiveRecord, recordOf } from "./live.ts";
 
-/** Maximum number of runs when other processes keep writing the record. */
+/** Maximum number of attempts when other processes keep writing too. */
 const ATTEMPTS = 24;
 
-/** A live record and its revision in the bucket. */
+/** A published definition and its revision in the bucket. */
 export interface StoredLiveRecord {
   record: LiveRecord;
   revision: number;
 }
 export type CurrentLiveRecord = StoredLiveRecord | null;
 
-/** Reads the live record. A damaged record counts as empty. */
+/** Treats damaged data as an empty record. */
 export async function liveRecord(deps: Pick<Deps, "store">, orb: string): Promise<CurrentLiveRecord> {
   const entry = await deps.store.kvGet(buckets.orbs, orb);
   return entry === null ? null : { record: recordOf(entry), revision: entry.revision };
 }
 
-/** Returns whether the live record matches the history, and stored entries have been updated for it. */
+/** Returns whether the stored definition matches the history, and all entries have been updated for it. */
 export function isReconciled(head: OrbHead, live: LiveRecord | null): boolean {
   if (live?.work !== undefined) return false;
   if (!exists(head)) return live === null || live.document === null;
   const { publishedRevision, basis } = head;
   if (publishedRevision !== null) return live !== null && live.revision >= publishedRevision;
-  // While nothing is live, entries follow a draft. Writes under the draft before it must fail too.
+  // While no definition is published, entries follow a draft. Writes under an older draft must fail too.
   return live !== null && live.document === null && live.revision >= basis;
 }
 
-/** Returns the record that the history requires, or null if the live revision is missing from the history. */
+/** Returns what the bucket should contain according to the history. Null if the published revision is missing. */
 export async function wantedRecord(deps: Deps, orb: string, head: OrbHead): Promise<LiveRecord | null> {
   const want = exists(head) ? head.publishedRevision : null;
   const target = want === null ? head : await findRevision(deps, orb, head, want);
@@ -57,9 +57,10 @@ export async function wantedRecord(deps: Deps, orb: string, head: OrbHead): Prom
 }
 
 /**
- * Moves the fence and puts a live record, unless this revision or a later one is there. Returns the record that is there then.
- * @param moved a fence that was moved for this record already
- * @throws Conflict when other processes kept winning; the next read or write of the orb puts it
+ * Moves the fence and stores the definition, unless the same or a later revision is already stored.
+ * @param moved a fence that was already moved for this definition
+ * @returns the record that is stored now
+ * @throws Conflict when other processes kept winning. The next read or write of the orb tries again.
  */
 export async function activateRecord(
   deps: Deps,
@@ -77,7 +78,7 @@ export async function activateRecord(
   throw new Conflict();
 }
 
-/** Returns null when another process came first. Keeps the work that an earlier record left undone. */
+/** Returns null on a conflict. Keeps unfinished updates of entries from the earlier record. */
 async function replace(
   deps: Deps,
   current: CurrentLiveRecord,
@@ -114,7 +115,7 @@ async function put(
   return revision === null ? null : { record, revision };
 }
 
-/** Writes the record of an orb that is being deleted. It needs no fence, because the stream is deleted next. */
+/** Records a deletion. No fence is needed, because the stream is deleted next. */
 export async function putDeleted(deps: Pick<Deps, "store">, orb: string, head: OrbHead): Promise<void> {
   const gone: LiveRecord = { v: 1, orb, revision: head.revision, at: head.at, document: null };
   for (;;) {
@@ -124,38 +125,37 @@ export async function putDeleted(deps: Pick<Deps, "store">, orb: string, head: O
   }
 }
 
-/** Joins two lists of work, unfinished work first. */
 function joined(before: EntryWork | undefined, after: EntryWork | undefined): EntryWork | undefined {
   if (before === undefined || after === undefined) return before ?? after;
   return { claims: [...before.claims, ...after.claims], moves: [...before.moves, ...after.moves] };
 }
 
-/** Seconds for which a reopening is remembered: no publication is under way for as long. */
+/** Seconds to remember a reopening, longer than any publication takes. */
 const REOPENED_SECONDS = 86_400;
 
-/** The mark that every reopening leaves in the stream of the history. */
+/** Message that records when the current definition was reopened for writes. */
 function reopening(orb: string): Append {
   return { subject: subjects.orbReopened(orb), data: "{}", rollup: true, ttl: REOPENED_SECONDS };
 }
 
-/** Sequence of the last reopening; 0 for none. One request. */
+/** Sequence number of the last reopening, or 0 if there is none. */
 export async function lastReopening(deps: Pick<Deps, "store">, orb: string): Promise<number> {
   return (await deps.store.get(streams.platform, subjects.orbReopened(orb)))?.seq ?? 0;
 }
 
-/** A message that refuses its batch if the definition in force was reopened since. */
+/** Makes a batch fail if the current definition was reopened after `since`. */
 export function unlessReopened(orb: string, since: number): Append {
   return { ...reopening(orb), expect: { seq: since } };
 }
 
 /**
- * Repairs a live record that does not name the current fence, so that writers can go on. Finishes a publication that was
- * committed; otherwise reopens the definition in force. Does nothing if the record is right, or if the orb does not exist.
+ * Repairs a stored definition that names an outdated fence, because the broker would reject all writes.
  *
- * A publication that closed the orb may be slow and not dead. A reopening therefore leaves its mark first, and the commit of the
- * publication expects that there is none: either the commit fails, or this process sees it and finishes it. The fence must not
- * have moved since it was read, so a publication that begins after the mark stays closed too.
- * @param reopen whether to reopen; a publication that is under way needs some milliseconds
+ * Completes a publication that was committed. Otherwise it reopens the current definition for writes.
+ *
+ * A publication may be slow but still running. The repair therefore leaves a message that makes the publication's
+ * commit fail. If the commit came first, the repair sees it and completes it.
+ * @param reopen false gives a running publication time to commit
  */
 export async function repairFence(deps: Deps, orb: string, reopen = true): Promise<void> {
   const [head, current] = await Promise.all([orbHead(deps, orb), liveRecord(deps, orb)]);
@@ -166,7 +166,7 @@ export async function repairFence(deps: Deps, orb: string, reopen = true): Promi
   try {
     if (current === null || current.record.revision < wanted.revision) {
       const now = current?.record.fence === undefined ? fence : await fenceNow(deps, orb, fence);
-      // A fence that no record names yet keeps out the definition before, whichever process moved it.
+      // Another process may have moved the fence for this definition already.
       await activateRecord(deps, wanted, current, now.seq === fence.seq ? undefined : now);
       return;
     }
@@ -177,7 +177,7 @@ export async function repairFence(deps: Deps, orb: string, reopen = true): Promi
     if ((await orbHead(deps, orb))?.seq !== head.seq) return await repairFence(deps, orb);
     await replace(deps, current, { ...current.record, work: undefined }, { expect: now });
   } catch (error) {
-    // Other writers do the same at this moment, or there is no stream, which the next write creates.
+    // Another process repairs it too, or there is no stream, which the next write creates.
     if (!(error instanceof Conflict || error instanceof StreamMissing)) throw error;
   }
 }

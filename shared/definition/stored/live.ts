@@ -1,4 +1,4 @@
-/** Live definitions, which runtime requests read first. One request. */
+/** Reads published definitions, the first step of most requests. */
 import type { Deps } from "../../deps.ts";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
@@ -18,29 +18,28 @@ import {
   orbHead,
 } from "./history.ts";
 
-/** The record of an orb in the bucket `orbs`. */
+/** The stored definition of an orb, in the bucket `orbs`. */
 export interface LiveRecord {
   v: 1;
   orb: string;
-  /** Revision of the history message that it comes from. Only a higher revision replaces it. */
+  /** Revision in the orb's history. Only a higher revision replaces it. */
   revision: number;
-  /** ISO 8601. */
   at: string;
-  /** Null if nothing is live. */
+  /** Null if no definition is published. */
   document: OrbDocument | null;
-  /** Unfinished work on stored entries. */
+  /** Updates of stored entries that are not finished. */
   work?: EntryWork | undefined;
-  /** The fence that was moved for this record. Missing in records of versions without fences. */
+  /** Missing in records that were stored before fences existed. */
   fence?: Fence | undefined;
 }
 
-/** 404 that does not reveal whether an unpublished orb exists, but reminds its author to publish it. */
+/** The message fits unpublished orbs too, so the response does not reveal whether one exists. */
 export function noLiveOrb(): AppError {
   return notFound("orb", "There is no such orb, or it is not published.");
 }
 
 const RECENT = 256;
-/** The last record read of each orb, with the position of its message. Plain values only. */
+/** The last record read of each orb. Requests may share plain values. */
 const recent = new BoundedMap<string, Recent>(RECENT);
 interface Recent {
   revision: number;
@@ -50,14 +49,14 @@ interface Recent {
 }
 
 /**
- * Returns the definition that was live at this process's last read, for speculative work while {@link liveOrb}
- * confirms it. If nothing has changed, `liveOrb` returns the same object.
+ * Returns the definition of this process's last read, for speculative reads while {@link liveOrb} confirms it.
+ * If nothing changed, `liveOrb` returns the same object.
  */
 export function lastLive(orb: string): LiveOrb | undefined {
   return recent.get(orb)?.live ?? undefined;
 }
 
-/** Returns the live definition of a published orb, or null. One request. */
+/** Returns the published definition of an orb, or null. */
 export async function liveOrb(
   deps: Pick<Deps, "store">,
   orb: string,
@@ -66,14 +65,13 @@ export async function liveOrb(
   return (await readLive(deps, orb, consistency))?.live ?? null;
 }
 
-/** Reads the live definition from the leader, for the retry of a write. @throws AppError not_found */
+/** Reads the published definition from the leader. @throws AppError `orb_not_found` */
 export async function requireLive(deps: Pick<Deps, "store">, orb: string): Promise<LiveOrb> {
   const live = await liveOrb(deps, orb);
   if (live === null) throw noLiveOrb();
   return live;
 }
 
-/** Reads an orb's record in the bucket, or null. One request. */
 async function readLive(
   deps: Pick<Deps, "store">,
   orb: string,
@@ -84,7 +82,7 @@ async function readLive(
   if (entry === null) return null;
   const { revision, time } = entry;
   const known = recent.get(orb);
-  // The message is the same, so parsing it again is not needed.
+  // The message is the same one, so parsing it again is unnecessary.
   if (known !== undefined && known.revision === revision && known.time === time) return known;
   const live = tryLive(entry);
   if (live !== null && "reason" in live) throw damagedDefinition(live);
@@ -93,7 +91,7 @@ async function readLive(
   return read;
 }
 
-/** 503 until an admin reads the orb, which writes its record again. */
+/** A 503. Reading the orb with the management API repairs the definition. */
 function damagedDefinition({ orb, reason }: DamagedOrb): AppError {
   return new AppError(
     "unavailable",
@@ -105,19 +103,15 @@ function damagedDefinition({ orb, reason }: DamagedOrb): AppError {
   );
 }
 
-/** A stored live definition that cannot be used. */
+/** A stored definition that cannot be used. */
 export interface DamagedOrb {
   orb: string;
-  /** Revision of the key in the bucket `orbs`. */
   keyRevision: number;
-  /** The kind of damage. Contains no stored data. */
+  /** Never contains stored data, because it is logged. */
   reason: "not_json" | "not_a_definition";
 }
 
-/**
- * Returns all usable live definitions, ordered by id, and the damaged ones, which it also logs. One request for each
- * 256 orbs.
- */
+/** Returns all published definitions ordered by id, and the damaged ones, which it also logs. */
 export async function liveDefinitions(
   deps: Pick<Deps, "store" | "log">,
 ): Promise<{ orbs: LiveOrb[]; damaged: DamagedOrb[] }> {
@@ -151,10 +145,10 @@ function tryLive(entry: KvEntry): LiveOrb | DamagedOrb | null {
   }
 }
 
-/** Stands for a damaged record. Its work is unknown, so its orb never counts as reconciled. */
+/** Replaces a damaged record. Revision 0 makes the repair overwrite it. */
 const NOTHING_KNOWN = { v: 1, revision: 0, at: "", document: null } as const;
 
-/** Returns an orb's record, or for a damaged one a placeholder that makes reconciling write it again. */
+/** Returns the stored definition. A damaged one is replaced by a placeholder that the repair overwrites. */
 export function recordOf(entry: KvEntry): LiveRecord {
   const found = tryLive(entry);
   const damaged = found !== null && "reason" in found;
@@ -163,15 +157,15 @@ export function recordOf(entry: KvEntry): LiveRecord {
     : entry.json<LiveRecord>();
 }
 
-/** Returns all usable live definitions, ordered by id. */
+/** Returns all published definitions that are not damaged, ordered by id. */
 export async function liveOrbs(deps: Pick<Deps, "store" | "log">): Promise<LiveOrb[]> {
   return (await liveDefinitions(deps)).orbs;
 }
 
-/** The last bases looked up for orbs without a live definition, by head and basis. Plain values only. */
+/** Definitions that entries follow in orbs that are not published. Requests may share plain values. */
 const bases = new BoundedMap<string, EntryDefinition>(RECENT);
 
-/** Returns the basis of an orb. A newer draft that was never validated against stored entries does not count. */
+/** Ignores a newer draft that was never validated against stored entries. */
 async function basisFor(deps: Pick<Deps, "store">, orb: string, head: ExistingOrb): Promise<EntryDefinition> {
   if (head.basis === head.revision) return head;
   const key = `${orb}/${head.basis}/${head.seq}/${head.at}`;
@@ -183,9 +177,8 @@ async function basisFor(deps: Pick<Deps, "store">, orb: string, head: ExistingOr
 }
 
 /**
- * Returns the definition that entries are validated against: the live one, else the newest one that was validated
- * against them. Null if there is no such orb. One request if it is live, two otherwise; more the first time if a
- * newer draft exists.
+ * Returns the definition that entries are validated against: the published one, or else the last one that stored
+ * entries were validated against. Null if the orb does not exist.
  */
 export async function definitionFor(
   deps: Pick<Deps, "store">,
