@@ -146,8 +146,8 @@ function ancestors() {
   }
 }
 
-/** Longer than it takes to kill the parts of a platform one after the other. */
-const STOP_LIMIT_MS = 15_000;
+/** Longer than it takes to drain a host, and to kill the parts of a platform one after the other. */
+const STOP_LIMIT_MS = 15_000 + 1000 * (Number(process.env.HOST_DRAIN_SECONDS) || 0);
 
 const born = ancestors();
 let stoppingSince;

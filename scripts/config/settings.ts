@@ -189,7 +189,7 @@ export function readSettings(env: Environment): Settings {
 
 /** Settings of the platform, its functions and its processes, as listed in docs/reference/settings.md. */
 const OF_THE_PLATFORM =
-  /^(PORT|HOST|DATA_DIR|PUBLIC_URL|ALLOWED_ORIGINS|LOG_LEVEL|CLIENT_ADDRESS|TRUST_PROXY|(NATS|STREAMS|QUOTA|HOST_CACHE|JWT|ENCRYPTION|CLAIM|METRICS)_.*)$/;
+  /^(PORT|HOST|DATA_DIR|PUBLIC_URL|ALLOWED_ORIGINS|LOG_LEVEL|CLIENT_ADDRESS|TRUST_PROXY|(NATS|STREAMS|QUOTA|HOST_CACHE|HOST_DRAIN|JWT|ENCRYPTION|CLAIM|METRICS)_.*)$/;
 
 /**
  * Returns the environment for tests. They choose their own settings, so the shell's settings for `npm start` must not

@@ -176,7 +176,7 @@ function diskFinding({ name, usedBytes, limitBytes }: BrokerFacts): Finding {
   const share = limitBytes === 0 ? 1 : usedBytes / limitBytes;
   const says = `${name} stores ${sizeOf(usedBytes)} of ${sizeOf(limitBytes)} (${Math.round(share * 100)} %).`;
   const remedy =
-    "Raise NODE_MAX_FILE_STORE and the disk, or delete orbs that nobody uses. A full broker refuses writes.";
+    "Raise NODE_MAX_FILE_STORE and the disk, or delete unused orbs. A full broker refuses writes.";
   if (share >= DISK_FAIL) return fail("disk", says, remedy);
   return share >= DISK_WARN ? warn("disk", says, remedy) : ok("disk", says);
 }

@@ -4,11 +4,11 @@ export type Level = "ok" | "warn" | "fail";
 /** The result of one check. */
 export interface Finding {
   level: Level;
-  /** What was checked, such as `clock`. */
+  /** The checked part, such as `clock`. */
   about: string;
-  /** What was found. Contains no secret. */
+  /** The result in one sentence. Contains no secret. */
   says: string;
-  /** What the operator should do. Omitted if there is nothing to do. */
+  /** Advice for the operator. Omitted if there is nothing to do. */
   remedy?: string;
 }
 

@@ -6,7 +6,7 @@ import { type Finding, fail, ok, sizeOf, warn } from "./finding.ts";
 
 /** Messages that a follower may lack while writes are under way. */
 const LAG_LIMIT = 1_000;
-/** Streams that are asked for at the same time. */
+/** Maximum parallel requests to the broker. */
 const AT_ONCE = 32;
 
 interface Peer {

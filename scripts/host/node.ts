@@ -24,10 +24,8 @@ import type { Functions, FunctionsOptions } from "./functions.ts";
 import { RecordedResponse } from "./response.ts";
 import { ResponseCache } from "./response-cache.ts";
 import { ResponseFile } from "./response-file.ts";
+import { drainMs, Shutdown } from "./shutdown.ts";
 import { openSocket } from "./socket.ts";
-
-/** Milliseconds for requests in progress to finish when the process stops. */
-const GRACE_MS = 3_000;
 
 /** Bytes of large reads in progress, a quarter of what the broker buffers per connection before it closes it. */
 const READING_BYTES = 16 * 1024 * 1024;
@@ -71,16 +69,16 @@ function clientAddress(incoming: HttpBindings["incoming"], behindProxy: boolean)
  */
 const HOST_NAME = /^[\w.:[\]-]*$/;
 
-function refuseHost(response: ServerResponse): void {
-  const detail = "The Host header must be an ASCII host name with an optional port.";
-  const problem = { type: "urn:problem:invalid_host", title: TITLES[400], status: 400, detail };
-  response.writeHead(400, {
+function refuse(response: ServerResponse, status: 400 | 503, code: string, detail: string): void {
+  const problem = { type: `urn:problem:${code}`, title: TITLES[status], status, detail, code };
+  response.writeHead(status, {
     ...SECURITY_HEADERS,
     "content-type": "application/problem+json",
     "cache-control": "no-store",
     connection: "close",
+    ...(status === 503 ? { "retry-after": "1" } : {}),
   });
-  response.end(JSON.stringify({ ...problem, code: "invalid_host" }));
+  response.end(JSON.stringify(problem));
 }
 
 async function listen(server: Server, port: number, host: string): Promise<void> {
@@ -122,24 +120,10 @@ function appListener(host: Host): ReturnType<typeof getRequestListener> {
 }
 
 /**
- * Closes the server to new connections. Resolves when the requests in progress have ended. Aborts those that take
- * longer than {@link GRACE_MS}.
- */
-async function closeServer(server: Server): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  // A connection becomes idle once its request is complete, and would stay open.
-  const idle = setInterval(() => server.closeIdleConnections(), 20);
-  const late = setTimeout(() => server.closeAllConnections(), GRACE_MS);
-  await closed;
-  clearInterval(idle);
-  clearTimeout(late);
-}
-
-/**
  * Serves the app from this process.
  * @param options.bindings the functions' variables. `TRUST_PROXY=true` takes the client's address from the last entry
  *   of `X-Forwarded-For`; use it only if all requests come through your own proxy. `HOST_CACHE_MIB` and
- *   `HOST_CACHE_FILE_MIB` limit the caches
+ *   `HOST_CACHE_FILE_MIB` limit the caches. With `HOST_DRAIN_SECONDS` it serves on for a while after a stop signal
  */
 export async function serveNode(options: FunctionsOptions): Promise<NodeFunctions> {
   const settings = readSettings(options.bindings);
@@ -187,10 +171,19 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
       keepAliveTimeout: 20_000,
     },
     (request, response) => {
-      if (!HOST_NAME.test(request.headers.host ?? "")) refuseHost(response);
-      else answers.serve(request, response, () => void listener(request, response));
+      if (shutdown.refuses(request, response)) {
+        refuse(response, 503, "stopping", "This host is shutting down. Other hosts go on serving.");
+      } else if (!HOST_NAME.test(request.headers.host ?? "")) {
+        refuse(
+          response,
+          400,
+          "invalid_host",
+          "The Host header must be an ASCII host name with an optional port.",
+        );
+      } else answers.serve(request, response, () => void listener(request, response));
     },
   );
+  const shutdown = new Shutdown(server, drainMs(options.bindings.HOST_DRAIN_SECONDS));
   const letGo = async () => {
     await store.close();
     file?.close();
@@ -203,7 +196,7 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
 
   let stopping: Promise<void> | undefined;
   const stop = (): Promise<void> => {
-    stopping ??= closeServer(server).then(letGo);
+    stopping ??= shutdown.stop().then(letGo);
     return stopping;
   };
   return {

@@ -7,6 +7,7 @@ import { build, stop as stopBundler } from "esbuild";
 import { systemVariables } from "../process/environment.ts";
 import { backoff, supervise } from "../process/supervise.ts";
 import type { Functions, FunctionsOptions } from "./functions.ts";
+import { drainMs } from "./shutdown.ts";
 
 /**
  * A request's objects are short-lived, so use a small nursery, and collect the heap before it has grown by a third. The
@@ -62,7 +63,7 @@ export async function serveProcess(options: FunctionsOptions): Promise<Functions
         env: { ...systemVariables(), MALLOC_ARENA_MAX: "1", ...bindings, HOST: host, PORT: String(port) },
       }),
     readyLimitMs: 20_000,
-    graceMs: 5_000,
+    graceMs: 5_000 + drainMs(bindings.HOST_DRAIN_SECONDS),
     line: log,
     // Nothing is served without the host, and the reason for its failure may pass, so always restart it.
     retryMs: ({ failures, served }) => (served ? backoff(failures, 100, 3_000) : undefined),

@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { Failure } from "../process/failure.ts";
+import { hasApt, installPackages } from "./packages.ts";
 
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
 const MAC = [
@@ -19,34 +20,6 @@ export function findChromium(): string | undefined {
   const folders = (process.env.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
   const candidates = folders.flatMap((folder) => NAMES.map((name) => join(folder, name)));
   return [...candidates, ...(process.platform === "darwin" ? MAC : [])].find((path) => existsSync(path));
-}
-
-/** Whether this system installs packages with apt. */
-const hasApt = () => spawnSync("apt-get", ["--version"]).status === 0;
-
-/** Installs Debian packages. @returns undefined on success, otherwise the reason */
-function installPackages(packages: readonly string[]): { need: "root" } | { failed: string } | undefined {
-  const root = process.getuid?.() === 0;
-  // Without a password prompt: a test run must not wait for one.
-  if (!root && spawnSync("sudo", ["-n", "true"]).status !== 0) return { need: "root" };
-  const apt = (...args: string[]) => {
-    const command = ["apt-get", "-q", "-o", "DPkg::Lock::Timeout=300", ...args];
-    const [first = "apt-get", ...rest] = root
-      ? command
-      : ["sudo", "-n", "DEBIAN_FRONTEND=noninteractive", ...command];
-    return spawnSync(first, rest, {
-      encoding: "utf8",
-      env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
-    });
-  };
-  const install = () => apt("install", "-y", "--no-install-recommends", ...packages);
-  let result = install();
-  if (result.status !== 0) {
-    // The package lists may be missing (in a container) or outdated.
-    apt("update");
-    result = install();
-  }
-  return result.status === 0 ? undefined : { failed: result.stderr?.trim().split("\n").at(-1) ?? "" };
 }
 
 /**

@@ -87,7 +87,7 @@ export async function askRemote(
     .request(handler.subject, JSON.stringify(request), { timeoutMs: handler.timeoutMs, headers })
     .catch((error: unknown) => {
       // Errors of the broker are coded. Any other error comes from headers that the client cannot parse.
-      throw error instanceof AppError ? translated(handler, error) : malformed(handler);
+      throw error instanceof AppError ? translated(handler, error) : faulty(handler);
     });
   return answerOf(deps, handler, reply);
 }
@@ -95,7 +95,7 @@ export async function askRemote(
 /** The store reads headers by name and checks none. A name is printable ASCII, as client libraries send it. */
 const WELL_FORMED = /^NATS\/1\.0[^\r\n]*\r\n(?:[!-9;-~]+:[^\r\n]*\r\n)*\r\n$/;
 
-function malformed(handler: RemoteHandler): AppError {
+function faulty(handler: RemoteHandler): AppError {
   return nonsense(handler, "The headers of the handler's response are malformed.");
 }
 
@@ -130,7 +130,7 @@ function nonsense({ name }: RemoteHandler, detail: string): AppError {
 }
 
 function answerOf(deps: Deps, handler: RemoteHandler, reply: Reply): unknown {
-  if (!WELL_FORMED.test(reply.headerText)) throw malformed(handler);
+  if (!WELL_FORMED.test(reply.headerText)) throw faulty(handler);
   const code = reply.header("Nats-Service-Error-Code");
   const words = reply.header("Nats-Service-Error");
   if (code !== undefined || words !== undefined) throw refusalOf(deps, handler, reply, code, words ?? "");

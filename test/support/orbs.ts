@@ -17,7 +17,7 @@ export const small = (id: string) => ({
 
 /** Creates an orb over HTTP as a platform admin. */
 export async function createOrb(
-  platform: TestPlatform,
+  platform: Pick<TestPlatform, "origin">,
   token: string,
   document: unknown,
   publish = true,

@@ -1,0 +1,73 @@
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { Server as NetServer } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import { Failure } from "../process/failure.ts";
+
+/** Milliseconds for requests in progress to finish after the server accepts no new ones. */
+const GRACE_MS = 3_000;
+
+/** Highest value of HOST_DRAIN_SECONDS. */
+const MAX_DRAIN_SECONDS = 60;
+
+/** Parses HOST_DRAIN_SECONDS and returns milliseconds. */
+export function drainMs(setting: string | undefined): number {
+  const seconds = Number(setting ?? 0);
+  if (!(seconds >= 0 && seconds <= MAX_DRAIN_SECONDS)) {
+    throw new Failure(
+      `HOST_DRAIN_SECONDS=${setting} is not valid. Use a number of seconds from 0 to ${MAX_DRAIN_SECONDS}.`,
+    );
+  }
+  return seconds * 1000;
+}
+
+/** The probe that a proxy uses to choose among hosts. `?probe=live` still reports that the process works. */
+const isReadyProbe = (url = "") => /^\/api\/health(\?(?!.*probe=live)|$)/.test(url);
+
+/**
+ * Stops a server without a failed request.
+ *
+ * While it drains, it is not ready for the proxy's probe, still answers every request, and closes each connection with
+ * its next response. The proxy therefore moves to other hosts, and no request meets a connection that closes. Then the
+ * server accepts no connections, and waits for the requests in progress.
+ */
+export class Shutdown {
+  readonly #server: Server;
+  readonly #drainMs: number;
+  #stopping: Promise<void> | undefined;
+
+  /** @param drainMs longer than the proxy's interval of probes and its limit of idle connections; 0 stops at once */
+  constructor(server: Server, drainMs: number) {
+    this.#server = server;
+    this.#drainMs = drainMs;
+  }
+
+  /**
+   * Call this first for each request.
+   * @returns whether the request must be refused with 503
+   */
+  refuses(request: IncomingMessage, response: ServerResponse): boolean {
+    if (this.#stopping === undefined) return false;
+    response.shouldKeepAlive = false;
+    return isReadyProbe(request.url);
+  }
+
+  /** Resolves when no connection is open. */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #stop(): Promise<void> {
+    const server = this.#server;
+    if (this.#drainMs > 0) await delay(this.#drainMs);
+    const closed = new Promise<void>((resolve) => server.once("close", resolve));
+    // The method of the HTTP server would also close connections whose request has just been sent.
+    NetServer.prototype.close.call(server);
+    // A connection becomes idle once its request is complete, and would stay open.
+    const idle = setInterval(() => server.closeIdleConnections(), 20);
+    const late = setTimeout(() => server.closeAllConnections(), GRACE_MS);
+    await closed;
+    clearInterval(idle);
+    clearTimeout(late);
+  }
+}

@@ -1,0 +1,76 @@
+import { spawnSync } from "node:child_process";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { Failure } from "../process/failure.ts";
+
+/** Whether this system installs packages with apt. */
+export const hasApt = () => spawnSync("apt-get", ["--version"]).status === 0;
+
+/** Runs apt-get as root. @returns undefined if this user may not */
+function asRoot(...args: string[]): ReturnType<typeof spawnSync> | undefined {
+  const isRoot = process.getuid?.() === 0;
+  // Without a password prompt: a test run must not wait for one.
+  if (!isRoot && spawnSync("sudo", ["-n", "true"]).status !== 0) return undefined;
+  const command = ["apt-get", "-q", "-o", "DPkg::Lock::Timeout=300", ...args];
+  const [first = "apt-get", ...rest] = isRoot
+    ? command
+    : ["sudo", "-n", "DEBIAN_FRONTEND=noninteractive", ...command];
+  return spawnSync(first, rest, {
+    encoding: "utf8",
+    env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
+  });
+}
+
+const lastLine = (text: unknown) =>
+  String(text ?? "")
+    .trim()
+    .split("\n")
+    .at(-1) ?? "";
+
+/** Installs Debian packages. @returns undefined on success, otherwise the reason */
+export function installPackages(
+  packages: readonly string[],
+): { need: "root" } | { failed: string } | undefined {
+  const install = () => asRoot("install", "-y", "--no-install-recommends", ...packages);
+  let result = install();
+  if (result === undefined) return { need: "root" };
+  if (result.status !== 0) {
+    // The package lists may be missing (in a container) or outdated.
+    asRoot("update");
+    result = install();
+  }
+  return result?.status === 0 ? undefined : { failed: lastLine(result?.stderr) };
+}
+
+/**
+ * Takes one program out of a Debian package without installing it, so that no service of the package starts.
+ * @param program its path in the package, such as `usr/bin/caddy`
+ * @param target where to put it; kept for later runs
+ * @throws Failure with one line that says what to install
+ */
+export function extractProgram(name: string, program: string, target: string): void {
+  const help = `The tests need ${name}, which was not found. Install it`;
+  if (!hasApt()) throw new Failure(`${help}.`);
+  const work = mkdtempSync(join(tmpdir(), `${name}-`));
+  try {
+    const download = () => spawnSync("apt-get", ["-q", "download", name], { cwd: work, encoding: "utf8" });
+    let result = download();
+    if (result.status !== 0) {
+      asRoot("update");
+      result = download();
+    }
+    const file = readdirSync(work).find((one) => one.endsWith(".deb"));
+    if (result.status !== 0 || file === undefined)
+      throw new Failure(`${help}: "apt-get download ${name}" failed here (${lastLine(result.stderr)})`);
+    spawnSync("dpkg-deb", ["-x", join(work, file), join(work, "x")]);
+    const found = join(work, "x", program);
+    if (!existsSync(found)) throw new Failure(`The package ${name} has no ${basename(program)}.`);
+    mkdirSync(dirname(target), { recursive: true });
+    const draft = `${target}.${process.pid}`;
+    copyFileSync(found, draft);
+    renameSync(draft, target);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
