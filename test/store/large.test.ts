@@ -40,6 +40,34 @@ it("appends messages in the order of the calls, whatever their sizes", async () 
   expect(small).toBe(large + 1);
 });
 
+it("returns the bytes of large messages unchanged after their frames are freed", async () => {
+  await using broker = await startBroker();
+  const store = broker.store("operator");
+  await installOrb(store, SHOP);
+  const bodies = [
+    Uint8Array.from({ length: 90_000 }, (_, i) => i % 256),
+    new TextEncoder().encode(`\ufeff${"é€😀".repeat(20_000)}`),
+    new TextEncoder().encode("é€😀".repeat(20_000)),
+    new Uint8Array(0),
+    new TextEncoder().encode("small"),
+  ];
+  const subject = (i: number) => `shop.content.owner.note.0body${i}`;
+  await store.pipeline(
+    streams.orb("shop"),
+    bodies.map((data, i) => ({ subject: subject(i), data })),
+  );
+  const read = () => store.scan(streams.orb("shop"), "shop.content.owner.note.*", { fromSeq: 1, limit: 10 });
+  const pages = [await read(), ...(await Promise.all([read(), read()])), await read()];
+  for (const { messages } of pages) {
+    expect(messages.map(({ size }) => size)).toEqual(bodies.map(({ length }) => length));
+    expect(messages.map(({ data }) => Buffer.from(data).toString("base64"))).toEqual(
+      bodies.map((data) => Buffer.from(data).toString("base64")),
+    );
+  }
+  const found = await store.get(streams.orb("shop"), subject(0));
+  expect(Buffer.from(found?.data ?? []).equals(Buffer.from(bodies[0] ?? []))).toBe(true);
+});
+
 it("refuses to read more bytes than allowed, at every consistency", async () => {
   await using broker = await startBroker();
   const replicated = broker.store("operator", { replicas: 3 });

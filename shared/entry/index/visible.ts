@@ -70,20 +70,20 @@ export async function readLive(
   });
   const found = await nullIfMissing(lastOf(deps.store, stream, places, consistency, maxBytes));
   if (found === null) return wanted.map(() => undefined);
+  const { messages, heads } = found;
   const now = deps.clock.now();
   return Promise.all(
     places.map(async ({ address, log, live }, at): Promise<ListedEntry | undefined> => {
       const schema = wanted[at]?.schema;
-      const message = found.get(log);
-      const head = snapshotOf(message);
+      const head = heads[at] ?? null;
       if (schema === undefined || head === null) return undefined;
       const edge = nextEdge(head, now);
       if (edge !== undefined) deps.expires?.(edge);
       if (!visible(head, now)) return undefined;
-      const bytes = (message?.size ?? 0) + (found.get(live)?.size ?? 0);
+      const bytes = (messages.get(log)?.size ?? 0) + (messages.get(live)?.size ?? 0);
       const seen = { schema, address, head, newest: head.revision, bytes };
       if (head.revision === head.publishedRevision) return { ...seen, shown: maskedRevision(schema, head) };
-      const copy = liveCopyOf(found.get(live));
+      const copy = liveCopyOf(messages.get(live));
       if (copy?.revision === head.publishedRevision) return { ...seen, shown: maskedRevision(schema, copy) };
       const published = await publishedOf(deps, { head, address }, consistency);
       return published === null ? undefined : { ...seen, shown: maskedRevision(schema, published) };
@@ -92,9 +92,9 @@ export async function readLive(
 }
 
 /**
- * Reads heads and live copies, in one request to save a round trip. A store with a local cache has no round trip to
- * save, and large entries take longer than one. In both cases live copies are read only for entries with a newer
- * draft.
+ * Reads and parses heads, and reads live copies, in one request to save a round trip. A store with a local cache has no
+ * round trip to save, and large entries take longer than one. In both cases live copies are read only for entries with a
+ * newer draft.
  */
 async function lastOf(
   store: Store,
@@ -102,17 +102,20 @@ async function lastOf(
   places: readonly { log: string; live: string }[],
   consistency: Consistency,
   maxBytes: number,
-): Promise<Map<string, StoredMessage>> {
+): Promise<{ messages: Map<string, StoredMessage>; heads: (EntrySnapshot | null)[] }> {
   const read = (subjects: readonly string[]) => lastOfAll(store, stream, subjects, consistency, maxBytes);
-  if (store.isCached !== true && maxBytes <= SMALL_BYTES)
-    return read(places.flatMap(({ log, live }) => [log, live]));
-  const heads = await read(places.map(({ log }) => log));
-  const withDraft = places.filter(({ log }) => {
-    const head = snapshotOf(heads.get(log));
-    return head !== null && head.publishedRevision !== null && hasDraft(head);
+  const together = store.isCached !== true && maxBytes <= SMALL_BYTES;
+  const messages = await read(places.flatMap(({ log, live }) => (together ? [log, live] : [log])));
+  // Parse each head once: it may be large.
+  const heads = places.map(({ log }) => snapshotOf(messages.get(log)));
+  if (together) return { messages, heads };
+  const withDraft = places.filter((_, at) => {
+    const head = heads[at];
+    return head !== undefined && head !== null && head.publishedRevision !== null && hasDraft(head);
   });
-  if (withDraft.length === 0) return heads;
-  return new Map([...heads, ...(await read(withDraft.map(({ live }) => live)))]);
+  if (withDraft.length === 0) return { messages, heads };
+  const copies = await read(withDraft.map(({ live }) => live));
+  return { messages: new Map([...messages, ...copies]), heads };
 }
 
 /** Reads the last message of each subject. One or two are read by subject, which is the broker's cheapest read. */

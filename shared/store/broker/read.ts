@@ -10,8 +10,6 @@ const TOO_MANY_SUBJECTS = 413;
 /** Maximum number of subjects in one `multi_last` request. */
 export const MULTI_LAST_LIMIT = 1024;
 
-const decoder = new TextDecoder();
-
 /** No subscriber received the request (status 503). */
 export class NoResponders extends Error {}
 
@@ -22,7 +20,7 @@ export class NoResponders extends Error {}
 export async function inspect(connection: Connection, stream: string): Promise<StreamInfo> {
   const reply = await connection.request(`$JS.API.STREAM.INFO.${stream}`, "");
   if (reply.status !== 0) throw unavailable("JetStream does not respond");
-  const answer = JSON.parse(decoder.decode(reply.data)) as LeaderAnswer & StreamInfo;
+  const answer = JSON.parse(reply.text()) as LeaderAnswer & StreamInfo;
   if (answer.error === undefined) return answer;
   throw answer.error.err_code === ApiCode.streamNotFound
     ? new StreamMissing(stream)
@@ -90,7 +88,7 @@ function direct(
   const read = connection.ask<StoredMessage | null>(api, body, (message, resolve, reject) => {
     const headers = ResponseHeaders.of(message);
     const { status } = headers;
-    if (status === 0) resolve(new Message(headers, message.data));
+    if (status === 0) resolve(Message.of(headers, message));
     else if (status === NOT_FOUND) resolve(null);
     else reject(refused(status));
     return true;
@@ -106,7 +104,7 @@ export async function leaderGet(
 ): Promise<StoredMessage | null> {
   const reply = await connection.request(`$JS.API.STREAM.MSG.GET.${stream}`, JSON.stringify(which));
   if (reply.status === NO_RESPONDERS) throw unavailable("JetStream does not respond");
-  const answer = JSON.parse(decoder.decode(reply.data)) as LeaderAnswer;
+  const answer = JSON.parse(reply.text()) as LeaderAnswer;
   if (answer.message !== undefined) return leaderMessage(answer.message);
   if (answer.error?.err_code === ApiCode.noMessage || answer.error?.code === NOT_FOUND) {
     if (answer.error.err_code === ApiCode.streamNotFound) throw new StreamMissing(stream);
@@ -123,7 +121,7 @@ export function collect(connection: Connection, stream: string, body: string): P
     const headers = ResponseHeaders.of(message);
     const { status } = headers;
     if (status === 0) {
-      messages.push(new Message(headers, message.data));
+      messages.push(Message.of(headers, message));
       held += message.data.length;
       if (connection.hold(message.data.length, held)) return false;
       reject(unavailable("too many bytes are being read at the same time"));

@@ -24,7 +24,6 @@ import { directLast, directLatest, directMany, directSeq, leaderGet, leaderMany 
 import { scan as scanPage } from "./scan.ts";
 import { append, batch, count, failure, pipeline } from "./write.ts";
 
-const decoder = new TextDecoder();
 const MARKER = "KV-Operation";
 const KEYS_PER_READ = 256;
 
@@ -107,7 +106,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
       body === undefined ? "" : JSON.stringify(body),
     );
     if (reply.status !== 0) throw unavailable(`JetStream responded with status ${reply.status}`);
-    return JSON.parse(decoder.decode(reply.data)) as ApiAnswer;
+    return JSON.parse(reply.text()) as ApiAnswer;
   }
 
   const get = (stream: string, subject: string, read?: ReadOptions) =>

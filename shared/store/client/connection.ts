@@ -6,6 +6,7 @@ import { Events, type Msg, type NatsConnection } from "nats.ws";
 import { AppError, unavailable } from "../../kernel/errors.ts";
 import type { Delivery, Subscription } from "../types.ts";
 import { type ConnectOptions, dial } from "./dial.ts";
+import { Frames } from "./frames.ts";
 import { type Liveness, livenessOf, onceHeard } from "./liveness.ts";
 import { ReceivedMessage } from "./message.ts";
 import { brokerTimeout, PendingRequests } from "./pending-requests.ts";
@@ -43,9 +44,12 @@ export class Connection {
   /** Liveness of the connected server. */
   #liveness: Liveness;
   #held = 0;
+  /** Undefined for a long-lived process, whose sockets may have buffers of their own. */
+  readonly #frames: Frames | undefined;
 
   constructor(options: ConnectOptions) {
     this.#options = options;
+    this.#frames = options.reconnect ? undefined : new Frames();
     this.requestTimeoutMs = (options.requestTimeoutMs ?? 4000) + (options.queueMs ?? 0);
     this.#liveness = livenessOf(options.url);
     this.#pending = new PendingRequests<Msg>(
@@ -166,6 +170,7 @@ export class Connection {
 
   #answer(error: Error | null, message: Msg): void {
     if (error !== null) return;
+    this.#frames?.received(message.data);
     this.#pending.answer(message.subject.slice(message.subject.lastIndexOf(".") + 1), message);
   }
 
@@ -280,5 +285,6 @@ export class Connection {
     const connection = this.#connection ?? (await this.#connecting?.catch(() => undefined));
     this.#pending.failAll(() => unavailable("closed"));
     await connection?.close();
+    this.#frames?.free();
   }
 }

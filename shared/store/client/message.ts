@@ -1,6 +1,7 @@
 /** Messages of the broker, and their headers. */
 import type { Msg } from "nats.ws";
 import type { Delivery, StoredMessage } from "../types.ts";
+import { keptBody } from "./frames.ts";
 
 /** First line of the headers of a message, without a status. */
 export const VERSION = "NATS/1.0";
@@ -77,13 +78,26 @@ export class ResponseHeaders {
 /** A stored message from the broker. Its headers contain subject, sequence and time. */
 export class Message implements StoredMessage {
   readonly headers: ResponseHeaders;
-  readonly data: Uint8Array;
+  /** The body; as text if it came in a large frame. */
+  readonly body: string | Uint8Array;
+  readonly size: number;
   readonly seq: number;
 
-  constructor(headers: ResponseHeaders, data: Uint8Array) {
+  /** @param size bytes of the body */
+  constructor(headers: ResponseHeaders, body: string | Uint8Array, size = body.length) {
     this.headers = headers;
-    this.data = data;
+    this.body = body;
+    this.size = size;
     this.seq = Number(headers.last("Nats-Sequence"));
+  }
+
+  /** Takes the body of a direct get response out of its frame. */
+  static of(headers: ResponseHeaders, { data }: Msg): Message {
+    return new Message(headers, keptBody(data), data.length);
+  }
+
+  get data(): Uint8Array {
+    return typeof this.body === "string" ? encoder.encode(this.body) : this.body;
   }
 
   get subject(): string {
@@ -92,14 +106,11 @@ export class Message implements StoredMessage {
   get time(): number {
     return Date.parse(this.headers.last("Nats-Time-Stamp") ?? "");
   }
-  get size(): number {
-    return this.data.length;
-  }
   header(name: string): string | undefined {
     return this.headers.first(name) || undefined;
   }
   text(): string {
-    return decoder.decode(this.data);
+    return typeof this.body === "string" ? this.body : decoder.decode(this.body);
   }
   json<T>(): T {
     return JSON.parse(this.text()) as T;
@@ -199,17 +210,28 @@ export class CachedMessage implements StoredMessage {
 /** A message of a subscription or a reply. If a header appears twice, the last one is the broker's and counts. */
 export class ReceivedMessage implements Delivery {
   readonly #message: Msg;
+  readonly #body: string | Uint8Array;
   #headers: ResponseHeaders | undefined;
 
   constructor(message: Msg) {
     this.#message = message;
+    const { data } = message;
+    this.#body = keptBody(data);
+    if (this.#body === data) return;
+    // The library decodes subject and reply at the first use, and keeps them.
+    void [message.subject, message.reply];
+    this.#headers = ResponseHeaders.of(message);
   }
 
   get subject(): string {
     return this.#message.subject;
   }
   get data(): Uint8Array {
-    return this.#message.data;
+    return typeof this.#body === "string" ? encoder.encode(this.#body) : this.#body;
+  }
+  /** The body as text. */
+  text(): string {
+    return typeof this.#body === "string" ? this.#body : decoder.decode(this.#body);
   }
   get reply(): string | undefined {
     return this.#message.reply === "" ? undefined : this.#message.reply;

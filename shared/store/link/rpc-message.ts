@@ -50,12 +50,14 @@ export type Call = (typeof CALLS)[number];
 export type Answer<C extends Call> = Awaited<ReturnType<Store[C]>>;
 
 /**
- * Stored messages: the headers and size of each, and all bodies in one array. Copying an array for each message takes
- * several times as long. The runtime copies at most 32 MiB as one value; no read of messages allows more than 8 MiB.
+ * Stored messages: the headers and size of each, the bodies that are text, and all others in one array. Copying an array
+ * for each message takes several times as long. The runtime copies at most 32 MiB as one value; no read of messages allows more than 8 MiB.
  */
 interface Messages {
   headers: string[];
   sizes: number[];
+  /** Undefined for a body in the array. */
+  texts: (string | undefined)[];
   bodies: Uint8Array;
 }
 
@@ -77,24 +79,28 @@ type Failure =
   | { name: string; message: string; stream?: string };
 
 function packMessages(messages: Iterable<StoredMessage>): Messages {
-  const packed: Messages = { headers: [], sizes: [], bodies: new Uint8Array() };
+  const packed: Messages = { headers: [], sizes: [], texts: [], bodies: new Uint8Array() };
   const bodies: Uint8Array[] = [];
   for (const message of messages) {
     if (!(message instanceof Message)) throw new Error("the store returned a cached message");
     packed.headers.push(message.headers.text);
     packed.sizes.push(message.size);
-    bodies.push(message.data);
+    const { body } = message;
+    packed.texts.push(typeof body === "string" ? body : undefined);
+    if (typeof body !== "string") bodies.push(body);
   }
   packed.bodies = concatBytes(bodies);
   return packed;
 }
 
-function unpackMessages({ headers, sizes, bodies }: Messages): Message[] {
+function unpackMessages({ headers, sizes, texts, bodies }: Messages): Message[] {
   let end = 0;
-  return headers.map((text, i) => {
+  return headers.map((head, i) => {
+    const size = sizes[i] ?? 0;
+    const text = texts[i];
     const start = end;
-    end += sizes[i] ?? 0;
-    return new Message(new ResponseHeaders(text), bodies.subarray(start, end));
+    if (text === undefined) end += size;
+    return new Message(new ResponseHeaders(head), text ?? bodies.subarray(start, end), size);
   });
 }
 
