@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** Resident bytes of the process of this test that serves the functions: workerd or the Node host. */
+/** Resident bytes of the processes of this test that serve the functions: workerd or the Node host. */
 async function residentBytes(): Promise<number> {
   const { stdout } = await run("ps", ["-axo", "ppid=,rss=,args="]);
   const sizes = stdout.split("\n").flatMap((line) => {
@@ -12,10 +12,10 @@ async function residentBytes(): Promise<number> {
     return Number(parent) === process.pid && serves ? [Number(kib) * 1024] : [];
   });
   if (sizes.length === 0) throw new Error("No process of this test serves the functions.");
-  return Math.max(...sizes);
+  return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-/** Runs `work` and returns the peak growth of the serving process in bytes. */
+/** Runs `work` and returns the peak growth of the serving processes in bytes. */
 export async function growthDuring(work: () => Promise<unknown>): Promise<number> {
   const before = await residentBytes();
   let peak = before;
