@@ -4,6 +4,7 @@
  */
 import { DurableObject, RpcTarget } from "cloudflare:workers";
 import { openStore } from "../shared/store/broker/store.ts";
+import { ReadSemaphore } from "../shared/store/client/read-semaphore.ts";
 import { type LinkStub, linkedStore } from "../shared/store/link/link-client.ts";
 import { LinkServer } from "../shared/store/link/link-server.ts";
 import type { RpcMessage } from "../shared/store/link/rpc-message.ts";
@@ -22,8 +23,12 @@ const SILENT_MS = 1_500;
 /** An object has 128 MB in total, and a page is in memory three times while it is forwarded. */
 const MAX_HELD_BYTES = 16 * 1024 * 1024;
 
+/** Large reads wait for each other well before that limit, which fails them. */
+const ROOM_BYTES = 4 * 1024 * 1024;
+
 function linkServer(env: Record<string, unknown>): LinkServer {
   const { broker } = readSettings(env);
+  const room = new ReadSemaphore(ROOM_BYTES);
   return new LinkServer(
     (broken) =>
       openStore({
@@ -33,6 +38,7 @@ function linkServer(env: Record<string, unknown>): LinkServer {
         queueMs: QUEUE_MS,
         silentMs: SILENT_MS,
         maxHeldBytes: MAX_HELD_BYTES,
+        room,
       }),
     { others: broker.url.includes(",") },
   );
