@@ -1,4 +1,3 @@
-/** Stored accounts and passkeys. */
 import type { Deps } from "../deps.ts";
 import { AppError, notFound, unavailable } from "../kernel/errors.ts";
 import { pause } from "../kernel/pause.ts";
@@ -11,10 +10,7 @@ import { keys, type Realm } from "./realms.ts";
 
 export type AccountRole = Exclude<Role, "public">;
 
-/**
- * One account. An account that is `pending` counts only if the invitation that it names also names it; writing that
- * name is the commit point of a registration. Only the credentials in its list are its passkeys.
- */
+/** A `pending` account exists only once its invitation names it. Writing that name commits the registration. */
 export interface AccountRecord {
   v: 1;
   id: string;
@@ -22,19 +18,16 @@ export interface AccountRecord {
   email: string | null;
   role: AccountRole;
   status: "pending" | "active" | "disabled";
-  /** Key of the invitation that created it. */
+  /** Key of the invitation that created the account. */
   invitation: string;
   credentials: string[];
-  /** ISO 8601. */
   createdAt: string;
   updatedAt: string;
 }
 
-/** One passkey. */
 export interface CredentialRecord {
   v: 1;
   id: string;
-  /** The account's id. */
   account: string;
   name: string;
   /** COSE public key, base64url. */
@@ -47,20 +40,20 @@ export interface CredentialRecord {
   lastUsedAt: string | null;
 }
 
-/** A record with the revision for a compare-and-set. */
+/** A record with its revision, for optimistic concurrency. */
 export interface Versioned<T> {
   key: string;
   value: T;
   revision: number;
 }
 
-/** Reads a record from the leader. One request. */
+/** Reads from the leader, because other replicas may lag. */
 export async function readRecord<T>(deps: Deps, bucket: string, key: string): Promise<Versioned<T> | null> {
   const entry = await deps.store.kvGet(bucket, key);
   return entry === null ? null : { key, value: entry.json<T>(), revision: entry.revision };
 }
 
-/** @throws Conflict if the record has changed */
+/** @throws Conflict if the record has changed since it was read */
 export async function replaceRecord<T>(
   deps: Deps,
   bucket: string,
@@ -92,7 +85,7 @@ export async function readCredential(
   return found?.value.id === id ? found : null;
 }
 
-/** Stores a passkey for the first time. @throws AppError conflict `passkey_known` if the realm has it already */
+/** Throws 409 if the passkey is already registered. */
 export async function createCredential(
   deps: Deps,
   realm: Realm,
@@ -105,9 +98,8 @@ export async function createCredential(
 }
 
 /**
- * Changes an account by compare-and-set, and retries on a conflict.
+ * Changes an account, and retries on a write conflict.
  * @param change returns the new record, or null to keep the old one
- * @throws AppError not_found, and any error of `change`
  */
 export async function changeAccount(
   deps: Deps,
@@ -128,17 +120,15 @@ export async function changeAccount(
 const RECORDS_PER_READ = 256;
 const MAX_CATCH_UPS = 50;
 
-/** A page of a bucket's keys in the order of their last change, without deleted ones. */
 export interface RecordPage<T> {
   records: Versioned<T>[];
-  /** Start of the next page; null at the end. */
+  /** Start of the next page; null after the last page. */
   next: number | null;
 }
 
 /**
- * Records whose keys match a filter, as fresh as the leader's: reads again if the page came from a lagging replica.
- * Two requests in one round trip.
- * @param least revision of a key that the last page must have reached
+ * Returns records, oldest change first. Reads again if the answer came from a replica that lags.
+ * @param least revision that the last page must have reached
  */
 export async function pageRecords<T>(
   deps: Deps,
@@ -175,7 +165,6 @@ export async function pageRecords<T>(
   throw unavailable("a replica lags behind");
 }
 
-/** All records, page by page. */
 async function* recordPages<T>(
   deps: Deps,
   bucket: string,
@@ -189,15 +178,13 @@ async function* recordPages<T>(
   }
 }
 
-/** Seconds after which the broker removes the key that {@link recordsToRevoke} writes. */
 const MARK_SECONDS = 60;
 
 /**
- * All records, page by page, for ending or revoking them: a record that is missed here stays valid.
+ * Yields all records that must be revoked; a record that this read missed would stay valid.
  *
- * A broker that was cut off or stopped may believe for seconds that it still leads the bucket. Both reads of
- * {@link pageRecords} can then lack the newest records. So this writes a deleted key that the filter matches, which only
- * the true leader can store, and reads until it has come to that key.
+ * A stopped broker may believe for seconds that it still leads, and return old data. So this first writes a marker,
+ * which only the true leader can store, and then reads until it finds the marker.
  */
 export async function* recordsToRevoke<T>(
   deps: Deps,
@@ -209,7 +196,7 @@ export async function* recordsToRevoke<T>(
   yield* recordPages<T>(deps, bucket, filter, least);
 }
 
-/** All records at once. Only for small sets: platform admins, the invitations of a realm. */
+/** Returns all records at once. Use it only for small sets, such as the platform admins. */
 export async function listRecords<T>(deps: Deps, bucket: string, filter: string): Promise<Versioned<T>[]> {
   const all: Versioned<T>[] = [];
   for await (const page of recordPages<T>(deps, bucket, filter)) all.push(...page);

@@ -1,13 +1,12 @@
-/** The caller of a verb. Only shared/access/authenticate.ts and the platform itself create one. */
+/** The caller of an operation. Only `authenticate.ts` and the platform itself create actors. */
 
-/** Roles in an orb, from the most to the least powerful. `public` is an anonymous caller. */
+/** Roles from the most to the least powerful. `public` is an anonymous caller. */
 export type Role = "owner" | "admin" | "user" | "public";
 
 export type Actor =
   | { kind: "anonymous" }
-  /** A platform admin: acts as owner of every orb. */
+  /** A platform admin has the rights of an owner in every orb. */
   | { kind: "platform"; sub: string; name: string; email: string | null; sid: string; exp: number }
-  /** A user of an orb's realm, or of the shared realm `auth`. */
   | {
       kind: "orb";
       realm: string;
@@ -17,21 +16,18 @@ export type Actor =
       sid: string;
       exp: number;
     }
-  /** The platform itself (provisioning, scripts). */
+  /** The platform itself, for example a command that provisions the broker. */
   | { kind: "system"; sub: "system" };
 
 export const anonymous: Actor = { kind: "anonymous" };
 export const system: Actor = { kind: "system", sub: "system" };
 
-/** The actor's id in records: `createdBy`, audit. */
+/** Returns the id that records and the audit log show for an actor. */
 export function actorId(actor: Actor): string {
   return actor.kind === "anonymous" ? "anonymous" : actor.sub;
 }
 
-/**
- * The acting account with its realm, because ids are unique only within a realm. Part of stored data, so its format is
- * fixed.
- */
+/** Returns the account with its realm, because ids are unique only within a realm. Stored data contains this format. */
 export function accountOf(actor: Actor): string {
   return actor.kind === "orb" ? `${actor.realm}/${actor.sub}` : `${actor.kind}/${actorId(actor)}`;
 }

@@ -1,4 +1,3 @@
-/** Reads the audit log. */
 import type { Deps } from "../deps.ts";
 import { READ_BYTES } from "../store/budget.ts";
 import { scanPages } from "../store/pages.ts";
@@ -8,11 +7,11 @@ import type { Actor } from "./actor.ts";
 import type { AuditRecord } from "./audit.ts";
 import { requireOperator } from "./authorize.ts";
 
-/** Maximum number of messages that one page reads. A page may be shorter than `limit` and still have a next page. */
+/** Maximum messages that one page reads, so a page with strict filters may end before `limit`. */
 const LOOK_LIMIT = 10_000;
 const FIRST_WINDOW = 256;
 const LARGEST_PAGE = 512;
-/** Maximum number of matching messages in one window. A window with more is read again with fewer sequences. */
+/** Maximum matching messages per range of sequence numbers. A range with more is narrowed and read again. */
 const LARGEST_WINDOW = 4 * FIRST_WINDOW;
 
 export interface AuditQuery {
@@ -26,24 +25,22 @@ export interface AuditQuery {
   until?: number | undefined;
   newestFirst: boolean;
   limit: number;
-  /** Sequence where the page starts. By default the first or last record, depending on the order. */
+  /** Sequence number where the page starts. The default is the first or the last record. */
   from?: number | undefined;
 }
 
-/** A record with its position in the log. */
 export type AuditItem = AuditRecord & { id: string };
 
 export interface AuditPage {
   items: AuditItem[];
-  /** Start of the next page; null at the end. */
+  /** Start of the next page; null after the last page. */
   next: number | null;
 }
 
-/** A page of the audit log. Two requests, or more if the filters match little. @throws AppError forbidden */
 export async function listAudit(deps: Deps, actor: Actor, query: AuditQuery): Promise<AuditPage> {
   requireOperator(actor, "audit.read");
   const { realm, action } = query;
-  // An invalid name of a realm or action has no records.
+  // A name with invalid characters cannot match any record.
   if ((realm !== undefined && !isToken(realm)) || (action !== undefined && !isToken(action))) {
     return { items: [], next: null };
   }
@@ -83,7 +80,7 @@ async function forwards(deps: Deps, subject: string, query: AuditQuery, from: nu
   return { items, next: null };
 }
 
-/** Windows of sequences backwards from `from`: wider while few messages match, narrower while many do. */
+/** Reads ranges of sequence numbers backwards. Few matches widen the next range, and many narrow it. */
 async function backwards(deps: Deps, subject: string, query: AuditQuery, from: number): Promise<AuditPage> {
   const items: AuditItem[] = [];
   let high = from;
@@ -110,7 +107,7 @@ async function backwards(deps: Deps, subject: string, query: AuditQuery, from: n
   return { items, next: null };
 }
 
-/** Matching messages between two sequences, oldest first; null if there are more than {@link LARGEST_WINDOW}. */
+/** Returns matching messages between two sequence numbers; null if there are more than {@link LARGEST_WINDOW}. */
 async function between(
   deps: Deps,
   subject: string,

@@ -1,9 +1,8 @@
-/** The audit log: who did what and when, and whether it was allowed. Contains no secret and no user content. */
+/** The audit log records who did what and when. It contains no secrets and no user content. */
 import type { Deps } from "../deps.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { type Actor, actorId } from "./actor.ts";
 
-/** Recorded actions. Each is one token of a subject. */
 export type AuditAction =
   | "bootstrap"
   | "signin"
@@ -19,24 +18,21 @@ export type AuditAction =
   | "entry"
   | "stream";
 
-/** The facts that a verb records. */
 export interface AuditEvent {
   /** `platform`, `auth`, or an orb's id. */
   realm: string;
   action: AuditAction;
   actor: Actor | { sub: string };
-  /** Id of the object, never a secret. */
+  /** Id of the affected object, never a secret. */
   target?: string | undefined;
-  /** `ok` if missing. */
+  /** The default is `ok`. */
   outcome?: "ok" | "refused";
-  /** A stable code: details of the action, or the reason of a refusal. */
+  /** A stable code with details of the action, or the reason why it was refused. */
   detail?: string | undefined;
 }
 
-/** A stored record. */
 export interface AuditRecord {
   v: 1;
-  /** ISO 8601. */
   at: string;
   realm: string;
   action: string;
@@ -49,7 +45,7 @@ export interface AuditRecord {
   client: string;
 }
 
-/** Appends one record and resolves when the broker has stored it. One request. */
+/** Appends one record, and resolves when the broker has stored it. */
 export async function audit(deps: Deps, event: AuditEvent): Promise<void> {
   const record: AuditRecord = {
     v: 1,

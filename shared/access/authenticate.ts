@@ -5,40 +5,34 @@ import { PLATFORM_REALM } from "./authorize.ts";
 import { readSession } from "./sessions.ts";
 import { badToken, claimedRealm, verifyToken } from "./tokens.ts";
 
-/** The credentials of a request. */
 export interface Credentials {
-  /** The bearer token. If there is one, cookies are ignored. */
+  /** Bearer token. If present, cookies are ignored. */
   bearer?: string | undefined;
-  /** Reads a cookie by its name. Undefined if the request has several cookies of that name. */
+  /** Returns a cookie by its name; undefined if the request has several cookies of that name. */
   cookies?: ((name: string) => string | undefined) | undefined;
 }
 
-/** Accepted tokens: those of platform admins, and those of users of these realms. */
+/** The realms whose tokens a route accepts. A realm is a separate set of accounts. */
 export interface AcceptedRealms {
   platform?: boolean;
   realms?: readonly string[];
 }
 
-/**
- * Returns the name of the cookie with a realm's token. Over https it begins with `__Host-`: browsers reject such a
- * cookie from any other host, so a page on a sibling subdomain cannot replace the caller's session with its own.
- */
+/** The prefix `__Host-` makes browsers reject cookies that a sibling subdomain has set. */
 export function cookieName({ publicUrl }: { publicUrl: string }, realm: string): string {
   return `${publicUrl.startsWith("https:") ? "__Host-" : ""}session_${realm}`;
 }
 
-/** Whether a cookie's name is one of {@link cookieName}. */
 export function isSessionCookie(config: { publicUrl: string }, name: string): boolean {
   return name.startsWith(cookieName(config, ""));
 }
 
 /**
- * Identifies the caller: verifies the token and reads its session ({@link readSession}).
+ * Returns the caller of a request, or `anonymous`.
  *
- * An invalid bearer token is an error. An invalid cookie is ignored, so that a stale one does not block access to
- * public data.
- * @param consistency `leader` if the decision outlives the request
- * @throws AppError unauthenticated `invalid_token`
+ * An invalid bearer token is an error. An invalid cookie is ignored, so that an expired session does not block public
+ * pages.
+ * @param consistency use `leader` if the decision outlives the request
  */
 export async function authenticate(
   deps: Deps,

@@ -1,28 +1,25 @@
-/**
- * The only place that decides what a role may do. Every verb calls it. Everything that it does not allow is forbidden.
- */
+/** The only place that decides what a role may do. Everything that it does not allow is forbidden. */
 import { AppError } from "../kernel/errors.ts";
 import { type Actor, actorId, type Role } from "./actor.ts";
 
-/** Realm of the users that all orbs without their own realm share. */
+/** Accounts shared by all orbs that have no accounts of their own. */
 export const SHARED_REALM = "auth";
-/** Realm of the platform's operators. */
+/** The accounts of platform admins. */
 export const PLATFORM_REALM = "platform";
 
 const RANK: Record<Role, number> = { public: 0, user: 1, admin: 2, owner: 3 };
 
-/** Whether `role` has at least the rights of `least`. */
+/** Returns whether `role` has at least the rights of `least`. */
 export function atLeast(role: Role, least: Role): boolean {
   return RANK[role] >= RANK[least];
 }
 
-/** The roles that may read and write the entries of a schema, from its definition. */
+/** The roles that may read and write the entries of a schema. */
 export interface SchemaAccess {
   read: "public" | "user" | "own" | "admin";
   write: "user" | "admin" | "owner";
 }
 
-/** Operations on the entries of an orb. */
 export const ENTRY_OPERATIONS = [
   "read",
   "readDraft",
@@ -37,7 +34,6 @@ export const ENTRY_OPERATIONS = [
 ] as const;
 export type EntryOperation = (typeof ENTRY_OPERATIONS)[number];
 
-/** Operations that only platform admins may do. */
 export const PLATFORM_OPERATIONS = [
   "orbs.read",
   "orbs.write",
@@ -55,10 +51,6 @@ export const PLATFORM_OPERATIONS = [
 ] as const;
 export type PlatformOperation = (typeof PLATFORM_OPERATIONS)[number];
 
-/**
- * Operations on the accounts of a realm. `target` is the role of the account before or after the change, or of the
- * invitation.
- */
 export const REALM_OPERATIONS = [
   "users.read",
   "users.write",
@@ -67,17 +59,15 @@ export const REALM_OPERATIONS = [
 ] as const;
 export type RealmOperation = (typeof REALM_OPERATIONS)[number];
 
-/** The realm whose users an orb accepts: its own if it uses the service `access`, else the shared one. */
+/** Returns whose users an orb accepts: its own if it uses the service `access`, otherwise the shared ones. */
 export function realmOf(orb: string, orbUsesAccess: boolean): string {
   return orbUsesAccess ? orb : SHARED_REALM;
 }
 
-/** An actor's role in an orb. A platform admin is owner of every orb; a user of another realm counts as anonymous. */
 export function roleIn(actor: Actor, orb: string, { usesAccess }: { usesAccess: boolean }): Role {
   return roleInRealm(actor, realmOf(orb, usesAccess));
 }
 
-/** An actor's role among the accounts of a realm. */
 export function roleInRealm(actor: Actor, realm: string): Role {
   switch (actor.kind) {
     case "platform":
@@ -91,9 +81,8 @@ export function roleInRealm(actor: Actor, realm: string): Role {
 }
 
 /**
- * Whether a role may do something with an entry.
- * @param on.access the schema's rules
- * @param on.own whether the actor created the entry; for `create`, and for a list as a whole, false
+ * Returns whether a role may perform an operation on an entry.
+ * @param on.own whether the actor created the entry; false for `create` and for lists
  */
 export function may(
   role: Role,
@@ -119,15 +108,11 @@ export function may(
   }
 }
 
-/**
- * Returns whether an orb user created an entry. False for platform admins and the platform, who do not need
- * ownership.
- */
+/** Returns whether a user created an entry. Platform admins need no ownership, so false for them. */
 export function isOwn(actor: Actor, createdBy: string): boolean {
   return actor.kind === "orb" && actorId(actor) === createdBy;
 }
 
-/** Whether an actor may do something with one entry of an orb. */
 export function mayWith(
   actor: Actor,
   orb: { id: string; usesAccess: boolean },
@@ -165,12 +150,14 @@ function mayWrite(role: Role, { access, own }: { access: SchemaAccess; own: bool
   }
 }
 
-/** Whether an actor may perform an operation that is reserved to platform admins and the platform itself. */
 export function mayOperate(actor: Actor, operation: PlatformOperation): boolean {
   return PLATFORM_OPERATIONS.includes(operation) && (actor.kind === "platform" || actor.kind === "system");
 }
 
-/** Whether a role may manage accounts of its realm: admins manage users; only an owner manages owners and admins. */
+/**
+ * Returns whether a role may manage accounts. Admins manage users; only owners manage owners and admins.
+ * @param target role of the affected account
+ */
 export function mayInRealm(role: Role, operation: RealmOperation, target: Role = "user"): boolean {
   switch (operation) {
     case "users.read":
@@ -184,11 +171,11 @@ export function mayInRealm(role: Role, operation: RealmOperation, target: Role =
   }
 }
 
-/** The role that an error message names: a role in the orb, or platform admin. */
+/** A role that an error message can ask for. */
 export type Needed = Exclude<Role, "public"> | "platform admin";
 
 /**
- * Returns 401 if signing in could give access, 403 if it could not.
+ * Returns 401 if signing in could give access, otherwise 403.
  * @param needed the lowest role that has access, if it is known
  */
 export function refusal(actor: Actor, needed?: Needed): AppError {
@@ -207,7 +194,7 @@ export function refusal(actor: Actor, needed?: Needed): AppError {
 
 const MEMBERS = ["user", "admin", "owner"] as const;
 
-/** Returns the error for a forbidden entry operation, with the lowest role that may perform it. */
+/** Returns 401 or 403. The message names the lowest role that may perform the operation. */
 export function entryRefusal(
   actor: Actor,
   operation: EntryOperation,
@@ -219,7 +206,7 @@ export function entryRefusal(
   );
 }
 
-/** @throws AppError unauthenticated, forbidden */
+/** Throws 401 or 403 if the actor may not perform the operation. */
 export function requireMay(
   actor: Actor,
   role: Role,
@@ -229,12 +216,12 @@ export function requireMay(
   if (!may(role, operation, on)) throw entryRefusal(actor, operation, on);
 }
 
-/** @throws AppError unauthenticated, forbidden */
+/** Throws 401 or 403 if the actor may not perform the operation. */
 export function requireOperator(actor: Actor, operation: PlatformOperation): void {
   if (!mayOperate(actor, operation)) throw refusal(actor, "platform admin");
 }
 
-/** @throws AppError unauthenticated, forbidden */
+/** Throws 401 or 403 if the actor may not perform the operation. */
 export function requireInRealm(
   actor: Actor,
   realm: string,

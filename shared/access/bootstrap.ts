@@ -1,7 +1,4 @@
-/**
- * Bootstrap: while a realm has no owner, a single invitation admits the first one. It is stored under a fixed key, so
- * that concurrent requests cannot create a second one.
- */
+/** The invitation for the first owner. It has a fixed key, so concurrent requests cannot create two. */
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
 import { isMarker } from "../store/broker/store.ts";
@@ -22,16 +19,14 @@ import {
 import { enforceRateLimit } from "./limits.ts";
 import { keys, platformRealm, type Realm } from "./realms.ts";
 
-/**
- * Whether an account counts: it is active, or the invitation that created it names it (an interrupted registration).
- */
+/** Returns whether an account is active, or would be if its registration had not crashed before the final write. */
 export async function isEffective(deps: Deps, realm: Realm, account: AccountRecord): Promise<boolean> {
   if (account.status !== "pending") return account.status === "active";
   const invitation = await readRecord<InvitationRecord>(deps, realm.buckets.invitations, account.invitation);
   return invitation?.value.account === account.id;
 }
 
-/** Whether the realm has an owner. Usually one request, because the most recently changed account is often one. */
+/** Returns whether an owner exists. The most recently changed account often is one, so it is checked first. */
 export async function hasOwner(deps: Deps, realm: Realm): Promise<boolean> {
   const { accounts } = realm.buckets;
   const newest = await deps.store.get(streams.kv(accounts), kvSubject(accounts, keys.all(realm)));
@@ -50,10 +45,7 @@ export async function hasOwner(deps: Deps, realm: Realm): Promise<boolean> {
   return false;
 }
 
-/**
- * Returns the bootstrap invitation. Creates one if there is none or it is no longer usable. The caller must have
- * checked that the realm has no owner.
- */
+/** Returns the usable invitation for the first owner, or creates one. The caller checks that there is no owner. */
 async function currentOrNew(deps: Deps, realm: Realm, by: Actor): Promise<Versioned<InvitationRecord>> {
   const { invitations } = realm.buckets;
   const key = keys.bootstrap(realm);
@@ -69,7 +61,7 @@ async function currentOrNew(deps: Deps, realm: Realm, by: Actor): Promise<Versio
       expect: known?.revision ?? 0,
     });
     if (realm === platformRealm) {
-      // The specification requires the token in the log. Readers of the log operate the platform.
+      // The specification requires the token in the log. Only operators of the platform read the log.
       deps.log.info("bootstrap invitation created", {
         token,
         url: `${deps.config.publicUrl}${realm.base}/signin?invite=${token}`,
@@ -81,19 +73,14 @@ async function currentOrNew(deps: Deps, realm: Realm, by: Actor): Promise<Versio
   });
 }
 
-/**
- * Stores a replaced bootstrap invitation under its own key, so that its token is reported as used, expired or revoked.
- */
+/** Keeps a replaced invitation, so that its token is reported as used, expired or revoked instead of unknown. */
 async function keepOld(deps: Deps, realm: Realm, old: InvitationRecord): Promise<void> {
   const key = keys.invitation(realm, old.hash);
   // On a conflict, another process has stored it.
   await nullOnConflict(deps.store.kvPut(realm.buckets.invitations, key, JSON.stringify(old), { expect: 0 }));
 }
 
-/**
- * Makes sure that a bootstrap invitation exists while the platform has no admin.
- * @returns the bootstrap invitation; null if there is an admin
- */
+/** Creates the invitation for the first platform admin, if there is none. @returns null if a platform admin exists */
 export async function ensureBootstrap(
   deps: Deps,
 ): Promise<{ token: string; url: string; expiresAt: string } | null> {
@@ -104,8 +91,8 @@ export async function ensureBootstrap(
 }
 
 /**
- * Lists the bootstrap invitation without authentication, while the platform has no admin.
- * @returns null if there is an admin, because the list then needs authentication
+ * Lists the invitation for the first platform admin without authentication.
+ * @returns null if a platform admin exists: the list then requires authentication
  */
 export async function listInBootstrapMode(deps: Deps): Promise<Invitation[] | null> {
   const [owned] = await Promise.all([hasOwner(deps, platformRealm), enforceRateLimit(deps, "bootstrap")]);
@@ -115,7 +102,7 @@ export async function listInBootstrapMode(deps: Deps): Promise<Invitation[] | nu
 }
 
 /**
- * Logs and audits an attempt to sign in while the platform has no admin.
+ * Logs and audits a sign-in attempt while there is no platform admin.
  * @param detail the kind of attempt, or the error code
  */
 export async function noteBootstrapAccess(
@@ -127,10 +114,7 @@ export async function noteBootstrapAccess(
   await audit(deps, { realm: platformRealm.name, action: "bootstrap", actor: anonymous, outcome, detail });
 }
 
-/**
- * Checks that the bootstrap invitation is still usable. @throws AppError gone if another invitation has created an
- * owner
- */
+/** @throws AppError gone if an owner exists, because the invitation was only for the first one */
 export async function admitBootstrap(deps: Deps, realm: Realm): Promise<void> {
   if (await hasOwner(deps, realm)) {
     throw new AppError(
@@ -142,8 +126,8 @@ export async function admitBootstrap(deps: Deps, realm: Realm): Promise<void> {
 }
 
 /**
- * Returns the invitation for an orb's first owner, which a platform admin passes on.
- * @throws AppError forbidden, conflict if the realm has an owner
+ * Returns the invitation for an orb's first owner, for a platform admin to pass on.
+ * @throws AppError conflict if the orb has an owner
  */
 export async function bootstrapRealm(deps: Deps, actor: Actor, realm: Realm): Promise<Invitation> {
   requireOperator(actor, "realm.bootstrap");

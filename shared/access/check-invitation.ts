@@ -5,10 +5,7 @@ import { findInvitation, requireUsable } from "./invitations.ts";
 import { enforceRateLimit } from "./limits.ts";
 import type { Realm } from "./realms.ts";
 
-/**
- * Whether a token can still be used. One round trip; more for the bootstrap invitation.
- * @throws AppError not_found, gone, too_many
- */
+/** Returns the role and the expiry of an invitation that can still be used. */
 export async function checkInvitation(
   deps: Deps,
   input: { realm: Realm; code: string },

@@ -1,6 +1,6 @@
 /**
- * Invitations: valid for 7 days, single use, keyed by the hash of their token. The token itself is stored encrypted,
- * for the list.
+ * Invitations are valid for 7 days and can be used once. The key is the token's hash; the token itself is stored
+ * encrypted.
  */
 
 import type { Deps } from "../deps.ts";
@@ -24,34 +24,31 @@ import { audit } from "./audit.ts";
 import { mayInRealm, requireInRealm, roleInRealm } from "./authorize.ts";
 import { keys, platformRealm, type Realm } from "./realms.ts";
 
-/** Lifetime of an invitation in seconds. */
 const INVITATION_SECONDS = 7 * 24 * 3600;
 
-/** A stored invitation. */
 export interface InvitationRecord {
   v: 1;
   /** SHA-256 of the token. */
   hash: string;
   sealed: string;
   role: AccountRole;
-  /** `expired` is stored only for a replaced bootstrap invitation. Otherwise it follows from `expiresAt`. */
+  /** `expired` is stored only for a replaced invitation of a first owner. Otherwise `expiresAt` decides. */
   status: "active" | "used" | "revoked" | "expired";
   bootstrap: boolean;
   createdAt: string;
   expiresAt: string;
   createdBy: string;
-  /** The account that was registered with it. The compare-and-set that uses the invitation writes it. */
+  /** The account that was registered with the invitation. */
   account: string | null;
 }
 
-/** An invitation in responses. */
 export interface Invitation {
   token: string;
   status: InvitationRecord["status"];
   createdAt: string;
   expiresAt: string;
   role: AccountRole;
-  /** Sign-in URL with the invitation. */
+  /** Sign-in URL that contains the token. */
   url: string;
   /** Id of the account that created it; `system` for the platform itself. */
   createdBy: string;
@@ -60,18 +57,15 @@ export interface Invitation {
 
 const binding = (realm: Realm, hash: string) => `invitation/${realm.name}/${hash}`;
 
-/** Sign-in URL for an invitation. */
 function invitationUrl(deps: Deps, realm: Realm, token: string): string {
   return `${deps.config.publicUrl}${realm.base}/signin?invite=${token}`;
 }
 
-/** Current status of an invitation. */
 export function statusOf(record: InvitationRecord, now: number): Invitation["status"] {
   if (record.status === "active" && Date.parse(record.expiresAt) <= now) return "expired";
   return record.status;
 }
 
-/** A new record and its token. No request. */
 export async function newInvitation(
   deps: Deps,
   realm: Realm,
@@ -116,7 +110,7 @@ export async function describeInvitation(
   };
 }
 
-/** Creates an invitation. @throws AppError forbidden if the actor may not grant the role */
+/** @throws AppError forbidden if the actor may not grant the role */
 export async function createInvitation(
   deps: Deps,
   actor: Actor,
@@ -140,7 +134,7 @@ export async function createInvitation(
   return describeInvitation(deps, realm, record);
 }
 
-/** The record of a token in any state. Two requests in one round trip. */
+/** Returns the invitation of a token, whatever its status. */
 export async function findInvitation(
   deps: Deps,
   realm: Realm,
@@ -156,7 +150,7 @@ export async function findInvitation(
   return bootstrap?.value.hash === hash ? bootstrap : null;
 }
 
-/** @throws AppError not_found, gone if the invitation cannot be used */
+/** Throws 404 or 410 if the invitation cannot be used. */
 export function requireUsable(
   found: Versioned<InvitationRecord> | null,
   now: number,
@@ -180,10 +174,7 @@ function mayGrant(account: AccountRecord | undefined, role: AccountRole): boolea
   return account?.status === "active" && mayInRealm(account.role, "invitations.write", role);
 }
 
-/**
- * Whether the creator of an invitation may still grant its role. An invitation must not outlive that right. Two
- * requests in one round trip; none for invitations of the platform itself.
- */
+/** Returns whether the creator of an invitation may still grant its role. Invitations end when that right ends. */
 export async function hasValidCreator(
   deps: Deps,
   realm: Realm,
@@ -197,14 +188,12 @@ export async function hasValidCreator(
   return operator?.value.status === "active" || mayGrant(own?.value, role);
 }
 
-/** 410: the creator may no longer invite, or the invitation was revoked. */
 export function invitationRevoked(): AppError {
   return new AppError("gone", "invitation_revoked", "This invitation was revoked. Ask for a new one.");
 }
 
 /**
- * Revokes all invitations of an account that its changed role no longer allows. A registration that read the account
- * before the change then finds its invitation revoked; a later one is rejected by {@link hasValidCreator}.
+ * Revokes the invitations of an account that its new role no longer allows.
  * @param before the account's previous role
  */
 export async function revokeInvitationsOf(
@@ -221,7 +210,7 @@ export async function revokeInvitationsOf(
     for (const found of page) {
       const { createdBy, role, status, hash } = found.value;
       if (createdBy !== account.id || status !== "active" || mayGrant(account, role)) continue;
-      // On a conflict, it was used or revoked at the same moment, which is fine.
+      // On a conflict, the invitation was used or revoked at the same moment.
       if ((await nullOnConflict(revoke(deps, invitations, found))) === null) continue;
       await audit(deps, { realm: realm.name, action: "invitation", actor, target: hash, detail: "revoked" });
     }
@@ -229,8 +218,7 @@ export async function revokeInvitationsOf(
 }
 
 /**
- * Revokes every open invitation of every realm: after a restore, among them are invitations that were revoked since the
- * backup was taken.
+ * Revokes every open invitation after a restore, because the backup may contain some that were revoked later.
  * @returns how many were open
  */
 export async function revokeOpenInvitations(deps: Deps): Promise<number> {
@@ -248,7 +236,6 @@ export async function revokeOpenInvitations(deps: Deps): Promise<number> {
 const revoke = (deps: Deps, bucket: string, found: Versioned<InvitationRecord>) =>
   replaceRecord(deps, bucket, found, { ...found.value, status: "revoked" });
 
-/** Revokes an unused invitation. @throws AppError not_found, gone */
 export async function revokeInvitation(
   deps: Deps,
   actor: Actor,
@@ -273,11 +260,7 @@ export async function revokeInvitation(
   });
 }
 
-/**
- * The invitations of a realm, newest first, without those that the actor may not create: the response contains tokens,
- * and a token is worth its role.
- * @throws AppError unauthenticated, forbidden
- */
+/** Lists invitations, newest first, without those that the actor could not create. The response contains tokens. */
 export async function listInvitations(deps: Deps, actor: Actor, realm: Realm): Promise<Invitation[]> {
   requireInRealm(actor, realm.name, "invitations.read");
   const role = roleInRealm(actor, realm.name);

@@ -1,6 +1,6 @@
 /**
- * Rate limits. Each act stores one message in a stream that accepts a limited number per client and minute, for all
- * hosts together.
+ * Rate limits for all hosts together. Each attempt appends a message to a stream that accepts only a fixed number of
+ * messages per client and minute.
  */
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
@@ -9,12 +9,11 @@ import { LIMIT_WINDOW_SECONDS } from "../store/broker/provision.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { SubjectFull } from "../store/types.ts";
 
-/** Kinds of acts that are counted separately. */
 export type LimitRule = "begin" | "complete" | "invitation" | "bootstrap";
 
 /**
- * Returns the network that counts as one client: an IPv4 address in canonical form, or the first 64 bits of an IPv6
- * address. A customer has at least such a network, and could otherwise use a new address for every attempt.
+ * Returns what counts as one client: an IPv4 address, or the first 64 bits of an IPv6 address. A customer usually gets
+ * a whole IPv6 /64 network, and could use a new address for each attempt.
  */
 export function clientNetwork(address: string): string {
   // The URL parser accepts only IPv6 in brackets, and writes every address in one form.
@@ -28,10 +27,7 @@ export function clientNetwork(address: string): string {
   return `${[...left, ...zeros, ...right].slice(0, 4).join(":")}::/64`;
 }
 
-/**
- * Counts one act of the client. One request, which may run in parallel with others.
- * @throws AppError too_many
- */
+/** Throws 429 if the client has made too many attempts of this kind in the last minute. */
 export async function enforceRateLimit(deps: Deps, rule: LimitRule): Promise<void> {
   const client = await sha256(clientNetwork(deps.request.client));
   try {

@@ -1,4 +1,3 @@
-/** Passkeys of the signed-in account. */
 import type { Deps } from "../deps.ts";
 import { AppError, notFound } from "../kernel/errors.ts";
 import { changeAccount, readAccount, readCredential, replaceRecord } from "./accounts.ts";
@@ -8,13 +7,12 @@ import { refusal } from "./authorize.ts";
 import { keys, type Realm } from "./realms.ts";
 import { endSessions } from "./sessions.ts";
 
-/** A passkey in responses to its owner. */
 export interface Passkey {
   id: string;
   name: string;
   createdAt: string;
   lastUsedAt: string | null;
-  /** Whether it is synchronised between devices. */
+  /** Whether the passkey is synchronised between devices. */
   backedUp: boolean;
   transports: string[];
 }
@@ -24,7 +22,7 @@ function own(actor: Actor): { sub: string; sid: string } {
   return actor;
 }
 
-/** Oldest first. */
+/** Returns the passkeys of the signed-in account, oldest first. */
 export async function listPasskeys(deps: Deps, actor: Actor, realm: Realm): Promise<Passkey[]> {
   const account = await readAccount(deps, realm, own(actor).sub);
   if (account === null) throw refusal(actor);
@@ -36,7 +34,7 @@ export async function listPasskeys(deps: Deps, actor: Actor, realm: Realm): Prom
   });
 }
 
-/** @throws AppError not_found if it does not belong to the actor */
+/** @throws AppError not_found if the passkey does not belong to the actor */
 export async function renamePasskey(
   deps: Deps,
   actor: Actor,
@@ -54,11 +52,7 @@ export async function renamePasskey(
   return { id, name, createdAt, lastUsedAt, backedUp, transports };
 }
 
-/**
- * Removes a passkey, which stops working when the account no longer lists it. The list changes by compare-and-set, so
- * concurrent removals always leave one passkey.
- * @throws AppError not_found, conflict `last_passkey`
- */
+/** Removes a passkey by compare-and-set, so concurrent requests cannot remove the last two. */
 export async function removePasskey(
   deps: Deps,
   actor: Actor,

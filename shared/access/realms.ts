@@ -1,19 +1,16 @@
-/** Realms: separate sets of accounts, and where each is stored. All realms share one implementation. */
+/** A realm is a separate set of accounts: platform admins, the users of one orb, or the users that orbs share. */
 import { base64url } from "jose";
 import type { Config } from "../deps.ts";
 import { sha256 } from "../kernel/ids.ts";
 import { buckets, isToken, token } from "../store/subjects.ts";
 import { PLATFORM_REALM, SHARED_REALM } from "./authorize.ts";
 
-/** Lifetime of a platform token in seconds. */
 const PLATFORM_SESSION_SECONDS = 12 * 3600;
-/** Default lifetime of a user token in seconds. */
 const USER_SESSION_SECONDS = 24 * 3600;
 
 /** Handlers of the service `access` that an orb can use. */
 export type AccessHandler = "passkey" | "invitations" | "bootstrap";
 
-/** One set of accounts. */
 export interface Realm {
   /** `platform`, `auth`, or an orb's id. */
   name: string;
@@ -23,7 +20,7 @@ export interface Realm {
   base: string;
   /** Lifetime of its sessions in seconds. */
   sessionSeconds: number;
-  /** Handlers of the service `access` that the orb uses; all of them for the platform's own realms. */
+  /** Sign-in features that the orb uses. The platform's realms use all of them. */
   handlers: ReadonlySet<string>;
   buckets: { accounts: string; credentials: string; invitations: string };
 }
@@ -35,7 +32,6 @@ const USERS = {
   invitations: buckets.orbInvitations,
 };
 
-/** The platform's operators. */
 export const platformRealm: Realm = {
   name: PLATFORM_REALM,
   title: "Platform administration",
@@ -49,7 +45,6 @@ export const platformRealm: Realm = {
   },
 };
 
-/** Users that all orbs without their own realm share. */
 export const sharedRealm: Realm = {
   name: SHARED_REALM,
   title: "Accounts",
@@ -59,7 +54,6 @@ export const sharedRealm: Realm = {
   buckets: USERS,
 };
 
-/** The parts of an orb's document that define its realm. */
 export interface RealmDocument {
   id: string;
   name?: string | undefined;
@@ -67,7 +61,7 @@ export interface RealmDocument {
   session?: { ttl?: number | undefined } | undefined;
 }
 
-/** The realm of an orb; null if it does not use the service `access`. */
+/** Returns the realm of an orb; null if the orb does not use the service `access`. */
 export function orbRealm(document: RealmDocument): Realm | null {
   const used = document.uses?.find(({ service }) => service === "access");
   if (used === undefined) return null;
@@ -81,13 +75,13 @@ export function orbRealm(document: RealmDocument): Realm | null {
   };
 }
 
-/** Keys in a realm's buckets. The platform's buckets contain only one realm, so their keys omit its name. */
+/** Keys in the buckets of accounts. The platform's buckets contain only one realm, so their keys omit its name. */
 export const keys = {
   account: (realm: Realm, sub: string) => within(realm, token(sub, "user")),
   invitation: (realm: Realm, hash: string) => within(realm, token(hash, "invitation")),
-  /** The bootstrap invitation has a fixed key, so that there is only one at a time. */
+  /** A fixed key, so that there is only one such invitation at a time. */
   bootstrap: (realm: Realm) => within(realm, "bootstrap"),
-  /** Credential ids that are too long for a subject token are stored by their hash, with a prefix. */
+  /** Credential ids can be longer than the broker allows in a key. Those are stored by their hash. */
   credential: async (realm: Realm, id: string) =>
     isToken(id)
       ? `${token(realm.name, "realm")}.${id}`
@@ -102,7 +96,7 @@ function within(realm: Realm, key: string): string {
 /** WebAuthn relying party: the host of `PUBLIC_URL`. */
 export function relyingParty(config: Config): { id: string; origins: string[] } {
   const id = new URL(config.publicUrl).hostname;
-  // A passkey works on the host that it is bound to and on its subdomains. Other allowed origins cannot use it.
+  // A passkey works on its host and on subdomains. Other allowed origins cannot use it.
   const origins = config.allowedOrigins.filter((origin) => {
     if (!URL.canParse(origin)) return false;
     const host = new URL(origin).hostname;
@@ -111,14 +105,11 @@ export function relyingParty(config: Config): { id: string; origins: string[] } 
   return { id, origins: [config.publicUrl, ...origins] };
 }
 
-/**
- * A new account id: 32 hexadecimal digits. It is also the WebAuthn user handle, so it is random per account and realm.
- */
+/** Returns a new account id: 32 random hexadecimal digits. It is also the WebAuthn user handle. */
 export function newAccountId(randomToken: (bytes: number) => string): string {
   return Array.from(base64url.decode(randomToken(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** The display name of an account without one. */
 export function generatedName(sub: string): string {
   return `user-${sub.slice(0, 8)}`;
 }

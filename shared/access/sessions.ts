@@ -1,4 +1,4 @@
-/** Sessions: without its session record a token is not valid. Key `<realm>.<sub>.<sid>` in the bucket `sessions`. */
+/** A token is valid only while its session record exists, under `<realm>.<sub>.<sid>`. */
 import type { Deps } from "../deps.ts";
 import { buckets, token } from "../store/subjects.ts";
 import type { Consistency } from "../store/types.ts";
@@ -7,20 +7,17 @@ import type { Role } from "./actor.ts";
 import type { Realm } from "./realms.ts";
 import { issueToken } from "./tokens.ts";
 
-/** A session's record at the broker, which expires by itself. */
 export interface SessionRecord {
   v: 1;
   role: Exclude<Role, "public">;
   name: string;
   email: string | null;
-  /** Id of the passkey that started it. Removing the passkey ends the session. */
+  /** Id of the passkey that started the session. Removing the passkey ends the session. */
   credential: string | null;
-  /** ISO 8601. */
   createdAt: string;
   expiresAt: string;
 }
 
-/** Owner and lifetime of a new session. */
 export interface SessionStart {
   realm: string;
   sub: string;
@@ -36,11 +33,10 @@ export interface SessionStart {
 export interface StartedSession {
   token: string;
   sid: string;
-  /** Seconds until token and record expire. */
+  /** Seconds until the token and the record expire. */
   ttl: number;
 }
 
-/** The result of a completed passkey ceremony. */
 export interface Completed {
   session: StartedSession;
   account: AccountRecord;
@@ -49,7 +45,6 @@ export interface Completed {
 const key = (realm: string, sub: string, sid: string) =>
   `${token(realm, "session")}.${token(sub, "session")}.${token(sid, "session")}`;
 
-/** Returns a new session for a passkey's account. */
 export function sessionFor(
   realm: Realm,
   account: Pick<AccountRecord, "id" | "role" | "name" | "email">,
@@ -59,7 +54,6 @@ export function sessionFor(
   return { realm: realm.name, sub, role, name, email, credential, ttl: realm.sessionSeconds };
 }
 
-/** Starts a session with a new id. One request. */
 export async function startSession(deps: Deps, start: SessionStart): Promise<StartedSession> {
   const { realm, sub, role, name, email, credential, ttl } = start;
   const sid = deps.randomToken(16);
@@ -82,8 +76,8 @@ export async function startSession(deps: Deps, start: SessionStart): Promise<Sta
 }
 
 /**
- * Returns a session that has neither expired nor ended. One request, or none with a cache. Use consistency `leader` for
- * decisions that outlast the session.
+ * Returns a session that has neither expired nor ended.
+ * @param consistency use `leader` for decisions that outlast the session
  */
 export async function readSession(
   deps: Deps,
@@ -98,14 +92,13 @@ export async function readSession(
   return Date.parse(record.expiresAt) > deps.clock.now() ? record : null;
 }
 
-/** Ends one session. Its tombstone expires by itself. */
 export async function endSession(deps: Deps, realm: string, sub: string, sid: string): Promise<void> {
   await deps.store.kvDelete(buckets.sessions, key(realm, sub, sid), { ttl: 60 });
 }
 
 /**
- * Ends the sessions of an account, or of a whole realm, page by page. Deletes each session separately, because caches
- * receive events for stored messages but not for a purge.
+ * Ends the sessions of an account, or of a whole realm. Deletes them one by one, because caches see no event for a
+ * purge.
  * @param of selects sessions; all if missing
  */
 export async function endSessions(

@@ -1,4 +1,3 @@
-/** Tokens: JWT with EdDSA. A token is valid only together with its session record. */
 import { type CryptoKey, decodeJwt, importJWK, type JWK, type JWTPayload, jwtVerify, SignJWT } from "jose";
 import { BoundedMap } from "../kernel/bounded-map.ts";
 import { AppError } from "../kernel/errors.ts";
@@ -42,7 +41,7 @@ interface KeySet {
 }
 
 /**
- * Imported keys by their JSON text. Stores values, not promises, because requests must not await each other's promises.
+ * Imported keys by their JSON text. Stores values, not promises: a Worker must not await a promise of another request.
  */
 const imported = new Map<string, KeySet>();
 
@@ -68,7 +67,6 @@ async function keySet(text: string): Promise<KeySet> {
   return set;
 }
 
-/** The public halves of the signing keys, for `GET /api/_auth/jwks`. */
 export async function publicKeys(config: {
   jwtSigningKeys: string;
 }): Promise<{ keys: readonly PublicKey[] }> {
@@ -80,7 +78,6 @@ interface TokenConfig {
   publicUrl: string;
 }
 
-/** Signs a token for a session. */
 export async function issueToken(config: TokenConfig, claims: Claims): Promise<string> {
   const keys = await keySet(config.jwtSigningKeys);
   const { sub, sid, realm, name, email, role, iat, exp } = claims;
@@ -107,7 +104,7 @@ export function badToken(cause?: unknown): AppError {
 const ROLES: readonly string[] = ["owner", "admin", "user"];
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** The realm that an unverified token claims. Use it only to choose a cookie or a check. */
+/** Returns the realm that an unverified token names. Never trust it; use it only to choose a cookie. */
 export function claimedRealm(token: string): string | null {
   try {
     const { type, orb } = decodeJwt(token);
@@ -120,7 +117,7 @@ export function claimedRealm(token: string): string | null {
 /** Cache of verified signatures. The session is still read for every request. */
 const verified = new BoundedMap<string, { keys: KeySet; issuer: string; payload: JWTPayload }>(1_000);
 
-/** The payload of a token with a valid signature, algorithm, issuer and lifetime. Verifies each signature only once. */
+/** Returns the payload of a token with a valid signature, algorithm, issuer and lifetime. */
 async function payloadOf(config: TokenConfig, token: string, now: number): Promise<JWTPayload> {
   const keys = await keySet(config.jwtSigningKeys);
   const known = verified.get(token);
@@ -150,7 +147,6 @@ async function payloadOf(config: TokenConfig, token: string, now: number): Promi
 
 /**
  * Verifies signature, algorithm, issuer, lifetime and kind.
- * @param realms accepted realms
  * @throws AppError unauthenticated `invalid_token`, with the same text for every reason
  */
 export async function verifyToken(

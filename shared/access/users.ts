@@ -1,4 +1,3 @@
-/** Manages accounts: the users of a realm, and platform admins. */
 import type { Deps } from "../deps.ts";
 import { AppError, notFound } from "../kernel/errors.ts";
 import { untilWritten } from "../store/pages.ts";
@@ -20,7 +19,6 @@ import { revokeInvitationsOf } from "./invitations.ts";
 import { keys, platformRealm, type Realm } from "./realms.ts";
 import { endSessions } from "./sessions.ts";
 
-/** The signed-in account. @throws AppError unauthenticated */
 export async function ownAccount(deps: Deps, actor: Actor, realm: Realm): Promise<AccountRecord> {
   if (actor.kind !== "platform" && actor.kind !== "orb") throw refusal(actor);
   const account = await readAccount(deps, realm, actor.sub);
@@ -28,7 +26,7 @@ export async function ownAccount(deps: Deps, actor: Actor, realm: Realm): Promis
   return account.value;
 }
 
-/** Changes the profile of the signed-in account. Existing tokens and sessions keep the old name. */
+/** Existing tokens keep the old name. */
 export async function changeOwnAccount(
   deps: Deps,
   actor: Actor,
@@ -42,7 +40,7 @@ export async function changeOwnAccount(
   }));
 }
 
-/** A page of a realm's accounts, least recently changed first. */
+/** Lists accounts, least recently changed first. */
 export async function listUsers(
   deps: Deps,
   actor: Actor,
@@ -62,7 +60,7 @@ export async function listUsers(
     for (const { value, revision } of page.records) {
       const pending = value.status === "pending";
       if (pending && !(await isEffective(deps, realm, value))) continue;
-      // A registration that was interrupted after its commit point counts as finished.
+      // The registration committed, but stopped before its final write.
       const shown: AccountRecord = pending ? { ...value, status: "active" } : value;
       if (role !== undefined && shown.role !== role) continue;
       if (status !== undefined && shown.status !== status) continue;
@@ -74,11 +72,7 @@ export async function listUsers(
   }
 }
 
-/**
- * Changes a user's role, or disables or enables the account. Ends its sessions at once, and revokes invitations that it
- * could no longer create.
- * @throws AppError not_found, forbidden
- */
+/** Also ends the user's sessions, and revokes invitations that the user could no longer create. */
 export async function changeUser(
   deps: Deps,
   actor: Actor,
@@ -109,10 +103,7 @@ export async function changeUser(
   return changed;
 }
 
-/**
- * Removes a user. Disables the account first, so that it cannot sign in meanwhile. Call it again to resume after a
- * failure.
- */
+/** Disables the account before erasing it, so the user cannot sign in again. Repeat the call after a failure. */
 export async function removeUser(
   deps: Deps,
   actor: Actor,
@@ -139,7 +130,6 @@ async function erase(deps: Deps, actor: Actor, realm: Realm, account: AccountRec
   await audit(deps, { realm: realm.name, action: "user", actor, target: account.id, detail: "removed" });
 }
 
-/** All platform admins. */
 export async function listAdmins(deps: Deps, actor: Actor): Promise<AccountRecord[]> {
   requireOperator(actor, "admins.read");
   const all = await listRecords<AccountRecord>(deps, platformRealm.buckets.accounts, keys.all(platformRealm));
@@ -148,11 +138,7 @@ export async function listAdmins(deps: Deps, actor: Actor): Promise<AccountRecor
   return admins.sort((a, b) => a.createdAt.localeCompare(b.createdAt));
 }
 
-/**
- * Removes a platform admin. The write that disables the account expects the bucket to be unchanged since the admins
- * were counted, so that two admins cannot remove each other.
- * @throws AppError not_found, conflict `last_admin`
- */
+/** Removes a platform admin. The write fails if any admin has changed, so two admins cannot remove each other. */
 export async function removeAdmin(deps: Deps, actor: Actor, id: string): Promise<void> {
   requireOperator(actor, "admins.write");
   const { accounts } = platformRealm.buckets;
@@ -177,7 +163,7 @@ export async function removeAdmin(deps: Deps, actor: Actor, id: string): Promise
   await erase(deps, actor, platformRealm, removed.value);
 }
 
-/** Erases all data of an orb's realm when the orb is deleted. Can be repeated. */
+/** Erases the accounts, invitations and sessions of a deleted orb. Safe to repeat. */
 export async function eraseRealm(deps: Deps, orb: string): Promise<void> {
   await endSessions(deps, orb);
   const realm = [buckets.orbUsers, buckets.orbCredentials, buckets.orbInvitations, buckets.sessions];

@@ -15,10 +15,7 @@ import { PASSKEY_LIMIT } from "./begin.ts";
 import type { Challenge } from "./challenges.ts";
 import { passkeyRefused, verifyNew } from "./verify.ts";
 
-/**
- * Adds a passkey to an account. The session that began it must still exist, so that a stolen token cannot leave a
- * passkey behind. The passkey works from the moment in which the account lists it.
- */
+/** Adds a passkey. The session must still exist, so a stolen token cannot add a permanent passkey. */
 export async function add(
   deps: Deps,
   realm: Realm,

@@ -1,4 +1,4 @@
-/** The first half of every passkey ceremony. */
+/** Creates the WebAuthn options for signing in, registering, and adding a passkey. */
 import {
   generateAuthenticationOptions,
   generateRegistrationOptions,
@@ -20,10 +20,9 @@ import { CHALLENGE_SECONDS, type Challenge, sealChallenge } from "./challenges.t
 
 /** EdDSA, ES256 and RS256: every authenticator supports one of them. */
 export const ALGORITHMS = [-8, -7, -257];
-/** Maximum passkeys of one account. */
 export const PASSKEY_LIMIT = 20;
 
-/** WebAuthn options for the browser, and the session id that it must send back. */
+/** WebAuthn options for the browser, and the session id that the browser must send back. */
 export interface CeremonyStart {
   sessionId: string;
   publicKey: PublicKeyCredentialCreationOptionsJSON | PublicKeyCredentialRequestOptionsJSON;
@@ -45,7 +44,6 @@ export function begin(deps: Deps, input: BeginInput): Promise<CeremonyStart> {
     : beginRegistration(deps, input, input.invite);
 }
 
-/** Begins a sign-in. One round trip. */
 async function beginLogin(deps: Deps, realm: Realm): Promise<CeremonyStart> {
   await enforceRateLimit(deps, "begin");
   const publicKey = await generateAuthenticationOptions({
@@ -66,10 +64,9 @@ async function beginLogin(deps: Deps, realm: Realm): Promise<CeremonyStart> {
   return { sessionId, publicKey, isRegistration: false };
 }
 
-/** Begins a registration. One round trip; three with the bootstrap invitation. */
 async function beginRegistration(deps: Deps, input: BeginInput, invite: string): Promise<CeremonyStart> {
   const { realm } = input;
-  // A sign-in ignores the email, so any text is accepted there. A registration stores it.
+  // A registration stores the email. A sign-in ignores it, so any text is accepted there.
   if (input.email !== undefined && !z.email().safeParse(input.email).success) {
     throw invalid([{ path: "/email", code: "invalid_format", message: "must be an email address" }]);
   }
@@ -100,7 +97,6 @@ async function beginRegistration(deps: Deps, input: BeginInput, invite: string):
   return registration(deps, realm, account, { purpose: "register", invitation, session: null });
 }
 
-/** Begins to add a passkey to the signed-in account. @throws AppError unauthenticated, conflict */
 export async function beginAdding(deps: Deps, actor: Actor, realm: Realm): Promise<CeremonyStart> {
   if (actor.kind !== "platform" && actor.kind !== "orb") throw refusal(actor);
   const [account] = await Promise.all([readAccount(deps, realm, actor.sub), enforceRateLimit(deps, "begin")]);
@@ -130,7 +126,7 @@ async function registration(
     rpName: realm.title,
     rpID: relyingParty(deps.config).id,
     userID: new TextEncoder().encode(account.id),
-    // Several realms share one host, so the name shows the realm of a passkey.
+    // Several sets of accounts share one host, so the name shows which one a passkey belongs to.
     userName: `${account.email ?? account.name} (${realm.title})`,
     userDisplayName: account.name,
     timeout: CHALLENGE_SECONDS * 1000,

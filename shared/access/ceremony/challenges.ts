@@ -1,6 +1,6 @@
 /**
- * Challenges between begin and complete. The session id *is* the challenge with everything that it is bound to,
- * encrypted. So nothing is stored until it comes back; then a compare-and-set consumes it.
+ * WebAuthn challenges. The session id contains the encrypted challenge, so the server stores nothing until the response
+ * arrives. Each challenge can be used once.
  */
 
 import type { Deps } from "../../deps.ts";
@@ -10,23 +10,20 @@ import { open, seal } from "../../kernel/seal.ts";
 import { nullOnConflict } from "../../store/pages.ts";
 import { buckets } from "../../store/subjects.ts";
 
-/** Lifetime of a challenge in seconds. */
 export const CHALLENGE_SECONDS = 300;
 const BINDING = "challenge";
-/** Seconds. A consumed challenge is remembered until no host's clock could still accept it. */
+/** Used challenges are stored for this many seconds. Twice the lifetime covers hosts whose clocks differ. */
 const REMEMBER_SECONDS = CHALLENGE_SECONDS * 2;
 
-/** A challenge with the data that it is bound to. */
 export interface Challenge {
   realm: string;
   purpose: "login" | "register" | "add";
   /** Base64url, as in WebAuthn. */
   challenge: string;
-  /** The invitation of a registration: its key and its hash. */
   invitation: { key: string; hash: string } | null;
-  /** The account that is created, or that gets another passkey. */
+  /** The new account, or the account that gets another passkey. */
   account: string | null;
-  /** The session that adds a passkey to its account. The challenge is void when the session ends. */
+  /** The session that adds a passkey. The challenge becomes invalid when the session ends. */
   session: string | null;
   name: string | null;
   email: string | null;
@@ -34,16 +31,13 @@ export interface Challenge {
   expiresAt: number;
 }
 
-/** Creates the session id that contains a challenge. No request. */
+/** Returns the session id, which is the encrypted challenge. */
 export function sealChallenge(deps: Deps, challenge: Omit<Challenge, "expiresAt">): Promise<string> {
   const expiresAt = deps.clock.now() + CHALLENGE_SECONDS * 1000;
   return seal(deps.config.encryptionKeys, JSON.stringify({ ...challenge, expiresAt }), BINDING);
 }
 
-/**
- * Reads a session id. No request.
- * @throws AppError not_found if it is invalid or of another realm, gone if it has expired
- */
+/** Throws 404 if the session id is invalid, 410 if it has expired. */
 export async function openChallenge(deps: Deps, realm: string, sessionId: string): Promise<Challenge> {
   const text = await open(deps.config.encryptionKeys, sessionId, BINDING);
   const challenge = text === null ? null : (JSON.parse(text) as Challenge);
@@ -57,9 +51,7 @@ export async function openChallenge(deps: Deps, realm: string, sessionId: string
 }
 
 /**
- * Consumes a challenge, whatever the result of the ceremony. One request. The key is the challenge's random value, not
- * the text of the session id, which may have several encodings.
- * @throws AppError gone if it was used before
+ * Throws 410 if the challenge was used before. The key is its random value: one session id can have several encodings.
  */
 export async function consumeChallenge(deps: Deps, challenge: Challenge): Promise<void> {
   const key = await sha256(challenge.challenge);

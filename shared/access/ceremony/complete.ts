@@ -1,4 +1,4 @@
-/** The second half of every passkey ceremony: exchanges a signed response for a session. */
+/** Verifies the browser's WebAuthn response and starts a session. */
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
 import type { Deps } from "../../deps.ts";
 import { audit } from "../audit.ts";
@@ -17,21 +17,13 @@ export interface CompleteInput {
   response: RegistrationResponseJSON | AuthenticationResponseJSON;
 }
 
-/** Whether the response contains a new passkey; otherwise it uses an existing one. */
 export function isRegistration(
   response: RegistrationResponseJSON | AuthenticationResponseJSON,
 ): response is RegistrationResponseJSON {
   return "attestationObject" in response.response;
 }
 
-/**
- * Completes a ceremony. Consumes the challenge, whatever the result.
- * A sign-in takes three round trips. The challenge is consumed while passkey and account are read. The session is
- * written in parallel with the passkey's counter. The account is read again (a concurrent removal must win) in parallel
- * with the audit.
- * @throws AppError not_found, gone (session id, invitation), unauthenticated (`passkey_refused`), forbidden
- *   (`account_disabled`), conflict (`passkey_known`), too_many
- */
+/** Completes a sign-in, a registration, or the adding of a passkey. Each challenge works once, even if this fails. */
 export async function complete(deps: Deps, input: CompleteInput): Promise<Completed> {
   const { realm, response } = input;
   const challenge = await openChallenge(deps, realm.name, input.sessionId);
@@ -63,8 +55,8 @@ export async function complete(deps: Deps, input: CompleteInput): Promise<Comple
 }
 
 /**
- * Counts the attempt and consumes the challenge in parallel. A request beyond the rate limit only gets that error:
- * errors about a challenge are audited, so a used challenge could flood the audit log.
+ * Applies the rate limit and marks the challenge as used. The rate limit's error wins: errors about challenges are
+ * audited, and an attacker could flood the audit log with them.
  */
 async function admit(deps: Deps, challenge: Challenge): Promise<void> {
   const consumed = consumeChallenge(deps, challenge);
@@ -84,7 +76,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
   "invitation_revoked",
 ]);
 
-/** The response is of the wrong kind. The challenge is consumed nevertheless. */
+/** Returns the error for a response of the wrong kind. The challenge counts as used nevertheless. */
 async function refusedAfter(admitted: Promise<unknown>): Promise<Error> {
   await admitted;
   return passkeyRefused();

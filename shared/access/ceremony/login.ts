@@ -20,7 +20,7 @@ import { type Completed, endSession, sessionFor, startSession } from "../session
 import type { Challenge } from "./challenges.ts";
 import { passkeyRefused, verifyKnown } from "./verify.ts";
 
-/** Returns the account that the authenticator names. The stored passkey decides. */
+/** The account id in the response lets us read the account early. The stored passkey decides who signs in. */
 function accountHint(userHandle: string | undefined): string | null {
   try {
     const id = new TextDecoder().decode(base64url.decode(userHandle ?? ""));
@@ -30,7 +30,6 @@ function accountHint(userHandle: string | undefined): string | null {
   }
 }
 
-/** Signs in with a passkey of the realm. */
 export async function login(
   deps: Deps,
   realm: Realm,
@@ -58,8 +57,7 @@ export async function login(
     startSession(deps, sessionFor(realm, usable, credential.value.id)),
     rememberUse(deps, realm, credential, used),
   ]);
-  // Removing or disabling an account first writes the account and then ends its sessions. This read catches a session
-  // that was written after that.
+  // A concurrent request may have disabled the account and ended its sessions before this session was stored.
   const [now] = await Promise.all([
     readAccount(deps, realm, sub),
     audit(deps, { realm: realm.name, action: "signin", actor: { sub }, target: sub }),
@@ -83,10 +81,7 @@ function disabled(): AppError {
   );
 }
 
-/**
- * Finishes a registration that was interrupted after its commit point.
- * @returns null if the account does not count
- */
+/** Finishes a registration that stopped before its final write. @returns null if the registration is not valid */
 async function activated(
   deps: Deps,
   realm: Realm,
@@ -100,8 +95,8 @@ async function activated(
 }
 
 /**
- * Stores the signature counter. After a conflict with a concurrent sign-in, the counter must still increase.
- * Authenticators without a counter always send 0.
+ * Stores the signature counter. If a concurrent sign-in has stored one, this counter must be higher, unless the
+ * authenticator always sends 0.
  */
 async function rememberUse(
   deps: Deps,

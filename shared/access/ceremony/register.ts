@@ -22,14 +22,13 @@ import { passkeyRefused, verifyNew } from "./verify.ts";
 /**
  * Registers an account with an invitation. Four round trips:
  *
- * 1. Consume the challenge and read the invitation.
- * 2. Write passkey, account (`pending`) and session, none of which works yet, and check that the creator of the invitation may still
- *    grant its role.
- * 3. Write the account's id into the invitation by compare-and-set. **This is the commit point**; one of several registrations wins it.
+ * 1. Mark the challenge as used and read the invitation.
+ * 2. Write the passkey, the account (`pending`) and the session. None of them works yet.
+ * 3. Write the account's id into the invitation by compare-and-set. **This is the commit point**: only one of several
+ *   registrations can win.
  * 4. Activate the account and write the audit record.
  *
- * If it stops before step 3, the invitation stays valid and everything written is ignored. If it stops after step 3,
- * the account's first sign-in finishes it.
+ * A crash before step 3 leaves the invitation valid. After a crash later, the first sign-in finishes the registration.
  */
 export async function register(
   deps: Deps,
@@ -44,7 +43,7 @@ export async function register(
     admitted,
     readRecord<InvitationRecord>(deps, realm.buckets.invitations, bound.key),
   ]);
-  // A replaced bootstrap invitation is stored under its own key instead of the fixed one.
+  // A newer invitation has taken the fixed key, so the older one is stored under its hash.
   const invitation =
     found?.value.hash === bound.hash
       ? found
@@ -113,14 +112,13 @@ export async function register(
   return { session, account: active };
 }
 
-/** Records written before the commit point. They do not work yet. */
+/** Records that do not work before the registration commits. */
 interface Pending {
   account: Versioned<AccountRecord>;
   credentialKey: string;
   session: StartedSession;
 }
 
-/** Step 2. @throws the first failure, after removing what was written */
 async function writePending(
   deps: Deps,
   realm: Realm,
@@ -162,7 +160,7 @@ async function writePending(
   };
 }
 
-/** Step 3. @throws AppError gone if another registration was faster */
+/** Step 3. Throws 410 if another registration was faster. */
 async function commit(
   deps: Deps,
   realm: Realm,
@@ -174,7 +172,7 @@ async function commit(
     const value: InvitationRecord = { ...known.value, status: "used", account: sub };
     if ((await nullOnConflict(replaceRecord(deps, realm.buckets.invitations, known, value))) !== null) return;
     const fresh = await readRecord<InvitationRecord>(deps, realm.buckets.invitations, invitation.key);
-    // The response to our own earlier attempt was lost.
+    // An earlier attempt succeeded, but its response was lost.
     if (fresh?.value.account === sub) return;
     if (fresh?.value.hash !== invitation.value.hash) requireUsable(null, deps.clock.now());
     requireUsable(fresh, deps.clock.now());

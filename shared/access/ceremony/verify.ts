@@ -1,4 +1,3 @@
-/** Verifies passkey responses. Every failure gets the same error. */
 import {
   type AuthenticationResponseJSON,
   type RegistrationResponseJSON,
@@ -14,7 +13,7 @@ import { relyingParty } from "../realms.ts";
 import { ALGORITHMS } from "./begin.ts";
 import type { Challenge } from "./challenges.ts";
 
-/** The only error, so that callers learn neither whether an account exists nor which check failed. */
+/** One error for every failure, so callers cannot learn whether an account exists. */
 export function passkeyRefused(cause?: unknown): AppError {
   return new AppError(
     "unauthenticated",
@@ -24,7 +23,7 @@ export function passkeyRefused(cause?: unknown): AppError {
   );
 }
 
-/** Rejects ceremonies in an embedded page. */
+/** Rejects sign-ins inside an iframe of another site. */
 function refuseEmbedded(clientDataJSON: string): void {
   const data = JSON.parse(new TextDecoder().decode(base64url.decode(clientDataJSON))) as {
     crossOrigin?: unknown;
@@ -33,10 +32,7 @@ function refuseEmbedded(clientDataJSON: string): void {
   if (data.crossOrigin === true || data.topOrigin !== undefined) throw passkeyRefused();
 }
 
-/**
- * The platform requests no attestation and never verifies one: verification would fetch any URL in the attacker's
- * certificate.
- */
+/** Rejects attestation certificates. Verifying one would fetch any URL that the attacker's certificate contains. */
 function refuseCertificates(attestationObject: string): void {
   const attestation = decodeAttestationObject(new Uint8Array(base64url.decode(attestationObject)));
   const format = attestation.get("fmt");
@@ -44,7 +40,6 @@ function refuseCertificates(attestationObject: string): void {
   if (format !== "none" && !bare) throw passkeyRefused();
 }
 
-/** The new passkey in a valid registration. @throws AppError unauthenticated `passkey_refused` */
 export async function verifyNew(
   deps: Deps,
   challenge: Challenge,
@@ -82,7 +77,7 @@ export async function verifyNew(
   }
 }
 
-/** A valid key that no passkey has, so that refusing an unknown passkey takes as long as refusing a wrong signature. */
+/** A public key without an owner. Verifying against it makes an unknown passkey take as long as a wrong signature. */
 const DECOY: Pick<CredentialRecord, "publicKey" | "counter"> = {
   publicKey:
     "pQECAyYgASFYIGsX0fLhLEJH-Lzm5WOkQPJ3A32BLeszoPShOUXYmMKWIlggT-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU",
@@ -90,10 +85,8 @@ const DECOY: Pick<CredentialRecord, "publicKey" | "counter"> = {
 };
 
 /**
- * Verifies a sign-in with a stored passkey.
- * @param credential null if the passkey is unknown; refused after the same amount of work
- * @returns the authenticator's data
- * @throws AppError unauthenticated `passkey_refused`
+ * Returns the counter and backup state of a valid sign-in.
+ * @param credential null if the passkey is unknown; verification then takes as long as for a wrong signature
  */
 export async function verifyKnown(
   deps: Deps,
