@@ -53,7 +53,7 @@ export const NewEntryBody = z
     validFrom: given.optional(),
     validTo: given.optional(),
   })
-  .openapi("NewEntry");
+  .openapi("NewEntry", { required: ["module", "values"] });
 
 const NOT_MOVED = "Must not change if present. Entries cannot be moved.";
 const place = z.string().optional().openapi({ description: NOT_MOVED });

@@ -23,6 +23,7 @@ const state = {
 
 /** Loose, because the verb validates the document and reports all faults at once. */
 export const OrbBody = z.unknown().openapi({
+  type: "object",
   description: "The whole document. The state properties of a response may be sent back unchanged.",
   allOf: [{ $ref: "#/components/schemas/OrbDocument" }],
 });

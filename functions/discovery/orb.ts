@@ -180,18 +180,9 @@ function resolved(generic: Pick<ApiDocument, "components">, schema: JsonSchema |
   return { ...Object.assign({}, ...parts), properties, required };
 }
 
-function withMembers(
-  schema: JsonSchema,
-  members: { [name: string]: JsonSchema },
-  required: string[] = [],
-): JsonSchema {
-  const { properties, required: before } = schema as { properties?: object; required?: string[] };
-  const all = [...new Set([...(before ?? []), ...required])];
-  return {
-    ...schema,
-    properties: { ...(properties as { [name: string]: JsonSchema }), ...members },
-    ...(all.length === 0 ? {} : { required: all }),
-  };
+function withMembers(schema: JsonSchema, members: { [name: string]: JsonSchema }): JsonSchema {
+  const { properties } = schema as { properties?: { [name: string]: JsonSchema } };
+  return { ...schema, properties: { ...properties, ...members } };
 }
 
 /** Adds the entry types of a schema to the document and returns their names. */
@@ -230,12 +221,7 @@ function entrySchemas(
     ...(about === "" ? {} : { description: about }),
   };
   part.schemas[names.list] = withMembers(list, { items: { type: "array", items: ref(names.entry) } });
-  const input = valuesSchema(schema, "input", true, part.named);
-  part.schemas[names.create] = withMembers(
-    body,
-    { values: input },
-    Array.isArray(input.required) ? ["values"] : [],
-  );
+  part.schemas[names.create] = withMembers(body, { values: valuesSchema(schema, "input", true, part.named) });
   const change = generic.paths[`${COLLECTION}/{id}`]?.put?.requestBody;
   part.schemas[names.update] = withMembers(resolved(generic, contentSchema(change)), {
     values: valuesSchema(schema, "input", false, part.named),

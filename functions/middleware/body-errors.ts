@@ -1,5 +1,5 @@
 /** Errors of request bodies. */
-import { AppError } from "../../shared/kernel/errors.ts";
+import { AppError, invalid } from "../../shared/kernel/errors.ts";
 
 /** 413 */
 export function tooLarge(limit: number): AppError {
@@ -36,4 +36,9 @@ export function tooSlow(): AppError {
     "body_incomplete",
     "The body arrived too slowly. Send the request again over a faster connection.",
   );
+}
+
+/** 422: a body is required. */
+export function noBody(): AppError {
+  return invalid([{ path: "", code: "required", message: "is required: send a JSON object as the body" }]);
 }

@@ -4,7 +4,7 @@ import { concatBytes } from "../../shared/kernel/ids.ts";
 import { DEPTH_LIMIT, tooDeep } from "../../shared/kernel/json.ts";
 import { malformedAt, placeIn } from "../../shared/kernel/json-fault.ts";
 import type { AppEnv } from "../request/context.ts";
-import { bodyAborted, notJson, tooLarge, tooSlow } from "./body-errors.ts";
+import { bodyAborted, noBody, notJson, tooLarge, tooSlow } from "./body-errors.ts";
 
 /** Limit of a JSON body in bytes: it must be smaller than this. */
 export const BODY_LIMIT = 512 * 1024;
@@ -243,18 +243,20 @@ async function receivedBody(c: Context<AppEnv>): Promise<Uint8Array> {
 }
 
 /**
- * Parses the JSON body. An empty body counts as an empty object and is left to validation, unless a body is required
- * and the request declares JSON.
- * @throws AppError unsupported_media if it is not JSON; too_large; malformed if it does not parse
+ * Parses the JSON body. An empty body counts as an empty object, unless a body is required.
+ * @throws AppError unsupported_media if it is not JSON; too_large; malformed if it does not parse; invalid if it is
+ * missing
  */
 export async function readJson(c: Context<AppEnv>, required: boolean): Promise<unknown> {
-  const isJson = JSON_TYPE.test(c.req.header("content-type") ?? "");
+  const type = c.req.header("content-type");
+  const isJson = JSON_TYPE.test(type ?? "");
   const bytes = await receivedBody(c);
-  if (bytes.length === 0 && !(required && isJson)) {
+  if (bytes.length === 0) {
+    if (required) throw type === undefined || isJson ? noBody() : notJson();
     keepJson(c, {});
     // Later checks for a body must not see this substitute object.
     c.req.bodyCache.arrayBuffer = new ArrayBuffer(0);
-    if (!required) callJson(c);
+    callJson(c);
     return {};
   }
   if (!isJson) throw notJson();

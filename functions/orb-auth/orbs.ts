@@ -9,7 +9,7 @@ import { orbRealm, type Realm } from "../../shared/access/realms.ts";
 import { isSigninPage } from "../../shared/definition/document/ids.ts";
 import { liveOrb, noLiveOrb } from "../../shared/definition/stored/live.ts";
 import { notFound } from "../../shared/kernel/errors.ts";
-import { onError } from "../http/problem.ts";
+import { onError, wrongMethod } from "../http/problem.ts";
 import { answerUnmatched, defineRoute, newRouter } from "../http/router.ts";
 import { receiveEarly } from "../middleware/session.ts";
 import { PageQuery, pageResponses } from "../pages/index.ts";
@@ -19,6 +19,7 @@ import type { AppEnv } from "../request/context.ts";
 import { realmRoutes } from "./index.ts";
 
 const PREFIX = "/api/{orbId}";
+const PAGE_METHODS = ["GET", "HEAD"];
 interface Handed {
   outer: Context<AppEnv>;
   realm: Realm;
@@ -75,6 +76,7 @@ export function orbAuth() {
     if (live === null) throw noLiveOrb();
     const realm = orbRealm(live.document);
     if (isSigninPage(segment) && realm === null) {
+      if (!PAGE_METHODS.includes(c.req.method)) return wrongMethod(c, PAGE_METHODS);
       return c.redirect(`/api/auth/signin${new URL(c.req.url).search}`, 302);
     }
     // In an orb without a realm, the path may belong to a module or handler.

@@ -3,6 +3,7 @@ import { z } from "@hono/zod-openapi";
 import type { AccountRecord } from "../../shared/access/accounts.ts";
 import type { CeremonyStart } from "../../shared/access/ceremony/begin.ts";
 import type { Invitation } from "../../shared/access/invitations.ts";
+import { PRINTABLE } from "./printable.ts";
 
 export const TokenSchema = z
   .string()
@@ -14,7 +15,8 @@ const displayName = z
   .trim()
   .min(1)
   .max(64)
-  .regex(/^[^\p{Cc}\p{Cf}\p{Cs}]*$/u, "must not contain control characters or half of a surrogate pair");
+  .regex(PRINTABLE, "must not contain control characters or half of a surrogate pair")
+  .openapi("DisplayName");
 
 export const InvitationSchema = z
   .object({

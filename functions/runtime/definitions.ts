@@ -38,11 +38,11 @@ const VALUES = { type: "object", additionalProperties: true } as const;
 /** Body for creating an entry. */
 const RuntimeNew = z
   .strictObject({
-    values: z.unknown().optional().openapi(VALUES),
+    values: z.unknown().openapi(VALUES),
     validFrom: moment.optional().openapi({ description: "If missing or null: no bound" }),
     validTo: moment.optional().openapi({ description: "If missing or null: no bound" }),
   })
-  .openapi("RuntimeNewEntry");
+  .openapi("RuntimeNewEntry", { required: ["values"] });
 
 /** Body for updating an entry. */
 const RuntimeChange = z
