@@ -1,12 +1,14 @@
-/** Dependencies of every verb. Code in shared/ accesses nothing else outside of it. */
+/** Dependencies that the host passes to all functions in shared/, so that tests can replace them. */
 import type { Store } from "./store/types.ts";
 
-/** Milliseconds since the epoch. On deployed Workers it advances only with I/O, so read it after a broker response. */
+/**
+ * Milliseconds since the epoch. Deployed Workers advance the clock only with I/O, so read it after a broker response.
+ */
 export interface Clock {
   now(): number;
 }
 
-/** Structured log. Fields must be facts about the request, never user content and never a secret. */
+/** Structured log. Never log user content or secrets. */
 export interface Log {
   debug(message: string, fields?: Record<string, unknown>): void;
   info(message: string, fields?: Record<string, unknown>): void;
@@ -14,58 +16,59 @@ export interface Log {
   error(message: string, fields?: Record<string, unknown>): void;
 }
 
-/** Quotas; 0 means no limit. Anonymous calls count for the network address instead of an account. */
+/** Limits on usage; 0 means unlimited. Anonymous callers share the limits of their network address. */
 export interface Quotas {
-  /** Length of the window for writes and calls. */
+  /** Period for writes and calls. */
   windowSeconds: number;
-  /** Length of the window for bytes. */
+  /** Period for bytes. */
   longWindowSeconds: number;
   accountWrites: number;
   orbWrites: number;
   accountCalls: number;
   orbCalls: number;
-  /** Bytes of values that an account may write in a long window. */
+  /** Bytes of values that an account may write in a long period. */
   accountBytes: number;
   /** Bytes that an orb may store. */
   orbBytes: number;
-  /** Conflicts over unique sensitive values in a window. */
+  /** Maximum conflicts over unique sensitive values in a period. Conflicts could help to guess them. */
   accountConflicts: number;
-  /** Live readers of one user, and of one platform admin. */
+  /** Maximum open streams of one user, and of one platform admin. */
   readersPerUser: number;
   readersPerAdmin: number;
-  /** Live readers of one orb's streams. */
+  /** Maximum open streams of one orb. */
   readersPerOrb: number;
 }
 
-/** Settings, parsed once by the host (functions/env.ts). Only the code that uses a secret reads it. */
+/** Settings, parsed once by the host in functions/env.ts. */
 export interface Config {
   /** Origin of pages, links and WebAuthn, without a trailing slash. */
   publicUrl: string;
-  /** Further origins that browsers may call from; `*` allows all origins without cookies. */
+  /** Other origins that browsers may call from. `*` allows all origins, but without cookies. */
   allowedOrigins: readonly string[];
-  /** Number of replicas of every stream and bucket. */
+  /** Replicas of every stream and bucket. */
   replicas: number;
   /** Private Ed25519 JWKs as a JSON array. The first signs, all verify. */
   jwtSigningKeys: string;
   /** 256-bit keys as JSON, `[{ "kid", "k" }]`. The first encrypts, all decrypt. */
   encryptionKeys: string;
   /**
-   * 256-bit base64url keys for the HMAC of unique sensitive values, one index key under each. The first also identifies
-   * repeated requests.
+   * 256-bit base64url keys for HMACs of unique sensitive values. Each value is indexed under every key, so that keys
+   * can be rotated.
+   * The first key also authenticates idempotent requests.
    */
   claimKeys: readonly string[];
   /** URL of the streams process, if there is one. */
   streamsUrl: string | undefined;
-  /** Time limit of a long-poll in milliseconds. */
+  /** Time limit of a long-poll, in milliseconds. */
   longPollMs: number;
   /** Bearer token that may read metrics. */
   metricsToken: string | undefined;
   quotas: Quotas;
-  /** Address of every client, if the host knows that there is only one (local emulation). */
+  /** Network address of all clients, if the host knows that there is only one. */
   clientAddress: string | undefined;
 }
 
-/** Facts about the request, for log and audit. */
+/** Facts about the current request, for the log and audit. */
 export interface RequestFacts {
   requestId: string;
   traceparent: string | undefined;
@@ -79,15 +82,12 @@ export interface Deps {
   log: Log;
   config: Config;
   request: RequestFacts;
-  /** New ids: compact, unique, URL-safe, sortable by creation time, starting with a digit. */
+  /** Creates a sortable, URL-safe id that starts with a digit. */
   newId: () => string;
-  /** Unguessable URL-safe text of this many bytes. */
+  /** Creates random base64url text of this many bytes. */
   randomToken: (bytes: number) => string;
-  /** Registers work that continues after the response and keeps the connection open. */
+  /** Continues work after the response, and keeps the request's connection open for it. */
   afterwards: (work: Promise<unknown>) => void;
-  /**
-   * Reports when data that was read will change its meaning without a write (milliseconds since 1970), for hosts that
-   * cache responses.
-   */
+  /** Tells hosts that cache responses when this one becomes outdated without a write, in milliseconds since 1970. */
   expires?: (time: number) => void;
 }

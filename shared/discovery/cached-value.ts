@@ -1,16 +1,16 @@
-/** Caches values that are computed from everything that is published, until any of it changes. */
+/** Caches values that depend on published data, until any of it changes. */
 import type { Deps } from "../deps.ts";
 import type { HandlerDeps } from "../handlers/contract/types.ts";
 import { listBucket } from "../store/broker/store.ts";
 import { buckets, kvSubject, streams } from "../store/subjects.ts";
 import type { Store, StreamInfo } from "../store/types.ts";
 
-/** The buckets that the API description depends on. */
+/** Buckets that the OpenAPI document depends on. */
 export const DESCRIBED: readonly string[] = [buckets.orbs, buckets.handlers];
-/** The buckets that the overview of published orbs depends on. */
+/** Buckets that the overview of published orbs depends on. */
 export const LISTED: readonly string[] = [...DESCRIBED, buckets.streamMappings];
 
-/** A store that records the last sequence that its lists have seen in each bucket. */
+/** Records the last sequence number read from each bucket. */
 function recordingStore(store: Store, met: Map<string, number>): Store {
   return {
     ...store,
@@ -20,8 +20,8 @@ function recordingStore(store: Store, met: Map<string, number>): Store {
 }
 
 /**
- * A value that depends only on buckets, cached until one of them changes. Requests may share the value because it is
- * plain data. They must not share the computation, because that uses one request's connection.
+ * A value that depends only on the contents of buckets.
+ * Requests may share the plain value but not its computation, which uses one request's connection.
  */
 export class CachedValue<T> {
   readonly #buckets: readonly string[];
@@ -33,15 +33,15 @@ export class CachedValue<T> {
     this.#make = make;
   }
 
-  /** Sends one small request per bucket in parallel, and more only if a bucket has changed. */
+  /** Sends one small request per bucket, and reads the contents only after a change. */
   async get(deps: HandlerDeps): Promise<T> {
-    // Read the state first: the next request then notices a change in between.
+    // Read the state first, so that the next request notices a change during the computation.
     const infos = await Promise.all(this.#buckets.map((bucket) => deps.store.streamInfo(streams.kv(bucket))));
     const state = this.#state(deps, infos);
     if (this.#known?.state === state) return this.#known.value;
     const met = new Map<string, number>();
     const value = await this.#make({ ...deps, store: recordingStore(deps.store, met) });
-    // The state comes from the leader, the lists from any replica. Do not cache a value from a stale replica.
+    // The state comes from the leader, lists may come from a lagging follower. Do not cache outdated values.
     const fresh = await Promise.all(
       this.#buckets.map((bucket, i) =>
         reached(deps, bucket, infos[i]?.state.last_seq ?? 0, met.get(bucket) ?? 0),
@@ -57,10 +57,10 @@ export class CachedValue<T> {
   }
 }
 
-/** Whether the lists have seen every message of the bucket. Sends one more request if the last message has expired. */
+/** Returns whether the lists have read every message of the bucket. */
 async function reached(deps: Deps, bucket: string, last: number, met: number): Promise<boolean> {
   if (met >= last) return true;
-  // The marker of a deleted key expires and leaves no message with the last sequence.
+  // The marker of a deleted key expires, so no message may have the last sequence number.
   const newest = await deps.store.get(streams.kv(bucket), kvSubject(bucket, ">"));
   return met >= (newest?.seq ?? 0);
 }

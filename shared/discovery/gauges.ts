@@ -1,4 +1,3 @@
-/** Reads metrics of the platform from the broker. */
 import type { LiveOrb } from "../definition/live-orb.ts";
 import { type DamagedOrb, liveDefinitions } from "../definition/stored/live.ts";
 import type { Deps } from "../deps.ts";
@@ -6,12 +5,11 @@ import { indexBytes } from "../store/budget.ts";
 import { buckets, streams, subjects } from "../store/subjects.ts";
 import type { StreamInfo } from "../store/types.ts";
 
-/** Maximum number of orbs with metrics of their own. */
+/** Maximum number of orbs with separate metrics. */
 export const MAX_ORBS = 1_000;
-/** Number of orbs that are read in parallel. */
+/** Number of orbs to read in parallel. */
 const AT_ONCE = 16;
 
-/** Metrics of one orb. */
 export interface OrbFigures {
   orb: string;
   info: StreamInfo;
@@ -22,7 +20,7 @@ async function orbFigures(deps: Deps, orb: string): Promise<OrbFigures | undefin
   const stream = streams.orb(orb);
   const [info, index] = await Promise.all([
     deps.store.streamInfo(stream),
-    // The index has one message per entry, so the first message and the number of pending ones give the total.
+    // The index has one message per entry, so the broker's count of pending messages gives the total.
     deps.store
       .scan(stream, subjects.orbIndex(orb), { fromSeq: 1, limit: 1, maxBytes: indexBytes(1) })
       .catch(() => undefined),
@@ -31,7 +29,6 @@ async function orbFigures(deps: Deps, orb: string): Promise<OrbFigures | undefin
   return { orb, info, entries: index.messages.length + index.pending };
 }
 
-/** Figures of the platform and of its orbs. */
 export interface Figures {
   orbs: LiveOrb[];
   damaged: DamagedOrb[];
@@ -39,11 +36,11 @@ export interface Figures {
   sessions: StreamInfo | null;
   roundTripMs: number;
   server: { version: string };
-  /** Figures of the first {@link MAX_ORBS} orbs. */
+  /** Metrics of the first {@link MAX_ORBS} orbs. */
   figures: OrbFigures[];
 }
 
-/** Reads all metrics. Two requests per orb. */
+/** Reads all metrics from the broker. Sends two requests per orb. */
 export async function readFigures(deps: Deps): Promise<Figures> {
   const [{ orbs, damaged }, platform, sessions, roundTripMs, server] = await Promise.all([
     liveDefinitions(deps),

@@ -1,4 +1,4 @@
-/** Calls a handler: validates input before the call and output after it. */
+/** Calls a handler and validates its input and output. */
 import { type Actor, actorId, type Role } from "../access/actor.ts";
 import { atLeast, refusal } from "../access/authorize.ts";
 import type { LiveOrb } from "../definition/live-orb.ts";
@@ -10,22 +10,23 @@ import { getHandler } from "./registry.ts";
 import { askRemote, checkSpeculatively, type SpeculativeCheck } from "./remote.ts";
 import { compileJsonSchema, type JsonSchema } from "./schema/json-schema.ts";
 
-/** 502: the handler's registration is invalid. */
+/** A 502: the service's registration is invalid. */
 function faulty(cause: string): AppError {
   const words =
     "The handler's registration is not valid. The operator of its service must register it again.";
   return new AppError("bad_gateway", "handler_faulty", words, { cause });
 }
 
-/** A handler, with the work that was started in parallel with reading its registration. */
+/** A handler, with the speculative check of its subject. */
 export interface Resolved {
   handler: Handler;
   guess: SpeculativeCheck | undefined;
 }
 
 /**
- * A handler that a live orb uses. One request for a remote handler.
- * @throws AppError unavailable if the service has removed its registration, bad_gateway if the registration is invalid
+ * Finds a handler that an orb uses.
+ * @throws AppError `handler_unavailable` if the service is not registered, `handler_faulty` if its registration is
+ * invalid
  */
 export async function resolveHandler(deps: HandlerDeps, name: string): Promise<Resolved> {
   const guess = checkSpeculatively(deps, name);
@@ -45,21 +46,19 @@ export async function resolveHandler(deps: HandlerDeps, name: string): Promise<R
   return { handler: entry, guess };
 }
 
-/** Checks that an actor may call a handler. @throws AppError unauthenticated, forbidden */
+/** @throws AppError unauthenticated or forbidden if the actor may not call the handler */
 export function requireAuth(auth: HandlerAuth, actor: Actor, role: Role): void {
   if (auth === "None") return;
   const least = auth === "AdminRequired" ? "admin" : "user";
   if (!atLeast(role, least)) throw refusal(actor, least);
 }
 
-/** The caller in requests to handlers; null for an anonymous one. */
+/** Returns null for an anonymous caller. */
 export function callerOf(actor: Actor, role: Role): Caller | null {
   return role === "public" ? null : { sub: actorId(actor), role };
 }
 
-/**
- * Validates the input of a call. @throws AppError invalid with all faults, bad_gateway if the schema itself is invalid
- */
+/** @throws AppError `validation_failed` with all errors, or `handler_faulty` if the schema itself is invalid */
 export function checkInput(schema: JsonSchema | undefined, input: unknown): void {
   if (schema === undefined) return;
   const check = compileJsonSchema(schema);
@@ -68,7 +67,7 @@ export function checkInput(schema: JsonSchema | undefined, input: unknown): void
   if (faults.length > 0) throw invalid(faults);
 }
 
-/** Calls the handler. The caller must be authorized and the input validated. */
+/** Calls a handler. The caller must be authorized and the input validated. */
 export async function invoke(
   deps: Deps,
   { handler, guess }: Resolved,

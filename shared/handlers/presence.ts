@@ -1,14 +1,14 @@
 /**
- * Finds out whether a service listens on a subject without calling it: the broker traces a message (`Nats-Trace-Only`)
- * and does not deliver it.
+ * Finds out whether services are running, without calling them. The broker only traces messages with the header
+ * `Nats-Trace-Only`.
  */
 import type { Deps } from "../deps.ts";
 import { randomToken } from "../kernel/ids.ts";
 import { subjects } from "../store/subjects.ts";
 
-/** Milliseconds to wait for the broker's traces. */
+/** Milliseconds to wait for traces. */
 const PATIENCE_MS = 1_000;
-/** Connection kinds of listeners in a trace: clients and leaf nodes. Other kinds are hops to further servers. */
+/** Connection kinds in a trace: clients and leaf nodes listen, others forward to further servers. */
 const CLIENT = 0;
 const LEAF = 4;
 
@@ -26,8 +26,8 @@ interface Trace {
 }
 
 /**
- * Returns for each subject whether a service is listening: true, false, or null if the broker does not respond in time.
- * Two round trips for any number of subjects.
+ * Returns whether a service listens on each subject, or null if the broker does not respond in time. Takes two round
+ * trips for any number of subjects.
  */
 export async function respondingSubjects(
   deps: Pick<Deps, "store">,
@@ -39,7 +39,7 @@ export async function respondingSubjects(
   const id = randomToken(12);
   const names = [...answers.keys()];
   const open = new Set(names.keys());
-  /** Number of traces still to come: each trace names how many further servers received the message, in any order. */
+  /** Traces still to come. Each one tells how many more servers received the message, and they arrive in any order. */
   const heard = names.map(() => ({ first: false, missing: 1 }));
   let done: () => void = () => undefined;
   const settled = new Promise<void>((resolve) => {

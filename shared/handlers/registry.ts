@@ -1,4 +1,4 @@
-/** Lists all handlers: built-in ones, and those that services have registered in the bucket `handlers`. */
+/** Finds handlers: built-in ones, and those that services registered in the bucket `handlers`. */
 import type { Fault } from "../kernel/errors.ts";
 import { BUCKET_BYTES } from "../store/budget.ts";
 import { buckets, isToken } from "../store/subjects.ts";
@@ -8,7 +8,7 @@ import type { Handler, HandlerDeps } from "./contract/types.ts";
 
 type Lookup = Pick<HandlerDeps, "store" | "log" | "builtIn">;
 
-/** Returns the names of built-in services, which no registration may use. */
+/** Names of built-in services, which no registration may use. */
 function ownServices({ builtIn }: Lookup): ReadonlySet<string> {
   return new Set(builtIn.map(({ name }) => name.slice(0, name.indexOf("."))));
 }
@@ -24,7 +24,7 @@ function logFaults(deps: Lookup, entry: Handler | FaultyEntry): Handler | Faulty
   return entry;
 }
 
-/** Returns a handler by its full name, or null. One request, or none for a built-in handler. */
+/** Returns a handler by its full name, or null. */
 export async function getHandler(deps: Lookup, name: string): Promise<Handler | FaultyEntry | null> {
   const own = deps.builtIn.find((handler) => handler.name === name);
   if (own !== undefined) return own;
@@ -36,8 +36,7 @@ export async function getHandler(deps: Lookup, name: string): Promise<Handler | 
 }
 
 /**
- * Returns every handler by name, or those of one service. Includes invalid registrations with their faults. One request
- * per 256 registrations.
+ * Returns all handlers ordered by name, optionally of one service. Includes invalid registrations with their errors.
  */
 export async function listHandlers(deps: Lookup, service?: string): Promise<(Handler | FaultyEntry)[]> {
   const prefix = service === undefined ? "" : `${service}.`;
@@ -50,7 +49,7 @@ export async function listHandlers(deps: Lookup, service?: string): Promise<(Han
   return [...own, ...remote].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Returns the fault of a handler whose subject a stream captures. */
+/** Reports a handler whose subject belongs to a stream. */
 export function capturedFault(
   path: string,
   handler: { name: string; subject: string },
@@ -61,8 +60,8 @@ export function capturedFault(
 }
 
 /**
- * Finds faults of the handlers that a document uses: unknown handlers, invalid registrations, and subjects that a
- * stream captures. Each fault points at the place that uses the handler.
+ * Validates the handlers that a document uses. Finds unknown handlers, invalid registrations, and subjects that belong
+ * to a stream.
  */
 export async function usesFaults(
   deps: Lookup,
@@ -101,14 +100,14 @@ export async function usesFaults(
   });
 }
 
-/** Returns the subjects of the remote handlers among registrations. */
+/** Returns the subjects of all valid remote handlers. */
 export function subjectsOf(entries: readonly (Handler | FaultyEntry | null)[]): string[] {
   return entries.flatMap((entry) =>
     entry !== null && !isFaulty(entry) && entry.kind === "nats" ? [entry.subject] : [],
   );
 }
 
-/** Returns the names of registered handlers whose subject the stream of a new orb would capture. */
+/** Returns registered handlers whose messages a new orb's stream would store. */
 export async function handlersUnder(deps: Lookup, orb: string): Promise<string[]> {
   const all = await listHandlers(deps);
   return all.flatMap((entry) =>

@@ -1,4 +1,4 @@
-/** Calls a remote service over the broker and validates its response. */
+/** Calls a service over the message broker and validates its response. */
 import type { Deps } from "../deps.ts";
 import { BoundedMap } from "../kernel/bounded-map.ts";
 import { AppError, type ErrorKind, type Fault } from "../kernel/errors.ts";
@@ -10,10 +10,9 @@ import { compileJsonSchema } from "./schema/json-schema.ts";
 
 const MAX_WORDS = 500;
 
-/** The request to a service, as JSON. */
+/** Body of a request to a service. */
 export interface RemoteRequest {
   orbId: string;
-  /** `<service>.<handler>`. */
   handler: string;
   input: unknown;
   caller: Caller | null;
@@ -33,7 +32,7 @@ const KINDS: Record<number, ErrorKind> = {
   429: "too_many",
 };
 
-/** A service rejected the call with a code between 400 and 499. */
+/** A service rejected the call with a status from 400 to 499. */
 export class ServiceRefusal extends AppError {
   readonly status: number;
 
@@ -43,16 +42,16 @@ export class ServiceRefusal extends AppError {
   }
 }
 
-/** Last known subjects of handlers. A guess that saves a round trip; the registration always decides. */
+/** Last known subjects of handlers, for speculative checks only. The registration always decides. */
 const lastSubjects = new BoundedMap<string, string>(1_000);
 
-/** The check of a guessed subject, started before the registration is known. */
+/** A check of the last known subject, started before the registration is read. */
 export interface SpeculativeCheck {
   subject: string;
   free: Promise<void>;
 }
 
-/** Starts to check the last known subject in parallel with reading the registration. */
+/** Checks the last known subject while the registration is read, to save a round trip. */
 export function checkSpeculatively(deps: Pick<Deps, "store">, name: string): SpeculativeCheck | undefined {
   const subject = lastSubjects.get(name);
   if (subject === undefined) return undefined;
@@ -62,9 +61,9 @@ export function checkSpeculatively(deps: Pick<Deps, "store">, name: string): Spe
 }
 
 /**
- * Sends one request and returns the response.
- * @throws AppError unavailable `handler_unavailable` if no service listens, timeout `handler_timeout`, bad_gateway
- * `handler_failed` or `handler_answer_invalid`; ServiceRefusal
+ * Sends a request and returns the validated response.
+ * @throws AppError `handler_unavailable`, `handler_timeout`, `handler_failed` or `handler_answer_invalid`;
+ * ServiceRefusal
  */
 export async function askRemote(
   deps: Deps,
@@ -86,20 +85,20 @@ export async function askRemote(
   const reply = await deps.store
     .request(handler.subject, JSON.stringify(request), { timeoutMs: handler.timeoutMs, headers })
     .catch((error: unknown) => {
-      // Errors of the broker are coded. Any other error comes from headers that the client cannot parse.
+      // Broker errors have codes. Any other error means that the response's headers could not be parsed.
       throw error instanceof AppError ? translated(handler, error) : faulty(handler);
     });
   return answerOf(deps, handler, reply);
 }
 
-/** The store reads headers by name and checks none. A name is printable ASCII, as client libraries send it. */
+/** Validates headers in the form of NATS clients, because the store reads them without checks. */
 const WELL_FORMED = /^NATS\/1\.0[^\r\n]*\r\n(?:[!-9;-~]+:[^\r\n]*\r\n)*\r\n$/;
 
 function faulty(handler: RemoteHandler): AppError {
   return nonsense(handler, "The headers of the handler's response are malformed.");
 }
 
-/** Converts an error of the broker for the caller, and logs which service it concerns. */
+/** Converts a broker error for the caller, and logs the service's name. */
 function translated({ name, subject, timeoutMs }: RemoteHandler, error: AppError): AppError {
   if (error.code === "no_responders") {
     return new AppError(
@@ -156,7 +155,7 @@ function answerOf(deps: Deps, handler: RemoteHandler, reply: Reply): unknown {
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** Undefined for invalid JSON, or JSON that is nested deeper than callers may send. */
+/** Returns undefined for invalid JSON and for JSON that is nested too deeply. */
 function parsed(data: Uint8Array): unknown {
   try {
     const text = decoder.decode(data);
@@ -166,16 +165,10 @@ function parsed(data: Uint8Array): unknown {
   }
 }
 
-/**
- * Statuses about the connection between client and platform, which a service must not set: clients repeat requests
- * after 408, 421 and 425, and browsers hide a 407.
- */
+/** Services must not set these. Clients repeat a request after 408, 421 and 425, and browsers hide a 407. */
 const OF_CONNECTIONS: ReadonlySet<number> = new Set([407, 408, 421, 425]);
 
-/**
- * Converts a service's error. Codes from 400 to 499 reach the caller, except those about connections; all other errors
- * are 502.
- */
+/** Passes a service's status from 400 to 499 on to the caller. All other errors become 502. */
 function refusalOf(
   deps: Deps,
   handler: RemoteHandler,

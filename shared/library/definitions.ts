@@ -1,4 +1,4 @@
-/** Definitions on `platform.definitions.<kind>.<id>`: one message per version; the last one counts. */
+/** Stores shared definitions, one message per version. The newest version counts. */
 import { type Actor, actorId, system } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
@@ -29,13 +29,10 @@ function viewOf(message: StoredMessage): DefinitionView | null {
   return removed === true ? null : view;
 }
 
-/** Versions per request. */
+/** Maximum number of versions per read. */
 const DEFINITIONS_PER_READ = 100;
 
-/**
- * Returns the newest version of every definition of a kind by subject, including removed ones. Their number is not
- * limited.
- */
+/** Returns the newest version of every definition by subject, including removed ones. */
 async function newestOf(
   deps: Pick<Deps, "store">,
   kind: DefinitionKind,
@@ -52,7 +49,7 @@ const versionsOf = ({ store }: Pick<Deps, "store">, subject: string) =>
     store.scan(streams.platform, subject, { fromSeq, limit: DEFINITIONS_PER_READ, maxBytes: READ_BYTES }),
   );
 
-/** Returns every definition of a kind, ordered by id. One request per hundred versions. */
+/** Returns all definitions of a kind, ordered by id. */
 export async function listDefinitions(
   deps: Pick<Deps, "store">,
   kind: DefinitionKind,
@@ -64,7 +61,7 @@ export async function listDefinitions(
     .sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** Returns the newest version, or the one with the given number. @throws AppError not_found */
+/** Returns the newest version, or a given one. @throws AppError not_found */
 export async function getDefinition(
   deps: Pick<Deps, "store">,
   kind: DefinitionKind,
@@ -87,18 +84,17 @@ export async function getDefinition(
   throw notFound("definition");
 }
 
-/** The input of {@link putDefinition}. */
 export interface PutDefinition {
   kind: DefinitionKind;
   id: string;
   body: unknown;
-  /** Number of the newest version that the caller knows. */
+  /** Newest version that the caller knows. If another one is newer, the write fails. */
   ifMatch?: number | undefined;
 }
 
 /**
- * Stores a new version of a definition.
- * @throws AppError invalid with all faults; precondition `revision_mismatch`; conflict `write_conflict`
+ * Stores a new version.
+ * @throws AppError validation_failed with all errors, revision_mismatch or write_conflict
  */
 export async function putDefinition(
   deps: Deps,
@@ -115,7 +111,7 @@ export async function putDefinition(
   return append(deps, actor, kind, id, read, ifMatch);
 }
 
-/** Removes a definition. Its versions stay readable. @throws AppError not_found; precondition; conflict */
+/** Removes a definition. Its versions stay readable. @throws AppError not_found, revision_mismatch or write_conflict */
 export async function deleteDefinition(
   deps: Deps,
   actor: Actor,

@@ -10,15 +10,14 @@ import { addZodIssues, Faults } from "../kernel/faults.ts";
 export const DEFINITION_KINDS = ["messages", "modules"] as const;
 export type DefinitionKind = (typeof DEFINITION_KINDS)[number];
 
-/** Placeholder for the orb id in references of a template. */
+/** Placeholder for the orb's id in a template's references. */
 const TEMPLATE_ORB = "template";
 
-/** A message schema or a module template. */
 export interface DefinitionBody {
   description: string;
-  /** JSON Schema; set for messages. */
+  /** JSON Schema, for messages only. */
   schema?: JsonSchema;
-  /** A module in the format of orb documents; set for modules. */
+  /** A module in the format of orb documents, for module templates only. */
   module?: ModuleDefinition;
 }
 
@@ -26,7 +25,7 @@ const description = z.string().max(2_000).default("");
 const messageSchema = z.strictObject({ description, schema: z.unknown() });
 const templateSchema = z.strictObject({ description, module: z.unknown() });
 
-/** Validates a definition. @returns all faults, or the value to store */
+/** Validates a definition. Returns all errors, or the value to store. */
 export function readDefinition(kind: DefinitionKind, input: unknown): DefinitionBody | Fault[] {
   const faults = new Faults();
   const parsed = (kind === "messages" ? messageSchema : templateSchema).safeParse(input);
@@ -65,8 +64,8 @@ function readTemplate(text: string, module: unknown): DefinitionBody | Fault[] {
 const PLACES = { markets: ["any"] };
 
 /**
- * Returns a module for an orb, made from a template. The module may have another id. References to the template's own
- * schemas are changed to refer to the orb.
+ * Creates a module from a template, optionally under another id. References to the template's own schemas then point to
+ * the orb.
  */
 export function moduleFrom(
   template: ModuleDefinition,

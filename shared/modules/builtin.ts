@@ -1,5 +1,3 @@
-/** The platform's built-in handlers. */
-
 import { HTTP_HANDLERS } from "../handlers/contract/http.ts";
 import type { Handler } from "../handlers/contract/types.ts";
 import { rulesEvaluate } from "./rules/evaluate.ts";
@@ -7,7 +5,7 @@ import { settingsGet, settingsSet } from "./settings/handlers.ts";
 import { transactionsList } from "./transactions/list.ts";
 import { transactionsRecord } from "./transactions/record.ts";
 
-/** Every built-in handler, by service and name. */
+/** All built-in handlers. */
 export const BUILT_IN: readonly Handler[] = [
   ...HTTP_HANDLERS,
   rulesEvaluate,

@@ -1,9 +1,9 @@
 /**
- * Slows down guessing of unique sensitive values. A conflict reveals a value of another entry. So each write that brings
- * such a value counts as a conflict before the write is decided. If the value was free, most of that is refunded.
+ * Slows down guessing of unique sensitive values, such as tax numbers. A conflict reveals that another entry has the
+ * value.
  *
- * Free values must cost something too. Otherwise an account could try value after value without a limit, until it meets
- * the one that another entry holds.
+ * Each write of such a value first counts as a conflict, and gets most of the cost back if the value was free. Free
+ * values keep a small cost, because otherwise an account could try values without a limit.
  */
 import type { Actor } from "../access/actor.ts";
 import type { Deps, RequestFacts } from "../deps.ts";
@@ -16,19 +16,19 @@ import { tooMany } from "./refusals.ts";
 
 /** A conflict costs as much as this many free values. */
 const TAKEN = 20;
-/** Attempts to count a guess: refunds for the account's other writes may arrive meanwhile. */
+/** Maximum attempts to count a guess. The account's other writes may still get refunds. */
 const TRIES = 4;
-/** The pause after the first attempt; it doubles. */
+/** Milliseconds to wait after the first attempt. The time doubles each time. */
 const PAUSE_MS = 25;
 
-/** The allowed conflicts grow slower than the windows, so the wait becomes longer with each level. */
+/** Longer periods allow proportionally fewer conflicts, so the wait grows with each level. */
 const LEVELS = [
   { rule: "conflicts", stream: streams.quotas, windows: 1, allowed: 1 },
   { rule: "conflicts-next", stream: streams.quotas, windows: 5, allowed: 2 },
   { rule: "conflicts-long", stream: streams.longQuotas, windows: undefined, allowed: 10 },
 ] as const;
 
-/** A counted guess whose outcome is not known yet. */
+/** A counted guess whose result is not known yet. */
 interface Guess {
   fields: ReadonlySet<string>;
   counters: { stream: string; subject: string }[];
@@ -44,9 +44,9 @@ function refund(deps: Deps, { counters }: Guess, units: number): void {
 }
 
 /**
- * Counts the new values of unique sensitive fields in a write, as if they were taken. One round trip.
- * @param fields the field of each value
- * @throws AppError too_many `too_many_conflicts`, whether or not the values are taken
+ * Counts new values of unique sensitive fields, whether or not they are free.
+ * @param fields field of each value
+ * @throws AppError too_many_conflicts
  */
 export async function countGuess(
   deps: Deps,
@@ -85,7 +85,7 @@ export async function countGuess(
 }
 
 /**
- * Refunds a guess that revealed no value of another entry.
+ * Refunds a guess that revealed nothing about other entries.
  * @param error why the write failed; undefined if it succeeded
  */
 export function releaseGuess(deps: Deps, error?: unknown): void {
@@ -96,7 +96,7 @@ export function releaseGuess(deps: Deps, error?: unknown): void {
   refund(deps, guess, TAKEN - 1);
 }
 
-/** Whether a failure reveals a value of another entry. An unknown outcome counts as if it did. */
+/** Returns whether an error reveals a value of another entry. An unknown outcome counts as if it did. */
 function reveals({ fields }: Guess, error: unknown): boolean {
   if (!(error instanceof AppError) || error.kind === "unavailable" || error.kind === "timeout") return true;
   if (error.code !== "unique_conflict") return false;

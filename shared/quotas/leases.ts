@@ -1,45 +1,44 @@
 /**
- * Counts usage at the broker for all processes. A process leases more units than it needs and spends them from memory.
- * Most acts send no request to the broker, and acts usually do not wait for one.
+ * Distributed rate limits. A process leases more units than it needs from the broker and spends them from memory, so
+ * most requests need no round trip.
  *
- * All leases of a window together never exceed the limit. A process may spend `ahead` units before its lease arrives, so
- * the total exceeds the limit by at most `ahead` per process.
+ * Leases never exceed the limit in total. Each process may also spend `ahead` units before its lease arrives.
  */
 import type { Config, Deps } from "../deps.ts";
 import { type streams, subjects } from "../store/subjects.ts";
 import { PerHost } from "./per-host.ts";
 
-/** A limit on usage in windows of equal length. */
+/** Maximum usage within a fixed period. */
 export interface Limit {
   rule: string;
   stream: typeof streams.quotas | typeof streams.longQuotas;
-  /** Units per window. */
+  /** Units per period. */
   most: number;
   seconds: number;
   /** Units that a process may spend before the broker answers. */
   ahead: number;
 }
 
-/** The units that this process holds in one window. */
+/** Units of one period that this process has leased. */
 interface Lease {
   window: number;
-  /** Units left to spend. Negative: spent ahead and not counted at the broker yet. */
+  /** Units left to spend. Negative if spent before the lease arrived. */
   left: number;
   /** Units that this process has spent. */
   spent: number;
-  /** Whether the limit is used up at the broker. */
+  /** Whether all units at the broker are used up. */
   last: boolean;
   renewing: boolean;
 }
 
-/** A lease takes at most one part in this many of a limit, so that other processes get some. */
+/** A lease takes at most 1/n of a limit, so that other processes get some. */
 const SHARE = 20;
-/** Leases that one process remembers. */
+/** Maximum number of leases in memory. */
 const REMEMBERED = 20_000;
 
 const leases = new PerHost<Lease>(REMEMBERED);
 
-/** The number of a window, and the seconds until it ends. */
+/** Returns the number of the current period, and the seconds until it ends. */
 export function windowAt(now: number, seconds: number): { number: number; left: number } {
   const ms = seconds * 1000;
   const number = Math.floor(now / ms);
@@ -52,7 +51,7 @@ function leaseOf(config: Config, name: string, window: number): Lease {
   return leases.set(config, name, { window, left: 0, spent: 0, last: false, renewing: false });
 }
 
-/** Leases `need` units and, unless another renewal is under way, as many as this process has spent. One request. */
+/** Leases the needed units, and in advance as many as this process has spent so far. */
 async function renew(deps: Deps, limit: Limit, key: string, lease: Lease, need: number): Promise<void> {
   const first = !lease.renewing;
   const more = first ? Math.min(lease.spent, Math.floor(limit.most / SHARE)) : 0;
@@ -69,9 +68,9 @@ async function renew(deps: Deps, limit: Limit, key: string, lease: Lease, need: 
 }
 
 /**
- * Spends units of a limit. Sends no request while the lease lasts, and renews it in the background.
- * @param key the account, client or orb: tokens joined by dots
- * @returns undefined, or the seconds until the next window if the limit is reached
+ * Spends units of a rate limit. Usually spends from memory and renews the lease in the background.
+ * @param key the account, client or orb, as tokens joined by dots
+ * @returns seconds until the next period if the limit is reached
  */
 export async function spendLease(
   deps: Deps,

@@ -1,11 +1,11 @@
 /**
- * Memory of a host between requests. It must hold plain data only: workerd lets no request use another request's promises
- * or connections.
+ * Data that a host keeps between requests. It must be plain data, because in workerd a request cannot use another
+ * request's promises or connections.
  */
 import type { Config } from "../deps.ts";
 import { BoundedMap } from "../kernel/bounded-map.ts";
 
-/** A bounded map for each host of this process. It drops the oldest value first. */
+/** A bounded map for each host in this process. It evicts the oldest value first. */
 export class PerHost<T> {
   readonly #hosts = new WeakMap<Config, BoundedMap<string, T>>();
   readonly #most: number;

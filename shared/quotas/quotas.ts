@@ -1,6 +1,6 @@
 /**
- * Quotas limit how much an account and an orb may use. Platform admins and the platform itself are exempt, because they
- * import, upload in bulk and repair.
+ * Limits how much accounts and orbs may use. Platform admins and the platform itself have no limits, because they
+ * import and repair data.
  */
 import { type Actor, accountOf } from "../access/actor.ts";
 import { clientNetwork } from "../access/limits.ts";
@@ -10,31 +10,31 @@ import { streams } from "../store/subjects.ts";
 import { type Limit, spendLease } from "./leases.ts";
 import { type Counted, type Scope, tooMany, within } from "./refusals.ts";
 
-/** Acts and bytes that a process may spend before its first lease of a window arrives. */
+/** Requests and bytes that a process may spend before its first lease arrives. */
 const AHEAD = { acts: 8, bytes: 1024 * 1024 };
-/** They are at most one part in this many of the quota, so quotas below it are exact. */
+/** Never more than 1/n of the limit, so that small limits are exact. */
 const AHEAD_SHARE = 100;
 
-/** An account, a client address or an orb. */
+/** The account, client address or orb that a limit applies to. */
 export interface Spender {
   scope: Scope;
   /** Tokens joined by dots. */
   key: string;
 }
 
-/** Whether quotas apply to an actor. */
+/** Returns whether quotas apply to an actor. */
 export function isCounted(actor: Actor): boolean {
   return actor.kind === "orb" || actor.kind === "anonymous";
 }
 
-/** The actor's account, or the network address of a caller without sign-in. */
+/** Returns the actor's account, or the network address of an anonymous caller. */
 export async function spenderOf(deps: Deps, actor: Actor): Promise<Spender> {
   if (actor.kind !== "anonymous")
     return { scope: "account", key: `account.${accountOf(actor).replace("/", ".")}` };
   return { scope: "client", key: `client.${await sha256(clientNetwork(deps.request.client))}` };
 }
 
-/** Spends acts of a quota in its window. @throws AppError too_many */
+/** @throws AppError too_many */
 async function spendQuota(
   deps: Deps,
   { scope, key }: Spender,
@@ -53,8 +53,8 @@ async function spendQuota(
 const orbSpender = (orb: string): Spender => ({ scope: "orb", key: `orb.${orb}` });
 
 /**
- * Counts a write. Call this after the check that the actor may write, so that refused callers do not use up the orb's quota.
- * @throws AppError too_many `too_many_writes`
+ * Counts a write. Authorize it first, so that rejected callers do not use up the orb's limit.
+ * @throws AppError too_many_writes
  */
 export async function countWrite(deps: Deps, actor: Actor, orb: string): Promise<void> {
   if (!isCounted(actor)) return;
@@ -64,8 +64,8 @@ export async function countWrite(deps: Deps, actor: Actor, orb: string): Promise
 }
 
 /**
- * Counts a handler call. Call this after the check that the actor may call the handler.
- * @throws AppError too_many `too_many_calls`
+ * Counts a handler call. Authorize it first.
+ * @throws AppError too_many_calls
  */
 export async function countCall(deps: Deps, actor: Actor, orb: string): Promise<void> {
   if (!isCounted(actor)) return;
@@ -74,7 +74,7 @@ export async function countCall(deps: Deps, actor: Actor, orb: string): Promise<
   await spendQuota(deps, orbSpender(orb), "calls", orbCalls);
 }
 
-/** Counts bytes that an account is about to store. @throws AppError too_many `too_many_bytes` */
+/** Counts bytes that an account is about to store. @throws AppError too_many_bytes */
 export async function countBytes(deps: Deps, actor: Actor, bytes: number): Promise<void> {
   const { accountBytes: most, longWindowSeconds: seconds } = deps.config.quotas;
   if (most === 0) return;

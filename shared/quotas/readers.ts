@@ -1,18 +1,18 @@
-/** Counts a caller's live readers at the broker, for hosts where every request has a hub of its own. */
+/** Counts open streams at the broker, for hosts that cannot share memory between requests. */
 import { type Actor, accountOf } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { windowAt } from "./leases.ts";
 
-/** A reader counts in the window that it began in. No reader lasts longer than a window. */
+/** A stream counts in the period in which it began. No stream stays open longer than a period. */
 const WINDOW_SECONDS = 90;
 const RETRY_SECONDS = 10;
 
 /**
- * Adds a live reader of an account. If its process dies, it counts until the end of the next window. One round trip.
- * @returns removes the reader; call it once
- * @throws AppError too_many `too_many_streams`
+ * Counts an open stream of an account. If the process dies, the stream still counts until the end of the next period.
+ * @returns a function that ends the count; call it once
+ * @throws AppError too_many_streams
  */
 export function takeReader(deps: Deps, actor: Actor): Promise<() => Promise<void>> {
   const { readersPerUser, readersPerAdmin } = deps.config.quotas;
@@ -21,7 +21,7 @@ export function takeReader(deps: Deps, actor: Actor): Promise<() => Promise<void
   return take(deps, `account.${accountOf(actor).replace("/", ".")}`, most, detail);
 }
 
-/** Adds a live reader of an orb's streams, like {@link takeReader}. */
+/** Counts an open stream of an orb, like {@link takeReader}. */
 export function takeOrbReader(deps: Deps, orb: string): Promise<() => Promise<void>> {
   const { readersPerOrb: most } = deps.config.quotas;
   return take(

@@ -1,10 +1,7 @@
-/** Errors for reached quotas. */
 import { AppError } from "../kernel/errors.ts";
 
-/** The owner of a quota. */
 export type Scope = "account" | "client" | "orb";
 
-/** The usage that a quota limits. */
 export type Counted = "writes" | "calls" | "bytes" | "conflicts" | "streams";
 
 const WHOSE: Record<Scope, string> = {
@@ -16,8 +13,8 @@ const WHOSE: Record<Scope, string> = {
 const seconds = (count: number) => `${count} ${count === 1 ? "second" : "seconds"}`;
 
 /**
- * 429 with `Retry-After`.
- * @param counted.may the allowed usage, in words that follow "Your account may"
+ * A 429 with `Retry-After`.
+ * @param counted.may words that follow "Your account may"
  * @param wait seconds
  */
 export function tooMany(scope: Scope, counted: { what: Counted; may: string }, wait: number): AppError {
@@ -25,10 +22,9 @@ export function tooMany(scope: Scope, counted: { what: Counted; may: string }, w
   return new AppError("too_many", `too_many_${counted.what}`, detail, { retryAfter: wait, data: { scope } });
 }
 
-/** The length of a window in words. */
 export const within = (count: number) => `within ${seconds(count)}`;
 
-/** 507: waiting does not help, so it carries no `Retry-After`. */
+/** A 507 without `Retry-After`, because waiting does not help. */
 export function orbFull(most: number): AppError {
   const mib = Math.floor(most / (1024 * 1024));
   const detail = `This orb has reached its storage quota of ${mib} MiB. A platform admin can erase entries or raise the quota.`;

@@ -1,27 +1,27 @@
-/** Limits the bytes that an orb stores. The broker knows the size of its stream, and each process asks for it regularly. */
+/** Limits the bytes that an orb stores. Each process regularly asks the broker for the size of the orb's stream. */
 import type { Deps } from "../deps.ts";
 import { streams } from "../store/subjects.ts";
 import { PerHost } from "./per-host.ts";
 import { orbFull } from "./refusals.ts";
 
-/** Milliseconds until a process asks for the size again. */
+/** Milliseconds between two questions for the size. */
 const LOOK_MS = 2_000;
-/** A process may write one part in this many of the free room before it asks again. */
+/** A process may write 1/n of the free space before it asks again. */
 const SHARE = 20;
-/** Bytes that a process may write before the broker answers: at most this, and at most one part in so many of the quota. */
+/** Maximum bytes that a process may write before the broker answers. For a small quota, 1/n of the quota. */
 const AHEAD = 1024 * 1024;
 const AHEAD_SHARE = 100;
-/** Orbs that one process remembers. */
+/** Maximum number of orbs in memory. */
 const REMEMBERED = 10_000;
 
-/** The bytes that this process may write into an orb before it asks again. */
+/** Bytes that this process may write into an orb before it asks for the size again. */
 interface Allowance {
   left: number;
-  /** Bytes that this process has taken so far. */
+  /** Bytes that this process has written. */
   taken: number;
-  /** When to ask again; milliseconds since the epoch. */
+  /** When to ask again, in milliseconds since the epoch. */
   until: number;
-  /** Whether the orb had no free room at all. */
+  /** Whether the orb has no free space at all. */
   full: boolean;
 }
 
@@ -34,10 +34,7 @@ function take(room: Allowance, bytes: number): boolean {
   return true;
 }
 
-/**
- * Asks for the size of the orb's stream, and takes room. One request.
- * @returns whether there is room
- */
+/** Asks for the size of the orb's stream. Returns whether the write fits. */
 async function look(deps: Deps, orb: string, room: Allowance, bytes: number): Promise<boolean> {
   const { orbBytes } = deps.config.quotas;
   room.until = deps.clock.now() + LOOK_MS;
@@ -45,18 +42,17 @@ async function look(deps: Deps, orb: string, room: Allowance, bytes: number): Pr
   const info = await deps.store.streamInfo(streams.orb(orb));
   const free = orbBytes - (info?.state.bytes ?? 0);
   room.full = free <= 0;
-  // The answer may not include writes that took room meanwhile.
+  // The broker's answer may not include writes that were allowed while it was asked.
   const meanwhile = room.taken - before;
-  // Other processes write too, so allow a share only. A write that fits is never refused.
+  // Other processes write too, so allow only a share. A write that fits is never rejected.
   const share = Math.max(Math.floor(free / SHARE), bytes + meanwhile);
   room.left = Math.max(0, Math.min(free, share) - meanwhile);
   return take(room, bytes);
 }
 
 /**
- * Takes room for a write. The size at the broker does not include writes under way, so processes together may exceed the
- * quota by their shares.
- * @throws AppError full `orb_full`
+ * Allows a write if the orb has space for it. Concurrent processes may exceed the quota by their shares.
+ * @throws AppError orb_full
  */
 export async function requireStorage(deps: Deps, orb: string, bytes: number): Promise<void> {
   const { orbBytes } = deps.config.quotas;
@@ -67,7 +63,7 @@ export async function requireStorage(deps: Deps, orb: string, bytes: number): Pr
     rooms.set(deps.config, orb, { left: ahead, taken: 0, until: 0, full: false });
   const stale = deps.clock.now() >= room.until;
   if (stale && room.left >= bytes) {
-    // Use the rest of the old share while the broker answers.
+    // Use the old share while the broker answers.
     room.left = Math.min(room.left, Math.max(ahead, bytes));
     deps.afterwards(look(deps, orb, room, 0));
   }

@@ -1,4 +1,3 @@
-/** The two places where every write of an entry meets the quotas. */
 import type { Actor } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
 import { countGuess, releaseGuess } from "./guesses.ts";
@@ -6,8 +5,8 @@ import { countBytes, countWrite, isCounted } from "./quotas.ts";
 import { requireStorage } from "./storage.ts";
 
 /**
- * Counts a write, then runs it.
- * @throws AppError too_many `too_many_writes`, and the errors of the write
+ * Counts a write against the rate limits, then executes it.
+ * @throws AppError too_many_writes, and the errors of the write
  */
 export async function counted<T>(deps: Deps, actor: Actor, orb: string, write: () => Promise<T>): Promise<T> {
   await countWrite(deps, actor, orb);
@@ -22,10 +21,10 @@ export async function counted<T>(deps: Deps, actor: Actor, orb: string, write: (
 }
 
 /**
- * Counts the values of a write. Call this before the commit, which may reveal that another entry holds a value.
+ * Counts the values of a write. Call this before the commit, which may reveal another entry's unique values.
  * @param values.bytes size of all values as JSON
- * @param values.guesses the field of each new unique sensitive value
- * @throws AppError too_many `too_many_bytes`, `too_many_conflicts`; full `orb_full`
+ * @param values.guesses field of each new unique sensitive value
+ * @throws AppError too_many_bytes, too_many_conflicts or orb_full
  */
 export async function countValues(
   deps: Deps,

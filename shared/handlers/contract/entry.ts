@@ -1,4 +1,4 @@
-/** Registrations in the bucket `handlers`. Any client can write them, so everything is validated. */
+/** Validates handler registrations, which any client of the broker can write. */
 import { z } from "zod";
 import { HANDLER_PART } from "../../definition/document/ids.ts";
 import type { Fault } from "../../kernel/errors.ts";
@@ -8,7 +8,7 @@ import { compileJsonSchema, type JsonSchema } from "../schema/json-schema.ts";
 import { subjectFault } from "./subject.ts";
 import { HANDLER_AUTH, type RemoteHandler, TIMEOUT } from "./types.ts";
 
-/** The value that a service stores under its key `<service>.<handler>`. */
+/** A registration as a service stores it under the key `<service>.<handler>`. */
 const registryEntrySchema = z
   .strictObject({
     name: z.string().meta({ description: "The key: <service>.<handler>", example: "pricing.quote" }),
@@ -27,25 +27,24 @@ const registryEntrySchema = z
   })
   .meta({ id: "RegistryEntry", description: "A remote handler in the bucket `handlers`." });
 
-/** Maximum size of a registration in bytes. */
+/** Maximum bytes of a registration. */
 const ENTRY_LIMIT = 256 * 1024;
-/** Maximum nesting of a registration: twice that of a schema, whose levels are objects in objects. */
+/** Maximum nesting of a registration, twice that of a JSON Schema. */
 const ENTRY_DEPTH = 128;
 
-/** An invalid registration with its faults. */
 export interface FaultyEntry {
   name: string;
   faults: Fault[];
 }
 
-/** Splits `<service>.<handler>`; undefined for anything else. */
+/** Splits a name `<service>.<handler>`. Returns undefined if it is invalid. */
 export function splitName(name: string): { service: string; handler: string } | undefined {
   const [service = "", handler = "", ...rest] = name.split(".");
   if (rest.length > 0 || !HANDLER_PART.test(service) || !HANDLER_PART.test(handler)) return undefined;
   return { service, handler };
 }
 
-/** Parses a registration. @param reserved names of built-in services, which no client may register */
+/** @param reserved names of built-in services, which no client may register */
 export function readEntry(
   key: string,
   text: string,
@@ -102,7 +101,6 @@ export function readEntry(
   };
 }
 
-/** Whether a registration is invalid. */
 export function isFaulty<T extends object>(entry: T | FaultyEntry): entry is FaultyEntry {
   return "faults" in entry;
 }

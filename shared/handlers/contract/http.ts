@@ -1,6 +1,6 @@
 /**
- * HTTP handlers in the registry. Their code is in functions/: the handlers of `access` are the routes of
- * functions/orb-auth, and all others are in functions/runtime/handlers-http.ts.
+ * Descriptions of the built-in HTTP handlers. Their code is in functions/orb-auth and
+ * functions/runtime/handlers-http.ts.
  */
 import type { HttpHandler } from "./types.ts";
 
@@ -29,11 +29,10 @@ export const HTTP_HANDLERS = [
   },
 ] as const satisfies readonly HttpHandler[];
 
-/** Routes of a handler for the API description; none for `access`, whose routes describe themselves. */
+/** Routes for the OpenAPI document. Those of `access` describe themselves. */
 export function describedRoutes({ name, paths, methods = ["GET"] }: HttpHandler) {
   if (name.startsWith("access.")) return [];
   return paths.flatMap((path) => methods.map((method) => ({ method, path })));
 }
 
-/** Names of HTTP handlers outside functions/orb-auth. */
 export type FurtherHttpHandler = Exclude<(typeof HTTP_HANDLERS)[number]["name"], `access.${string}`>;

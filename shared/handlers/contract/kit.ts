@@ -1,15 +1,15 @@
 /**
- * A small kit for services in TypeScript. It registers handlers, validates input and output, responds to requests, and
- * stops without losing one. It works with any connection of the npm packages `nats` and `nats.ws` and does not depend
- * on either.
+ * A small kit to write services in TypeScript. It registers handlers, validates input and output, and finishes open
+ * requests before it stops.
  *
- * All instances of a service listen in one queue group and share the load.
+ * It works with connections of the npm packages `nats` and `nats.ws` but depends on neither. Instances of a service
+ * share the load through a queue group.
  */
 import type { Fault } from "../../kernel/errors.ts";
 import { type Check, compileJsonSchema, type JsonSchema } from "../schema/json-schema.ts";
 import { ANSWER_LIMIT, type Caller, type HandlerAuth, SERVICES } from "./types.ts";
 
-/** Message headers of the client library. */
+/** Message headers of the NATS client. */
 export interface KitHeaders {
   get(name: string): string;
   set(name: string, value: string): void;
@@ -22,7 +22,7 @@ export interface KitMessage<H extends KitHeaders = KitHeaders> {
   respond(data?: Uint8Array, options?: { headers?: H }): boolean;
 }
 
-/** The parts of a connection that the kit uses. */
+/** The methods of a NATS connection that the kit uses. */
 export interface KitConnection<H extends KitHeaders = KitHeaders> {
   subscribe(
     subject: string,
@@ -36,37 +36,34 @@ export interface KitConnection<H extends KitHeaders = KitHeaders> {
   flush(): Promise<void>;
 }
 
-/** One call of a handler. */
+/** Context of one call. */
 export interface KitCall {
   orbId: string;
-  /** `<service>.<handler>`. */
   handler: string;
-  /** The caller; null for an anonymous one. */
+  /** Null for an anonymous caller. */
   caller: Caller | null;
   requestId: string | undefined;
   /** W3C trace context. Pass it on to other services. */
   traceparent: string | undefined;
-  /** The caller's Idempotency-Key. Use it to do a repeated request only once. */
+  /** The caller's Idempotency-Key. Use it to execute a repeated request only once. */
   idempotencyKey: string | undefined;
 }
 
-/** A handler of a service. */
 export interface KitHandler {
   description: string;
   auth: HandlerAuth;
   input?: JsonSchema;
   output?: JsonSchema;
-  /** Milliseconds that the platform waits for a response (default 5,000, at most 30,000). */
+  /** Milliseconds that the platform waits for a response: 5,000 by default, at most 30,000. */
   timeoutMs?: number;
-  /** Subject to listen on. Default `svc.<service>.<handler>`. */
+  /** Subject to listen on. Default: `svc.<service>.<handler>`. */
   subject?: string;
   /** Returns a JSON value. Throw a {@link ServiceError} to reject the request. */
   handle(input: never, call: KitCall): unknown;
 }
 
 /**
- * Rejects a call. Callers get codes from 400 to 499 as the HTTP status, except 407, 408, 421 and 425. All other codes
- * become 502.
+ * Rejects a call. Codes from 400 to 499 become the HTTP status, except 407, 408, 421 and 425. All others become 502.
  */
 export class ServiceError extends Error {
   readonly status: number;
@@ -82,24 +79,21 @@ export class ServiceError extends Error {
   }
 }
 
-/** Options of a service. */
 export interface KitOptions<H extends KitHeaders> {
   connection: KitConnection<H>;
-  /** Creates empty headers: the function `headers` of the client library. */
+  /** Creates empty headers: the function `headers` of the NATS client. */
   headers: () => H;
   service: string;
   handlers: Record<string, KitHandler>;
-  /** Receives errors inside a handler. Callers do not see them. */
+  /** Receives errors thrown by handlers. Callers do not see them. */
   onError?: (error: unknown, call: { handler: string; requestId: string | undefined }) => void;
 }
 
-/** A running service. */
 export interface Service {
   /** Full names of its handlers. */
   readonly names: readonly string[];
   /**
-   * Accepts no new requests, finishes those in progress, and resolves. With `unregister` it also removes the handlers
-   * from the registry. Use that to retire a service, not to restart it.
+   * Finishes open requests and accepts no new ones. Set `unregister` to retire the service for good, not to restart it.
    */
   stop(options?: { unregister?: boolean }): Promise<void>;
 }
@@ -128,7 +122,7 @@ function bound(name: string, handler: KitHandler): Bound {
 }
 
 /**
- * Starts a service. Subscribes before it registers, so that no request arrives too early.
+ * Starts a service. It subscribes before it registers, so that no request arrives too early.
  * @throws Error if a schema is invalid or the broker rejects the registration
  */
 export async function serve<H extends KitHeaders>(options: KitOptions<H>): Promise<Service> {
@@ -171,7 +165,7 @@ function subjectOf({ name, handler }: Bound): string {
   return handler.subject ?? SERVICES + name;
 }
 
-/** Writes the handler's registration unless it is up to date, so that instances do not overwrite each other. */
+/** Skips a registration that is up to date, so that instances do not overwrite each other. */
 async function register<H extends KitHeaders>(connection: KitConnection<H>, each: Bound): Promise<void> {
   const { name, handler } = each;
   const { description, auth, input, output, timeoutMs } = handler;
@@ -184,7 +178,6 @@ async function register<H extends KitHeaders>(connection: KitConnection<H>, each
   if (decoder.decode(now.data) !== entry) await put(connection, name, entry);
 }
 
-/** Puts a key of the bucket `handlers`. */
 async function put<H extends KitHeaders>(
   connection: KitConnection<H>,
   name: string,
@@ -200,7 +193,6 @@ async function put<H extends KitHeaders>(
     throw new Error(`${name} could not be registered: ${stored.error.description}`);
 }
 
-/** Responds to one request, also after an error. */
 async function answer<H extends KitHeaders>(
   options: KitOptions<H>,
   each: Bound,
@@ -226,8 +218,7 @@ async function answer<H extends KitHeaders>(
 async function run(each: Bound, message: KitMessage, requestId: string | undefined): Promise<unknown> {
   const request = parsed(message.data);
   const { orbId, handler, input, caller } = request;
-  // Another service's registration names this subject. The platform has not checked whether the caller may call this
-  // handler.
+  // Another service registered this subject. The platform has not checked the caller's access to this handler.
   if (handler !== each.name) throw new ServiceError(404, "No such handler listens on this subject.");
   const faults = each.input?.(input) ?? [];
   if (faults.length > 0) {
@@ -263,7 +254,7 @@ function parsed(data: Uint8Array): KitRequest {
       return { orbId: value.orbId, handler: value.handler, input: value.input, caller: value.caller ?? null };
     }
   } catch {
-    // Reported below.
+    // The error below reports it.
   }
   throw new ServiceError(400, "This message is not a platform request.");
 }

@@ -1,4 +1,4 @@
-/** Decides on which subjects the platform may call a handler. */
+/** Validates the subjects on which the platform calls services. */
 import { AppError } from "../../kernel/errors.ts";
 import type { Store } from "../../store/types.ts";
 import { SERVICES } from "./types.ts";
@@ -7,9 +7,8 @@ const TOKEN = /^[^\s.*>\p{C}]+$/u;
 const MAX_LENGTH = 255;
 
 /**
- * Returns why a subject is not allowed; undefined if it is.
- * @param service the service in the registration's key. It must not name another service's subject: the platform would
- *   then call that service with this one's access rules
+ * Returns why a subject is not allowed, or undefined if it is.
+ * @param service must not use another service's subjects. The platform would call that one with the wrong access rules.
  */
 export function subjectFault(subject: string, service: string | undefined): string | undefined {
   if (subject.length > MAX_LENGTH) return `must be at most ${MAX_LENGTH} characters long`;
@@ -24,9 +23,8 @@ export function subjectFault(subject: string, service: string | undefined): stri
 }
 
 /**
- * Finds the subjects that streams capture. One request per distinct first token, and more only below a token with a
- * stream: services usually have `svc.` for all of theirs.
- * @returns the stream of each captured subject
+ * Returns the stream that stores messages of each subject, if any. Sends few requests: subjects with a common first
+ * token share one.
  */
 export async function capturingStreams(
   store: Pick<Store, "streamNames">,
@@ -48,9 +46,9 @@ export async function capturingStreams(
 }
 
 /**
- * Rejects subjects that a stream captures: the stream's acknowledgement would look like the service's response, and the
- * stream would store the request. One request.
- * @throws AppError bad_gateway `handler_faulty`
+ * Rejects a subject whose messages a stream stores. The broker's acknowledgement would look like the service's
+ * response.
+ * @throws AppError `handler_faulty`
  */
 export async function requireUncaptured(store: Pick<Store, "streamNames">, subject: string): Promise<void> {
   const captured = await store.streamNames(subject);

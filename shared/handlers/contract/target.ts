@@ -1,4 +1,4 @@
-/** Finds the module and schema that a built-in handler works on: those named in its input, or the only ones. */
+/** Finds the module and schema that a call of a built-in handler refers to. */
 
 import type { CompiledModule, CompiledSchema } from "../../definition/compile.ts";
 import type { ModuleType } from "../../definition/document/document.ts";
@@ -9,7 +9,7 @@ import type { Fault } from "../../kernel/errors.ts";
 import { invalid, notFound } from "../../kernel/errors.ts";
 import type { JsonSchema } from "../schema/json-schema.ts";
 
-/** Input members that name the module and the schema. */
+/** Properties of the input that name the module and the schema. */
 export const TARGET_INPUT = {
   module: {
     type: "string",
@@ -19,7 +19,6 @@ export const TARGET_INPUT = {
   schema: { type: "string", description: "Schema id. Optional if the module has one schema.", maxLength: 63 },
 } as const satisfies Record<string, JsonSchema>;
 
-/** The module and schema in the input. */
 export interface Target {
   module?: unknown;
   schema?: unknown;
@@ -31,8 +30,8 @@ function fault(path: string, code: string, message: string): never {
 }
 
 /**
- * Reads the definition from the leader before a handler's write is retried.
- * @throws AppError not_found if the orb is no longer live, or no longer uses the handler
+ * Reads the current definition before a write is retried.
+ * @throws AppError not_found if the orb is no longer published, or no longer uses the handler
  */
 export async function requireUsing(
   deps: Pick<Deps, "store">,
@@ -46,7 +45,7 @@ export async function requireUsing(
   return live;
 }
 
-/** Returns the module of a type. @throws AppError invalid `required`, `unknown_module` at /module */
+/** Returns the named module, or the only one of this type. @throws AppError `invalid` */
 export function moduleOf(live: LiveOrb, type: ModuleType, target: Target): CompiledModule {
   const all = [...live.compiled.modules.values()].filter((module) => module.type === type);
   const [only] = all;
@@ -60,10 +59,7 @@ export function moduleOf(live: LiveOrb, type: ModuleType, target: Target): Compi
   return named ?? fault("/module", "unknown_module", `is not the id of a module of type ${type} in this orb`);
 }
 
-/**
- * Returns the schema of a module of a type. @throws AppError invalid `required`, `unknown_schema` at /schema, and as
- * {@link moduleOf}
- */
+/** Returns the named schema, or the module's only one. @throws AppError `invalid` */
 export function schemaOf(live: LiveOrb, type: ModuleType, target: Target): CompiledSchema {
   const module = moduleOf(live, type, target);
   if (target.schema === undefined) {

@@ -1,7 +1,4 @@
-/**
- * Compiles JSON Schema to functions that validate values without reading the schema again. This file implements the
- * keywords that contain other schemas.
- */
+/** Compiles a JSON Schema to functions. This file implements the keywords that contain other schemas. */
 import type { Schema, SchemaDraft } from "@cfworker/json-schema";
 import { isObject } from "../../kernel/json.ts";
 import { BadReference, definitionOf } from "./reference.ts";
@@ -11,10 +8,7 @@ import { namesOf } from "./values.ts";
 
 type Inner = Schema | boolean;
 
-/**
- * Compiles a schema whose keywords have values of the right types.
- * @throws BadReference
- */
+/** Compiles a schema whose keywords have valid values. @throws BadReference */
 export function compileSchema(root: Schema, draft: SchemaDraft): (value: unknown, run: Run) => boolean {
   const compiler = new Compiler(root, draft);
   const node = compiler.node(root);
@@ -22,7 +16,7 @@ export function compileSchema(root: Schema, draft: SchemaDraft): (value: unknown
   return (value, run) => validate(node, value, run, compiler.unseen());
 }
 
-/** Detects schemas that refer to themselves for the same value, which would never end. */
+/** Rejects schemas that refer to themselves for the same value, because validation would never end. */
 function refuseEndless(nodes: Iterable<Node>): void {
   const done = new Set<Node>();
   const open = new Set<Node>();
@@ -48,13 +42,13 @@ class Compiler {
     this.#draft = draft;
   }
 
-  /** Compiles all requested schemas. A queue instead of recursion, because chains of references can be long. */
+  /** Uses a queue instead of recursion, because chains of references can be long. */
   finish(): Iterable<Node> {
     for (const [schema, node] of this.#nodes) this.#fill(node, schema);
     return this.#nodes.values();
   }
 
-  /** Its rules follow in {@link Compiler.finish}. */
+  /** Compiles a schema once. {@link Compiler.finish} adds its rules later. */
   node(schema: Inner): Node {
     if (schema === true) return emptyNode();
     if (schema === false) {
@@ -72,7 +66,7 @@ class Compiler {
   #fill(node: Node, schema: Schema): void {
     if (schema.$ref !== undefined) {
       this.#reference(node, schema.$ref);
-      // Until draft 2019-09, keywords next to $ref are ignored.
+      // Until draft 2019-09, validators ignore keywords next to $ref.
       if (this.#draft === "4" || this.#draft === "7") return;
     }
     addRules(node, schema);
@@ -84,7 +78,7 @@ class Compiler {
     this.#rest(node, schema);
   }
 
-  /** Keywords whose schemas apply to the same value. */
+  /** Compiles schemas that apply to the same value, as in `allOf`. */
   #same(node: Node, schemas: readonly Inner[]): Node[] {
     const nodes = schemas.map((schema) => this.node(schema));
     node.same.push(...nodes);
@@ -139,7 +133,7 @@ class Compiler {
     if (oneOf !== undefined) this.#choose(node, oneOf, 1);
   }
 
-  /** If no branch matches, reports the faults of all branches. */
+  /** If no alternative matches, reports the errors of all of them. */
   #choose(node: Node, schemas: readonly Inner[], most: number): void {
     const choices = this.#same(node, schemas);
     node.any.push((value, run, seen) => {
@@ -181,7 +175,7 @@ class Compiler {
     return this.#leftOver ? new Set() : undefined;
   }
 
-  /** Child values have their own sets of evaluated properties and items. */
+  /** Validates a property or an item. It has its own set of evaluated keys. */
   #below(part: Node, value: unknown, name: string | number, run: Run): boolean {
     run.path.push(name);
     const valid = validate(part, value, run, this.unseen());
@@ -217,7 +211,7 @@ class Compiler {
   }
 
   #items(node: Node, { prefixItems, items, additionalItems }: Schema): void {
-    // Before draft 2020-12, `items` holds a list for the first items and `additionalItems` applies to the rest.
+    // Before draft 2020-12, an `items` array describes the first items and `additionalItems` all others.
     const [first, rest] = Array.isArray(items) ? [items, additionalItems] : [prefixItems ?? [], items];
     const firsts = first.map((schema) => this.node(schema));
     const others = this.#maybe(rest);
@@ -258,7 +252,7 @@ class Compiler {
     });
   }
 
-  /** `unevaluated…` keywords run last, after all others. */
+  /** `unevaluated…` keywords apply last, after all others. */
   #rest(node: Node, { unevaluatedProperties, unevaluatedItems }: Schema): void {
     const names = this.#maybe(unevaluatedProperties);
     const indices = this.#maybe(unevaluatedItems);

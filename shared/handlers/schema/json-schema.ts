@@ -1,8 +1,8 @@
 /**
  * Validates input and output of handlers with JSON Schema.
  *
- * Schemas come from the services that register handlers, so the platform does not trust them: it accepts only known
- * keywords and local references, and runs patterns in a linear-time engine.
+ * Services supply the schemas, so the platform does not trust them. It accepts only known keywords and local
+ * references, and matches patterns in linear time.
  */
 import type { Schema, SchemaDraft } from "@cfworker/json-schema";
 import { compilePattern, PATTERN_LIMIT } from "../../definition/fields/pattern.ts";
@@ -14,19 +14,17 @@ import { compileSchema } from "./compile.ts";
 import { BadReference } from "./reference.ts";
 import { Run, TooMuchWork } from "./run.ts";
 
-/** A schema as its author wrote it. */
 export type JsonSchema = boolean | { [keyword: string]: unknown };
 
-/** Maximum size of a schema in bytes of JSON, and its maximum nesting. */
+/** Maximum bytes of a schema's JSON, and maximum nesting. */
 const SCHEMA_LIMIT = 64 * 1024;
 const DEPTH_LIMIT = 32;
-/** Maximum total size of its compiled patterns in instructions. Compiling a thousand takes a millisecond or more. */
+/** Maximum total instructions of a schema's compiled patterns. A thousand take about a millisecond to compile. */
 const PATTERNS_LIMIT = 50_000;
 
-/** State while a schema is checked. */
 interface Building {
   faults: Fault[];
-  /** Total size of its compiled patterns so far. */
+  /** Instructions of all patterns so far. */
   patterns: number;
 }
 
@@ -64,7 +62,7 @@ const isNumber = (value: unknown) => typeof value === "number";
 const isFlag = (value: unknown) => typeof value === "boolean";
 const isBound = (value: unknown) => isNumber(value) || isFlag(value);
 
-/** Keywords whose values need a check, because an invalid value would make the compiler throw. */
+/** Keywords whose invalid values would make the compiler throw. */
 const VALUES: { [keyword: string]: (value: unknown) => boolean } = {
   type: (value) => [value].flat().every(isText),
   enum: Array.isArray,
@@ -93,14 +91,12 @@ const DRAFTS: readonly (readonly [RegExp, SchemaDraft])[] = [
   [/2019-09/, "2019-09"],
 ];
 
-/** Validates a value. @returns its faults, with JSON Pointers into the value */
+/** Validates a value. Returns its errors, with JSON Pointers into the value. */
 export type Check = (value: unknown) => Fault[];
 
 const compiledByText = new BoundedMap<string, Check | Fault[]>(200);
 
-/**
- * Compiles a schema, or returns its faults with JSON Pointers into the schema. Caches results.
- */
+/** Compiles a schema, or returns its errors with JSON Pointers into the schema. Caches results. */
 export function compileJsonSchema(schema: unknown): Check | Fault[] {
   const text = JSON.stringify(schema) ?? "undefined";
   const known = compiledByText.get(text);
@@ -151,7 +147,6 @@ function draftOf(schema: unknown): SchemaDraft {
   return DRAFTS.find(([pattern]) => pattern.test(named))?.[1] ?? "2020-12";
 }
 
-/** Checks the known keywords of a schema. */
 function isSchema(
   schema: unknown,
   path: string,

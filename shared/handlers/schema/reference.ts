@@ -1,9 +1,9 @@
-/** Thrown for a `$ref` to a missing definition, or only back to itself. */
+/** A `$ref` points to a missing definition or only back to itself. */
 export class BadReference extends Error {}
 
 /**
- * Parses a local reference: the keyword with the definitions and the key in it. Decodes the URI fragment and the JSON
- * Pointer. Returns undefined for `#` (the schema itself), null for an invalid encoding.
+ * Splits a local reference into the keyword and the definition's name. Returns undefined for `#`, and null for an
+ * invalid encoding.
  */
 export function definitionOf(ref: string): [keyword: string, key: string] | undefined | null {
   const [, keyword, segment] = ref.split("/");

@@ -1,4 +1,4 @@
-/** Compiles JSON Schema keywords without inner schemas. Keywords that contain schemas are in compile.ts. */
+/** Compiles the JSON Schema keywords that contain no other schemas. */
 import type { Schema } from "@cfworker/json-schema";
 import { compilePattern, MAX_MATCHED } from "../../definition/fields/pattern.ts";
 import { article } from "../../kernel/faults.ts";
@@ -6,29 +6,29 @@ import { isObject } from "../../kernel/json.ts";
 import type { Run } from "./run.ts";
 import { equalItems, formatOf, identity, isMultiple, lengthOf, type Members, namesOf } from "./values.ts";
 
-/** Maximum length of the list of allowed values in a message. */
+/** Maximum characters of the allowed values in a message. */
 const MAX_LISTED = 200;
 
-/** Evaluated properties and items of a value; undefined if no keyword needs them. */
+/** Properties and items that a keyword has evaluated. Undefined if no keyword needs them. */
 export type EvaluatedKeys = Set<string | number> | undefined;
 
-/** Validates a value and reports its faults to the run. */
+/** Validates a value and reports its errors. */
 export type Rule<T> = (value: T, run: Run, seen: EvaluatedKeys) => boolean;
 
-/** A compiled schema. */
+/** A compiled schema: rules by type of value. */
 export interface Node {
   readonly any: Rule<unknown>[];
   readonly text: Rule<string>[];
   readonly number: Rule<number>[];
   readonly array: Rule<readonly unknown[]>[];
   readonly object: Rule<Members>[];
-  /** Rules that apply to values of any type. */
+  /** Schemas that apply to the same value, as in `allOf`. */
   readonly same: Node[];
 }
 
 export const emptyNode = (): Node => ({ any: [], text: [], number: [], array: [], object: [], same: [] });
 
-/** Validates a value. @param seen receives the evaluated properties and items */
+/** @param seen receives the evaluated properties and items */
 export function validate(node: Node, value: unknown, run: Run, seen: EvaluatedKeys): boolean {
   run.spend(1);
   const own: EvaluatedKeys = seen === undefined ? undefined : new Set();
@@ -42,12 +42,12 @@ export function validate(node: Node, value: unknown, run: Run, seen: EvaluatedKe
   return valid;
 }
 
-/** JSON.parse returns Infinity for numbers that are too large, and JSON.stringify writes null for it, so reject it. */
+/** JSON.parse returns Infinity for numbers that are too large, and JSON.stringify would turn it into null. */
 function isWritable(value: number, run: Run): boolean {
   return Number.isFinite(value) || run.fault("range", "must be exact in double precision");
 }
 
-/** Runs all rules, so that all faults are reported at once. */
+/** Applies all rules even after a failure, to report all errors at once. */
 function all<T>(rules: readonly Rule<T>[], value: T, run: Run, seen: EvaluatedKeys): boolean {
   let valid = true;
   for (const rule of rules) if (!rule(value, run, seen)) valid = false;
@@ -64,7 +64,6 @@ export function addEvaluated(
   for (const name of more) seen.add(name);
 }
 
-/** Adds the rules of a schema's own keywords. */
 export function addRules(node: Node, schema: Schema): void {
   addValues(node, schema);
   addTexts(node, schema);
@@ -116,7 +115,7 @@ function addTexts(node: Node, { minLength, maxLength, format, pattern }: Schema)
   }
 }
 
-/** Matches in linear time with a bounded cache of compiled patterns. */
+/** Matches in linear time. */
 function matches(pattern: string, text: string, run: Run): boolean {
   if (text.length > MAX_MATCHED) return false;
   const compiled = compilePattern(pattern);
@@ -145,7 +144,7 @@ function addNumbers(node: Node, schema: Schema): void {
   }
 }
 
-/** Adds the limits of a size. @param inWords the fault, given a limit such as `at least 2` */
+/** @param inWords the message for a limit such as `at least 2` */
 function addLimits<T>(
   rules: Rule<T>[],
   sizeOf: (value: T, run: Run) => number,

@@ -1,24 +1,22 @@
-/** Comparisons of JSON values in time that grows at most linearly with their size. */
+/** Compares JSON values in linear time. */
 import { format as formats, ucs2length } from "@cfworker/json-schema";
 import { isObject } from "../../kernel/json.ts";
 import type { Run } from "./run.ts";
 
-/** A JSON object. */
 export type Members = Record<string, unknown>;
 
-/** A list of an object's names. */
 export function namesOf(value: Members, run: Run): string[] {
   const names = Object.keys(value);
   run.spend(names.length);
   return names;
 }
 
-/** A canonical text of a value: equal for equal values, whatever the order of their properties. */
+/** Returns equal results for equal values, whatever the order of their properties. */
 export function identity(value: unknown, run?: Run): unknown {
   if (typeof value === "object" && value !== null) return canonical(value, run);
   if (typeof value !== "string") return value;
   run?.spend(value.length / 16);
-  // The prefix distinguishes it from the text of an object.
+  // The prefix distinguishes a string from the text of an object.
   return `"${value}`;
 }
 
@@ -34,7 +32,7 @@ function canonical(value: unknown, run?: Run): string {
   return text;
 }
 
-/** Indices of the first two equal items, if any. */
+/** Returns the indices of the first two equal items, or undefined. */
 export function equalItems(items: readonly unknown[], run: Run): readonly [number, number] | undefined {
   const known = new Map<unknown, number>();
   for (const [index, item] of items.entries()) {
@@ -47,13 +45,13 @@ export function equalItems(items: readonly unknown[], run: Run): readonly [numbe
   return undefined;
 }
 
-/** Number of Unicode code points. */
+/** Counts Unicode code points. */
 export function lengthOf(text: string, run: Run): number {
   run.spend(text.length / 16);
   return ucs2length(text);
 }
 
-/** A number as digits and a power of ten, exactly as written. */
+/** A number as digits and a power of ten, to avoid rounding errors. */
 function decimal(value: number): readonly [digits: bigint, exponent: number] {
   const [written = "0", exponent = "0"] = Math.abs(value).toString().split("e");
   const [whole = "0", fraction = ""] = written.split(".");
@@ -67,12 +65,12 @@ export function isMultiple(value: number, divisor: number): boolean {
   return shift >= 0 ? (a * 10n ** BigInt(shift)) % b === 0n : a % (b * 10n ** BigInt(-shift)) === 0n;
 }
 
-/** The library's regular expression for this format backtracks: forty letters block it for minutes. */
+/** The library's regular expression for URLs backtracks: forty letters block it for minutes. */
 function isWebAddress(text: string): boolean {
   return !/\s/.test(text) && ["http:", "https:", "ftp:"].includes(URL.parse(text)?.protocol ?? "");
 }
 
-/** The check of a format; undefined for an unknown format, which accepts everything. */
+/** Returns undefined for an unknown format, which accepts every text. */
 export function formatOf(name: string): ((text: string) => boolean) | undefined {
   if (name === "url") return isWebAddress;
   return Object.hasOwn(formats, name) ? formats[name] : undefined;

@@ -1,6 +1,5 @@
 /**
- * Runs one rule over facts with json-logic-engine as an interpreter, without compiling to code. A budget counts every
- * step and the size of every growing value, so that no rule can block a request.
+ * Evaluates JsonLogic rules with a budget. Every step and every growing value costs, so no rule can block a request.
  */
 import { LogicEngine } from "json-logic-engine";
 import { escapeSegment } from "../../kernel/faults.ts";
@@ -9,22 +8,21 @@ import { METHODS } from "./methods.ts";
 /** Limits for all rules of one call together. */
 export const RUN_LIMITS = {
   steps: 100_000,
-  /** Deepest nesting of calls at run time. */
+  /** Maximum nesting of operators. */
   depth: 64,
   /** Milliseconds, on runtimes whose clock advances during computation. */
   timeMs: 250,
-  /** Maximum length of a text (characters) or list (items) that a rule creates. */
+  /** Maximum characters of a text, and maximum items of a list, that a rule creates. */
   text: 65_536,
   items: 10_000,
-  /** Maximum number of values in a rule's result, on all levels together. */
+  /** Maximum number of values in a rule's result, including nested ones. */
   result: 5_000,
 } as const;
 
-/** Maximum number of conditions and of facts in the trace of one rule. */
+/** Maximum conditions and facts in the trace of one rule. */
 const TOLD = 50;
 const TOLD_TEXT = 200;
 
-/** Why a rule stopped. Codes: too_many_steps, too_deep, too_slow, too_large, failed. */
 export type RuleFailure = "too_many_steps" | "too_deep" | "too_slow" | "too_large" | "failed";
 
 class LimitError extends Error {
@@ -35,33 +33,31 @@ class LimitError extends Error {
   }
 }
 
-/** Remaining budget for the rules of one call. */
+/** Remaining budget for all rules of one call. */
 export interface Budget {
   steps: number;
   deadline: number;
   now: () => number;
 }
 
-/** A full budget. @param now milliseconds */
+/** @param now a clock in milliseconds */
 export function budget(now: () => number): Budget {
   return { steps: RUN_LIMITS.steps, deadline: now() + RUN_LIMITS.timeMs, now };
 }
 
-/** One evaluated condition with its JSON Pointer in the rule. */
 export interface Condition {
   path: string;
   operator: string;
   result: boolean;
 }
 
-/** Result and trace of one rule. */
 export interface Run {
   result: unknown;
   /** Whether the result is truthy in JsonLogic: not false, null, 0, "", [] or {}. */
   fired: boolean;
   failure: RuleFailure | undefined;
   conditions: Condition[];
-  /** Facts that the rule read, by their path, without long ones. */
+  /** Facts that the rule read, by path. Omits long texts. */
   facts: Record<string, unknown>;
 }
 
@@ -90,7 +86,7 @@ class Engine extends LogicEngine {
   readonly #places: Map<object, string>;
   readonly conditions: Condition[] = [];
   readonly facts: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
-  /** The first exceeded limit. `try` in a rule must not hide it. */
+  /** The first exceeded limit. Rules must not be able to catch it with `try`. */
   limit: LimitError | undefined;
   #depth = 0;
 
@@ -137,7 +133,7 @@ class Engine extends LogicEngine {
     const before = left.steps;
     left.steps -= steps;
     if (left.steps < 0) this.#exceed("too_many_steps");
-    // Read the clock only now and then, because that costs more than a step.
+    // Read the clock rarely, because that costs more than a step.
     if (before >> 10 !== left.steps >> 10 && left.now() > left.deadline) this.#exceed("too_slow");
   }
 
@@ -147,7 +143,7 @@ class Engine extends LogicEngine {
     if (++this.#depth > RUN_LIMITS.depth) this.#exceed("too_deep");
     try {
       const result: unknown = super.run(logic, data, options);
-      // Charge the size of the value, because the next operator may read all of it.
+      // Charge for the size of the value, because the next operator may read all of it.
       if (typeof result === "string") this.#spend(result.length >> 8);
       else if (Array.isArray(result)) this.#spend(result.length >> 2);
       if (typeof logic === "object" && logic !== null) this.#tell(logic, result);
@@ -173,13 +169,13 @@ class Engine extends LogicEngine {
   }
 }
 
-/** A fact for the trace; undefined if it is too long. */
+/** Returns undefined for values that are too long for the trace. */
 function shown(value: unknown): unknown {
   if (typeof value === "string") return value.length > TOLD_TEXT ? undefined : value;
   return typeof value === "number" || typeof value === "boolean" || value === null ? value : undefined;
 }
 
-/** JSON Pointers of all parts of a rule. Skips the bodies of iterations, whose facts differ each time. */
+/** JSON Pointers of all operators in a rule. Skips loop bodies, whose facts differ each time. */
 function placesOf(rule: unknown): Map<object, string> {
   const places = new Map<object, string>();
   const visit = (node: unknown, path: string): void => {
@@ -195,7 +191,10 @@ function placesOf(rule: unknown): Map<object, string> {
   return places;
 }
 
-/** Whether a value contains more than `most` values. Shared objects count each time, because JSON repeats them. */
+/**
+ * Returns whether a value has more than `most` nested values. Shared objects count each time, because JSON repeats
+ * them.
+ */
 function larger(value: unknown, most: number): boolean {
   let left = most;
   const visit = (item: unknown, depth: number): boolean => {
@@ -207,7 +206,7 @@ function larger(value: unknown, most: number): boolean {
   return visit(value, 0);
 }
 
-/** Runs a rule. Never throws because of the content of rules or facts. */
+/** Evaluates one rule. Never throws because of its content or the facts. */
 export function runRule(rule: unknown, facts: unknown, left: Budget): Run {
   const engine = new Engine(left, placesOf(rule));
   const runOf = (result: unknown, failure: RuleFailure | undefined): Run => ({

@@ -1,4 +1,4 @@
-/** `rules.evaluate`: runs the live rules of a module over facts in a deterministic order. */
+/** `rules.evaluate`: evaluates the published rules of a module in a deterministic order. */
 import type { CompiledModule, CompiledSchema } from "../../definition/compile.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import { checkRule, ruleField } from "../../definition/rule.ts";
@@ -13,12 +13,11 @@ import { ReadBudget } from "../../store/budget.ts";
 import { subjects } from "../../store/subjects.ts";
 import { budget, type Condition, type RuleFailure, runRule } from "./engine.ts";
 
-/** Maximum number of live rules in one evaluation. */
+/** Maximum number of published rules in one evaluation. */
 const RULES_LIMIT = 1_000;
-/** Entries per read. Each entry needs two subjects. */
+/** Entries per read. */
 const CHUNK = 500;
 
-/** A live rule. */
 interface Rule {
   id: string;
   schema: string;
@@ -27,7 +26,7 @@ interface Rule {
   rule: unknown;
 }
 
-/** Result of one rule and the reason for it. */
+/** Result of one rule, with its reasons. */
 export interface Trace {
   id: string;
   schema: string;
@@ -36,19 +35,18 @@ export interface Trace {
   /** Whether the result is truthy in JsonLogic. */
   fired: boolean;
   result: unknown;
-  /** Why the rule stopped early. It has not fired then. */
+  /** Why the rule was stopped. It then has not fired. */
   failure?: RuleFailure | "unsound";
   /** Evaluated conditions with their position in the rule. */
   conditions: Condition[];
-  /** Facts that the rule read, by path; null if missing. */
+  /** Facts that the rule read, by path. Null if missing. */
   facts: Record<string, unknown>;
 }
 
-/** Response of an evaluation. */
 export interface Evaluation {
-  /** Results of the rules that fired, in execution order. */
+  /** Results of the rules that fired, in order of evaluation. */
   results: { id: string; schema: string; name: string | null; result: unknown }[];
-  /** Number of rules that ran. */
+  /** Number of evaluated rules. */
   evaluated: number;
   trace?: Trace[];
 }
@@ -68,7 +66,7 @@ function ruleOf(schema: CompiledSchema, seen: VisibleEntry): Rule | undefined {
   };
 }
 
-/** The live rules of a schema, with two requests per 500 rules. */
+/** Reads the published rules of a schema, 500 at a time. */
 async function liveRules(
   deps: Deps,
   budget: ReadBudget,
@@ -102,9 +100,8 @@ function inOrder(a: Rule, b: Rule): number {
 }
 
 /**
- * Runs the live rules.
- * @param options.first stops after the first rule that fires
- * @throws AppError invalid `too_many_rules`
+ * @param options.first stop after the first rule that fires
+ * @throws AppError `too_many_rules`
  */
 async function evaluateRules(
   deps: Deps,
@@ -121,7 +118,7 @@ async function evaluateRules(
   const left = budget(() => deps.clock.now());
   const trace: Trace[] = [];
   for (const { rule, ...names } of rules) {
-    // Older stored rules may not pass the current validation.
+    // Rules stored by older versions may not pass today's validation.
     if (checkRule(rule).length > 0) {
       trace.push({ ...names, fired: false, result: null, failure: "unsound", conditions: [], facts: {} });
       continue;
@@ -160,7 +157,6 @@ const RESULT = {
   },
 } as const;
 
-/** The built-in handler. */
 export const rulesEvaluate: LocalHandler = {
   kind: "local",
   name: "rules.evaluate",

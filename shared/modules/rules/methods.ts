@@ -1,12 +1,12 @@
 /**
- * Bounds json-logic-engine's operators. A fact can claim any length, and a path can climb any number of levels; both
- * numbers come from clients, and the library loops as often as they say.
+ * Limits the operators of json-logic-engine. Otherwise clients could make it loop as often as they like, with a huge
+ * `length` or a path with many levels.
  */
 import { defaultMethods } from "json-logic-engine";
 import { isOperator } from "../../definition/rule.ts";
 import { containsText } from "../../kernel/search.ts";
 
-/** The engine, as operators receive it. */
+/** The engine's interface for operators. */
 interface Runner {
   run(logic: unknown, data: unknown, options: { above: unknown }): unknown;
 }
@@ -21,14 +21,14 @@ interface Operator {
   method: Method;
 }
 
-/** Maximum number of levels that a path may climb. No rule is nested deeper. */
+/** Maximum levels that a path may climb. No rule is nested deeper. */
 const MOST_LEVELS = 64;
-/** Maximum length of a path in characters. The library caches the last two thousand parsed paths. */
+/** Maximum characters of a path. The library caches two thousand parsed paths. */
 const LONGEST_PATH = 1_000;
 
 const known = defaultMethods as unknown as Record<string, Operator>;
 
-/** Wraps an operator with a check of its arguments and keeps the library's own properties of it. */
+/** Adds a check of the arguments to one of the library's operators. */
 function guarded(name: string, look: (args: unknown) => void): Operator {
   const operator = known[name];
   if (operator === undefined) throw new Error(`json-logic-engine has no ${name}`);
@@ -45,20 +45,20 @@ function requireShort(paths: unknown): void {
     if (typeof path === "string" && path.length > LONGEST_PATH) throw new Error("a path is too long");
 }
 
-/** `[[2], "a"]` is `a` two levels up. @throws Error for too many levels */
+/** The path `[[2], "a"]` means `a` two levels up. @throws Error for too many levels */
 function requireNear(args: unknown): void {
   const [first] = [args].flat();
   if (Array.isArray(first) && Math.abs(Number(first[0])) > MOST_LEVELS)
     throw new Error(`a path climbs more than ${MOST_LEVELS} levels`);
 }
 
-/** @throws Error for an object that pretends to be a list */
+/** @throws Error for an object with a `length`, which the library would treat as a list */
 function requireList(list: unknown): void {
   if (typeof list === "object" && list !== null && !Array.isArray(list) && Object.hasOwn(list, "length"))
     throw new Error("the value is not a list");
 }
 
-/** Checks the list of `some`, `all` and `noMessages` before they iterate over it. */
+/** Checks the list of `some`, `all` or `none` before the library iterates over it. */
 function walking(name: string): Operator {
   const operator = known[name];
   if (operator === undefined) throw new Error(`json-logic-engine has no ${name}`);
@@ -71,7 +71,7 @@ function walking(name: string): Operator {
   return { ...operator, method };
 }
 
-/** The operators that rules may use. */
+/** Operators that rules may use. */
 export const METHODS: Readonly<Record<string, unknown>> = {
   ...Object.fromEntries(Object.entries(known).filter(([name]) => isOperator(name))),
   var: guarded("var", (args) => requireShort([args].flat()[0])),

@@ -1,4 +1,3 @@
-/** The built-in handlers of settings. */
 import { schemaOf, TARGET_INPUT } from "../../handlers/contract/target.ts";
 import type { LocalCall, LocalHandler } from "../../handlers/contract/types.ts";
 import { getSettings, type SettingsTarget, setSettings } from "./settings.ts";

@@ -1,6 +1,6 @@
 /**
- * `settings.get` and `settings.set`. Each account has one settings entry, and the application has one. Each is an
- * ordinary entry with revisions. Its id is derived from its owner.
+ * `settings.get` and `settings.set`. Each account has one entry for its settings, and the application has one. The
+ * entry's id is derived from its owner.
  */
 import { type Actor, accountOf, actorId, type Role } from "../../access/actor.ts";
 import { atLeast, refusal, roleIn } from "../../access/authorize.ts";
@@ -33,22 +33,20 @@ import { derivedId } from "../../kernel/ids.ts";
 import { counted } from "../../quotas/write.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 
-/** Owner of the settings. */
+/** Who the settings belong to. */
 export type SettingsScope = "user" | "application";
 
-/** Settings in responses. */
 export interface SettingsView {
   module: string;
   schema: string;
   scope: SettingsScope;
-  /** Every field that has a value: the set value, or the schema's default. */
+  /** The set values, and the schema's defaults for all other fields. */
   values: Record<string, unknown>;
   /** 0 if nothing was set yet. */
   revision: number;
   updatedAt: string | null;
 }
 
-/** The settings that a call works on. */
 export interface SettingsTarget {
   live: LiveOrb;
   schema: CompiledSchema;
@@ -61,15 +59,15 @@ async function settingsId(actor: Actor, { schema, scope }: SettingsTarget): Prom
 }
 
 /**
- * Allows every signed-in user to access their own settings, and admins to access the application's. @throws AppError
- * forbidden, unauthenticated
+ * Users may access their own settings, admins those of the application.
+ * @throws AppError forbidden or unauthenticated
  */
 function requireScope(actor: Actor, role: Role, scope: SettingsScope): void {
   if (!atLeast(role, scope === "application" ? "admin" : "user"))
     throw refusal(actor, scope === "application" ? "admin" : "user");
 }
 
-/** Returns the values with the schema's defaults for unset fields, in stored form. */
+/** Adds the schema's defaults for fields without a value. */
 function withDefaults(
   schema: CompiledSchema,
   stored: Readonly<Record<string, StoredValue>>,
@@ -91,7 +89,7 @@ function viewOf(target: SettingsTarget, head: EntrySnapshot | undefined): Settin
   };
 }
 
-/** Reads settings. One request. @throws AppError forbidden, unauthenticated */
+/** Reads settings. @throws AppError forbidden or unauthenticated */
 export async function getSettings(
   deps: Deps,
   caller: { actor: Actor; role: Role },
@@ -104,9 +102,9 @@ export async function getSettings(
 }
 
 /**
- * Sets the given fields and keeps the others; null resets a field to its default. On a write conflict the fields are
- * merged into the new state, so concurrent writes of other fields are kept.
- * @throws AppError invalid with every fault; forbidden, unauthenticated; conflict `write_conflict`
+ * Sets the given fields and keeps all others. Null resets a field to its default.
+ * Concurrent writes of different fields are merged.
+ * @throws AppError validation_failed, forbidden, unauthenticated or write_conflict
  */
 export async function setSettings(
   deps: Deps,
@@ -125,7 +123,7 @@ export async function setSettings(
     const entry = parseEntry(last);
     const stored = entry === null || entry.head.status === "DELETED" ? {} : entry.head.values;
     const values = merged(schema, stored, given);
-    // A message without an entry is the tombstone of an entry that was purged a moment ago.
+    // A message without an entry marks an entry that was deleted permanently a moment ago.
     const fresh = { id, headSeq: last?.seq ?? 0 };
     const snapshot =
       entry === null
@@ -136,7 +134,7 @@ export async function setSettings(
   return counted(deps, actor, first.live.orb, () => retryOnConflict(deps, first.live.orb, write));
 }
 
-/** Finds the target again in the current definition. @throws AppError not_found, invalid, forbidden */
+/** Finds the schema again in the current definition, and checks access again. */
 async function renewedTarget(
   deps: Deps,
   actor: Actor,
@@ -147,10 +145,7 @@ async function renewedTarget(
   return { live, schema: schemaOf(live, "SETTINGS", { module: schema.module, schema: schema.id }), scope };
 }
 
-/**
- * Merges the given values into the stored ones. Required fields may be unset, because settings are set one by one.
- * @throws AppError invalid
- */
+/** Merges values into the stored ones. Required fields may be missing, because clients set settings one by one. */
 function merged(
   schema: CompiledSchema,
   stored: Readonly<Record<string, StoredValue>>,
@@ -169,14 +164,11 @@ function merged(
 
 function namedBy(given: Readonly<Record<string, unknown>>, path: string): boolean {
   const name = path.split("/")[2] ?? "";
-  // null resets a field to its default. A required field may have none.
+  // Null resets a field to its default. A required field may have none.
   return Object.hasOwn(given, name) && given[name] !== null;
 }
 
-/**
- * Returns the schema for stored settings: no field is required, and defaults are not stored, so that unset fields
- * follow the current default.
- */
+/** Makes all fields optional and removes their defaults. Fields without a value then follow the current default. */
 function lenient(schema: CompiledSchema): CompiledSchema {
   const fields = new Map<string, CompiledField>();
   for (const [name, field] of schema.fields) {
@@ -199,7 +191,7 @@ async function create(
   const snapshot: EntrySnapshot = { ...made, status: "PUBLISHED", publishedRevision: 1 };
   const write = { ...plan, headSeq, snapshots: [snapshot] };
   const sure = attempt === 0 ? write : await withReservations(deps, live, schema, write);
-  // Write everything in one batch: if two first writes race, the loser must leave nothing in the index.
+  // One atomic batch: if two first writes race, the loser must leave nothing in the index.
   await commit(deps, live, sure, { atomic: true });
   return snapshot;
 }
@@ -224,8 +216,8 @@ async function change(
     faults: [],
   });
   const now = deps.clock.now();
-  // An operator may have set a validity window. Its end counts as a revision. Another entry may since hold values that
-  // only the ended revision held.
+  // The stored values may have expired, which counts as a revision. Another entry may since have taken their unique
+  // values.
   const base = effective(head, now);
   const at = new Date(now).toISOString();
   const revision = base.revision + 1;
@@ -249,14 +241,13 @@ async function change(
   const claims = keyChange(before, new Set(prepared.claims));
   const snapshots = base === head ? [snapshot] : [base, snapshot];
   const write = { address, headSeq: seq, before: head, snapshots, claims, guards: prepared.guards };
-  // The deletion also removed the entry's place in lists.
+  // The deletion also removed the entry from lists.
   const place = { subject: subjects.entryIndex(address), data: "{}", rollup: true };
   const recreated = head.status === "DELETED" ? { hints: [place] } : {};
   const hintsOnly = [...claims.adds, ...claims.frees].every(isEqualityKey);
   if (hintsOnly && prepared.guards.length === 0 && base === head) {
-    // Append messages in sequence, hints first and the head last, because many callers may write the same entry and a
-    // batch is slow. Values that are no longer set stay in the equality index: removing them here could remove what the
-    // next writer adds.
+    // Append messages one by one, because many callers may write the same entry and atomic batches are slow. Old index
+    // keys stay: removing them could remove what the next writer adds.
     const messages = messagesOf({ ...write, ...recreated, claims: { adds: claims.adds, frees: [] } });
     await appendFenced(deps, live, write, messages);
     return snapshot;

@@ -19,31 +19,30 @@ import { isToken, streams, subjects } from "../../store/subjects.ts";
 import type { Store } from "../../store/types.ts";
 import { RECORD, type RecordView, recordView } from "./schema.ts";
 
-/** Selects records. */
+/** Filters and page of a list. */
 export interface RecordQuery {
   order: "asc" | "desc";
   limit: number;
   cursor?: string | undefined;
-  /** Records from this time on (inclusive) and before the other, ISO 8601 in UTC. */
+  /** Start (inclusive) and end (exclusive) of the time range, ISO 8601 in UTC. */
   from?: string | undefined;
   to?: string | undefined;
-  /** Records of one account only; for admins. */
+  /** Lists the records of one account only. For admins. */
   by?: string | undefined;
 }
 
-/** A page of records. */
 export interface RecordPage {
   items: RecordView[];
   nextCursor: string | null;
 }
 
-/** A record with its size in stored bytes. */
+/** A record with its stored size. */
 interface Head {
   snapshot: EntrySnapshot | null;
   bytes: number;
 }
 
-/** Reads the heads of index entries, in their order. @throws TooMuch if they together exceed `maxBytes` */
+/** Reads the newest revisions of entries, in the given order. @throws TooMuch if they exceed `maxBytes` together */
 async function heads(
   store: Store,
   schema: CompiledSchema,
@@ -58,9 +57,9 @@ async function heads(
 }
 
 /**
- * Returns a page of records. Two requests if no time range excludes records. Records with the same time are in the
- * broker's order. A page of large records, or one that skipped many, ends early.
- * @throws AppError malformed `invalid_cursor`; forbidden, unauthenticated
+ * Returns a page of records, in the order in which the broker stored them. A page may be short if records are large or
+ * the time range skips many.
+ * @throws AppError invalid_cursor, forbidden or unauthenticated
  */
 export async function listTransactions(
   deps: Deps,
@@ -99,9 +98,9 @@ export async function listTransactions(
   });
   const windows = scanInOrder(deps.store, along, query.order === "desc", position, newest);
   for await (const { places: all, density } of windows) {
-    // The index has approximate times, good enough to skip records far outside the range without reading them.
+    // The index has approximate times, enough to skip records far outside the time range without reading them.
     const places = all.filter(({ time }) => time === undefined || near(time, query));
-    // Reads one record more than the page holds. If the time range excludes many, reads on.
+    // Read one record more than the page needs, to know whether there is a next page.
     for (let at = 0; at < places.length; at += query.limit + 1) {
       const part = places.slice(at, at + query.limit + 1);
       for await (const { wanted, result } of inBatches(budget, part, read)) {
@@ -128,12 +127,12 @@ export async function listTransactions(
 }
 
 /**
- * Clocks of hosts and brokers differ a little, so the scan ends only at a record this many milliseconds outside the
- * range.
+ * Clocks of hosts and brokers differ a little. Read this many milliseconds beyond the time range, so that no record is
+ * missed.
  */
 const SKEW_MS = 60_000;
 
-/** Whether no later record of the scan can be in the range. */
+/** Returns whether no later record can be in the time range. */
 function over(createdAt: string, { order, from, to }: RecordQuery): boolean {
   const at = Date.parse(createdAt);
   if (order === "asc") return to !== undefined && at >= Date.parse(to) + SKEW_MS;
@@ -160,7 +159,6 @@ function instant(input: Record<string, unknown>, name: "from" | "to"): string | 
   throw invalid([{ path: `/${name}`, code: "format", message }]);
 }
 
-/** The built-in handler. */
 export const transactionsList: LocalHandler = {
   kind: "local",
   name: "transactions.list",

@@ -1,4 +1,4 @@
-/** `transactions.record`: appends a record. No verb changes or removes records. */
+/** `transactions.record`: appends a record. Records never change. */
 import { type Actor, accountOf, actorId, type Role } from "../../access/actor.ts";
 import { refusal, requireMay, roleIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
@@ -19,14 +19,16 @@ import { derivedId } from "../../kernel/ids.ts";
 import { counted } from "../../quotas/write.ts";
 import { ownHints, RECORD, type RecordSnapshot, type RecordView, recordView } from "./schema.ts";
 
-/** The input of a new record. */
 export interface NewRecord {
   values: unknown;
-  /** The same account, key and values create only one record, without a time limit. */
+  /**
+   * Idempotency key. Repeated requests of one account with the same key and values create one record, without a time
+   * limit.
+   */
   key?: string | undefined;
 }
 
-/** Allows every account to create records, unless the schema's `access.write` restricts it. */
+/** Every account may create records, unless the schema's `access.write` restricts it. */
 function requireWriter(actor: Actor, role: Role, schema: CompiledSchema): void {
   const stated = schema.definition.access?.write;
   if (role === "public") throw refusal(actor);
@@ -34,9 +36,9 @@ function requireWriter(actor: Actor, role: Role, schema: CompiledSchema): void {
 }
 
 /**
- * Appends a record: one round trip without a key, two with one. Lists have the broker's order.
- * @throws AppError invalid with every fault, `idempotency_mismatch`; forbidden, unauthenticated; conflict
- *   `unique_conflict`; too_large `entry_too_large`
+ * Appends a record.
+ * @throws AppError validation_failed, idempotency_mismatch, unique_conflict, entry_too_large, forbidden or
+ * unauthenticated
  */
 export async function recordTransaction(
   deps: Deps,
@@ -81,7 +83,7 @@ export async function recordTransaction(
       ...plan,
       snapshots: [snapshot],
       hints: ownHints(address, owner),
-      // Callers who may read all records read the log. Only an audience that follows live subjects needs a copy.
+      // Admins read records from the log. Only other audiences need a published copy.
       live:
         schema.liveRole === "admin"
           ? []
@@ -112,7 +114,6 @@ function mismatch(): AppError {
   );
 }
 
-/** The built-in handler. */
 export const transactionsRecord: LocalHandler = {
   kind: "local",
   name: "transactions.record",

@@ -1,4 +1,3 @@
-/** Finds the schema of a transaction handler and formats records for responses. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { maskValues } from "../../entry/model/masking.ts";
 import type { EntrySnapshot } from "../../entry/model/snapshot.ts";
@@ -10,32 +9,31 @@ export interface RecordView {
   id: string;
   module: string;
   schema: string;
-  /** Time of the record by the platform's clock (ISO 8601). */
+  /** By the platform's clock, ISO 8601. */
   createdAt: string;
   /** Id of the account that created it. */
   createdBy: string;
   values: Record<string, unknown>;
 }
 
-/** A stored record: an entry with one revision that is live from the start. */
+/** A stored record: a published entry with a single revision. */
 export interface RecordSnapshot extends EntrySnapshot {
-  /** HMAC of the values of a record with an idempotency key. */
+  /** HMAC of the values, for records with an idempotency key. */
   request?: string;
 }
 
-/** Returns a record for a response, masked by the active definition. */
+/** Formats a record for a response and masks sensitive values. */
 export function recordView(definition: CompiledSchema, snapshot: EntrySnapshot): RecordView {
   const { id, module, schema, createdAt, createdBy, values } = snapshot;
   return { id, module, schema, createdAt, createdBy, values: maskValues(values, definition) };
 }
 
-/** Returns the index messages for an account's own records; none for other modules. */
+/** Index messages that list a record under its owner. */
 export function ownHints(address: EntryAddress, owner: string): Append[] {
   if (address.type !== "transactions" || !isToken(owner)) return [];
   return [{ subject: subjects.ownOrder(address, owner), data: address.id }];
 }
 
-/** JSON Schema of a record. */
 export const RECORD = {
   type: "object",
   required: ["id", "module", "schema", "createdAt", "createdBy", "values"],
