@@ -1,12 +1,11 @@
-/** Maps errors of the store to the errors that callers see. */
 import { AppError, writeConflict } from "../kernel/errors.ts";
 import { REQUEST_BYTES, tooManyBytes } from "./budget.ts";
 import { Conflict, StreamMissing, TooMuch } from "./types.ts";
 
 /**
- * Returns the error for the caller if a write conflict, an oversized read or a missing stream was not handled.
+ * Converts an unhandled store error into the error that the client gets.
  * @param onMissing called with the name of a missing stream
- * @returns undefined for all other errors
+ * @returns undefined if the error did not come from the store
  */
 export function storeFailure(error: unknown, onMissing: (stream: string) => void): AppError | undefined {
   if (error instanceof Conflict) return writeConflict();

@@ -1,58 +1,55 @@
 /**
- * Reads parts of a log: a subject whose messages carry growing numbers, such as the revisions of an entry. The numbers
- * are consecutive, except that there may be a gap behind the first one. So a number's position can be estimated, and
- * no request reads the whole log.
+ * Reads pages of a log whose messages have ascending numbers, such as the revisions of an entry. Numbers are
+ * consecutive, except for a possible gap after the first message. A message's position can therefore be
+ * estimated from its number, and no request reads the whole log.
  */
 import { unavailable } from "../kernel/errors.ts";
 import { pause } from "../kernel/pause.ts";
 import { READ_BYTES, ReadBudget } from "./budget.ts";
 import type { Place, Store, StoredMessage } from "./types.ts";
 
-/** A message of the log. */
 export interface Numbered<T> extends Place {
   value: T;
-  /** Bytes as stored. */
+  /** Bytes of the message body. */
   size: number;
 }
 
-/** A part of the log. */
 export interface NumberedPage<T> {
   items: Numbered<T>[];
   /** Whether the log has more messages in this direction. */
   more: boolean;
 }
 
-/** Returns where the next page starts; null at the end. */
+/** Returns the cursor of the next page, or null after the last page. */
 export function nextPlace({ items, more }: { items: readonly Place[]; more: boolean }): Place | null {
   const last = items.at(-1);
   return more && last !== undefined ? { number: last.number, seq: last.seq } : null;
 }
 
-/** Returns the first place behind a message. */
+/** Returns the earliest possible position of the next message. */
 export function placeAfter({ number, seq }: Place): Place {
   return { number: number + 1, seq: seq + 1 };
 }
 
-/** The log to read, up to its last message. */
 interface Log<T> {
   stream: string;
   subject: string;
-  /** The last message, as the leader knows it. */
+  /** The last message according to the stream's leader. */
   last: Place;
-  /** Returns null for a message without a number. Keep the value small: a page holds all of them. */
+  /** Returns null for a message without a number. A page holds all values in memory, so keep them small. */
   parse(message: StoredMessage): { number: number; value: T } | null;
 }
 
-/** Maximum messages and bytes of a read that searches. */
+/** Maximum messages and bytes of one read of a search. */
 const PROBE = { limit: 200, maxBytes: 256 * 1024 };
-/** Bytes of messages that a descending page looks up together. */
+/** Target bytes of one block of a descending page. */
 const RUN_BYTES = 2 * READ_BYTES;
-/** A search first looks this many numbers before the wanted one, which usually is in the same read. */
+/** A search aims this many numbers too low, so that one read usually includes the wanted number. */
 const FIRST_LEAD = 100;
-/** Every third read of a search bisects, so that its number of reads is logarithmic however the log is distributed. */
+/** Every third step of a search bisects, which bounds the number of reads for any distribution. */
 const BISECT_EVERY = 3;
 
-/** Retries of a lagging replica, and milliseconds between them. */
+/** Retries while a replica lags, and the milliseconds between them. */
 const MAX_CATCH_UPS = 10;
 const CATCH_UP_MS = 10;
 
@@ -60,7 +57,7 @@ export class NumberedLog<T> {
   readonly #log: Log<T>;
   readonly #budget = new ReadBudget();
   readonly #store: Store;
-  /** Places that reads ended at. */
+  /** Known positions: the last message of each earlier read. */
   readonly #places: Place[] = [];
   #lead = FIRST_LEAD;
   #start: Promise<Numbered<T>[]> | undefined;
@@ -70,7 +67,7 @@ export class NumberedLog<T> {
     this.#store = this.#budget.charging(store);
   }
 
-  /** Finds the message with a number. Reads about as many messages as the stream's last sequence has bits, or fewer. */
+  /** Finds a message by its number, in a logarithmic number of reads. */
   async find(number: number): Promise<Numbered<T> | null> {
     const { last } = this.#log;
     if (number > last.number) return null;
@@ -78,7 +75,7 @@ export class NumberedLog<T> {
     return found?.number === number ? found : null;
   }
 
-  /** Returns the number of messages. */
+  /** Returns the number of messages in the log. */
   async total(): Promise<number> {
     const { last } = this.#log;
     const [first, next] = await this.#oldest();
@@ -87,7 +84,10 @@ export class NumberedLog<T> {
     return second === undefined ? 1 : 2 + last.number - second.number;
   }
 
-  /** Reads messages in ascending order. Ends early when the request's read budget is used up. @param after excluded */
+  /**
+   * Reads a page in ascending order. The page may be shorter if the read budget is used up.
+   * @param after excluded
+   */
   async ascending(limit: number, after?: Place): Promise<NumberedPage<T>> {
     const end = this.#log.last.seq;
     const items: Numbered<T>[] = [];
@@ -101,8 +101,7 @@ export class NumberedLog<T> {
   }
 
   /**
-   * Reads messages in descending order, in runs that fit into one read. Ends early when the request's read budget is
-   * used up.
+   * Reads a page in descending order. The page may be shorter if the read budget is used up.
    * @param before excluded; by default the page begins with the last message
    */
   async descending(limit: number, before?: Place): Promise<NumberedPage<T>> {
@@ -114,7 +113,7 @@ export class NumberedLog<T> {
     while (oldest !== undefined && below.seq > oldest.seq && this.#goesOn(items, limit)) {
       const wanted = Math.min(width, limit - items.length, below.number - oldest.number);
       const run = await this.#run(wanted, below);
-      // The gap is behind the oldest message, so only that one is left.
+      // Only the oldest message remains, because the gap in the numbers follows it.
       if (run.items.length === 0) run.items.push(oldest);
       width = Math.max(1, Math.floor(RUN_BYTES / averageSize(run.items)));
       if (run.more) continue;
@@ -128,15 +127,15 @@ export class NumberedLog<T> {
     return items.length < limit && (items.length === 0 || !this.#budget.over);
   }
 
-  /** The first messages. Those of a small log are all of it. */
+  /** Reads the first messages of the log, once. */
   #oldest(): Promise<Numbered<T>[]> {
     this.#start ??= this.#read(1, PROBE.limit, PROBE.maxBytes);
     return this.#start;
   }
 
   /**
-   * Reads the last messages below a place: at most `wanted`, and at least half of them unless the log has fewer. Gives
-   * up, with `more`, if they are too large.
+   * Reads up to `wanted` messages directly before a position, and at least half as many if the log has them.
+   * Returns `more` if they are too large for one block.
    */
   async #run(wanted: number, below: Place): Promise<NumberedPage<T>> {
     const items = await this.#search(below.number - wanted, below.number - Math.ceil(wanted / 2), below);
@@ -153,9 +152,9 @@ export class NumberedLog<T> {
   }
 
   /**
-   * Searches a message below a place with a number from `least` to `most`. If there is none, searches the first message
-   * with a higher number. Returns it and those that came with it, in order. Interpolates between the nearest known
-   * places, because writes are usually spread evenly.
+   * Interpolation search for a message whose number is between `least` and `most`.
+   * @param below the messages found come before this position
+   * @returns the message and those after it in the same read; without a match, from the next higher number on
    */
   async #search(least: number, most: number, below: Place): Promise<Numbered<T>[]> {
     let low: Place = { number: 0, seq: 0 };
@@ -164,7 +163,7 @@ export class NumberedLog<T> {
     let found: Numbered<T>[] = [];
     for (let turn = 1; low.seq + 1 < high.seq; turn++) {
       const range = high.seq - low.seq;
-      // Each number has a sequence of its own, so a gap in the numbers is no reason to look further ahead.
+      // Numbers cannot be denser than sequences, so ignore a larger gap in the numbers.
       const from = Math.max(low.number, high.number - range);
       const share = ((least + most) / 2 - 0.5 - this.#lead - from) / (high.number - from);
       const guess = Math.floor(range * (turn % BISECT_EVERY === 0 ? 0.5 : share));
@@ -183,8 +182,9 @@ export class NumberedLog<T> {
   }
 
   /**
-   * Reads messages up to the last one. Retries while a lagging replica has none: the last one is always there.
-   * @throws AppError unavailable if the replica does not catch up, or the log has been purged
+   * Reads messages from a sequence on. Retries while a replica lags, because the last message is known to
+   * exist.
+   * @throws AppError unavailable if the replica does not catch up
    */
   async #read(start: number, limit: number, maxBytes: number): Promise<Numbered<T>[]> {
     const { stream, subject, last, parse } = this.#log;

@@ -1,15 +1,17 @@
-/** What many verbs need around the store: pages until the end, and ways to go on after a write conflict. */
 import { pause } from "../kernel/pause.ts";
 import { Conflict, type Page, type StoredMessage } from "./types.ts";
 
-/** Retries of a lagging replica, and milliseconds between them. Limited, because the missing message may have expired. */
+/**
+ * Retries while a replica lags, and the milliseconds between them. Limited, because the missing message may
+ * have expired.
+ */
 const MAX_CATCH_UPS = 10;
 const CATCH_UP_MS = 20;
 
 /**
- * Yields the messages of all pages in stream order. The caller may stop early.
+ * Yields the messages of all pages in stream order.
  * @param read reads the page that starts at a sequence
- * @param until sequence of the last message according to the leader, because a page may come from a replica that lags
+ * @param until the leader's last sequence; pages of a lagging replica are read again until they reach it
  */
 export async function* scanPages(
   read: (fromSeq: number) => Promise<Pick<Page, "messages" | "pending">>,
@@ -27,7 +29,7 @@ export async function* scanPages(
   }
 }
 
-/** Returns the result of a write; null if another process wrote first. */
+/** Returns the result of a write, or null if another process wrote first. */
 export async function nullOnConflict<T>(write: Promise<T>): Promise<T | null> {
   try {
     return await write;
@@ -37,13 +39,13 @@ export async function nullOnConflict<T>(write: Promise<T>): Promise<T | null> {
   }
 }
 
-/** Attempts of a compare-and-set. */
+/** Maximum attempts of a compare-and-set. */
 const ATTEMPTS = 9;
 
 /**
  * Repeats a compare-and-set until no other process writes first.
- * @param write reads again, decides again and writes
- * @throws Conflict after too many attempts
+ * @param write must read the current value again on each call
+ * @throws Conflict after 9 attempts
  */
 export async function untilWritten<T>(write: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {

@@ -1,27 +1,25 @@
 /**
- * Group commit for long-lived processes. The broker needs the same few file operations for a batch of any size, so
- * writes that arrive during a batch are combined into the next one. Many concurrent writes together cost little more
- * than one.
+ * Group commit: writes that arrive while a batch is being committed are combined into the next batch. The broker needs
+ * the same number of disk flushes for a batch of any size, so many concurrent writes cost little more than one.
  */
 import { AppError } from "../../kernel/errors.ts";
 import { type Append, BATCH_LIMIT } from "../types.ts";
 import type { OpenStore } from "./store.ts";
 import { RejectedWrite } from "./write.ts";
 
-/** Maximum bytes of the message bodies in one group. */
+/** Maximum bytes of message bodies in one group. */
 const MOST_BYTES = 1024 * 1024;
 /**
- * Milliseconds, at most, to wait for the writers of the previous group to write again, and never longer than that group
- * took. Without the wait they would be split into two groups, and the second would wait for the first.
+ * Maximum milliseconds to wait for writers of the previous group, which often write again at once. Without the wait,
+ * they would split into two alternating groups.
  */
 const MOST_GATHER_MS = 20;
 /**
- * Milliseconds after which the next group starts although the previous one has not finished. Such a slow group means
- * that the broker is busy or disconnected.
+ * Milliseconds until the next group starts although the previous one has not finished. The broker may be slow or
+ * disconnected.
  */
 const PATIENCE_MS = 50;
 
-/** A write that waits for its group. */
 interface Waiting {
   messages: readonly Append[];
   bytes: number;
@@ -30,18 +28,17 @@ interface Waiting {
 }
 
 /**
- * Subjects of a group. A message may expect the last sequence of a subject, or replace everything on it. No other write
- * of the group may depend on a written subject. Several writes may expect the same sequence of a subject that none of
- * them writes.
+ * Tracks the subjects of a group, to keep out writes that depend on each other. One write of a group must not change a
+ * subject whose last sequence another write expects.
  */
 class Subjects {
   readonly #touched = new Set<string>();
-  /** Expected sequences of subjects that no write of the group changes; undefined for subjects that one changes. */
+  /** Expected sequences of subjects; undefined if a write of the group changes the subject. */
   readonly #bound = new Map<string, number | undefined>();
   /** Whether the group contains a write that expects the last sequence of the whole stream. */
   #alone = false;
 
-  /** Adds a write. Returns false if it must not be in the same group as the writes added before. */
+  /** Adds a write. Returns false if it must not share a batch with the writes added before. */
   take(messages: readonly Append[]): boolean {
     const alone = messages.some(({ expectStreamSeq }) => expectStreamSeq !== undefined);
     if (this.#alone || (alone && this.#touched.size > 0)) return false;
@@ -54,7 +51,7 @@ class Subjects {
     }
     for (const [subject, seq] of bound) {
       if (this.#touched.has(subject)) return false;
-      // Several writes can expect the same sequence of a subject that none of them writes.
+      // Several writes can expect the same sequence of a subject that none of them changes.
       const same = seq !== undefined && this.#bound.get(subject) === seq;
       if (this.#bound.has(subject) && !same) return false;
     }
@@ -66,7 +63,10 @@ class Subjects {
   }
 }
 
-/** Returns the messages of a group. A batch may hold only one expectation about a subject that it does not write. */
+/**
+ * Returns the messages of a group, without duplicate expectations. The broker accepts only one for each subject that
+ * the batch does not write.
+ */
 function messagesOf(group: readonly Waiting[]): Append[] {
   const expected = new Set<string>();
   return group.flatMap(({ messages }) =>
@@ -81,16 +81,13 @@ function messagesOf(group: readonly Waiting[]): Append[] {
   );
 }
 
-/** Whether the outcome is unknown: the messages may have been written despite the error. */
+/** Returns whether the messages may have been stored despite the error. */
 function isUnsure(error: unknown): boolean {
   if (!(error instanceof AppError) || error instanceof RejectedWrite) return false;
   return error.kind === "timeout" || error.kind === "unavailable";
 }
 
-/**
- * Removes and returns the next group: the first waiting write, and all others that can share its batch. A write that
- * must wait because of its subjects does not block later ones.
- */
+/** Removes and returns the next group: the first waiting write, and all others that can share its batch. */
 function nextGroup(waiting: Waiting[]): Waiting[] {
   const subjects = new Subjects();
   let messages = 0;
@@ -109,7 +106,7 @@ function nextGroup(waiting: Waiting[]): Waiting[] {
   return group;
 }
 
-/** Resolves when the work is done or the time is over. */
+/** Waits for the work, but at most for this time. */
 async function within(ms: number, work: Promise<void>): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, ms);
@@ -117,7 +114,7 @@ async function within(ms: number, work: Promise<void>): Promise<void> {
   clearTimeout(timer);
 }
 
-/** The writes to one stream. */
+/** The waiting writes of one stream. */
 class Queue {
   readonly waiting: Waiting[] = [];
   #enough = 1;
@@ -129,7 +126,7 @@ class Queue {
   }
 
   /**
-   * Waits until as many new writes have arrived as were just answered, because writers often write again at once.
+   * Waits until as many new writes have arrived as were just answered, because clients often write again at once.
    * @param ms maximum wait in milliseconds
    */
   async gather(answered: number, ms: number): Promise<void> {
@@ -144,15 +141,14 @@ class Queue {
   }
 }
 
-/** Returns a store that combines concurrent batches. */
+/** Returns a store that combines concurrent batches (group commit). */
 export function withGroupCommit(store: OpenStore): OpenStore {
-  /** The queues of streams that are being written to. */
   const queues = new Map<string, Queue>();
 
   async function write(stream: string, group: readonly Waiting[]): Promise<void> {
     try {
       let seq = await store.batch(stream, messagesOf(group));
-      // The messages of a batch have consecutive sequences, so each write ends where the next one begins.
+      // Messages of a batch have consecutive sequences, so each write ends where the next one begins.
       for (const one of group.toReversed()) {
         one.done(seq);
         seq -= one.messages.length;
@@ -160,8 +156,7 @@ export function withGroupCommit(store: OpenStore): OpenStore {
     } catch (error) {
       if (group.length === 1 || isUnsure(error)) for (const { failed } of group) failed(error);
       else {
-        // Some writes failed, so nothing was written. Split the group in halves until each failing write gets its own
-        // error.
+        // A write failed, so the broker stored none. Split the group in halves until each failing write gets its error.
         const half = Math.ceil(group.length / 2);
         await Promise.all([write(stream, group.slice(0, half)), write(stream, group.slice(half))]);
       }

@@ -1,4 +1,4 @@
-/** The platform's streams and buckets. Provisioning is idempotent. */
+/** Creates and updates the platform's streams and buckets. Safe to repeat. */
 
 import { pause } from "../../kernel/pause.ts";
 import { nullOnConflict } from "../pages.ts";
@@ -8,21 +8,21 @@ import { baseConfig } from "./store.ts";
 
 const NANOS_PER_SECOND = 1_000_000_000;
 
-/** Length of a rate-limit window in seconds. The broker counts the messages and expires them. */
+/** Rate limits: the broker itself counts the messages of this many seconds and deletes older ones. */
 export const LIMIT_WINDOW_SECONDS = 60;
 export const LIMIT_PER_WINDOW = 300;
 
-/** Lifetime of quota counters in seconds: longer than the longest window that the settings allow. */
+/** Lifetime of quota counters in seconds, longer than the longest quota period of each stream. */
 const QUOTA_SECONDS = 900;
 const LONG_QUOTA_SECONDS = 2 * 86_400;
 
-/** Seconds between two heartbeats, and their lifetime. */
+/** Seconds between two heartbeats, and their lifetime in seconds. */
 const HEARTBEAT_SECONDS = 5;
 const HEARTBEAT_TTL_SECONDS = 3600;
 
 /**
- * Returns the configuration of the stream that holds an orb's entries. `republish` also announces messages that the
- * scheduler appends.
+ * Returns the configuration of the stream that holds an orb's entries. `republish` announces all messages, including
+ * scheduled ones.
  */
 export function orbStreamConfig(orb: string, replicas: number): StreamConfig {
   return {
@@ -35,18 +35,18 @@ export function orbStreamConfig(orb: string, replicas: number): StreamConfig {
   };
 }
 
-/** Returns the subject on which a stream with `republish` announces messages stored on `subject`. */
+/** Returns the subject on which a stream announces messages stored on `subject`. */
 export function feedSubject(subject: string): string {
   return `_feed.${subject}`;
 }
 
-/** Returns the subject filter that a stream republishes; undefined if it does not republish. */
+/** Returns the subjects that a stream announces, or undefined if it announces none. */
 export function republishedFilter(config: StreamConfig): string | undefined {
   const { src, dest } = (config.republish ?? {}) as { src?: string; dest?: string };
   return src !== undefined && dest === feedSubject(src) ? src : undefined;
 }
 
-/** Maximum bytes of all handler registrations. The platform accepts registrations of up to 256 KiB. */
+/** Maximum bytes of all handler registrations. One registration has at most 256 KiB. */
 const HANDLERS_BYTES = 8 * 1024 * 1024;
 
 function bucketConfig(bucket: string, replicas: number, more: Partial<StreamConfig> = {}): StreamConfig {
@@ -63,7 +63,10 @@ function bucketConfig(bucket: string, replicas: number, more: Partial<StreamConf
   };
 }
 
-/** A stream of counters. The broker deletes a counter that has not changed for this many seconds. */
+/**
+ * Returns the configuration of a stream of counters.
+ * @param seconds lifetime of a counter that does not change
+ */
 function counters(name: string, seconds: number, replicas: number): StreamConfig {
   return {
     ...baseConfig(name, [`_quota.${name}.>`], replicas),
@@ -73,7 +76,7 @@ function counters(name: string, seconds: number, replicas: number): StreamConfig
   };
 }
 
-/** Returns the configurations of the platform's own streams and buckets. */
+/** Returns the configurations of all streams and buckets except those of orbs. */
 export function platformStreams(replicas: number): StreamConfig[] {
   return [
     {
@@ -84,7 +87,7 @@ export function platformStreams(replicas: number): StreamConfig[] {
     },
     {
       ...baseConfig(streams.limits, ["_limit.>"], replicas),
-      // File storage: a single broker loses memory streams when it restarts.
+      // On disk, because a single broker loses memory streams when it restarts.
       max_msgs_per_subject: LIMIT_PER_WINDOW,
       discard: "new",
       discard_new_per_subject: true,
@@ -92,7 +95,7 @@ export function platformStreams(replicas: number): StreamConfig[] {
     },
     counters(streams.quotas, QUOTA_SECONDS, replicas),
     counters(streams.longQuotas, LONG_QUOTA_SECONDS, replicas),
-    // No max_age: it would remove the schedule. Each heartbeat has its own lifetime.
+    // No max_age, because it would also delete the schedule. Each heartbeat has a TTL.
     {
       ...baseConfig(streams.heartbeat, ["heartbeat.>"], replicas),
       allow_msg_schedules: true,
@@ -113,14 +116,14 @@ export function platformStreams(replicas: number): StreamConfig[] {
     bucketConfig(buckets.orbInvitations, replicas),
     bucketConfig(buckets.sessions, replicas),
     bucketConfig(buckets.challenges, replicas),
-    // Services write their own keys here. They must not delete other services' keys by a rollup, nor store more than the
-    // platform can list: publishing an orb lists all registrations.
+    // Services write their keys here themselves. Without rollups they cannot delete the keys of other services. The
+    // byte limit keeps the list readable, because publishing an orb reads all registrations.
     bucketConfig(buckets.handlers, replicas, { allow_rollup_hdrs: false, max_bytes: HANDLERS_BYTES }),
     bucketConfig(buckets.streamMappings, replicas),
   ];
 }
 
-/** Creates the broker schedule that publishes heartbeats, unless it exists. */
+/** Creates the broker's schedule for heartbeats, unless it exists. */
 async function scheduleHeartbeat(store: Store): Promise<void> {
   if ((await store.get(streams.heartbeat, subjects.heartbeatSchedule)) !== null) return;
   await store.append(streams.heartbeat, {
@@ -135,10 +138,7 @@ async function scheduleHeartbeat(store: Store): Promise<void> {
   });
 }
 
-/**
- * The mappings that the platform ships with. Provisioning does not restore mappings that an operator changed or
- * removed.
- */
+/** Default stream mappings. Operators may change or remove them; provisioning does not restore them. */
 export const DEFAULT_MAPPINGS = [
   {
     name: "heartbeat",
@@ -157,19 +157,16 @@ export const DEFAULT_MAPPINGS = [
 async function mapStreams(store: Store): Promise<void> {
   const bucket = buckets.streamMappings;
   for (const { name, ...mapping } of DEFAULT_MAPPINGS) {
-    // A removed mapping has left a tombstone.
+    // Skip mappings that an operator removed: a deletion marker remains.
     if ((await store.get(streams.kv(bucket), kvSubject(bucket, name))) !== null) continue;
     await nullOnConflict(store.kvPut(bucket, name, JSON.stringify({ v: 1, ...mapping }), { expect: 0 }));
   }
 }
 
-/** Returns the maximum bytes of a stream; -1 if it has no limit. */
+/** Returns the maximum bytes of a stream, or -1 if it has no limit. */
 const limitOf = ({ max_bytes }: StreamConfig) => (typeof max_bytes === "number" ? max_bytes : -1);
 
-/**
- * Creates a stream. An existing stream keeps its settings, with two exceptions: `republish` is set as this version
- * requires, and a stream without a byte limit gets the one of this version.
- */
+/** Creates a stream. An existing stream gets only the current `republish` setting, and a byte limit if it has none. */
 async function bringUp(store: Store, config: StreamConfig): Promise<void> {
   const there = await store.streamInfo(config.name);
   if (there === null) return store.createStream(config);
@@ -183,8 +180,7 @@ async function bringUp(store: Store, config: StreamConfig): Promise<void> {
 
 /**
  * Creates missing streams and buckets.
- * @param patienceMs how long to retry: after a start, a broker may report that it is healthy and still refuse to create
- *   streams
+ * @param patienceMs how long to retry; a starting broker may report healthy before it can create streams
  */
 export async function provision(
   store: Store,

@@ -7,15 +7,16 @@ import { type Page, type StoredMessage, type StreamInfo, StreamMissing, TooMuch 
 const NOT_FOUND = 404;
 const END_OF_BATCH = 204;
 const TOO_MANY_SUBJECTS = 413;
-/** Maximum number of subjects in one `multi_last` request. */
+/** Maximum subjects of one `multi_last` request. */
 export const MULTI_LAST_LIMIT = 1024;
 
 /** No subscriber received the request (status 503). */
 export class NoResponders extends Error {}
 
 /**
- * Reads the stream's information from the broker's API. @throws StreamMissing; AppError unavailable if the API does not
- * respond
+ * Reads the stream's information.
+ * @throws StreamMissing
+ * @throws AppError unavailable if the JetStream API does not respond
  */
 export async function inspect(connection: Connection, stream: string): Promise<StreamInfo> {
   const reply = await connection.request(`$JS.API.STREAM.INFO.${stream}`, "");
@@ -28,8 +29,8 @@ export async function inspect(connection: Connection, stream: string): Promise<S
 }
 
 /**
- * Finds out why a request had no responders: the stream does not exist, or the broker is stopping or electing a leader.
- * A stream that is only unavailable must not be treated as missing.
+ * Returns why a request had no responders: the stream is missing, or the broker is stopping or electing a leader.
+ * Callers must not treat an unavailable stream as missing.
  */
 export async function streamMissing(connection: Connection, stream: string): Promise<Error> {
   return inspect(connection, stream).then(
@@ -38,7 +39,7 @@ export async function streamMissing(connection: Connection, stream: string): Pro
   );
 }
 
-/** Awaits a read. If it had no responders, throws the reason. */
+/** Awaits a read. If nothing responded, throws the reason. */
 async function heard<T>(connection: Connection, stream: string, read: Promise<T>): Promise<T> {
   try {
     return await read;
@@ -55,7 +56,7 @@ function refused(status: number): Error {
   return unavailable(`direct get responded with status ${status}`);
 }
 
-/** Reads the last message on a subject, which may contain wildcards, from any replica. */
+/** Reads the last message that matches a subject, from any replica. Wildcards are allowed. */
 export function directLast(
   connection: Connection,
   stream: string,
@@ -70,7 +71,7 @@ export function directLast(
   );
 }
 
-/** Reads the message at a sequence from any replica. */
+/** Reads the message at a sequence, from any replica. */
 export function directSeq(
   connection: Connection,
   stream: string,
@@ -96,7 +97,7 @@ function direct(
   return heard(connection, stream, read);
 }
 
-/** Reads one message from the stream leader, which has every acknowledged write. */
+/** Reads one message from the stream's leader, which has every acknowledged write. */
 export async function leaderGet(
   connection: Connection,
   stream: string,
@@ -113,7 +114,7 @@ export async function leaderGet(
   throw unavailable(answer.error?.description);
 }
 
-/** Collects a batch of direct get responses: messages, then an end-of-batch status. */
+/** Collects the responses of one direct get: messages, then an end-of-batch status. */
 export function collect(connection: Connection, stream: string, body: string): Promise<Page> {
   const messages: StoredMessage[] = [];
   let held = 0;
@@ -138,16 +139,12 @@ export function collect(connection: Connection, stream: string, body: string): P
   return page.finally(() => connection.hold(-held, 0));
 }
 
-/**
- * The broker ends a response at its own limit of 64 MiB of pending bytes, whatever the request allows. A response below
- * this size was not cut by that limit.
- */
+/** The broker cuts a response at 64 MiB, even if the request allows more. Smaller responses are never cut. */
 const WHOLE_BYTES = 32 * 1024 * 1024;
 
 /**
- * Reads the last message of each of at most {@link MULTI_LAST_LIMIT} subjects, and the last sequence of the replica
- * that responded. If the broker cuts the response it reports how many messages are left. This function then requests
- * the rest, which would otherwise appear to be missing.
+ * Reads the last message of each subject, at most {@link MULTI_LAST_LIMIT}, and the replica's last sequence. If the
+ * broker cuts the response, requests the missing subjects again; they would otherwise seem empty.
  * @throws TooMuch if the messages together exceed `maxBytes`
  */
 export async function directLatest(
@@ -177,7 +174,7 @@ function bytesOf(messages: readonly StoredMessage[]): number {
   return messages.reduce((bytes, { size }) => bytes + size, 0);
 }
 
-/** Messages by subject. @throws TooMuch if they together exceed `maxBytes` */
+/** Messages by subject. */
 class MessageMap extends Map<string, StoredMessage> {
   readonly #wanted: number;
   #left: number;
@@ -202,7 +199,7 @@ function partsOf(subjects: readonly string[], size: number): string[][] {
 }
 
 /**
- * Reads the last message of each subject from any replica, with one request per {@link MULTI_LAST_LIMIT} subjects.
+ * Reads the last message of each subject, from any replica.
  * @throws TooMuch if the messages together exceed `maxBytes`
  */
 export async function directMany(
@@ -219,14 +216,14 @@ export async function directMany(
   return found;
 }
 
-/** Initial number of concurrent requests to the leader. It grows if messages turn out to be small. */
+/** Concurrent requests to the leader. The number grows if messages turn out to be small. */
 const FIRST_AT_ONCE = 16;
 const MOST_AT_ONCE = 256;
 /** Maximum bytes in flight, estimated from the size of earlier messages. */
 const AT_ONCE_BYTES = 4 * 1024 * 1024;
 
 /**
- * Reads the last message of each literal subject from the leader, with one request per subject.
+ * Reads the last message of each subject from the leader, with one request per subject. Wildcards are not allowed.
  * @throws TooMuch if the messages together exceed `maxBytes`
  */
 export async function leaderMany(

@@ -1,10 +1,8 @@
-/** Reads pages of messages in stream order. */
 import { unavailable } from "../../kernel/errors.ts";
 import type { Connection } from "../client/connection.ts";
 import type { Page, StoredMessage } from "../types.ts";
 import { collect, inspect, leaderGet, NoResponders } from "./read.ts";
 
-/** Start and maximum size of a page. */
 interface Scan {
   fromSeq: number;
   limit: number;
@@ -12,8 +10,8 @@ interface Scan {
 }
 
 /**
- * Reads a page of matching messages in stream order, with one request. Client libraries create streams without direct
- * get; pages of such a stream come from the leader.
+ * Reads a page of matching messages in stream order. Streams of other programs may not allow direct gets; then reads
+ * from the leader.
  */
 export async function scan(
   connection: Connection,
@@ -33,18 +31,14 @@ export async function scan(
   return leaderScan(connection, stream, filter, options, state.last_seq);
 }
 
-/**
- * Maximum number of rounds for one page from the leader, and of concurrent requests in a round. Each request returns
- * one message.
- */
+/** Limits of one page from the leader. Each request returns one message. */
 const MAX_ROUNDS = 64;
 
 const MAX_PARALLEL = 16;
 
 /**
- * Reads a page from the leader, whose API returns only the next message from a sequence on. So several positions are
- * requested in parallel: as many as there were consecutive messages before. A page that needs too many rounds ends
- * early.
+ * Reads a page from the leader, one message per request. Requests consecutive sequences in parallel, more of them while
+ * every request finds another message. Returns a shorter page after too many rounds.
  */
 async function leaderScan(
   connection: Connection,
@@ -63,7 +57,7 @@ async function leaderScan(
     );
     const before = messages.length;
     for (const message of await Promise.all(asked)) {
-      // No message follows the first position without one.
+      // No message follows the first position that returns none.
       if (message === null) return { messages, pending: 0, lastSeq };
       if (message.seq < seq) continue;
       if (messages.length === limit || bytes >= maxBytes) return { messages, pending: 1, lastSeq };

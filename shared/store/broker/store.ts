@@ -32,19 +32,17 @@ interface ApiAnswer {
   [member: string]: unknown;
 }
 
-/**
- * Pads the broker's time, such as `2026-01-01T00:00:00.12Z`, to nine digits of nanoseconds, so that times sort as text.
- */
+/** Pads a time of the broker to nine fractional digits, so that times sort as text. */
 function toNanoseconds(time: string): string {
   return time.replace(/(?:\.(\d+))?Z$/, (_, digits = "") => `.${digits.padEnd(9, "0")}Z`);
 }
 
-/** Whether the message marks a deleted, purged or expired key. */
+/** Returns whether a message marks a deleted, purged or expired key. */
 export function isMarker(message: StoredMessage): boolean {
   return message.header(MARKER) !== undefined || message.header("Nats-Marker-Reason") !== undefined;
 }
 
-/** Converts a bucket's message to a key's value. */
+/** Converts a bucket's message to a key-value entry. */
 export function kvEntry(bucket: string, message: StoredMessage): KvEntry {
   return {
     key: message.subject.slice(kvSubject(bucket, "").length),
@@ -56,8 +54,9 @@ export function kvEntry(bucket: string, message: StoredMessage): KvEntry {
 }
 
 /**
- * Lists a bucket's keys, page by page.
- * @param met called for every message, including tombstones of deleted keys
+ * Lists the entries of a key-value bucket.
+ * @param met called for every message, including deletion markers
+ * @throws TooMuch if they together exceed `maxBytes`
  */
 export async function listBucket(
   scan: Store["scan"],
@@ -81,17 +80,17 @@ export async function listBucket(
   return entries;
 }
 
-/** A store with methods for its host and for a cache in front of it only. */
+/** A store with additional methods for the host and the cache. */
 export interface OpenStore extends Store {
   /** Starts to connect without waiting. */
   open(): void;
-  /** Reads the last message of each of at most 1,024 subjects, and the last sequence of the replica that responded. */
+  /** Reads the last message of each subject, at most 1,024, and the last sequence of the replica that responded. */
   latest(stream: string, subjects: readonly string[], maxBytes: number): Promise<Page>;
 }
 
 /**
- * Returns a store. It connects with the first request.
- * @param options.replicas number of replicas of the streams; with one, every replica is the leader
+ * Returns a store that connects on the first request.
+ * @param options.replicas replicas of the streams; with a single one, every read sees the latest write
  */
 export function openStore(options: ConnectOptions & { replicas?: number }): OpenStore {
   const connection = new Connection(options);
@@ -145,7 +144,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
     try {
       return await append(connection, stream, message(write.expect));
     } catch (error) {
-      // A deleted key has left a tombstone, which counts as absent.
+      // A deleted key counts as absent, so overwrite its deletion marker.
       if (!(error instanceof Conflict) || write.expect !== 0) throw error;
       const last = await get(stream, subject);
       if (last === null || !isMarker(last)) throw error;
@@ -153,7 +152,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
     }
   }
 
-  /** Removes the messages before a sequence. */
+  /** Deletes the messages before a sequence. */
   async function erase(stream: string, before: number): Promise<void> {
     const answer = await api(`STREAM.PURGE.${stream}`, { seq: before });
     if (answer.error !== undefined) throw failure(stream, answer.error);
@@ -203,15 +202,14 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
       const answer = await api(`STREAM.CREATE.${config.name}`, config);
       if (answer.error === undefined) {
         const { state, created } = answer as unknown as StreamInfo;
-        // The broker deletes files asynchronously, and a new stream may pick up leftover messages of a deleted stream
-        // with the same name. Messages older than the stream are such leftovers; messages that another process wrote
-        // since are younger.
+        // The broker deletes files asynchronously, so a new stream may contain messages of a deleted stream with the
+        // same name. Those are older than the stream. Newer messages come from another process.
         const older = state.messages > 0 && toNanoseconds(state.last_ts) < toNanoseconds(created);
         if (older) await erase(config.name, state.last_seq + 1);
         return;
       }
       if (answer.error.err_code === ApiCode.subjectOverlap) throw new SubjectsTaken();
-      // Another process created it in the meantime with other settings. It exists, which is enough.
+      // Another process created the stream with different settings, which is sufficient.
       if (answer.error.err_code === ApiCode.nameInUse) return;
       throw unavailable(`${answer.error.err_code} ${answer.error.description}`);
     },
@@ -270,7 +268,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
   };
 }
 
-/** Returns the settings shared by all streams and buckets of the platform. */
+/** Returns the settings that all streams and buckets share. */
 export function baseConfig(name: string, subjects: string[], replicas: number): StreamConfig {
   return { name, subjects, storage: "file", num_replicas: replicas, allow_direct: true };
 }

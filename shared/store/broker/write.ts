@@ -10,12 +10,12 @@ const decoder = new TextDecoder();
 
 interface Ack {
   seq?: number;
-  /** The sum, for a counter. */
+  /** The new sum of a counter. */
   val?: string;
   error?: { code: number; err_code: number; description: string };
 }
 
-/** The broker rejects the message itself. Neither it nor the rest of its batch was written. */
+/** The broker rejected a message as invalid. Nothing of its batch was stored. */
 export class RejectedWrite extends AppError {
   constructor(cause: string) {
     const { kind, code, detail, retryAfter = 1 } = unavailable();
@@ -23,10 +23,10 @@ export class RejectedWrite extends AppError {
   }
 }
 
-/** HTTP-like status for faults of the message itself. */
+/** The broker's status code for an invalid message. */
 const BAD_MESSAGE = 400;
 
-/** Converts the broker's error for the caller. */
+/** Converts an error of the broker to one of the store's errors. */
 export function failure(stream: string, error: NonNullable<Ack["error"]>): Error {
   switch (error.err_code) {
     case ApiCode.wrongLastSequence:
@@ -59,7 +59,7 @@ function headersOf(stream: string, message: Append): Record<string, string> {
   return headers;
 }
 
-/** Publishes a message to a stream and returns the acknowledgement, which may be a rejection. */
+/** Publishes a message to a stream. Returns the acknowledgement, which may contain an error. */
 function publish(
   connection: Connection,
   stream: string,
@@ -85,10 +85,7 @@ export async function append(connection: Connection, stream: string, message: Ap
   return ack.seq ?? 0;
 }
 
-/**
- * Adds to a counter and returns the new sum. The broker rejects counter messages with expectations, even about the
- * stream.
- */
+/** Adds to a counter and returns the new sum. Counter messages must not have expectations. */
 export async function count(
   connection: Connection,
   stream: string,
@@ -103,7 +100,7 @@ export async function count(
   return sum;
 }
 
-/** Appends messages in order. Sends all of them before the first is acknowledged. */
+/** Appends messages in order, without waiting for each acknowledgement. */
 export async function pipeline(
   connection: Connection,
   stream: string,
@@ -116,8 +113,8 @@ export async function pipeline(
 }
 
 /**
- * Appends messages in one atomic batch. If the broker has no room for another batch, nothing was written. The batch is
- * then sent again under a new id after 10 ms, doubling to 500 ms with jitter, until the request times out.
+ * Appends messages in one atomic batch. A broker without room for another batch stores nothing. The batch is then sent
+ * again after 10 to 500 ms, with jitter, until the request times out.
  */
 export async function batch(
   connection: Connection,
@@ -148,7 +145,7 @@ export async function batch(
 
 async function sendBatch(connection: Connection, stream: string, messages: readonly Append[]): Promise<Ack> {
   const id = crypto.randomUUID();
-  // The first message waits for the connection; the rest follow without waiting for any response.
+  // Only the first message waits for the connection.
   await connection.ready(Math.max(...messages.map(({ data }) => mostBytes(data))));
   const last = messages.length - 1;
   for (let i = 0; i < last; i++) {

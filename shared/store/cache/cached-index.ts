@@ -1,14 +1,13 @@
-/** One index in memory: the messages that match a filter, in stream order. Serves list pages. */
 import { CachedMessage, type Message } from "../client/message.ts";
 import type { Page, StoredMessage } from "../types.ts";
 import type { Dependency, Epoch } from "./dependencies.ts";
 
-/** Whether the broker removes a message by itself. */
+/** Returns whether the message has a TTL, after which the broker deletes it. */
 export function isExpiring(message: Pick<StoredMessage, "header">): boolean {
   return message.header("Nats-TTL") !== undefined;
 }
 
-/** One state of an index. Holds no reference to the index, which may be evicted before a response that depends on it. */
+/** One version of an index. Does not refer to the index, so that a cached response does not keep it in memory. */
 class State implements Dependency {
   readonly #epoch: Epoch;
   #replaced = false;
@@ -25,16 +24,19 @@ class State implements Dependency {
   }
 }
 
-/** Stores columns instead of objects: a hundred thousand messages take about 10 MB. */
+/**
+ * One index in memory: the messages that match a filter, in stream order. Stores columns instead of objects, so 100,000
+ * messages take about 10 MB.
+ */
 export class CachedIndex {
-  /** For a wildcard filter the common prefix of all subjects, otherwise the subject. */
+  /** The subject, or for a wildcard filter the common prefix of all subjects. */
   readonly #prefix: string;
   readonly #literal: boolean;
   readonly #seqs: number[] = [];
   readonly #times: number[] = [];
   readonly #names: string[] = [];
   readonly #bodies: string[] = [];
-  /** The current state, once a response depends on it. */
+  /** The current version, if a response depends on it. */
   #state: State | undefined;
 
   /** @param filter a subject, or a filter that ends with a wildcard */
@@ -47,13 +49,16 @@ export class CachedIndex {
     return this.#seqs.length;
   }
 
-  /** The current state as a dependency of responses. @param epoch the epoch in which the index was read */
+  /**
+   * Returns the current version as a dependency of responses.
+   * @param epoch the epoch in which the index was read
+   */
   dependency(epoch: Epoch): Dependency {
     this.#state ??= new State(epoch);
     return this.#state;
   }
 
-  /** Call this when the index is no longer updated: invalidates everything that depends on it. */
+  /** Invalidates everything that depends on the index. Call this when it is no longer updated. */
   removed(): void {
     this.#invalidate();
   }
@@ -63,7 +68,7 @@ export class CachedIndex {
     this.#state = undefined;
   }
 
-  /** First position with a sequence of at least `seq`. */
+  /** Returns the first position with a sequence of at least `seq`. */
   #at(seq: number): number {
     let low = 0;
     let high = this.#seqs.length;
@@ -75,10 +80,7 @@ export class CachedIndex {
     return low;
   }
 
-  /**
-   * Appends a message. Ignores a message that is not newer than the last one, and those that the broker will remove by
-   * itself, which readers skip.
-   */
+  /** Appends a message, unless it is already included or has a TTL. */
   add(message: StoredMessage): void {
     if (message.seq <= (this.#seqs.at(-1) ?? 0) || isExpiring(message)) return;
     this.#invalidate();
@@ -86,7 +88,7 @@ export class CachedIndex {
     const body = message.text();
     this.#seqs.push(message.seq);
     this.#times.push(message.time);
-    // Copy the string: a substring would keep the whole frame in memory.
+    // Copy the string, because a substring would keep the whole received frame in memory.
     if (!this.#literal)
       this.#names.push(JSON.parse(JSON.stringify(message.subject.slice(this.#prefix.length))) as string);
     // Nearly all values are equal, so share one string.
@@ -103,7 +105,7 @@ export class CachedIndex {
     this.#bodies.splice(at, 1);
   }
 
-  /** Applies the next message from the feed. */
+  /** Applies the next message of the change feed. */
   apply(message: Message): void {
     const replaced = Number(message.headers.last("Nats-Last-Sequence") ?? 0);
     if (message.header("Nats-Rollup") !== undefined && replaced > 0) this.#remove(replaced);
@@ -116,12 +118,11 @@ export class CachedIndex {
     return new CachedMessage(place, this.#bodies[at] ?? "");
   }
 
-  /** The last message, or null. */
   last(): StoredMessage | null {
     return this.#seqs.length === 0 ? null : this.#message(this.#seqs.length - 1);
   }
 
-  /** A page, equal to the broker's response. */
+  /** Returns a page, equal to the broker's response. */
   page(fromSeq: number, limit: number, lastSeq: number): Page {
     const from = this.#at(fromSeq);
     const to = Math.min(from + limit, this.#seqs.length);

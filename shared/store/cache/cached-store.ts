@@ -1,29 +1,25 @@
 /**
- * A store for long-lived processes, with a cache in front of it. The cache answers `get`, `getMany` and `kvGet` with
- * consistency `"cached"` or `"stale"` for entry heads, live copies, live definitions and sessions, and pages of indexes
- * (creation order, equality). Everything else, and every read with `"leader"`, goes to the broker.
+ * A store for long-lived processes, with a cache in memory. The cache answers reads of entries, published copies,
+ * definitions, sessions and indexes with consistency `cached` or `stale`. All other reads go to the broker.
  *
  * How the cache stays consistent:
  *
- * - **Change feed** (`cache/feed.ts`). The `republish` setting of each stream in use delivers every stored message in
- *   sequence order. Each event replaces the cached value of its subject. Nothing expires by time.
- * - **Epochs.** An epoch is a period without gaps in a stream's feed, and each cached value belongs to one. A gap in
- *   the sequences, a broken connection, an event that does not arrive in time, or a purge ends the epoch. This
- *   invalidates every cached value of the stream at once. Reads go to the broker until the stream is followed again. A
- *   changed definition ends the epoch of its orb.
- * - **Filling** (`cache/last-messages.ts`, `cache/index-cache.ts`). A read is cached only in the epoch in which it
- *   began. Events that arrive during the read are kept, and the higher sequence wins.
- * - **Read your writes.** A write resolves only after its own event has arrived and been applied. So no later read
- *   returns a state from before an acknowledged write of this process. Writes of other processes are visible when their
- *   events arrive.
- * - **Audits** (`cache/stream-cache.ts`). The feed alone does not show that the last event was lost, or that the broker
- *   is silent. So the cache pings the broker every second. Every five seconds it requests the last sequence and the
- *   identity of each stream in use.
- * - **Replicas.** With several replicas, a response from one that lags behind the feed or this process's writes is
- *   neither returned nor cached.
- * - **Dependencies** (`cache/dependencies.ts`). A response cache records the cached values that a response was made
- *   from. It may reuse the response while all of them are valid.
- * - **Eviction** (`cache/sieve-cache.ts`). Limited in bytes, with SIEVE.
+ * - **Change feed** (`cache/feed.ts`). The broker sends every stored message of a stream, in sequence order. Each
+ *   message replaces the cached value of its subject. Values do not expire by time.
+ * - **Epochs.** An epoch is a period in which no message of a stream was missed. Each cached value belongs to one. A
+ *   gap in the sequences, a lost connection, a late message or a purge ends the epoch, which invalidates all values of
+ *   the stream. Reads go to the broker until the feed works again. A changed definition ends the epoch of its orb.
+ * - **Filling** (`cache/last-messages.ts`, `cache/index-cache.ts`). A value is cached only in the epoch in which its
+ *   read began. If a feed message arrives during the read, the higher sequence wins.
+ * - **Read your writes.** A write resolves after its own message has arrived through the feed. So later reads of this
+ *   process see it. Writes of other processes are visible when their messages arrive.
+ * - **Audits** (`cache/stream-cache.ts`). The feed does not show that its last message was lost, or that the broker is
+ *   silent. So the cache pings the broker every second. Every five seconds, it compares the last sequence and the
+ *   identity of each stream.
+ * - **Replicas.** A replica's response is discarded if it is older than the feed or than a write of this process.
+ * - **Dependencies** (`cache/dependencies.ts`). A response cache records which values a response was made from. It may
+ *   repeat the response while all of them are valid.
+ * - **Eviction** (`cache/sieve-cache.ts`). SIEVE, limited in bytes.
  */
 import { withGroupCommit } from "../broker/group-commit.ts";
 import { MULTI_LAST_LIMIT } from "../broker/read.ts";
@@ -41,13 +37,13 @@ export { type Evictable, SieveCache } from "./sieve-cache.ts";
 
 export interface CachedStore extends Store {
   stats(): CacheStats;
-  /** Returns the same store for one request, which adds the dependencies of its response to the tracker. */
+  /** Returns a view for one request. It records in the tracker which cached values the response depends on. */
   tracked(tracker: DependencyTracker): Store;
 }
 
 /**
  * Puts a cache in front of a store with a long-lived connection.
- * @returns the store, and a function to call when its connection breaks
+ * @returns the store, and a function to call when its connection is lost
  */
 export function cachedStore(
   store: OpenStore,
@@ -80,7 +76,7 @@ export function cachedStore(
       },
       scan(stream, filter, page) {
         const known =
-          // Messages of an index are small and already in memory, so `maxBytes` is not checked.
+          // Index messages are small and already in memory, so `maxBytes` is not checked.
           isIndexFilter(filter) ? cache.page(stream, filter, page.fromSeq, page.limit, tracker) : undefined;
         if (known !== undefined) return Promise.resolve(known);
         cache.uncached(stream, tracker);
@@ -102,7 +98,7 @@ export function cachedStore(
     ...reads(),
     isCached: true,
     stats: () => cache.stats(),
-    // All requests share the connection, so one request must not close it.
+    // Requests share the connection, so a single request must not close it.
     tracked: (tracker) => marking({ ...cached, ...reads(tracker), close: async () => undefined }, tracker),
     async append(stream, message) {
       const seq = await store.append(stream, message);
@@ -151,7 +147,7 @@ export function cachedStore(
   return { store: cached, broken: () => cache.broken() };
 }
 
-/** Calls whose dependencies are tracked. Any other call makes the response uncacheable. */
+/** Methods whose dependencies are tracked. Any other method makes the response uncacheable. */
 const TRACKED: ReadonlySet<PropertyKey> = new Set(["get", "getMany", "scan", "kvGet", "isCached"]);
 
 function marking(store: Store, tracker: DependencyTracker): Store {
@@ -163,7 +159,7 @@ function marking(store: Store, tracker: DependencyTracker): Store {
   });
 }
 
-/** Opens a store for a long-lived process: one connection that reconnects, a cache, and group commit. */
+/** Opens a store for a long-lived process, with one connection that reconnects, a cache and group commit. */
 export function openCachedStore(
   connect: ConnectOptions & { replicas: number },
   options: Omit<CacheOptions, "replicas"> = {},

@@ -1,53 +1,48 @@
 /**
- * Dependency tracking: records what a response was made from. A response cache may reuse a response exactly as long as
- * all of its dependencies are valid.
+ * Dependency tracking: records which cached values a response was made from. A response cache may repeat the response
+ * while all of them are valid.
  */
 import { DEFINITIONS } from "../subjects.ts";
 
 /**
- * A period in which a stream's changes were received without a gap (`feed.ts`). When it ends, changes may have been
- * missed, so everything that was cached in it becomes invalid.
+ * A period in which no change of a stream was missed. When it ends, all values that were cached in it become invalid.
  */
 export interface Epoch {
   ended: boolean;
 }
 
-/** The state of a cached value when a response was made from it. */
+/** A cached value at the time when a response was made from it. */
 export interface Dependency {
-  /** Whether the value is still the same: not replaced, not evicted, and its epoch has not ended. */
+  /** Whether the value was neither replaced nor evicted, and its epoch has not ended. */
   readonly valid: boolean;
-  /** The message, if the value is one. During its epoch, every message that replaces it is received. */
+  /** The message, if the value is a single message. */
   readonly message?: { readonly subject: string; readonly seq: number; readonly epoch: Epoch };
 }
 
-/** A stream whose changes are received. */
+/** A stream whose changes this process receives. */
 export interface Source {
   readonly stream: string;
-  /** Milliseconds since 1970. The cache keeps receiving changes of streams that are in use. */
+  /** Milliseconds since the epoch. The cache unfollows streams that have not been used for long. */
   lastUse: number;
-  /** The current state of the whole stream: valid until anything is stored in it. */
+  /** Returns a dependency that any write to the stream invalidates. */
   dependency(): Dependency;
 }
 
-/**
- * Maximum dependencies on single values of one stream. Checking them must stay cheaper than making the response again.
- */
+/** Maximum dependencies per stream. Checking more would cost as much as making the response again. */
 const MOST = 512;
 
-/** The dependencies on one stream. */
 interface StreamDependencies {
   source: Source;
-  /** A dependency on the whole stream as it was before the first read. Covers everything that was read from it. */
+  /** A dependency on the whole stream, taken before the first read. Used if `fine` is undefined. */
   whole: Dependency | undefined;
-  /** Dependencies on each value that was read; undefined if an uncached value was read. */
+  /** A dependency on each value that was read; undefined if an uncached value was read. */
   fine: Dependency[] | undefined;
 }
 
-/** The dependencies of a response about one entry: the orb's live definition and one message. */
+/** Dependencies of a response about one entry: the orb's published definition, and one message. */
 export interface EntryDependencies {
   definition: Dependency;
   message: NonNullable<Dependency["message"]>;
-  /** The streams of both. */
   sources: readonly Source[];
 }
 
@@ -58,9 +53,8 @@ export class DependencyTracker {
   #uncacheable = false;
 
   /**
-   * Call this before reading a stream.
-   * @param replicas with more than one, a read may return older data than the feed, so only cached values count as
-   * dependencies
+   * Call this before the first read from a stream.
+   * @param replicas with more than one, uncached reads may be older than the feed and make the response uncacheable
    */
   begin(source: Source, replicas: number): void {
     if (this.#streams.has(source.stream)) return;
@@ -71,7 +65,7 @@ export class DependencyTracker {
     });
   }
 
-  /** Adds a value that was read; undefined for an uncached value, which makes the response depend on the whole stream. */
+  /** Adds a value that was read. An uncached value (undefined) makes the response depend on the whole stream. */
   add(stream: string, dependency: Dependency | undefined): void {
     const known = this.#streams.get(stream);
     if (known === undefined) this.markUncacheable();
@@ -81,18 +75,21 @@ export class DependencyTracker {
     } else known.fine?.push(dependency);
   }
 
-  /** Marks the response as uncacheable, because it depends on something whose changes this process does not receive. */
+  /** Marks the response as uncacheable, because this process does not receive all changes of its sources. */
   markUncacheable(): void {
     this.#uncacheable = true;
     this.#streams.clear();
   }
 
-  /** Limits the validity of the response. @param time milliseconds since 1970 */
+  /**
+   * Limits how long the response is valid.
+   * @param time milliseconds since the epoch
+   */
   expires(time: number): void {
     this.#until = Math.min(this.#until, time);
   }
 
-  /** The dependencies, if they are one live definition and one message of another stream. */
+  /** Returns the dependencies if they are exactly one published definition and one message of another stream. */
   entryDependencies(): EntryDependencies | undefined {
     if (this.#uncacheable || this.#until !== Number.POSITIVE_INFINITY || this.#streams.size !== 2)
       return undefined;
@@ -109,14 +106,16 @@ export class DependencyTracker {
     return { definition, message, sources: [...this.#streams.values()].map(({ source }) => source) };
   }
 
-  /** Number of dependencies. */
   get size(): number {
     let size = 0;
     for (const { fine } of this.#streams.values()) size += fine?.length ?? 1;
     return size;
   }
 
-  /** Whether the response is still valid. @param now milliseconds since 1970 */
+  /**
+   * Returns whether the response is still valid.
+   * @param now milliseconds since the epoch
+   */
   valid(now: number): boolean {
     if (this.#uncacheable || now >= this.#until) return false;
     for (const { source, whole, fine } of this.#streams.values()) {

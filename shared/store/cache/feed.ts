@@ -1,7 +1,6 @@
 /**
- * A change feed: receives everything that one stream stores, through the stream's `republish` setting. Events arrive in
- * the order of their sequences, so a gap reveals a missed event. The epoch then ends, and everything cached in it
- * becomes invalid.
+ * Change feed: receives every message that a stream stores. Messages arrive in sequence order, so a gap reveals a lost
+ * message. The epoch then ends, and everything cached in it becomes invalid.
  */
 import { feedSubject, republishedFilter } from "../broker/provision.ts";
 import type { OpenStore } from "../broker/store.ts";
@@ -9,16 +8,15 @@ import { Message, ResponseHeaders } from "../client/message.ts";
 import type { Delivery, Subscription } from "../types.ts";
 import type { Dependency, Epoch } from "./dependencies.ts";
 
-/** Receives the events of a feed. */
 export interface Listener {
-  /** A message was stored. Called only while the feed is live, in stream order. */
+  /** Called for each stored message, in stream order. */
   stored(feed: Feed, message: Message): void;
-  /** The epoch has ended: everything cached from the stream is invalid. */
+  /** Called when the epoch ends: everything cached from the stream is invalid. */
   reset(feed: Feed): void;
 }
 
 export interface FeedOptions {
-  /** Milliseconds to wait for the event of an acknowledged write before the epoch ends. */
+  /** Milliseconds to wait for the feed's copy of an acknowledged write. The epoch ends if it does not arrive. */
   patienceMs: number;
 }
 
@@ -27,11 +25,11 @@ export class Feed {
   /** Filter for all subjects of the stream. */
   readonly filter: string;
   epoch: Epoch = { ended: false };
-  /** Sequence of the last event. */
+  /** Sequence of the last received message. */
   position = 0;
   /** Highest acknowledged sequence of this process's writes. */
   acknowledged = 0;
-  /** Time of the last use. */
+  /** Milliseconds since the epoch. */
   lastUse = Date.now();
   readonly #store: OpenStore;
   readonly #listener: Listener;
@@ -40,7 +38,9 @@ export class Feed {
   #state: "starting" | "live" | "off" = "starting";
   /** Messages up to this sequence may have been in flight when the subscription started. */
   #baseline = 0;
-  /** Creation time of the stream. A restored stream has another one, and sends no event about its return. */
+  /**
+   * Creation time of the stream. It reveals a stream that was restored from a backup, which the feed does not report.
+   */
   #created = "";
   #waiting: { seq: number; done: () => void }[] = [];
 
@@ -56,7 +56,7 @@ export class Feed {
     return this.#state === "live";
   }
 
-  /** The current state of the whole stream, for responses that depend on more than cached values. */
+  /** Returns a dependency that any write to the stream invalidates. */
   dependency(): Dependency {
     const { epoch, position } = this;
     const unchanged = () => !epoch.ended && this.position === position;
@@ -71,7 +71,7 @@ export class Feed {
     return this.#state === "off";
   }
 
-  /** Starts the subscription. False if the stream does not republish, or this user must not subscribe to it. */
+  /** Starts the subscription. Returns false if the stream has no feed, or this user may not subscribe to it. */
   async start(): Promise<boolean> {
     await this.#store.ping();
     if (this.#state === "off") return false;
@@ -80,7 +80,7 @@ export class Feed {
       (delivery) => this.#deliver(delivery),
       () => this.stop(),
     );
-    // The response proves that the broker has processed the subscription, so no later message is missed.
+    // The reply proves that the broker has registered the subscription, so no later message is missed.
     await this.#store.ping();
     const info = await this.#store.streamInfo(this.stream);
     if (info === null || republishedFilter(info.config) !== this.filter || this.#stopped()) {
@@ -102,7 +102,7 @@ export class Feed {
       return;
     }
     if (seq !== this.position + 1) {
-      // The message was in flight when the subscription started. Sequence 1 more likely belongs to a recreated stream.
+      // Ignore messages from before the subscription. But sequence 1 more likely belongs to a recreated stream.
       if (seq <= this.#baseline && seq > 1) return;
       this.#baseline = 0;
       this.acknowledged = Math.min(this.acknowledged, seq);
@@ -121,7 +121,7 @@ export class Feed {
     for (const { seq, done } of waiting) if (seq <= this.position) done();
   }
 
-  /** Starts a new epoch: cached values become invalid, and reads in progress will not be cached. */
+  /** Starts a new epoch. Cached values become invalid, and reads in progress are not cached. */
   reset(): void {
     this.epoch.ended = true;
     this.epoch = { ended: false };
@@ -132,8 +132,8 @@ export class Feed {
   }
 
   /**
-   * Resolves when all events up to one of this process's acknowledged sequences were applied, so that its later reads
-   * see the write. Ends the epoch if the event does not arrive in time.
+   * Waits until the feed has delivered a write of this process, so that its later reads see the write. Ends the epoch
+   * on timeout.
    */
   async caughtUp(seq: number): Promise<void> {
     this.acknowledged = Math.max(this.acknowledged, seq);
@@ -152,15 +152,15 @@ export class Feed {
   }
 
   /**
-   * Asks the broker for the stream's last sequence and identity. No gap reveals the loss of the very last event, or a
-   * new stream with the same name.
+   * Compares the last sequence and the identity of the stream with the broker's. A gap cannot reveal that the very last
+   * message was lost, or that the stream was replaced.
    */
   async audit(): Promise<void> {
     if (this.#state !== "live") return;
     const { epoch, position } = this;
     const info = await this.#store.streamInfo(this.stream);
     const last = info?.state.last_seq ?? 0;
-    // The event may be in flight. After one more round trip it has either arrived or is lost.
+    // The message may be in flight. After one more round trip, it has either arrived or is lost.
     if (last > this.position) await this.#store.ping();
     if (!this.live || this.epoch !== epoch) return;
     if (info === null) this.stop();
@@ -177,7 +177,6 @@ export class Feed {
     }
   }
 
-  /** Ends the subscription. */
   stop(): void {
     this.#state = "off";
     this.#subscription?.unsubscribe();

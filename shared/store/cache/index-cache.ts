@@ -1,6 +1,6 @@
 /**
- * Indexes in memory, limited in number and total messages. Each index is read once, page by page, and then updated by
- * the feed. Changes that arrive during the read are queued and applied afterwards.
+ * Cache of whole indexes, limited in number and total messages. Each index is read once, page by page, and then updated
+ * by the change feed.
  */
 
 import { BoundedMap } from "../../kernel/bounded-map.ts";
@@ -12,29 +12,28 @@ import type { Feed } from "./feed.ts";
 import { type Evictable, SieveCache } from "./sieve-cache.ts";
 
 /**
- * Page size for reading a whole index. Other requests to the broker wait behind a page, so it must not be too large.
- * The broker counts the remaining messages for each page, so many small pages would keep it busy for seconds.
+ * Messages per page when an index is read. Larger pages delay other requests. Smaller ones keep the broker busy,
+ * because it counts the remaining messages for each page.
  */
 const LOAD_PAGE = 2_000;
-/** Milliseconds before an index is read again, because a full read costs the broker more than many pages. */
+/** Minimum milliseconds between two reads of an index, because reading all of it is expensive. */
 const RELOAD_MS = 5_000;
-/** The same for an index that did not fit, because other indexes may have been evicted since. */
+/** Minimum milliseconds for an index that was too large. Evictions may have made room since. */
 const REFUSED_MS = 600_000;
-/** Maximum number of indexes, including empty ones: every query for an unused value creates one. */
+/** Maximum number of indexes. Includes empty ones: a query for an unused value creates one. */
 const MOST_INDEXES = 2_000;
 
-/** An index while it is read, and afterwards. */
 class Slot implements Evictable {
   readonly feed: Feed;
   readonly bytes = 1;
   used = false;
   readonly index: CachedIndex;
   state: "loading" | "known" | "refused" = "loading";
-  /** Messages that arrived during the read. */
+  /** Messages that arrived while the index was being read. */
   queued: Message[] = [];
   readonly #onRemoved: (messages: number) => void;
 
-  /** @param onRemoved called with the number of messages that are removed */
+  /** @param onRemoved called with the number of removed messages */
   constructor(feed: Feed, filter: string, onRemoved: (messages: number) => void) {
     this.feed = feed;
     this.index = new CachedIndex(filter);
@@ -50,9 +49,9 @@ class Slot implements Evictable {
 export class IndexCache {
   readonly #store: OpenStore;
   readonly #maxIndexMessages: number;
-  /** By filter, which contains the orb id. */
+  /** By filter, which contains the orb's id. */
   readonly #known = new SieveCache<Slot>(MOST_INDEXES);
-  /** Start time of the last read of each index. */
+  /** When each index was last read, in milliseconds since the epoch. */
   readonly #loads = new BoundedMap<string, number>(10_000);
   #size = 0;
 
@@ -67,12 +66,12 @@ export class IndexCache {
     return this.#known.size;
   }
 
-  /** Messages over all indexes. */
+  /** Number of messages in all indexes. */
   get size(): number {
     return this.#size;
   }
 
-  /** Changes the number of messages. False if it exceeds the limit. */
+  /** Changes an index. Returns false if the total number of messages then exceeds the limit. */
   #modify({ index }: Slot, act: () => void): boolean {
     const before = index.size;
     act();
@@ -80,7 +79,7 @@ export class IndexCache {
     return this.#size <= this.#maxIndexMessages;
   }
 
-  /** The index of a filter. Undefined if it is not in memory yet; starts to read it then. */
+  /** Returns the index of a filter. If it is not in memory, starts to read it and returns undefined. */
   get(feed: Feed, filter: string): CachedIndex | undefined {
     const known = this.#known.get(filter);
     if (known !== undefined) known.used = true;
@@ -94,7 +93,7 @@ export class IndexCache {
     return undefined;
   }
 
-  /** Applies the next message from a feed. */
+  /** Applies the next message of a feed. */
   apply(message: Message): void {
     if (this.#known.size === 0) return;
     const { subject } = message;
@@ -103,7 +102,7 @@ export class IndexCache {
       if (known?.state === "loading") known.queued.push(message);
       else if (known?.state === "known") {
         const fits = this.#modify(known, () => known.index.apply(message));
-        // The next request reads the index again if there is room.
+        // The next query reads the index again if there is room.
         if (!fits) this.#known.delete(filter);
       }
     }
@@ -142,7 +141,7 @@ export class IndexCache {
     known.state = "known";
   }
 
-  /** Remembers an index that does not fit, so that it is not read again at once. */
+  /** Records that an index is too large, so that it is not read again immediately. */
   #refuse(feed: Feed, filter: string): void {
     const empty = new Slot(feed, filter, () => undefined);
     empty.state = "refused";

@@ -1,10 +1,7 @@
 /**
- * The last messages of subjects: which are cached, how feed events replace them, and how missing ones are read.
- *
- * A read races with the feed: the broker may answer it before a write whose event arrives before the answer. Each read
- * in flight is therefore registered by subject, together with the newest event that arrives meanwhile, and the higher
- * sequence wins. A message is cached only in the epoch in which its read started. With several replicas, it is cached
- * only if the answering replica had caught up with the feed and with this process's acknowledged writes.
+ * Cache of the last message of each subject. A read races with the change feed: its response may be older than a feed
+ * message that arrived first. So each pending read also records the newest feed message of its subject, and the higher
+ * sequence wins.
  */
 
 import type { OpenStore } from "../broker/store.ts";
@@ -17,26 +14,25 @@ import type { Dependency, Epoch } from "./dependencies.ts";
 import type { Feed } from "./feed.ts";
 import { MessageCache } from "./message-cache.ts";
 
-/** Sessions contain their own expiry, so they can be cached although no event reports it. */
+/** Sessions contain their expiry time, so they can be cached although the feed does not report expiries. */
 export const SESSIONS = streams.kv(buckets.sessions);
-/** Maximum number of messages that one read adds, so that a full scan does not evict everything else. */
+/** Maximum messages that one read adds to the cache, so that a full scan does not evict everything. */
 const MOST_CACHED = 256;
 
 export interface LastMessagesOptions {
-  /** With more than one, a read counts only if its replica had caught up. */
+  /** With more than one, responses of replicas that lag behind are discarded. */
   replicas: number;
   maxBytes: number;
-  /** Freezes the shared JSON. */
+  /** Whether to freeze parsed JSON, which all readers share. */
   freeze: boolean;
 }
 
-/** Options for reading last messages. `maxBytes` limits their total size. */
 export type LastMessagesRead = ReadOptions & { maxBytes?: number };
 
-/** Reads in flight for one subject. */
+/** Pending reads of one subject. */
 interface InFlightRead {
   readers: number;
-  /** The newest message from the feed since the read started. */
+  /** The newest message from the feed since the first of these reads started. */
   newest: Message | undefined;
 }
 
@@ -45,7 +41,7 @@ export class LastMessages {
   readonly #options: LastMessagesOptions;
   readonly #cache: MessageCache;
   readonly #inFlight = new Map<string, InFlightRead>();
-  /** Highest acknowledged sequence of this process in each replicated stream. */
+  /** Highest acknowledged sequence of this process's writes to each replicated stream. */
   readonly #acknowledged = new Map<string, number>();
 
   constructor(store: OpenStore, options: LastMessagesOptions) {
@@ -59,20 +55,20 @@ export class LastMessages {
     return this.#cache.size;
   }
 
-  /** Their approximate size in bytes. */
+  /** Approximate size in bytes. */
   get bytes(): number {
     return this.#cache.bytes;
   }
 
-  /** The last message; null if there is none for certain; undefined if nothing is cached in this epoch. */
+  /** Returns the cached message, null if the subject is known to be empty, or undefined if it is not cached. */
   get(subject: string, epoch: Epoch): CachedMessage | null | undefined {
     return this.#cache.get(subject, epoch);
   }
 
   /**
-   * The cached state of a subject as a dependency of responses.
-   * @param seq sequence of the message that the response was made from, 0 for none; returns nothing if the state has
-   * changed since
+   * Returns the cached message of a subject as a dependency of responses.
+   * @param seq sequence of the message that the response was made from, 0 for none; returns undefined if the cached one
+   * differs
    */
   dependency(subject: string, epoch: Epoch, seq?: number): Dependency | undefined {
     const same = seq === undefined || this.#cache.seqOf(subject, epoch) === seq;
@@ -88,17 +84,20 @@ export class LastMessages {
     this.#acknowledged.set(stream, Math.max(seq, this.#acknowledged.get(stream) ?? 0));
   }
 
-  /** The stream was deleted. A new one with its name starts at sequence 1. */
+  /** Call this when a stream was deleted. A new stream with its name starts at sequence 1. */
   streamDeleted(stream: string): void {
     this.#acknowledged.delete(stream);
   }
 
-  /** The leader's last sequence. If it is lower than an acknowledged one, the stream is a new one. */
+  /**
+   * Detects a new stream of the same name: its last sequence is lower than an acknowledged one.
+   * @param seq the leader's last sequence
+   */
   reconcile(stream: string, seq: number): void {
     if (seq < (this.#acknowledged.get(stream) ?? 0)) this.streamDeleted(stream);
   }
 
-  /** Applies the next message from a feed to the cached message of its subject. */
+  /** Applies the next message of a feed. */
   apply(feed: Feed, message: Message): void {
     const { subject } = message;
     const inFlight = this.#inFlight.get(subject);
@@ -109,17 +108,15 @@ export class LastMessages {
     if ((seq ?? 0) < message.seq) this.#put(subject, message, feed);
   }
 
-  /**
-   * Caches a message, unless the broker will remove it by itself, because no event reports their removal.
-   */
+  /** Caches a message. Messages with a TTL are not cached, because the feed does not report when they expire. */
   #put(subject: string, message: Message | null, feed: Feed): void {
     if (message !== null && isExpiring(message) && feed.stream !== SESSIONS) this.#cache.delete(subject);
     else this.#cache.set(subject, message && CachedMessage.of(message, this.#options.freeze), feed.epoch);
   }
 
   /**
-   * Reads a stream without a feed: nothing is cached, but no result is older than this process's writes, whichever
-   * replica answers. Undefined if a plain read is enough.
+   * Reads from a stream without a feed. The result includes all writes of this process, even if a replica lags.
+   * @returns undefined if the caller can simply read from the broker
    */
   readUncached(
     stream: string,
@@ -153,7 +150,7 @@ export class LastMessages {
     const inFlight = subjects.map((subject) => this.#beginRead(subject));
     try {
       const page = await this.#read(feed.stream, subjects, options, sizeOf(found));
-      // The replica lags behind the feed: neither return nor cache its answer.
+      // The replica lags behind the feed, so do not use its response.
       if (this.#options.replicas > 1 && page.lastSeq < minSeq) {
         const { messages } = await this.#leader(feed.stream, subjects, options, sizeOf(found));
         for (const message of messages) found.set(message.subject, message);
@@ -163,7 +160,7 @@ export class LastMessages {
       for (const [i, subject] of subjects.entries()) {
         const message = read.get(subject);
         const newest = inFlight[i]?.newest;
-        // A message from before this read may have been removed.
+        // Ignore feed messages from before this read, because they may have been deleted since.
         if (newest !== undefined && newest.seq > position && newest.seq >= (message?.seq ?? 0)) {
           found.set(subject, newest);
           continue;
@@ -180,7 +177,7 @@ export class LastMessages {
     }
   }
 
-  /** With one replica, uses the cheapest request for a single message; that replica is the leader. */
+  /** With one replica, a single message is read with the cheapest request, because that replica is the leader. */
   async #read(
     stream: string,
     subjects: readonly string[],
@@ -222,15 +219,18 @@ export class LastMessages {
   }
 }
 
-/** Remaining bytes of the limit. @throws TooMuch if the cached messages already exceed it */
+/**
+ * Returns how many bytes of the limit remain.
+ * @throws TooMuch if the cached messages already exceed it
+ */
 function remaining(options: LastMessagesRead | undefined, foundBytes: number): number {
-  // A read without a bound asks for one message.
+  // A read without a limit is for one message.
   const most = options?.maxBytes ?? PAIR_BYTES;
   if (foundBytes >= most) throw new TooMuch(most / foundBytes);
   return most - foundBytes;
 }
 
-/** Total size of the messages' bodies in bytes. */
+/** Returns the total bytes of the messages' bodies. */
 export function sizeOf(messages: ReadonlyMap<string, StoredMessage>): number {
   let bytes = 0;
   for (const { size } of messages.values()) bytes += size;

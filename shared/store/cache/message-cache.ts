@@ -1,25 +1,23 @@
-/** Last messages by subject, limited in bytes. `last-messages.ts` updates and invalidates them. */
 import type { CachedMessage } from "../client/message.ts";
 import type { Dependency, Epoch } from "./dependencies.ts";
 import { type Evictable, SieveCache } from "./sieve-cache.ts";
 
-/** Bytes per cached subject in addition to its text and body. */
+/** Estimated bytes per cached subject besides its name and body. */
 const OVERHEAD = 350;
-/** Parsed JSON takes about three times the size of its text, which is kept as well. */
+/** Parsed JSON takes about three times the memory of its text, which is kept too. */
 const JSON_FACTOR = 3;
 
 const parsed = (message: CachedMessage | null) => (message === null ? 0 : message.size * JSON_FACTOR);
 
-/** The cached state of a subject: its last message, or null if there is none. Responses depend on it. */
+/** The cached last message of a subject; null if the subject is empty. */
 class CachedSubject implements Dependency, Evictable {
   readonly subject: string;
   readonly seq: number;
   readonly epoch: Epoch;
   last: CachedMessage | null;
-  /** Whether the parsed JSON is kept too. */
+  /** Whether the message was read, so that its parsed JSON is in memory too. */
   used: boolean;
   bytes: number;
-  /** Whether it was invalidated or evicted. */
   #gone = false;
 
   constructor(subject: string, message: CachedMessage | null, epoch: Epoch, used: boolean) {
@@ -43,12 +41,12 @@ class CachedSubject implements Dependency, Evictable {
   }
   removed(): void {
     this.#gone = true;
-    // Cached responses hold on to the slot, so release its message.
+    // Cached responses still refer to this object, so release its message.
     this.last = null;
   }
 }
 
-/** Last messages by subject. Messages of an epoch that has ended count as missing. */
+/** Cache of last messages by subject, limited in bytes. A message whose epoch has ended counts as missing. */
 export class MessageCache {
   readonly #slots: SieveCache<CachedSubject>;
   readonly #maxBytes: number;
@@ -67,7 +65,7 @@ export class MessageCache {
     return this.#slots.size;
   }
 
-  /** The last message; null if there is none for certain; undefined if nothing is cached in this epoch. */
+  /** Returns the cached message, null if the subject is known to be empty, or undefined if it is not cached. */
   get(subject: string, epoch: Epoch): CachedMessage | null | undefined {
     const slot = this.#slots.get(subject);
     if (slot === undefined) return undefined;
@@ -80,20 +78,21 @@ export class MessageCache {
       slot.used = true;
       const more = parsed(message);
       slot.bytes += more;
-      // The message itself may be the one to evict.
+      // May evict this very message.
       this.#slots.grow(more);
     }
     return message;
   }
 
-  /** Returns the cached state of a subject as a dependency of responses. */
+  /** Returns the cached message of a subject as a dependency of responses. */
   dependency(subject: string, epoch: Epoch): Dependency | undefined {
     const slot = this.#slots.get(subject);
     return slot?.epoch === epoch ? slot : undefined;
   }
 
   /**
-   * Returns the sequence of the cached message, 0 if the subject is known to be empty, undefined if nothing is cached.
+   * Returns the sequence of the cached message, 0 if the subject is known to be empty, or undefined if it is not
+   * cached.
    */
   seqOf(subject: string, epoch: Epoch): number | undefined {
     const slot = this.#slots.get(subject);

@@ -1,30 +1,29 @@
 export interface CacheOptions {
-  /** Number of replicas of the streams. With more than one, a read counts only if its replica had caught up. */
+  /** Replicas of each stream. With more than one, responses of replicas that lag behind are discarded. */
   replicas: number;
   /** Approximate bytes of heap for cached messages. Default 16 MiB. */
   maxBytes?: number;
-  /** Maximum index messages over all indexes. Default 250,000 (about 100 bytes each). */
+  /** Maximum messages in all cached indexes. Default 250,000, at about 100 bytes each. */
   maxIndexMessages?: number;
-  /** Milliseconds between two checks that the broker responds and no last event was missed. Default 1,000. */
+  /** Milliseconds between two health checks of the broker. Default 1,000. */
   checkMs?: number;
-  /** Milliseconds that an acknowledged write waits for its own event. Default 2,000. */
+  /** Milliseconds that a write waits for its copy in the change feed. Default 2,000. */
   patienceMs?: number;
-  /** Freezes the shared JSON, so that tests find code that changes it. */
+  /** Whether to freeze shared JSON, so that tests find code that changes it. */
   freeze?: boolean;
   /** Called with the subject of each message that is stored in a followed stream. */
   onStored?: (subject: string) => void;
 }
 
-/** The current state of the cache, for metrics and tests. */
 export interface CacheStats {
   hits: number;
   misses: number;
   subjects: number;
   bytes: number;
-  /** Number of indexes in memory, and of messages in them. */
+  /** Number of cached indexes, and of messages in them. */
   indexes: number;
   indexMessages: number;
   feeds: number;
-  /** Number of times that a stream was invalidated. */
+  /** How often a stream was invalidated. */
   resets: number;
 }

@@ -1,24 +1,23 @@
-/** A value of a {@link SieveCache}. */
 export interface Evictable {
-  /** The visited mark of SIEVE: set on access, cleared by the hand. */
+  /** The visited bit of SIEVE. Readers set it; the eviction hand clears it. */
   used: boolean;
   /** Estimated size. */
   bytes: number;
-  /** Called when the hand spares the value. Frees what can be computed again, and lowers `bytes` accordingly. */
+  /** Called when the hand spares the value. May free what can be computed again, and lower `bytes`. */
   shrink?(): void;
   /** Called when the value is evicted, deleted or replaced. */
   removed?(): void;
 }
 
 /**
- * A map limited in bytes, with SIEVE eviction. A hand moves over the values in insertion order, evicts those without a
- * visited mark, and clears the mark of the others. A scan that reads many values once evicts no value in use. A hit
- * costs one look-up, where LRU would also have to move the value.
+ * A map limited in bytes, with SIEVE eviction. A hand moves over the values in insertion order. It evicts values
+ * without a visited bit, and clears the bit of the others. Unlike LRU, a full scan does not evict values in use, and a
+ * hit does not move the value.
  */
 export class SieveCache<V extends Evictable> {
   readonly #values = new Map<string, V>();
   readonly #maxBytes: number;
-  /** Position of the last eviction. Starting over would step over the slots of all values removed since. */
+  /** The hand keeps its position between evictions. Starting over would step over all slots of removed values again. */
   #hand: MapIterator<[string, V]> | undefined;
   #bytes = 0;
 
@@ -43,10 +42,7 @@ export class SieveCache<V extends Evictable> {
     return this.#values.get(key);
   }
 
-  /**
-   * Replaces the value of a key. Evicts before inserting: the new value has no visited mark yet and would be evicted
-   * first.
-   */
+  /** Replaces the value of a key. Evicts before it inserts, because the new value has no visited bit yet. */
   set(key: string, value: V): void {
     this.delete(key);
     this.grow(value.bytes);

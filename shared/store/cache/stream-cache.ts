@@ -1,5 +1,5 @@
 /**
- * Decides which streams are followed, which reads the caches answer, and when a stream's cached values become invalid.
+ * Decides which streams to follow, which reads the cache answers, and when cached values become invalid.
  * `./cached-store.ts` describes the protocol.
  */
 
@@ -15,7 +15,7 @@ import { IndexCache } from "./index-cache.ts";
 import { LastMessages, type LastMessagesRead, SESSIONS, sizeOf } from "./last-messages.ts";
 import type { CacheOptions, CacheStats } from "./options.ts";
 
-/** Number of checks between two audits of each stream in use. */
+/** Audit each stream after this many health checks. */
 const AUDIT_EVERY = 5;
 const IDLE_MS = 600_000;
 const RETRY_MS = 500;
@@ -26,7 +26,7 @@ export class StreamCache implements Listener {
   readonly #lastMessages: LastMessages;
   readonly #feeds = new Map<string, Feed>();
   readonly #indexes: IndexCache;
-  /** Streams that cannot be followed for now, and until when. */
+  /** Streams without a usable feed, and the time when to try again. */
   readonly #refused = new BoundedMap<string, number>(10_000);
   readonly #timer: ReturnType<typeof setInterval>;
   #checks = 0;
@@ -64,7 +64,7 @@ export class StreamCache implements Listener {
     };
   }
 
-  /** Invalidates everything, because the connection broke. */
+  /** Invalidates everything, because the connection was lost. */
   broken(): void {
     for (const feed of [...this.#feeds.values()]) this.unfollow(feed.stream);
     this.#lastMessages.clear();
@@ -75,7 +75,7 @@ export class StreamCache implements Listener {
     this.broken();
   }
 
-  /** Invalidates a stream and stops following it. */
+  /** Invalidates a stream and unsubscribes from its feed. */
   unfollow(stream: string): void {
     const feed = this.#feeds.get(stream);
     if (feed === undefined) return;
@@ -83,7 +83,7 @@ export class StreamCache implements Listener {
     feed.stop();
   }
 
-  /** The stream was deleted. A new one with the same name starts at sequence 1. */
+  /** Call this when a stream was deleted. A new stream with its name starts at sequence 1. */
   streamDeleted(stream: string): void {
     this.unfollow(stream);
     this.#lastMessages.streamDeleted(stream);
@@ -94,14 +94,14 @@ export class StreamCache implements Listener {
     this.#feeds.get(stream)?.reset();
   }
 
-  /** Resolves when an acknowledged write of this process was applied, so that later reads see it. */
+  /** Waits until later reads of this process see its write. */
   async caughtUp(stream: string, seq: number): Promise<void> {
     if (this.#options.replicas > 1 && followedFilter(stream) !== undefined)
       this.#lastMessages.acknowledge(stream, seq);
     await this.#feeds.get(stream)?.caughtUp(seq);
   }
 
-  /** Returns the feed of a stream whose reads the cache may answer now. Otherwise starts to follow the stream. */
+  /** Returns the feed of a stream, or undefined if the cache cannot answer yet. Starts the feed if necessary. */
   #followed(stream: string): Feed | undefined {
     const known = this.#feeds.get(stream);
     if (known !== undefined) {
@@ -111,7 +111,7 @@ export class StreamCache implements Listener {
     }
     const filter = followedFilter(stream);
     if (filter === undefined) return undefined;
-    // The events of this stream report deletions of other streams.
+    // The feed of definitions reports when another stream was deleted, so it must work first.
     if (stream !== DEFINITIONS && this.#followed(DEFINITIONS) === undefined) return undefined;
     const until = this.#refused.get(stream);
     if (until !== undefined && until > Date.now()) return undefined;
@@ -134,7 +134,7 @@ export class StreamCache implements Listener {
     this.#lastMessages.apply(feed, message);
     this.#options.onStored(subject);
     this.#indexes.apply(message);
-    // A stream has no event for its own deletion, nor an immediate one for a new stream with the same name.
+    // A changed definition may mean that the orb's stream was replaced. Its own feed would not report that.
     const defined = definedStream(subject);
     if (defined !== undefined) this.unfollow(defined);
   }
@@ -147,9 +147,9 @@ export class StreamCache implements Listener {
   }
 
   /**
-   * Reads the last messages of subjects, from the cache where possible. Undefined if a plain read from the broker is
-   * enough.
-   * @param tracker receives the dependencies on them
+   * Reads the last messages of subjects, from the cache where possible.
+   * @param tracker receives the dependencies of the response
+   * @returns undefined if the caller can simply read from the broker
    */
   read(
     stream: string,
@@ -173,7 +173,7 @@ export class StreamCache implements Listener {
         continue;
       }
       if (known !== null) found.set(subject, known);
-      // Add before awaiting anything: the cached state may change meanwhile.
+      // Add the dependency before any await, because the cached value may change during it.
       tracker?.add(stream, this.#lastMessages.dependency(subject, epoch));
     }
     this.#hits += subjects.length - missing.length;
@@ -187,7 +187,7 @@ export class StreamCache implements Listener {
     return tracker === undefined ? filled : this.#trackRead(filled, stream, missing, epoch, tracker);
   }
 
-  /** Adds a dependency on each value that was read and is still the cached one. */
+  /** Adds dependencies on the values that were read, if they are still cached. */
   async #trackRead(
     filled: Promise<Map<string, StoredMessage>>,
     stream: string,
@@ -202,9 +202,9 @@ export class StreamCache implements Listener {
     return found;
   }
 
-  /** Returns an index. Undefined if it is not in memory yet; starts to read it then. */
+  /** Returns a cached index. If it is not in memory, starts to read it and returns undefined. */
   #index(stream: string, filter: string): { index: CachedIndex; feed: Feed } | undefined {
-    // A page from a lagging replica cannot be recognized.
+    // A page does not show whether its replica lags, so cache no indexes of replicated streams.
     if (this.#options.replicas > 1) return undefined;
     const feed = this.#followed(stream);
     if (feed === undefined) return undefined;
@@ -214,7 +214,7 @@ export class StreamCache implements Listener {
     return index === undefined ? undefined : { index, feed };
   }
 
-  /** Records a read that goes to the broker. */
+  /** Records that a response depends on an uncached read. */
   uncached(stream: string, tracker: DependencyTracker | undefined): void {
     if (tracker === undefined) return;
     const feed = this.#followed(stream);
@@ -232,7 +232,7 @@ export class StreamCache implements Listener {
     tracker.add(feed.stream, index.dependency(feed.epoch));
   }
 
-  /** Returns a page of an index. */
+  /** Returns a page of a cached index, or undefined if it is not in memory. */
   page(
     stream: string,
     filter: string,
@@ -245,17 +245,14 @@ export class StreamCache implements Listener {
     return known?.index.page(fromSeq, limit, known.feed.position);
   }
 
-  /** Returns the last message of an index. */
+  /** Returns the last message of a cached index, or undefined if it is not in memory. */
   last(stream: string, filter: string, tracker?: DependencyTracker): StoredMessage | null | undefined {
     const known = this.#index(stream, filter);
     this.#trackIndex(known, tracker);
     return known?.index.last();
   }
 
-  /**
-   * Pings the broker, because silence means a broken connection. Audits the streams, because a lost last event leaves
-   * no gap.
-   */
+  /** Pings the broker, and audits all streams on every fifth check. */
   async #check(): Promise<void> {
     if (this.#checking || this.#feeds.size === 0) return;
     this.#checking = true;
@@ -273,7 +270,8 @@ export class StreamCache implements Listener {
   }
 
   async #audit(): Promise<void> {
-    // Deleting a session by hand at the broker sends no event. This bounds how long a deleted session stays cached.
+    // An operator can delete a session in the broker, which the feed does not report. Invalidate sessions so that it
+    // takes effect.
     this.invalidate(SESSIONS);
     const now = Date.now();
     for (const feed of [...this.#feeds.values()]) {

@@ -1,11 +1,7 @@
-/** The broker's status and error codes that the store interprets. */
-
 /** JetStream API error codes (`err_code`). */
 export const ApiCode = {
   wrongLastSequence: 10071,
-  /**
-   * Another batch with the same subject is being applied. On replicated streams this is the usual form of a conflict.
-   */
+  /** Another batch is writing the same subject: the usual form of a conflict on replicated streams. */
   batchInProcess: 10164,
   batchIncomplete: 10176,
   batchTooMany: 10210,
@@ -17,5 +13,5 @@ export const ApiCode = {
   expectedStreamMismatch: 10060,
 } as const;
 
-/** Status of a response to a request without subscribers. */
+/** Status of the response to a request that has no subscribers. */
 export const NO_RESPONDERS = 503;

@@ -1,6 +1,6 @@
 /**
- * One connection to the broker, reduced to what the store needs: publish, subscribe, and requests with one or many
- * responses over a single inbox subscription. Everything is pipelined: no call waits for the response of another.
+ * One connection to the broker. Requests are pipelined, so none waits for the response to another. All responses arrive
+ * at one inbox subscription.
  */
 import { Events, type Msg, type NatsConnection } from "nats.ws";
 import { AppError, unavailable } from "../../kernel/errors.ts";
@@ -16,7 +16,6 @@ import { subscribeOn } from "./subscription.ts";
 
 export type { ConnectOptions } from "./dial.ts";
 
-/** Options of a request. */
 interface RequestOptions {
   timeoutMs?: number;
   headers?: Record<string, string> | undefined;
@@ -27,21 +26,20 @@ export class Connection {
   readonly requestTimeoutMs: number;
   readonly #options: ConnectOptions;
   readonly #pending: PendingRequests<Msg>;
-  /** Callbacks for when the connection is lost for good. */
+  /** Called when the connection is lost for good. */
   readonly #lost = new Set<() => void>();
   #connecting: Promise<NatsConnection> | undefined;
   #connection: NatsConnection | undefined;
-  /** Resolves when the broker has sent its own limits. */
+  /** Resolves when the broker has sent its INFO message with its limits. */
   #informed: Promise<void> = Promise.resolve();
-  /** Messages up to this many bytes are sent at once, in the order of the calls. Larger ones wait for the limits. */
+  /** Messages up to this size are sent immediately. Larger ones wait for the broker's limits. */
   #atOnce = ASSUMED_MAX_PAYLOAD;
   #closed = false;
-  /** The connection is lost but will come back. Requests fail until then. */
+  /** The connection is lost and reconnecting. Requests fail until it is back. */
   #away = false;
-  /** The connection is open but the broker is silent. Requests fail until it sends something. */
+  /** The connection is open, but the broker is silent. Requests fail until it sends a message. */
   #silent = false;
   #inbox = "";
-  /** Liveness of the connected server. */
   #liveness: Liveness;
   #held = 0;
   /** Undefined for a long-lived process, whose sockets may have buffers of their own. */
@@ -69,8 +67,7 @@ export class Connection {
 
   /**
    * Resolves once messages can be sent.
-   * @param largest bytes of the largest message to send; one larger than the assumed limit must wait for the broker's
-   *   own
+   * @param largest bytes of the largest message to send
    */
   async ready(largest = 0): Promise<void> {
     if (this.#connection === undefined) await this.#connected();
@@ -85,7 +82,7 @@ export class Connection {
 
   #connected(): Promise<NatsConnection> {
     if (this.#closed) return Promise.reject(unavailable("closed"));
-    // Forget a failed attempt, so that a long-lived process tries again with its next request.
+    // Forget a failed attempt, so that the next request tries again.
     this.#connecting ??= this.#connect().catch((error: unknown) => {
       this.#connecting = undefined;
       throw unavailable(error);
@@ -110,7 +107,7 @@ export class Connection {
       throw new Error("closed while connecting");
     }
     this.#connection = connection;
-    // This may be a new connection, so clear the flags of the lost one.
+    // The flags may belong to an earlier connection.
     this.#away = this.#silent = false;
     this.#inbox = `${inboxPrefix}.${randomName()}`;
     connection.subscribe(`${this.#inbox}.*`, { callback: (error, message) => this.#answer(error, message) });
@@ -122,7 +119,7 @@ export class Connection {
     return connection;
   }
 
-  /** Handles a connection that is lost for good. The next request opens another one. */
+  /** Handles a connection that is lost for good. The next request opens a new one. */
   #over(connection: NatsConnection, error: () => AppError): void {
     if (this.#connection !== connection) return;
     this.#connection = undefined;
@@ -135,7 +132,7 @@ export class Connection {
   async #watch(connection: NatsConnection): Promise<void> {
     for await (const status of connection.status()) {
       if (status.type === Events.Disconnect) {
-        // Requests sent before the break will not get a response: their outcome is unknown.
+        // Requests sent before the disconnect get no response: their outcome is unknown.
         this.#away = true;
         this.#pending.failAll(() => unavailable("connection lost"));
         this.#options.onStatus?.("disconnected");
@@ -147,8 +144,8 @@ export class Connection {
   }
 
   /**
-   * Handles a silent broker. A request's own connection ends; a long-lived one waits for the broker or for another
-   * server.
+   * Handles a silent broker. The connection of a single request closes. A long-lived one waits for the broker or
+   * another server.
    */
   #markSilent(): void {
     if (!this.#options.reconnect) {
@@ -180,7 +177,7 @@ export class Connection {
   }
 
   /**
-   * Publishes a request and collects responses until `receive` reports the last one.
+   * Publishes a request and collects responses until `receive` returns true.
    * @throws AppError unavailable if the broker is disconnected, timeout if no response arrives in time
    */
   ask<T>(
@@ -220,22 +217,22 @@ export class Connection {
   }
 
   /**
-   * Reserves memory for a part of an incomplete response, or releases it.
-   * @param mine bytes that this response already holds, including the part
-   * @returns false if other responses leave no room for it
+   * Reserves memory for part of an incomplete response. A negative number releases memory.
+   * @param mine bytes that this response has reserved so far, including the part
+   * @returns false if the responses together use too much memory
    */
   hold(bytes: number, mine: number): boolean {
     this.#held += bytes;
     return this.#held <= (this.#options.maxHeldBytes ?? Number.POSITIVE_INFINITY) || this.#held === mine;
   }
 
-  /** Publishes without waiting. Needs an open connection. */
+  /** Publishes without waiting. The connection must be open. */
   send(subject: string, data: string | Uint8Array, headers?: Record<string, string>, reply?: string): void {
     if (this.#connection === undefined) throw unavailable("not connected");
     publish(this.#connection, subject, data, reply, headers);
   }
 
-  /** Sends a request with one response. If no service listens, the broker reports `no_responders` at once. */
+  /** Sends a request with one response. */
   request(
     subject: string,
     data: string | Uint8Array,
@@ -252,12 +249,15 @@ export class Connection {
     );
   }
 
-  /** Delivers messages published on a subject from now on. Survives reconnects and reports when it ends. */
+  /**
+   * Delivers messages that are published from now on. Survives reconnects.
+   * @param lost called when the subscription ends
+   */
   subscribe(subject: string, deliver: (message: Delivery) => void, lost?: () => void): Subscription {
     return subscribeOn(this.#connected(), this.#lost, subject, deliver, lost);
   }
 
-  /** Returns the milliseconds of one round trip to the broker, after everything sent before. */
+  /** Returns the round trip in milliseconds, after all messages sent before. */
   async ping(): Promise<number> {
     const connection = await this.#connected();
     this.#present();
@@ -279,7 +279,7 @@ export class Connection {
     };
   }
 
-  /** Closes the connection. Messages that are not acknowledged yet may be lost. */
+  /** Closes the connection. Unacknowledged messages may be lost. */
   async close(): Promise<void> {
     this.#closed = true;
     const connection = this.#connection ?? (await this.#connecting?.catch(() => undefined));

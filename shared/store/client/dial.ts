@@ -1,54 +1,49 @@
-/** Opens a connection to the broker. */
 import { type ConnectionOptions, connect, credsAuthenticator, type NatsConnection } from "nats.ws";
 import { inPreferredOrder, type Liveness, livenessOf } from "./liveness.ts";
 import type { ReadSemaphore } from "./read-semaphore.ts";
 import { type BrokerSocket, EagerSocket, watchedSocket } from "./socket.ts";
 
-/** Address and credentials of the broker. */
 export interface ConnectOptions {
-  /** `ws://` or `wss://`; several URLs separated by commas. */
+  /** `ws://` or `wss://`. Separate several URLs with commas. */
   url: string;
   user?: string;
   pass?: string;
   token?: string;
-  /** Content of a credentials file. Signing costs processor time. */
+  /** Contents of a NATS credentials file. Its signatures cost CPU time. */
   creds?: string;
   /** Connection name in the broker's monitoring. */
   name?: string;
-  /** Reconnect after failures, for long-lived processes. Otherwise a lost connection is final. */
+  /** Whether a long-lived process reconnects after failures. Otherwise a lost connection is final. */
   reconnect?: boolean;
-  /** Milliseconds of silence after which an attempt to connect fails. Default 1,500. */
+  /** Abort a connection attempt after this many milliseconds of silence. Default 1,500. */
   connectTimeoutMs?: number;
-  /** Milliseconds after which a request fails although the broker is alive. Default 4,000. */
+  /** Milliseconds until a request times out although the broker is alive. Default 4,000. */
   requestTimeoutMs?: number;
-  /** Milliseconds of silence after which all pending requests fail. Default 3,000. */
+  /** Fail all pending requests after this many milliseconds of silence. Default 3,000. */
   silentMs?: number;
-  /**
-   * Additional milliseconds for connecting and for requests while the broker is alive: it may be busy with many other
-   * requests of ours. Default 0.
-   */
+  /** Extra milliseconds for connecting and for requests while a live broker has a queue of our requests. Default 0. */
   queueMs?: number;
-  /** Maximum bytes of pages in flight. A single larger page is always allowed. Default: unlimited. */
+  /** Maximum bytes of incomplete responses. A single larger response is always allowed. Default: unlimited. */
   maxHeldBytes?: number;
-  /** Where large reads wait for those of others. Default: they do not wait. */
+  /** Queue for large reads. Default: none. */
   room?: ReadSemaphore;
   /**
-   * Opens the socket of a long-lived connection, if the host has a better one than the runtime's.
-   * @param heard call this for each frame from the broker
+   * Opens the socket of a long-lived connection, if the runtime's own WebSocket is not suitable.
+   * @param heard must be called for each frame from the broker
    */
   openSocket?: (url: string, heard: () => void) => BrokerSocket;
-  /** Receives reconnections and errors of the connection, for logs and metrics. */
+  /** Receives changes of the connection, for logs and metrics. */
   onStatus?: (status: "connected" | "disconnected" | "reconnected" | "closed") => void;
 }
 
-/** A connection, and a promise for the broker's INFO message. */
+/** A connection, and a promise that resolves on the broker's INFO message. */
 interface Dialed {
   connection: NatsConnection;
   introduced: Promise<void>;
 }
 
 /**
- * Connects.
+ * Opens a connection to the broker.
  * @param towards called with each server that is tried
  */
 export async function dial(
@@ -58,7 +53,7 @@ export async function dial(
 ): Promise<Dialed> {
   const urls = o.url.split(",").map((url) => url.trim());
   const queueMs = o.queueMs ?? 0;
-  // A process that is busy with many requests may not read from the socket for a while, although all is well.
+  // A busy process may read late from the socket, so allow more silence.
   const silenceMs = (o.connectTimeoutMs ?? 1500) + Math.min(queueMs / 4, 2500);
   const patienceMs = 2 * silenceMs + queueMs;
   const encrypted = (url: string | undefined) => url?.startsWith("wss:") === true;
@@ -94,7 +89,7 @@ export async function dial(
     },
   };
   let introduced = Promise.resolve();
-  // Signing needs the broker's nonce, and a long-lived connection gains nothing from the shortcut.
+  // Send requests before the broker's INFO arrives. Not possible with credentials, because they sign a nonce of INFO.
   const eager = !o.reconnect && o.creds === undefined;
   if (eager) {
     const socket = new EagerSocket(inPreferredOrder(urls), { silenceMs, patienceMs }, towards);
@@ -102,7 +97,7 @@ export async function dial(
     settings.servers = urls.slice(0, 1);
     settings.wsFactory = async () => ({ socket, encrypted: encrypted(urls[0]) });
   }
-  // The library's own timeout does not cover a socket that opens and then stays silent.
+  // The client library's timeout does not cover a socket that opens and then stays silent.
   let timer: ReturnType<typeof setTimeout> | undefined;
   const attempt = connect(settings);
   const late = new Promise<never>((_, reject) => {

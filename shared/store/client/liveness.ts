@@ -1,16 +1,13 @@
 /**
- * Liveness of the brokers. A slow response alone proves little: with many concurrent requests it waits in a queue of
- * ours, and a broker has elections and slow disks. Complete silence proves more.
+ * Detects dead brokers. A slow response proves little: it may wait behind other requests, an election or a slow disk.
+ * Complete silence proves more.
  */
 
-/**
- * Facts about one server that all connections of this process or isolate share. Requests must not share anything but
- * numbers.
- */
+/** Facts about one server. All connections of the process share them, so they must be plain numbers. */
 export interface Liveness {
-  /** Number of frames received from it. */
+  /** Number of frames received from the server. */
   heard: number;
-  /** `heard` when the server last failed, and until when (ms) other servers are preferred; 0 if it never failed. */
+  /** The value of `heard` when the server last failed, and the time in ms until which other servers are preferred. */
   heardAtFailure: number;
   avoidedUntil: number;
 }
@@ -18,7 +15,6 @@ export interface Liveness {
 const AVOID_MS = 5_000;
 const servers = new Map<string, Liveness>();
 
-/** Liveness of a server by its URL. There are only as many as are configured. */
 export function livenessOf(url: string): Liveness {
   let liveness = servers.get(url);
   if (liveness === undefined) {
@@ -28,13 +24,13 @@ export function livenessOf(url: string): Liveness {
   return liveness;
 }
 
-/** Prefers other servers for a while, unless this one sends something. */
+/** Prefers other servers for 5 seconds, unless this one sends a frame. */
 export function markFailed(liveness: Liveness): void {
   liveness.heardAtFailure = liveness.heard;
   liveness.avoidedUntil = Date.now() + AVOID_MS;
 }
 
-/** Servers in random order, with those that failed recently at the end. */
+/** Returns servers in random order. Servers that failed recently come last. */
 export function inPreferredOrder(urls: readonly string[]): string[] {
   const now = Date.now();
   const silent = ({ heard, heardAtFailure, avoidedUntil }: Liveness) =>
@@ -48,7 +44,9 @@ export function inPreferredOrder(urls: readonly string[]): string[] {
 /** Milliseconds between two liveness checks. */
 export const CHECK_MS = 250;
 
-/** How long a server has been silent. Counts checks, not time, so that a busy process does not blame the server. */
+/**
+ * Measures how long a server has been silent. It counts checks, not time, so a busy process does not blame the server.
+ */
 export class SilenceTimer {
   #liveness: Liveness;
   #heard: number;
@@ -59,13 +57,13 @@ export class SilenceTimer {
     this.#heard = liveness.heard;
   }
 
-  /** Continues with another server. */
+  /** Switches to another server. */
   follow(liveness: Liveness): void {
     this.#liveness = liveness;
     this.#heard = liveness.heard;
   }
 
-  /** One check. @returns milliseconds of silence so far */
+  /** Performs one check. Returns the milliseconds of silence so far. */
   check(stepMs = CHECK_MS): number {
     const { heard } = this.#liveness;
     this.#ms = heard === this.#heard ? this.#ms + stepMs : 0;
@@ -75,8 +73,8 @@ export class SilenceTimer {
 }
 
 /**
- * Calls `then` once a silent broker sends something again, or once another broker takes its place.
- * @param current returns the connected broker; undefined ends the wait without a call
+ * Calls `then` once a silent broker sends a frame, or once another broker replaces it.
+ * @param current returns the connected broker; undefined cancels the wait
  */
 export function onceHeard(current: () => Liveness | undefined, then: () => void): void {
   const silent = current();

@@ -1,17 +1,16 @@
-/** Messages of the broker, and their headers. */
 import type { Msg } from "nats.ws";
 import type { Delivery, StoredMessage } from "../types.ts";
 import { keptBody } from "./frames.ts";
 
-/** First line of the headers of a message, without a status. */
+/** First line of a header block without a status. */
 export const VERSION = "NATS/1.0";
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 const EMPTY = new Uint8Array(0);
 
 /**
- * The headers of a message as text. The client decodes every header, which costs more than the rest of a read. This
- * class searches the bytes in front of the body instead.
+ * Returns a message's header block as text. The client library would parse every header, which costs more than the read
+ * itself. So this reads the bytes before the body in the received frame.
  */
 function headersOf(message: Msg & { size?: () => number }): string {
   const { data } = message;
@@ -29,9 +28,9 @@ function headersOf(message: Msg & { size?: () => number }): string {
   return `${VERSION}${code === 0 ? "" : ` ${code}`}\r\n${lines?.join("") ?? ""}\r\n`;
 }
 
-/** Headers of a direct get response: those of the publisher come first, then those of the broker. */
+/** Headers of a stored message: first the publisher's, then the broker's. */
 export class ResponseHeaders {
-  /** The raw text with the empty line at its end. */
+  /** The raw header block, including its final empty line. */
   readonly text: string;
 
   constructor(text: string) {
@@ -42,28 +41,24 @@ export class ResponseHeaders {
     return new ResponseHeaders(headersOf(message));
   }
 
-  /** Status code; 0 for a message. */
+  /** Status code; 0 for an ordinary message. */
   get status(): number {
     const { text } = this;
     return text[VERSION.length] === " " ? Number(text.slice(VERSION.length + 1, VERSION.length + 4)) : 0;
   }
 
-  /**
-   * The headers that describe the body, which nearly no message has. Caching the broker's headers and the expectations
-   * would take many times the space.
-   */
+  /** Returns the publisher's headers, if any. Caching all headers would take many times the memory. */
   own(): ResponseHeaders | undefined {
     const lines = this.text.split("\r\n").slice(1, -2);
     const own = lines.filter((line) => !line.startsWith("Nats-") || line.startsWith("Nats-Marker-Reason:"));
     return own.length === 0 ? undefined : new ResponseHeaders(["", ...own, ""].join("\r\n"));
   }
 
-  /** The first value of a header. */
   first(name: string): string | undefined {
     return this.#at(this.text.indexOf(`\r\n${name}:`), name);
   }
 
-  /** The last value of a header, which the broker wrote. */
+  /** Returns the last value of a header. If there are several, the broker wrote the last one. */
   last(name: string): string | undefined {
     return this.#at(this.text.lastIndexOf(`\r\n${name}:`), name);
   }
@@ -75,7 +70,7 @@ export class ResponseHeaders {
   }
 }
 
-/** A stored message from the broker. Its headers contain subject, sequence and time. */
+/** A stored message. The broker sends its subject, sequence and time as headers. */
 export class Message implements StoredMessage {
   readonly headers: ResponseHeaders;
   /** The body; as text if it came in a large frame. */
@@ -117,7 +112,7 @@ export class Message implements StoredMessage {
   }
 }
 
-/** The response format of `STREAM.MSG.GET`, with base64 parts. */
+/** The response format of `STREAM.MSG.GET`. Its data and headers are base64. */
 export interface LeaderAnswer {
   message?: { subject: string; seq: number; time: string; data?: string; hdrs?: string };
   error?: { code: number; err_code: number; description: string };
@@ -130,7 +125,7 @@ function fromBase64(text = ""): Uint8Array {
   return out;
 }
 
-/** Converts a message of the leader to the form of a direct get. */
+/** Converts a message from the stream's leader to the format of a direct get. */
 export function leaderMessage({
   subject,
   seq,
@@ -152,7 +147,7 @@ function freezeAll<T>(value: T): T {
   return value;
 }
 
-/** A cached message. Its JSON is parsed once and shared by all readers, who must not change it. */
+/** A cached message. All readers share its parsed JSON and must not change it. */
 export class CachedMessage implements StoredMessage {
   readonly subject: string;
   readonly seq: number;
@@ -162,7 +157,7 @@ export class CachedMessage implements StoredMessage {
   readonly #freeze: boolean;
   #json: unknown;
 
-  /** @param body as text, which takes a fraction of the memory of a separate byte array */
+  /** @param body a string takes a fraction of the memory of a separate byte array */
   constructor(
     place: { subject: string; seq: number; time: number },
     body: string,
@@ -177,7 +172,7 @@ export class CachedMessage implements StoredMessage {
     this.#freeze = freeze;
   }
 
-  /** Copies a message without the frame that it arrived in, and without the broker's headers. */
+  /** Copies a message, so that the cache does not keep the whole received frame in memory. */
   static of(message: Message, freeze: boolean): CachedMessage {
     return new CachedMessage(message, message.text(), message.headers.own(), freeze);
   }
@@ -201,13 +196,13 @@ export class CachedMessage implements StoredMessage {
     }
     return this.#json as T;
   }
-  /** Frees the parsed JSON. Readers that hold it keep it. */
+  /** Frees the parsed JSON. Readers that already have it can keep it. */
   forgetJson(): void {
     this.#json = undefined;
   }
 }
 
-/** A message of a subscription or a reply. If a header appears twice, the last one is the broker's and counts. */
+/** A message from a subscription or a reply. The broker's headers come last and override the sender's. */
 export class ReceivedMessage implements Delivery {
   readonly #message: Msg;
   readonly #body: string | Uint8Array;

@@ -1,16 +1,15 @@
 /**
- * Pending requests of one connection. Each has its own time limit. If the broker is silent altogether and does not even
- * answer a ping, all pending requests fail early.
+ * Tracks the pending requests of one connection. Each has a timeout. If the broker is completely silent, even to a
+ * ping, all requests fail early.
  */
 import { AppError } from "../../kernel/errors.ts";
 import { CHECK_MS, type Liveness, SilenceTimer } from "./liveness.ts";
 
-/** Milliseconds of silence after which all pending requests fail. */
+/** Milliseconds of silence until all pending requests fail. */
 const SILENT_MS = 3_000;
-/** Ping the broker after this fraction of it. A broker that is only busy with our request answers the ping. */
+/** Ping the broker after this fraction of the silence. A broker that is only busy answers. */
 const UNASKED = 1 / 3;
 
-/** The connection, for liveness checks. */
 export interface MonitoredConnection {
   liveness(): Liveness;
   probe(): void;
@@ -18,16 +17,16 @@ export interface MonitoredConnection {
 }
 
 interface Pending<M> {
-  /** Distinguishes the request from earlier ones in the same slot, whose responses may still arrive. */
+  /** Distinguishes the request from earlier ones that used the same slot. Their responses may still arrive. */
   id: string;
-  /** Called for every response; returns true for the last one. */
+  /** Called for each response; returns true after the last one. */
   receive: (message: M) => boolean;
   fail: (error: unknown) => void;
-  /** Time of the timeout in milliseconds. */
+  /** Time of the timeout, in milliseconds since the epoch. */
   deadline: number;
 }
 
-/** 504: the outcome of the request is unknown. */
+/** 504: the broker did not respond, so the outcome of a write is unknown. */
 export function brokerTimeout(): AppError {
   return new AppError(
     "timeout",
@@ -43,14 +42,14 @@ export class PendingRequests<M> {
   readonly #watched: MonitoredConnection;
   readonly #silentMs: number;
   /**
-   * Reusable slots. A Map with constant insertions and deletions is reallocated all the time, and each old table keeps
-   * its entries alive until a full garbage collection.
+   * Reusable slots. A Map under constant insertion and deletion reallocates often, and each old table keeps its entries
+   * alive until a full garbage collection.
    */
   readonly #slots: (Pending<M> | undefined)[] = [];
   readonly #free: number[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #silence: SilenceTimer | undefined;
-  /** Whether the broker was pinged since its last sign of life. */
+  /** Whether the broker was pinged since it last sent a frame. */
   #pinged = false;
   #next = 0;
 
@@ -61,8 +60,8 @@ export class PendingRequests<M> {
 
   /**
    * Sends a request and waits for its responses.
-   * @param ask sends the request; responses carry this id
-   * @throws AppError timeout after the time limit, or if the broker is silent
+   * @param ask sends the request; responses must carry this id
+   * @throws AppError timeout, also if the broker is silent
    */
   wait<T>(
     timeoutMs: number,
@@ -79,7 +78,7 @@ export class PendingRequests<M> {
     });
   }
 
-  /** Waits for any other promise with the same limits. */
+  /** Waits for a promise with the same timeouts as a request. */
   until<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const id = this.#expect(timeoutMs, () => true, reject);
@@ -102,12 +101,11 @@ export class PendingRequests<M> {
   }
 
   #at(id: string): Pending<M> | undefined {
-    // parseInt stops at the separator behind the slot number.
+    // parseInt stops at the separator that follows the slot number.
     const pending = this.#slots[Number.parseInt(id, 36)];
     return pending?.id === id ? pending : undefined;
   }
 
-  /** Removes and returns a pending request. */
   #take(id: string): Pending<M> | undefined {
     const pending = this.#at(id);
     if (pending === undefined) return undefined;
@@ -130,19 +128,17 @@ export class PendingRequests<M> {
     if (done) this.#take(id);
   }
 
-  /** Fails one pending request. */
   fail(id: string, error: unknown): void {
     this.#take(id)?.fail(error);
   }
 
-  /** Fails all pending requests. */
   failAll(error: () => AppError): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     for (const pending of [...this.#slots]) if (pending !== undefined) this.fail(pending.id, error());
   }
 
-  /** Runs one timer for all pending requests while there are any. */
+  /** One timer serves all pending requests. */
   #watch(): void {
     if (this.#timer !== undefined) return;
     this.#silence = new SilenceTimer(this.#watched.liveness());
@@ -158,7 +154,7 @@ export class PendingRequests<M> {
     if (this.#free.length === this.#slots.length) return;
     const silentMs = this.#silence?.check() ?? 0;
     if (silentMs >= this.#silentMs) {
-      // Close the connection first, so that an immediate retry opens another one.
+      // Close the connection first, so that an immediate retry opens a new one.
       this.#watched.silent();
       this.failAll(brokerTimeout);
       return;

@@ -1,12 +1,9 @@
-/**
- * Sends messages, and encodes their headers. The client library's own encoder costs as much as the rest of a message.
- */
 import type { MsgHdrs, NatsConnection, PublishOptions } from "nats.ws";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { VERSION } from "./message.ts";
 
-/** Returns an upper bound of a body's size in bytes: a UTF-16 unit takes at most three bytes. */
+/** Returns an upper bound of a body's bytes. A UTF-16 code unit takes at most three bytes in UTF-8. */
 export function mostBytes(data: string | Uint8Array): number {
   return typeof data === "string" ? data.length * 3 : data.length;
 }
@@ -14,7 +11,6 @@ export function mostBytes(data: string | Uint8Array): number {
 const EMPTY = new Uint8Array(0);
 const encoder = new TextEncoder();
 
-/** Encodes text; passes bytes through. */
 function bytes(data: string | Uint8Array): Uint8Array {
   if (typeof data !== "string") return data;
   return data === "" ? EMPTY : encoder.encode(data);
@@ -22,20 +18,18 @@ function bytes(data: string | Uint8Array): Uint8Array {
 
 const BREAKS = /[\r\n]/;
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** Encoded headers by their text, because most messages of new entries have the same. */
+/** Cache of encoded header blocks, because most messages of new entries have the same headers. */
 const blocks = new BoundedMap<string, Uint8Array>(256);
 
-/**
- * Whether headers are worth caching: they only name a stream and expect no earlier message. Others may contain secrets.
- */
+/** Returns whether headers are likely to repeat and contain no secrets, so that they may be cached. */
 function comesAgain(values: Record<string, string>): boolean {
   const { "Nats-Expected-Stream": stream, "Nats-Expected-Last-Subject-Sequence": seq, ...others } = values;
   return stream !== undefined && (seq ?? "0") === "0" && Object.keys(others).length === 0;
 }
 
 /**
- * Headers for the client library, which only needs their bytes.
- * @throws Error if a name or value contains a line break
+ * Encodes headers. The client library's own encoder costs as much as the rest of the message.
+ * @throws Error if a name is invalid or a value contains a line break
  */
 function toHeaders(values: Record<string, string>): MsgHdrs {
   let text = `${VERSION}\r\n`;
@@ -52,7 +46,6 @@ function toHeaders(values: Record<string, string>): MsgHdrs {
   return { encode: () => block } as unknown as MsgHdrs;
 }
 
-/** Returns a random name for the inbox of a connection. */
 export function randomName(): string {
   const raw = crypto.getRandomValues(new Uint8Array(12));
   let out = "";
@@ -60,7 +53,10 @@ export function randomName(): string {
   return out;
 }
 
-/** Sends one message without waiting. @throws AppError too_large if it exceeds the broker's limit */
+/**
+ * Sends one message without waiting.
+ * @throws AppError too_large if the message exceeds the broker's limit
+ */
 export function publish(
   connection: NatsConnection,
   subject: string,

@@ -1,28 +1,25 @@
 /**
- * Limits the bytes of concurrent large reads, for two reasons. An isolate has 128 MB of memory. And the broker
- * disconnects a client that does not accept requested data soon enough, which would break a host's only connection.
+ * Limits the total bytes of concurrent large reads. A Workers isolate has only 128 MB of memory, and the broker
+ * disconnects clients that read too slowly.
  */
 import { AppError } from "../../kernel/errors.ts";
 import { pause } from "../../kernel/pause.ts";
 import { SMALL_BYTES } from "../budget.ts";
 
-/** Milliseconds between two checks of a waiting read, and how long it waits at most. */
+/** Milliseconds between two checks of a waiting read, and its maximum wait. */
 const LOOK_MS = 5;
 const PATIENCE_MS = 10_000;
-/** A cancelled request never releases its place, so it stops counting after this many milliseconds. */
+/** Milliseconds until an abandoned turn expires. A cancelled request cannot release its turn. */
 const WAITING_MS = 1_000;
 const READING_MS = 6_000;
 
 interface Turn {
   readonly bytes: number;
-  /** When it stops counting, in milliseconds since the epoch. */
+  /** When the turn expires, in milliseconds since the epoch. */
   until: number;
 }
 
-/**
- * Requests of one isolate share only numbers. Each polls for its turn, because a request must not resolve a promise
- * that another one awaits.
- */
+/** A fair semaphore that polls. In Workers, a request must not resolve a promise that another request awaits. */
 export class ReadSemaphore {
   readonly #most: number;
   #waiting: Turn[] = [];
@@ -34,9 +31,9 @@ export class ReadSemaphore {
   }
 
   /**
-   * Runs a read when there is room: large reads in the order of arrival, small ones at once.
+   * Runs a read when there is room: large reads in order of arrival, small ones immediately.
    * @param maxBytes maximum bytes of the read
-   * @throws AppError unavailable `reads_busy` after waiting too long
+   * @throws AppError unavailable `reads_busy` after 10 seconds
    */
   async enter<T>(maxBytes: number, read: () => Promise<T>): Promise<T> {
     if (maxBytes <= SMALL_BYTES) return read();

@@ -1,15 +1,14 @@
 /**
- * A WebSocket that saves the handshake's round trips. After the broker's INFO, the client library sends CONNECT and
- * PING and waits for the PONG: two round trips without any useful data. With a password or token, neither response
- * changes what the client sends. This socket therefore sends the library an INFO of its own and answers the first PING
- * itself, and everything that the library writes before the real socket opens leaves as one first frame: credentials,
- * subscription and requests.
+ * A WebSocket that saves two round trips when it connects. Normally, the NATS client waits for the broker's INFO, then
+ * sends CONNECT and PING and waits for the PONG. With a password or token, neither response changes what the client
+ * sends. So this socket gives the client a made-up INFO and PONG at once. Everything that the client writes before the
+ * socket opens is then sent as one frame: credentials, subscription and requests.
  */
 
 import { concatBytes } from "../../kernel/ids.ts";
 import { CHECK_MS, type Liveness, livenessOf, markFailed, SilenceTimer } from "./liveness.ts";
 
-/** The INFO to assume until the broker's own arrives. */
+/** Maximum message size in the made-up INFO, until the broker sends its real limit. */
 export const ASSUMED_MAX_PAYLOAD = 1024 * 1024;
 const encoder = new TextEncoder();
 const INTRODUCTION = encoder.encode(
@@ -20,25 +19,25 @@ const PING_LENGTH = 6;
 const LETTER_P = 80;
 const LETTER_I = 73;
 
-/** Milliseconds of silence after which the next server is tried, if there is one. */
+/** Milliseconds of silence until the next server is tried. */
 const NEXT_MS = 500;
 
-/** Time limits for the broker's INFO. */
+/** Timeouts for the broker's INFO. */
 export interface Limits {
-  /** Milliseconds without any frame from it on any connection. */
+  /** Milliseconds without a frame from the server on any connection. */
   silenceMs: number;
-  /** Milliseconds in total while other connections receive frames. */
+  /** Milliseconds in total, even if the server is alive. */
   patienceMs: number;
 }
 
-/** A socket for the library that records the server's liveness. */
+/** Returns a socket that records when the server sends frames. */
 export function watchedSocket(url: string): WebSocket {
   const socket = new WebSocket(url);
   const pulse = livenessOf(url);
   socket.addEventListener("message", () => {
     pulse.heard++;
   });
-  // The library would wait until a silent server has accepted everything before it closes the connection.
+  // Otherwise the client library waits for a silent server to accept all data before it closes the socket.
   Object.defineProperty(socket, "bufferedAmount", { value: 0 });
   return socket;
 }
@@ -85,7 +84,6 @@ export class EagerSocket implements BrokerSocket {
 
   /**
    * @param urls tried in order until one opens
-   * @param limits time limits for the broker's INFO
    * @param dialing called with each server that is tried
    */
   constructor(urls: readonly string[], limits: Limits, dialing: (pulse: Liveness) => void) {
@@ -114,7 +112,7 @@ export class EagerSocket implements BrokerSocket {
         this.#end("connecting took too long");
         return;
       }
-      // The server has received nothing yet, so another one may serve the request.
+      // This server has received nothing, so it is safe to try another one.
       if (!this.#open && this.#urls.length > 0 && silentMs >= NEXT_MS * this.#dialed) {
         if (this.#pulse !== undefined) markFailed(this.#pulse);
         this.#socket?.close();
@@ -132,7 +130,7 @@ export class EagerSocket implements BrokerSocket {
     return this.#onmessage;
   }
 
-  /** The library sets this once, when it is ready for messages. */
+  /** The client library sets this handler once, when it is ready for messages. */
   set onmessage(handler: Handler<{ data: ArrayBuffer | Uint8Array }>) {
     this.#onmessage = handler;
     if (handler !== null) queueMicrotask(() => handler({ data: INTRODUCTION }));
@@ -141,7 +139,7 @@ export class EagerSocket implements BrokerSocket {
   #dial(): void {
     const url = this.#urls.shift();
     if (url === undefined) {
-      // The library attaches its error handler only after this call.
+      // The client library attaches its error handler after this call.
       queueMicrotask(() => this.#end("the broker cannot be reached"));
       return;
     }
@@ -170,13 +168,13 @@ export class EagerSocket implements BrokerSocket {
       this.#onmessage?.({ data: event.data });
       if (this.#known && !this.#greeted) {
         this.#greeted = true;
-        // The library reads its input in a separate task.
+        // The client library processes its input in a separate task.
         setTimeout(this.#informed, 0);
       }
     };
     const lost = () => {
       if (!current()) return;
-      // The server has received nothing yet, so another one may serve the request. Later the outcome would be unknown.
+      // A server that has received nothing can be replaced. After that, the outcome of requests is unknown.
       if (this.#open) this.#end("the connection broke");
       else this.#dial();
     };
@@ -209,7 +207,7 @@ export class EagerSocket implements BrokerSocket {
     try {
       this.#socket?.close(code, reason);
     } catch {
-      // It never opened or is closed already.
+      // It never opened or is already closed.
     }
   }
 

@@ -3,9 +3,9 @@ import type { Delivery, Subscription } from "../types.ts";
 import { ReceivedMessage } from "./message.ts";
 
 /**
- * Delivers messages published on a subject from now on, once the connection is open.
- * @param callbacks the connection's callbacks for when it is lost for good
- * @param lost called at most once, when the connection is lost and no more messages will arrive
+ * Delivers messages that are published on a subject from now on.
+ * @param callbacks functions that the connection calls when it is lost for good
+ * @param lost called at most once, when no more messages can arrive
  */
 export function subscribeOn(
   connected: Promise<NatsConnection>,
@@ -25,14 +25,14 @@ export function subscribeOn(
     if (stopped) return;
     inner = connection.subscribe(subject, {
       callback: (error, message) => {
-        // The broker rejected the subscription: this user has no permission.
+        // The broker rejected the subscription for lack of permission.
         if (error !== null) over();
         if (error !== null || stopped) return;
         deliver(new ReceivedMessage(message));
       },
     });
   };
-  // The connection may end as soon as it opens. Then there is no subscription either.
+  // Subscribing also fails if the connection closes as soon as it opens.
   connected.then(listen).catch(over);
   return {
     unsubscribe: () => {

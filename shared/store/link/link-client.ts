@@ -1,30 +1,28 @@
 /**
- * The link client: a store for one request. Each call is one RPC to the link server, which keeps the connection to the
- * broker.
+ * A store for one request. Each call is one RPC to a Durable Object, which keeps a connection to the broker.
  */
 import { AppError, unavailable } from "../../kernel/errors.ts";
 import { brokerTimeout } from "../client/pending-requests.ts";
 import type { Store } from "../types.ts";
 import { type Answer, CALLS, type Call, decodeResult, type RpcMessage } from "./rpc-message.ts";
 
-/** The remote methods that a request calls. May be used before the link is known to be open. */
+/** The remote methods. Cloudflare's RPC accepts calls before the session is known to be open. */
 export interface LinkSession {
   call(call: Call, args: readonly unknown[]): Promise<RpcMessage>;
   [Symbol.dispose](): void;
 }
 
-/** The link server, as a request sees it. */
 export interface LinkStub {
   session(): LinkSession;
 }
 
-/** Milliseconds until a call times out. The link server gives up on the broker long before. */
+/** Milliseconds until a call times out, longer than every timeout inside the Durable Object. */
 const PATIENCE_MS = 15_000;
 
 /**
- * Returns a store over the link. Subscriptions (live streams, probes) outlive a call, so they use a connection of their
- * own, opened on first use.
- * @param direct opens that connection
+ * Returns a store that sends its calls through the Durable Object. Subscriptions outlive a call, so they use
+ * a separate connection to the broker.
+ * @param direct opens the connection for subscriptions
  */
 export function linkedStore(far: LinkStub, direct: () => Store): Store {
   let session: LinkSession | undefined;
@@ -44,7 +42,7 @@ export function linkedStore(far: LinkStub, direct: () => Store): Store {
       session ??= far.session();
       return session.call(call, args);
     };
-    // Any failure of the link leaves the outcome unknown, like a lost connection.
+    // The outcome of a call is unknown after any failure of the link.
     const result = await Promise.race([answered(), late])
       .catch((error: unknown) => {
         throw error instanceof AppError ? error : unavailable(error);
@@ -60,7 +58,7 @@ export function linkedStore(far: LinkStub, direct: () => Store): Store {
     ...linked,
     subscribe: (subject, deliver, lost) => ownConnection().subscribe(subject, deliver, lost),
     publish: (subject, data, headers, reply) => ownConnection().publish(subject, data, headers, reply),
-    // A subscriber pings to know that its own connection's subscription is registered.
+    // A subscriber pings to wait until the broker has registered its subscription.
     ping: () => (own === undefined ? linked.ping() : own.ping()),
     close: async () => {
       session?.[Symbol.dispose]();

@@ -1,6 +1,6 @@
 /**
- * The link server: one broker connection for all requests. It opens with the first call and closes after a time without
- * calls, so that its Durable Object can hibernate.
+ * Runs in a Durable Object and shares one broker connection among all requests. Closes the connection when
+ * idle, so that the object can hibernate.
  */
 import { AppError } from "../../kernel/errors.ts";
 import type { OpenStore } from "../broker/store.ts";
@@ -15,19 +15,19 @@ import {
 } from "./rpc-message.ts";
 
 export interface LinkServerOptions {
-  /** Maximum concurrent calls; further ones fail. Default 2,000. */
+  /** Maximum concurrent calls; further calls fail. Default 2,000. */
   maxCalls?: number;
-  /** Milliseconds without a call after which the connection closes. Default 30,000. */
+  /** Close the connection after this many milliseconds without a call. Default 30,000. */
   idleMs?: number;
-  /** Whether another broker can be tried if one falls silent. Default false. */
+  /** Whether the cluster has other brokers to try if one is silent. Default false. */
   others?: boolean;
 }
 
 const KNOWN = new Set<string>(CALLS);
 
 /**
- * Calls that change nothing. All requests share the connection, so if it breaks these calls are repeated once over the
- * next one. A failed write is not repeated, because its outcome is unknown.
+ * Calls that can be repeated after a lost connection. A failed write is not repeated, because it may have
+ * succeeded.
  */
 const REPEATABLE = new Set<Call>([
   "get",
@@ -51,13 +51,12 @@ export class LinkServer {
   readonly #others: boolean;
   #store: OpenStore | undefined;
   #underWay = 0;
-  /** Concurrent requests to services. They may be slow, so they may use only half of the calls. */
+  /** Concurrent requests to services. They may be slow, so they get only half of the calls. */
   #services = 0;
   #called = false;
-  /** Number of lost connections. */
   #breaks = 0;
 
-  /** @param open opens a store; `broken` must be called when its connection is lost */
+  /** @param open opens a store; the store must call `broken` when its connection is lost */
   constructor(open: (broken: () => void) => OpenStore, options: LinkServerOptions = {}) {
     this.#open = open;
     this.#maxCalls = options.maxCalls ?? 2_000;
@@ -65,7 +64,7 @@ export class LinkServer {
     this.#others = options.others ?? false;
   }
 
-  /** Runs one call of the store. Never throws: a failure is returned as a message. */
+  /** Runs one call of the store. Returns failures instead of throwing them. */
   async call(call: string, args: readonly unknown[]): Promise<RpcMessage> {
     if (!isCall(call)) return encodeFailure(new Error(`the link has no call ${call}`));
     const service = call === "request";
@@ -99,7 +98,7 @@ export class LinkServer {
       return await this.#ask(call, args);
     } catch (error) {
       if (this.#breaks === breaks || !REPEATABLE.has(call)) throw error;
-      // The call has already waited for a silent server. Repeat it only if there is another server.
+      // The call has already waited for a silent broker. Repeat it only if there is another broker.
       if (!this.#others && error instanceof AppError && error.kind === "timeout") throw error;
       return this.#ask(call, args);
     }

@@ -1,7 +1,4 @@
-/**
- * Encodes results of the link as plain values, which the runtime copies between isolates. A stored message travels as
- * the broker sent it. An error travels as its fields and is thrown again with the same class.
- */
+/** Encodes results and errors as plain values, which Cloudflare's RPC copies between isolates. */
 import { AppError } from "../../kernel/errors.ts";
 import { concatBytes } from "../../kernel/ids.ts";
 import { Message, ResponseHeaders } from "../client/message.ts";
@@ -18,7 +15,7 @@ import {
   TooMuch,
 } from "../types.ts";
 
-/** The calls that the link allows. Each is one RPC, however many requests the server sends to the broker. */
+/** The methods of the store that are available over RPC. */
 export const CALLS = [
   "get",
   "getSeq",
@@ -46,12 +43,11 @@ export const CALLS = [
 ] as const satisfies readonly (keyof Store)[];
 
 export type Call = (typeof CALLS)[number];
-/** The result of a call. */
 export type Answer<C extends Call> = Awaited<ReturnType<Store[C]>>;
 
 /**
- * Stored messages: the headers and size of each, the bodies that are text, and all others in one array. Copying an array
- * for each message takes several times as long. The runtime copies at most 32 MiB as one value; no read of messages allows more than 8 MiB.
+ * Text bodies are strings. All other bodies share one array, because copying one array per message takes several times
+ * as long. Cloudflare copies at most 32 MiB per value; reads allow at most 8 MiB.
  */
 interface Messages {
   headers: string[];
@@ -63,7 +59,6 @@ interface Messages {
 
 type PlainKv = Pick<KvEntry, "key" | "revision" | "time"> & { body: string };
 
-/** A result or error by type. */
 export type RpcMessage =
   | { is: "value"; value: unknown }
   | { is: "message" | "map"; messages: Messages }
@@ -73,7 +68,7 @@ export type RpcMessage =
   | { is: "reply"; data: Uint8Array; headers: string }
   | { is: "failure"; failure: Failure };
 
-/** The fields of an error. The cause is text, for the log only. */
+/** The fields of an error. The cause is text and is only logged. */
 type Failure =
   | (Pick<AppError, "kind" | "code" | "detail" | "errors" | "retryAfter" | "data"> & { cause?: string })
   | { name: string; message: string; stream?: string };
@@ -113,10 +108,9 @@ function kvOf({ body, ...place }: PlainKv): KvEntry {
   return { ...place, text: () => body, json: <T>() => JSON.parse(body) as T };
 }
 
-/** Errors of the store that have only a name. */
+/** Store errors that need no data besides their name. */
 const NAMED = { Conflict, SubjectFull, TooMuch, SubjectsTaken } as const;
 
-/** Encodes an error that a call threw. */
 export function encodeFailure(thrown: unknown): RpcMessage {
   const error = thrown instanceof Error ? thrown : new Error(String(thrown));
   const { name, message, cause } = error;
@@ -136,7 +130,6 @@ function decodeFailure(failure: Failure): Error {
   return new Error(`${name}: ${message}`);
 }
 
-/** Encodes the result of a call. */
 export function encodeResult<C extends Call>(call: C, answer: Answer<C>): RpcMessage {
   switch (call) {
     case "get":
@@ -162,10 +155,7 @@ export function encodeResult<C extends Call>(call: C, answer: Answer<C>): RpcMes
   }
 }
 
-/**
- * Decodes a result.
- * @throws the error that the call threw
- */
+/** Decodes a result, or throws the error that it carries. */
 export function decodeResult(result: RpcMessage): unknown {
   switch (result.is) {
     case "value":
