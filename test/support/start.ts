@@ -1,12 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
 import { lastingBroker } from "../../scripts/platform/platform.ts";
 import { freePort } from "../../scripts/process/ports.ts";
 import { tempDir } from "./broker.ts";
 
-const script = (name: string) => fileURLToPath(new URL(`../../scripts/${name}.ts`, import.meta.url));
+const root = fileURLToPath(new URL("../..", import.meta.url));
 
 /** `npm start` in a separate process, without npm. */
 export interface Started extends AsyncDisposable {
@@ -26,8 +27,18 @@ export function runStart(env: Record<string, string>, ...args: string[]): Starte
 
 /** Runs one of the project's scripts in the same way. */
 export function runScript(name: string, env: Record<string, string>, ...args: string[]): Started {
+  return runScriptOf(root, name, env, ...args);
+}
+
+/** Runs a script of another version of the project. @param folder its checkout */
+export function runScriptOf(
+  folder: string,
+  name: string,
+  env: Record<string, string>,
+  ...args: string[]
+): Started {
   const { PATH, NODE_COMPILE_CACHE } = process.env;
-  const child = spawn(process.execPath, [script(name), ...args], {
+  const child = spawn(process.execPath, [join(folder, "scripts", `${name}.ts`), ...args], {
     env: { PATH, NODE_COMPILE_CACHE, NATS_SERVER_BIN: lastingBroker(), ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
