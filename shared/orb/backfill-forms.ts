@@ -1,7 +1,4 @@
-/**
- * One-time backfill at a start: reserves the normal forms of unique values that an older version has stored, in every
- * orb.
- */
+/** A one-time migration: reserves the normalized form of unique values that older versions stored. */
 import { system } from "../access/actor.ts";
 import { audit } from "../access/audit.ts";
 import { definitionFor } from "../definition/stored/live.ts";
@@ -12,21 +9,17 @@ import { streams, subjects } from "../store/subjects.ts";
 import { listOrbs } from "./read.ts";
 
 const ORBS_PER_PAGE = 200;
-/** Maximum number of shared values per orb that get audit records. */
+/** Maximum shared values per orb that are written to the audit log. */
 const NAMED = 50;
 
-/** Result of a pass over all orbs. */
 export interface FormsPass {
   /** Values that several entries share. */
   shared: SharedForm[];
-  /** Ids of orbs whose entries could not be scanned. The next start tries again. */
+  /** Ids of orbs whose entries could not be read. The next start tries again. */
   failed: string[];
 }
 
-/**
- * Runs the backfill once. If it was done before, does nothing after one read. Each value that several entries share
- * is recorded in the audit log: action `entry`, detail `unique_value_shared`.
- */
+/** Migrates all orbs, unless an earlier start has done so. */
 export async function backfillFormsOnce(deps: Deps): Promise<FormsPass> {
   const pass: FormsPass = { shared: [], failed: [] };
   if ((await deps.store.get(streams.platform, subjects.claimForms)) !== null) return pass;
@@ -38,7 +31,7 @@ export async function backfillFormsOnce(deps: Deps): Promise<FormsPass> {
         const orb = await definitionFor(deps, id);
         if (orb !== null) pass.shared.push(...(await reported(deps, await backfillForms(deps, orb))));
       } catch (error) {
-        // An orb that cannot be read, or has constant write conflicts, must not block the others or the start.
+        // One broken orb must not block the others, or the start.
         if (!(error instanceof AppError)) throw error;
         pass.failed.push(id);
       }

@@ -1,7 +1,4 @@
-/**
- * Updates an existing orb: read, check If-Match, let the operation decide, append a revision, reconcile derived
- * state. Retries from the start on a write conflict.
- */
+/** Every change of an orb appends a revision. A write conflict starts the operation again. */
 
 import { type Actor, actorId } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
@@ -32,27 +29,21 @@ import { beforeJudging, type Closed, close, reopen } from "./migrate/gate.ts";
 import { enforce, planChange } from "./migrate/impact.ts";
 import { reconcileOrb } from "./migrate/reconcile.ts";
 
-/** The orb that an operation applies to, and the conditions of the operation. */
 export interface OrbTarget {
   orb: string;
-  /** The newest revision that the caller knows. */
   ifMatch?: number | undefined;
   idempotency?: Idempotency | undefined;
 }
 
-/** The content of a new revision. */
 export interface Change extends Partial<OrbRecord> {
-  /** The orb was closed to writers, so that the judgement of its entries stays true. */
+  /** Set if writers are stopped until the commit. */
   closed?: Closed | undefined;
 }
 
-/** How often an operation that met another one is decided anew. */
+/** Maximum attempts after write conflicts. */
 export const ATTEMPTS = 12;
 
-/**
- * Reads an orb, after finishing the derived state that an earlier request has left unfinished. @throws AppError
- * not_found
- */
+/** Returns an orb's newest revision, after finishing the work of an interrupted request. */
 export async function readOrb(deps: Deps, orb: string): Promise<ExistingOrb> {
   if (!isOrbId(orb)) throw notFound("orb");
   const [head, live] = await Promise.all([orbHead(deps, orb), liveRecord(deps, orb)]);
@@ -61,11 +52,7 @@ export async function readOrb(deps: Deps, orb: string): Promise<ExistingOrb> {
   return head;
 }
 
-/**
- * Appends one revision to an orb.
- * @param decide returns the changes based on the newest revision; called again after a write conflict
- * @throws AppError not_found, precondition, conflict
- */
+/** @param decide returns the changes to the newest revision; called again after a write conflict */
 export async function changeOrb(
   deps: Deps,
   actor: Actor,
@@ -93,7 +80,7 @@ export async function changeOrb(
   throw writeConflict();
 }
 
-/** Appends the revision and reconciles derived state. Returns null on a write conflict. */
+/** Returns null on a write conflict. */
 async function appended(
   deps: Deps,
   orb: string,
@@ -113,7 +100,7 @@ async function appended(
   const made: OrbHead = { ...record, seq };
   const { work, publishedRevision, basis } = record;
   const undone = work !== undefined || publishedRevision !== head.publishedRevision || basis !== head.basis;
-  // It is committed: who comes next finishes what others kept from being finished now.
+  // The revision is committed. If a conflict stops the remaining work, the next request finishes it.
   if (
     undone &&
     (await nullOnConflict(reconcileOrb(deps, orb, made, closed?.fence).then(() => true))) === null
@@ -122,7 +109,7 @@ async function appended(
   return exists(made) ? made : null;
 }
 
-/** Returns the stored response to an earlier request, after finishing the derived state that it has left unfinished. */
+/** Returns the stored response to an earlier request with the same idempotency key. */
 export async function replayed(deps: Deps, orb: string, before: OrbHead): Promise<ExistingOrb> {
   if (!exists(before)) throw notFound("orb");
   const head = await orbHead(deps, orb);
@@ -130,7 +117,7 @@ export async function replayed(deps: Deps, orb: string, before: OrbHead): Promis
   return before;
 }
 
-/** Returns what a document would do to stored entries as the next revision. Changes nothing. */
+/** Returns what a document would do to stored entries. Changes nothing. */
 export async function impactOf(
   deps: Deps,
   orb: string,
@@ -144,9 +131,8 @@ export async function impactOf(
 }
 
 /**
- * Judges a document that comes into force with the next revision: because it goes live, or because nothing is live
- * and entries go by the newest one. Call it last: the orb may be closed to writers then, until the revision is appended.
- * @throws AppError conflict when stored entries stand against it
+ * Checks that stored entries fit the new definition. Call it last, because it may stop writers until the commit.
+ * @throws AppError conflict if they do not fit
  */
 export async function activate(
   deps: Deps,

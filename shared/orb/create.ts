@@ -31,19 +31,13 @@ import { orbClaim, orbReplay, withKeyRecord } from "./idempotency.ts";
 import { createOrbStream, eraseAbandoned, placeTombstone, reconcileOrb } from "./migrate/reconcile.ts";
 import { withoutState } from "./view.ts";
 
-/** The input of {@link createOrb}. */
 export interface CreateOrb {
   /** The unvalidated document. */
   document: unknown;
-  /** Publishes the orb in the same write. */
   publish?: boolean | undefined;
   idempotency?: Idempotency | undefined;
 }
 
-/**
- * Creates an orb with status SAVED or PUBLISHED.
- * @throws AppError invalid with all faults; conflict `orb_exists`, `deletion_unfinished`, `orb_overlaps`
- */
 export async function createOrb(deps: HandlerDeps, actor: Actor, input: CreateOrb): Promise<ExistingOrb> {
   requireOperator(actor, "orbs.write");
   const given = withoutState(input.document, null);
@@ -58,13 +52,13 @@ export async function createOrb(deps: HandlerDeps, actor: Actor, input: CreateOr
   ]);
   if (before !== null) return replayed(deps, orb, before);
   requireAbsent(orb, head);
-  // A registration that ran during the deletion of an earlier orb with this id must not give access to this one.
+  // Users who registered with a deleted orb of this id must not get access to the new one.
   if (head !== null) await eraseRealm(deps, orb);
   await requireFreeSubjects(deps, orb);
   const record = firstRecord(document, head, { by: actorId(actor), now: deps.clock.now(), publish });
   const seq = await nullOnConflict(append(deps, orb, record, head, claim));
   if (seq === null) {
-    // Another request created the orb at the same time, perhaps a copy of this one.
+    // Another request created the orb at the same time. It may be a retry with the same idempotency key.
     const same = await orbReplay(deps, claim);
     if (same !== null) return replayed(deps, orb, same);
     requireAbsent(orb, await orbHead(deps, orb));
@@ -89,21 +83,18 @@ function append(
   return appendRecord(deps, orb, record, head?.seq ?? 0, withKeyRecord(claim, [place, ...signs]));
 }
 
-/** Returns the revision that a new orb's first revision follows. Erases an abandoned import first. */
+/** Returns the newest revision under this id. Erases an abandoned import first. */
 async function headToFollow(deps: Deps, orb: string): Promise<OrbHead | null> {
   const head = await orbHead(deps, orb);
   const erased = head?.operation === "importing" && (await eraseAbandoned(deps, orb, head));
   return erased ? orbHead(deps, orb) : head;
 }
 
-/**
- * Begins an import. The id is taken from now on, but the orb is not visible yet.
- * @throws AppError conflict `orb_exists`, `deletion_unfinished`, `import_unfinished`, `orb_overlaps`
- */
+/** Reserves the id for an import. The orb stays invisible until the import finishes. */
 export async function beginImport(deps: HandlerDeps, actor: Actor, orb: string): Promise<OrbHead> {
   const head = await headToFollow(deps, orb);
   requireAbsent(orb, head);
-  // A registration that ran during the deletion of an earlier orb with this id must not give access to this one.
+  // Users who registered with a deleted orb of this id must not get access to the new one.
   if (head !== null) await eraseRealm(deps, orb);
   await requireFreeSubjects(deps, orb);
   const at = new Date(deps.clock.now()).toISOString();
@@ -134,10 +125,7 @@ export async function beginImport(deps: HandlerDeps, actor: Actor, orb: string):
   return made;
 }
 
-/**
- * Finishes an import: the orb becomes visible as a draft. Returns its revision. @throws Conflict when the import was
- * cancelled meanwhile
- */
+/** Makes the imported orb visible as a draft. @throws Conflict if another request cancelled the import */
 export async function finishImport(
   deps: Deps,
   begun: OrbHead,
@@ -150,7 +138,7 @@ export async function finishImport(
   return { ...record, seq: await appendRecord(deps, document.id, record, begun.seq) };
 }
 
-/** Returns an orb's first revision. The numbers of a deleted orb with the same id continue. */
+/** Revision numbers continue where a deleted orb with the same id ended. */
 function firstRecord(
   document: OrbDocument,
   head: OrbHead | null,
@@ -197,7 +185,7 @@ function requireAbsent(orb: string, head: OrbHead | null): void {
   }
 }
 
-/** Requires that no other stream or handler uses the orb's subjects. @throws AppError conflict `orb_overlaps` */
+/** Throws 409 if another stream or a handler uses the orb's subjects. */
 async function requireFreeSubjects(deps: HandlerDeps, orb: string): Promise<void> {
   const [names, handlers] = await Promise.all([
     deps.store.streamNames(subjects.orbAll(orb)),
@@ -218,8 +206,8 @@ function overlaps(orb: string, what: string): AppError {
 }
 
 /**
- * Creates the orb's stream. If that fails, the orb is still usable: its first write creates the stream. If another
- * stream has the orb's subjects, deletes the orb again.
+ * After a failure, the orb's first write creates the stream. If another stream has these subjects, deletes the orb
+ * again.
  */
 async function createStream(deps: Deps, made: OrbHead, orb: string): Promise<void> {
   try {

@@ -1,7 +1,4 @@
-/**
- * `Idempotency-Key` for operations on orbs: the record of the key is created in the same atomic batch as the
- * revision.
- */
+/** `Idempotency-Key` for orbs: one atomic batch stores the key and the new revision. */
 import type { Actor } from "../access/actor.ts";
 import { headOf, type OrbHead } from "../definition/stored/history.ts";
 import type { Deps } from "../deps.ts";
@@ -15,7 +12,7 @@ import {
 import { streams, subjects } from "../store/subjects.ts";
 import type { Append } from "../store/types.ts";
 
-/** Returns the record to create for a request, or undefined if the caller sent no key. */
+/** Returns the record of an idempotency key, or undefined if the caller sent no key. */
 export function orbClaim(
   deps: Deps,
   actor: Actor,
@@ -25,17 +22,16 @@ export function orbClaim(
   return claimOf(deps, actor, subjects.platformIdempotency, sent, request);
 }
 
-/** A revision that is the response to an earlier request with the same key. */
+/** The stored response to an earlier request with the same key. */
 type ReplayedHead = OrbHead & { readonly replayed: true };
 
-/** Returns whether a result comes from an earlier request with the same key. */
 export function isReplayed(head: OrbHead | ReplayedHead): head is ReplayedHead {
   return "replayed" in head;
 }
 
 /**
- * Returns the revision of an earlier request with the same key, or null for the first request.
- * @throws AppError invalid `idempotency_mismatch` when the key was used for a different request
+ * Returns the response to an earlier request with the same key; null for the first request.
+ * @throws AppError invalid if the key was used for a different request
  */
 export async function orbReplay(
   deps: Deps,
@@ -47,7 +43,7 @@ export async function orbReplay(
   return revision === null ? null : { ...headOf(revision), replayed: true };
 }
 
-/** Returns the messages of a write with the record of its key in front. The revision follows after `also`. */
+/** Puts the idempotency record in front of the messages of a write. */
 export function withKeyRecord(claim: IdempotencyClaim | undefined, also: readonly Append[]): Append[] {
   return claim === undefined ? [...also] : [claimMessage(claim, also.length + 1), ...also];
 }

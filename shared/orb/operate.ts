@@ -1,5 +1,3 @@
-/** The lifecycle operations of an orb: publish, unpublish, archive, restore, delete. */
-
 import { type Actor, actorId } from "../access/actor.ts";
 import { audit } from "../access/audit.ts";
 import { requireOperator } from "../access/authorize.ts";
@@ -15,17 +13,11 @@ import { requireHandlers } from "./handlers.ts";
 import { beginDeletion, finishDeletion } from "./migrate/reconcile.ts";
 import { type DryRun, dryRunResult } from "./update.ts";
 
-/** The input of {@link publishOrb}. */
 export interface PublishOptions extends OrbTarget {
   /** Allows the removal of modules and schemas that have stored entries. */
   force?: boolean | undefined;
 }
 
-/**
- * Publishes the newest revision.
- * @throws AppError invalid `unknown_handler` naming each; conflict `wrong_state`, `incompatible_change`,
- * `unique_conflict`
- */
 export function publishOrb(deps: HandlerDeps, actor: Actor, input: PublishOptions): Promise<ExistingOrb> {
   const force = input.force === true;
   return changeOrb(deps, actor, input, "publish", { publish: true, force }, async (head) => {
@@ -46,7 +38,6 @@ export async function tryPublish(deps: HandlerDeps, actor: Actor, input: Publish
   return dryRunResult(impact, { changes: [], summary: ["published"] });
 }
 
-/** Takes an orb offline and removes its routes. */
 export function unpublishOrb(deps: Deps, actor: Actor, input: OrbTarget): Promise<ExistingOrb> {
   return changeOrb(deps, actor, input, "unpublish", null, async (head) => ({
     status: next(head.status, "unpublish"),
@@ -55,7 +46,6 @@ export function unpublishOrb(deps: Deps, actor: Actor, input: OrbTarget): Promis
   }));
 }
 
-/** Archives an orb and removes its routes. */
 export function archiveOrb(deps: Deps, actor: Actor, input: OrbTarget): Promise<ExistingOrb> {
   return changeOrb(deps, actor, input, "archive", null, async (head) => ({
     status: next(head.status, "archive"),
@@ -64,7 +54,7 @@ export function archiveOrb(deps: Deps, actor: Actor, input: OrbTarget): Promise<
   }));
 }
 
-/** Restores an archived orb. It becomes UNPUBLISHED. */
+/** Restores an archived orb. Its status becomes UNPUBLISHED. */
 export function restoreOrb(deps: Deps, actor: Actor, input: OrbTarget): Promise<ExistingOrb> {
   return changeOrb(deps, actor, input, "restore", null, async (head) => ({
     status: next(head.status, "restore"),
@@ -72,10 +62,7 @@ export function restoreOrb(deps: Deps, actor: Actor, input: OrbTarget): Promise<
   }));
 }
 
-/**
- * Deletes an orb with its entries and users; its history stays. Resumes a deletion that stopped halfway.
- * @throws AppError not_found, precondition
- */
+/** Deletes an orb with its entries and users, but not its history. Resumes an interrupted deletion. */
 export async function deleteOrb(deps: Deps, actor: Actor, input: OrbTarget): Promise<void> {
   requireOperator(actor, "orbs.write");
   const { orb, ifMatch } = input;
@@ -96,8 +83,8 @@ export async function deleteOrb(deps: Deps, actor: Actor, input: OrbTarget): Pro
 }
 
 /**
- * Deletes an orb or a partial import, provided that its history has not changed since it was read.
- * @throws Conflict when it has changed; then nothing is deleted
+ * Deletes an orb or an unfinished import.
+ * @throws Conflict if it has changed since `head` was read; then nothing is deleted
  */
 export async function eraseOrb(deps: Deps, actor: Actor, orb: string, head: OrbHead): Promise<void> {
   await finishDeletion(deps, orb, await beginDeletion(deps, orb, head, actorId(actor)));

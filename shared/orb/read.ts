@@ -1,4 +1,3 @@
-/** Reads orbs and their revisions for the management API. */
 import type { Actor } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import { changeLog } from "../definition/document/diff.ts";
@@ -25,7 +24,6 @@ import type { Place } from "../store/types.ts";
 import { readOrb } from "./change.ts";
 import { type RevisionItem, type RevisionView, revisionItem, revisionView } from "./view.ts";
 
-/** Returns an orb's newest or live revision, and the newest revision number. @throws AppError not_found */
 export async function getOrb(
   deps: Deps,
   actor: Actor,
@@ -41,21 +39,18 @@ export async function getOrb(
   return { orb: live, newest: head.revision };
 }
 
-/** Parameters of the list of orbs. */
 export interface ListOrbs {
   limit: number;
-  /** Position of the previous page's end. */
+  /** Position where the previous page ended. */
   after?: number | undefined;
-  /** Newest first. */
   descending?: boolean | undefined;
   status?: Status | undefined;
   count?: boolean | undefined;
 }
 
-/** A page of orbs in the order of their creation. */
 export interface OrbPage {
   orbs: ExistingOrb[];
-  /** Value of `after` for the next page; null at the end. */
+  /** Value of `after` for the next page; null after the last page. */
   next: number | null;
   total: number | undefined;
 }
@@ -65,7 +60,7 @@ interface OrbPosition {
   seq: number;
 }
 
-/** Lists orbs. Two requests per page, regardless of the number of orbs. Newest first takes a few more. */
+/** Lists orbs in the order of their creation. Each page needs two requests to the broker, however many orbs exist. */
 export async function listOrbs(deps: Deps, actor: Actor, input: ListOrbs): Promise<OrbPage> {
   requireOperator(actor, "orbs.read");
   const orbs: ExistingOrb[] = [];
@@ -89,7 +84,7 @@ export async function listOrbs(deps: Deps, actor: Actor, input: ListOrbs): Promi
   return { orbs, next: null, total: await totalOf(deps, input) };
 }
 
-/** Reads the newest revisions of orbs in parts, because their documents may be large. */
+/** Reads revisions in batches, because documents may be large. */
 function headsOf(deps: Deps, budget: ReadBudget, places: readonly OrbPosition[]) {
   const store = budget.charging(deps.store);
   return inBatches(budget, places, (some, maxBytes) =>
@@ -124,7 +119,7 @@ async function totalOf(deps: Deps, input: ListOrbs): Promise<number | undefined>
   return total;
 }
 
-/** Yields positions in order; the first window has one more than requested, to detect the end. */
+/** Yields positions in order. Reads one more than requested, to detect the last page. */
 async function* pagesOf(deps: Deps, input: ListOrbs): AsyncGenerator<OrbPosition[]> {
   const limit = input.limit + 1;
   if (input.descending !== true) {
@@ -135,7 +130,7 @@ async function* pagesOf(deps: Deps, input: ListOrbs): AsyncGenerator<OrbPosition
       yield messages.filter(({ size }) => size > 0).map(placeOf);
     return;
   }
-  // Newest first: read windows of the stream backwards, each larger than the previous one, because positions are sparse.
+  // Newest first: read the stream backwards, in ranges that grow, because most messages are not positions.
   const newest = await deps.store.get(streams.platform, subjects.allOrbPlaces);
   let last = Math.min(newest?.seq ?? 0, (input.after ?? Number.POSITIVE_INFINITY) - 1);
   for (let width = WINDOW; last > 0; width *= 4) {
@@ -146,7 +141,7 @@ async function* pagesOf(deps: Deps, input: ListOrbs): AsyncGenerator<OrbPosition
   }
 }
 
-/** Messages of the first non-empty window backwards. */
+/** Size of the first range, in sequence numbers. */
 const WINDOW = 256;
 
 async function placesBetween(deps: Deps, first: number, last: number): Promise<OrbPosition[]> {
@@ -171,7 +166,7 @@ function placeOf(message: { subject: string; seq: number }): OrbPosition {
   return { orb: message.subject.split(".").at(-1) ?? "", seq: message.seq };
 }
 
-/** Returns the newest revision of an orb, also of a deleted one. @throws AppError not_found */
+/** Returns the newest revision of an orb, even of a deleted one. */
 async function historyHead(deps: Deps, actor: Actor, orb: string): Promise<OrbHead> {
   requireOperator(actor, "orbs.read");
   const head = isOrbId(orb) ? await orbHead(deps, orb) : null;
@@ -179,16 +174,15 @@ async function historyHead(deps: Deps, actor: Actor, orb: string): Promise<OrbHe
   return head;
 }
 
-/** Parameters of the list of an orb's revisions. */
 export interface ListOrbRevisions {
   orb: string;
   limit: number;
   descending: boolean;
-  /** Last revision of the previous page, in the direction of the list. */
+  /** Last revision of the previous page. */
   after?: Place | undefined;
 }
 
-/** Returns a page of revisions, oldest or newest first. A page of large documents may end early. */
+/** Lists the revisions of an orb. A page of large documents may end early. */
 export async function listOrbRevisions(
   deps: Deps,
   actor: Actor,
@@ -200,7 +194,6 @@ export async function listOrbRevisions(
   return { items: page.items.map(({ value }) => value), next: nextPlace(page), total: head.revision };
 }
 
-/** Returns one revision, compared with the previous one or with `against`. @throws AppError not_found */
 export async function getOrbRevision(
   deps: Deps,
   actor: Actor,

@@ -1,4 +1,3 @@
-/** Lists the routes of every live definition. */
 import type { Actor, Role } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import { orbRealm } from "../access/realms.ts";
@@ -12,10 +11,8 @@ import { describedRoutes } from "../handlers/contract/http.ts";
 import type { Handler, HandlerDeps } from "../handlers/contract/types.ts";
 import { listHandlers } from "../handlers/registry.ts";
 
-/** The source of a route. */
 export type RouteOrigin = "crud" | "handler" | "signin";
 
-/** One active route. */
 export interface ActiveRoute {
   method: "GET" | "POST" | "PUT" | "DELETE";
   path: string;
@@ -23,11 +20,9 @@ export interface ActiveRoute {
   origin: RouteOrigin;
   /** Minimum role. With `own` and `owner`, the creator of the entry is allowed as well. */
   role: Role;
-  /** Full name, for handlers. */
   handler?: string;
 }
 
-/** Lists all active routes, orb by orb. */
 export async function listRoutes(deps: HandlerDeps, actor: Actor): Promise<ActiveRoute[]> {
   requireOperator(actor, "routes.read");
   const [orbs, handlers] = await Promise.all([liveOrbs(deps), listHandlers(deps)]);
@@ -42,7 +37,7 @@ export async function listRoutes(deps: HandlerDeps, actor: Actor): Promise<Activ
   ]);
 }
 
-/** Returns the path of a schema's entries, without the schema id if it is the module's only schema. */
+/** Returns the path of a schema's entries. The only schema of a module needs no segment. */
 export function entriesPath(orb: CompiledOrb, schema: CompiledSchema): string {
   const base = `/api/${orb.id}/${schema.module}`;
   return orb.modules.get(schema.module)?.only === undefined ? `${base}/${schema.id}` : base;
@@ -71,7 +66,6 @@ function entryRoutes(orb: CompiledOrb, schema: CompiledSchema): ActiveRoute[] {
   ];
 }
 
-/** Minimum role for reading. */
 export const READERS: Record<Access["read"], Role> = {
   public: "public",
   user: "user",
@@ -79,14 +73,13 @@ export const READERS: Record<Access["read"], Role> = {
   admin: "admin",
 };
 
-/** Minimum role for calling. */
 export const CALLERS: Record<Handler["auth"], Role> = {
   None: "public",
   AuthRequired: "user",
   AdminRequired: "admin",
 };
 
-/** Returns the routes of the handlers that an orb uses. @param known the registry by full name */
+/** @param known all registered handlers by their full name */
 export function handlerRoutes(
   orb: CompiledOrb,
   known: ReadonlyMap<string, Handler | undefined>,
@@ -100,8 +93,7 @@ export function handlerRoutes(
         ({ method, path }): ActiveRoute => ({ method, path: `/api/${orb.id}${path}`, ...route }),
       );
     const called = `/api/${orb.id}/call/${short}`;
-    // Older documents may contain handler names that now collide with sign-in routes or the sign-in page. Those take
-    // precedence.
+    // In older documents, handlers can have the names of sign-in routes. The sign-in routes win.
     const hidden = isSigninPage(short) || (orb.usesAccess && isRealmSegment(short));
     const paths = hidden ? [called] : [`/api/${orb.id}/${short}`, called];
     return paths.map((path): ActiveRoute => ({ method: "POST", path, ...route }));
@@ -110,7 +102,7 @@ export function handlerRoutes(
 
 type RealmPath = (typeof REALM_SEGMENTS)[number];
 
-/** Routes of a realm, by the handler of the service `access` that provides them. */
+/** Sign-in routes, by the handler of the service `access` that enables them. */
 const REALM_ROUTES: readonly [
   handler: string,
   method: ActiveRoute["method"],

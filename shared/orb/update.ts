@@ -1,4 +1,3 @@
-/** Replaces an orb's document with a new one, or with that of an older revision. */
 import type { Actor } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import { checkDocument } from "../definition/check/check.ts";
@@ -14,15 +13,12 @@ import { requireHandlers } from "./handlers.ts";
 import type { Impact } from "./migrate/impact.ts";
 import { withoutState } from "./view.ts";
 
-/** The options of an update. */
 export interface UpdateOptions extends OrbTarget {
-  /** Publishes the new document in the same write. */
   publish?: boolean | undefined;
   /** Allows the removal of modules and schemas that have stored entries. */
   force?: boolean | undefined;
 }
 
-/** The result of a dry run. */
 export interface DryRun extends ChangeLog {
   dryRun: true;
   /** Whether the update would be refused. */
@@ -30,10 +26,7 @@ export interface DryRun extends ChangeLog {
   impact: Impact;
 }
 
-/**
- * Writes a new draft. The live document stays unless `publish` is set.
- * @throws AppError invalid, conflict, precondition
- */
+/** Writes a new draft. The published document stays, unless `publish` is set. */
 export function updateOrb(
   deps: HandlerDeps,
   actor: Actor,
@@ -45,10 +38,7 @@ export function updateOrb(
   );
 }
 
-/**
- * Adds a draft to an imported orb. Entries follow the active document, live or not, until the draft is published or
- * replaced.
- */
+/** Adds a draft to an imported orb. Entries follow the previous document until the draft is published or replaced. */
 export function writeDraft(
   deps: Deps,
   actor: Actor,
@@ -62,7 +52,7 @@ export function writeDraft(
   }));
 }
 
-/** Returns what an update would do. Changes nothing. @throws AppError invalid, not_found, precondition, conflict */
+/** Returns what an update would do. Changes nothing. */
 export async function tryUpdate(
   deps: Deps,
   actor: Actor,
@@ -79,13 +69,12 @@ export async function tryUpdate(
   );
 }
 
-/** Returns the result of a dry run. */
 export function dryRunResult(impact: Impact, log: ChangeLog): DryRun {
   const refused = impact.changes.some((change) => change.refused) || impact.duplicates.length > 0;
   return { dryRun: true, refused, ...log, impact };
 }
 
-/** Restores an older revision's document as a new draft. @throws AppError not_found `revision_not_found` */
+/** Restores an older revision's document as a new draft. */
 export function revertOrb(
   deps: HandlerDeps,
   actor: Actor,

@@ -1,4 +1,3 @@
-/** Orbs in responses of the management API. */
 import type { Operation } from "../definition/document/diff.ts";
 import type { OrbDocument } from "../definition/document/document.ts";
 import type { Status } from "../definition/document/lifecycle.ts";
@@ -6,7 +5,6 @@ import type { ExistingOrb, OrbOperation, OrbRecord } from "../definition/stored/
 import type { Fault } from "../kernel/errors.ts";
 import { equal } from "../kernel/json.ts";
 
-/** State of an orb next to its document. */
 export interface OrbState {
   status: Status;
   revision: number;
@@ -17,13 +15,10 @@ export interface OrbState {
   updatedBy: string;
 }
 
-/** The document with its state. */
 export type OrbView = OrbDocument & OrbState;
 
-/** An orb in a list: its state without its modules. */
 export type OrbItem = Pick<OrbDocument, "id" | "name" | "description"> & OrbState;
 
-/** A revision in a list. */
 export interface RevisionItem {
   revision: number;
   operation: OrbOperation;
@@ -34,7 +29,6 @@ export interface RevisionItem {
   summary: string[];
 }
 
-/** One revision with its document and changes. */
 export interface RevisionView extends RevisionItem {
   document: OrbDocument | null;
   changes: Operation[];
@@ -42,12 +36,10 @@ export interface RevisionView extends RevisionItem {
   against: number | null;
 }
 
-/** Returns an orb for a response: its newest document with its state. */
 export function orbView(head: ExistingOrb): OrbView {
   return { ...head.document, ...stateOf(head) };
 }
 
-/** An orb in a list. */
 export function orbItem(head: ExistingOrb): OrbItem {
   const { id, name, description } = head.document;
   return {
@@ -70,13 +62,11 @@ function stateOf(head: ExistingOrb): OrbState {
   };
 }
 
-/** A revision in a list. */
 export function revisionItem(record: OrbRecord): RevisionItem {
   const { revision, operation, by, at, status, publishedRevision, summary } = record;
   return { revision, operation, by, at, status, publishedRevision, summary };
 }
 
-/** Returns a revision with its changes since the previous one. `against` is null if one of them has no document. */
 export function revisionView(record: OrbRecord): RevisionView {
   const compared = record.document !== null && record.operation !== "create";
   const against = compared ? record.revision - 1 : null;
@@ -93,10 +83,7 @@ const STATE = [
   "updatedBy",
 ] as const;
 
-/**
- * Removes the state from a caller's document, so that a client can edit a response and send it back. Reports a fault
- * for each state property that differs from the current one.
- */
+/** Removes the state, so that a client can edit a response and send it back. Changed state members are faults. */
 export function withoutState(input: unknown, head: ExistingOrb | null): { input: unknown; faults: Fault[] } {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return { input, faults: [] };
   const now: OrbState | null = head === null ? null : stateOf(head);

@@ -1,8 +1,10 @@
 /**
- * Keeps the judgement of stored entries true until it is committed. A write by the definition in force that lands after the
- * judgement could break it: the first entry of a schema that is removed or changes its format, or an equal value in a field that
- * becomes unique. So the fence is moved before the commit. No such write lands from then on, and those that landed since the
- * judgement are checked. A change that no write can break needs none of this.
+ * Stops writers while a definition is replaced.
+ *
+ * The new definition is checked against stored entries. A concurrent write could make that check wrong, for example
+ * with a duplicate of a value that becomes unique. So moving the fence (a fencing token that every write expects
+ * unchanged) makes all such writes fail. Entries written since the check are then checked too. Changes that no write
+ * can contradict skip this.
  */
 import { compareDefinitions, type SchemaChange } from "../../definition/compat.ts";
 import { compileOrb } from "../../definition/compile.ts";
@@ -22,29 +24,28 @@ import { type Append, Conflict } from "../../store/types.ts";
 import { claimValues, homeOf, type Plan } from "./impact.ts";
 import { createOrbStream } from "./reconcile.ts";
 
-/** Where things stood before the judgement. */
+/** State before the stored entries were checked. */
 export interface Before {
-  /** Last sequence of the orb's stream. */
+  /** Last sequence number of the orb's stream. */
   seq: number;
-  /** Sequence of the last reopening in the platform's stream. */
+  /** Sequence number of the last message that allowed writes again. */
   reopened: number;
-  /** The fence of the definition in force. */
   fence: Fence | undefined;
 }
 
-/** An orb that takes no writes until the revision is in force. */
+/** Writers are stopped until the new revision is committed. */
 export interface Closed {
   fence: Fence;
-  /** Goes with the commit, which the broker refuses if a writer has reopened the orb since. */
+  /** Makes the commit fail if a waiting writer has allowed writes again. */
   guard: Append;
 }
 
-/** Changes that are judged by the absence of entries. A removed field counts: what its values were is remembered where there are any. */
+/** Returns whether a change requires that no entry is stored. */
 function needsNone({ severity, code }: SchemaChange): boolean {
   return severity === "removal" || severity === "dangerous" || code === "removed_field";
 }
 
-/** Reads where things stand, if later writes could break the judgement; otherwise null, without a request. One trip. */
+/** Returns null if no concurrent write could contradict the check. */
 export async function beforeJudging(
   deps: Deps,
   orb: string,
@@ -58,15 +59,14 @@ export async function beforeJudging(
     lastReopening(deps, orb),
     liveRecord(deps, orb),
   ]);
-  // Its creation stopped halfway: without a stream there is no fence to move.
+  // The orb's creation was interrupted. Without a stream there is no fence to move.
   if (info === null) await createOrbStream(deps, orb);
   return { seq: info?.state.last_seq ?? 0, reopened, fence: live?.record.fence };
 }
 
 /**
- * Moves the fence and judges what was written since. If it fails, the orb is open again.
- * @returns undefined if there is nothing that later writes could have broken
- * @throws AppError conflict `unique_conflict`; Conflict when everything must be judged again
+ * Stops writers, and checks the entries written since `before`. On an error, writers may continue.
+ * @throws Conflict if everything must be checked again
  */
 export async function close(
   deps: Deps,
@@ -95,14 +95,14 @@ export async function close(
 
 const keyOf = ({ type, schema }: ReturnType<typeof homeOf>) => `${type}/${schema}`;
 
-/** @throws Conflict when an entry of the schema was written after a sequence */
+/** @throws Conflict if an entry of the schema was written after `seq` */
 async function requireUnwritten(deps: Deps, orb: string, home: string, seq: number): Promise<void> {
   const [type, schema = ""] = home.split("/");
   const logs = subjects.schemaLogs({ orb, type: type as ReturnType<typeof homeOf>["type"], schema });
   if ((await deps.store.nextMessage(streams.orb(orb), logs, seq + 1)) !== null) throw new Conflict();
 }
 
-/** Lets writers go on at once. If this fails, they help themselves a little later. */
+/** Allows writes again. If this fails, the first waiting writer does it after a short time. */
 export async function reopen(deps: Deps, orb: string): Promise<void> {
   try {
     await repairFence(deps, orb);

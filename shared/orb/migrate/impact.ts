@@ -1,4 +1,4 @@
-/** Computes the effects of a new live definition on stored entries, for a dry run and for publishing. */
+/** Compares a new definition with stored entries: what it breaks, and what must be migrated. */
 import { compareDefinitions, type SchemaChange } from "../../definition/compat.ts";
 import {
   type CompiledOrb,
@@ -21,7 +21,6 @@ import {
 import { AppError } from "../../kernel/errors.ts";
 import type { Home } from "../../store/subjects.ts";
 
-/** One change with the number of affected entries. */
 export interface ImpactItem extends SchemaChange {
   /** Number of entries stored in the schema. */
   entries: number;
@@ -31,29 +30,26 @@ export interface ImpactItem extends SchemaChange {
   forceable: boolean;
 }
 
-/** Effects on stored entries. */
 export interface Impact {
   changes: ImpactItem[];
   /** Equal values of several entries in a field that becomes unique. */
   duplicates: (Duplicate & { module: string; schema: string })[];
-  /** Entries whose next write would be rejected. */
+  /** Entries that the new definition rejects at their next write. */
   invalid: (InvalidEntries & { module: string; schema: string })[];
 }
 
-/** Work on stored entries when a definition becomes live. */
 export interface Plan {
   impact: Impact;
   work: EntryWork;
-  /** Removed fields and schemas that are still stored after this change. */
+  /** Removed fields and schemas that entries still have values of. */
   retired: Retired[];
-  /** Schemas of the new definition whose index keys change. */
   claims: CompiledSchema[];
 }
 
 /**
  * Compares two definitions with regard to stored entries.
  * @param options.retired removed fields and schemas that are still stored
- * @param options.examine also validates stored values (for a dry run)
+ * @param options.examine also validates every stored value, for a dry run
  */
 export async function planChange(
   deps: Deps,
@@ -104,10 +100,7 @@ export async function planChange(
   return { impact, work, claims, retired: retiredAfter(from, retired, to, counts) };
 }
 
-/**
- * Rejects incompatible changes, then reserves the unique values of stored entries.
- * @throws AppError conflict `incompatible_change` with the counts, `unique_conflict` with the duplicates
- */
+/** Rejects incompatible changes, then reserves the unique values of stored entries. */
 export async function enforce(
   deps: Deps,
   orb: string,
@@ -136,11 +129,7 @@ export async function enforce(
   await claimValues(deps, { orb, revision, compiled: compileOrb(to) }, plan, plan.claims);
 }
 
-/**
- * Reserves the unique values of stored entries.
- * @param since only of entries that were written after this sequence
- * @throws AppError conflict `unique_conflict` with the duplicates
- */
+/** @param since only for entries written after this sequence number */
 export async function claimValues(
   deps: Deps,
   context: { orb: string; revision: number; compiled: CompiledOrb },
@@ -170,7 +159,7 @@ export function homeOf(schema: CompiledSchema): Home {
 
 const key = (home: Home) => `${home.type}/${home.schema}`;
 
-/** Changes by returning fields and schemas, with the affected entries: for a field, those that still have a value. */
+/** Returns removed fields and schemas that come back, with the number of entries that have old values. */
 async function returning(
   deps: Deps,
   orb: string,
@@ -197,7 +186,6 @@ async function returning(
   return out;
 }
 
-/** Number of entries by {@link homeKey}, for all schemas that may have any. */
 async function countStored(
   deps: Deps,
   orb: string,
@@ -213,7 +201,7 @@ async function countStored(
   return new Map([...homes.keys()].map((home, index) => [home, counts[index] ?? 0]));
 }
 
-/** Schemas with a field whose index changes, and new schemas, which may have older entries. */
+/** Returns schemas whose index changes. New ones count: an earlier schema of that name may have left entries. */
 function reindexed(before: CompiledOrb, after: CompiledOrb): CompiledSchema[] {
   return [...after.byType.values()].filter((schema) => {
     const old = before.byType.get(key(homeOf(schema)));

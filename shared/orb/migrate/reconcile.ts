@@ -1,7 +1,6 @@
 /**
- * Reconciles everything that is derived from an orb's history. No write is atomic across streams, so the history is
- * the commit point. Each step here is idempotent. The request that started it, the next request or the next start
- * finishes it.
+ * An orb's history is the commit point. Everything derived from it follows in idempotent steps, so the next request or
+ * start can finish an interrupted one.
  */
 import { eraseRealm } from "../../access/users.ts";
 import { compileOrb } from "../../definition/compile.ts";
@@ -39,8 +38,8 @@ import { buckets, streams, subjects } from "../../store/subjects.ts";
 import { StreamMissing } from "../../store/types.ts";
 
 /**
- * Finishes what is undone of an orb. Does nothing, and reads once, when all is done.
- * @param moved the fence that was moved for this very revision already
+ * Brings derived state in line with an orb's newest revision.
+ * @param moved the fence, if it was moved for this revision already
  */
 export async function reconcileOrb(deps: Deps, orb: string, head: OrbHead, moved?: Fence): Promise<void> {
   if (head.operation === "deleting") return finishDeletion(deps, orb, head);
@@ -50,7 +49,7 @@ export async function reconcileOrb(deps: Deps, orb: string, head: OrbHead, moved
   if (record !== null) await followUp(deps, await activateRecord(deps, record, current, moved), head);
 }
 
-/** Updates stored entries after a definition has been activated, then marks the work as done. */
+/** Migrates stored entries to the active definition, then marks the migration as done. */
 async function followUp(deps: Deps, current: CurrentLiveRecord, head: OrbHead): Promise<void> {
   if (current?.record.work === undefined) return;
   const { work, ...done } = current.record;
@@ -63,7 +62,6 @@ async function followUp(deps: Deps, current: CurrentLiveRecord, head: OrbHead): 
   );
 }
 
-/** Moves live copies and backfills index keys. Every step is idempotent. */
 async function doWork(
   deps: Deps,
   current: StoredLiveRecord,
@@ -92,10 +90,7 @@ async function doWork(
   }
 }
 
-/**
- * Erases the live copies of a removed schema, unless the live definition has changed meanwhile. Another process may
- * have done this work already, and the schema may exist again.
- */
+/** Erases the published copies of a removed schema, unless another process has: a new schema may have its name now. */
 async function eraseLive(deps: Deps, { record, revision }: StoredLiveRecord, filter: string): Promise<void> {
   const stream = streams.orb(record.orb);
   const info = await deps.store.streamInfo(stream);
@@ -107,12 +102,11 @@ async function eraseLive(deps: Deps, { record, revision }: StoredLiveRecord, fil
   }
 }
 
-/** Creates an orb's stream, if it does not exist yet. @throws SubjectsTaken */
 export function createOrbStream(deps: Deps, orb: string): Promise<void> {
   return deps.store.createStream(orbStreamConfig(orb, deps.config.replicas));
 }
 
-/** Commits a deletion. {@link finishDeletion} carries it out. @throws Conflict */
+/** Commits a deletion. {@link finishDeletion} erases the data. */
 export async function beginDeletion(deps: Deps, orb: string, head: OrbHead, by: string): Promise<OrbHead> {
   const act = { operation: "deleting", by, now: deps.clock.now() } as const;
   const gone = { status: null, publishedRevision: null, document: null, summary: [`deleted orb ${orb}`] };
@@ -121,10 +115,8 @@ export async function beginDeletion(deps: Deps, orb: string, head: OrbHead, by: 
 }
 
 /**
- * Carries out a deletion after `deleting` has been appended. Removes the live definition first, so that no request is
- * served from data that is being erased. Appends `deleted` last, so that the orb cannot be created again before
- * everything is gone. If two calls run at once, the slower one stops when the other has finished, because the id may
- * belong to a new orb then.
+ * Erases a deleted orb. Its definition goes first, so that no request serves data that is being erased. Its id is freed
+ * last, so that no new orb finds old data.
  */
 export async function finishDeletion(deps: Deps, orb: string, head: OrbHead): Promise<void> {
   await putDeleted(deps, orb, head);
@@ -142,10 +134,7 @@ export async function finishDeletion(deps: Deps, orb: string, head: OrbHead): Pr
   await nullOnConflict(appendRecord(deps, orb, done, head.seq, [placeTombstone(orb)]));
 }
 
-/**
- * Erases an abandoned import, because a partial orb is useless. Returns false if the import is still running, perhaps
- * on another host.
- */
+/** Erases an interrupted import. Returns false if the import still runs, perhaps on another host. */
 export async function eraseAbandoned(deps: Deps, orb: string, head: OrbHead): Promise<boolean> {
   if (await isAlive(deps, orb, head)) return false;
   // On a conflict, another process erased it, or the import has just finished.
@@ -153,12 +142,12 @@ export async function eraseAbandoned(deps: Deps, orb: string, head: OrbHead): Pr
   return (await nullOnConflict(erasing)) !== null;
 }
 
-/** Returns the empty message that removes an orb from the list. */
+/** Returns the message that removes an orb from the list of orbs. */
 export function placeTombstone(orb: string) {
   return { subject: subjects.orbPlace(orb), data: "", rollup: true, ttl: 1 };
 }
 
-/** Reconciles all orbs, at the platform's start. Returns how many needed it. */
+/** Repairs all orbs at the platform's start. Returns how many needed it. */
 export async function reconcileAll(deps: Deps): Promise<number> {
   let mended = 0;
   const budget = new ReadBudget(Number.POSITIVE_INFINITY);

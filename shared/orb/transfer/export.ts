@@ -1,6 +1,6 @@
 /**
- * Exports an orb as JSON Lines: its document, then each entry's newest revision (and its live revision, if that is
- * another one), then an end line that makes a truncated file detectable. Sensitive values stay sealed.
+ * Exports an orb as JSON Lines: its document, its entries, and an end line that reveals a truncated file. Sensitive
+ * values stay encrypted.
  */
 import type { Actor } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";
@@ -17,7 +17,6 @@ import type { EntrySnapshot } from "../../entry/model/snapshot.ts";
 import { equal } from "../../kernel/json.ts";
 import { readOrb } from "../change.ts";
 
-/** First line. */
 export interface OrbLine {
   kind: "orb";
   v: 1;
@@ -26,35 +25,29 @@ export interface OrbLine {
   status: Status;
   revision: number;
   publishedRevision: number | null;
-  /** The active document, if it is another one: the live one or, while none is live, the one that entries follow. */
+  /** The document that entries follow, if it is not the newest one. */
   published: OrbDocument | null;
   /** Removed fields that entries still have values of. */
   retired?: Retired[];
-  /** ISO 8601. */
   exportedAt: string;
 }
 
-/** One entry. */
 export interface EntryLine {
   kind: "entry";
   head: ExportedEntry;
-  /** The live revision, if it is another one. */
+  /** The published revision, if it is not the newest one. */
   published: ExportedEntry | null;
 }
 
-/** Last line. */
 export interface EndLine {
   kind: "end";
   entries: number;
 }
 
-/** A snapshot without the properties that are meaningful only in its stream. */
+/** An entry without members that only make sense in its own stream. */
 export type ExportedEntry = Omit<EntrySnapshot, "claims" | "liveClaims" | "publishedSeq" | "defRevision">;
 
-/**
- * Returns the lines of an export. All refusals are thrown before the first line. @throws AppError not_found,
- * forbidden
- */
+/** Returns the lines of an export. Errors are thrown before the first line. */
 export async function exportOrb(
   deps: Deps,
   actor: Actor,
@@ -90,7 +83,7 @@ async function* lines(
   let entries = 0;
   for await (const page of scanEntries(deps, orb)) {
     for (const entry of page) {
-      // Entries of a schema that was removed with force are not reachable, and not exported.
+      // Forced removals leave entries of schemas that no longer exist. They are not exported.
       if (!byType.has(`${entry.address.type}/${entry.address.schema}`)) continue;
       const published = entry.head.publishedSeq === null ? null : await publishedOf(deps, entry);
       entries++;

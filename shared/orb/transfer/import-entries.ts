@@ -1,4 +1,4 @@
-/** Writes the entries of an export with their ids, revision numbers and authors. Each group is one batch. */
+/** Writes entries in batches. They keep their ids, revision numbers and authors. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { OrbHead } from "../../definition/stored/history.ts";
 import { ImportMark } from "../../definition/stored/importing.ts";
@@ -18,33 +18,29 @@ import { type Append, Conflict } from "../../store/types.ts";
 import { createOrbStream } from "../migrate/reconcile.ts";
 import type { ExportedEntry } from "./export.ts";
 
-/** An entry of an import file, and its position. */
 export interface ImportedEntry {
-  /** JSON Pointer of its line. */
+  /** JSON Pointer to the line in the file, for error messages. */
   path: string;
   head: ExportedEntry;
   published: ExportedEntry | null;
 }
 
-/** Limits of one group: messages and bytes. */
+/** Maximum messages and bytes of one batch. */
 const GROUP = { messages: 600, bytes: 4 * 1024 * 1024 };
 
 interface Planned {
   path: string;
-  /** The first message of the entry's log: the live revision if it is older than the head, else the head. */
+  /** The first stored revision: the published one if it is older than the newest, otherwise the newest. */
   first: EntryWrite;
-  /** The head, if the live revision is older. */
+  /** The newest revision, if the published one is older. */
   head: EntrySnapshot | null;
   messages: Append[];
 }
 
 /**
  * Writes entries into an orb that has none yet.
- * @param begun the revision that the import began with
- * @param authority authenticates the caller again, before each group
- * @returns the number of entries
- * @throws AppError invalid with the line of each fault; conflict `unique_conflict`
- * @throws Conflict, StreamMissing when the import was cancelled meanwhile
+ * @param authority authenticates the caller again before each batch
+ * @throws Conflict, StreamMissing if another request cancelled the import
  */
 export async function importEntries(
   deps: Deps,
@@ -94,7 +90,7 @@ async function plan(deps: Deps, context: OrbContext, entry: ImportedEntry): Prom
     published === null ? null : await restored(deps, context, schema, published, `${path}/published`);
   const shown = live ?? (newest.publishedRevision === null ? null : newest);
   const open = shown !== null && (shown.liveTo === null || Date.parse(shown.liveTo) > now);
-  // A closed window ends the reservations of its revision, so another entry may own those values.
+  // An expired revision holds no unique values, so other entries may have them.
   const liveClaims = open ? (live?.claims ?? []) : [];
   const claims = new Set([...newest.claims, ...liveClaims]);
   const first: EntryWrite = {
@@ -114,7 +110,7 @@ async function plan(deps: Deps, context: OrbContext, entry: ImportedEntry): Prom
   };
 }
 
-/** Returns a snapshot in this platform's stored form: sealed with its keys, with its index keys. */
+/** Encrypts and indexes an entry with the keys of this platform. */
 async function restored(
   deps: Deps,
   context: OrbContext,
@@ -127,8 +123,7 @@ async function restored(
     existing: snapshot.values as Values,
     base: `${path}/values`,
   });
-  // Values written under an earlier definition can be invalid under this one. They belong to the entry and stay
-  // unchanged.
+  // Values from an earlier definition may be invalid now. They belong to the entry, so keep them.
   const values = checked.faults.length === 0 ? ofGiven(checked.values, given) : (given as Values);
   try {
     const { stored, plain } = await sealValues(deps.config, schema, snapshot.id, values, snapshot.values);
@@ -149,13 +144,13 @@ async function restored(
   }
 }
 
-/** Removes default values of fields that the entry has no value of. It gets those with its next write. */
+/** Removes default values that validation added. The entry gets them with its next write. */
 function ofGiven(values: Values, given: object): Values {
   return Object.fromEntries(Object.entries(values).filter(([name]) => Object.hasOwn(given, name)));
 }
 
 async function writeGroup(mark: ImportMark, group: readonly Planned[]): Promise<void> {
-  // A batch may write each reference guard only once, even if several entries refer to its entry.
+  // A batch may write each subject only once, but several entries can refer to the same entry.
   const messages = distinct(group.flatMap((one) => one.messages));
   let sequences: number[];
   try {
@@ -179,7 +174,7 @@ async function writeGroup(mark: ImportMark, group: readonly Planned[]): Promise<
   await mark.write(heads);
 }
 
-/** Removes messages that expect nothing and that another message on the same subject replaces anyway. */
+/** Keeps one of several messages that overwrite the same subject unconditionally. */
 function distinct(messages: readonly Append[]): Append[] {
   const touched = new Set<string>();
   return messages.filter(({ subject, expect, rollup }) => {

@@ -1,4 +1,3 @@
-/** Parses and validates the lines of an import file. */
 import { z } from "zod";
 import { checkDocument } from "../../definition/check/check.ts";
 import { FIELD_TYPE_NAMES, MODULE_TYPES, type OrbDocument } from "../../definition/document/document.ts";
@@ -10,18 +9,15 @@ import { addZodIssues, Faults } from "../../kernel/faults.ts";
 import type { ExportedEntry } from "./export.ts";
 import type { ImportedEntry } from "./import-entries.ts";
 
-/** A time as this platform writes it, from the year 1 on. */
+/** A time in the form that this platform writes. */
 const instant = z.iso
   .datetime({ precision: 3 })
   .refine((text) => normaliseInstant(text) === text, "must be a time between the years 0001 and 9999");
 
-/**
- * Highest revision number that an import accepts. Later revisions count on from it. `If-Match` accepts numbers of up
- * to 15 digits, which leaves each entry more than 10^14 further writes.
- */
+/** Maximum revision number in an import. Later revisions count on, and `If-Match` accepts at most 15 digits. */
 const REVISION_LIMIT = 2 ** 31;
 
-/** How far the exporting platform's clock may be ahead of this one's. */
+/** The exporting platform's clock may be this far ahead of ours. */
 const CLOCK_SKEW_MS = 24 * 60 * 60 * 1000;
 
 const number = z.int().min(1).max(REVISION_LIMIT);
@@ -45,7 +41,7 @@ const snapshot = z.strictObject({
   updatedAt: instant,
   updatedBy: z.string().max(200),
   values: z.record(z.string(), z.unknown()),
-  /** For records created with a key: the HMAC of the request. */
+  /** HMAC of the request that created the entry, if the request had an idempotency key. */
   request: z.string().max(200).optional(),
 });
 
@@ -88,14 +84,11 @@ const entryLine = z.strictObject({
 
 const endLine = z.strictObject({ kind: z.literal("end"), entries: z.int().min(0) });
 
-/** The lines of an import file, parsed as they arrive. */
 export interface ImportInput {
   lines: AsyncIterable<string>;
-  /** Parses a line. @throws AppError malformed */
+  /** Parses one line. @throws AppError malformed */
   parse: (line: string) => unknown;
-  /**
-   * Authenticates the caller again, repeatedly during the upload. @throws AppError when the caller's access has ended
-   */
+  /** Authenticates the caller again, repeatedly during the upload. */
   authority?: (() => Promise<unknown>) | undefined;
 }
 
@@ -112,7 +105,6 @@ export async function* numbered(input: ImportInput): AsyncGenerator<Line> {
   }
 }
 
-/** Returns faults of revision numbers and times that would conflict with later revisions. */
 function beyond(snapshot: ExportedEntry, now: number): Fault[] {
   const faults: Fault[] = [];
   if (snapshot.publishedRevision !== null && snapshot.publishedRevision > snapshot.revision) {
@@ -130,7 +122,7 @@ function beyond(snapshot: ExportedEntry, now: number): Fault[] {
   return faults;
 }
 
-/** Yields the entries up to the end line. @throws AppError invalid `cut_off` without one */
+/** @throws AppError invalid `cut_off` if the end line is missing */
 export async function* entriesOf(
   lines: AsyncGenerator<Line>,
   orb: string,

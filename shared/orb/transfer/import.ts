@@ -1,8 +1,6 @@
 /**
- * Creates an orb from an export. The orb is not visible before all entries are written, and it goes live last. If the
- * file is invalid or truncated, everything written is erased, unless another process has already cancelled the
- * import: a new orb with this id may exist then. After a crash, the next process that finds the import abandoned
- * erases it (`migrate/reconcile.ts`), or a DELETE does.
+ * Creates an orb from an export. The orb stays invisible until all entries are written. A failed import is erased;
+ * after a crash, the next process or a DELETE request erases it.
  */
 import type { Actor } from "../../access/actor.ts";
 import { requireOperator } from "../../access/authorize.ts";
@@ -22,16 +20,12 @@ import { writeDraft } from "../update.ts";
 import { importEntries } from "./import-entries.ts";
 import { entriesOf, type ImportInput, numbered, orbLine, shaped, soundDocument } from "./import-lines.ts";
 
-/** The result of an import. */
 export interface Imported {
   orb: ExistingOrb;
   entries: number;
 }
 
-/**
- * Imports an orb.
- * @throws AppError invalid with the line in each path (`/lines/3/head/id`); conflict `orb_exists`; malformed
- */
+/** @throws AppError invalid with the line in each path, such as `/lines/3/head/id` */
 export async function importOrb(deps: HandlerDeps, actor: Actor, input: ImportInput): Promise<Imported> {
   requireOperator(actor, "orbs.write");
   requireOperator(actor, "entries.manage");
@@ -84,10 +78,7 @@ export async function importOrb(deps: HandlerDeps, actor: Actor, input: ImportIn
   }
 }
 
-/**
- * Erases a failed import. Returns false if other requests have written since, because a new orb with this id may
- * exist.
- */
+/** Returns false if other requests have changed the orb: it may be a new one with the same id. */
 async function giveUp(deps: Deps, actor: Actor, orb: string, own: OrbHead): Promise<boolean> {
   try {
     await eraseOrb(deps, actor, orb, own);
@@ -101,10 +92,7 @@ async function giveUp(deps: Deps, actor: Actor, orb: string, own: OrbHead): Prom
 
 type Move = (deps: HandlerDeps, actor: Actor, target: OrbTarget) => Promise<ExistingOrb>;
 
-/**
- * Returns the operations that bring the imported draft to the exported state, including a newer draft next to a live
- * document.
- */
+/** Returns the operations that turn the imported draft into the exported state. */
 function movesTo(status: ExistingOrb["status"], draft: OrbDocument | null): Move[] {
   const moves: Move[] = [];
   if (status === "PUBLISHED") moves.push(publishOrb);
