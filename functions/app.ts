@@ -24,6 +24,7 @@ import { sharedAuthRoutes } from "./orb-auth/index.ts";
 import { orbAuth } from "./orb-auth/orbs.ts";
 import { docsRoutes } from "./pages/docs.ts";
 import { pageRoutes } from "./pages/index.ts";
+import { rootRoutes } from "./pages/root.ts";
 import { platformAuthRoutes } from "./platform-auth/index.ts";
 import { type AppEnv, context, type Host } from "./request/context.ts";
 import { runtimeRoutes } from "./runtime/entries.ts";
@@ -68,6 +69,7 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
     app.onError(onError);
   }
 
+  own.route("/", rootRoutes());
   own.route("/", healthRoutes());
   own.route("/", openApiRoutes({ own, runtime }));
   own.route("/", overviewRoutes());

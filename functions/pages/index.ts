@@ -1,12 +1,10 @@
-/** Serves the sign-in pages with their files, and redirects browsers from the bare address. */
+/** Serves the sign-in pages with their files. */
 import { z } from "@hono/zod-openapi";
-import type { MiddlewareHandler } from "hono";
 import { platformRealm, sharedRealm } from "../../shared/access/realms.ts";
 import { notFound } from "../../shared/kernel/errors.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { AnyQuery } from "../http/schemas.ts";
 import { bootstrapAccess } from "../platform-auth/bootstrap.ts";
-import type { AppEnv } from "../request/context.ts";
 import { assets } from "./assets.generated.ts";
 import { showSignin } from "./signin.ts";
 
@@ -66,18 +64,8 @@ const asset = {
   hide: true,
 };
 
-/** Redirects browsers from the bare address to a page. Programs get 404. */
-const toDocs: MiddlewareHandler<AppEnv> = async (c, next) => {
-  const reads = c.req.method === "GET" || c.req.method === "HEAD";
-  const shows = /\btext\/html\b/i.test(c.req.header("accept") ?? "");
-  if (!reads || !shows) return next();
-  c.set("route", c.req.path);
-  return c.redirect("/api/docs", 302);
-};
-
 export function pageRoutes() {
   const router = newRouter();
-  for (const path of ["/", "/api", "/api/"]) router.use(path, toDocs);
   router.openapi(platformSignin, (c) => showSignin(c, platformRealm));
   router.openapi(sharedSignin, (c) => showSignin(c, sharedRealm));
   router.openapi(asset, (c) => {

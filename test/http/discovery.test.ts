@@ -121,17 +121,25 @@ test("reports a damaged definition to platform admins and still describes the ot
 });
 
 test.each(["/", "/api", "/api/"])(
-  "%s redirects browsers to the documentation and answers programs with 404",
+  "%s redirects browsers to the API page and answers programs with the addresses to start with",
   async (path) => {
     const ask = (method: string, accept: string) => call(platform, method, path, { headers: { accept } });
     const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
     for (const method of ["GET", "HEAD"]) {
       const answer = await ask(method, browser);
       expect([answer.status, answer.headers.get("location")]).toEqual([302, "/api/docs"]);
+      expect(answer.headers.get("vary")).toContain("Accept");
     }
     for (const accept of ["*/*", "application/json"]) {
-      expect(await ask("GET", accept)).toMatchObject({ status: 404, body: { code: "route_not_found" } });
+      const answer = await ask("GET", accept);
+      expect(answer.status).toBe(200);
+      expect(answer.headers.get("vary")).toContain("Accept");
+      for (const link of Object.values((answer.body as { links: Record<string, string> }).links)) {
+        expect([link, (await call(platform, "GET", link)).status]).toEqual([link, 200]);
+      }
     }
-    expect((await ask("POST", browser)).status).toBe(404);
+    expect((await ask("HEAD", "*/*")).status).toBe(200);
+    const posted = await ask("POST", browser);
+    expect([posted.status, posted.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
   },
 );

@@ -12,8 +12,14 @@ const app = createApp(() => {
   throw new Error("this test needs no host");
 });
 
-/** Routes that are served but not described: second prefixes of described routes, and files of pages. */
-const TWINS = [/^\/api\/_orbs(\/|$)/, /^\/api\/streams$/, /^\/api\/_auth\/assets\//, /^\/api\/_docs\//];
+/** Routes that are served but not described: other addresses of described routes, and files of pages. */
+const TWINS = [
+  /^\/(api\/)?$/,
+  /^\/api\/_orbs(\/|$)/,
+  /^\/api\/streams$/,
+  /^\/api\/_auth\/assets\//,
+  /^\/api\/_docs\//,
+];
 
 test("describes every route of the platform, and no others", () => {
   const registered = app.own.routes
