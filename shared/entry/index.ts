@@ -1,26 +1,16 @@
 /**
- * Entries: content of a schema.
- *
- * Concepts:
- * - Log: one message per revision of an entry. Each message is a whole snapshot.
- * - Head: the last message of the log. The head is the truth; everything else is derived from it or verified against
+ * The verbs on entries. Comments in this folder use these terms:
+ * - Log: all revisions of an entry, one message each. Every message is a complete snapshot.
+ * - Head: the last message of the log, which is the newest revision and the source of truth. Readers verify all other
+ *   data against it.
+ * - Published copy: a copy of the published revision, on a separate subject for subscribers and fast reads.
+ * - Tombstone: a message that marks deleted data.
+ * - Index key: a message that makes an entry findable by a value or a reference. It may be outdated, so readers verify
  *   it.
- * - Live copy: a copy of the live revision on a subject of its own, for subscribers and fast reads.
- * - Tombstone: the message that replaces a live copy when the entry is no longer live, or a log when it is purged.
- * - Index key: a message that makes an entry findable by a value or a reference. It is a hint that readers verify.
- * - Reservation: the index key of a unique value. It has one owner and is taken by compare-and-set.
- * - Guard: an expectation that another subject has not changed until the commit.
- * - Fence: the subject that each write expects and that activating a definition moves, so that no write is committed
+ * - Reservation: the index key of a unique value. It belongs to one entry and is taken by compare-and-set.
+ * - Guard: a condition that another subject must not change before the commit.
+ * - Fence: subjects that a new definition of the orb changes. Every write expects them unchanged, so no write commits
  *   under an outdated definition.
- * - Window: `validFrom` to `validTo`. The broker's scheduler opens and closes it.
- *
- * Folders:
- * - `model/`: the stored form of an entry, its index keys, sealed values, cursors, idempotency
- * - `write/`: create, update, publish, delete … (`change.ts` lists the invariants of every write)
- * - `index/`: lookups by index key, references, visibility, windows
- * - `query/`: filters, sort orders, pages
- * - `read/`: responses of the runtime API and the management API
- * - `migrate/`: backfills after a definition, a key or a stored form has changed
  */
 export { backfillExisting, entryCounts, invalidEntries, moveLive } from "./migrate/publishing.ts";
 export { type RekeyProgress, rekeyEntries } from "./migrate/rekey.ts";

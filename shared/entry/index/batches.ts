@@ -1,17 +1,15 @@
-/** Reads many entries in parts, so that each part fits into the memory of a function even if the entries are large. */
 import { READ_BYTES, type ReadBudget } from "../../store/budget.ts";
 import { TooMuch } from "../../store/types.ts";
 
-/** One part and its result. */
 interface Part<W, R> {
   wanted: readonly W[];
   result: R;
 }
 
 /**
- * Reads all wanted items in order, as many at once as fit. The budget keeps that number for the next read of the same
- * request, and doubles it while the items turn out to be small.
- * @param read reads through the budget; throws TooMuch if the items are together larger than `maxBytes`
+ * Reads all wanted items in order, in batches that fit into memory. Learns the batch size from `TooMuch` errors, and
+ * doubles it while items are small.
+ * @param read reads a batch through the budget; throws TooMuch if it exceeds `maxBytes`
  */
 export async function* inBatches<W, R>(
   budget: ReadBudget,

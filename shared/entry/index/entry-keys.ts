@@ -1,4 +1,3 @@
-/** Computes the index keys of entries, and looks up who owns a reservation after a conflict. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Values } from "../../definition/validate.ts";
 import type { Config, Deps } from "../../deps.ts";
@@ -22,17 +21,17 @@ import { openValues } from "../model/sealing.ts";
 import { type EntrySnapshot, effective, snapshotOf } from "../model/snapshot.ts";
 import { inBatches } from "./batches.ts";
 
-/** An entry's index keys, computed with the current definition and claim keys. */
+/** Index keys of an entry under the current definition and secrets. */
 export interface EntryKeys {
   /** Index keys of the newest revision. */
   claims: string[];
-  /** Index keys of the live revision, if that is another one. */
+  /** Index keys of the published revision, if it is another one. */
   liveClaims: string[] | null;
-  /** Whether they differ from the stored keys, because the definition or the claim keys have changed. */
+  /** Whether the stored index keys are outdated, because the definition or the secrets have changed. */
   stale: boolean;
 }
 
-/** Reads the live revision from the log. Returns null if there is none, or if it was purged meanwhile. */
+/** Reads the published revision from the log. Returns null if there is none, or it was purged in the meantime. */
 export async function publishedOf(
   deps: Pick<Deps, "store">,
   { head, address }: Pick<LoadedEntry, "head" | "address">,
@@ -44,7 +43,7 @@ export async function publishedOf(
   return snapshotOf(await deps.store.getSeq(streams.orb(address.orb), head.publishedSeq, { consistency }));
 }
 
-/** Returns undefined if the key that sealed a value is missing. The stored index keys are used then. */
+/** Computes keys from decrypted values. Returns undefined if an encryption key is missing. */
 async function ofValues<T>(
   { config }: Pick<Deps, "config">,
   schema: CompiledSchema,
@@ -60,9 +59,8 @@ async function ofValues<T>(
 }
 
 /**
- * Returns an entry's index keys. Usually takes them from the head without a read. Computes them from the values, and
- * reads the live revision if that is another one, in these cases: the definition has changed, a unique value is
- * sensitive (its keys depend on the claim keys), or a value may lack the key of its normal form.
+ * Returns an entry's index keys, usually as stored. Computes them from the values if the definition has changed, a
+ * unique value is sensitive, or an older version of this software wrote them.
  */
 export async function entryKeys(
   deps: Deps,
@@ -86,7 +84,7 @@ export async function entryKeys(
   return { claims, liveClaims, stale: !follows || !same };
 }
 
-/** Returns the normal-form keys of the newest and the live revision. See {@link formKeys}. */
+/** Returns the index keys of normalized unique values. See {@link formKeys}. */
 export async function formsOf(
   deps: Deps,
   schema: CompiledSchema,
@@ -102,7 +100,7 @@ export async function formsOf(
   return forms;
 }
 
-/** Returns the keys of {@link formsOf} whose values the entry has reserved as written. */
+/** Returns the keys of normalized unique values that the entry reserved only as written. */
 export async function formsBefore(deps: Deps, schema: CompiledSchema, entry: LoadedEntry): Promise<string[]> {
   const forms = await formsOf(deps, schema, entry);
   return [...forms].filter(([, written]) => holdsAll(entry, written)).map(([key]) => key);
@@ -114,24 +112,20 @@ function holdsAll({ head }: LoadedEntry, keys: readonly string[] | undefined): b
 
 const equal = (a: readonly string[] | null, b: readonly string[] | null) => a?.join() === b?.join();
 
-/** The result of looking up reservations. */
 export interface ReservationState {
-  /** Sequence of the last message of each reservation that has one. */
+  /** Sequence of each reservation's last message. */
   known: Map<string, number>;
-  /**
-   * Heads of entries that have abandoned a reservation. A takeover requires that they do not change before the
-   * commit.
-   */
+  /** Conditions for taking over abandoned reservations: the former owners must not change before the commit. */
   guards: Guard[];
   /** Keys that the requesting entry already owns. */
   own: Set<string>;
-  /** Keys that another entry owns, with its id. */
+  /** Keys that other entries own, with the ids of those entries. */
   taken: Map<string, string>;
 }
 
 /**
- * Looks up the owners of reservations. Two requests, more if the owners' entries are large.
- * @param wanted keys of the schema, each with the id of the entry that wants it
+ * Looks up which entries own reservations.
+ * @param wanted each key, with the id of the entry that wants it
  */
 export async function readReservations(
   deps: Deps,
@@ -170,8 +164,8 @@ export async function readReservations(
       for (const key of keysBy.get(log) ?? []) {
         const owner = others.get(key) ?? "";
         if (entry !== null && (await ownsNow(deps, context, schema, entry, key))) state.taken.set(key, owner);
-        // The reservation is abandoned, for example because its owner's window closed. Another entry may take it over
-        // if the owner's head does not change before the commit.
+        // The owner no longer needs the reservation, for example after its `validTo`. Another entry may take it if the
+        // owner does not change before the commit.
         else state.guards.push({ subject: log, seq: message?.seq ?? 0 });
       }
     }
@@ -179,7 +173,6 @@ export async function readReservations(
   return state;
 }
 
-/** An existing entry, and the revision that the write gives it. */
 export interface KeptEntry {
   entry: LoadedEntry;
   next: EntrySnapshot;
@@ -187,9 +180,9 @@ export interface KeptEntry {
 
 /**
  * Looks up the reservations that an entry wants.
- * @param keeping the existing entry. It may keep a value without the key of its normal form, if another entry has
- * owned that key since before normal forms existed. `taken` of the result contains those keys.
- * @throws AppError conflict `unique_conflict` naming every field whose value another entry owns
+ * @param keeping the existing entry; it may keep values that duplicate another entry's only in normalized form, from
+ * before normalization existed
+ * @throws AppError conflict `unique_conflict` with every field whose value another entry owns
  */
 export async function lookUpReservations(
   deps: Deps,
@@ -208,7 +201,7 @@ export async function lookUpReservations(
   return state;
 }
 
-/** Returns the normal-form keys of values that the entry had before and keeps unchanged. */
+/** Returns the keys of normalized values that the entry had before and keeps. */
 async function sharedBefore(
   deps: Deps,
   schema: CompiledSchema,
@@ -216,15 +209,14 @@ async function sharedBefore(
 ): Promise<Set<string>> {
   const before = await formsBefore(deps, schema, entry);
   const now = await ofValues(deps, schema, next, formKeys);
-  // Either the new revision has the value in a form that the entry had reserved, or only the live revision still has
-  // it.
+  // The newest revision keeps a form that the entry had reserved, or only the published revision still has the value.
   const kept = before.filter((key) => !next.claims.includes(key) || holdsAll(entry, now?.get(key)));
   return new Set(kept);
 }
 
 /**
- * Returns the write with its added reservations looked up, as is needed after a conflict.
- * @throws AppError conflict `unique_conflict` naming every field whose value another entry owns
+ * Looks up the reservations that a write adds. Needed after a conflict.
+ * @throws AppError conflict `unique_conflict` with every field whose value another entry owns
  */
 export async function withReservations(
   deps: Deps,
@@ -254,7 +246,7 @@ function taken(key: string): Fault {
   return { path: `/values/${field}`, code: "unique", message: "is already used by another entry" };
 }
 
-/** 409 with the fields whose values belong to other entries. */
+/** 409 with the fields whose values other entries own. */
 function uniqueConflict(errors: Fault[]): AppError {
   const paths = [...new Map(errors.map((fault) => [fault.path, fault])).values()];
   return new AppError(

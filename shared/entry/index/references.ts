@@ -1,4 +1,3 @@
-/** References between entries: validates targets and finds referrers. */
 import type { Actor } from "../../access/actor.ts";
 import { isOwn, may, roleIn } from "../../access/authorize.ts";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
@@ -25,7 +24,6 @@ import { type EntrySnapshot, effective, visible } from "../model/snapshot.ts";
 import { inBatches } from "./batches.ts";
 import { entryKeys } from "./entry-keys.ts";
 
-/** One reference in an entry's values. */
 interface Pointer {
   field: CompiledField;
   id: string;
@@ -54,22 +52,19 @@ function pointsTo({ target }: CompiledField, { orb, module, id }: CompiledSchema
 
 type TargetState = "missing" | "draft" | "live";
 
-/** Advice in the error for an entry whose targets exceed the read budget. */
+/** Advice in the error for an entry that refers to too much data. */
 const FEWER_TARGETS = "Refer to fewer entries, or to smaller ones.";
 
-/** The result of checking references. */
 export interface TargetCheck {
   faults: Fault[];
-  /** Heads of targets in the same orb. They must not change before the commit. */
+  /** Conditions of the commit: referenced entries of the same orb must not change. */
   guards: Guard[];
 }
 
 /**
- * Checks that every referenced entry exists, is readable by the caller and, with `live`, is live.
- *
- * One request for the same orb. Two more, concurrently, for each other orb. Large targets take more.
- * @param only checks only these keys: the references that a write adds
- * @throws AppError invalid `too_broad` when the targets are larger than a request may read
+ * Checks that all referenced entries exist, that the caller may read them and, with `live`, that they are published.
+ * @param only checks only these index keys, which a write adds
+ * @throws AppError invalid `too_broad` if the referenced entries exceed the read budget
  */
 export async function checkTargets(
   deps: Deps,
@@ -103,7 +98,7 @@ export async function checkTargets(
       const wanted = [...new Set(subjectOf.values())];
       const read = (logs: readonly string[], maxBytes: number) =>
         nullIfMissing(store.getMany(streams.orb(orb), logs, { maxBytes }));
-      // Keep the state of each target and drop its body: together, the bodies may be large.
+      // Keep only the state of each entry. All bodies together may be large.
       const heads = new Map<string, { seq: number; state: TargetState }>();
       for await (const { result } of inBatches(budget, wanted, read)) {
         for (const [log, message] of result ?? []) {
@@ -152,7 +147,7 @@ function stateOf(deps: Deps, actor: Actor, target: OrbContext, message: StoredMe
   return isLive ? "live" : "draft";
 }
 
-/** An entry that refers to another one, and the field that does. */
+/** An entry that refers to another one, and the field with the reference. */
 export interface Referrer {
   module: string;
   schema: string;
@@ -160,18 +155,17 @@ export interface Referrer {
   field: string;
 }
 
-/** Maximum number of referrers in a response. */
+/** Maximum number of referring entries in a response. */
 const NAMED = 50;
 const REFERRERS_PER_READ = 250;
 
-/** An index message of a reference. It is a hint: the entry may have stopped referring to the target. */
+/** A reference according to the index. It may be outdated. */
 interface Hint {
-  /** Subject of the referring entry's log. */
   log: string;
   field: string;
 }
 
-/** Parses `<orb>._ref.<target>.<type>.<schema>.<field>.<source>`. Returns undefined if the key was deleted. */
+/** Parses the subject of an index message. Returns undefined for a deleted key. */
 function hintIn(message: StoredMessage): Hint | undefined {
   if (message.data.length === 0) return undefined;
   const [orb = "", , , type = "", schema = "", field = "", source = ""] = message.subject.split(".");
@@ -179,8 +173,8 @@ function hintIn(message: StoredMessage): Hint | undefined {
 }
 
 /**
- * Returns the entry behind a hint if its newest or live revision still refers to `id`. If a later definition brings a
- * reference field back, stored keys do not contain its references; they are computed from the values.
+ * Returns the referring entry if its newest or published revision really refers to `id`. If the definition has changed,
+ * computes the references from the values, because a restored field may have unindexed ones.
  */
 async function confirmed(
   deps: Deps,
@@ -202,8 +196,8 @@ async function confirmed(
 }
 
 /**
- * Returns whether any entry of the orb refers to an entry. Reads hints one by one from the leader, because a lagging
- * replica could miss the newest one. One request if there is none, two for the first confirmed one.
+ * Returns whether any entry of the orb refers to an entry. Reads from the stream's leader, because a lagging replica
+ * could miss the newest reference.
  */
 export async function isReferred(deps: Deps, context: OrbContext, id: string): Promise<boolean> {
   const { orb } = context;
@@ -224,8 +218,8 @@ export async function isReferred(deps: Deps, context: OrbContext, id: string): P
 }
 
 /**
- * Returns entries of the same orb that refer to an entry and that the actor may read: at most 50, fewer if they are
- * large.
+ * Returns up to 50 entries of the same orb that refer to an entry and that the caller may read. Returns fewer if they
+ * are large.
  */
 export async function referrersOf(
   deps: Deps,
@@ -270,7 +264,7 @@ export async function referrersOf(
   }
 }
 
-/** 409 with the referrers that the caller may read. */
+/** 409 with the referring entries that the caller may read. */
 export function referenced(referrers: readonly Referrer[]): AppError {
   return new AppError(
     "conflict",

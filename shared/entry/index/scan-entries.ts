@@ -1,7 +1,3 @@
-/**
- * Scans all stored entries of a schema or orb, page by page. For work on whole collections, such as publishing an orb
- * or rekeying.
- */
 import type { Deps } from "../../deps.ts";
 import { indexBytes, READ_BYTES, ReadBudget } from "../../store/budget.ts";
 import { scanPages } from "../../store/pages.ts";
@@ -12,9 +8,8 @@ import { inBatches } from "./batches.ts";
 const ENTRIES_PER_PAGE = 200;
 
 /**
- * Yields pages of existing entries, oldest first. Two requests per page, more for large entries. Entries created
- * during the scan may be missing.
- * @param home the schema to scan; all schemas of the orb if omitted
+ * Yields pages of existing entries, oldest first. May miss entries that are created during the scan.
+ * @param home the schema to scan; default all schemas of the orb
  */
 export async function* scanEntries(
   deps: Pick<Deps, "store">,
@@ -25,7 +20,7 @@ export async function* scanEntries(
   yield* walk(deps, orb, { filter, fromSeq: 1, maxBytes: indexBytes(ENTRIES_PER_PAGE) });
 }
 
-/** Pages of the entries of a schema that exist and were written after a sequence; some may come twice. One request for none. */
+/** Yields pages of existing entries that were written after a sequence. An entry may appear twice. */
 export async function* entriesSince(
   deps: Pick<Deps, "store">,
   orb: string,
@@ -39,7 +34,7 @@ export async function* entriesSince(
   });
 }
 
-/** The entry that an index message or a log message belongs to: `<orb>._ix.<type>.<schema>.<id>`, or the log itself. */
+/** Returns the log of the entry that an index message or a log message belongs to. */
 function logIn(subject: string): string {
   const [orb = "", second = "", type = "", schema = "", id = ""] = subject.split(".");
   return second === "_ix" ? subjects.entryLog({ orb, type: type as ModuleToken, schema, id }) : subject;
@@ -51,10 +46,10 @@ async function* walk(
   { filter, maxBytes, ...start }: { filter: string; fromSeq: number; maxBytes: number },
 ): AsyncGenerator<LoadedEntry[]> {
   const stream = streams.orb(orb);
-  // Whatever is stored is read, a part at a time.
+  // The budget is unlimited and only splits the reads into batches.
   const budget = new ReadBudget(Number.POSITIVE_INFINITY);
   const store = budget.charging(deps.store);
-  // Pages may come from a replica that lags: the leader tells how far they must reach.
+  // Pages may come from a lagging replica, so get the last sequence from the leader.
   const newest = await nullIfMissing(deps.store.get(stream, filter));
   if (newest !== null && newest.seq < start.fromSeq) return;
   const page = async (fromSeq: number) =>

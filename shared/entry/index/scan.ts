@@ -1,13 +1,13 @@
 /**
- * Scans an index in creation order, oldest or newest first, one request per window. It yields index entries, which
- * are hints: the caller reads each entry and decides whether it still exists and is visible.
+ * Scans an index of entries in order of creation, page by page. Index messages may be outdated, so callers must verify
+ * each entry.
  */
 import { indexBytes } from "../../store/budget.ts";
 import { type Home, type ModuleToken, streams } from "../../store/subjects.ts";
 import type { Page, Store, StoredMessage } from "../../store/types.ts";
 import { nullIfMissing } from "../model/resolve.ts";
 
-/** An entry's address in its orb, and its position in the index. */
+/** An entry according to an index. */
 export interface IndexEntry {
   type: ModuleToken;
   schema: string;
@@ -18,12 +18,12 @@ export interface IndexEntry {
   time?: number;
 }
 
-/** Maximum number of index entries per window. */
+/** Maximum index messages per page. */
 const MAX_WINDOW = 500;
-/** Assumed index messages per sequence if the density is unknown: an entry brings five to ten messages. */
+/** Assumed index messages per sequence of the stream. A new entry adds five to ten messages. */
 const USUAL_DENSITY = 1 / 10;
 
-/** Reads a page of an index. A stream that does not exist counts as empty. */
+/** Reads a page of an index. A missing stream counts as empty. */
 export async function readPage(
   store: Store,
   orb: string,
@@ -36,7 +36,7 @@ export async function readPage(
   return page ?? { messages: [], pending: 0, lastSeq: 0 };
 }
 
-/** Parses an index message, `<orb>._ix.<type>.<schema>.<id>`. Returns undefined for the empty message of a deletion. */
+/** Parses an index message. Returns undefined for a deleted entry. */
 function placeOf(message: StoredMessage, { home, literal }: IndexScan): IndexEntry | undefined {
   if (message.size === 0) return undefined;
   const { subject, seq, time } = message;
@@ -52,26 +52,18 @@ function placesOf(messages: readonly StoredMessage[], indexScan: IndexScan): Ind
   return messages.map((message) => placeOf(message, indexScan)).filter((place) => place !== undefined);
 }
 
-/** The index to scan, and how to read its messages. */
 export interface IndexScan {
   orb: string;
-  /** Subject filter of the index. */
   filter: string;
-  /**
-   * The schema of all entries, if the subjects do not contain it: in the index of a value, and in the order of a
-   * schema.
-   */
+  /** The schema of all entries, if the subjects do not contain it. */
   home?: Home;
-  /** Whether the id is the message's body, because all messages are on one subject. */
+  /** Whether all messages are on one subject and contain the id as their body. */
   literal?: boolean;
-  /** Number of index entries in the first window. Later windows are larger. */
+  /** Size of the first page. Later pages are larger. */
   first: number;
 }
 
-/**
- * Returns all index entries of some indexes, or undefined if there are more than `most`. Each request reads `first`
- * entries.
- */
+/** Reads several indexes completely. Returns undefined if they have more than `most` messages in total. */
 export async function readPlaces(
   store: Store,
   scans: readonly IndexScan[],
@@ -95,14 +87,14 @@ export async function readPlaces(
   return count > most ? undefined : places;
 }
 
-/** Part of an index, in the order of the scan. */
+/** A page of an index, in the order of the scan. */
 export interface IndexWindow {
   places: IndexEntry[];
-  /** Index messages per sequence, which determines the width of the next window of a backward scan. 0 if unknown. */
+  /** Index messages per sequence of the stream. A backward scan needs it to size the next page. 0 if unknown. */
   density: number;
 }
 
-/** Yields index entries oldest first, after a sequence. */
+/** Yields entries oldest first, after a sequence. */
 export async function* scanForwards(
   store: Store,
   indexScan: IndexScan,
@@ -118,13 +110,13 @@ export async function* scanForwards(
   }
 }
 
-/** Where a scan begins: after this sequence, or before it for newest first. A density of 0 is unknown. */
+/** Where a scan begins: after this sequence, or before it for newest first. */
 export type ScanStart = Pick<IndexWindow, "density"> & { seq: number };
 
 /**
- * Yields index entries in creation order.
+ * Yields entries in order of creation.
  * @param after the position to continue from
- * @param newest returns a start after the newest entry, for a scan that begins with it; undefined if there is none
+ * @param newest returns the position after the newest entry; undefined if there is none
  */
 export async function* scanInOrder(
   store: Store,
@@ -142,8 +134,8 @@ export async function* scanInOrder(
 }
 
 /**
- * Yields index entries newest first, before a sequence. The broker reads forward only. The width of a window is
- * therefore estimated from the density of index messages, and corrected if the estimate was wrong.
+ * Yields entries newest first, before a sequence. The broker reads only forwards, so each page starts at an estimated
+ * sequence. A wrong estimate is corrected.
  */
 async function* scanBackwards(
   store: Store,
@@ -162,7 +154,7 @@ async function* scanBackwards(
     });
     const inside = page.messages.filter((message) => message.seq < upper);
     if (inside.length === page.messages.length && page.pending > 0) {
-      // The window is denser than estimated and its newest messages are missing. Retry with a narrower window.
+      // The page is full before it reaches its end. Start it at a later sequence.
       const reached = inside.at(-1)?.seq ?? from;
       density = Math.max(density * 2, inside.length / (reached - from + 1));
       continue;

@@ -1,10 +1,10 @@
 /**
- * Validity windows, opened and closed by the broker's own scheduler, so that no process of the platform has to run at
- * that time.
+ * Entries become visible at `validFrom` and invisible at `validTo` through the broker's message scheduler, so no
+ * process of the platform must run at that time.
  *
- * A schedule never targets the log. A scheduled message carries no expectation, so it would overwrite concurrent
- * writes. It targets the live subject, for subscribers; readers decide by the head. The schedule's subject contains
- * the revision, because firing purges that subject and would delete a newer schedule with the same subject.
+ * Schedules write only to the subject of the published copy. A scheduled message has no expectation, so in the log it
+ * could overwrite concurrent writes. Each schedule's subject contains the revision, because the broker purges the
+ * subject when the schedule fires.
  */
 import type { Deps } from "../../deps.ts";
 import { pause } from "../../kernel/pause.ts";
@@ -23,21 +23,20 @@ import {
 } from "../model/snapshot.ts";
 import { publishedOf } from "./entry-keys.ts";
 
-/** A schedule can fire this many milliseconds late: the scheduler's interval, plus time for a slow disk. */
+/** Maximum milliseconds that a schedule fires late: the scheduler's interval, plus time for a slow disk. */
 const LATE_MS = 600;
-/** A window edge closer than this many milliseconds may fire while its cancellation is in flight. */
+/** A schedule due within this many milliseconds may fire while its cancellation is under way. */
 const NEAR_MS = 1_000;
 /**
- * An edge overdue by more than this many milliseconds has fired, or its broker was down. If it fires even later, the
- * head hides the result.
+ * A schedule overdue for this many milliseconds has fired, unless the broker was down. Readers ignore a later result.
  */
 const OVERDUE_MS = 15_000;
-/** Seconds that a cancellation stays on the schedule's subject. */
+/** Seconds until a cancellation expires. */
 const CANCELLED_SECONDS = 1;
 
 /**
- * The broker counts nanoseconds in 64 bits, which end in 2262. A later schedule would fire at once. Edges after this
- * date (usually meant as "never") are not scheduled; only the head decides.
+ * The broker's 64-bit nanoseconds end in 2262, and later schedules would fire at once. Later dates usually mean
+ * "never", so they are not scheduled.
  */
 const LAST_SCHEDULED = Date.UTC(2200, 0, 1);
 
@@ -62,8 +61,8 @@ function schedule(
 }
 
 /**
- * Returns the messages of a publication: the live copy or the schedule that writes it, and the schedule of the
- * closing.
+ * Returns the messages of a publication: the published copy or a schedule for `validFrom`, and a schedule for
+ * `validTo`.
  */
 export function publishMessages(
   address: EntryAddress,
@@ -78,7 +77,7 @@ export function publishMessages(
     if (Date.parse(liveFrom) < LAST_SCHEDULED) {
       messages.push(schedule(address, role, revision, "open", liveFrom, liveCopy(published)));
     }
-    // The new revision is the live one but not yet visible, so the previous live copy must go now.
+    // The new revision is not visible yet, so remove the published copy of the previous one.
     if (previous !== null && previous.publishedRevision !== null) {
       messages.push(liveTombstone(address, role, published, new Date(now).toISOString()));
     }
@@ -95,7 +94,7 @@ export function publishMessages(
   return messages;
 }
 
-/** Returns the tombstone that replaces the live copy and tells subscribers that the entry is no longer live. */
+/** Returns the message that replaces the published copy and tells subscribers that the entry is no longer published. */
 export function liveTombstone(
   address: EntryAddress,
   role: LiveRole,
@@ -110,7 +109,7 @@ export function liveTombstone(
   };
 }
 
-/** Returns the messages that cancel the schedules of a head's live revision. */
+/** Returns the messages that cancel the schedules of the published revision. */
 export function cancelMessages(address: EntryAddress, head: EntrySnapshot): Append[] {
   const revision = head.publishedRevision;
   if (revision === null) return [];
@@ -126,10 +125,7 @@ export function cancelMessages(address: EntryAddress, head: EntrySnapshot): Appe
   ];
 }
 
-/**
- * Returns the cancelled edges, in milliseconds since the epoch, that may fire during or shortly after their
- * cancellation.
- */
+/** Returns the times of schedules that may fire during their cancellation, in milliseconds since the epoch. */
 function nearEdges(head: EntrySnapshot, now: number): number[] {
   return [head.liveFrom, head.liveTo]
     .filter((edge) => edge !== null)
@@ -138,8 +134,8 @@ function nearEdges(head: EntrySnapshot, now: number): number[] {
 }
 
 /**
- * Repairs the live copy after a write that cancelled schedules of `before`. If one of them was about to fire, checks
- * the live subject now and again when the latest possible firing has passed.
+ * Repairs the published copy if a cancelled schedule may have fired. Checks immediately, and again when it can no
+ * longer fire.
  */
 export async function repairAfterCancel(
   deps: Deps,
@@ -156,8 +152,7 @@ export async function repairAfterCancel(
 }
 
 /**
- * Reconciles a live subject with its head. The append expects the message found there, so a concurrent publication or
- * withdrawal wins.
+ * Makes the published copy match the newest revision. Uses compare-and-set, so that a concurrent publication wins.
  * @returns whether a repair was needed
  */
 async function repairLive(deps: Deps, address: EntryAddress, role: LiveRole): Promise<boolean> {

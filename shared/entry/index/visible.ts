@@ -1,4 +1,4 @@
-/** Visible entries of the runtime API: the live revision, verified against the head, and its form in responses. */
+/** Reads the entries that a caller of the runtime API may see. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
@@ -24,36 +24,33 @@ import { publishedOf } from "./entry-keys.ts";
 export interface VisibleEntry {
   schema: CompiledSchema;
   address: EntryAddress;
-  /** The newest stored revision. */
+  /** The newest revision. */
   head: EntrySnapshot;
-  /** The revision to show, without sealed values. */
+  /** The revision to show, with sensitive values masked. */
   shown: EntryView;
-  /** Number of the newest revision. Entity tags begin with it. */
+  /** Number of the newest revision. ETags begin with it. */
   newest: number;
 }
 
-/** A visible entry in a list. */
 export interface ListedEntry extends VisibleEntry {
-  /** Stored bytes that were read for it. */
+  /** Stored bytes that were read. */
   bytes: number;
 }
 
-/** An entry to read. */
 export interface EntryKey {
   schema: CompiledSchema;
   id: string;
 }
 
-/** A stored revision or live copy as readers may see it: masked by the definition in force. */
+/** Masks the sensitive values of a stored revision. */
 export function maskedRevision(schema: CompiledSchema, stored: VisibleEntry["shown"]): VisibleEntry["shown"] {
   return schema.sensitive.length === 0 ? stored : { ...stored, values: maskValues(stored.values, schema) };
 }
 
 /**
- * Reads the live revisions of entries of one orb, heads and live copies in one request (of up to 1,024 subjects). The
- * live revision is the head itself or, if a newer draft exists, the live copy. A live copy that lags behind its head
- * is ignored, and the revision is read from the log instead. Entries that are not live now are undefined.
- * @throws TooMuch when the entries are together larger than `maxBytes`
+ * Reads the published revisions of entries. Uses the newest revision if it is published, otherwise the published copy.
+ * If the copy is outdated, reads the log. Entries that are not visible now are undefined.
+ * @throws TooMuch if the entries together exceed `maxBytes`
  */
 export async function readLive(
   deps: Pick<Deps, "store" | "clock" | "expires">,
@@ -92,9 +89,8 @@ export async function readLive(
 }
 
 /**
- * Reads and parses heads, and reads live copies, in one request to save a round trip. A store with a local cache has no
- * round trip to save, and large entries take longer than one. In both cases live copies are read only for entries with a
- * newer draft.
+ * Reads the newest revisions. Also reads the published copies in the same request, to save a round trip. With a local
+ * cache or large entries, reads only the copies that are needed, in a second request.
  */
 async function lastOf(
   store: Store,
@@ -106,7 +102,7 @@ async function lastOf(
   const read = (subjects: readonly string[]) => lastOfAll(store, stream, subjects, consistency, maxBytes);
   const together = store.isCached !== true && maxBytes <= SMALL_BYTES;
   const messages = await read(places.flatMap(({ log, live }) => (together ? [log, live] : [log])));
-  // Parse each head once: it may be large.
+  // Parse each entry only once, because it may be large.
   const heads = places.map(({ log }) => snapshotOf(messages.get(log)));
   if (together) return { messages, heads };
   const withDraft = places.filter((_, at) => {
@@ -118,7 +114,7 @@ async function lastOf(
   return { messages: new Map([...messages, ...copies]), heads };
 }
 
-/** Reads the last message of each subject. One or two are read by subject, which is the broker's cheapest read. */
+/** Reads the last message of each subject. For one or two, separate reads are the broker's cheapest way. */
 async function lastOfAll(
   store: Store,
   stream: string,
@@ -143,14 +139,17 @@ export function newestRevision(
 }
 
 /**
- * An entry in runtime API responses. `expand` contains referenced entries by field, or null for those that the caller
- * cannot see.
+ * An entry in responses of the runtime API. `expand` contains referenced entries by field, or null if the caller cannot
+ * see them.
  */
 export interface RuntimeEntry extends EntryView {
   expand?: Record<string, unknown>;
 }
 
-/** Returns an entry for a runtime API response. @param languages collects the languages of its values */
+/**
+ * Returns an entry for a response.
+ * @param languages receives the languages of its values
+ */
 export function presentEntry(
   { shown, schema }: VisibleEntry,
   presentation: Presentation,

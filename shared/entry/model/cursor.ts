@@ -1,8 +1,6 @@
 /**
- * Pagination cursors. A cursor contains a position and a checksum over the position and the query, so a cursor of
- * another orb, schema or query is refused instead of being read as a wrong position. Cursors are not signed: a
- * position reveals nothing that its list does not show, and every page checks access again. Clients can forge
- * cursors, so their content is validated like any other input.
+ * Pagination cursors: a position, with a checksum over the position and the query. The checksum detects cursors of
+ * other lists. Cursors are not signed, because a forged one reveals nothing: every page checks access again.
  */
 import { base64url } from "jose";
 import { z } from "zod";
@@ -14,22 +12,22 @@ const density = z.number().min(0).max(1);
 const key = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 
 const positions = z.strictObject({
-  /** How the first page was read, which the following pages keep. */
+  /** How the first page was read. Later pages must use the same way. */
   kind: z.enum(["index", "order", "value", "set", "sorted"]),
-  /** The last sequence of the index that was read. */
+  /** Sequence of the last index message that was read. */
   seq,
-  /** Index messages per sequence, a hint for reading backwards. 0 if unknown. */
+  /** Index messages per sequence, an estimate for reading backwards. 0 if unknown. */
   density,
-  /** The last entry of a known set or of a sort order, and the last of those that got a value after their creation. */
+  /** Last entry of the page, if the list is not in the order of an index. */
   id: z.string(),
-  /** Sort keys of that entry. */
+  /** Sort keys of the last entry. */
   keys: z.array(key),
 });
 
-/** A position in a list: everything up to it was read. */
+/** A position in a list: everything before it was read. */
 export type Position = z.infer<typeof positions>;
 
-/** Returns a position. Members that its kind does not use are empty. */
+/** Returns a position with defaults for the omitted members. */
 export function positionAt(kind: Position["kind"], at: Partial<Position>): Position {
   return { seq: 0, density: 0, id: "", keys: [], ...at, kind };
 }
@@ -54,19 +52,22 @@ function refusedCursor(): AppError {
   );
 }
 
-/** Encodes a cursor. `query` identifies everything that the position depends on. */
+/**
+ * Encodes a cursor.
+ * @param query everything that the position depends on
+ */
 export function writeCursor(position: Position, query: string): string {
   const text = JSON.stringify(position);
   return base64url.encode(`${fingerprint(`${query}\n${text}`)}.${text}`);
 }
 
-/**
- * Maximum length of a cursor. Five sort keys of 200 characters that JSON escapes, and an id, take up to 8,300
- * characters.
- */
+/** Maximum length of a cursor. Five escaped sort keys of 200 characters and an id need up to 8,300. */
 const LONGEST = 9000;
 
-/** Decodes and validates a cursor. @throws AppError malformed `invalid_cursor` */
+/**
+ * Decodes and validates a cursor.
+ * @throws AppError malformed `invalid_cursor`
+ */
 export function readCursor(cursor: string, query: string): Position {
   if (cursor.length > LONGEST || !/^[A-Za-z0-9_-]+$/.test(cursor)) throw refusedCursor();
   let decoded: string;

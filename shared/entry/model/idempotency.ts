@@ -1,6 +1,6 @@
 /**
- * `Idempotency-Key`: the write creates a record of the key in the same atomic batch, so that one of several equal
- * requests writes and all of them get its response. The broker deletes the record after 24 hours.
+ * `Idempotency-Key`: a write stores a record of the key in the same atomic batch. Of several equal requests, only one
+ * writes, and all get its response. Records expire after 24 hours.
  */
 import { type Actor, accountOf } from "../../access/actor.ts";
 import type { Deps } from "../../deps.ts";
@@ -14,36 +14,34 @@ import { type EntrySnapshot, snapshotOf } from "./snapshot.ts";
 
 const LIFETIME_SECONDS = 86_400;
 
-/** The caller's key, and the route of the request (method and path, ids included). */
+/** The client's key, and the method and path of the request. */
 export interface Idempotency {
   key: string;
   route: string;
 }
 
-/** The stored record of a key. */
 interface StoredClaim {
   v: 1;
-  /** HMAC of the request: detects a different request, but does not help to guess its content. */
+  /** HMAC of the request. Detects a different request without revealing its content. */
   body: string;
-  /** The response's message is this many messages after this one: a snapshot of an entry, or a revision of an orb. */
+  /** Number of messages from the record to the stored response. */
   offset: number;
 }
 
-/** A record to create with a write. */
+/** The record to store with a write. */
 export interface IdempotencyClaim {
   subject: string;
-  /** HMACs of the request, one for each claim key. The first is stored; any of them matches a stored one. */
+  /** HMACs of the request, one for each secret. The first is stored; any of them may match. */
   bodies: readonly string[];
 }
 
-/** The stored response to an earlier request. */
 export interface Replay {
   snapshot: EntrySnapshot;
   seq: number;
   replayed: true;
 }
 
-/** Returns JSON with sorted members, which is equal for equal values. */
+/** Returns JSON with sorted members, so that equal values give equal text. */
 export function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
@@ -54,7 +52,7 @@ export function canonical(value: unknown): string {
   return `{${members.join(",")}}`;
 }
 
-/** Validates the length of a key. @throws AppError malformed `invalid_header` */
+/** Checks that a key has 1 to 255 characters. */
 export function checkKey(key: string): string {
   if (key.length > 0 && key.length <= 255) return key;
   throw new AppError(
@@ -65,7 +63,7 @@ export function checkKey(key: string): string {
 }
 
 /**
- * Returns the record to create for a request, or undefined if the caller sent no key.
+ * Returns the record to store for a request, or undefined if the client sent no key.
  * @param subjectOf returns the record's subject for the hash of caller, route and key
  */
 export async function claimOf(
@@ -83,7 +81,7 @@ export async function claimOf(
   };
 }
 
-/** Returns the record to create for a request that writes an entry, or undefined if the caller sent no key. */
+/** Returns the record to store for a write of an entry, or undefined if the client sent no key. */
 export function idempotencyClaim(
   deps: Deps,
   actor: Actor,
@@ -95,8 +93,8 @@ export function idempotencyClaim(
 }
 
 /**
- * Returns the sequence of the response to an earlier request with the same key, or null if there is none.
- * @throws AppError invalid `idempotency_mismatch` when the key was used for a different request
+ * Returns the sequence of the response to an earlier request with the same key, or null.
+ * @throws AppError invalid `idempotency_mismatch` if the key was used for a different request
  */
 export function answeredAt(claim: IdempotencyClaim, message: StoredMessage | null): number | null {
   if (message === null || message.data.length === 0) return null;
@@ -107,9 +105,9 @@ export function answeredAt(claim: IdempotencyClaim, message: StoredMessage | nul
 }
 
 /**
- * Returns the response to an earlier request with the same key, or null for the first request.
- * @throws AppError invalid `idempotency_mismatch` when the key was used for a different request; gone `answer_gone`
- * when the response has been erased
+ * Returns the response to an earlier request with the same key, or null.
+ * @throws AppError invalid `idempotency_mismatch` if the key was used for a different request
+ * @throws AppError gone `answer_gone` if the response was purged
  */
 export async function replay(
   deps: Deps,
@@ -121,8 +119,7 @@ export async function replay(
   if (seq === null) return null;
   const snapshot = snapshotOf(await deps.store.getSeq(streams.orb(orb), seq));
   if (snapshot === null) {
-    // A broker that is shutting down finds no messages. Only a broker that reports a later sequence has really
-    // searched.
+    // A broker that is shutting down finds no messages. Trust it only if it knows a sequence at least as high.
     const info = await deps.store.streamInfo(streams.orb(orb));
     if (info === null || info.state.last_seq < seq) throw unavailable("the response is not readable yet");
     throw new AppError(
@@ -134,7 +131,10 @@ export async function replay(
   return { snapshot, seq, replayed: true };
 }
 
-/** Returns the record's message. @param offset how many messages later in the batch the response is */
+/**
+ * Returns the message that stores the record.
+ * @param offset number of messages from the record to the response in the batch
+ */
 export function claimMessage(claim: IdempotencyClaim, offset: number): Append {
   const body: StoredClaim = { v: 1, body: claim.bodies[0] ?? "", offset };
   return { subject: claim.subject, data: JSON.stringify(body), expect: { seq: 0 }, ttl: LIFETIME_SECONDS };

@@ -1,9 +1,5 @@
 /**
- * Index keys: how an entry is found by its values, apart from its log. Each key is stored in the snapshot and has a
- * message in the orb's stream. The difference between the keys before and after a write gives the index messages of
- * that write.
- *
- * Stored keys (`claims` in a snapshot):
+ * Index keys of an entry, by which it is found. The entry's snapshot lists its keys, and each key has an index message:
  * - `u.<field>.<token>`: reservation of a unique value
  * - `e.<field>.<token>`: equality index
  * - `r.<field>.<target id>`: reference to another entry
@@ -22,7 +18,7 @@ import type { EntrySnapshot } from "./snapshot.ts";
 const encoder = new TextEncoder();
 
 /**
- * Returns the index that answers equality on a field: its reservations, its references, its equality index, or none.
+ * Returns which index answers an equality filter on a field: unique values, references or equality. Null if none does.
  */
 export function indexKind(field: CompiledField): "uq" | "ref" | "eq" | null {
   if (!field.indexed) return null;
@@ -30,11 +26,11 @@ export function indexKind(field: CompiledField): "uq" | "ref" | "eq" | null {
   return field.unique ? "uq" : "eq";
 }
 
-/** Cache of the hashes of short texts, because enums have few distinct values. */
+/** Cache of hashes of short values. Enums and booleans have few distinct ones. */
 const hashes = new BoundedMap<string, string>(1_000);
 const SHORT = 64;
 
-/** Returns the token of a value in a field's equality index, or null if the value has none. */
+/** Returns the hash of a value in the equality index, or null if the value is not indexed. */
 export async function equalityToken(field: CompiledField, value: Json): Promise<string | null> {
   const token = field.type.token(value);
   if (token === null) return null;
@@ -46,14 +42,13 @@ export async function equalityToken(field: CompiledField, value: Json): Promise<
 }
 
 /**
- * Returns the tokens that reserve a unique value; none if the value has none.
+ * Returns the tokens that reserve a unique value.
  *
- * A value is reserved in its normal form and, if it was written in another form, also as written. Versions before
- * normal forms reserved values as written only, and instances of both versions can serve at the same time.
+ * A value is reserved in normalized form and, if different, as written, because older versions of this software know
+ * only the second form.
  *
- * A sensitive value has a token for each claim key: an HMAC bound to the field. A reader of the broker's files can
- * therefore neither guess nor compare values. While claim keys are rotated, two instances with one key in common
- * still detect duplicates.
+ * Tokens of sensitive values are HMACs, so that a reader of the broker's files can neither guess nor compare values.
+ * There is one token for each secret in `CLAIM_KEY`, so that duplicates are found while secrets are rotated.
  * @param value plaintext
  */
 export async function uniqueTokens(
@@ -68,7 +63,7 @@ export async function uniqueTokens(
   return [...written, ...normal];
 }
 
-/** Returns the tokens of a unique value as written, and those of its normal form if that differs. */
+/** Returns the tokens of a unique value as written, and of its normalized form if that differs. */
 async function formTokens(
   config: Config,
   schema: CompiledSchema,
@@ -89,8 +84,8 @@ async function formTokens(
 }
 
 /**
- * Returns the index keys of normal forms that differ from the written value, each with the keys of the value as
- * written.
+ * Returns the index keys of normalized values that differ from the written ones, each with the keys of the written
+ * value.
  */
 export async function formKeys(
   config: Config,
@@ -113,15 +108,14 @@ export async function formKeys(
   return keys;
 }
 
-/** Returns whether values of any unique field of a schema have normal forms. */
+/** Returns whether the schema has unique fields whose values are normalized. */
 export function hasForms(schema: CompiledSchema): boolean {
   return schema.unique.some(({ equality, type }) => equality !== type.token);
 }
 
 /**
- * Returns whether an entry's index keys must be computed from its values, because a version without normal forms may
- * have written them. That is so if a unique value is not in its normal form, or if the live revision, which is not
- * loaded, has another unique value than the newest.
+ * Returns whether an older version of this software may have stored the entry without the keys of normalized values.
+ * True if a unique value is not normalized, or if the published revision has another unique value.
  */
 export function mayNeedForms(
   schema: CompiledSchema,
@@ -138,16 +132,13 @@ export function mayNeedForms(
   });
 }
 
-/** Returns the keys that depend on the claim keys (`CLAIM_KEY`). */
+/** Returns the keys that depend on the secrets in `CLAIM_KEY`. */
 export function secretOf(schema: CompiledSchema, keys: readonly string[]): string[] {
   const secret = schema.unique.filter((field) => field.sensitive).map(({ name }) => `u.${name}.`);
   return secret.length === 0 ? [] : keys.filter((key) => secret.some((start) => key.startsWith(start)));
 }
 
-/**
- * Returns the HMAC-SHA-256 of a text under each claim key, as base64url. For values that must not be guessable from a
- * hash.
- */
+/** Returns the HMAC-SHA-256 of a text under each secret in `CLAIM_KEY`, as base64url. */
 export function hmacs(config: Config, text: string): Promise<string[]> {
   return Promise.all(
     config.claimKeys.map(async (secret) => {
@@ -164,22 +155,22 @@ export function hmacs(config: Config, text: string): Promise<string[]> {
   );
 }
 
-/** Returns whether a key is a reservation of a unique value. */
 export function isUniqueKey(key: string): boolean {
   return key.startsWith("u.");
 }
 
-/** Returns whether a key belongs to an equality index. */
 export function isEqualityKey(key: string): boolean {
   return key.startsWith("e.");
 }
 
-/** Returns the index key of a reference to an entry. */
 export function referenceKey(field: string, target: string): string {
   return `r.${field}.${target}`;
 }
 
-/** Returns all index keys of an entry's values, sorted. `plain` has sensitive values in plaintext. */
+/**
+ * Returns the sorted index keys of an entry's values.
+ * @param plain values with the sensitive ones in plaintext
+ */
 export async function indexKeysOf(
   config: Config,
   schema: CompiledSchema,
@@ -205,21 +196,19 @@ export async function indexKeysOf(
   return [...keys].sort();
 }
 
-/** The parts of an index key. */
 export interface IndexKey {
   kind: "u" | "e" | "r";
   field: string;
-  /** Token of the value, or the id of the referenced entry. */
+  /** Hash of the value, or the id of the referenced entry. */
   token: string;
 }
 
-/** Parses an index key. */
 export function parseKey(key: string): IndexKey {
   const [kind, field = "", token = ""] = key.split(".");
   return { kind: kind === "u" || kind === "e" ? kind : "r", field, token };
 }
 
-/** Returns the subject of a key's message. */
+/** Returns the subject of an index key's message. */
 export function keySubject(address: EntryAddress, key: string): string {
   const { kind, field, token } = parseKey(key);
   switch (kind) {

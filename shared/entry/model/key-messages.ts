@@ -1,21 +1,19 @@
-/** Messages that write and delete the index keys of an entry. */
 import { type EntryAddress, subjects } from "../../store/subjects.ts";
 import type { Append } from "../../store/types.ts";
 import { keySubject, parseKey } from "./index-keys.ts";
 
-/** Seconds after which the empty message of a deleted index key expires. */
+/** Seconds until the empty message of a deleted index key expires. */
 const FREED_SECONDS = 1;
 
-/** Body of index messages. It must not be empty, because an empty body means that the key is deleted. */
+/** Body of index messages. An empty body would mean that the key is deleted. */
 const PRESENT = "1";
 
-/** The index keys that a write adds and deletes. */
 export interface KeyChange {
   adds: string[];
   frees: string[];
 }
 
-/** Returns the keys to add and to delete. */
+/** Returns which index keys a write adds and deletes. */
 export function keyChange(before: ReadonlySet<string>, after: ReadonlySet<string>): KeyChange {
   return {
     adds: [...after].filter((key) => !before.has(key)),
@@ -24,9 +22,8 @@ export function keyChange(before: ReadonlySet<string>, after: ReadonlySet<string
 }
 
 /**
- * Returns the index messages of a change. A reservation expects that the value is free (compare-and-set).
- * @param known sequence of the reservation's last message, if it was looked up. Otherwise an added reservation
- * expects an empty subject, and a deleted one is assumed to belong to this entry.
+ * Returns the index messages of a write. A new reservation uses compare-and-set.
+ * @param known sequences of reservations that were looked up; an added one that is missing here must not exist
  */
 export function keyMessages(
   address: EntryAddress,
@@ -62,9 +59,8 @@ export function keyMessages(
 }
 
 /**
- * Returns the marks of values that an entry gets after its creation. Index messages of a value are stored in the
- * order in which entries got the value. Lists in creation order read them in that order and use these marks to find
- * the few entries that are out of order.
+ * Returns messages that mark values which an entry got after its creation. Their index messages are not in the order in
+ * which entries were created, so lists in that order look at these marks too.
  */
 export function lateMarks(address: EntryAddress, change: KeyChange): Append[] {
   const marks = (keys: readonly string[], message: Omit<Append, "subject">): Append[] =>

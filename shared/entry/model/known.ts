@@ -1,26 +1,22 @@
-/** Selects the stored values that the definition still has a place for. */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { isObject } from "../../kernel/json.ts";
 import { holdsSealed, isSealed, maskValues } from "./masking.ts";
 import { type EntrySnapshot, type EntryView, entryView, type StoredValue } from "./snapshot.ts";
 
-/**
- * Returns the stored values of fields that the definition has, without sealed values of fields that are no longer
- * sensitive.
- */
+/** Returns the values of fields that still exist. */
 function inKnownFields(
   schema: CompiledSchema,
   stored: Readonly<Record<string, StoredValue>>,
 ): Record<string, StoredValue> {
   const known = Object.entries(stored).filter(([name, value]) => {
     const field = schema.fields.get(name);
-    // A response must never show a value that was sealed while the field was sensitive.
+    // A response must never show the ciphertext of a value from when its field was sensitive.
     return field !== undefined && (field.sensitive || !holdsSealed(value));
   });
   return Object.fromEntries(known);
 }
 
-/** Returns the stored values of fields that the definition has, masked. */
+/** Returns the values of fields that still exist, with sensitive values masked. */
 export function withKnownFields(
   schema: CompiledSchema,
   stored: Readonly<Record<string, StoredValue>>,
@@ -29,9 +25,8 @@ export function withKnownFields(
 }
 
 /**
- * Returns the stored values that the definition has a place for, without dropped fields, languages and markets.
- * Responses show these values and writes carry them over, so a client can send a response back. Sealed values stay
- * sealed.
+ * Returns the stored values without fields, languages and markets that the definition no longer has. Responses use it,
+ * so that clients can send them back. Sensitive values stay encrypted.
  */
 export function knownValues(
   schema: CompiledSchema,
@@ -46,10 +41,7 @@ export function knownValues(
   return known;
 }
 
-/**
- * Returns the stored values that a write carries over, masked. The write validates them again. A field without a
- * remaining value counts as not given.
- */
+/** Returns the stored values that a write keeps, with sensitive values masked. */
 export function storedInput(
   schema: CompiledSchema,
   stored: Readonly<Record<string, StoredValue>>,
@@ -57,7 +49,7 @@ export function storedInput(
   return maskValues(knownValues(schema, stored));
 }
 
-/** Returns a field's value for the orb's languages and markets, or undefined if nothing remains. */
+/** Returns a field's value for the orb's current languages and markets, or undefined if none remains. */
 export function knownLocales(schema: CompiledSchema, field: CompiledField, value: StoredValue): StoredValue {
   return leftOf(value, [
     ...(field.marketSpecific ? [schema.markets] : []),
@@ -65,7 +57,10 @@ export function knownLocales(schema: CompiledSchema, field: CompiledField, value
   ]);
 }
 
-/** Keeps only these keys of nested maps, outermost level first. Returns undefined if nothing remains. */
+/**
+ * Keeps only the given keys of nested maps.
+ * @param levels allowed keys of each level, outermost first
+ */
 function leftOf(value: StoredValue, levels: readonly (readonly string[])[]): StoredValue {
   const [keys, ...below] = levels;
   if (keys === undefined || !isObject(value) || isSealed(value)) return value;
@@ -77,10 +72,8 @@ function leftOf(value: StoredValue, levels: readonly (readonly string[])[]): Sto
 }
 
 /**
- * Returns the newest or the live revision for the management API, in a form that a client can send back. Values of
- * dropped fields, languages and markets are visible only in the history (`entryView`).
- * @param schema undefined if the definition no longer has it; then all values are shown, because no write can carry
- * them over
+ * Returns a revision for the management API, in a form that clients can send back.
+ * @param schema undefined if it was removed; then all values are shown
  */
 export function currentView(snapshot: EntrySnapshot, schema: CompiledSchema | undefined): EntryView {
   if (schema === undefined) return entryView(snapshot);

@@ -1,19 +1,19 @@
-/** Chooses the language and market of a response, and the values of an entry for them. */
+/** Chooses the language and market of a response. */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { canonicalLanguage, MARKET } from "../../definition/document/ids.ts";
 import { isObject } from "../../kernel/json.ts";
 import { knownLocales } from "./known.ts";
 import { isSealed } from "./masking.ts";
 
-/** The languages and markets of a response, in order of preference. */
+/** Languages and markets of a response, in order of preference. */
 export interface Choice {
-  /** The last one is the orb's default language. */
+  /** Ends with the orb's default language. */
   languages: readonly string[];
-  /** The last one is the orb's default market. Empty if the orb has no markets. */
+  /** Ends with the orb's default market. Empty if the orb has no markets. */
   markets: readonly string[];
-  /** `?locale=*`: the response contains all languages and markets. */
+  /** Whether the response contains all languages and markets (`?locale=*`). */
   allLocales: boolean;
-  /** Whether the choice depends on `Accept-Language`, so that the response must vary by it. */
+  /** Whether the choice depends on `Accept-Language`. The response then needs a `Vary` header. */
   negotiated: boolean;
 }
 
@@ -23,26 +23,23 @@ interface Offer {
   markets: readonly string[];
 }
 
-/** The caller's request. Both parameters have passed {@link isLocale} and {@link isMarket}. */
+/** What the client requested. Both parameters must be valid: see {@link isLocale} and {@link isMarket}. */
 export interface LocaleRequest {
   /** `?locale=`: a language tag, or `*`. */
   locale?: string | undefined;
-  /** `?market=`. */
   market?: string | undefined;
   acceptLanguage?: string | undefined;
 }
 
-/** Returns whether a text is valid as `?locale=`. */
 export function isLocale(text: string): boolean {
   return text === "*" || canonicalLanguage(text) !== undefined;
 }
 
-/** Returns whether a text is valid as `?market=`. */
 export function isMarket(text: string): boolean {
   return MARKET.test(text);
 }
 
-/** Only this many characters and ranges of `Accept-Language` are read. */
+/** Maximum characters and language ranges of `Accept-Language`; the remainder is ignored. */
 const MAX_HEADER = 1000;
 const MAX_RANGES = 32;
 
@@ -60,8 +57,8 @@ export function parseAcceptLanguage(header: string): string[] {
 }
 
 /**
- * Returns the offered languages that match a range, best first (RFC 4647 lookup: `de-AT` also matches `de`). If none
- * does, returns the first offered language that is more specific (`de` matches `de-CH`).
+ * Returns the offered languages that match a range, best first (RFC 4647 lookup: `de-AT` matches `de`). If none does,
+ * returns a more specific one: `de` matches `de-CH`.
  */
 function lookUp(range: string, offered: readonly string[]): string[] {
   const wanted = canonicalLanguage(range)?.toLowerCase();
@@ -78,10 +75,7 @@ function lookUp(range: string, offered: readonly string[]): string[] {
   return narrower === undefined ? [] : [narrower];
 }
 
-/**
- * Chooses language and market. If the orb does not have the requested one, its default is used. `Content-Language`
- * reports the languages of the response.
- */
+/** Chooses language and market. Falls back to the orb's defaults. */
 export function choose(offer: Offer, wish: LocaleRequest): Choice {
   const explicit = wish.locale !== undefined && wish.locale !== "*" ? [wish.locale] : undefined;
   const negotiated = explicit === undefined && wish.locale !== "*" && offer.languages.length > 1;
@@ -110,15 +104,15 @@ function member(map: unknown, key: string): unknown {
   return isMap(map) && Object.hasOwn(map, key) ? map[key] : undefined;
 }
 
-/** A value and, for translatable fields, its language. */
+/** A value and, if it is translatable, its language. */
 export interface Resolved {
   value: unknown;
   language: string | undefined;
 }
 
 /**
- * Returns a field's value for a choice, or null. The market has precedence over the language: a price for another
- * market would be worse than a text in another language.
+ * Returns a field's value for a choice, or null. The market matters more than the language: a price of another market
+ * is worse than text in another language.
  */
 export function resolveField(field: CompiledField, stored: unknown, choice: Choice): Resolved {
   const markets = field.marketSpecific ? choice.markets : [undefined];
@@ -134,14 +128,13 @@ export function resolveField(field: CompiledField, stored: unknown, choice: Choi
   return { value: null, language: undefined };
 }
 
-/** Language, market and fields of a response. */
 export interface Presentation {
   choice: Choice;
-  /** Names of the fields to show. All if omitted. */
+  /** Names of the fields to show. Default: all. */
   fields?: ReadonlySet<string> | undefined;
 }
 
-/** Returns a field's value for a response: one value, or the whole map. Adds the value's language to `languages`. */
+/** Returns a field's value for a response. Adds the language of the value to `languages`. */
 export function presentField(
   field: CompiledField,
   stored: unknown,
@@ -154,7 +147,7 @@ export function presentField(
   return value;
 }
 
-/** Returns an entry's values for a response, without fields that the definition no longer has. */
+/** Returns the values of an entry for a response. Adds their languages to `languages`. */
 export function presentValues(
   schema: CompiledSchema,
   values: Readonly<Record<string, unknown>>,

@@ -1,31 +1,30 @@
-/** Sealed values, and the mask that readers get instead of them. Pure. */
+/** Encrypted values, and the mask that responses contain instead. */
 import { MASK } from "../../definition/document/mask.ts";
 import { isObject } from "../../kernel/json.ts";
 
-/** A sensitive value as it is stored (JWE, bound to orb, entry and field). */
+/** A sensitive value as stored: a JWE that is bound to one orb, entry and field. */
 export interface Sealed {
   $sealed: string;
 }
 
-/** Whether a stored value is a sealed one. */
 export function isSealed(value: unknown): value is Sealed {
   return isObject(value) && typeof value.$sealed === "string" && Object.keys(value).length === 1;
 }
 
-/** Whether a sealed value stands at a field or in its maps. */
+/** Returns whether a field's value, or its maps by market and language, contain an encrypted value. */
 export function holdsSealed(value: unknown, depth = 2): boolean {
   if (isSealed(value)) return true;
   return depth > 0 && isObject(value) && Object.values(value).some((item) => holdsSealed(item, depth - 1));
 }
 
-/** The parts of a schema that tell which values readers must not see. A compiled schema has them. */
+/** The members of a compiled schema that masking needs. */
 export interface Secrets {
   readonly sensitive: readonly { name: string; marketSpecific: boolean; translatable: boolean }[];
   readonly markets: readonly string[];
   readonly languages: readonly string[];
 }
 
-/** Sealed values stand at a field, or in its maps by market and language: two levels below, never deeper. */
+/** Masks encrypted values. They are at most two maps deep: by market and by language. */
 function withoutSealed(value: unknown, depth: number): unknown {
   if (isSealed(value)) return MASK;
   if (depth === 0 || !isObject(value)) return value;
@@ -35,9 +34,9 @@ function withoutSealed(value: unknown, depth: number): unknown {
 }
 
 /**
- * Masks every value of a sensitive field, also one that is stored in plain text because the field was not sensitive then. Keeps
- * the keys of the orb's markets and languages, and those above sealed values. Other keys may belong to the value itself.
- * @param levels the keys of the maps above the field's values, outermost first
+ * Masks all values of a sensitive field, including plaintext from before the field was sensitive. Keeps the keys of
+ * markets and languages. Other keys may be part of the secret.
+ * @param levels keys of the maps above the values, outermost first
  */
 function masked(value: unknown, levels: readonly (readonly string[])[]): unknown {
   if (value === null) return null;
@@ -49,8 +48,8 @@ function masked(value: unknown, levels: readonly (readonly string[])[]): unknown
 }
 
 /**
- * Values with the mask in place of each sealed value, and of each value of a field that the definition calls sensitive.
- * @param secrets undefined if no definition has the fields, or if the values were sealed by this very definition
+ * Replaces encrypted values, and all values of sensitive fields, with the mask.
+ * @param secrets omit if the values were stored under the current definition, or if their schema was removed
  */
 export function maskValues(
   values: Readonly<Record<string, unknown>>,

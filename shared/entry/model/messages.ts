@@ -1,4 +1,3 @@
-/** Turns one write of an entry into broker messages. */
 import { type EntryAddress, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
 import { claimMessage, type IdempotencyClaim } from "./idempotency.ts";
@@ -6,37 +5,39 @@ import { isEqualityKey } from "./index-keys.ts";
 import { type KeyChange, keyMessages, lateMarks } from "./key-messages.ts";
 import type { EntrySnapshot } from "./snapshot.ts";
 
-/** A precondition of the commit besides the head: the last sequence of another subject. */
+/** A condition of the commit: the last sequence of another subject. */
 export interface Guard {
   subject: string;
   seq: number;
 }
 
-/** One write of one entry. */
 export interface EntryWrite {
   address: EntryAddress;
-  /** Sequence of the head that the write is based on; 0 for a new entry. */
+  /** Sequence of the newest revision that the write is based on; 0 for a new entry. */
   headSeq: number;
-  /** The snapshot of that head, for a write of an existing entry. */
+  /** The newest revision before the write, if the entry exists. */
   before?: EntrySnapshot;
   /** Revisions to append. The last one is the result. */
   snapshots: EntrySnapshot[];
   claims: KeyChange;
-  /** Further index messages. Readers verify them like those of `claims`. */
+  /** Further index messages, which readers verify. */
   hints?: readonly Append[];
   /** Sequences of the reservations that were looked up. */
   known?: ReadonlyMap<string, number>;
   guards?: readonly Guard[];
-  /** Changes to live copies and schedules. */
+  /** Changes to published copies and schedules. */
   live?: readonly Append[];
-  /** Change to the entry's position in lists. */
+  /** Whether to add the entry to the list of its schema, or remove it. */
   index?: "add" | "remove";
   idempotency?: IdempotencyClaim | undefined;
 }
 
 export const GONE_SECONDS = 1;
 
-/** Returns the messages of a write. The last one is the resulting snapshot. @throws Conflict */
+/**
+ * Returns the messages of a write. The last one is the new revision.
+ * @throws Conflict if two guards contradict each other
+ */
 export function messagesOf(write: EntryWrite): Append[] {
   const { address, snapshots } = write;
   const log = subjects.entryLog(address);
@@ -69,9 +70,8 @@ export function messagesOf(write: EntryWrite): Append[] {
 }
 
 /**
- * Attaches each guard to a message that expects nothing yet. Adds a message, named after the entry, for each guard
- * that is left.
- * @throws Conflict when two guards disagree: their subject changed between two reads
+ * Attaches each guard to a message without an expectation. Adds a message for each remaining guard.
+ * @throws Conflict if two guards expect different sequences of one subject
  */
 export function guard(address: EntryAddress, hints: readonly Append[], guards: readonly Guard[]): Append[] {
   const out = [...hints];
@@ -101,8 +101,8 @@ export function guard(address: EntryAddress, hints: readonly Append[], guards: r
 }
 
 /**
- * Returns whether a new entry needs no atomic batch, because all messages before its head are hints that readers
- * verify.
+ * Returns whether a new entry can be written without an atomic batch. True if readers verify all other messages of the
+ * write.
  */
 export function onlyHints(write: EntryWrite): boolean {
   return (

@@ -1,4 +1,3 @@
-/** Finds the entry of a request by its exact address, or by its id alone. */
 import type { CompiledOrb, CompiledSchema } from "../../definition/compile.ts";
 import type { Fence } from "../../definition/live-orb.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
@@ -6,25 +5,23 @@ import { type EntryAddress, isToken, type ModuleToken, streams, subjects } from 
 import { type Store, type StoredMessage, StreamMissing } from "../../store/types.ts";
 import { type EntrySnapshot, snapshotOf } from "./snapshot.ts";
 
-/** The definition that an operation works with. `LiveOrb` is one. */
+/** The definition of the orb that an operation works with. */
 export interface OrbContext {
   orb: string;
   /** Revision of the definition. */
   revision: number;
   compiled: CompiledOrb;
-  /** Position of the definition's fence. Every write under this definition expects the fence here. */
   fence?: Fence | undefined;
 }
 
-/** An entry's newest stored revision. */
+/** An entry's newest revision, and where it is stored. */
 export interface LoadedEntry {
   address: EntryAddress;
   head: EntrySnapshot;
-  /** Sequence of the head's message. */
+  /** Sequence of the newest revision's message. */
   seq: number;
 }
 
-/** Returns the address of an entry of a schema. */
 export function addressOf(schema: CompiledSchema, id: string): EntryAddress {
   return { orb: schema.orb, type: schema.subjectType, schema: schema.id, id };
 }
@@ -35,7 +32,7 @@ export function addressIn(subject: string): EntryAddress {
   return { orb, type: type as ModuleToken, schema, id };
 }
 
-/** Returns the entry whose head is this message, or null if there is none or it was purged. */
+/** Returns the entry whose newest revision this message holds, or null if it was purged. */
 export function parseEntry(message: StoredMessage | null | undefined): LoadedEntry | null {
   const head = snapshotOf(message);
   if (head === null || message === null || message === undefined) return null;
@@ -43,9 +40,9 @@ export function parseEntry(message: StoredMessage | null | undefined): LoadedEnt
 }
 
 /**
- * Reads an entry's head, also of deleted entries (`status: "DELETED"`). One request.
- * @param schema restricts the search to entries of this schema
- * @returns null if there is none, or it was purged
+ * Reads an entry, including deleted ones (`status: "DELETED"`).
+ * @param schema if given, only an entry of this schema is found
+ * @returns null if it does not exist or was purged
  */
 export async function loadEntry(
   deps: { store: Store },
@@ -69,19 +66,22 @@ export async function nullIfMissing<T>(read: Promise<T>): Promise<T | null> {
   }
 }
 
-/** Returns the schema of a stored entry, or undefined if the definition no longer has it. */
+/** Returns the schema of a stored entry, or undefined if it was removed. */
 export function schemaOf(compiled: CompiledOrb, address: EntryAddress): CompiledSchema | undefined {
   return compiled.byType.get(`${address.type}/${address.schema}`);
 }
 
-/** Returns the entry unless it is missing or deleted. @throws AppError not_found */
+/**
+ * Returns the entry.
+ * @throws AppError not_found if it is missing or deleted
+ */
 export function existing(entry: LoadedEntry | null): LoadedEntry {
   if (entry === null || entry.head.status === "DELETED") throw notFound("entry");
   return entry;
 }
 
 /**
- * Refuses writes of transaction records. Only `transactions.record` creates them, and they never change.
+ * Rejects changes to transaction records, which are append-only.
  * @throws AppError conflict `append_only`
  */
 export function refuseRecords(type: ModuleToken): void {

@@ -1,6 +1,6 @@
 /**
- * Sealing (encryption) of sensitive values. They are sealed before they are stored. They are opened only to compute
- * index keys, to compare values, and for a reveal.
+ * Encryption of sensitive values. Decrypts only to compute index keys, to compare values, and when an admin reveals a
+ * value.
  */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { MASK } from "../../definition/document/mask.ts";
@@ -13,17 +13,17 @@ import { isCurrent, open, seal } from "../../kernel/seal.ts";
 import { isSealed, type Sealed } from "./masking.ts";
 import type { StoredValue } from "./snapshot.ts";
 
-/** Binds a sealed value to its orb, entry and field. It cannot be opened in any other place. */
+/** Returns the authenticated data that binds a ciphertext to its orb, entry and field. */
 function sealBinding(orb: string, id: string, field: string): string {
   return `${orb}/${id}/${field}`;
 }
 
-/** Returns the number of map levels (market, language) above a field's values. */
+/** Returns the number of map levels above a field's values: one each for markets and languages. */
 function depthOf(field: CompiledField): number {
   return Number(field.marketSpecific) + Number(field.translatable);
 }
 
-/** Applies `change` to each value of a field, together with the value at the same place in `other`. */
+/** Maps each value of a field, together with the value at the same position in `other`. */
 async function mapLeaves(
   value: unknown,
   other: unknown,
@@ -40,14 +40,17 @@ async function mapLeaves(
   return out;
 }
 
-/** Stored values, and the same values in plaintext for index keys. The plaintext must not leave the operation. */
+/**
+ * Encrypted values to store, and the same values in plaintext to compute index keys. Never store or return the
+ * plaintext.
+ */
 export interface SealedValues {
   stored: Record<string, StoredValue>;
   plain: Values;
 }
 
 /**
- * Seals validated values. A mask keeps the stored value. A value equal to the stored one keeps its ciphertext.
+ * Encrypts validated values. A mask or an unchanged value keeps its ciphertext.
  * @param existing stored values of the newest revision
  */
 export async function sealValues(
@@ -65,7 +68,7 @@ export async function sealValues(
     const binding = sealBinding(schema.orb, id, field.name);
     const before = existing[field.name];
     stored[field.name] = await mapLeaves(given, before, depthOf(field), async (sent, old) => {
-      // An unchanged value may be stored in plain text, because the field was not always sensitive.
+      // The stored value may be plaintext from before the field was sensitive.
       const value = sent === MASK ? old : sent;
       if (value === undefined || value === null || isSealed(value)) return value;
       const text = JSON.stringify(value);
@@ -94,8 +97,8 @@ async function opened(config: Config, value: unknown, binding: string): Promise<
 }
 
 /**
- * Returns stored values with the sensitive ones in plaintext.
- * @throws AppError internal `sealed_value_lost` when a key is missing
+ * Decrypts the sensitive values.
+ * @throws AppError internal `sealed_value_lost` if a key is missing
  */
 export async function openValues(
   config: Config,
@@ -114,14 +117,14 @@ export async function openValues(
   return plain as Values;
 }
 
-/** Yields all sealed values, also those of fields that are no longer sensitive. */
+/** Yields all ciphertexts, including those of fields that are no longer sensitive. */
 function* sealedIn(value: unknown, depth: number): Generator<string> {
   if (isSealed(value)) yield value.$sealed;
   else if (depth > 0 && isObject(value))
     for (const item of Object.values(value)) yield* sealedIn(item, depth - 1);
 }
 
-/** Returns whether any value is sealed under a key that is not the current one. */
+/** Returns whether any value is encrypted under an old key. */
 export function needsReseal(config: Config, stored: Readonly<Record<string, StoredValue>>): boolean {
   for (const value of Object.values(stored)) {
     for (const sealed of sealedIn(value, 2)) if (!isCurrent(config.encryptionKeys, sealed)) return true;
@@ -129,7 +132,7 @@ export function needsReseal(config: Config, stored: Readonly<Record<string, Stor
   return false;
 }
 
-/** Applies `change` to each sealed value of a field, even if the field is no longer sensitive. */
+/** Maps each encrypted value, even if its field is no longer sensitive. */
 async function mapSealed(
   value: unknown,
   change: (sealed: Sealed) => Promise<unknown>,
@@ -143,9 +146,8 @@ async function mapSealed(
 }
 
 /**
- * Returns stored values with every sealed value in plaintext, also those of fields that are no longer sensitive or no
- * longer exist. If the key of such a value is missing, the value is shown as a mask.
- * @throws AppError internal `sealed_value_lost` when the key of a sensitive field's value is missing
+ * Decrypts all values, including those of removed fields. If the key of such a value is missing, returns a mask.
+ * @throws AppError internal `sealed_value_lost` if the key of a sensitive field's value is missing
  */
 export async function openEverything(
   config: Config,
@@ -165,7 +167,7 @@ export async function openEverything(
   return out;
 }
 
-/** Returns the same values, sealed under the current key. */
+/** Encrypts the values again under the current key. */
 export async function resealValues(
   config: Config,
   orb: string,

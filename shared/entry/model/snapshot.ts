@@ -1,15 +1,13 @@
 /**
- * The stored form of an entry, and its meaning at a point in time. All functions are pure.
- *
- * Each write appends a whole snapshot to the entry's log (subjects with the role `owner`). The last message of the
- * log is the head, and the head is the truth. Live copies, index keys and schedules are derived from it. Readers
- * verify them against the head, and the next write repairs them.
+ * The stored form of an entry. Each write appends a complete snapshot to the entry's log. The last one is the source of
+ * truth. Published copies, index keys and schedules derive from it: readers verify them, and the next write repairs
+ * them.
  */
 import type { Status } from "../../definition/document/lifecycle.ts";
 import type { StoredMessage } from "../../store/types.ts";
 import { maskValues, type Secrets } from "./masking.ts";
 
-/** The operation that created a revision. `unpublish` by {@link SCHEDULER} is the closing of a validity window. */
+/** The operation that created a revision. `unpublish` by {@link SCHEDULER} means that `validTo` has passed. */
 export type EntryOperation =
   | "create"
   | "update"
@@ -18,15 +16,15 @@ export type EntryOperation =
   | "archive"
   | "restore"
   | "delete"
-  /** An older revision's values restored as a new draft. */
+  /** Restored the values of an older revision as a draft. */
   | "revert"
-  /** Sensitive values sealed again under a newer key. Nothing else changed. */
+  /** Encrypted the sensitive values under a new key. Nothing else changed. */
   | "reseal";
 
-/** `updatedBy` of revisions that stand for the closing of a validity window. */
+/** `updatedBy` of an entry that was unpublished because `validTo` has passed. */
 export const SCHEDULER = "scheduler";
 
-/** A field's stored value: any JSON value; sealed ones are `Sealed`; per language and market, maps of them. */
+/** Any JSON value. Translatable and market-specific fields have maps; sensitive values are `Sealed`. */
 export type StoredValue = unknown;
 
 /** The members of an entry that clients see. Times are ISO 8601 in UTC with milliseconds. */
@@ -36,11 +34,11 @@ export interface EntryView {
   module: string;
   schema: string;
   status: Status | "DELETED";
-  /** Revision number, from 1. */
+  /** From 1. */
   revision: number;
-  /** The live revision, or null. Its window may be closed or not yet open. */
+  /** The published revision, or null. Visible only between its `validFrom` and `validTo`. */
   publishedRevision: number | null;
-  /** Validity window of this revision, as its author wrote it. */
+  /** The time in which this revision is visible once published. */
   validFrom: string | null;
   validTo: string | null;
   createdAt: string;
@@ -50,24 +48,24 @@ export interface EntryView {
   values: Record<string, StoredValue>;
 }
 
-/** One revision of an entry, as its log holds it. */
+/** One revision of an entry as stored in its log. */
 export interface EntrySnapshot extends EntryView {
   v: 1;
   operation: EntryOperation;
-  /** Sequence of the log message of the live revision. Null if there is none, and if it is this message. */
+  /** Sequence of the published revision in the log. Null if this is the published revision, or there is none. */
   publishedSeq: number | null;
-  /** Validity window of the live revision. It decides visibility. */
+  /** `validFrom` and `validTo` of the published revision, which decide whether it is visible. */
   liveFrom: string | null;
   liveTo: string | null;
-  /** Index keys of this revision's values (`index-keys.ts`): reservations, equality index, references. */
+  /** Index keys of this revision's values. */
   claims: string[];
-  /** Index keys of the live revision, if that is another one. */
+  /** Index keys of the published revision, if it is another one. */
   liveClaims: string[] | null;
   /** Revision of the orb's definition that the index keys were computed with. */
   defRevision: number;
 }
 
-/** The live copy: the live revision as published on its live subject, without sealed values. */
+/** The published revision of an entry, as subscribers and readers get it. */
 export interface LiveCopy extends EntryView {
   v: 1;
   status: "PUBLISHED";
@@ -75,8 +73,8 @@ export interface LiveCopy extends EntryView {
 }
 
 /**
- * The tombstone: it replaces the live copy when the entry is no longer live, so that subscribers notice. The broker
- * removes it after {@link TOMBSTONE_SECONDS}.
+ * Replaces the published copy of an entry that is no longer published, so that subscribers notice. Expires after {@link
+ * TOMBSTONE_SECONDS}.
  */
 export interface Tombstone {
   v: 1;
@@ -85,44 +83,42 @@ export interface Tombstone {
   module: string;
   schema: string;
   tombstone: true;
-  /** The revision that removed the entry. After the closing of a window, the live revision itself. */
+  /** The revision that removed the entry, or the published one if its `validTo` has passed. */
   revision: number;
-  /** When the entry stopped being live, ISO 8601. */
+  /** ISO 8601. */
   at: string;
 }
 
-/** One day: how long subscribers can still read a tombstone. */
+/** One day, in which subscribers can still read the tombstone. */
 export const TOMBSTONE_SECONDS = 86_400;
 
-/** Returns the snapshot in a log message, or null for the tombstone of a purge. */
+/** Returns the revision in a log message, or null for a tombstone. */
 export function snapshotOf(message: StoredMessage | null | undefined): EntrySnapshot | null {
   if (message === null || message === undefined || message.size === 0) return null;
   const body = message.json<EntrySnapshot | Tombstone>();
   return "tombstone" in body ? null : body;
 }
 
-/** Returns the live copy in a live subject's message, or null for a tombstone. */
+/** Returns the published copy in a message, or null for a tombstone. */
 export function liveCopyOf(message: StoredMessage | null | undefined): LiveCopy | null {
   if (message === null || message === undefined || message.size === 0) return null;
   const body = message.json<LiveCopy | Tombstone>();
   return "tombstone" in body ? null : body;
 }
 
-/** Returns a stored time in milliseconds, or undefined for null. */
 function at(time: string | null): number | undefined {
   return time === null ? undefined : Date.parse(time);
 }
 
-/** Returns whether the window of the live revision has closed. */
+/** Returns whether `validTo` of the published revision has passed. */
 function closed(head: EntrySnapshot, now: number): boolean {
   const to = at(head.liveTo);
   return head.status === "PUBLISHED" && to !== undefined && to <= now;
 }
 
 /**
- * Returns the head as it is at a point in time. If the live window has closed, this is the revision that the closing
- * stands for: UNPUBLISHED by the scheduler at `liveTo`, with the next revision number. No process needs to write that
- * revision when the window closes; the next write appends it. Otherwise returns the same object.
+ * Returns the newest revision as it is at a point in time. After `validTo`, the published entry counts as unpublished
+ * with the next revision number. No process writes that revision at that moment; the next write appends it.
  * @param now milliseconds since the epoch
  */
 export function effective(head: EntrySnapshot, now: number): EntrySnapshot {
@@ -142,33 +138,30 @@ export function effective(head: EntrySnapshot, now: number): EntrySnapshot {
   };
 }
 
-/** Returns whether the live revision is visible at a point in time: published, and inside its window. */
+/** Returns whether the published revision is visible at a point in time. */
 export function visible(head: EntrySnapshot, now: number): boolean {
   if (head.status !== "PUBLISHED" || head.publishedRevision === null) return false;
   const from = at(head.liveFrom);
   return (from === undefined || from <= now) && !closed(head, now);
 }
 
-/**
- * Returns when the live revision next becomes visible or invisible without a write, in milliseconds since the epoch.
- */
+/** Returns when the entry next becomes visible or invisible by itself, in milliseconds since the epoch. */
 export function nextEdge(head: EntrySnapshot, now: number): number | undefined {
   const edges = [at(head.liveFrom), at(head.liveTo)].filter((edge) => edge !== undefined && edge > now);
   return edges.length === 0 ? undefined : Math.min(...(edges as number[]));
 }
 
-/** Returns whether the newest revision is not the live one. */
+/** Returns whether the newest revision is not the published one. */
 export function hasDraft(head: EntrySnapshot): boolean {
   return head.publishedRevision === null || head.revision !== head.publishedRevision;
 }
 
-/** Returns the live copy of a published revision. `snapshot` is that very revision. */
+/** Returns the published copy of a revision. */
 export function liveCopy(snapshot: EntrySnapshot): LiveCopy {
   const view = entryView(snapshot);
   return { v: 1, ...view, status: "PUBLISHED", publishedRevision: snapshot.revision };
 }
 
-/** Returns the tombstone for an entry that is no longer live. */
 export function tombstone(
   entry: Pick<EntrySnapshot, "id" | "orb" | "module" | "schema">,
   revision: number,
@@ -186,7 +179,7 @@ export function tombstone(
   };
 }
 
-/** Returns the members of a revision that clients see, with these values. */
+/** Copies the members that clients see, with these values. */
 export function viewWith(stored: EntryView, values: EntryView["values"]): EntryView {
   return {
     id: stored.id,
@@ -207,8 +200,8 @@ export function viewWith(stored: EntryView, values: EntryView["values"]): EntryV
 }
 
 /**
- * Returns the response form of a revision, masked. Pass `effective(head, now)` for the newest revision.
- * @param schema as of {@link maskValues}
+ * Returns a revision as clients see it, with sensitive values masked.
+ * @param schema see {@link maskValues}
  */
 export function entryView(stored: EntryView, schema?: Secrets): EntryView {
   return viewWith(stored, maskValues(stored.values, schema));
