@@ -1,4 +1,4 @@
-/** The application: all routes, and the middleware around every request. */
+/** Combines all routes and middleware into one application. */
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import { getPath } from "hono/utils/url";
 import { isPlatformRoute, isRealmSegment, isSigninPage } from "../shared/definition/document/ids.ts";
@@ -31,16 +31,15 @@ import { runtimeRoutes } from "./runtime/entries.ts";
 import { httpHandlers, MOUNTED } from "./runtime/handlers-http.ts";
 import { streamsRoutes } from "./streams/routes.ts";
 
-/** Whether a path belongs to the platform: its first segment cannot be the id of an orb. */
+/** Returns whether the first segment of a path cannot be the id of an orb. */
 function isOwnPath(path: string): boolean {
   const [, api, family = "", rest] = path.split("/", 4);
   if (api !== "api" || family === "" || isPlatformRoute(family)) return true;
   return family === "docs" && rest === undefined;
 }
 
-/** The two routers of the API, for hosts and for the OpenAPI description. */
 export interface App {
-  /** The platform's own routes. */
+  /** Routes of the platform. */
   own: OpenAPIHono<AppEnv>;
   /** Routes of published orbs. */
   runtime: OpenAPIHono<AppEnv>;
@@ -51,19 +50,19 @@ export interface App {
   ) => Response | Promise<Response>;
 }
 
-/** The used part of a Workers execution context. */
+/** The members of a Workers execution context that the app uses. */
 export interface ExecutionContextLike {
   waitUntil(promise: Promise<unknown>): void;
   passThroughOnException(): void;
   props: unknown;
 }
 
-/** Builds the application for a host. Cheap and without I/O. */
+/** Creates the application without any I/O. */
 export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   const own = newRouter();
   const runtime = newRouter();
   for (const app of [own, runtime]) {
-    // Outermost: the rest of an unread body is discarded after the broker connection is released.
+    // Outermost, so that it discards an unread body after the broker connection is released.
     app.use("*", readToEnd, context(hostOf), securityHeaders, cors);
     answerUnmatched(app);
     app.onError(onError);

@@ -1,4 +1,4 @@
-/** Reads settings from the environment. Nothing else in the functions reads it. */
+/** Reads settings from environment variables. No other code in the functions reads them. */
 import { z } from "zod";
 import type { Config } from "../shared/deps.ts";
 import { AppError } from "../shared/kernel/errors.ts";
@@ -16,7 +16,7 @@ const list = z
   .string({ error: "must be text" })
   .optional()
   .transform((value) => (value ?? "").split(",").flatMap((part) => part.trim() || []));
-/** A whole number in a range. */
+/** An integer in a range. */
 export const count = (fallback: number, min: number, max: number) =>
   optional
     .transform((value) => (value === undefined ? fallback : Number(value)))
@@ -24,13 +24,12 @@ export const count = (fallback: number, min: number, max: number) =>
       (value) => Number.isInteger(value) && value >= min && value <= max,
       `must be a whole number from ${min} to ${max}`,
     );
-/** A quota; 0 means no limit. */
+/** A limit on usage; 0 means unlimited. */
 const quota = (fallback: number) => count(fallback, 0, 1_000_000_000);
-/** One of several words. */
 const oneOf = <const T extends readonly string[]>(words: T) =>
   z.enum(words, { error: `must be ${words.slice(0, -1).join(", ")} or ${words.at(-1)}` });
 
-/** Returns the http or https origin that a text is equal to, as browsers send it; undefined for any other text. */
+/** Returns the http(s) origin if the text is exactly one, otherwise undefined. */
 function originOf(text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return url !== undefined && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`
@@ -39,8 +38,8 @@ function originOf(text: string): string | undefined {
 }
 
 /**
- * Returns why a text is not usable as PUBLIC_URL, in words that follow the name; undefined if it is usable. Browsers
- * support passkeys only on host names, and over http only on localhost.
+ * Returns why a text cannot be PUBLIC_URL, or undefined. Browsers support passkeys only on host names, and over http
+ * only on localhost.
  */
 export function publicUrlFault(text: string): string | undefined {
   const origin = originOf(text);
@@ -58,7 +57,7 @@ const PublicUrl = z.string({ error: "is missing" }).transform((text, context) =>
   return originOf(text) ?? "";
 });
 
-/** A variable with JSON. Stays text, because the code that uses it parses it. */
+/** Validates JSON but keeps its text, because the code that uses it parses it. */
 const json = (shape: z.ZodType, form: string) =>
   z.string({ error: "is missing" }).refine((text) => {
     try {
@@ -121,18 +120,17 @@ const Environment = z.object({
   ),
 });
 
-/** The settings of a host, from its environment. */
 export interface Settings {
   config: Config;
   broker: ConnectOptions & { replicas: number };
-  /** Number of Durable Objects that hold broker connections, and their location. */
+  /** Durable Objects that hold broker connections: how many, and where. */
   link: { count: number; location: string | undefined };
   logLevel: z.infer<typeof Environment>["LOG_LEVEL"];
 }
 
 /**
- * Parses variables with a schema.
- * @throws AppError invalid that names every wrong variable, but no value
+ * Parses environment variables.
+ * @throws AppError that names every invalid variable, but no value
  */
 export function readVariables<T>(shape: z.ZodType<T>, env: Record<string, unknown>): T {
   const parsed = shape.safeParse(env);
@@ -142,8 +140,8 @@ export function readVariables<T>(shape: z.ZodType<T>, env: Record<string, unknow
 }
 
 /**
- * Reads the settings once per environment.
- * @throws AppError invalid that names every wrong variable, but no value
+ * Reads all settings.
+ * @throws AppError that names every invalid variable, but no value
  */
 export function readSettings(env: Record<string, unknown>): Settings {
   const e = readVariables(Environment, env);

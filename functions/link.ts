@@ -1,6 +1,6 @@
 /**
- * The link, an option for deployments with a distant broker (docs/guides/deploy-to-workers.md): Durable Objects hold the
- * connection to the broker, so that requests do not open their own.
+ * Durable Objects that keep broker connections open, so that requests need not connect. Optional, for brokers far away
+ * (docs/guides/deploy-to-workers.md).
  */
 import { DurableObject, RpcTarget } from "cloudflare:workers";
 import { openStore } from "../shared/store/broker/store.ts";
@@ -11,19 +11,19 @@ import type { RpcMessage } from "../shared/store/link/rpc-message.ts";
 import type { Store } from "../shared/store/types.ts";
 import { readSettings, type Settings } from "./env.ts";
 
-/** Name of the Durable Object binding in wrangler.toml. */
+/** Binding of the Durable Object in wrangler.toml. */
 const BINDING = "BROKER_LINK";
 
-/** Multiplies the time limit of a call while the broker is alive: many requests share one connection and queue up. */
+/** Additional time limit of a call, because calls queue up on the shared connection. */
 const QUEUE_MS = 4_000;
 
 /** All requests share one connection, so detect a silent broker early. */
 const SILENT_MS = 1_500;
 
-/** An object has 128 MB in total, and a page is in memory three times while it is forwarded. */
+/** A Durable Object has 128 MB of memory, and forwarding a page needs it three times. */
 const MAX_HELD_BYTES = 16 * 1024 * 1024;
 
-/** Large reads wait for each other well before that limit, which fails them. */
+/** Large reads wait for each other before they reach that limit, which would make them fail. */
 const ROOM_BYTES = 4 * 1024 * 1024;
 
 function linkServer(env: Record<string, unknown>): LinkServer {
@@ -44,7 +44,7 @@ function linkServer(env: Record<string, unknown>): LinkServer {
   );
 }
 
-/** Holds one connection for all callers. The broker credentials come from its own environment. */
+/** Keeps one connection for all callers. The broker's credentials come from its own environment. */
 export class BrokerLink extends DurableObject<Record<string, unknown>> {
   #end: LinkServer | undefined;
 
@@ -54,10 +54,7 @@ export class BrokerLink extends DurableObject<Record<string, unknown>> {
   }
 }
 
-/**
- * The calls of one request. The first call travels with the opening, and all calls are billed as one request to the
- * object.
- */
+/** The calls of one request. The platform bills them as a single request to the Durable Object. */
 class Session extends RpcTarget {
   readonly #end: LinkServer;
 
@@ -77,8 +74,8 @@ interface Namespace {
 }
 
 /**
- * Returns a function that opens a store over the link; undefined without a link. Its argument opens a separate
- * connection for subscriptions.
+ * Returns a function that opens a store over the link, or undefined without one.
+ * Its argument opens a separate connection for subscriptions.
  */
 export function linkOf(
   env: Record<string, unknown>,

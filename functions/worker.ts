@@ -1,4 +1,4 @@
-/** Entry point of the functions: stateless, with one broker connection per request or over the link. */
+/** Entry point for Workers runtimes. No state is shared between requests. */
 import { openStore } from "../shared/store/broker/store.ts";
 import { ReadSemaphore } from "../shared/store/client/read-semaphore.ts";
 import { type App, createApp, type ExecutionContextLike } from "./app.ts";
@@ -7,22 +7,19 @@ import { linkOf } from "./link.ts";
 import type { Host } from "./request/context.ts";
 import { consoleLog } from "./request/log.ts";
 
-/** Number of requests in progress in this isolate. Requests must not share anything but plain values. */
+/** Number of open requests in this isolate. */
 let inFlight = 0;
 
-/** Multiplies the time limit of a request while the broker is alive, because requests queue up under load. */
+/** Additional time limit of a broker call, because calls queue up under load. */
 const queueMs = () => Math.min(Math.max(0, inFlight - 50) * 20, 13_500);
 
-/**
- * Maximum bytes of concurrent large reads of all requests in this isolate. Each takes several times its bytes while it
- * is parsed.
- */
+/** Maximum bytes that all requests of this isolate read at once. Parsing needs several times as much memory. */
 const room = new ReadSemaphore(4 * 1024 * 1024);
 
 const hosts = new WeakMap<object, Host>();
 let app: App | undefined;
 
-/** The binding that serves static files, if there is one. */
+/** The binding that serves static files. */
 interface Assets {
   fetch(request: Request): Promise<Response>;
 }

@@ -1,4 +1,4 @@
-/** The part of the runtime's own module that the functions use. */
+/** The members of the runtime's module that the functions use. */
 declare module "cloudflare:workers" {
   export abstract class DurableObject<Env> {
     protected readonly ctx: { abort(reason: string): void };

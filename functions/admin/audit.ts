@@ -51,7 +51,6 @@ const list = defineRoute({
   problems: [400, 401, 403],
 });
 
-/** GET /api/admin/audit. */
 export function auditRoutes() {
   return newRouter().openapi(list, async (c) => {
     const query = c.req.valid("query");

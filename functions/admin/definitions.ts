@@ -1,4 +1,4 @@
-/** C: /api/admin/definitions. Message shapes and module templates. */
+/** Routes for shared definitions: message schemas and module templates. */
 import { z } from "@hono/zod-openapi";
 import { MODULE_ID, ORB_ID } from "../../shared/definition/document/ids.ts";
 import { notFound } from "../../shared/kernel/errors.ts";
@@ -34,9 +34,7 @@ const DefinitionSchema = z
   })
   .openapi("Definition");
 
-/**
- * Loose, because the verb validates the body by its kind and reports all faults at once. This schema only describes it.
- */
+/** Only describes the body. `putDefinition` validates it, to report all errors at once. */
 const DefinitionBody = z
   .looseObject({
     description: z.unknown().optional().openapi({ type: "string" }),

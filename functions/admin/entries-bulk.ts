@@ -1,4 +1,4 @@
-/** C: POST /api/admin/orbs/{orbId}/entries/bulk. Creates many entries from JSON Lines and streams a result for each. */
+/** Creates many entries from JSON Lines and streams one result for each line. */
 import { z } from "@hono/zod-openapi";
 import { type BulkResult, bulkWrite } from "../../shared/entry/index.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
@@ -115,7 +115,7 @@ export function entryBulkRoutes(prefix: AdminPrefix) {
             }
             tell(totals);
           } catch (error) {
-            // The lines so far are written. Report the error in the last line, with `done: false`.
+            // Earlier lines are already written, so report the error in the last line, with `done: false`.
             const known = error instanceof AppError ? error : undefined;
             if (known === undefined) log.error("bulk stopped", { error: String(error) });
             tell({

@@ -1,7 +1,4 @@
-/**
- * POST /api/admin/orbs/{orbId}/entries/rekey. Encrypts sensitive values and writes their unique keys again after a key
- * change.
- */
+/** Encrypts sensitive values again after a change of keys. */
 import { z } from "@hono/zod-openapi";
 import { type RekeyProgress, rekeyEntries } from "../../shared/entry/index.ts";
 import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";

@@ -1,4 +1,4 @@
-/** C: /api/admin/orbs/{orbId}/entries. Creates, updates and deletes entries, and changes their status. */
+/** Routes that create, change and delete entries. */
 import { z } from "@hono/zod-openapi";
 import {
   archiveEntry,

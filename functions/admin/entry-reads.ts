@@ -1,4 +1,4 @@
-/** C: GET /api/admin/orbs/{orbId}/entries. Reads the newest, live or past state of entries. */
+/** Routes that list and read entries. */
 import { z } from "@hono/zod-openapi";
 import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
 import { revealValues } from "../../shared/entry/index.ts";
@@ -11,10 +11,7 @@ import { defineRoute, newRouter } from "../http/router.ts";
 import { IfNoneMatch, json, listOf, OrbIdParam } from "../http/schemas.ts";
 import { definition, EntryParams, EntrySchema, entryAnswer } from "./entry-schemas.ts";
 
-/**
- * Loose, because the verb validates the parameters with the schema and reports all faults at once. This schema only
- * describes them.
- */
+/** Only describes the parameters. `parseListQuery` validates them, to report all errors at once. */
 const ListQuery = z.looseObject({
   module: z.string().optional().openapi({ description: "Only entries of this module" }),
   schema: z
@@ -108,7 +105,7 @@ export function entryReadRoutes(prefix: AdminPrefix) {
         c.header("cache-control", "no-store");
         return c.json({ ...view, values }, 200);
       }
-      // The tag identifies the newest revision. Responses with the live or a past state have no tag.
+      // The tag identifies the newest revision, so responses with a published or past revision have none.
       const plain = at === undefined && revision !== "published";
       if (plain && matchesTag(c.req.valid("header")["if-none-match"], revisionTag(newest)))
         return c.body(null, 304);

@@ -1,4 +1,4 @@
-/** C: /api/admin/orbs/{orbId}/entries/{entryId}/revisions. The history of an entry. */
+/** Routes for the history of an entry. */
 import { z } from "@hono/zod-openapi";
 import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
 import {

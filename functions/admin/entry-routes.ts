@@ -1,4 +1,4 @@
-/** Mounts all routes below …/entries, at both addresses of the management API. */
+/** Mounts all routes of entries under both prefixes of the management API. */
 import { PREFIXES } from "../http/prefixes.ts";
 import { newRouter } from "../http/router.ts";
 import { entryMoveRoutes, entryWriteRoutes } from "./entries.ts";

@@ -1,4 +1,3 @@
-/** Request and response schemas of entries, and shared parts of their routes. */
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
@@ -39,10 +38,10 @@ export const EntrySchema = z
   })
   .openapi("Entry");
 
-/** A bound of a validity window in requests. */
+/** A date-time in the body, or null for no limit. */
 export const MOMENT = { type: "string", format: "date-time", nullable: true } as const;
 
-/** Loose, because the definition validates values and windows and reports all faults at once. */
+/** Accepts anything. The write validates values and times, to report all errors at once. */
 const given = z.unknown().openapi(MOMENT);
 
 export const NewEntryBody = z
@@ -64,7 +63,7 @@ const readOnly = (schema: { type: "string" | "integer" | "object"; nullable?: tr
     .optional()
     .openapi({ ...schema, readOnly: true, description: SET_BY_PLATFORM });
 
-/** Members of a response besides the changeable ones, so that an edited response can be sent back as a request. */
+/** Ignored in requests, so that clients can edit a response and send it back. */
 export const ReadOnlyMembers = {
   id: place,
   orb: place,
@@ -94,7 +93,6 @@ export const EntryBody = z
   })
   .openapi("EntryChange");
 
-/** Reads the changes in a body, and the module and schema that it names. */
 export function changeOf(body: z.infer<typeof EntryBody>) {
   const { values, validFrom, validTo, id, orb, module, schema } = body;
   return { values, validFrom, validTo, place: { id, orb, module, schema } };
@@ -102,7 +100,7 @@ export function changeOf(body: z.infer<typeof EntryBody>) {
 
 const PARAMETERS = new Set(["publish", "locale", "market", "force"]);
 
-/** An unknown property besides `values` is usually a field of the schema or a query parameter. */
+/** Explains unknown properties. They are usually fields or query parameters in the wrong place. */
 export function asEntryFault(fault: Fault): Fault {
   if (fault.code !== "unknown_property" || fault.path.lastIndexOf("/") !== 0) return fault;
   const name = fault.path.slice(1);
@@ -141,9 +139,9 @@ export const entryAnswer = (description: string, further = {}) =>
   json(description, EntrySchema, { ...RevisionTag, ...further });
 
 /**
- * Starts to read the definition that an orb's entries are validated against. The promise may be passed on and never
- * awaited; a rejection then does not end the process.
- * @throws AppError not_found `orb_not_found`
+ * Starts to read the definition that entries are validated against. An error is thrown only where the promise is
+ * awaited.
+ * @throws AppError `orb_not_found`
  */
 export function definition(c: Context<AppEnv>, orbId: string): Promise<LiveOrb> {
   const orb = definitionFor(c.var.deps, orbId).then(requireOrb);
@@ -152,8 +150,8 @@ export function definition(c: Context<AppEnv>, orbId: string): Promise<LiveOrb> 
 }
 
 /**
- * Returns the entry that a request addresses. The definition is read in parallel.
- * @param headers headers that the route accepts; other routes ignore an Idempotency-Key
+ * Describes the entry that a request addresses.
+ * @param headers those that the route supports
  */
 export function targetOf(
   c: Context<AppEnv>,
@@ -169,7 +167,7 @@ export function targetOf(
   };
 }
 
-/** Responds to a write. @param target holds the definition that the entry was validated against */
+/** Responds to a write with the entry's newest revision. */
 export async function answer(
   c: Context<AppEnv>,
   target: Pick<Target, "orb">,

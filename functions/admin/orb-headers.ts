@@ -1,4 +1,3 @@
-/** Response headers of orbs. */
 import type { Context } from "hono";
 import type { ExistingOrb } from "../../shared/definition/stored/history.ts";
 import { isReplayed } from "../../shared/orb/idempotency.ts";
@@ -6,13 +5,13 @@ import { orbView } from "../../shared/orb/view.ts";
 import { revisionTag } from "../http/etag.ts";
 import type { AppEnv } from "../request/context.ts";
 
-/** The body of a response that contains an orb. Sets the headers. */
+/** Sets the headers of a response and returns the orb as its body. */
 export function orbAnswer(c: Context<AppEnv>, orb: ExistingOrb) {
   orbHeaders(c, orb);
   return orbView(orb);
 }
 
-/** Sets the headers of a response that contains an orb. @returns its ETag */
+/** Sets the headers of a response and returns its ETag. */
 export function orbHeaders(
   c: Context<AppEnv>,
   orb: ExistingOrb,

@@ -1,4 +1,3 @@
-/** Publish, unpublish, archive and restore orbs. */
 import { z } from "@hono/zod-openapi";
 import { archiveOrb, publishOrb, restoreOrb, tryPublish, unpublishOrb } from "../../shared/orb/operate.ts";
 import { ifMatch } from "../http/etag.ts";
@@ -9,7 +8,7 @@ import { json, OrbIdParam, Replayed, RevisionTag, WriteHeaders } from "../http/s
 import { orbAnswer } from "./orb-headers.ts";
 import { DryRunFlag, ForceFlag, OrbSchema, outcome } from "./orbs-schemas.ts";
 
-/** Routes that change an orb's status. */
+/** Adds routes that publish, unpublish, archive and restore orbs. */
 export function addLifecycle(router: Router, prefix: AdminPrefix): void {
   const shared = adminRoute(prefix, "Orbs");
   const one = `${prefix}/{orbId}` as const;

@@ -1,4 +1,3 @@
-/** C: revisions of orbs, and the list of active routes. */
 import { z } from "@hono/zod-openapi";
 import { getOrbRevision, listOrbRevisions } from "../../shared/orb/read.ts";
 import { listRoutes } from "../../shared/orb/routes.ts";
@@ -32,7 +31,7 @@ import {
 const Revision = wholeNumber(Number.MAX_SAFE_INTEGER).openapi({ example: 3 });
 const RevisionParam = OrbIdParam.extend({ revision: Revision });
 
-/** Routes of revisions below one prefix. */
+/** Routes for the history of orbs. */
 export function orbRevisionRoutes(prefix: AdminPrefix) {
   const shared = adminRoute(prefix, "Orbs");
   const all = `${prefix}/{orbId}/revisions` as const;
@@ -126,7 +125,7 @@ export function orbRevisionRoutes(prefix: AdminPrefix) {
   return router;
 }
 
-/** Route that lists the active routes. */
+/** Lists the routes of all published orbs. */
 export function routeListing() {
   const list = defineRoute({
     ...operatorRoute("Orbs"),

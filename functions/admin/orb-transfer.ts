@@ -1,4 +1,4 @@
-/** C: exports and imports an orb with its entries as JSON Lines. */
+/** Exports and imports an orb with its entries as JSON Lines. */
 import { z } from "@hono/zod-openapi";
 import { exportOrb } from "../../shared/orb/transfer/export.ts";
 import { importOrb } from "../../shared/orb/transfer/import.ts";
@@ -14,10 +14,9 @@ import { orbHeaders } from "./orb-headers.ts";
 import { OrbSchema } from "./orbs-schemas.ts";
 
 const TYPE = "application/x-ndjson";
-/** A line holds at most two encrypted revisions of an entry. */
+/** A line contains at most two encrypted revisions of an entry. */
 const LINE_LIMIT = 4 * 1024 * 1024;
 
-/** Routes of export and import below one prefix. */
 export function orbTransferRoutes(prefix: AdminPrefix) {
   const shared = adminRoute(prefix, "Orbs");
   const router = newRouter();

@@ -1,4 +1,4 @@
-/** Schemas of the management API of orbs. The schema of the document is shared/definition/document/document.ts. */
+/** Schemas of the management API. shared/definition/document/document.ts has the schema of the document itself. */
 import { z } from "@hono/zod-openapi";
 import { MODULE_TYPES, orbDocumentSchema } from "../../shared/definition/document/document.ts";
 import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
@@ -21,7 +21,7 @@ const state = {
   updatedBy: z.string(),
 };
 
-/** Loose, because the verb validates the document and reports all faults at once. */
+/** Accepts anything. `checkDocument` validates it, to report all errors at once. */
 export const OrbBody = z.unknown().openapi({
   type: "object",
   description: "The whole document. The state properties of a response may be sent back unchanged.",
@@ -101,7 +101,6 @@ export const DryRunSchema = z
   })
   .openapi("OrbDryRun", { description: "Effects of an update or publication on stored entries." });
 
-/** The response to a change, which may be a dry run. */
 export const outcome = (headers: Parameters<typeof json>[2]) =>
   json("The orb; with `dryRun=true` the effects of the change", z.union([OrbSchema, DryRunSchema]), headers);
 

@@ -1,4 +1,4 @@
-/** C: /api/admin/orbs and /api/_orbs, with one router for both. */
+/** Routes that manage orbs, under both prefixes of the management API. */
 import { z } from "@hono/zod-openapi";
 import { orbDocumentSchema } from "../../shared/definition/document/document.ts";
 import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
@@ -36,7 +36,6 @@ import {
   PublishFlag,
 } from "./orbs-schemas.ts";
 
-/** Routes of orbs below one prefix. */
 export function orbRoutes(prefix: AdminPrefix) {
   const router = newRouter();
   if (prefix === PREFIXES[0]) router.openAPIRegistry.register("OrbDocument", orbDocumentSchema);
@@ -46,7 +45,6 @@ export function orbRoutes(prefix: AdminPrefix) {
   return router;
 }
 
-/** Routes that list and create orbs. */
 function addCollection(router: Router, prefix: AdminPrefix): void {
   const shared = adminRoute(prefix, "Orbs");
 
@@ -106,7 +104,6 @@ function addCollection(router: Router, prefix: AdminPrefix): void {
   });
 }
 
-/** Routes that read, replace and delete one orb. */
 function addDocument(router: Router, prefix: AdminPrefix): void {
   const shared = adminRoute(prefix, "Orbs");
   const one = `${prefix}/{orbId}` as const;

@@ -1,4 +1,4 @@
-/** C: /api/admin/registry. Lists handlers and whether a service listens for each. */
+/** Lists handlers, and whether a running service provides each. */
 import { z } from "@hono/zod-openapi";
 import { isFaulty } from "../../shared/handlers/contract/entry.ts";
 import { capturingStreams } from "../../shared/handlers/contract/subject.ts";

@@ -1,4 +1,4 @@
-/** C: /api/admin/streams. Manages which broker streams are served under which name. */
+/** Routes that publish broker streams under a name. */
 import { z } from "@hono/zod-openapi";
 import {
   deleteMapping,

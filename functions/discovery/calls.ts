@@ -1,4 +1,3 @@
-/** Describes calls of an orb's handlers in OpenAPI. */
 import type { JsonSchema } from "../../shared/definition/fields/index.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import type { Handler, HttpHandler } from "../../shared/handlers/contract/types.ts";
@@ -8,20 +7,19 @@ import { type Operation, ref } from "./document.ts";
 import { toOpenApi } from "./json-schema.ts";
 import { ROLE_DESCRIPTIONS, securityFor } from "./roles.ts";
 
-/** Whether a call must have a body. A call without a body counts as a call with `{}`. */
+/** A call without a body counts as a call with `{}`. */
 function needsBody(input: Handler["input"]): boolean {
   const check = input === undefined ? [] : compileJsonSchema(input);
   return typeof check === "function" && check({}).length > 0;
 }
 
-/** Client errors that a service may respond with. */
 const SERVICE_REFUSAL: JsonSchema = {
   description: "An error of the service",
   content: { "application/problem+json": { schema: ref("Problem") } },
 };
 
 /**
- * Describes a call of one handler.
+ * Describes calls of a handler.
  * @param short name without the service, as in paths
  * @param full name with the service
  * @param handler undefined if it is not registered or its registration is invalid
@@ -74,9 +72,8 @@ export function handlerOperation(
 }
 
 /**
- * Describes a route of an HTTP handler, which creates its own responses.
- * @param route the handler's description, with `path` below /api/{orbId}
- * @param operation the generic call, for the errors that the platform returns before it calls the handler
+ * Describes a route of an HTTP handler, whose responses are unknown.
+ * @param operation adds the errors that the platform returns before it calls the handler
  */
 export function httpOperation(
   live: LiveOrb,

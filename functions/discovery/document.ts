@@ -1,4 +1,4 @@
-/** Builds OpenAPI 3.0 documents as plain JSON, and cleans up generated ones. */
+/** Builds OpenAPI 3.0 documents as plain JSON. */
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Json, JsonSchema } from "../../shared/definition/fields/index.ts";
 import { REQUEST_HEADERS } from "../middleware/headers.ts";
@@ -44,10 +44,9 @@ export interface ApiDocument {
   components: Components;
 }
 
-/** A reference to a named schema. */
+/** Refers to a named schema. */
 export const ref = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
 
-/** The operations of a document. */
 export function operationsOf(
   paths: ApiDocument["paths"],
 ): { path: string; method: Method; operation: Operation }[] {
@@ -59,11 +58,11 @@ export function operationsOf(
   );
 }
 
-/** The document that a router's route definitions produce, unchanged. */
+/** Generates the OpenAPI document of a router. */
 export function generated(router: OpenAPIHono<AppEnv>): Pick<ApiDocument, "paths" | "components"> {
   const made = router.getOpenAPIDocument({ openapi: "3.0.3", info: { title: "", version: "" } });
   const { paths = {}, components = {} } = JSON.parse(JSON.stringify(made)) as Partial<ApiDocument>;
-  // Definitions that are registered without a router still have properties that only a router uses.
+  // Schemas that are registered without a router still have properties that only a router uses.
   for (const { operation } of operationsOf(paths)) Reflect.deleteProperty(operation, "middleware");
   return {
     paths,
@@ -80,7 +79,7 @@ export function generated(router: OpenAPIHono<AppEnv>): Pick<ApiDocument, "paths
 
 const HEADER_NAMES = new Map(REQUEST_HEADERS.split(", ").map((name) => [name.toLowerCase(), name] as const));
 
-/** Header names in their usual spelling. Definitions use lower case, because look-ups do. */
+/** Restores the usual spelling of header names. Route definitions use lower case. */
 export function nameHeaders(paths: ApiDocument["paths"]): void {
   for (const { operation } of operationsOf(paths)) {
     for (const parameter of operation.parameters ?? []) {
@@ -90,7 +89,7 @@ export function nameHeaders(paths: ApiDocument["paths"]): void {
   }
 }
 
-/** Moves parameters and errors that many operations share into the document's components. */
+/** Moves parameters and errors that many operations share into `components`. */
 export function shareParts({ paths, components }: Pick<ApiDocument, "paths" | "components">): void {
   const uses = new Map<string, number>();
   const all = operationsOf(paths);
@@ -137,7 +136,7 @@ function shareHeaders(components: Components, response: JsonSchema): void {
   }
 }
 
-/** An unused component name that contains only allowed characters. */
+/** Returns an unused component name with only valid characters. */
 export function freeName(taken: object, wanted: string): string {
   const base = wanted.replace(/[^A-Za-z0-9._-]+/g, "_");
   let name = base;
@@ -145,7 +144,7 @@ export function freeName(taken: object, wanted: string): string {
   return name;
 }
 
-/** An error code for each status, for the examples. */
+/** Error codes for examples, by status. */
 const EXAMPLES: Record<number, { code: string; detail: string; errors?: JsonSchema[] }> = {
   400: {
     code: "invalid_parameter",

@@ -1,4 +1,4 @@
-/** Section C: /api/admin/faults lists stored data that the platform cannot use. */
+/** Lists stored data that the platform cannot read. */
 import { z } from "@hono/zod-openapi";
 import { liveDefinitions } from "../../shared/definition/stored/live.ts";
 import { isFaulty } from "../../shared/handlers/contract/entry.ts";

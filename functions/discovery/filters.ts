@@ -1,11 +1,9 @@
-/** Describes `filter[field]=value` and `filter[field][operator]=value` for lists of one schema. */
-
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import type { JsonSchema } from "../../shared/definition/fields/index.ts";
 import { PROPERTIES } from "../../shared/entry/query/parameters.ts";
 import type { Parameter } from "./document.ts";
 
-/** One `deepObject` parameter for all filters of a list, with a property for each field that can be filtered. */
+/** Describes all filters of a list as one `deepObject` parameter. */
 export function filterParameter(schema: CompiledSchema): Parameter {
   const fields = [...schema.fields.values()].filter((field) => field.operators.length > 0);
   const told = fields.map((field) => `${field.name} (${field.operators.join(", ")})`);

@@ -1,4 +1,3 @@
-/** Section E: /api/health. */
 import { z } from "@hono/zod-openapi";
 import { VERSION } from "../../shared/kernel/version.ts";
 import { defineRoute, newRouter } from "../http/router.ts";

@@ -1,6 +1,6 @@
 /**
- * Converts JSON Schema (draft 4 to 2020-12) to OpenAPI 3.0. Leaves out what OpenAPI cannot express, which only accepts
- * more.
+ * Converts JSON Schema (draft 4 to 2020-12) to OpenAPI 3.0. Omits what OpenAPI cannot express, so the result may accept
+ * more values.
  */
 import type { Json, JsonSchema } from "../../shared/definition/fields/index.ts";
 import { definitionOf } from "../../shared/handlers/schema/reference.ts";
@@ -14,8 +14,8 @@ const isAny = () => true;
 const isFull = (value: unknown) => Array.isArray(value) && value.length > 0;
 
 /**
- * Keywords with the same meaning in both formats, and a check of their values, because services may register invalid
- * ones.
+ * Keywords with the same meaning in both formats. Their values are checked, because services may register invalid
+ * schemas.
  */
 const SAME: { [keyword: string]: (value: unknown) => boolean } = {
   title: isText,
@@ -40,17 +40,15 @@ const TYPES: readonly unknown[] = ["array", "boolean", "integer", "null", "numbe
 
 type Loose = { [keyword: string]: unknown };
 
-/** The result of a conversion. */
 export interface Converted {
   schema: JsonSchema;
-  /** Definitions of the schema, by their component names in the document. */
+  /** Definitions inside the schema, by component name. */
   schemas: { [name: string]: JsonSchema };
 }
 
-/** @param name component name of the schema; its definitions get names that begin with it */
+/** @param name component name of the schema and prefix for its definitions */
 export function toOpenApi(source: unknown, name: string): Converted {
   const schemas: { [name: string]: JsonSchema } = {};
-  /** Component names by keyword and key. */
   const names = new Map<string, string>();
   const definitions: [name: string, source: unknown][] = [];
   for (const keyword of ["$defs", "definitions"]) {
@@ -98,13 +96,12 @@ function node(from: Loose, convert: (from: unknown) => JsonSchema): JsonSchema {
   if (isObject(items) && prefixItems === undefined) out.items = convert(items);
   const listed = (keyword: "allOf" | "anyOf" | "oneOf") => [from[keyword] ?? []].flat().map(convert);
   const [all, any, one] = [listed("allOf"), listed("anyOf"), listed("oneOf")];
-  // Converted branches may accept more than the original ones. Two of them may match where oneOf allows one, so use
-  // anyOf.
+  // A converted alternative may accept more values, so two may match where oneOf allows one. Use anyOf.
   if (any.length > 0 && one.length > 0) all.push({ anyOf: one });
   const choice = any.length > 0 ? any : one;
   if (choice.length > 0) out.anyOf = choice;
   if (all.length > 0) out.allOf = all;
-  // A converted schema may accept more, so its negation would accept less. Leave out `not` in that case.
+  // A converted schema may accept more values, so its negation would accept fewer. Omit `not` then.
   if (isObject(from.not)) {
     const { type, enum: values, ...further } = from.not;
     const sayable = isTypes(type) && (values === undefined || isFull(values));
@@ -125,7 +122,6 @@ function isEcmaScript(pattern: string): boolean {
 /** Removes Infinity, which JSON.parse returns for numbers that are too large. */
 const finite = (value: unknown) => (value === Infinity || value === -Infinity ? undefined : value);
 
-/** Whether the schema is empty or has only the keyword `type`. */
 const isTypes = (type: unknown) => [type ?? []].flat().every((name) => TYPES.includes(name));
 
 function bounds(from: Loose, out: JsonSchema): void {
@@ -159,8 +155,8 @@ const SPOKEN_OF: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 
 /**
- * A schema for one of several types, each with the keywords that apply to it. Each inner schema appears only once: a
- * copy at every level would double the size with each level.
+ * Allows several types, each with its own keywords. Inner schemas appear only once, because copies would double the
+ * size with each level.
  */
 function oneOfTypes(types: readonly string[], nullable: boolean, out: JsonSchema): JsonSchema {
   const { description, default: standard, example, anyOf, allOf, not, ...rules } = out;
@@ -175,7 +171,7 @@ function oneOfTypes(types: readonly string[], nullable: boolean, out: JsonSchema
   };
 }
 
-/** Handles lists of types, and `null`, which is not a type in OpenAPI 3.0. */
+/** Converts lists of types, and `null`, which is not a type in OpenAPI 3.0. */
 function typed(type: unknown, out: JsonSchema): JsonSchema {
   const types = isTypes(type) ? [...new Set([type ?? []].flat() as string[])] : [];
   const nullable = types.includes("null");

@@ -1,4 +1,4 @@
-/** Section E: /api/metrics in Prometheus format. */
+/** Metrics in the Prometheus format. */
 import { z } from "@hono/zod-openapi";
 import type { MiddlewareHandler } from "hono";
 import type { Deps } from "../../shared/deps.ts";
@@ -16,7 +16,7 @@ import { defineRoute, newRouter } from "../http/router.ts";
 import { credentialsOf, platformAdmin } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
 
-/** Admits requests with the scrape token, and platform admins. */
+/** Allows requests with the metrics token, and platform admins. */
 const scraper: MiddlewareHandler<AppEnv> = async (c, next) => {
   const { metricsToken } = c.var.deps.config;
   const { bearer } = credentialsOf(c);
@@ -25,7 +25,6 @@ const scraper: MiddlewareHandler<AppEnv> = async (c, next) => {
   return isToken ? next() : platformAdmin(c, next);
 };
 
-/** Gauges with a sample for each orb. */
 const PER_ORB: readonly [name: string, help: string, value: (each: OrbFigures) => number][] = [
   ["platform_orb_entries", "Entries of an orb.", ({ entries }) => entries],
   ["platform_orb_bytes", "Bytes of an orb's stream.", ({ info }) => info.state.bytes],
@@ -58,8 +57,7 @@ async function brokerMetrics(deps: Deps): Promise<Metric[]> {
       "Bytes of the histories of orbs and the audit log.",
       platform?.state.bytes,
     ),
-    // Includes sessions that ended within the last minute, whose markers still exist. Excluding them would read every
-    // key.
+    // Includes sessions that ended in the last minute. Excluding them would require reading every key.
     gauge(
       "platform_sessions",
       "Sessions, including those that ended within the last minute.",

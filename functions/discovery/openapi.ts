@@ -1,4 +1,4 @@
-/** Section E: /api/openapi describes every route, from the route definitions themselves. */
+/** Generates the OpenAPI document from the route definitions. */
 import { type OpenAPIHono, z } from "@hono/zod-openapi";
 import { cookieName } from "../../shared/access/authenticate.ts";
 import { PLATFORM_REALM, SHARED_REALM } from "../../shared/access/authorize.ts";
@@ -15,13 +15,12 @@ import { describeOrb, type Handlers, type OrbPart } from "./orb.ts";
 import { publishedRoutes } from "./published.ts";
 import { DESCRIPTION, TAGS } from "./words.ts";
 
-/** The routers to describe. */
 export interface Described {
   own: OpenAPIHono<AppEnv>;
   runtime: OpenAPIHono<AppEnv>;
 }
 
-/** The parts that describe each published orb. */
+/** The descriptions of published orbs, by orb id. */
 type Parts = Map<string, { live: LiveOrb; part: OrbPart }>;
 
 const Description = z.looseObject({
@@ -30,7 +29,7 @@ const Description = z.looseObject({
   paths: z.record(z.string(), z.unknown()),
 });
 
-/** The cookie of the routes that are not an orb's own. */
+/** Session cookie for all routes outside the orbs. */
 const sharedCookie = (config: Config) => ({
   type: "apiKey",
   in: "cookie",
@@ -38,7 +37,6 @@ const sharedCookie = (config: Config) => ({
   description: `Session of the shared realm. Platform admins use \`${cookieName(config, PLATFORM_REALM)}\`.`,
 });
 
-/** Creates the descriptions of one app. */
 class Describer {
   readonly #described: Described;
   #fixed: { own: ApiDocument; generic: ApiDocument } | undefined;
@@ -47,9 +45,7 @@ class Describer {
     this.#described = described;
   }
 
-  /**
-   * The platform's own routes and the generic routes of orbs, which do not depend on what is published. Computed once.
-   */
+  /** Describes the routes that do not depend on published orbs. Computed once. */
   #base() {
     if (this.#fixed !== undefined) return this.#fixed;
     const wrap = (made: Pick<ApiDocument, "paths" | "components">): ApiDocument => ({
@@ -63,7 +59,7 @@ class Describer {
     const generic = wrap(generated(this.#described.runtime));
     nameHeaders(own.paths);
     nameHeaders(generic.paths);
-    // The platform's own routes use components of the runtime routes too.
+    // The platform's routes use components of the orbs' routes too.
     own.components.schemas = { ...generic.components.schemas, ...own.components.schemas };
     own.components.securitySchemes = {
       bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "A token from a sign-in" },
@@ -80,7 +76,6 @@ class Describer {
     return this.#fixed;
   }
 
-  /** Describes every published orb. */
   async parts(deps: HandlerDeps): Promise<Parts> {
     const [{ orbs }, entries] = await Promise.all([liveDefinitions(deps), listHandlers(deps)]);
     const handlers: Handlers = new Map(entries.map((entry) => [entry.name, entry]));
@@ -91,14 +86,14 @@ class Describer {
       try {
         described.set(live.orb, { live, part: describeOrb(source, live, handlers, deps.config) });
       } catch (error) {
-        // One orb that cannot be described must not hide the others.
+        // An orb that cannot be described must not hide the others.
         deps.log.error("an orb cannot be described", { orb: live.orb, error: String(error) });
       }
     }
     return described;
   }
 
-  /** @param orb describes this orb alone, without the platform's own routes */
+  /** @param orb describes only this orb, without the platform's routes */
   document(all: Parts, { config }: Deps, orb: string | undefined): ApiDocument | undefined {
     const { own } = this.#base();
     const one = orb === undefined ? undefined : all.get(orb);
@@ -126,7 +121,7 @@ class Describer {
   }
 }
 
-/** @param described the routers; all routes must be registered before the first request */
+/** Register all routes before the first request, because the description is cached. */
 export function openApiRoutes(described: Described) {
   const describer = new Describer(described);
   return publishedRoutes({

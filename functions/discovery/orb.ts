@@ -1,7 +1,4 @@
-/**
- * Describes one published orb: takes the generic runtime routes and fills in the orb's names, values, handlers and roles.
- * Everything about a route comes from its definition.
- */
+/** Describes one published orb. Takes the generic routes and fills in the orb's names, values, handlers and roles. */
 import { cookieName } from "../../shared/access/authenticate.ts";
 import { orbRealm } from "../../shared/access/realms.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
@@ -26,7 +23,7 @@ import {
 import { filterParameter } from "./filters.ts";
 import { requiredRole, securityFor } from "./roles.ts";
 
-/** The parts that one orb adds to the document. */
+/** The additions of one orb to the OpenAPI document. */
 export interface OrbPart {
   tags: ApiDocument["tags"];
   paths: ApiDocument["paths"];
@@ -34,9 +31,8 @@ export interface OrbPart {
   securitySchemes: { [name: string]: Json };
 }
 
-/** The parts while they are built. */
 interface Making extends OrbPart {
-  /** Whether the schemas of maps list all languages and markets. */
+  /** Whether schemas list every language and market. */
   named: boolean;
 }
 
@@ -45,7 +41,7 @@ export type Handlers = ReadonlyMap<string, Handler | FaultyEntry>;
 
 const COLLECTION = definitions.list.path;
 
-/** Describes an orb. @param generic document of the runtime routes, before shared parts moved to components */
+/** @param generic the OpenAPI document of the generic routes */
 export function describeOrb(
   generic: Pick<ApiDocument, "paths" | "components">,
   live: LiveOrb,
@@ -105,7 +101,7 @@ export function describeOrb(
         const known = handler === undefined || isFaulty(handler) ? undefined : handler;
         const called = handlerOperation(live, short, full, known, operation, part);
         add(`/api/${live.orb}/call/${short}`, method, called);
-        // A handler name may end in any word, so the part that distinguishes the two forms comes first.
+        // A handler's name may end in any word, so the distinguishing word comes first.
         const direct = `${operation.operationId}Directly_${live.orb}_${short}`;
         add(`/api/${live.orb}/${short}`, method, { ...called, operationId: direct });
       }
@@ -126,7 +122,7 @@ function textOf(...texts: (string | undefined)[]): string {
   return texts.filter((text) => text !== undefined).join(": ");
 }
 
-/** Whether the orb has this route of a realm, i.e. uses the `access` handler that the route belongs to. */
+/** Returns whether the orb uses the service that provides this account route. */
 function isServed(live: LiveOrb, path: string): boolean {
   const tail = path.slice("/api/{orbId}".length);
   if (tail === "/signin") return true;
@@ -139,7 +135,7 @@ function isServed(live: LiveOrb, path: string): boolean {
   return handler !== undefined && realm.handlers.has(handler.name.slice("access.".length));
 }
 
-/** Removes path parameters that the path no longer has, and names the cookie of the orb's own realm. */
+/** Removes path parameters that the orb's path does not have, and names the orb's session cookie. */
 function ownParameters(
   generic: Pick<ApiDocument, "components">,
   operation: Operation,
@@ -160,7 +156,6 @@ function ownParameters(
   };
 }
 
-/** The schema of a media type, if there is one. */
 function contentSchema(node: Json | undefined): JsonSchema | undefined {
   const content = Reflect.get(Object(node), "content") as
     | { [type: string]: { schema?: JsonSchema } }
@@ -185,7 +180,7 @@ function withMembers(schema: JsonSchema, members: { [name: string]: JsonSchema }
   return { ...schema, properties: { ...properties, ...members } };
 }
 
-/** Adds the entry types of a schema to the document and returns their names. */
+/** Adds schemas for the entries and returns their names. */
 function entrySchemas(
   generic: Pick<ApiDocument, "components" | "paths">,
   live: LiveOrb,

@@ -1,4 +1,3 @@
-/** Response schemas of /api/discovery. */
 import { z } from "@hono/zod-openapi";
 import { FIELD_TYPE_NAMES, MODULE_TYPES } from "../../shared/definition/document/document.ts";
 import { HANDLER_AUTH, HANDLER_KINDS } from "../../shared/handlers/contract/types.ts";

@@ -1,4 +1,4 @@
-/** Section E: /api/discovery lists what is published, in enough detail to build menus and forms from it. */
+/** Lists published orbs in enough detail to build menus and forms. */
 import type { z } from "@hono/zod-openapi";
 import { realmOf } from "../../shared/access/authorize.ts";
 import type { CompiledField, CompiledModule, CompiledSchema } from "../../shared/definition/compile.ts";
@@ -67,7 +67,7 @@ function handlerView(live: LiveOrb, short: string, full: string, found: Handler 
   return { name: full, available: true, description, kind, auth, href, ...present({ input, output }) };
 }
 
-/** One orb. @param paths entry paths of all published schemas, by `orbId/moduleId/schemaId` */
+/** @param paths URLs of entries by schema (`orbId/moduleId/schemaId`) */
 function orbView(
   live: LiveOrb,
   handlers: ReadonlyMap<string, Handler | FaultyEntry>,

@@ -1,4 +1,4 @@
-/** Routes whose JSON depends only on what is published. `?orb=` limits them to one orb. */
+/** Routes whose response depends only on published orbs. `?orb=` selects one. */
 import { z } from "@hono/zod-openapi";
 import { noLiveOrb } from "../../shared/definition/stored/live.ts";
 import { CachedValue } from "../../shared/discovery/cached-value.ts";
@@ -13,25 +13,23 @@ interface Published<State> {
   operationId: string;
   summary: string;
   description: string;
-  /** What the response is, such as `The overview`. */
+  /** Description of the response, such as `The overview`. */
   response: string;
   schema: z.ZodType;
-  /** Description of `?orb=`. */
   orb: string;
-  /** The buckets that the response depends on. */
+  /** Buckets whose changes outdate the response. */
   buckets: readonly string[];
-  /** Reads everything that is published. */
   read: (deps: HandlerDeps) => Promise<State>;
-  /** Returns the response; undefined if the orb is not published. */
+  /** Returns the response, or undefined if the orb is not published. */
   show: (state: State, deps: HandlerDeps, orb: string | undefined) => object | undefined;
 }
 
-/** Serves a route from memory, with an entity tag, until something else is published. */
+/** Serves a cached response with an ETag until a bucket changes. */
 export function publishedRoutes<State>({ buckets, read, show, ...texts }: Published<State>) {
   const { path, operationId, summary, description, response, schema, orb: about } = texts;
   const kept = new CachedValue(buckets, async (deps) => ({
     state: await read(deps),
-    /** By orb; the key undefined holds the response about all of them. */
+    /** Responses by orb. The key undefined has the response about all orbs. */
     rendered: new Map<string | undefined, { bytes: Uint8Array<ArrayBuffer>; tag: string }>(),
   }));
   const route = defineRoute({
@@ -61,7 +59,8 @@ export function publishedRoutes<State>({ buckets, read, show, ...texts }: Publis
     if (known === undefined) {
       const value = show(state, c.var.deps, orb);
       if (value === undefined) throw noLiveOrb();
-      // Keep bytes: a string with characters beyond Latin-1 takes twice the memory and must be encoded for each response.
+      // Keep bytes: a string with characters beyond Latin-1 takes twice the memory and must be encoded for each
+      // response.
       const bytes = new TextEncoder().encode(JSON.stringify(value));
       known = { bytes, tag: `"${(await sha256(bytes)).slice(0, 22)}"` };
       rendered.set(orb, known);

@@ -1,14 +1,12 @@
-/** Describes in words which roles may call an operation of an orb. */
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import { READERS } from "../../shared/orb/routes.ts";
 import type { Method, Operation } from "./document.ts";
 
-/** Anonymous access is part of the security requirement only if the role allows it. */
+/** Removes anonymous access unless the role allows it. */
 export function securityFor(role: string, security: Operation["security"]): Operation["security"] {
   return role === "public" ? security : security.filter((each) => Object.keys(each).length > 0);
 }
 
-/** Descriptions of roles. */
 export const ROLE_DESCRIPTIONS: Record<string, string> = {
   public: "Anybody",
   user: "Signed-in users",
@@ -17,7 +15,7 @@ export const ROLE_DESCRIPTIONS: Record<string, string> = {
   owner: "Owners of the orb",
 };
 
-/** The lowest role that may use a method on the entries of a schema, and its description. */
+/** Returns the lowest role that may use a method, with its description. */
 export function requiredRole(schema: CompiledSchema, method: Method): { text: string; role: string } {
   const { read, write } = schema.access;
   if (method === "get") return { text: `${ROLE_DESCRIPTIONS[read]}.`, role: READERS[read] };

@@ -1,4 +1,3 @@
-/** Texts about the whole description and its tags. */
 export const DESCRIPTION = [
   "An application engine. Orbs declare modules, schemas and handlers, and each published orb gets an API.",
   "Errors are `application/problem+json` (RFC 9457) with a stable `code`. `errors` lists all faults of the input at once.",

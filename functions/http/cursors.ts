@@ -1,4 +1,4 @@
-/** Cursors of lists that page by numbers. They are opaque and valid only for the same kind of list and order. */
+/** Opaque cursors of paged lists. Each is valid only for one kind of list and order. */
 import { base64url } from "jose";
 import { AppError } from "../../shared/kernel/errors.ts";
 import type { Place } from "../../shared/store/types.ts";
@@ -11,22 +11,22 @@ function invalidCursor(): AppError {
   );
 }
 
-/** The cursor of the page that starts at a number; null at the end. @param kind kind of list and order */
+/** Encodes the cursor of the next page, or null at the end. @param kind list and order */
 export function writeCursor(kind: string, value: number | null): string | null {
   return value === null ? null : encode(kind, value);
 }
 
-/** The number in a cursor; undefined without one. @throws AppError malformed for a cursor of another list */
+/** Decodes a cursor. @throws AppError `invalid_cursor` if it belongs to another list */
 export function readCursor(kind: string, cursor: string | undefined): number | undefined {
   return cursor === undefined ? undefined : decode(kind, cursor, 1)[0];
 }
 
-/** The cursor of the page behind a place in a log; null at the end. @param kind kind of list and order */
+/** Like {@link writeCursor}, for a position in a log. */
 export function writePlace(kind: string, place: Place | null): string | null {
   return place === null ? null : encode(kind, place.number, place.seq);
 }
 
-/** The place in a cursor; undefined without one. @throws AppError malformed for a cursor of another list */
+/** Like {@link readCursor}, for a position in a log. */
 export function readPlace(kind: string, cursor: string | undefined): Place | undefined {
   if (cursor === undefined) return undefined;
   const [number = 0, seq = 0] = decode(kind, cursor, 2);

@@ -1,18 +1,17 @@
-/** Entity tags. Each begins with the number of the newest revision, which `If-Match` is compared with. */
+/** Every ETag begins with the newest revision's number. `If-Match` is compared with it. */
 import { AppError } from "../../shared/kernel/errors.ts";
 
 export { matchesTag } from "../../shared/kernel/tags.ts";
 
 const TAG = /^(?:W\/)?"([1-9]\d{0,14})(?:-[^"]*)?"$/;
 
-/** The entity tag of a revision on the management API. */
 export function revisionTag(revision: number): string {
   return `"${revision}"`;
 }
 
 /**
- * The revision in `If-Match`; undefined without the header and for `*`, which matches every revision.
- * @throws AppError malformed for anything but an entity tag of this API
+ * Returns the revision in `If-Match`. Undefined without the header and for `*`, which matches every revision.
+ * @throws AppError `invalid_header`
  */
 export function ifMatch(header: string | undefined): number | undefined {
   if (header === undefined || header.trim() === "*") return undefined;

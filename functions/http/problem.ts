@@ -1,4 +1,4 @@
-/** Errors as `application/problem+json` (RFC 9457). Only this file maps kinds of errors to HTTP statuses. */
+/** Responds with errors as `application/problem+json` (RFC 9457). */
 import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
@@ -49,13 +49,12 @@ export const TITLES: Record<number, string> = {
   507: "Insufficient storage",
 };
 
-/** Detail of a 404 for an address without a route, the same on every host. */
 export function noRouteDetail(path: string): string {
   const slash = path.length > 1 && path.endsWith("/") ? "Try it without the trailing slash." : "";
   return `No route matches this address.${slash}`;
 }
 
-/** The JSON text of a problem document, the same on every host. */
+/** Renders a problem document. */
 export function problemText(
   status: number,
   code: string,
@@ -64,7 +63,7 @@ export function problemText(
 ): string {
   const members = { type: `urn:problem:${code}`, title: TITLES[status] ?? "Error", status, detail, code };
   return JSON.stringify({
-    // `type`, `title` … come first for readers and again last, so that `data` cannot replace them.
+    // `type` and `title` come first for readers, and again last so that `data` cannot replace them.
     ...members,
     ...more.data,
     ...members,
@@ -72,7 +71,6 @@ export function problemText(
   });
 }
 
-/** The headers of an error response. */
 export function problemHeaders({ kind, code, retryAfter }: AppError): Record<string, string> {
   const headers: Record<string, string> = {};
   if (retryAfter !== undefined) headers["retry-after"] = String(Math.max(1, Math.ceil(retryAfter)));
@@ -83,7 +81,6 @@ export function problemHeaders({ kind, code, retryAfter }: AppError): Record<str
   return headers;
 }
 
-/** A problem document as a response. */
 export function problem(
   c: Context<AppEnv>,
   status: ContentfulStatusCode,
@@ -102,21 +99,20 @@ export function problem(
   });
 }
 
-/** 405 with the methods of the address. */
+/** A 405 that lists the supported methods. */
 export function wrongMethod(c: Context<AppEnv>, methods: readonly string[]): Response {
   const allow = [...methods].sort().join(", ");
   const detail = `This method is not supported at this address. Use ${allow}.`;
   return problem(c, 405, "method_not_allowed", detail, { headers: { allow } });
 }
 
-/** Converts zod issues to faults with a JSON Pointer, a stable code and a message. */
 export function faultsOf(error: ZodError, input: unknown): Fault[] {
   const faults = new Faults();
   addZodIssues(faults, error.issues, input);
   return faults.list();
 }
 
-/** Logs why the broker or a service failed. Callers do not see the cause. */
+/** Logs why the broker or a service failed. Clients do not see the cause. */
 export function logUpstream(c: Context<AppEnv>, { kind, code, cause }: AppError): void {
   if (kind !== "unavailable" && kind !== "timeout" && kind !== "bad_gateway") return;
   const [route, orb] = [c.get("route"), c.req.param("orbId")];
@@ -128,7 +124,7 @@ export function logUpstream(c: Context<AppEnv>, { kind, code, cause }: AppError)
   });
 }
 
-/** Maps any thrown value to a response. Logs unexpected errors and returns nothing of their content. */
+/** Maps any error to a response. Clients never see the content of an unexpected error. */
 export function onError(error: Error, c: Context<AppEnv>): Response {
   let known: AppError;
   const failure = storeFailure(error, (stream) => c.var.deps?.log.error("stream missing", { stream }));

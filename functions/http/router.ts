@@ -1,4 +1,4 @@
-/** Creates routers: one definition per route drives path, validation, types and the OpenAPI description. */
+/** Each route definition provides the path, validation, types and OpenAPI description. */
 import { createRoute, OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
 import type { MiddlewareHandler } from "hono";
 import { methodNotAllowed } from "hono/method-not-allowed";
@@ -10,7 +10,7 @@ import type { AppEnv } from "../request/context.ts";
 import { faultsOf, noRouteDetail, problem, TITLES, wrongMethod } from "./problem.ts";
 import { ProblemSchema } from "./schemas.ts";
 
-/** Rewords a fault of a parameter, which is not a property, with the same codes as lists. */
+/** Words an error for a query parameter or header instead of a property. */
 function asParameter(fault: Fault, target: string, known: readonly string[]): Fault {
   if (fault.code === "required") {
     const message = target === "header" ? `is required (header ${fault.path.slice(1)})` : "is required";
@@ -23,8 +23,8 @@ function asParameter(fault: Fault, target: string, known: readonly string[]): Fa
 export type Router = OpenAPIHono<AppEnv>;
 
 /**
- * Creates a router that turns validation faults into problem documents: 422 for a body, 400 for parameters.
- * @param inBody rewords a fault of a body
+ * Creates a router that responds to validation errors: 422 for a body, 400 for parameters.
+ * @param inBody changes the errors of a body
  */
 export function newRouter(inBody = (fault: Fault) => fault): Router {
   return new OpenAPIHono<AppEnv>({
@@ -40,7 +40,7 @@ export function newRouter(inBody = (fault: Fault) => fault): Router {
   });
 }
 
-/** Responds to requests without a matching route: 405 if the address supports another method, otherwise 404. */
+/** Responds with 405 if the address supports other methods, and with 404 otherwise. */
 export function answerUnmatched(app: Router): void {
   app.use("*", methodNotAllowed({ app, onMethodNotAllowed: wrongMethod }));
   app.notFound((c) => problem(c, 404, "route_not_found", noRouteDetail(c.req.path)));
@@ -73,7 +73,7 @@ function asList(middleware: RouteConfig["middleware"]): MiddlewareHandler[] {
   return (Array.isArray(middleware) ? middleware : [middleware]) as MiddlewareHandler[];
 }
 
-/** Whether callers without an account can use a route. */
+/** Returns whether callers without an account can use a route. */
 function isOpen(security: RouteConfig["security"]): boolean {
   return (security ?? []).length === 0 || security?.some((way) => Object.keys(way).length === 0) === true;
 }
@@ -81,9 +81,10 @@ function isOpen(security: RouteConfig["security"]): boolean {
 const NO_PARAMETERS = z.strictObject({});
 
 /**
- * Defines a route. Unlike `createRoute`, it declares the possible errors (503 always) and rejects undeclared query
- * parameters. For a route with a JSON body, it receives the body before the route's middleware reads the caller's
- * session, and parses it afterwards. So the session is still current when the handler runs, however slow the upload.
+ * Defines a route. Adds common errors and rejects undeclared query parameters.
+ *
+ * Receives a JSON body before it checks the session, because a slow upload could outlive the session. The body is
+ * parsed after the check.
  */
 export function defineRoute<P extends string, R extends Omit<RouteConfig, "path"> & { path: P }>(
   config: R & { problems?: readonly ProblemStatus[] },

@@ -1,28 +1,27 @@
-/** Schemas that many routes share. */
 import { z } from "@hono/zod-openapi";
 import { PAGE_SIZE } from "../../shared/entry/query/query.ts";
 
-/** A response header of the OpenAPI description. */
+/** A response header in the OpenAPI document. */
 export const header = (description: string, more: { example?: string; enum?: string[] } = {}) => ({
   description,
   schema: { type: "string" as const, ...more },
 });
 type ResponseHeaders = Record<string, ReturnType<typeof header>>;
 
-/** A response with a JSON body. @param headers headers that clients act on */
+/** A JSON response in the OpenAPI document. */
 export const json = <T extends z.ZodType>(description: string, schema: T, headers?: ResponseHeaders) => ({
   description,
   ...(headers === undefined ? {} : { headers }),
   content: { "application/json": { schema } },
 });
 
-/** A JSON request body. */
+/** A JSON request body in the OpenAPI document. */
 export const jsonRequest = <T extends z.ZodType>(schema: T, required = true) => ({
   required,
   content: { "application/json": { schema } },
 });
 
-/** Security of routes that accept a bearer token or the realm's cookie. */
+/** Accepts a bearer token or a session cookie. */
 export const SESSION = [{ bearer: [] }, { cookie: [] }];
 
 export const FaultSchema = z
@@ -44,7 +43,7 @@ export const ProblemSchema = z
   })
   .openapi("Problem", { description: "RFC 9457" });
 
-/** A number from 1 to `most` in a path or query: only digits, so that no other notation is accepted. */
+/** An integer from 1 to `most`. Only digits are valid. */
 export function wholeNumber(most: number) {
   return z
     .string()
@@ -54,12 +53,11 @@ export function wholeNumber(most: number) {
     .openapi({ type: "integer", minimum: 1, maximum: most });
 }
 
-/** Page sizes of lists. */
 export const Limit = wholeNumber(PAGE_SIZE.max)
   .default(PAGE_SIZE.default)
   .openapi({ description: "Items per page", default: PAGE_SIZE.default });
 
-/** Query of a list that has two orders, the first by default. */
+/** Query parameters of a list. The first order is the default. */
 export function pageQuery<const O extends readonly [string, string]>(orders: O) {
   return z.strictObject({
     limit: Limit,
@@ -69,7 +67,7 @@ export function pageQuery<const O extends readonly [string, string]>(orders: O) 
   });
 }
 
-/** A list's envelope. */
+/** A page of a list. */
 export function listOf<T extends z.ZodType>(item: T) {
   return z.object({
     items: z.array(item),
@@ -101,10 +99,9 @@ export const IdempotencyKey = z.object({
 
 export const WriteHeaders = IfMatch.extend(IdempotencyKey.shape);
 
-/** Query of pages and files. They ignore unknown parameters, because other sites link to them. */
+/** Accepts unknown parameters, because other sites link to these pages. */
 export const AnyQuery = z.looseObject({});
 
-/** Response headers that clients act on. */
 export const RevisionTag = { ETag: header("Number of the newest revision", { example: '"7"' }) };
 export const VersionTag = { ETag: header("The version's number", { example: '"3"' }) };
 export const Location = { Location: header("Path of the created object") };

@@ -1,7 +1,5 @@
-/** Errors of request bodies. */
 import { AppError, invalid } from "../../shared/kernel/errors.ts";
 
-/** 413 */
 export function tooLarge(limit: number): AppError {
   return new AppError(
     "too_large",
@@ -10,7 +8,7 @@ export function tooLarge(limit: number): AppError {
   );
 }
 
-/** 400: reading a body fails only because of the client, which disconnected or sent invalid chunks. */
+/** A 400: the client disconnected or sent invalid chunks. */
 export function bodyAborted(cause: unknown): AppError {
   return new AppError(
     "malformed",
@@ -20,7 +18,6 @@ export function bodyAborted(cause: unknown): AppError {
   );
 }
 
-/** 415 */
 export function notJson(): AppError {
   return new AppError(
     "unsupported_media",
@@ -29,7 +26,7 @@ export function notJson(): AppError {
   );
 }
 
-/** 400: without this limit, a client could hold a request open indefinitely by sending single bytes. */
+/** A 400. Otherwise a client could keep a request open forever by sending single bytes. */
 export function tooSlow(): AppError {
   return new AppError(
     "malformed",
@@ -38,7 +35,6 @@ export function tooSlow(): AppError {
   );
 }
 
-/** 422: a body is required. */
 export function noBody(): AppError {
   return invalid([{ path: "", code: "required", message: "is required: send a JSON object as the body" }]);
 }

@@ -6,7 +6,7 @@ import { malformedAt, placeIn } from "../../shared/kernel/json-fault.ts";
 import type { AppEnv } from "../request/context.ts";
 import { bodyAborted, noBody, notJson, tooLarge, tooSlow } from "./body-errors.ts";
 
-/** Limit of a JSON body in bytes: it must be smaller than this. */
+/** A JSON body must be smaller than this many bytes. */
 export const BODY_LIMIT = 512 * 1024;
 
 /** Time limits for receiving a body: in total, and without any data. */
@@ -15,25 +15,22 @@ interface Patience {
   idleMs: number;
 }
 
-/** Limits for a body. The request may hold resources meanwhile, and its sender may be anyone. */
+/** Time limits of a normal body. Anyone may send one, and it occupies resources. */
 const BODY_PATIENCE: Patience = { totalMs: 15_000, idleMs: 5_000 };
 
-/** Limits for the next part of an upload. An authorised uploader may generate lines while sending. */
+/** Time limits of the next chunk of an upload. The client may generate lines while it sends. */
 const PART_PATIENCE: Patience = { totalMs: 60_000, idleMs: 60_000 };
 
-/** Tracks how long a body takes to arrive. */
+/** Measures how long a body takes to arrive. */
 export interface BodyWait {
-  /** Resolves when a time limit is exceeded; never after `stop`. */
+  /** Resolves when a time limit is exceeded. */
   late: Promise<undefined>;
-  /** Records that a part has arrived. */
+  /** Restarts the limit for the time without data. */
   came(): void;
   stop(): void;
 }
 
-/**
- * Starts the time limits of a body. Uses one timer that is checked again if parts arrived meanwhile, because nearly all
- * bodies arrive at once.
- */
+/** Starts the time limits. Uses one timer and rarely resets it, because nearly all bodies arrive at once. */
 export function waitForBody({ totalMs, idleMs } = BODY_PATIENCE): BodyWait {
   let giveUp: () => void = () => undefined;
   const late = new Promise<undefined>((resolve) => {
@@ -68,9 +65,8 @@ async function nextPart(reader: ReadableStreamDefaultReader<Uint8Array>, wait: B
 }
 
 /**
- * Returns the parts of an upload as they arrive. The time that the consumer takes does not count as a pause of the
- * sender. If the consumer stops early, the rest can still be discarded.
- * @throws AppError malformed if it is incomplete, or no data arrives for too long
+ * Yields the chunks of an upload. The time that the consumer needs does not count against the client.
+ * @throws AppError `body_incomplete` if the client disconnects or stalls
  */
 export async function* readUpload(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
@@ -93,8 +89,8 @@ export async function* readUpload(body: ReadableStream<Uint8Array>): AsyncGenera
 }
 
 /**
- * Reads a body of at most `limit` - 1 bytes. Rejects a larger one as soon as its size is known.
- * @throws AppError too_large; malformed if it is incomplete or too slow
+ * Reads a body smaller than `limit` bytes. Rejects a larger one early.
+ * @throws AppError too_large; malformed if the client disconnects or is too slow
  */
 export async function readLimited(request: Request, limit: number): Promise<Uint8Array> {
   if (Number(request.headers.get("content-length") ?? 0) >= limit) throw tooLarge(limit);
@@ -122,7 +118,7 @@ export async function readLimited(request: Request, limit: number): Promise<Uint
   return parts.length === 1 && only !== undefined ? only : concatBytes(parts);
 }
 
-/** Maximum bytes and time for discarding an unread body. */
+/** Limits for discarding an unread body. */
 const DISCARD_LIMIT = 8 * 1024 * 1024;
 const DISCARD_PATIENCE: Patience = { totalMs: 2_000, idleMs: 500 };
 
@@ -142,16 +138,15 @@ async function discard(body: ReadableStream<Uint8Array>): Promise<void> {
 }
 
 /**
- * Discards the rest of a body. A server that responds without reading the body closes the connection, and the client
- * reports a broken connection instead of the response, such as a 503.
+ * Discards the rest of a body. Otherwise the server closes the connection, and the client may never see the response.
  */
 export async function discardBody({ body, headers }: Request): Promise<void> {
   if (body === null || body.locked || Number(headers.get("content-length") ?? 0) > DISCARD_LIMIT) return;
-  // The body is locked by another reader or was aborted by the client: nothing is left to discard.
+  // Another reader has locked the body, or the client disconnected. Nothing is left to discard.
   await discard(body).catch(() => undefined);
 }
 
-/** Discards the body that an early response left unread. */
+/** Discards a body that the response left unread. */
 export const readToEnd: MiddlewareHandler<AppEnv> = (c, next) =>
   c.req.method === "GET" || c.req.method === "HEAD" ? next() : thenDiscard(c, next);
 
@@ -165,8 +160,8 @@ async function thenDiscard(c: Context<AppEnv>, next: Next): Promise<void> {
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * Parses JSON from outside.
- * @throws AppError malformed if it is not JSON or UTF-8, or is nested deeper than {@link DEPTH_LIMIT}
+ * Parses JSON from a client.
+ * @throws AppError malformed if it is not JSON or UTF-8, or is nested too deeply
  */
 export function parseJson(body: Uint8Array | string): unknown {
   let text: string | undefined;
@@ -189,8 +184,8 @@ export function parseJson(body: Uint8Array | string): unknown {
 }
 
 /**
- * Passes the parsed value itself to later readers of the body. The request's own cache would serialise it and parse it
- * again for each. A number beyond the range of doubles would then become null and count as missing.
+ * Gives the parsed value to all later readers. Hono's cache would serialise it again, which turns numbers that are too
+ * large into null.
  */
 function keepJson(c: Context<AppEnv>, value: unknown): void {
   c.req.bodyCache.json = Promise.resolve(value);
@@ -198,8 +193,8 @@ function keepJson(c: Context<AppEnv>, value: unknown): void {
 }
 
 /**
- * Ignores the content type of an empty body: `curl -d ''` declares a form. Otherwise the library would check the header
- * again and reject the request.
+ * Ignores the content type of an empty body, because `curl -d ''` declares a form. Otherwise the library would reject
+ * it.
  */
 function callJson(c: Context<AppEnv>): void {
   const named = c.req.header.bind(c.req);
@@ -214,15 +209,13 @@ const JSON_TYPE = /^application\/([a-z0-9.+-]+\+)?json\s*(;|$)/i;
 
 const WITH_BODY = new Set(["POST", "PUT"]);
 
-/** Whether the request's method has a body. */
 export function hasBody(c: Context<AppEnv>): boolean {
   return WITH_BODY.has(c.req.method);
 }
 
 /**
- * Receives the body of a request once, and keeps its bytes or the error. The caller's session and the definition are
- * read only afterwards: a client can take seconds, and both can change meanwhile. No broker connection is open while a
- * body arrives.
+ * Receives the body once. Sessions and definitions are read only afterwards, because they can change while a slow
+ * client sends. No broker connection is open meanwhile.
  */
 export async function receiveBody(c: Context<AppEnv>): Promise<void> {
   if (!hasBody(c) || c.get("received") !== undefined) return;
@@ -234,7 +227,7 @@ export async function receiveBody(c: Context<AppEnv>): Promise<void> {
   }
 }
 
-/** Returns the received body. @throws AppError too_large; malformed */
+/** @throws AppError too_large or malformed */
 async function receivedBody(c: Context<AppEnv>): Promise<Uint8Array> {
   await receiveBody(c);
   const received = c.get("received") ?? { bytes: new Uint8Array(0) };
@@ -243,9 +236,8 @@ async function receivedBody(c: Context<AppEnv>): Promise<Uint8Array> {
 }
 
 /**
- * Parses the JSON body. An empty body counts as an empty object, unless a body is required.
- * @throws AppError unsupported_media if it is not JSON; too_large; malformed if it does not parse; invalid if it is
- * missing
+ * Parses the JSON body. An empty optional body counts as an empty object.
+ * @throws AppError if the body is missing, malformed, too large or not JSON
  */
 export async function readJson(c: Context<AppEnv>, required: boolean): Promise<unknown> {
   const type = c.req.header("content-type");
@@ -265,7 +257,7 @@ export async function readJson(c: Context<AppEnv>, required: boolean): Promise<u
   return value;
 }
 
-/** Middleware that parses the JSON body of a route that declares one, after authentication and before validation. */
+/** Parses the JSON body after authentication and before validation. */
 export function jsonBody(required: boolean): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     await readJson(c, required);

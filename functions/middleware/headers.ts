@@ -1,9 +1,9 @@
-/** Headers of every response: the default ones, and those for browser pages of other origins (CORS). */
+/** Response headers for security and CORS. */
 import type { Context, MiddlewareHandler, Next } from "hono";
 import type { Config, Deps } from "../../shared/deps.ts";
 import type { AppEnv } from "../request/context.ts";
 
-/** Default headers of every response. Pages set their own Content-Security-Policy. */
+/** Default headers. Pages replace the Content-Security-Policy. */
 export const SECURITY_HEADERS: Record<string, string> = {
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
@@ -16,14 +16,13 @@ export const SECURITY_HEADERS: Record<string, string> = {
 
 const HSTS = "max-age=31536000; includeSubDomains";
 
-/** Returns the default headers of this platform's responses. */
+/** Returns the default headers for this deployment. */
 export function defaultHeaders(config: Pick<Config, "publicUrl">): Record<string, string> {
   const headers: Record<string, string> = { ...SECURITY_HEADERS, "cache-control": "no-store" };
   if (config.publicUrl.startsWith("https:")) headers["strict-transport-security"] = HSTS;
   return headers;
 }
 
-/** Returns the default headers of a request's response. */
 function commonHeaders(c: Context<AppEnv>): Record<string, string> {
   const deps: Deps | undefined = c.get("deps");
   // The host failed before it created dependencies, so this is an error response.
@@ -36,9 +35,8 @@ function commonHeaders(c: Context<AppEnv>): Record<string, string> {
 }
 
 /**
- * Creates a response with all headers at once. On frequent routes, adding each default header later costs more than the
- * response itself.
- * @param headers in lower case; they replace the default ones
+ * Creates a response with all default headers at once, which is much faster than adding them later.
+ * @param headers in lower case; they replace default ones
  */
 export function completeResponse(
   c: Context<AppEnv>,
@@ -51,7 +49,7 @@ export function completeResponse(
   return response;
 }
 
-/** Middleware that adds missing default headers. */
+/** Adds missing default headers. */
 export const securityHeaders: MiddlewareHandler<AppEnv> = async (c, next) => {
   await next();
   // Accessing a response's headers creates them, so skip complete responses.
@@ -78,15 +76,12 @@ export const ALLOWED_METHODS = "GET, HEAD, POST, PUT, DELETE, OPTIONS";
 export const REQUEST_HEADERS =
   "Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, Last-Event-ID, SessionID, X-Request-Id, traceparent, Accept-Language";
 
-/**
- * Whether browser pages of an origin may use the user's cookie. `*` allows requests of any origin, but not with
- * cookies.
- */
+/** Returns whether pages of an origin may use the user's cookie. `*` never allows cookies. */
 export function isTrustedOrigin(config: Config, origin: string): boolean {
   return origin === config.publicUrl || (origin !== "*" && config.allowedOrigins.includes(origin));
 }
 
-/** Adds CORS headers for the origins in `ALLOWED_ORIGINS`; `*` allows all origins without cookies. */
+/** Adds CORS headers for the origins in `ALLOWED_ORIGINS`. `*` allows every origin, but without cookies. */
 export const cors: MiddlewareHandler<AppEnv> = (c, next) => {
   const origin = c.req.header("origin");
   const { allowedOrigins } = c.get("deps").config;
@@ -120,7 +115,7 @@ async function crossOrigin(
     return new Response(null, { status: 204, headers });
   }
   await next();
-  // Also without an Origin header: a cache may keep this response for an allowed origin.
+  // Required even without an Origin header, because a cache may serve this response to an allowed origin.
   if (origin !== undefined || config.allowedOrigins.length > 0) c.res.headers.append("vary", "Origin");
   if (allow === undefined) return undefined;
   c.res.headers.set("access-control-allow-origin", allow);

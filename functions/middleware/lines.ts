@@ -1,4 +1,4 @@
-/** Reads bodies of JSON Lines. They may exceed the limit of other bodies, so each line is checked as it arrives. */
+/** Reads JSON Lines. The body has no size limit, but each line has one. */
 import type { Context } from "hono";
 import { AppError } from "../../shared/kernel/errors.ts";
 import type { AppEnv } from "../request/context.ts";
@@ -9,12 +9,10 @@ const LINES = /^application\/(x-)?(ndjson|jsonl|jsonlines)\s*(;|$)/i;
 const JSON_TYPE = /^application\/json\s*(;|$)/i;
 
 /**
- * Returns the lines of a body as they arrive. A consumer that stops early must return the generator, so that the rest
- * can be discarded.
+ * Yields the lines of a body as they arrive.
  * @param options.limit a line must be smaller than this many characters
  * @param options.json accepts JSON as a single line
- * @throws AppError unsupported_media; from the generator too_large, and malformed if the body is not UTF-8, is
- *   incomplete or stalls
+ * @throws AppError if the body is not JSON Lines, not UTF-8, incomplete or has a line that is too long
  */
 export function readLines(
   c: Context<AppEnv>,

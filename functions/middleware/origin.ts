@@ -1,7 +1,4 @@
-/**
- * Protects against cross-site request forgery: browsers send cookies automatically, so a cookie alone does not prove
- * that the user intended the request.
- */
+/** Protects against cross-site request forgery (CSRF). */
 import type { Context } from "hono";
 import { AppError } from "../../shared/kernel/errors.ts";
 import type { AppEnv } from "../request/context.ts";
@@ -17,7 +14,7 @@ function refused(): AppError {
   );
 }
 
-/** Requires that an unsafe request declares an allowed origin. @throws AppError forbidden */
+/** Rejects unsafe requests without an allowed `Origin`, because browsers send cookies automatically. */
 export function requireTrustedOrigin(c: Context<AppEnv>): void {
   if (SAFE.has(c.req.method)) return;
   const origin = c.req.header("origin");
@@ -25,9 +22,8 @@ export function requireTrustedOrigin(c: Context<AppEnv>): void {
 }
 
 /**
- * Rejects pages of other origins. For routes that set a cookie without needing one (sign-in): programs, which send no
- * origin, may use them, but a page of another site must not sign its visitor in to a different account.
- * @throws AppError forbidden
+ * Rejects requests from pages of other origins. Programs send no origin and may sign in, but another site must not sign
+ * its visitor in.
  */
 export function refuseForeignOrigin(c: Context<AppEnv>): void {
   const origin = c.req.header("origin");

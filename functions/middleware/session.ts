@@ -1,4 +1,4 @@
-/** Authenticates the caller by bearer token, otherwise by the realm's cookie. */
+/** Authenticates callers by bearer token or session cookie. */
 import type { Context, MiddlewareHandler } from "hono";
 import { getCookie } from "hono/cookie";
 import { parse } from "hono/utils/cookie";
@@ -20,8 +20,8 @@ import { requireTrustedOrigin } from "./origin.ts";
 const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
 
 /**
- * Returns the token in an `Authorization` header; undefined without one.
- * @throws AppError unauthenticated `invalid_token` if the header is not a bearer token
+ * Returns the token of an `Authorization` header, or undefined without one.
+ * @throws AppError `invalid_token` if the header has another form
  */
 export function bearerOf(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
@@ -31,27 +31,21 @@ export function bearerOf(header: string | undefined): string | undefined {
   throw new AppError("unauthenticated", "invalid_token", detail);
 }
 
-/**
- * Returns the value of a cookie. Undefined if the request has several of that name: the header does not show which one
- * this host set, and a page on another port or subdomain may have set the others.
- */
+/** Returns the value of a cookie, or undefined for duplicates: another port or subdomain may have set one of them. */
 export function cookieOf(header: string | undefined, name: string): string | undefined {
   const [value, ...others] = (header ?? "").split(";").flatMap((pair) => Object.values(parse(pair, name)));
   return others.length > 0 ? undefined : value;
 }
 
-/**
- * Returns the credentials of the request. @throws AppError unauthenticated if its Authorization header is not a bearer
- * token
- */
+/** @throws AppError `invalid_token` if the Authorization header is not a bearer token */
 export function credentialsOf(c: Context<AppEnv>): Credentials {
   const bearer = bearerOf(c.req.header("authorization"));
   return bearer === undefined ? { cookies: (name) => cookieOf(c.req.header("cookie"), name) } : { bearer };
 }
 
 /**
- * Returns true if a token of the request has a valid signature and has not expired. Sends no request to the broker, so
- * the session may still have ended.
+ * Returns whether a token has a valid signature and has not expired. The session may have ended, because this does not
+ * ask the broker.
  */
 export async function mayBeAuthenticated(c: Context<AppEnv>): Promise<boolean> {
   const { config, clock } = c.get("deps");
@@ -73,31 +67,27 @@ export async function mayBeAuthenticated(c: Context<AppEnv>): Promise<boolean> {
   return (await Promise.all(checks)).includes(true);
 }
 
-/**
- * Receives the body on a route that needs an account. Without a valid token it does not wait for the body: the
- * authentication that follows rejects the request.
- */
+/** Receives the body only if the token is valid. Otherwise the authentication that follows rejects the request. */
 export const receiveAuthenticated: MiddlewareHandler<AppEnv> = async (c, next) => {
   if (await mayBeAuthenticated(c)) await receiveBody(c);
   await next();
 };
 
-/** Receives the body on a route that anyone can use. */
+/** Receives the body of a request that needs no account. */
 export const receivePublic: MiddlewareHandler<AppEnv> = async (c, next) => {
   await receiveBody(c);
   await next();
 };
 
-/** Receives the body of a request whose route is not known yet, unless its bearer token is invalid. */
+/** Receives the body before the route is known, unless the bearer token is invalid. */
 export async function receiveEarly(c: Context<AppEnv>): Promise<void> {
   if (!hasBody(c)) return;
   if (c.req.header("authorization") === undefined || (await mayBeAuthenticated(c))) await receiveBody(c);
 }
 
 /**
- * Authenticates the request once and keeps the result in `c.get("actor")`.
- * An unsafe request with a cookie must come from an allowed origin (otherwise 403).
- * @throws AppError unauthenticated if the token is not valid
+ * Authenticates the request once. An unsafe request with a cookie must come from an allowed origin.
+ * @throws AppError unauthenticated if the token is invalid, forbidden for another origin
  */
 export async function identify(
   c: Context<AppEnv>,
@@ -113,19 +103,18 @@ export async function identify(
   return actor;
 }
 
-/** Returns the caller of a runtime route: a user of the orb's realm, or a platform admin. */
+/** Authenticates a user of the orb, or a platform admin. */
 export function actorFor(c: Context<AppEnv>, orb: string, usesAccess: boolean): Promise<Actor> {
   return identify(c, { platform: true, realms: [realmOf(orb, usesAccess)] });
 }
 
-/** Whether the request has any credentials. */
 export function hasCredentials(c: Context<AppEnv>): boolean {
   return c.req.header("authorization") !== undefined || (c.req.header("cookie") ?? "").includes("session_");
 }
 
 /**
- * Starts to authenticate the caller of an orb's route while the orb's definition is read. The returned function
- * completes it as {@link actorFor} does.
+ * Starts to authenticate the caller while the orb's definition is read. Call the returned function once the definition
+ * is known.
  */
 export function beginCaller(c: Context<AppEnv>, orb: string): (usesAccess: boolean) => Promise<Actor> {
   const early = identify(c, { platform: true, realms: [orb, SHARED_REALM] });
@@ -141,10 +130,7 @@ export function beginCaller(c: Context<AppEnv>, orb: string): (usesAccess: boole
   };
 }
 
-/**
- * Returns the consistency for reading the caller's session: the leader for changes of accounts and orbs, a cached
- * session for reads.
- */
+/** Writes read the session from the leader. Reads may use a cached session. */
 export function actingConsistency(c: Context<AppEnv>): Consistency {
   return c.req.method === "GET" || c.req.method === "HEAD" ? "cached" : "leader";
 }
@@ -157,15 +143,15 @@ function onlyPlatformAdmins(consistencyOf: (c: Context<AppEnv>) => Consistency):
   };
 }
 
-/** Admits only platform admins: 401 or 403 before the rest of the request is checked. */
+/** Rejects callers that are not platform admins before the request is validated. */
 export const platformAdmin = onlyPlatformAdmins(actingConsistency);
 
-/** Admits only platform admins, with a cached session if the host has one, because entries are written often. */
+/** Like {@link platformAdmin}, but accepts a cached session, because entries are written often. */
 export const entryAdmin = onlyPlatformAdmins(() => "cached");
 
 /**
- * Reads the caller's session again, from the leader. Uploads take minutes, and the caller can lose their access meanwhile.
- * @throws AppError unauthenticated `access_ended`
+ * Reads the session again from the leader, because it may have ended during a long upload.
+ * @throws AppError `access_ended`
  */
 export async function stillPlatformAdmin(c: Context<AppEnv>): Promise<Actor> {
   const ended = (cause?: unknown) => {

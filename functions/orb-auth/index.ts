@@ -1,4 +1,4 @@
-/** Section B: /api/auth, and the same routes for each orb that uses the service `access`. */
+/** Account routes of users: under /api/auth, and under each orb that has user accounts. */
 import { sharedRealm } from "../../shared/access/realms.ts";
 import { newRouter } from "../http/router.ts";
 import { accountRoutes } from "../realm/account.ts";
@@ -8,7 +8,7 @@ import { bootstrapRoutes } from "./invitations.ts";
 import { passkeyRoutes } from "./passkey.ts";
 import { userRoutes } from "./users.ts";
 
-/** All routes of a user realm, without the sign-in page. */
+/** All account routes except the sign-in page. */
 export function realmRoutes(mounted: Pick<Scope, "prefix" | "name" | "realm">) {
   const scope: Scope = {
     ...mounted,
@@ -24,7 +24,7 @@ export function realmRoutes(mounted: Pick<Scope, "prefix" | "name" | "realm">) {
   return router;
 }
 
-/** The realm that all orbs without their own realm share. */
+/** Account routes of the users that orbs share. */
 export function sharedAuthRoutes() {
   return realmRoutes({ prefix: "/api/auth", name: "Shared", realm: () => sharedRealm });
 }

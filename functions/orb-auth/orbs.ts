@@ -1,6 +1,6 @@
 /**
- * Realm routes of orbs. Their paths are generic, and a module may have the same name as one of them, so only the orb's
- * definition can tell whether a path belongs to its realm. A middleware therefore tries this router first.
+ * Account routes of orbs. A module may have the same path as one of them, so only the orb's definition decides. This
+ * middleware therefore runs before the other routes.
  */
 
 import { z } from "@hono/zod-openapi";
@@ -24,7 +24,7 @@ interface Handed {
   outer: Context<AppEnv>;
   realm: Realm;
 }
-/** Facts from the outer middleware for the inner request. */
+/** Passes values from the outer request to the inner one. */
 const handed = new WeakMap<Request, Handed>();
 
 function handedTo(c: Context<AppEnv>): Handed {
@@ -33,7 +33,6 @@ function handedTo(c: Context<AppEnv>): Handed {
   return found;
 }
 
-/** The realm routes of orbs, and the middleware that tries them. */
 export function orbAuth() {
   const inner = newRouter();
   inner.use("*", async (c, next) => {
@@ -64,7 +63,7 @@ export function orbAuth() {
     (c) => showSignin(c, handedTo(c).realm),
   );
 
-  /** Serves a realm route of an orb that uses `access`, or the sign-in page of any orb. Passes on other requests. */
+  /** Serves account routes and the sign-in page. Passes all other requests on. */
   async function answer(
     c: Context<AppEnv>,
     next: Next,
@@ -79,7 +78,7 @@ export function orbAuth() {
       if (!PAGE_METHODS.includes(c.req.method)) return wrongMethod(c, PAGE_METHODS);
       return c.redirect(`/api/auth/signin${new URL(c.req.url).search}`, 302);
     }
-    // In an orb without a realm, the path may belong to a module or handler.
+    // If the orb has no user accounts, the path may belong to a module or handler.
     if (realm === null) {
       await next();
       return undefined;

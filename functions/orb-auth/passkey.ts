@@ -14,7 +14,7 @@ const CeremonySchema = z
 const CompletionSchema = z.union([AttestationSchema, AssertionSchema]);
 const SessionSchema = z.object({ token: TokenSchema }).openapi("UserSession");
 
-/** Faults of a body that matches neither form: those of the form that it resembles more. */
+/** Validates against the form that the body resembles more, for useful errors. */
 function completionFaults(body: unknown) {
   const response = typeof body === "object" && body !== null ? Reflect.get(body, "response") : undefined;
   const registers = typeof response === "object" && response !== null && "attestationObject" in response;
@@ -22,7 +22,7 @@ function completionFaults(body: unknown) {
   return error === undefined ? [] : faultsOf(error, body);
 }
 
-/** Passkey ceremonies in the format of section B: the session id in a header, the credential as the body. */
+/** Registers passkeys and signs users in. */
 export function passkeyRoutes(scope: Scope) {
   const { params, begin, complete } = ceremonyRoutes(scope);
   const beginRoute = defineRoute({

@@ -15,7 +15,7 @@ const ChangeSchema = z
     message: "must contain role, status or both",
   });
 
-/** Users of the realm, for its admins. */
+/** Routes for admins who manage users. */
 export function userRoutes(scope: Scope) {
   const { prefix, name } = scope;
   const shared = realmRoute(scope, "manager");

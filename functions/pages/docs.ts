@@ -1,4 +1,4 @@
-/** /api/docs shows the API description in Swagger UI, whose files the host provides (`Host.assets`). */
+/** Shows the OpenAPI document in Swagger UI. */
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { AppError, notFound } from "../../shared/kernel/errors.ts";
@@ -7,7 +7,7 @@ import { AnyQuery } from "../http/schemas.ts";
 import type { AppEnv } from "../request/context.ts";
 import { html } from "./html.ts";
 
-/** Files of the package swagger-ui-dist that hosts provide, with their content types. */
+/** Files of the package swagger-ui-dist that the host provides. */
 export const RENDERER_FILES = {
   "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
   "swagger-ui.css": "text/css; charset=utf-8",
@@ -16,7 +16,7 @@ export const RENDERER_FILES = {
 const START_FILE = "docs.js";
 const STYLE_FILE = "docs.css";
 
-/** Starts Swagger UI. The query of the page selects the orb. */
+/** Starts Swagger UI. The query parameter `orb` selects an orb. */
 const START = `"use strict";
 const orb = new URLSearchParams(location.search).get("orb");
 
@@ -75,7 +75,7 @@ document.getElementById("signin").addEventListener("click", (event) => {
 load().then(withoutCookies).then(show).catch((error) => say(error.message));
 `;
 
-/** On small screens Swagger UI squeezes a tag's description to the width of one letter. */
+/** On small screens, Swagger UI shrinks a tag's description to the width of one letter. */
 const STYLE = `body { margin: 0; background: #fff; color: #1b1b1b; font-family: system-ui, sans-serif; }
 .words, noscript { display: block; max-width: 1460px; margin: 0 auto; padding: 1.25rem 20px 0; box-sizing: border-box; line-height: 1.5; }
 .words a, noscript a { color: #1d5fb4; }
@@ -92,10 +92,7 @@ const STYLE = `body { margin: 0; background: #fff; color: #1b1b1b; font-family: 
 }
 `;
 
-/**
- * Allows only this origin. Swagger UI sets styles through the DOM and embeds its icons as data, and needs no inline
- * script or style.
- */
+/** Swagger UI sets styles through the DOM and embeds icons as data URLs. It needs no inline script or style. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",

@@ -1,4 +1,4 @@
-/** HTML templates that escape every value. Markup comes only from templates of this project. */
+/** Escapes every value in HTML templates. */
 const ESCAPES: Record<string, string> = {
   "&": "&amp;",
   "<": "&lt;",
@@ -7,12 +7,12 @@ const ESCAPES: Record<string, string> = {
   "'": "&#39;",
 };
 
-/** Markup that needs no escaping. */
+/** Markup that is safe to insert. */
 export interface Html {
   readonly markup: string;
 }
 
-/** A template tag that escapes its values, except values that are {@link Html}. */
+/** A template tag that escapes its values, except {@link Html}. */
 export function html(parts: TemplateStringsArray, ...values: (string | Html)[]): Html {
   let markup = parts[0] ?? "";
   values.forEach((value, i) => {

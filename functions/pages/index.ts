@@ -1,4 +1,4 @@
-/** Serves the sign-in pages with their files. */
+/** Serves the sign-in pages and their files. */
 import { z } from "@hono/zod-openapi";
 import { platformRealm, sharedRealm } from "../../shared/access/realms.ts";
 import { notFound } from "../../shared/kernel/errors.ts";
@@ -72,7 +72,7 @@ export function pageRoutes() {
     const { name } = c.req.valid("param");
     const file = Object.hasOwn(assets, name) ? assets[name] : undefined;
     if (file === undefined) throw notFound("file");
-    // The file name contains a hash of the content.
+    // The file name contains a hash of the content, so caches may keep it forever.
     return c.body(file.content, 200, {
       "content-type": file.type,
       "cache-control": "public, max-age=31536000, immutable",

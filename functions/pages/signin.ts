@@ -27,8 +27,8 @@ const POLICY = [
 const LOOPBACK = new Set(["127.0.0.1", "[::1]", "0.0.0.0"]);
 
 /**
- * Passkeys need a host name, so pages at a loopback address redirect to the same page by name.
- * @returns null if the page can be shown at this address
+ * Redirects from a loopback address such as 127.0.0.1 to the host name, because passkeys need one.
+ * @returns null if no redirect is needed
  */
 export function byName(c: Context<AppEnv>): Response | null {
   const asked = new URL(c.req.url);
@@ -37,7 +37,7 @@ export function byName(c: Context<AppEnv>): Response | null {
   return c.redirect(`${known.origin}${asked.pathname}${asked.search}`, 302);
 }
 
-/** Title and text of the page for each reason that an invitation cannot be used. */
+/** Title and text of the page if an invitation cannot be used. */
 const REFUSED: Readonly<Record<string, readonly [title: string, words: string]>> = {
   invitation_not_found: [
     "This invitation is not valid",
@@ -64,7 +64,7 @@ async function invited(c: Context<AppEnv>, realm: Realm, invite: string): Promis
   } catch (error) {
     const told = error instanceof AppError ? REFUSED[error.code] : undefined;
     if (told === undefined) throw error;
-    // The page itself is a normal response. The status is for programs.
+    // Browsers show the page as usual. Programs look at the status.
     c.error = error as AppError;
     const [title, words] = told;
     return { kind: "refused", title, words, login: true };
@@ -81,7 +81,7 @@ async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState> {
     throw error;
   });
   if (actor !== null && actor.kind !== "anonymous") {
-    // A session keeps the name that the account had when it signed in.
+    // A session keeps the name that the account had at sign-in.
     const account = await readAccount(deps, realm, actor.sub);
     return { kind: "login", name: account?.value.name ?? null };
   }
@@ -92,7 +92,6 @@ async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState> {
   return { kind: "login", name: null };
 }
 
-/** Title and text for a page that cannot be shown. */
 function troubled(error: AppError): PageState {
   const words =
     error.kind === "too_many"
@@ -101,7 +100,7 @@ function troubled(error: AppError): PageState {
   return { kind: "refused", title: "Please try again", words, login: false };
 }
 
-/** Renders the sign-in page of a realm. Never writes anything from the query into the page. */
+/** Renders the sign-in page. Never inserts query parameters into the page. */
 export async function showSignin(c: Context<AppEnv>, realm: Realm): Promise<Response> {
   const elsewhere = byName(c);
   if (elsewhere !== null) return elsewhere;

@@ -1,14 +1,13 @@
-/** The HTML of the sign-in page in each of its states. The script only shows and hides parts of it. */
+/** The HTML of the sign-in page. The script only shows and hides elements. */
 import type { Realm } from "../../shared/access/realms.ts";
 import { scriptName, styleName } from "./assets.generated.ts";
 import { type Html, html, nothing } from "./html.ts";
 
-/** The state of the page. */
 export type PageState =
-  /** `name`: the account that is already signed in in this browser. */
+  /** `name` is the account that is already signed in. */
   | { kind: "login"; name: string | null }
   | { kind: "register"; role: "owner" | "admin" | "user" }
-  /** No account exists yet, and the address has no invitation. */
+  /** No account exists yet, and the URL contains no invitation. */
   | { kind: "bootstrap" }
   | { kind: "refused"; title: string; words: string; login: boolean };
 
@@ -60,7 +59,7 @@ function loginForm(): Html {
       <p class="foot">New here? Open the invitation that you were given.</p>`;
 }
 
-/** Shown if the browser has a session. The page shows account details only after the passkey was used. */
+/** Asks signed-in users to confirm with their passkey before the page shows the account. */
 function knownForm(realm: Realm, name: string): Html {
   const why = realm.name === "platform" ? "see your account or copy a token" : "see your account";
   return html`
@@ -95,7 +94,6 @@ function body(realm: Realm, state: PageState): Html {
   }
 }
 
-/** Next steps for a platform admin who has just signed in. */
 function next(realm: Realm, state: PageState): Html {
   if (realm.name !== "platform" || state.kind !== "register") return nothing;
   return html`
@@ -117,10 +115,7 @@ function account(realm: Realm, state: PageState): Html {
     </section>`;
 }
 
-/**
- * Renders the whole page.
- * @param origins other web applications that the page may return to
- */
+/** @param origins other web applications that the page may return to */
 export function signinPage(realm: Realm, state: PageState, origins: readonly string[] = []): string {
   const heading = title(state);
   const kind = realm.name === "platform" ? "platform" : "users";

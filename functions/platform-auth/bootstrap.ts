@@ -6,10 +6,8 @@ import { AppError } from "../../shared/kernel/errors.ts";
 import type { AppEnv } from "../request/context.ts";
 
 /**
- * Wraps every way to sign in to the platform. While the platform has no admin, every attempt is logged and audited,
- * whatever its result. Skips requests that failed because of the broker, exceeded a rate limit, or were redirected.
- * If there is an admin, this costs no round trip, except for the request that completes a registration: the new account
- * must not count as an existing one.
+ * Logs and audits every sign-in attempt while the platform has no admin. Skips failures of the broker, rate limits and
+ * redirects.
  * @param access name of the access in the audit log
  */
 export function bootstrapAccess(access: string): MiddlewareHandler<AppEnv> {
@@ -22,7 +20,7 @@ export function bootstrapAccess(access: string): MiddlewareHandler<AppEnv> {
     await next();
     const { status } = c.res;
     if (status === 302 || status === 429 || status >= 500 || (await owned)) return;
-    // Count these requests, because nothing else limits them and they would flood the log and the audit log.
+    // Rate limit these requests, because they could flood the audit log.
     if (status >= 400) await enforceRateLimit(deps, "bootstrap");
     const { error } = c;
     if (error === undefined) await noteBootstrapAccess(deps, "ok", access);

@@ -1,4 +1,4 @@
-/** Section A: /api/_auth. */
+/** Account routes of platform admins. */
 import { platformRealm } from "../../shared/access/realms.ts";
 import { newRouter } from "../http/router.ts";
 import { accountRoutes } from "../realm/account.ts";
@@ -18,7 +18,7 @@ const scope: Scope = {
   attempt: bootstrapAccess,
 };
 
-/** The platform's sign-in, invitation and admin routes, without the sign-in page. */
+/** All account routes except the sign-in page. */
 export function platformAuthRoutes() {
   const router = newRouter();
   router.route("/", passkeyRoutes(scope));

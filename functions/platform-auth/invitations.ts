@@ -8,7 +8,7 @@ import { identify } from "../middleware/session.ts";
 import { InvitationSchema, invitationResponse } from "../realm/schemas.ts";
 import { realmRoute, type Scope } from "../realm/scope.ts";
 
-/** The list of invitations, which is open in bootstrap mode. */
+/** Lists invitations. Anyone may do so until the first admin registers. */
 export function invitationList(scope: Scope) {
   const list = defineRoute({
     ...realmRoute(scope, "anyone", "invitations", "listed"),

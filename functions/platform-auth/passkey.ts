@@ -27,7 +27,7 @@ const CompleteSchema = z
   })
   .refine((body) => (body.credential === undefined) !== (body.assertion === undefined), { message: EITHER });
 
-/** Passkey ceremonies in the format of section A. */
+/** Registers passkeys and signs admins in. */
 export function passkeyRoutes(scope: Scope) {
   const { begin, complete } = ceremonyRoutes(scope);
   const beginRoute = defineRoute({

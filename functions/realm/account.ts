@@ -1,4 +1,4 @@
-/** Routes for the signed-in account: profile, sign-out, passkeys. */
+/** Routes of the signed-in account: profile, passkeys and sign-out. */
 import { z } from "@hono/zod-openapi";
 import { audit } from "../../shared/access/audit.ts";
 import { listPasskeys, removePasskey, renamePasskey } from "../../shared/access/passkeys.ts";
@@ -92,7 +92,7 @@ export function accountRoutes(scope: Scope) {
       return c.json(userResponse(account), 200);
     })
     .openapi(signOut, async (c) => {
-      // A form on another site sends no cookie, so the request is anonymous. The response clears the cookie anyway.
+      // A form on another site sends no cookie, but the response would still clear it.
       refuseForeignOrigin(c);
       const { deps, realm } = c.var;
       const actor = await identify(c, accountsOf(realm));

@@ -1,4 +1,3 @@
-/** Routes that create, check and revoke invitations of a realm. The lists differ by realm. */
 import { z } from "@hono/zod-openapi";
 import { checkInvitation } from "../../shared/access/check-invitation.ts";
 import { createInvitation, revokeInvitation } from "../../shared/access/invitations.ts";

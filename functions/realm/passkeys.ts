@@ -1,4 +1,3 @@
-/** Passkey ceremonies, apart from the formats of requests and responses, which differ by realm. */
 import { z } from "@hono/zod-openapi";
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
 import type { Context } from "hono";
@@ -11,7 +10,7 @@ import type { AppEnv } from "../request/context.ts";
 import { BeginSchema, InviteQuery, optionsResponse } from "./schemas.ts";
 import { accountsOf, pathParams, realmRoute, type Scope, setSessionCookie } from "./scope.ts";
 
-/** Shared settings of the two routes of a ceremony. */
+/** Common settings of the two routes that use passkeys. */
 export function ceremonyRoutes(scope: Scope) {
   const { prefix, name } = scope;
   const params = z.object(pathParams(prefix));
@@ -40,7 +39,7 @@ export function ceremonyRoutes(scope: Scope) {
   };
 }
 
-/** Begins a registration or a sign-in, or to add a passkey. */
+/** Begins to register, to sign in or to add a passkey. */
 export async function beginCeremony(
   c: Context<AppEnv>,
   query: z.infer<typeof InviteQuery>,
@@ -55,7 +54,7 @@ export async function beginCeremony(
   return { ...begun, publicKey: optionsResponse(publicKey) };
 }
 
-/** Completes a ceremony and sets the session's cookie. */
+/** Verifies the passkey and sets the session cookie. */
 export async function completeCeremony(
   c: Context<AppEnv>,
   sessionId: string,

@@ -1,14 +1,13 @@
 /**
- * Text of one line: no control characters (Cc), format characters (Cf) or halves of a surrogate pair (Cs). The pattern
- * has no flags and no property escapes, because clients read it in the API description: with the flag `u` and without
- * it, it matches the same texts.
+ * Pattern for text on one line, without control and format characters. It matches the same texts with and without the
+ * flag `u`, because clients may compile it either way.
  */
 
-/** Cc and Cf of the basic plane, and Cs. */
+/** Control and format characters and surrogates below U+10000. */
 const PLAIN =
   "\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u0600-\\u0605\\u061c\\u06dd\\u070f\\u0890\\u0891\\u08e2\\u180e\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2064\\u2066-\\u206f\\ufeff\\ufff9-\\ufffb\\ud800-\\udfff";
 
-/** Cf beyond the basic plane. */
+/** Format characters from U+10000. */
 const BEYOND: readonly (readonly [first: number, last: number])[] = [
   [0x110bd, 0x110bd],
   [0x110cd, 0x110cd],
@@ -19,7 +18,7 @@ const BEYOND: readonly (readonly [first: number, last: number])[] = [
   [0xe0020, 0xe007f],
 ];
 
-/** Each character as a pair of escapes: without the flag `u`, a class cannot contain a pair. */
+/** Without the flag `u`, a character class cannot contain a surrogate pair. */
 const pairs = BEYOND.flatMap(([first, last]) =>
   Array.from({ length: last - first + 1 }, (_, index) =>
     [...String.fromCodePoint(first + index)]

@@ -1,4 +1,3 @@
-/** Request and response schemas of accounts, invitations and passkeys, shared by all realms. */
 import { z } from "@hono/zod-openapi";
 import type { AccountRecord } from "../../shared/access/accounts.ts";
 import type { CeremonyStart } from "../../shared/access/ceremony/begin.ts";
@@ -9,7 +8,6 @@ export const TokenSchema = z
   .string()
   .openapi({ description: "JWT, EdDSA. Public keys: GET /api/_auth/jwks." });
 
-/** A printable display name. */
 const displayName = z
   .string()
   .trim()
@@ -83,7 +81,7 @@ export function userResponse(account: AccountRecord): z.infer<typeof UserSchema>
   return {
     ...adminResponse(account),
     role: account.role,
-    // A registration that was interrupted after its commit point counts as finished.
+    // An interrupted registration counts as complete once the account is stored.
     status: account.status === "disabled" ? "disabled" : "active",
     updatedAt: account.updatedAt,
   };
@@ -123,13 +121,13 @@ export const InviteQuery = z.strictObject({
 });
 
 /**
- * WebAuthn options as `PublicKeyCredential.parseCreationOptionsFromJSON` and `parseRequestOptionsFromJSON` accept them.
+ * WebAuthn options in the format of `PublicKeyCredential.parseCreationOptionsFromJSON` and
+ * `parseRequestOptionsFromJSON`.
  */
 export const PublicKeySchema = z
   .looseObject({ challenge: z.string() })
   .openapi("PublicKeyOptions", { description: "WebAuthn creation or request options as JSON" });
 
-/** The options as a plain JSON object. */
 export function optionsResponse(options: CeremonyStart["publicKey"]): z.infer<typeof PublicKeySchema> {
   return { ...options };
 }

@@ -1,4 +1,4 @@
-/** Shared parts of the routes of all realms. */
+/** Code that the account routes of users and of platform admins share. */
 import { z } from "@hono/zod-openapi";
 import type { Context, MiddlewareHandler } from "hono";
 import { deleteCookie, setCookie } from "hono/cookie";
@@ -14,34 +14,33 @@ import type { AppEnv } from "../request/context.ts";
 
 type Account = Exclude<Role, "public">;
 
-/** Where a set of routes is mounted, and which realm it serves. */
+/** Which accounts a set of routes manages, and under which prefix. */
 export interface Scope {
   /** `/api/_auth`, `/api/auth` or `/api/{orbId}`. */
   prefix: string;
-  /** Suffix that makes operation ids unique in the OpenAPI description. */
+  /** Suffix that makes operation ids unique in the OpenAPI document. */
   name: "Platform" | "Shared" | "Orb";
   tag: string;
-  /** What its accounts are called, and the roles that they can have; invitations grant the last one by default. */
+  /** What accounts are called, and their roles. Invitations grant the last role by default. */
   accounts: { noun: string; roles: readonly [Account, ...Account[]] };
-  /** @throws AppError not_found if the orb in the path has no realm */
+  /** @throws AppError not_found if the orb has no user accounts */
   realm: (c: Context<AppEnv>) => Realm | Promise<Realm>;
-  /** Wraps every way to sign in. @param access name of the access in the audit log */
+  /** Wraps all routes for signing in. @param access name of the access in the audit log */
   attempt?: (access: string) => MiddlewareHandler<AppEnv>;
 }
 
-/** Path parameters in the prefix. */
 export function pathParams(prefix: string): { orbId?: z.ZodString } {
   return prefix.includes("{orbId}") ? { orbId: z.string() } : {};
 }
 
 /**
- * Returns the attributes of a session cookie. Browsers require `Secure` and the path `/` for names that begin with
- * `__Host-`. They differ in whether they accept Secure cookies from http://localhost, so Secure is omitted there.
+ * Browsers require `Secure` and the path `/` for cookies named `__Host-…`. Some reject Secure cookies from
+ * http://localhost, so it is omitted there.
  */
 const placeOf = ({ publicUrl }: { publicUrl: string }) =>
   publicUrl.startsWith("https:") ? { secure: true, path: "/" } : { secure: false, path: "/api" };
 
-/** Sets a realm's token as a cookie that scripts cannot read and that forms of other sites do not send. */
+/** Sets a cookie that scripts cannot read and that forms of other sites do not send. */
 export function setSessionCookie(c: Context<AppEnv>, realm: Realm, session: StartedSession): void {
   const { config } = c.var.deps;
   setCookie(c, cookieName(config, realm.name), session.token, {
@@ -57,22 +56,20 @@ export function clearSessionCookie(c: Context<AppEnv>, realm: Realm): void {
   deleteCookie(c, cookieName(config, realm.name), placeOf(config));
 }
 
-/** Realms whose tokens identify an account of this realm. */
+/** Which tokens identify an account of these routes. */
 export function accountsOf(realm: Realm): { platform: boolean; realms: string[] } {
   return realm.name === PLATFORM_REALM
     ? { platform: true, realms: [] }
     : { platform: false, realms: [realm.name] };
 }
 
-/** Callers that a route of a realm admits: everyone, accounts of the realm, or its admins and owners and platform admins. */
+/** Who may use a route: everyone, any account, or admins and owners. */
 type Callers = "anyone" | "account" | "manager";
 
 /**
- * Shared settings of a realm's routes. Their middleware sets `realm`, and `actor` unless it admits everyone. It responds
- * with 401 and 403 before it validates anything else.
- * @param callers whom the routes admit
- * @param handler handler of the service `access` that the orb must use (otherwise 404)
- * @param attempt name of the access in the audit log while the realm has no owner
+ * Common settings of account routes. Their middleware rejects callers before it validates the request.
+ * @param handler handler of the service `access` that the orb must use
+ * @param attempt name of the access in the audit log
  */
 export function realmRoute(scope: Scope, callers: Callers, handler?: AccessHandler, attempt?: string) {
   const admit: MiddlewareHandler<AppEnv> = async (c, next) => {

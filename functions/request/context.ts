@@ -1,4 +1,3 @@
-/** Context of each request: ids, dependencies, log, and the store, which is released at the end. */
 import type { Context, MiddlewareHandler } from "hono";
 import type { Actor } from "../../shared/access/actor.ts";
 import type { Realm } from "../../shared/access/realms.ts";
@@ -9,7 +8,7 @@ import type { Metric } from "../../shared/kernel/metrics.ts";
 import { BUILT_IN } from "../../shared/modules/builtin.ts";
 import { namesOf } from "./log.ts";
 
-/** A request body that was received before authentication, or the error of receiving it. */
+/** A request body that was received before authentication, or the error. */
 export type Received = { bytes: Uint8Array } | { error: unknown };
 
 export interface AppEnv {
@@ -17,45 +16,40 @@ export interface AppEnv {
   Variables: {
     deps: HandlerDeps;
     host: Host;
-    /** Set by the authentication middleware of a route. */
+    /** Set by authentication middleware. */
     actor: Actor;
-    /** Set by the routes of a realm. */
+    /** Set by account routes. */
     realm: Realm;
-    /** The body, once it was received. */
     received: Received | undefined;
-    /** The matched route's pattern, for logs and metrics. */
+    /** Pattern of the matched route, for logs and metrics. */
     route: string;
-    /** Names of the query parameters that the matched route accepts. */
+    /** Query parameters that the matched route accepts. */
     parameters: readonly string[] | undefined;
-    /** The response, if it already has all headers. */
+    /** Set if the response already has all default headers. */
     whole: Response | undefined;
     /** Set by a streaming response, which releases the connection itself: {@link holdConnection}. */
     releaseStore: (() => void) | undefined;
   };
 }
 
-/** Differences between hosts of the app: the edge, and long-lived processes. */
+/** What differs between the edge runtime and long-lived processes. */
 export interface Host {
   config: Config;
   log: (base: Record<string, unknown>) => Log;
-  /** Returns a store for one request, and how to release it. */
+  /** Returns a store for one request and a function that releases it. */
   lend: (c: Context<AppEnv>) => Pick<Deps, "store" | "expires"> & { release: () => Promise<void> };
-  /** Returns the client's address, as reliably as the host knows it. */
+  /** Returns the client's network address, as reliably as the host knows it. */
   client: (c: Context<AppEnv>) => string;
-  /**
-   * Reads a whole body of fewer than `limit` bytes, if the host has a faster way than the request's stream.
-   * @throws AppError as `readLimited`
-   */
+  /** A faster way to read a body than the request's stream. */
   body?: (c: Context<AppEnv>, limit: number) => Promise<Uint8Array>;
-  /** Returns a page's file that is not part of the functions; undefined if the host has none. */
+  /** Returns a static file of a page. */
   assets?: (name: string, ifNoneMatch: string | undefined) => Promise<Response>;
-  /** Called for each finished request, for metrics. */
+  /** Receives every finished request, for metrics. */
   observe?: (request: { method: string; route: string; status: number; durationMs: number }) => void;
-  /** Returns the collected metrics of a long-lived process. */
   metrics?: () => Metric[];
 }
 
-/** Keeps the request's store open while a response streams. @returns a function to call when the stream has ended */
+/** Keeps the broker connection open for a streaming response. Call the returned function when the stream ends. */
 export function holdConnection(c: Context<AppEnv>): () => void {
   let release: () => void = () => undefined;
   const ended = new Promise<void>((resolve) => {
@@ -66,10 +60,7 @@ export function holdConnection(c: Context<AppEnv>): () => void {
   return release;
 }
 
-/**
- * Middleware around everything but discarding bodies: creates ids and dependencies, writes one log line, and releases
- * the store.
- */
+/** Creates the dependencies of a request, writes one log line, and releases the broker connection. */
 export function context(hostOf: (env: Record<string, unknown>) => Host): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     const started = Date.now();
@@ -118,12 +109,11 @@ export function context(hostOf: (env: Record<string, unknown>) => Host): Middlew
   };
 }
 
-/** Returns the log of one request. */
 export function logOf(host: Host, requestId: string, traceparent: string): Log {
   return host.log({ requestId, trace: traceparent.slice(3, 35) });
 }
 
-/** Reports a finished request to log and metrics. */
+/** Reports a finished request to the log and the metrics. */
 export function recordFinished(
   host: Host,
   log: Log,
@@ -131,7 +121,6 @@ export function recordFinished(
     method: string;
     route: string;
     status: number;
-    /** Milliseconds since 1970. */
     started: number;
     orb: string | undefined;
     caller: string | undefined;
@@ -154,7 +143,7 @@ function waitUntil(c: Context<AppEnv>, work: Promise<unknown>): void {
   try {
     c.executionCtx.waitUntil(work);
   } catch {
-    // Tests send requests without an execution context; then the work runs by itself.
+    // Tests send requests without an execution context. The work then continues without it.
     work.catch(() => undefined);
   }
 }

@@ -1,13 +1,9 @@
-/** The log, and the ids that name a request in it. */
 import type { Log } from "../../shared/deps.ts";
 import { randomBytes, randomToken } from "../../shared/kernel/ids.ts";
 
 const LEVELS = ["debug", "info", "warn", "error"] as const;
 
-/**
- * Returns a log that writes one JSON object per line, to the console by default. Fields must be facts about requests,
- * never user content.
- */
+/** Writes one JSON object per line. Never log user content. */
 export function consoleLog(
   level: (typeof LEVELS)[number] | "silent",
   base: Record<string, unknown> = {},
@@ -37,7 +33,7 @@ function hex(bytes: Uint8Array): string {
   return out;
 }
 
-/** Takes or creates the request id and the `traceparent` (W3C Trace Context). */
+/** Keeps or creates the request id and the `traceparent` (W3C Trace Context). */
 export function namesOf(
   given: string | undefined,
   incoming: string | undefined,

@@ -1,12 +1,11 @@
-/** Counts requests and their latencies in processes that live long enough. */
+/** Counts requests and their latencies in long-lived processes. */
 import { Histogram, type Metric, metric, type Sample } from "../../shared/kernel/metrics.ts";
 
 /** Upper bounds of the latency buckets, in milliseconds. */
 const BOUNDS = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000] as const;
-/** Upper bound of distinct label sets. There are few routes, so reaching it would be a bug. */
+/** Maximum number of label sets. There are few routes, so reaching it would be a bug. */
 const MAX_SERIES = 2_000;
 
-/** Collects the requests that a host observes. */
 export class RequestCounts {
   readonly #answers = new Map<string, { labels: Record<string, string>; count: number }>();
   readonly #latencies = new Map<string, { labels: Record<string, string>; durations: Histogram }>();

@@ -1,21 +1,20 @@
-/** Resolves paths below /api/{orbId}: handlers, collections, entries, and operations on entries. */
+/** Resolves the URLs of published orbs to handlers, collections, entries and operations. */
 import type { CompiledModule, CompiledOrb, CompiledSchema } from "../../shared/definition/compile.ts";
 import { AppError, notFound } from "../../shared/kernel/errors.ts";
 import { joinNames } from "../../shared/kernel/faults.ts";
 import { methodsOf } from "./definitions.ts";
 
-/** Operations on entries that have paths of their own. */
+/** Operations on entries that have their own URL. */
 const OPERATIONS = ["publish", "unpublish", "archive", "restore"] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
 export type Address =
-  /** Full name of the handler. */
   | { kind: "handler"; name: string }
   | { kind: "collection"; schema: CompiledSchema }
   | { kind: "entry"; schema: CompiledSchema; id: string }
   | { kind: "operation"; schema: CompiledSchema; id: string; operation: Operation };
 
-/** Methods of each kind of address, for `Allow`. */
+/** Supported methods, for `Allow`. */
 export const METHODS: Record<Address["kind"], readonly string[]> = {
   handler: ["POST"],
   collection: methodsOf(["list", "create"]),
@@ -23,7 +22,7 @@ export const METHODS: Record<Address["kind"], readonly string[]> = {
   operation: methodsOf(OPERATIONS),
 };
 
-/** Alternatives for modules without automatic routes. */
+/** Alternatives for modules whose entries have no URLs. */
 const INSTEAD: Record<string, string> = {
   RULES:
     "write rules at /api/admin/orbs/{orb}/entries as a platform admin, and run them with the handler rules.evaluate",
@@ -33,7 +32,7 @@ const INSTEAD: Record<string, string> = {
 
 const nothing = (detail: string) => new AppError("not_found", "route_not_found", detail);
 
-/** Whether a segment is an entry id. Entry ids begin with a digit, schema ids with a letter. */
+/** Entry ids begin with a digit, schema ids with a letter. */
 function isEntrySegment(segment: string): boolean {
   return /^\d/.test(segment);
 }
@@ -51,8 +50,8 @@ function schemaOf(module: CompiledModule, id: string | undefined): CompiledSchem
 }
 
 /**
- * Resolves the segments after /api/{orbId}.
- * @throws AppError not_found `module_not_found`, `handler_not_found`, `schema_not_found`, `no_automatic_routes`, `route_not_found`
+ * Resolves the path segments after /api/{orbId}.
+ * @throws AppError not_found
  */
 export function addressOf(compiled: CompiledOrb, segments: readonly string[]): Address {
   const [first = "", ...rest] = segments;

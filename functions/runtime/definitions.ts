@@ -1,7 +1,6 @@
 /**
- * Definitions of the automatic routes of entries. The generic routes of `entries.ts` take their methods, parameters and
- * body from here. So does the API description of every published orb.
- * Values are loose here, because a schema validates them and reports all faults at once. The description replaces them.
+ * Defines the routes of entries once for all orbs.
+ * Entry values are not validated here: the schema of the orb does it, to report all errors at once.
  */
 import { z } from "@hono/zod-openapi";
 import { LIST_PARAMETERS, PAGE_SIZE } from "../../shared/entry/query/query.ts";
@@ -24,7 +23,7 @@ import {
 const flag = z.enum(["true", "false"]).optional();
 const moment = z.unknown().openapi(MOMENT);
 
-/** An entry with the values of one language and market. */
+/** An entry with values in one language and market. */
 const RuntimeEntry = EntrySchema.extend({
   values: ValuesSchema,
   expand: z.record(z.string(), z.unknown()).optional().openapi({
@@ -35,7 +34,6 @@ const RuntimeEntry = EntrySchema.extend({
 
 const VALUES = { type: "object", additionalProperties: true } as const;
 
-/** Body for creating an entry. */
 const RuntimeNew = z
   .strictObject({
     values: z.unknown().openapi(VALUES),
@@ -44,7 +42,6 @@ const RuntimeNew = z
   })
   .openapi("RuntimeNewEntry", { required: ["values"] });
 
-/** Body for updating an entry. */
 const RuntimeChange = z
   .strictObject({
     values: z.unknown().optional().openapi(VALUES),
@@ -119,7 +116,6 @@ const move = (name: string, summary: string, query: z.ZodRawShape, stores: Probl
     problems: [400, 401, 403, 404, 409, 410, 412, 422, 429, ...stores],
   });
 
-/** Every operation on entries of published orbs. */
 export const definitions = {
   list: defineRoute({
     method: "get",
@@ -215,21 +211,19 @@ export const definitions = {
 
 type Defined = (typeof definitions)[keyof typeof definitions];
 
-/** Names of the query parameters that an operation takes. */
 export function parameterNames(definition: Defined): string[] {
   return Object.keys(definition.request.query.shape);
 }
 
-/** Returns the parameters of lists and single entries besides those of every list. */
+/** Query parameters in addition to those of every list. */
 export function furtherNames(definition: Defined): string[] {
   const common: readonly string[] = LIST_PARAMETERS;
   return parameterNames(definition).filter((name) => !common.includes(name));
 }
 
-/** Validated bodies for creating and updating. */
 export const bodies = { create: RuntimeNew, update: RuntimeChange } as const;
 
-/** Returns the methods of the operations on one kind of address, for `Allow`. */
+/** Returns the methods of several operations, for `Allow`. */
 export function methodsOf(operations: readonly (keyof typeof definitions)[]): string[] {
   const methods = operations.map((name) => definitions[name].method.toUpperCase());
   if (methods.includes("GET")) methods.push("HEAD");

@@ -1,6 +1,6 @@
 /**
- * D: the automatic routes of published orbs. Their paths are generic and registered once: only the orb's definition
- * tells what a path addresses ({@link addressOf}).
+ * Routes of entries in published orbs. The paths are generic, and the orb's definition tells what each one addresses
+ * ({@link addressOf}).
  */
 import type { Context } from "hono";
 import { type Actor, anonymous } from "../../shared/access/actor.ts";
@@ -22,10 +22,7 @@ const SEGMENTS = ["first", "second", "third", "fourth"] as const;
 
 const isRead = (c: Context<AppEnv>) => c.req.method === "GET" || c.req.method === "HEAD";
 
-/**
- * Starts to read the last sequence of the orb's stream, in parallel with the definition, for lists that begin with the
- * newest entry.
- */
+/** Reads the stream's last sequence number while the definition is read, for lists that start with the newest entry. */
 function lookAhead(c: Context<AppEnv>, orb: string): Promise<number | undefined> | undefined {
   if (!isRead(c) || c.get("deps").store.isCached === true) return undefined;
   const { search } = new URL(c.req.url);
@@ -35,7 +32,7 @@ function lookAhead(c: Context<AppEnv>, orb: string): Promise<number | undefined>
   return last;
 }
 
-/** Route patterns for logs and metrics, as in the specification. */
+/** Route patterns for logs and metrics. */
 const ROUTES: Record<Address["kind"], string> = {
   handler: "/api/{orbId}/{handler}",
   collection: definitions.list.path,
@@ -50,8 +47,8 @@ interface SpeculativeRead {
 }
 
 /**
- * Starts a speculative read: responds to an anonymous read with the last known definition while the current one is
- * looked up. It rarely changes, and this saves one round trip.
+ * Speculative read: answers with the last known definition while the current one is read. It rarely changes, so this
+ * saves a round trip.
  */
 function begin(c: Context<AppEnv>, orb: string): SpeculativeRead | undefined {
   if (!isRead(c) || hasCredentials(c) || c.get("deps").store.isCached === true) return undefined;
@@ -80,7 +77,6 @@ async function serve(c: Context<AppEnv>): Promise<Response> {
   return answerBy(c, live, caller, last);
 }
 
-/** Responds according to a definition. */
 async function answerBy(
   c: Context<AppEnv>,
   live: LiveOrb,
@@ -115,7 +111,7 @@ function answer(
   }
 }
 
-/** Returns the runtime routes. Mount them last, because their paths match every other one below /api/{orbId}. */
+/** Mount these routes last, because their paths match all others below /api/{orbId}. */
 export function runtimeRoutes() {
   const router = newRouter();
   for (const definition of [callRoute, ...Object.values(definitions)])

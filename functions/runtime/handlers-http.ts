@@ -1,9 +1,8 @@
 /**
- * HTTP handlers. They get the request itself and return a response, for any method and also below their name
- * (`/api/{orbId}/{handler}/…`). Those of `access` are in functions/orb-auth; all others are here.
- * To add one, such as an OAuth callback: declare it in shared/handlers/contract/http.ts (`oauth.callback`, kind `http`,
- * its `auth`), and add its code to {@link CODE} under the same name, which the compiler enforces. Orbs that list it in
- * `uses` have it from their next publication on.
+ * HTTP handlers receive the request and return a response, for any method and for all paths below their name.
+ *
+ * To add one, declare it in shared/handlers/contract/http.ts and add its code to {@link CODE} under the same name. Orbs
+ * that list it in `uses` have it from their next publication on.
  */
 import type { Context, MiddlewareHandler, Next } from "hono";
 import type { Actor, Role } from "../../shared/access/actor.ts";
@@ -18,7 +17,7 @@ import { countCall } from "../../shared/quotas/quotas.ts";
 import { actorFor } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
 
-/** A request to an HTTP handler. The caller was already checked against the handler's `auth`. */
+/** The caller already meets the handler's `auth`. */
 export interface HttpCall {
   c: Context<AppEnv>;
   live: LiveOrb;
@@ -26,10 +25,9 @@ export interface HttpCall {
   role: Role;
 }
 
-/** Code of an HTTP handler. Errors that it throws become problem documents like any other error. */
+/** Errors become problem documents. */
 export type HttpCode = (call: HttpCall) => Response | Promise<Response>;
 
-/** A handler with its code. */
 export interface MountedHandler {
   handler: HttpHandler;
   run: HttpCode;
@@ -37,16 +35,12 @@ export interface MountedHandler {
 
 const CODE: Record<FurtherHttpHandler, HttpCode> = {};
 
-/** The HTTP handlers of this build. */
 export const MOUNTED: readonly MountedHandler[] = HTTP_HANDLERS.flatMap((handler) => {
   const run = Object.hasOwn(CODE, handler.name) ? (Reflect.get(CODE, handler.name) as HttpCode) : undefined;
   return run === undefined ? [] : [{ handler, run }];
 });
 
-/**
- * Serves requests to HTTP handlers that the orb uses: logs, authenticates, checks the role. Passes on all other
- * requests.
- */
+/** Serves requests to HTTP handlers that the orb uses. Passes all other requests on. */
 export function httpHandlers(mounted: readonly MountedHandler[]): MiddlewareHandler<AppEnv> {
   const byName = new Map(mounted.map((each) => [each.handler.name, each] as const));
   const shorts = new Set([...byName.keys()].map((name) => name.slice(name.indexOf(".") + 1)));
@@ -62,7 +56,7 @@ export function httpHandlers(mounted: readonly MountedHandler[]): MiddlewareHand
       await next();
       return undefined;
     }
-    // The response may depend on data that was not tracked here, so never cache it on the host.
+    // The response may depend on data whose changes are not tracked, so never cache it.
     c.var.deps.expires?.(0);
     c.set("route", `/api/{orbId}/${segment}`);
     c.var.deps.log.info("handler", { handler: found.handler.name, orb });
@@ -79,10 +73,7 @@ export function httpHandlers(mounted: readonly MountedHandler[]): MiddlewareHand
   };
 }
 
-/**
- * Prevents a handler's response from running as a page of the platform's origin, where it could act as the signed-in
- * user.
- */
+/** Changes HTML and XML to plain text. Otherwise a script in it could act as the signed-in user. */
 function withoutMarkup(response: Response): Response {
   const type = response.headers.get("content-type") ?? "";
   if (!/html|xml|svg/i.test(type)) return response;

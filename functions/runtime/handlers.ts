@@ -1,7 +1,4 @@
-/**
- * D: handlers of a published orb, `POST /api/{orbId}/{handler}` and `POST /api/{orbId}/call/{handler}`.
- * {@link middlewareOf} lists the steps of a call.
- */
+/** Calls handlers of a published orb. {@link middlewareOf} lists the steps. */
 
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
@@ -27,7 +24,6 @@ import { readJson } from "../middleware/body.ts";
 import type { AppEnv } from "../request/context.ts";
 import { parametersOf } from "./read.ts";
 
-/** The state of one call. */
 interface Call {
   c: Context<AppEnv>;
   live: LiveOrb;
@@ -39,7 +35,7 @@ interface Call {
 
 type Middleware = (call: Call, next: () => Promise<Response>) => Promise<Response>;
 
-/** Writes one log line per call, besides the request's own. */
+/** Logs each call, in addition to the request. */
 const logging: Middleware = async (call, next) => {
   const { deps } = call.c.var;
   const started = deps.clock.now();
@@ -59,26 +55,25 @@ const logging: Middleware = async (call, next) => {
   }
 };
 
-/** Determines the caller's role in this orb. An invalid token is 401 even if the handler needs none. */
+/** Finds the caller's role. An invalid token is a 401 even if the handler needs none. */
 const jwt: Middleware = async (call, next) => {
   const { usesAccess } = call.live.compiled;
   call.role = roleIn(call.actor, call.live.orb, { usesAccess });
   return next();
 };
 
-/** Checks that the caller may call the handler, according to its `auth`. */
 const role: Middleware = async (call, next) => {
   requireAuth(call.resolved.handler.auth, call.actor, call.role);
   return next();
 };
 
-/** Counts the call, after the check that the caller may make it and before the service does any work. */
+/** Counts the call after the access check and before the service does any work. */
 const quota: Middleware = async (call, next) => {
   await countCall(call.c.var.deps, call.actor, call.live.orb);
   return next();
 };
 
-/** Reads and validates the body before the call. Handlers get no query parameters. */
+/** Handlers get no query parameters. */
 const input: Middleware = async (call, next) => {
   const { c } = call;
   parseExtras(parametersOf(c), []);
@@ -93,7 +88,7 @@ function middlewareOf(handler: Pick<Handler, "auth">): Middleware[] {
 }
 
 const answer = async ({ c, live, resolved, actor, role, input }: Call): Promise<Response> => {
-  // Passed on to handlers. The platform itself neither repeats calls nor stores responses.
+  // The service receives the key. The platform itself neither repeats calls nor stores responses.
   const idempotencyKey = idempotencyKeyOf(c);
   const call = { live, actor, role, input, idempotencyKey };
   const result = await invoke(c.get("deps"), resolved, call);
@@ -101,7 +96,7 @@ const answer = async ({ c, live, resolved, actor, role, input }: Call): Promise<
   return c.body(JSON.stringify(result ?? null), 200, { "content-type": "application/json" });
 };
 
-/** Calls the handler of a live orb with the request's body as input. @param name full name */
+/** Calls a handler with the request's body as input. @param name full name */
 export async function callHandler(
   c: Context<AppEnv>,
   live: LiveOrb,
@@ -127,7 +122,7 @@ export async function callHandler(
   }
 }
 
-/** The path that no module name can shadow. */
+/** Unlike /api/{orbId}/{handler}, no module can hide this path. */
 export const callRoute = defineRoute({
   method: "post",
   path: "/api/{orbId}/call/{handler}",

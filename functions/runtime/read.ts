@@ -1,4 +1,4 @@
-/** Reads of the runtime API, lists and single entries, and the headers of its responses. */
+/** Reads entries of published orbs. */
 import type { Context } from "hono";
 import type { Actor } from "../../shared/access/actor.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
@@ -15,7 +15,6 @@ import { definitions, furtherNames } from "./definitions.ts";
 
 const EXTRA = furtherNames(definitions.get);
 
-/** The state of a read. */
 export interface Reading {
   c: Context<AppEnv>;
   live: LiveOrb;
@@ -29,7 +28,7 @@ export function parametersOf(c: Context<AppEnv>): URLSearchParams {
   return new URLSearchParams(at < 0 ? "" : url.slice(at + 1));
 }
 
-/** Whether the request has `?revision=latest`. Rejects callers without write access before the rest is validated. */
+/** Returns whether the request wants the newest revision instead of the published one. Only writers may see it. */
 function latestOf({ c, live, schema, actor }: Reading): boolean {
   const revision = c.req.query("revision");
   const latest = revision === "latest";
@@ -42,7 +41,7 @@ function latestOf({ c, live, schema, actor }: Reading): boolean {
   return latest;
 }
 
-/** Returns language and market of a response, from the parameters and `Accept-Language`. */
+/** Chooses the language and market of a response. */
 export function choiceOf(
   c: Context<AppEnv>,
   schema: CompiledSchema,
@@ -51,21 +50,19 @@ export function choiceOf(
   return choose(schema, { ...extra, acceptLanguage: c.req.header("accept-language") });
 }
 
-/** Inputs of a response besides its address. */
+/** What determines the cache headers of a response. */
 export interface ResponseFacts {
   schema: CompiledSchema;
   actor: Actor;
   choice: Choice;
   /** Whether only writers may see it: a draft, or the result of a write. */
   private: boolean;
-  /** Whether it includes entries of other schemas. The caller selects these, and they may be translatable. */
+  /** Whether it contains referenced entries of other schemas. */
   expanded: boolean;
   languages: readonly string[];
 }
 
-/**
- * Returns `Vary`, `Content-Language` and `Cache-Control`. Clients must always revalidate, which the ETag makes cheap.
- */
+/** Returns the cache and language headers. Clients must always revalidate, which the ETag makes cheap. */
 export function responseHeaders(answer: ResponseFacts): Record<string, string> {
   const { schema, actor, choice, expanded, languages } = answer;
   const personal = answer.private || expanded;
@@ -82,7 +79,7 @@ export function responseHeaders(answer: ResponseFacts): Record<string, string> {
   };
 }
 
-/** Responds with a page of a collection. @param last last sequence of the orb's stream, if already known */
+/** @param last last sequence number of the orb's stream, if already known */
 export async function list(
   reading: Reading,
   last: Promise<number | undefined> | undefined,
@@ -100,7 +97,6 @@ export async function list(
   });
 }
 
-/** Responds with one entry. */
 export async function get(reading: Reading, id: string): Promise<Response> {
   const { c, live, schema, actor } = reading;
   const latest = latestOf(reading);

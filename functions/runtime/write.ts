@@ -1,4 +1,4 @@
-/** Writes of the runtime API. They follow the rules of the management API, but respond in the caller's language. */
+/** Writes entries of published orbs. Responses use the caller's language. */
 import type { Context } from "hono";
 import type { z } from "zod";
 import type { Actor } from "../../shared/access/actor.ts";
@@ -31,7 +31,6 @@ import type { Operation } from "./address.ts";
 import { bodies, definitions, parameterNames } from "./definitions.ts";
 import { choiceOf, parametersOf, responseHeaders } from "./read.ts";
 
-/** The state of a write. */
 export interface Writing {
   c: Context<AppEnv>;
   live: LiveOrb;
@@ -46,13 +45,13 @@ async function bodyOf<T extends z.ZodType>(c: Context<AppEnv>, schema: T): Promi
   return result.data;
 }
 
-/** Rejects callers that may not perform the operation on any entry, before the body is read. */
+/** Rejects callers that may not write any entry of the schema, before the body is read. */
 function requireWriter({ live, schema, actor }: Writing, operation: EntryOperation): void {
   const role = roleIn(actor, live.orb, live.compiled);
   requireMay(actor, role, operation, { access: schema.access, own: true });
 }
 
-/** Returns a function that reads the definition again before a write is retried. @throws AppError not_found */
+/** Returns a function that reads the definition again before a retry. */
 function renewal({ c, live, schema }: Writing): () => Promise<LiveOrb> {
   return async () => {
     const now = await requireLive(c.get("deps"), live.orb);
@@ -63,7 +62,7 @@ function renewal({ c, live, schema }: Writing): () => Promise<LiveOrb> {
   };
 }
 
-/** Returns the canonical path of a collection, whose address may omit the schema. */
+/** The canonical path. Requests may omit the schema. */
 function collectionPath({ live, schema }: Writing): string {
   return `/api/${live.orb}/${schema.module}/${schema.id}`;
 }
@@ -103,7 +102,6 @@ function answer(
 
 const FLAGS = ["publish", "force"];
 
-/** Returns the query parameters of an operation. */
 function extrasOf(c: Context<AppEnv>, operation: keyof typeof definitions): Record<string, string> {
   const names = parameterNames(definitions[operation]);
   const flags = names.filter((name) => FLAGS.includes(name));
@@ -111,7 +109,6 @@ function extrasOf(c: Context<AppEnv>, operation: keyof typeof definitions): Reco
   return parseExtras(parametersOf(c), others, flags);
 }
 
-/** Handles `POST` to a collection. */
 export async function create(writing: Writing): Promise<Response> {
   const { c, live, schema, actor } = writing;
   requireWriter(writing, "create");
@@ -133,7 +130,6 @@ export async function create(writing: Writing): Promise<Response> {
   return answer(writing, written, extra, 201);
 }
 
-/** Handles `PUT` of an entry. */
 export async function update(writing: Writing, id: string): Promise<Response> {
   const { c, actor } = writing;
   requireWriter(writing, "update");
@@ -149,7 +145,6 @@ export async function update(writing: Writing, id: string): Promise<Response> {
   return answer(writing, written, extra, 200);
 }
 
-/** Handles `DELETE` of an entry. */
 export async function remove(writing: Writing, id: string): Promise<Response> {
   const { c, actor } = writing;
   requireWriter(writing, "delete");
@@ -158,7 +153,6 @@ export async function remove(writing: Writing, id: string): Promise<Response> {
   return c.body(null, 204);
 }
 
-/** Handles `POST` of an operation on an entry. */
 export async function operate(writing: Writing, id: string, operation: Operation): Promise<Response> {
   const { c, actor } = writing;
   requireWriter(writing, operation);

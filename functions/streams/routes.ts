@@ -1,7 +1,4 @@
-/**
- * F: /api/streams. Serves each request over its own broker connection, or redirects to the streams process if there is
- * one.
- */
+/** Serves streams over a broker connection per request, or redirects to the streams process if there is one. */
 import { z } from "@hono/zod-openapi";
 import type { Context, MiddlewareHandler } from "hono";
 import { takeOrbReader, takeReader } from "../../shared/quotas/readers.ts";
@@ -16,16 +13,13 @@ import { IfNoneMatch, json } from "../http/schemas.ts";
 import { credentialsOf } from "../middleware/session.ts";
 import { type AppEnv, holdConnection } from "../request/context.ts";
 
-/** Maximum size of a page in the functions, because a request's processor time is limited there. */
+/** Maximum size of a page. Workers limit the processor time of a request. */
 const PAGE_LIMIT = { messages: 2000, bytes: 1_000_000 };
 
-/**
- * Milliseconds. The runtime may notice a disconnected client only when it writes, and its broker connection should be
- * freed within seconds.
- */
+/** Milliseconds. The runtime may notice a disconnected client only when it writes. */
 const KEEP_ALIVE_MS = 2_000;
 
-/** A parameter that the protocol's own code validates, so that both hosts report the same errors. */
+/** A parameter that shared/streams validates, so that both hosts report the same errors. */
 const parameter = (description: string, example?: string) =>
   z
     .unknown()
@@ -36,7 +30,7 @@ const RealmQuery = z.strictObject({
   realm: parameter("Realm whose cookie is used if there is no bearer token (default `auth`)"),
 });
 
-/** Loose, because the protocol says that unknown parameters are ignored. */
+/** Accepts unknown parameters, as the Durable Streams protocol requires. */
 const StreamQuery = z.object({
   offset: parameter(
     "`-1`: from the oldest message; `now`: from the end; otherwise an offset from an earlier response",
@@ -69,13 +63,12 @@ const redirect = {
     "Redirect to the streams process. Follow `Location` within a minute. An EventSource can reconnect to it with `Last-Event-ID` while the session lasts",
 };
 
-/** Adds `Vary` to every response, including errors. */
+/** Adds `Vary` to all responses, including errors. */
 const varies: MiddlewareHandler<AppEnv> = async (c, next) => {
   await next();
   c.res.headers.append("vary", STREAM_VARY);
 };
 
-/** Admits signed-in users of any realm. */
 const reader: MiddlewareHandler<AppEnv> = async (c, next) => {
   const actor = await authenticateReader(c.var.deps, {
     ...credentialsOf(c),
@@ -131,7 +124,7 @@ const read = defineRoute({
   problems: [400, 401, 404, 410, 429],
 });
 
-/** Redirects the client to the streams process, with a ticket that identifies the caller. */
+/** Redirects to the streams process, with a ticket that identifies the caller. */
 async function handOver(c: Context<AppEnv>, streamsUrl: string, name: string): Promise<Response> {
   const { config, clock } = c.var.deps;
   const ticket = await issueTicket(config, c.var.actor, name, clock.now());
@@ -157,7 +150,7 @@ export function streamsRoutes() {
     const { name } = c.req.valid("param");
     if (deps.config.streamsUrl !== undefined) return await handOver(c, deps.config.streamsUrl, name);
     const { signal, method, url } = c.req.raw;
-    /** Remove this request from the counts of live readers. */
+    /** Functions that remove this request from the counts of open streams. */
     const readers: (() => Promise<void>)[] = [];
     const hub = new Hub(deps.store, {
       limits: { page: PAGE_LIMIT },

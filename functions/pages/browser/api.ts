@@ -1,4 +1,3 @@
-/** Calls the realm's routes from the page. */
 import type {
   AuthenticationResponseJSON,
   PublicKeyCredentialCreationOptionsJSON,
@@ -48,7 +47,7 @@ async function send(
   return answer;
 }
 
-/** Calls routes of the realm at `base`. The platform's routes use a different request format. */
+/** Client for the account routes at `base`. The platform's routes use another format. */
 export function realmApi(base: string) {
   const platform = base === "/api/_auth";
   async function begin<T>(body: Json): Promise<Ceremony<T>> {
@@ -79,7 +78,7 @@ export function realmApi(base: string) {
   };
 }
 
-/** Reads the name from a token for display. The page does not verify the token; the server does. */
+/** Reads the user's name from a token for display. Only the server verifies tokens. */
 function nameIn(token: string): string {
   const payload = (token.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/");
   const bytes = Uint8Array.from(atob(payload), (char) => char.charCodeAt(0));

@@ -1,4 +1,4 @@
-/** Shows the account's passkeys, renames them in place, and removes them after a confirmation. */
+/** Lists passkeys, renames them in place, and removes them after a confirmation. */
 import type { Passkey, realmApi } from "./api.ts";
 
 const DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
@@ -18,9 +18,9 @@ function told(passkey: Passkey): string {
 }
 
 /**
- * Renders the list, and again after every change.
- * @param attempt runs an action and reports its error
- * @param say reports a success
+ * Renders the list again after every change.
+ * @param attempt runs an action and shows its error
+ * @param say shows a success message
  */
 export async function showPasskeys(
   list: HTMLElement,
@@ -68,7 +68,7 @@ export async function showPasskeys(
         });
       });
       item.append(name, part("p", { className: "hint", textContent: told(passkey) }));
-      // The last one cannot be removed, because the account could no longer sign in.
+      // The last passkey cannot be removed, because the account could no longer sign in.
       if (passkeys.length > 1) item.append(remove);
       return item;
     }),

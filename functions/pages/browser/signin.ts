@@ -1,4 +1,4 @@
-/** Behaviour of the sign-in page. The HTML contains everything; the script shows parts and reports results. */
+/** The script of the sign-in page. The HTML contains all elements, and the script shows and hides them. */
 import {
   browserSupportsWebAuthn,
   browserSupportsWebAuthnAutofill,
@@ -10,7 +10,7 @@ import { realmApi, type Session } from "./api.ts";
 import { showPasskeys } from "./passkeys.ts";
 import { isSuperseded, wordsFor } from "./words.ts";
 
-/** A challenge is valid for 5 minutes; abandon the one of the autofill earlier. */
+/** A challenge is valid for 5 minutes. Replace it a minute earlier. */
 const STALE_MS = 4 * 60_000;
 
 const byId = (id: string) => document.getElementById(id);
@@ -27,16 +27,16 @@ function say(id: "status" | "error", text: string): void {
   const element = byId(id);
   if (element === null) return;
   element.textContent = text;
-  // On a small screen it may be below the fold.
+  // On a small screen, the message may be below the fold.
   if (text !== "") element.scrollIntoView({ block: "nearest" });
 }
 
-/** Whether a ceremony started by a button is in progress. */
+/** Whether the user has pressed a button and waits for the result. */
 let working = false;
-/** Whether a ceremony waits for the field's autofill. */
+/** Whether the browser's passkey autofill is waiting for the user. */
 let waiting = false;
 
-/** The button that had the focus when it was disabled, which removes the focus. */
+/** The focused button. Disabling it removes the focus, so it is restored later. */
 let pressed: Element | null = null;
 
 function busy(on: boolean): void {
@@ -49,12 +49,12 @@ function busy(on: boolean): void {
   if (!on && lost && pressed instanceof HTMLButtonElement) pressed.focus();
 }
 
-/** Origins of trusted web applications, as listed by the server. */
+/** Trusted origins of other web applications, from the server. */
 const trusted = (page.origins ?? "").split(" ").filter((origin) => origin !== "");
 
 /**
- * Returns where to go after sign-in: a path of this origin, an address of a trusted one, or null. Always use the whole
- * address, never only its path: `/.//other.example` normalises to the path `//other.example`, which is another site.
+ * Returns the URL to open after sign-in, or null if it is not trusted.
+ * Always use the whole URL: the path `/.//other.example` alone would lead to another site.
  */
 function returnAddress(): URL | null {
   const wanted = query.get("return");
@@ -71,7 +71,7 @@ function returnAddress(): URL | null {
   }
 }
 
-/** Returns " to <site>" if an address leads to another site. */
+/** Returns " to <site>" if the URL leads to another site. */
 const siteOf = (url: URL) => (url.origin === location.origin ? "" : ` to ${url.host}`);
 
 function signedIn(session: Session): void {
@@ -87,11 +87,11 @@ function signedIn(session: Session): void {
   show("account", true);
   show("copy", page.kind === "platform");
   byId("copy")?.addEventListener("click", () => void copy(session.token));
-  // The invitation in the address is used up, so a reload must not try it again.
+  // The invitation in the URL is used up, so a reload must not try it again.
   history.replaceState(null, "", location.pathname);
   document.title = `Signed in · ${page.title ?? ""}`;
   byId("account-title")?.focus();
-  // The rest of the page works without the list.
+  // The page is useful without the list of passkeys.
   passkeys().catch(() => undefined);
   say("status", page.state === "register" ? "Your passkey was created." : "Welcome back.");
 }
@@ -132,7 +132,7 @@ async function attempt(
   } catch (error) {
     say("status", "");
     if (!isSuperseded(error)) say("error", wordsFor(error, doing));
-    // The button's ceremony ended the one of the autofill.
+    // The button replaced the browser's autofill request.
     if (doing === "login") void offerAutofill();
   } finally {
     busy(false);
@@ -170,13 +170,12 @@ async function signOut(): Promise<void> {
   location.assign(location.pathname);
 }
 
-/** The ceremony that waits for the autofill, and when it began. */
+/** The passkey autofill request, and when its challenge was created. */
 let offered: { begun: Awaited<ReturnType<typeof api.beginLogin>>; at: number } | undefined;
 
 /**
- * Offers passkeys in the field's autofill, if the browser supports that; the button works everywhere. The ceremony
- * begins with the first touch of the field. It is then ready when the browser opens its list, but viewing the page
- * alone does not sign a user in.
+ * Offers passkeys in the browser's autofill, if supported. The request starts with the first touch of the field, so
+ * viewing the page never signs a user in.
  */
 async function offerAutofill(): Promise<void> {
   if (byId("account-field") === null || !(await browserSupportsWebAuthnAutofill())) return;
@@ -184,7 +183,7 @@ async function offerAutofill(): Promise<void> {
   try {
     offered = { begun: await api.beginLogin(), at: Date.now() };
   } catch {
-    // The autofill is optional: the button reports errors.
+    // The autofill is optional. The button reports errors.
     offered = undefined;
   }
 }
@@ -210,7 +209,7 @@ async function autofill(): Promise<void> {
       );
     }
   } catch {
-    // Ended by the button's ceremony, by its age or by the user. The next touch starts another one.
+    // The button, the user or a timeout ended the request. The next touch starts another one.
   } finally {
     waiting = false;
   }

@@ -1,7 +1,7 @@
-/** Error messages for users of the page. */
+/** Error messages for users. */
 import { WebAuthnError } from "@simplewebauthn/browser";
 
-/** An error of the server, identified by its stable code. */
+/** An error response of the server. */
 export class Refused extends Error {
   readonly code: string;
   constructor(code: string) {
@@ -45,7 +45,7 @@ const DEVICE: Record<string, string> = {
   ERROR_INVALID_RP_ID: "Passkeys do not work at this address. Open the address that you were given.",
 };
 
-/** Whether another ceremony replaced this one, so that there is no error to show. */
+/** Returns whether another passkey request replaced this one, so there is no error to show. */
 export function isSuperseded(error: unknown): boolean {
   return (
     (error instanceof WebAuthnError && error.code === "ERROR_CEREMONY_ABORTED") ||
@@ -53,7 +53,6 @@ export function isSuperseded(error: unknown): boolean {
   );
 }
 
-/** Returns a message for the user, without jargon. */
 export function wordsFor(error: unknown, doing: "register" | "login"): string {
   if (error instanceof Refused) return SERVER[error.code] ?? "Something went wrong. Please try again.";
   if (error instanceof WebAuthnError && DEVICE[error.code] !== undefined) return DEVICE[error.code] ?? "";
