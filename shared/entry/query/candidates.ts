@@ -1,4 +1,4 @@
-/** The query planner: finds the entries that a query must read, from an index if possible, else by a scan. */
+/** Query planner: decides which entries a query must read, from an index if possible. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
@@ -11,20 +11,20 @@ import type { Condition } from "./parameters.ts";
 
 /** Maximum number of entries that one request reads to answer a query. */
 export const READ_LIMIT = 10_000;
-/** Index messages per broker request. */
+/** Index messages per request to the broker. */
 const WINDOW = 2000;
 /** Maximum number of `in` values that are looked up in an index. */
 const MAX_INDEXED_VALUES = 20;
 
-/** The plan: which entries to read. */
+/** The query plan: which entries to read. */
 export type Candidates =
   | { kind: "all" }
   /** These entries, ordered by id. */
   | { kind: "set"; places: IndexEntry[] }
-  /** The entries in the index of one value. */
+  /** All entries in the index of one value. */
   | ({ kind: "value" } & ValueIndex);
 
-/** The index of one value: the entries that have it, and those of them that got it after their creation. */
+/** Index of one value: the entries that have it, and marks of those that got it after their creation. */
 export interface ValueIndex {
   filter: string;
   late: string;
@@ -46,14 +46,12 @@ function placeOf(schema: CompiledSchema, id: string, seq: number): IndexEntry {
   return { type: schema.subjectType, schema: schema.id, id, seq };
 }
 
-/**
- * Returns whether ids contain the time of creation. Ids of settings, and of records with a key, are derived instead.
- */
+/** Returns whether ids contain the time of creation. Ids of settings and transaction records do not. */
 export function idsTellTime({ subjectType }: CompiledSchema): boolean {
   return subjectType !== "settings" && subjectType !== "transactions";
 }
 
-/** Orders by id, which begins with the time of creation, so that an update never moves an entry across a cursor. */
+/** Orders by id, which begins with the time of creation. So an update never moves an entry to another page. */
 function inOrder(places: IndexEntry[]): IndexEntry[] {
   const once = new Map(places.map((place) => [place.id, place]));
   return [...once.values()].sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
@@ -93,7 +91,7 @@ async function indexOf(
   return { filter, late: subjects.lateOf(address, name, token), home };
 }
 
-/** Returns the entries that own unique values, from their reservations. */
+/** Returns the entries that own unique values. */
 async function holders(deps: Deps, schema: CompiledSchema, condition: Condition): Promise<IndexEntry[]> {
   const { subject, values } = condition;
   if (subject.kind !== "field") return [];
@@ -110,7 +108,7 @@ async function holders(deps: Deps, schema: CompiledSchema, condition: Condition)
     .map((message) => placeOf(schema, message.text(), message.seq));
 }
 
-/** Returns all entries in the indexes of some values, or undefined if there are more than {@link READ_LIMIT}. */
+/** Returns all entries in some indexes, or undefined if there are more than {@link READ_LIMIT}. */
 export function readIndexes(
   deps: Pick<Deps, "store">,
   { orb, subjectType, id }: CompiledSchema,
@@ -122,9 +120,8 @@ export function readIndexes(
 }
 
 /**
- * Returns the plan of a query. Index messages are hints, and they include drafts, so the caller checks every entry
- * again against its visible values.
- * @param walking whether the query is in creation order, so that the index of one value can be scanned page by page
+ * Returns the plan of a query. Indexes may be outdated and include drafts, so the caller must check every entry again.
+ * @param walking whether the query is in order of creation, so that an index can be read page by page
  */
 export async function candidatesOf(
   deps: Deps,

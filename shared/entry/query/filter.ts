@@ -1,4 +1,4 @@
-/** Evaluates filters and sort orders on the values that the caller may see, never on index contents. */
+/** Evaluates filters and sort orders on the values that the caller may see. */
 import type { CompiledField } from "../../definition/compile.ts";
 import type { FieldType, FilterOperator, Json } from "../../definition/fields/index.ts";
 import type { Values } from "../../definition/validate.ts";
@@ -7,7 +7,7 @@ import { containsText } from "../../kernel/search.ts";
 import { type Choice, resolveField } from "../model/localize.ts";
 import type { Condition, Property, SortKey, Subject } from "./parameters.ts";
 
-/** The part of an entry that filters and sort keys can use. */
+/** The members of an entry that filters and sort keys can use. */
 export interface FilterInput {
   id: string;
   revision: number;
@@ -20,7 +20,6 @@ export interface FilterInput {
   values: Readonly<Record<string, unknown>>;
 }
 
-/** The operations that compare two values of a field. */
 interface Comparison {
   type: FieldType;
   equality: FieldType["token"];
@@ -31,7 +30,7 @@ function equal({ equality }: Comparison, a: Json, b: Json): boolean {
   return token !== null && token === equality(b);
 }
 
-/** Returns NaN for a value of another type, stored before the field's type changed: no comparison with it holds. */
+/** Returns NaN for a value of an earlier field type, so that every comparison fails. */
 function compared(type: FieldType, value: Json, wanted: Json): number {
   return type.token(value) === null ? Number.NaN : type.compare(value, wanted);
 }
@@ -67,8 +66,8 @@ function fold(text: string): string {
 }
 
 /**
- * Returns the values of a field that a condition applies to: the one in the response's language and market, or all of
- * them if the response contains all.
+ * Returns the values of a field that a condition applies to: those in the response's language and market.
+ * @param choice undefined for all languages and markets
  */
 function candidates(field: CompiledField, entry: FilterInput, choice: Choice | undefined): Json[] {
   if (choice === undefined) return leavesOf(field, entry.values as Values).map((leaf) => leaf.value);
@@ -110,7 +109,7 @@ function judgeProperty(name: Property, type: FieldType, condition: Condition, en
 
 /**
  * Returns whether an entry meets all conditions.
- * @param choice the response's language and market. Without it, a condition holds if any value of the field meets it.
+ * @param choice language and market of the response; without it, a condition holds if a value in any language meets it
  */
 export function matches(
   conditions: readonly Condition[],
@@ -125,10 +124,9 @@ export function matches(
   });
 }
 
-/** A value that entries are sorted by. */
 export type SortValue = string | number | boolean | null;
 
-/** Texts are sorted by this many first characters, because cursors contain them. Then by id. */
+/** Sort by the first 200 characters of texts, because cursors contain them. */
 const SORTED_CHARACTERS = 200;
 
 function sortValue(subject: Subject, entry: FilterInput, choice: Choice): SortValue {
@@ -138,7 +136,6 @@ function sortValue(subject: Subject, entry: FilterInput, choice: Choice): SortVa
   return typeof value === "number" || typeof value === "boolean" ? value : null;
 }
 
-/** Returns the sort values of an entry. */
 export function sortValues(keys: readonly SortKey[], entry: FilterInput, choice: Choice): SortValue[] {
   return keys.map((key) => sortValue(key.subject, entry, choice));
 }
@@ -150,8 +147,8 @@ export interface SortPosition {
 }
 
 /**
- * Compares by the sort keys; entries without a value come first. Ties are ordered by id, in the direction of the
- * first key.
+ * Compares by the sort keys. Entries without a value come first. Ties are ordered by id, in the direction of the first
+ * key.
  */
 export function compareRanked(order: readonly SortKey[], a: SortPosition, b: SortPosition): number {
   for (let i = 0; i < order.length; i++) {

@@ -1,4 +1,4 @@
-/** Reads entries of a list in parts and filters them by what the caller may see. */
+/** Reads the entries of a list in batches, and filters them by what the caller may see. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import type { ReadBudget } from "../../store/budget.ts";
@@ -12,19 +12,19 @@ import type { ListQuery } from "./query.ts";
 /** A list: its index, and how its entries are read and shown. */
 export interface Collection<T> {
   orb: string;
-  /** Limits the bytes of the request. `read` charges it. */
+  /** Limits the bytes that the request may read. */
   budget: ReadBudget;
-  /** Identifies the list. Cursors of another list are refused. */
+  /** Identifies the list, so that cursors of other lists are rejected. */
   scope: string;
   /** Subject filter of the list's index. */
   index: string;
-  /** All index entries in creation order, if they are known without the index. */
+  /** All entries in order of creation, if they are known without an index. */
   places?: readonly IndexEntry[];
-  /** The schema of the entries, or undefined if there are several. */
+  /** The schema of the entries; undefined if there are several. */
   schema: CompiledSchema | undefined;
   /**
-   * Reads entries. Undefined for entries that the caller may not see or did not request.
-   * @throws TooMuch when the entries are together larger than `maxBytes`
+   * Reads entries. The result has undefined for entries that the caller may not see or did not request.
+   * @throws TooMuch if the entries together exceed `maxBytes`
    */
   read(places: readonly IndexEntry[], maxBytes: number): Promise<(T | undefined)[]>;
   judged(item: T): FilterInput;
@@ -32,32 +32,31 @@ export interface Collection<T> {
   bytes(item: T): number;
   /** Language and market of the sort order. */
   choice: Choice;
-  /** Whether filters apply to that language and market only, not to all of them. */
+  /** Whether filters apply to this language and market only. */
   localized: boolean;
-  /** Whether `read` drops entries that the request did not ask for. Then no index knows the total. */
+  /** Whether `read` omits entries that were not requested, so that no index knows the total. */
   narrowed: boolean;
-  /** Number of entries in the unfiltered list. Undefined if they must be counted one by one. */
+  /** Number of entries in the unfiltered list, or undefined if they must be counted one by one. */
   total?: (indexed: number) => Promise<number | undefined>;
-  /** Upper bound of the index's sequences (such as the stream's last sequence), if it was read in advance. */
+  /** Upper bound of the index's sequences, if it was read in advance. */
   last?: Promise<number | undefined> | undefined;
 }
 
-/** Entries per read. With their live copies, they just fit into one broker request. */
+/** Entries per read. One broker request can include their published copies too. */
 export const CHUNK = 500;
 
-/** A matching entry and its position. */
 export interface Match<T> {
   place: IndexEntry;
   item: T;
 }
 
-/** Matches of one read, and how many index entries it covered, from the first on. */
+/** Matches of one read, and the number of index messages that it covered. */
 interface Read<T> {
   found: Match<T>[];
   read: number;
 }
 
-/** Reads index entries part by part and yields those that match. */
+/** Reads entries in batches and yields those that match. */
 async function* matchingParts<T>(
   list: Collection<T>,
   query: ListQuery,
@@ -74,7 +73,7 @@ async function* matchingParts<T>(
   }
 }
 
-/** Reads the matches among the first index entries, as many as fit into one read. */
+/** Reads the first entries, as many as fit into one batch, and returns those that match. */
 export async function readMatching<T>(
   list: Collection<T>,
   query: ListQuery,
@@ -85,8 +84,8 @@ export async function readMatching<T>(
 }
 
 /**
- * Reads the matches among many index entries, keeping only one part in memory.
- * @throws AppError invalid `too_broad` when that exceeds the request's read budget
+ * Reads many entries, keeping only one batch in memory.
+ * @throws AppError invalid `too_broad` if they exceed the request's read budget
  */
 export async function readAll<T>(
   list: Collection<T>,
@@ -100,14 +99,17 @@ export async function readAll<T>(
       list.budget.require();
     }
   };
-  // Read two parts at a time: enough to keep the broker busy, with bounded memory.
+  // Two batches at a time keep the broker busy, with bounded memory.
   for (let i = 0; i < places.length; i += 2 * CHUNK) {
     const parts = [places.slice(i, i + CHUNK), places.slice(i + CHUNK, i + 2 * CHUNK)];
     await Promise.all(parts.map(readPart));
   }
 }
 
-/** Returns the index entries that a query must read, from indexes if possible. @throws AppError invalid `too_broad` */
+/**
+ * Returns the entries that a query must read, from indexes if possible.
+ * @throws AppError invalid `too_broad`
+ */
 async function placesFor<T>(
   deps: Deps,
   list: Collection<T>,

@@ -1,4 +1,4 @@
-/** Assembles one page of a list: plans the query, reads and filters entries in order, and encodes the next cursor. */
+/** Returns one page of a list: plans the query, reads and filters entries in order, and encodes the next cursor. */
 import type { Deps } from "../../deps.ts";
 import { READ_BYTES, ReadBudget } from "../../store/budget.ts";
 import { type IndexEntry, readPage } from "../index/scan.ts";
@@ -16,7 +16,7 @@ export interface ListPage<T> {
   total?: number;
 }
 
-/** Returns everything that a cursor's position depends on, as text. */
+/** Returns everything that a cursor depends on, as text. */
 function signatureOf(list: Collection<unknown>, query: ListQuery): string {
   const conditions = query.conditions.map(({ subject, operator, values }) => [
     subject.name,
@@ -46,7 +46,7 @@ function fitting<T>(list: Collection<T>, limit: number, found: readonly Match<T>
   return found.length;
 }
 
-/** Cuts the page out of the matches. One match more than fits shows that there is a next page. */
+/** Cuts the page from the matches. An extra match shows that there is another page. */
 function cut<T, F extends Match<T>>(
   list: Collection<T>,
   found: readonly F[],
@@ -63,18 +63,18 @@ function cut<T, F extends Match<T>>(
   };
 }
 
-/** Returns a page that ends before it is full. Its cursor continues after the last index entry that was read. */
+/** Returns a page that ends early. Its cursor continues after the last index message that was read. */
 function endedEarly<T>(found: readonly Match<T>[], last: Position, signed: string): ListPage<T> {
   return { items: found.map(({ item }) => item), nextCursor: writeCursor(last, signed) };
 }
 
-/** Maximum number of entries that a first page reads by the order before it switches to the index. */
+/** Maximum entries that a first page reads from the schema's list of ids before it switches to the index. */
 const PASSED = 2000;
 
 /**
- * Reads a page in creation order until it is full.
- * @param options.most maximum number of entries to read. If it is below the limit and not enough, returns undefined.
- * @param options.known whether the scan has a single window with all entries
+ * Reads a page in order of creation until it is full.
+ * @param options.most maximum entries to read; if it is lower than the default and reached first, returns undefined
+ * @param options.known whether the scan yields all entries at once
  */
 async function pageOfSteps<T>(
   list: Collection<T>,
@@ -89,17 +89,17 @@ async function pageOfSteps<T>(
   const full = () => fitting(list, query.limit, found) < found.length;
   let read = 0;
   let reached: Position | undefined;
-  // Without filters, the first read is usually the page.
+  // Without filters, the first read usually fills the page.
   let size = known || query.conditions.length === 0 ? wanted : CHUNK;
-  // An entry that was purged and created again with the same id is in the order twice.
+  // An entry that was purged and created again with the same id appears twice.
   const seen = new Set<string>();
   for await (const steps of scan) {
     const window = steps.filter(({ place: { id } }) => !seen.has(id) && seen.add(id));
     for (let at = 0; at < window.length && !full(); size = CHUNK) {
       if (!known && read >= most) {
         if (most < READ_LIMIT) return undefined;
-        // The page is not full although the read limit is reached. A filter must be narrowed. If entries are only
-        // hidden from the caller, end the page early.
+        // The read limit is reached before the page is full. Reject a filter that is too broad. If only access rights
+        // hide entries, end the page early.
         if (query.conditions.length > 0 || list.narrowed || reached === undefined)
           throw tooBroad(list.schema);
         return endedEarly(found, reached, signed);
@@ -131,9 +131,8 @@ interface RankedFound<T> extends Match<T> {
 }
 
 /**
- * Reads a page in any other sort order. All entries must be read, so their number is limited. Only those that may be
- * on the page are kept in memory.
- * @param places the index entries to read, if already known
+ * Reads a page in any other sort order. Must read all entries, but keeps only candidates for the page in memory.
+ * @param places the entries to read, if already known
  */
 async function pageOfSorted<T>(
   deps: Deps,
@@ -167,7 +166,7 @@ async function pageOfSorted<T>(
   return query.count ? { ...page, total } : page;
 }
 
-/** Returns the total: from the broker if the list is unfiltered, else by reading and counting entries. */
+/** Returns the total: from the index if the list is unfiltered, otherwise by counting entries. */
 async function countOf<T>(deps: Deps, list: Collection<T>, query: ListQuery): Promise<number> {
   if (query.conditions.length === 0 && !list.narrowed && list.total !== undefined) {
     const index = await readPage(deps.store, list.orb, list.index, { fromSeq: 1, limit: 1 });
@@ -181,7 +180,7 @@ async function countOf<T>(deps: Deps, list: Collection<T>, query: ListQuery): Pr
   return total;
 }
 
-/** Reads a page in creation order. The cursor keeps the plan of the first page, even if the data has changed since. */
+/** Reads a page in order of creation. Later pages keep the plan of the first one, even if the data has changed. */
 async function pageInOrder<T>(
   deps: Deps,
   list: Collection<T>,
@@ -211,8 +210,8 @@ async function pageInOrder<T>(
     return pageOf(scanByValue(deps, list, schema, plan, query, after));
   }
   if (after?.kind === "order") return pageOf(scanAll(deps, list, query, after, "order"));
-  // The order still names deleted entries. If the first page would skip too many of them, scan the index instead, which
-  // does not. Settings that were purged and set again are in the order twice.
+  // The schema's list of ids still contains deleted entries. If the first page would skip too many of them, use the
+  // index. Settings always use the index, because purged ones appear twice in the list.
   if (after === undefined && schema !== undefined && schema.subjectType !== "settings") {
     const steps = scanAll(deps, list, query, after, "order");
     const page = await pageOfSteps(list, query, steps, signed, { most: PASSED });
@@ -222,12 +221,12 @@ async function pageInOrder<T>(
 }
 
 /**
- * Reads a page of a list. When the read budget is spent, the page is shorter than `limit`, even empty, and has a next
- * cursor.
- * @param open opens the list with a read budget. The total gets its own budget, so that counting does not shorten the
- * page.
- * @throws AppError malformed `invalid_cursor`; invalid `too_broad` when more than {@link READ_LIMIT} entries would be
- * read, or more bytes than a request may read
+ * Reads a page of a list. If the read budget is used up, the page is shorter than `limit`, possibly empty, and has a
+ * next cursor.
+ * @param open opens the list with a read budget; the total gets a separate one, so that counting does not shorten the
+ * page
+ * @throws AppError malformed `invalid_cursor`
+ * @throws AppError invalid `too_broad` if the query would read more than {@link READ_LIMIT} entries or the byte limit
  */
 export async function readListPage<T>(
   deps: Deps,

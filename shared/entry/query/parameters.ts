@@ -1,4 +1,4 @@
-/** Filters and sort orders of lists. Every unknown name is a fault that lists the allowed ones. */
+/** Parses filters and sort orders of lists. An unknown name is an error that lists the allowed names. */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { ENTRY_PROPERTIES, isEntryId } from "../../definition/document/ids.ts";
 import {
@@ -13,7 +13,7 @@ const MAX_SORT_KEYS = 5;
 const MAX_VALUES = 100;
 const MAX_TEXT = 1000;
 
-/** Properties of every entry that lists can be filtered and sorted by. Fields cannot have these names. */
+/** Properties of every entry. Fields cannot have these names. */
 export const PROPERTIES = ENTRY_PROPERTIES;
 export type Property = (typeof PROPERTIES)[number];
 
@@ -22,11 +22,11 @@ export type Subject =
   | { kind: "property"; name: Property; type: FieldType }
   | { kind: "field"; name: string; type: FieldType; field: CompiledField };
 
-/** `filter[name][operator]=values`. All conditions of a query must hold. */
+/** `filter[name][operator]=values`. An entry must meet all conditions. */
 export interface Condition {
   subject: Subject;
   operator: FilterOperator;
-  /** One value, except for `in`. `[true]` or `[false]` for `null`. */
+  /** One value, except for `in`. For `null`, true or false. */
   values: Json[];
 }
 
@@ -40,7 +40,7 @@ const ID_TYPE: FieldType = {
   ...FIELD_TYPES.reference,
   operators: STRING_OPERATORS,
 };
-/** How property values are parsed and compared. */
+/** How values of properties are parsed and compared. */
 export const PROPERTY_TYPES: Record<Property, FieldType> = {
   id: ID_TYPE,
   revision: { ...FIELD_TYPES.integer, operators: FIELD_TYPES.integer.operators.filter((o) => o !== "null") },
@@ -62,14 +62,13 @@ export function isProperty(name: string): name is Property {
   return (PROPERTIES as readonly string[]).includes(name);
 }
 
-/** The parser of a query, as far as filters and sort keys need it. */
 interface ParameterReader {
   readonly schema: CompiledSchema | undefined;
   fault(parameter: string, code: string, message: string): void;
   parts(parameter: string, text: string, most: number): string[];
 }
 
-/** Resolves a name in `filter` or `sort`. Sensitive fields are always refused. */
+/** Resolves a name in `filter` or `sort`. Sensitive fields are always rejected. */
 function subjectOf(
   reader: ParameterReader,
   parameter: string,
@@ -108,7 +107,10 @@ function subjectOf(
   return { kind: "field", name, type: field.type, field };
 }
 
-/** Parses one filter. Returns undefined after a fault. @param match name and operator in the parameter's name */
+/**
+ * Parses one filter. Returns undefined if it is invalid.
+ * @param match name and operator from the parameter's name
+ */
 export function readCondition(
   reader: ParameterReader,
   parameter: string,
@@ -155,7 +157,6 @@ export function readCondition(
   return { subject, operator, values: parsed as Json[] };
 }
 
-/** Parses `sort`. */
 export function readSort(reader: ParameterReader, text: string): SortKey[] {
   const keys: SortKey[] = [];
   for (const part of reader.parts("sort", text, MAX_SORT_KEYS)) {
@@ -190,13 +191,13 @@ function splitValues(text: string): string[] {
       if (Array.isArray(list))
         return list.map((value) => (typeof value === "string" ? value : JSON.stringify(value)));
     } catch {
-      // Not JSON, just a text that begins with a bracket.
+      // It is not JSON, only text that begins with a bracket.
     }
   }
   return text.split(",");
 }
 
-/** Returns the parse fault of a type with a special text form, or nothing for types whose name says it all. */
+/** Returns a specific error message for types with a special text format, such as dates. */
 function formOf({ type }: Subject, text: string): string | undefined {
   const said: string[] = [];
   if (WRITTEN.has(type.name)) type.parse(text, (_code, message) => said.push(message));

@@ -1,4 +1,4 @@
-/** Parses the query of lists and of single entries. Reports all faults at once. */
+/** Parses query parameters of lists and single entries. Reports all errors at once. */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { invalidParameters } from "../../kernel/errors.ts";
 import { clip, escapeSegment, Faults, joinNames, knownParameters } from "../../kernel/faults.ts";
@@ -15,15 +15,14 @@ import {
 /** Default and maximum page size of lists. */
 export const PAGE_SIZE = { default: 50, max: 200 } as const;
 const MAX_CONDITIONS = 20;
-/** Maximum number of faults in a response: a short URL must not cause a long response. */
+/** Maximum errors in a response, so that a short URL cannot cause a long response. */
 const MAX_FAULTS = 50;
 
-/** A parsed list query. */
 export interface ListQuery {
   limit: number;
   cursor: string | undefined;
   conditions: Condition[];
-  /** Empty means creation order, oldest first. */
+  /** Empty for order of creation, oldest first. */
   sort: SortKey[];
   fields: ReadonlySet<string> | undefined;
   expand: CompiledField[];
@@ -33,7 +32,7 @@ export interface ListQuery {
 }
 
 const FILTER = /^filter\[([^[\]]{1,200})\](?:\[([^[\]]{1,200})\])?$/;
-/** Parameters of every list besides filters. */
+/** Parameters of every list, besides filters. */
 export const LIST_PARAMETERS = ["limit", "cursor", "sort", "fields", "expand", "count"] as const;
 const SINGLE_PARAMETERS = ["fields", "expand"] as const;
 
@@ -43,9 +42,9 @@ const EXTRA_CHECKS: Record<string, { test: (text: string) => boolean; message: s
   market: { test: isMarket, message: "must be the name of a market" },
 };
 
-/** Parses parameters one by one and throws all faults together in {@link Reader.finish}. */
+/** Parses parameters one by one. {@link Reader.finish} throws all errors together. */
 class Reader {
-  /** Created with the first fault, because most queries have none. */
+  /** Created on the first error, because most queries have none. */
   #faults: Faults | undefined;
   readonly schema: CompiledSchema | undefined;
 
@@ -93,7 +92,7 @@ class Reader {
     return [...chosen];
   }
 
-  /** Splits a text at commas. Returns nothing if there are too many parts, to keep the list of faults short. */
+  /** Splits text at commas. Returns an empty list if there are too many parts. */
   parts(parameter: string, text: string, most: number): string[] {
     const parts = text.split(",");
     if (parts.length <= most) return parts;
@@ -154,9 +153,9 @@ function readExtra(
 
 /**
  * Parses the query of a list.
- * @param schema of the entries. Without it, only the properties of every entry can be used.
+ * @param schema schema of the entries; without it, only the properties of every entry can be used
  * @param extra names of additional parameters of the route
- * @throws AppError malformed `invalid_parameter` with all faults
+ * @throws AppError malformed `invalid_parameter` with all errors
  */
 export function parseListQuery(
   parameters: Iterable<[string, string]>,
@@ -187,14 +186,16 @@ export function parseListQuery(
   return query;
 }
 
-/** The parsed query of a single entry. */
 export interface OneQuery {
   fields: ReadonlySet<string> | undefined;
   expand: CompiledField[];
   extra: Record<string, string>;
 }
 
-/** Parses the query of a single entry. @throws AppError malformed `invalid_parameter` with all faults */
+/**
+ * Parses the query of a single entry.
+ * @throws AppError malformed `invalid_parameter` with all errors
+ */
 export function parseOneQuery(
   parameters: Iterable<[string, string]>,
   schema: CompiledSchema,
@@ -214,7 +215,8 @@ export function parseOneQuery(
 }
 
 /**
- * Parses parameters that need no schema, such as those of operations. @throws AppError malformed `invalid_parameter`
+ * Parses parameters that need no schema, such as those of operations.
+ * @throws AppError malformed `invalid_parameter`
  */
 export function parseExtras(
   parameters: Iterable<[string, string]>,
@@ -229,7 +231,7 @@ export function parseExtras(
   return out;
 }
 
-/** Returns the direction of a list in creation order, or undefined for any other sort order. */
+/** Returns the direction of a list in order of creation, or undefined for any other sort order. */
 export function creationOrder(query: Pick<ListQuery, "sort">): "asc" | "desc" | undefined {
   const [key, more] = query.sort;
   if (key === undefined) return "asc";

@@ -1,4 +1,4 @@
-/** Point-in-time reads: entries as they were, from their logs. A log keeps every revision until a purge. */
+/** Reads entries as they were at a time in the past, from their logs. */
 import { normaliseInstant } from "../../definition/fields/calendar.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, invalidParameters } from "../../kernel/errors.ts";
@@ -10,26 +10,26 @@ import { type EntrySnapshot, effective, snapshotOf } from "../model/snapshot.ts"
 import { READ_LIMIT } from "../query/candidates.ts";
 
 const REVISIONS_PER_READ = 500;
-/** MiB of stored revisions held at once. Parsed and serialised, they must fit into the memory of a function. */
+/** Maximum MiB of stored revisions in memory. Their parsed form must fit into a Workers isolate. */
 const HELD_MIB = 12;
-/** MiB of revisions read, including those that later ones replace. */
+/** Maximum MiB of revisions to read, including those that later ones replace. */
 const READ_MIB = 64;
-/** The broker stores a revision slightly later than its `updatedAt`, and clocks differ slightly. */
+/** The broker stores a revision slightly after its `updatedAt`, and clocks differ. */
 const SLACK_MS = 5000;
 
-/** Parses `?at=` to milliseconds since the epoch. @throws AppError malformed */
+/** Parses `?at=` to milliseconds since the epoch. */
 export function readMoment(text: string): number {
   const instant = normaliseInstant(text);
   if (instant !== undefined) return Date.parse(instant);
   throw invalidParameters([{ path: "/at", code: "invalid_value", message: MOMENT_FORM }]);
 }
 
-/** An entry at a point in time. */
+/** An entry as it was at a time in the past. */
 export interface PastEntry {
   address: EntryAddress;
   /** Sequence of its first revision. */
   seq: number;
-  /** The revision at that time, after the closing of its window if that was before. */
+  /** The revision at that time. It is unpublished if `validTo` had passed. */
   snapshot: EntrySnapshot;
 }
 
@@ -38,9 +38,7 @@ function tooManyRevisions(what: string): AppError {
   return new AppError("invalid", "too_broad", detail, { data: { limit: READ_LIMIT, indexed: [] } });
 }
 
-/**
- * Returns the newest revision of each log at a point in time, in creation order of the entries, without deleted ones.
- */
+/** Returns the revision of each entry at a time, in order of creation and without deleted entries. */
 async function fold(
   deps: Pick<Deps, "store">,
   orb: string,
@@ -85,9 +83,8 @@ async function fold(
 }
 
 /**
- * Returns an entry as it was, or null if it did not exist then or was purged. One request for every 500 revisions or
- * 2 MiB.
- * @throws AppError invalid `too_broad` when more than 10,000 revisions would be read
+ * Returns an entry as it was, or null if it did not exist or was purged.
+ * @throws AppError invalid `too_broad` if it would read more than 10,000 revisions
  */
 export async function entryAt(
   deps: Pick<Deps, "store">,
@@ -99,9 +96,9 @@ export async function entryAt(
 }
 
 /**
- * Returns all entries of an orb or schema as they were, in creation order.
- * @throws AppError invalid `too_broad` when more than 10,000 revisions or 64 MiB would be read, or more than 12 MiB
- * kept
+ * Returns all entries of an orb or schema as they were, in order of creation.
+ * @throws AppError invalid `too_broad` if it would read more than 10,000 revisions or 64 MiB, or return more than 12
+ * MiB
  */
 export function entriesAt(
   deps: Pick<Deps, "store">,

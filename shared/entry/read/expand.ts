@@ -1,7 +1,4 @@
-/**
- * Expands references: adds the referenced entries to a response. Reads all targets of a page in one request per orb,
- * and returns only entries that the caller may read.
- */
+/** Expands references: adds the referenced entries to a response. Adds only entries that the caller may read. */
 import type { Actor } from "../../access/actor.ts";
 import { mayWith } from "../../access/authorize.ts";
 import type { CompiledField, CompiledOrb } from "../../definition/compile.ts";
@@ -37,7 +34,7 @@ function idsIn(value: unknown): string[] {
   return Object.values(value).flatMap(idsIn);
 }
 
-/** Returns the same structure with entries in place of ids. */
+/** Replaces each id with its entry, and keeps the structure. */
 function replaced(value: unknown, entryOf: (id: string) => RuntimeEntry | null): unknown {
   if (typeof value === "string") return entryOf(value);
   if (Array.isArray(value)) return value.map((item) => replaced(item, entryOf));
@@ -45,7 +42,6 @@ function replaced(value: unknown, entryOf: (id: string) => RuntimeEntry | null):
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, replaced(item, entryOf)]));
 }
 
-/** An entry whose references can be expanded. */
 export interface Expandable {
   shown: Pick<VisibleEntry["shown"], "values">;
 }
@@ -55,7 +51,7 @@ function referenceOf(seen: Expandable, field: CompiledField, choice: Choice): un
   return presentField(field, Object.hasOwn(values, field.name) ? values[field.name] : undefined, choice);
 }
 
-/** Limits of one response: distinct referenced entries, and the bytes that they may add. */
+/** Limits of one response: distinct referenced entries, and their bytes. */
 const MOST_TARGETS = 2_000;
 const MOST_BYTES = 4 * 1024 * 1024;
 
@@ -67,7 +63,7 @@ function tooBroad(): AppError {
   );
 }
 
-/** Counts the bytes of entries that a response contains more than once. They are read once but serialised each time. */
+/** Limits the bytes of entries that appear more than once. They are read once, but serialised each time. */
 class Repeats {
   readonly #placed = new Set<RuntimeEntry>();
   readonly #sizes = new Map<RuntimeEntry, number>();
@@ -111,7 +107,7 @@ async function targetsIn(
     return schema === undefined ? [] : [...ids].map((target) => ({ schema, id: target }));
   });
   const { choice } = expansion;
-  // Another orb has its own languages and markets. Apply the choice made here as a preference there.
+  // Another orb has different languages and markets, so choose from them by the same preference.
   const there = here
     ? choice
     : {
@@ -132,7 +128,7 @@ async function targetsIn(
       if (!mayWith(actor, compiled, "read", { access: seen.schema.access, createdBy })) continue;
       targets.set(`${seen.schema.module}/${seen.schema.id}/${seen.address.id}`, {
         entry: presentEntry(seen, { choice: there }, languages),
-        // The entry's presentation also depends on its orb's definition.
+        // The response also depends on the definition of the entry's orb.
         tag: `${seen.address.id}:${seen.shown.revision}${other === null ? "" : `:${other.revision}`}`,
       });
     }
@@ -142,8 +138,8 @@ async function targetsIn(
 }
 
 /**
- * Returns the referenced entries of a page, per entry and field, in the structure of the references.
- * @returns for each entry the content of `expand`, and tags that change when that content changes
+ * Returns the referenced entries for each entry of a page.
+ * @returns the content of `expand`, and tags that change whenever it changes
  */
 export async function expandAll(
   deps: Deps,

@@ -1,4 +1,3 @@
-/** Reads one entry for the runtime API. */
 import type { Actor } from "../../access/actor.ts";
 import { mayWith, requireMay, roleIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
@@ -29,11 +28,10 @@ export interface GetInput {
   id: string;
   choice: Choice;
   query: Pick<OneQuery, "fields" | "expand">;
-  /** Reads the newest revision, which may be a draft. Only for callers who may read drafts. */
+  /** Whether to read the newest revision, which may be a draft, if the caller may read drafts. */
   latest?: boolean;
 }
 
-/** The response for one entry. */
 export interface GetResult {
   entry: RuntimeEntry;
   etag: string;
@@ -41,14 +39,14 @@ export interface GetResult {
   languages: string[];
 }
 
-/** Anonymous reads may come from a replica that lags by milliseconds. Signed-in callers must see their own writes. */
+/** Anonymous reads may use a replica that lags by milliseconds. Signed-in users must see their own writes. */
 function consistencyFor(actor: Actor): Consistency {
   return actor.kind === "anonymous" ? "stale" : "cached";
 }
 
 /**
- * Requires that the actor can read some entry of the schema, or some draft. Otherwise the response is 401 or 403
- * instead of 404: 401 if signing in could give access, 403 if it could not.
+ * Rejects callers who can never read entries of the schema with 401 or 403 instead of 404. 401 means that signing in
+ * could help.
  * @throws AppError unauthenticated, forbidden
  */
 export function requireReader(
@@ -78,20 +76,17 @@ async function find(deps: Deps, actor: Actor, input: GetInput): Promise<VisibleE
 }
 
 /**
- * Returns the entity tag of a runtime API response: the newest revision number, and a hash of what else the response
- * depends on.
- * @param parts definition revision, choice, fields, expanded entries …
+ * Returns the ETag of a response: the newest revision number, and a hash of everything else the response depends on.
  */
 function runtimeTag(newest: number, parts: readonly unknown[]): string {
   return `"${newest}-${fingerprint(JSON.stringify(parts))}"`;
 }
 
-/** Returns the part of a choice that affects a response. */
 function choiceKey(choice: Choice): unknown[] {
   return choice.allLocales ? ["*"] : [choice.languages, choice.markets];
 }
 
-/** Returns what a response depends on besides the newest revision number. It becomes part of the entity tag. */
+/** Returns what a response depends on, besides the newest revision number. */
 function variantOf(
   orb: OrbContext,
   entry: RuntimeEntry,
@@ -107,7 +102,7 @@ function variantOf(
   ];
 }
 
-/** Returns the response to a write: the new revision, as `latest` would return it. */
+/** Returns the response to a write: the new revision. */
 export function presentWritten(
   orb: OrbContext,
   schema: CompiledSchema,
@@ -128,9 +123,9 @@ export function presentWritten(
 }
 
 /**
- * Reads the live revision of an entry. One request besides the definition, and one more for everything expanded.
- * Entries that the caller may not read are reported as not found.
- * @throws AppError not_found `entry_not_found`; unauthenticated, forbidden when the schema is closed to the caller
+ * Reads the published revision of an entry. Entries that the caller may not read are reported as not found.
+ * @throws AppError not_found `entry_not_found`
+ * @throws AppError unauthenticated, forbidden if the caller can read no entry of the schema
  */
 export async function getEntry(deps: Deps, actor: Actor, input: GetInput): Promise<GetResult> {
   const { orb, schema, query, choice } = input;

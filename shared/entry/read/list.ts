@@ -1,4 +1,4 @@
-/** Lists entries for the runtime API: live revisions or, with `latest`, also drafts for callers who may read them. */
+/** Lists published entries for the runtime API. With `latest`, also lists drafts for callers who may read them. */
 import type { Actor } from "../../access/actor.ts";
 import { may, mayWith, roleIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
@@ -29,9 +29,9 @@ export interface ListInput {
   schema: CompiledSchema;
   choice: Choice;
   query: ListQuery;
-  /** Lists newest revisions, including drafts, of entries that the caller may write. */
+  /** Whether to list newest revisions, including drafts, of entries that the caller may write. */
   latest?: boolean;
-  /** Sequence of the orb's last message, if it was read together with the definition. */
+  /** Last sequence of the orb's stream, if it was read together with the definition. */
   last?: Promise<number | undefined> | undefined;
 }
 
@@ -43,21 +43,23 @@ export interface ListResult {
   languages: string[];
 }
 
-/** For `>` the broker finds the last message at once. For other wildcards it searches all matching subjects. */
+/** The broker finds the last message for `>` immediately. For other wildcards it searches all subjects. */
 const EVERYTHING = ">";
-/** Lists read their index from any replica, so they can read the heads from any replica too. */
+/** The index comes from any replica, so entries may too. */
 const ANY = { consistency: "stale" } as const;
 
 /**
- * Reads the last sequence of the orb's stream, concurrently with the definition, for lists that begin with the newest
- * entry. A store with a local cache needs no such read.
+ * Reads the last sequence of the orb's stream, where a list of the newest entries begins. Runs while the definition is
+ * being read. With a local cache, it would save no time.
  */
 export async function lastOf(deps: Pick<Deps, "store">, orb: string): Promise<number | undefined> {
   if (deps.store.isCached === true) return undefined;
   return (await nullIfMissing(deps.store.get(streams.orb(orb), EVERYTHING, ANY)))?.seq;
 }
 
-/** Reads the newest revisions of entries that the caller may write, and the live revisions of the rest. */
+/**
+ * Reads the newest revisions of entries whose drafts the caller may read, and the published revisions of all others.
+ */
 async function readLatest(
   deps: Deps,
   actor: Actor,
@@ -128,8 +130,7 @@ function collectionOf(
     choice: input.choice,
     localized: true,
     narrowed: false,
-    // Up to the read limit, entries are counted one by one. Beyond it, use the number of live subjects from the
-    // broker.
+    // Count entries one by one up to the read limit. For more, use the broker's number of published copies.
     async total(indexed) {
       if (indexed <= READ_LIMIT || !everybody || input.latest === true) return undefined;
       const filter = subjects.schemaLive(address, schema.liveRole);
@@ -141,7 +142,7 @@ function collectionOf(
 }
 
 /**
- * Lists entries of a schema. In creation order two requests besides the definition; `expand` adds one per orb.
+ * Lists entries of a schema.
  * @throws AppError malformed `invalid_cursor`; invalid `too_broad`; unauthenticated, forbidden
  */
 export async function listEntries(deps: Deps, actor: Actor, input: ListInput): Promise<ListResult> {

@@ -1,4 +1,4 @@
-/** Reads one entry for the management API: its newest or live revision, or the one at a time in the past. */
+/** Reads one entry for the management API. */
 import type { Actor } from "../../access/actor.ts";
 import { requireOperator } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
@@ -10,34 +10,32 @@ import { loadEntry, type OrbContext, schemaOf } from "../model/resolve.ts";
 import { type EntrySnapshot, type EntryView, effective, entryView } from "../model/snapshot.ts";
 import { entryAt, readMoment } from "./at.ts";
 
-/** The entry and the revision to read. */
 export interface ManagedGet {
   orbId: string;
-  /** The definition, awaited concurrently with the read of the entry. */
+  /** The definition. If it is a promise, the entry is read concurrently. */
   orb: OrbContext | Promise<OrbContext>;
   id: string;
-  /** Reads the live revision instead of the newest one. */
+  /** Whether to read the published revision instead of the newest one. */
   published?: boolean | undefined;
-  /** The unparsed value of `?at=`. */
+  /** The value of `?at=`, not yet parsed. */
   at?: string | undefined;
 }
 
-/** A management API response before serialisation. */
 export interface ManagedEntry {
   context: OrbContext;
   address: EntryAddress;
-  /** The requested revision in its stored form. */
+  /** The requested revision as stored. */
   snapshot: EntrySnapshot;
-  /** The response. */
+  /** The requested revision as the client sees it. */
   view: EntryView;
-  /** Whether the revision is shown as history, which includes values that the definition has dropped since. */
+  /** Whether the revision is from the past, so that it includes values that the definition no longer has. */
   past: boolean;
-  /** Number of the newest revision, for the entity tag. */
+  /** Number of the newest revision, for the ETag. */
   newest: number;
 }
 
 /**
- * Reads one entry. One request besides the definition, and one more with `published` or `at`.
+ * Reads one entry: its newest or published revision, or the one at a time in the past.
  * @throws AppError not_found `entry_not_found`, `revision_not_found`; malformed; forbidden, unauthenticated
  */
 export async function getManaged(deps: Deps, actor: Actor, input: ManagedGet): Promise<ManagedEntry> {

@@ -19,17 +19,14 @@ import { type ListQuery, parseListQuery } from "../query/query.ts";
 import { entriesAt, type PastEntry, readMoment } from "./at.ts";
 import { expandAll } from "./expand.ts";
 
-/** Additional parameters of the management API's list. */
 const LIST_EXTRA = ["module", "schema", "status", "at"];
 
-/** A list request of the management API. */
 export interface ManagedList {
   orb: OrbContext;
-  /** The unparsed query parameters. They include the schema that the other parameters are validated against. */
+  /** Query parameters, not yet parsed. They include the schema, which decides what the others may be. */
   parameters: readonly [string, string][];
 }
 
-/** An entry in management API responses, with its expanded references. */
 export interface ManagedView extends EntryView {
   expand?: Record<string, unknown>;
 }
@@ -68,12 +65,12 @@ function schemasOf(
 
 const own = ({ type, schema }: { type: string; schema: string }) => `${type}/${schema}`;
 
-/** Identifies a list of the management API in cursors. */
+/** Identifies the list in cursors. */
 function scopeOf(schemas: readonly CompiledSchema[] | undefined, status: string | undefined): string {
   return `managed/${schemas?.map(({ module, id }) => `${module}/${id}`).join() ?? ""}/${status ?? ""}`;
 }
 
-/** An entry and its stored size in bytes. */
+/** An entry, and its stored size in bytes. */
 interface Sized {
   view: EntryView;
   bytes: number;
@@ -127,7 +124,7 @@ function collectionOf(
     choice: choose(context.compiled, {}),
     localized: false,
     narrowed: status !== undefined || (schemas !== undefined && one === undefined),
-    // A deletion leaves an empty index message for one second. Short lists are counted without those.
+    // A deletion leaves an empty index message for one second, so count short lists exactly.
     async total(indexed) {
       if (indexed > 1000) return indexed;
       const page = await readPage(deps.store, orb, index, { fromSeq: 1, limit: 1000 });
@@ -137,8 +134,8 @@ function collectionOf(
 }
 
 /**
- * Returns the collection of a list in the past. All entries have been read.
- * @param scope identifies the list and its time. Cursors of another list are refused.
+ * Returns a list of entries in the past, which have already been read.
+ * @param scope identifies the list and its time in cursors
  */
 function pastCollection(
   past: readonly PastEntry[],
@@ -170,7 +167,7 @@ function pastCollection(
   };
 }
 
-/** Returns the response's items: the chosen fields, and the live revisions of referenced entries. */
+/** Returns the chosen fields of the entries, and the entries that they refer to. */
 async function present(
   deps: Deps,
   actor: Actor,
@@ -204,8 +201,8 @@ async function present(
 }
 
 /**
- * Lists entries of an orb, optionally of a module, schema or status, or as they were `at` a time. Two requests.
- * @throws AppError malformed with all faults; invalid `too_broad`; forbidden, unauthenticated
+ * Lists entries of an orb, optionally of a module, schema or status, or as they were `at` a time.
+ * @throws AppError malformed with all errors; invalid `too_broad`; forbidden, unauthenticated
  */
 export async function listManaged(deps: Deps, actor: Actor, input: ManagedList): Promise<ManagedPage> {
   requireOperator(actor, "entries.manage");

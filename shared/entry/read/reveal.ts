@@ -10,9 +10,9 @@ import { openEverything } from "../model/sealing.ts";
 import type { EntrySnapshot, StoredValue } from "../model/snapshot.ts";
 
 /**
- * Returns the values of a revision with sensitive ones in plaintext. For platform admins only. The broker must
- * confirm the audit record before any value is opened. The response must not be cached (`no-store`).
- * @param input.past whether to include values that the definition has dropped since
+ * Decrypts the sensitive values of a revision for a platform admin. First writes an audit record, without which nothing
+ * is decrypted. The response must not be cached (`no-store`).
+ * @param input.past whether to include values that the definition no longer has
  * @throws AppError forbidden, unauthenticated; internal `sealed_value_lost`
  */
 export async function revealValues(

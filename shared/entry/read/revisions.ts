@@ -1,4 +1,4 @@
-/** The history of an entry: its log, read by sequence. */
+/** Reads the history of an entry from its log. */
 import type { Actor } from "../../access/actor.ts";
 import { isOwn, may, mayOperate, refusal, roleIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
@@ -21,14 +21,13 @@ export interface RevisionItem {
   publishedRevision: number | null;
   validFrom: string | null;
   validTo: string | null;
-  /** Time and author. `scheduler` closes windows. */
+  /** Time and author. The author is `scheduler` if `validTo` has passed. */
   at: string;
   by: string;
-  /** When the scheduler opened this revision's window. Omitted if it was live at once, or has not opened yet. */
+  /** When the scheduler made this revision visible. Omitted if it was visible at once, or is not visible yet. */
   opened?: { at: string; by: string };
 }
 
-/** A revision with its values, masked. */
 export interface Revision extends RevisionItem {
   id: string;
   orb: string;
@@ -44,8 +43,8 @@ interface Which {
 }
 
 /**
- * Returns the entry and its current schema if the actor may read its history. Only platform admins may read that of
- * deleted entries.
+ * Returns the entry and its current schema if the caller may read its history. Only platform admins may read the
+ * history of deleted entries.
  */
 async function readable(
   deps: Deps,
@@ -94,7 +93,7 @@ function revisionOf(snapshot: EntrySnapshot, schema: CompiledSchema | undefined,
   };
 }
 
-/** Returns the entry's log up to its head. The log of an imported entry begins with the revision that was live. */
+/** Returns the entry's log. The log of an imported entry may begin with any revision number. */
 function logOf<T>(deps: Deps, entry: LoadedEntry, view: (snapshot: EntrySnapshot) => T): NumberedLog<T> {
   return new NumberedLog(deps.store, {
     stream: streams.orb(entry.address.orb),
@@ -107,28 +106,26 @@ function logOf<T>(deps: Deps, entry: LoadedEntry, view: (snapshot: EntrySnapshot
   });
 }
 
-/** A page of an entry's revisions. */
 export interface RevisionPage {
   items: RevisionItem[];
-  /** `after` of the next page: the place of the last revision. Null at the end. */
+  /** Cursor of the next page, or null after the last page. */
   next: Place | null;
   /** Number of all revisions, if it was requested. */
   total: number | undefined;
-  /** Newest revision number, for entity tags. */
+  /** Newest revision number, for ETags. */
   newest: number;
 }
 
-/** Parameters of a list of revisions. */
 export interface ListRevisions {
   order: "asc" | "desc";
   limit: number;
-  /** Last revision of the previous page, in the direction of the list. */
+  /** Last revision of the previous page. */
   after?: Place | undefined;
   count?: boolean | undefined;
 }
 
 /**
- * Lists revisions. Reads only those of the page. Ends the page early when the request's read budget is used up.
+ * Lists revisions. The page may be shorter than `limit` if the read budget is used up.
  * @throws AppError not_found; forbidden, unauthenticated
  */
 export async function listRevisions(
@@ -141,7 +138,7 @@ export async function listRevisions(
   const log = logOf(deps, entry, (snapshot) => item(snapshot, now));
   const newest = effective(entry.head, now);
   const behind = placeAfter({ number: entry.head.revision, seq: entry.seq });
-  // A closing that no write has appended yet stands behind the head.
+  // If `validTo` has passed and no write has followed, add the revision that unpublishes the entry.
   const closings = newest === entry.head ? [] : [{ value: item(newest, now), ...behind }];
   const [page, total] = await Promise.all([
     input.order === "asc" ? oldestFirst(log, input, closings) : newestFirst(log, input, closings),
@@ -179,7 +176,10 @@ async function newestFirst(
   return { items: [...first, ...items], more };
 }
 
-/** Returns one stored revision. @throws AppError not_found `revision_not_found` */
+/**
+ * Returns one revision as stored.
+ * @throws AppError not_found `revision_not_found`
+ */
 export async function revisionSnapshot(
   deps: Deps,
   entry: LoadedEntry,
@@ -193,7 +193,10 @@ export async function revisionSnapshot(
   return found.value;
 }
 
-/** Reads one revision. @throws AppError not_found; forbidden, unauthenticated */
+/**
+ * Returns one revision.
+ * @throws AppError not_found; forbidden, unauthenticated
+ */
 export async function getRevision(
   deps: Deps,
   actor: Actor,
@@ -203,18 +206,20 @@ export async function getRevision(
   return revisionOf(await revisionSnapshot(deps, entry, input.revision), schema, deps.clock.now());
 }
 
-/** The difference of two revisions. */
 export interface Comparison {
   from: number;
   to: number;
   /**
-   * JSON Patch from `from` to `to`: values, status and window. A changed sensitive value is shown as a mask replaced
-   * by a mask.
+   * JSON Patch of values, status, `validFrom` and `validTo`. For a changed sensitive value, it replaces a mask with a
+   * mask.
    */
   patch: Operation[];
 }
 
-/** Compares a revision with another one. @throws AppError not_found; forbidden, unauthenticated */
+/**
+ * Compares two revisions.
+ * @throws AppError not_found; forbidden, unauthenticated
+ */
 export async function compareRevisions(
   deps: Deps,
   actor: Actor,
@@ -242,7 +247,7 @@ function comparable(snapshot: EntrySnapshot, schema: CompiledSchema | undefined)
   };
 }
 
-/** Returns operations for changed sensitive values: they reveal that a value changed, but not the value. */
+/** Returns patch operations that show which sensitive values changed, without the values. */
 function sealedChanges(
   from: Readonly<Record<string, StoredValue>>,
   to: Readonly<Record<string, StoredValue>>,
@@ -255,7 +260,10 @@ function sealedChanges(
   });
 }
 
-/** Parses a revision number. @throws AppError not_found */
+/**
+ * Parses a revision number.
+ * @throws AppError not_found
+ */
 export function revisionNumber(text: string): number {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
   throw new AppError("not_found", "revision_not_found", "There is no such revision.");
